@@ -1,0 +1,55 @@
+# Sluice. `make` prints what there is.
+
+GO      ?= go
+BIN     := bin/sluice
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -X main.version=$(VERSION)
+# The race detector needs a C compiler; without one the tests run plain.
+RACE    := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo -race)
+BENCH   ?= .
+FUZZTIME ?= 20s
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test generate generate-check lint bench fuzz e2e clean
+
+help: ## print this help
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: ## build and serve on 127.0.0.1:8080, data in ./sluice-data
+	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/sluice
+	$(BIN) serve
+
+build: ## build bin/sluice
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/sluice
+
+test: ## vet and run all tests, with the race detector where there is a C compiler
+	$(GO) vet ./...
+	$(GO) test $(RACE) -shuffle=on -timeout 9m ./...
+
+generate: ## derive everything from schema/
+	$(GO) run ./cmd/sluicegen
+
+generate-check: generate ## fail if what is committed is not what the schema derives
+	@git diff --exit-code --stat -- graph resolvers || { echo "generated files differ: commit what 'make generate' wrote"; exit 1; }
+	@test -z "$$(git ls-files --others --exclude-standard -- graph resolvers)" || { echo "generated files are not committed"; git ls-files --others --exclude-standard -- graph resolvers; exit 1; }
+
+lint: ## gofmt, vet and staticcheck
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+bench: ## run the benchmarks (BENCH=pattern narrows them)
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./backend/... ./graph/server/...
+
+fuzz: ## fuzz every decoder for FUZZTIME each
+	@for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg 2>/dev/null | grep '^Fuzz'); do \
+	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+	  done; \
+	done
+
+e2e: ## drive the built binary from outside
+	$(GO) test $(RACE) -count=1 -timeout 9m ./e2e/...
+
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,227 @@
+package backend
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Limits of one batch and of one resource.
+const (
+	MaxWrites        = 64
+	MaxChecks        = 256
+	MaxBatchBytes    = 4 << 20
+	MaxResourceBytes = 1 << 20
+	MaxRequestID     = 64
+	MaxFingerprint   = 64
+	MaxKeyBytes      = 1003
+	MaxRowBytes      = 2048
+	MaxRows          = 1024
+)
+
+// Batch is a set of changes to one namespace, applied all or nothing.
+type Batch struct {
+	// RequestID names this attempt in the log; at most 64 bytes, never reused.
+	RequestID string
+	// Deadline by the store's clock. Past it the store refuses the batch, so
+	// after it the log says for ever whether the batch was applied.
+	Deadline time.Time
+	// Actions name each key at most once. All keys have one namespace.
+	Actions []Action
+}
+
+// Action is a condition on a key and a deed.
+type Action struct {
+	Key Key
+	If  Condition
+	Do  Deed
+	// Put is what a DeedPut stores.
+	Put Put
+}
+
+// Deed is what an action does once all conditions of the batch hold.
+type Deed uint8
+
+// The deeds.
+const (
+	// DeedCheck changes nothing.
+	DeedCheck Deed = iota
+	// DeedPut stores Action.Put, whether the key was there or not.
+	DeedPut
+	// DeedDelete removes the key. On an absent key it fails with ErrNotFound, whatever the condition.
+	DeedDelete
+)
+
+// Put is the caller's part of a stored resource. The store keeps Rows and Body
+// as they are: nobody changes them afterwards.
+type Put struct {
+	// UID of a new resource. An existing one keeps its own.
+	UID         string
+	Deleting    bool
+	Fingerprint string
+	ExpiresAt   time.Time
+	// Caller marks a change of spec or of metadata that a caller sets; it moves SpecRevision.
+	Caller bool
+	Rows   []Row
+	Body   []byte
+}
+
+// Presence is what a condition demands of a key.
+type Presence uint8
+
+// The demands.
+const (
+	Any Presence = iota
+	Absent
+	Present
+)
+
+// Condition must hold for the batch to be applied: all that is set, judged in
+// the order of the fields. An expired resource counts as absent.
+type Condition struct {
+	Presence Presence
+	// UID, Revision, NotDeleting and Deleting imply presence where set.
+	UID         string
+	Revision    Revision
+	NotDeleting bool
+	Deleting    bool
+}
+
+// Check judges the condition against the live resource, nil if there is none.
+func (c Condition) Check(current *Resource) error {
+	if c.Presence == Absent {
+		if current != nil {
+			return ErrExists
+		}
+		return nil
+	}
+	if current == nil {
+		if c == (Condition{}) {
+			return nil
+		}
+		return ErrNotFound
+	}
+	switch {
+	case c.UID != "" && c.UID != current.UID:
+		return ErrConflict
+	case !c.Revision.IsZero() && c.Revision != current.Revision:
+		return ErrConflict
+	case c.NotDeleting && current.Deleting:
+		return ErrDeleting
+	case c.Deleting && !current.Deleting:
+		return ErrNotDeleting
+	}
+	return nil
+}
+
+// Result is what an applied batch left behind.
+type Result struct {
+	// Resources are parallel to the actions: for a put the stored resource, for
+	// a delete the last state, for a check the state that was checked or nil.
+	Resources []*Resource
+	// Revisions are parallel to the actions: the revision of each change, zero for a check.
+	Revisions []Revision
+	// Position has seen the batch.
+	Position Position
+}
+
+// Validate says what is wrong with the batch itself: ErrInvalid or ErrTooLarge.
+func (b Batch) Validate() error {
+	if b.RequestID == "" || len(b.RequestID) > MaxRequestID {
+		return fmt.Errorf("batch: request id of 1 to %d bytes wanted: %w", MaxRequestID, ErrInvalid)
+	}
+	if b.Deadline.IsZero() {
+		return fmt.Errorf("batch: no deadline: %w", ErrInvalid)
+	}
+	if len(b.Actions) > MaxWrites+MaxChecks {
+		return fmt.Errorf("batch: %d actions, at most %d: %w", len(b.Actions), MaxWrites+MaxChecks, ErrInvalid)
+	}
+	writes, size := 0, 0
+	for i, a := range b.Actions {
+		if err := a.validate(); err != nil {
+			return fmt.Errorf("batch action %d: %w", i, err)
+		}
+		if a.Key.Namespace != b.Actions[0].Key.Namespace {
+			return fmt.Errorf("batch: namespaces %q and %q in one batch: %w", b.Actions[0].Key.Namespace, a.Key.Namespace, ErrInvalid)
+		}
+		if slices.ContainsFunc(b.Actions[:i], func(o Action) bool { return o.Key == a.Key }) {
+			return fmt.Errorf("batch: %s twice: %w", a.Key, ErrInvalid)
+		}
+		if a.Do != DeedCheck {
+			writes++
+			size += a.size()
+		}
+	}
+	switch checks := len(b.Actions) - writes; {
+	case writes == 0:
+		return fmt.Errorf("batch: no write: %w", ErrInvalid)
+	case writes > MaxWrites:
+		return fmt.Errorf("batch: %d writes, at most %d: %w", writes, MaxWrites, ErrInvalid)
+	case checks > MaxChecks:
+		return fmt.Errorf("batch: %d checks, at most %d: %w", checks, MaxChecks, ErrInvalid)
+	case size > MaxBatchBytes:
+		return fmt.Errorf("batch: %d bytes, at most %d: %w", size, MaxBatchBytes, ErrTooLarge)
+	}
+	return nil
+}
+
+func (a Action) size() int {
+	r := Resource{Key: a.Key, Rows: a.Put.Rows, Body: a.Put.Body}
+	return r.Size()
+}
+
+func (a Action) validate() error {
+	if a.Key.Kind == "" || a.Key.Name == "" || len(a.Key.Kind)+len(a.Key.Namespace)+len(a.Key.Name) > MaxKeyBytes {
+		return fmt.Errorf("key with a kind and a name of at most %d bytes in all wanted: %w", MaxKeyBytes, ErrInvalid)
+	}
+	if a.If.Presence > Present || a.If.Presence == Absent && a.If != (Condition{Presence: Absent}) {
+		return fmt.Errorf("%s: a condition cannot ask more of an absent key: %w", a.Key, ErrInvalid)
+	}
+	if a.If.Deleting && a.If.NotDeleting {
+		return fmt.Errorf("%s: deleting and not deleting: %w", a.Key, ErrInvalid)
+	}
+	switch a.Do {
+	case DeedCheck:
+		if a.If == (Condition{}) {
+			return fmt.Errorf("%s: a check without a condition: %w", a.Key, ErrInvalid)
+		}
+		return nil
+	case DeedDelete:
+		if a.If.Presence == Absent {
+			return fmt.Errorf("%s: delete of an absent key: %w", a.Key, ErrInvalid)
+		}
+		return nil
+	case DeedPut:
+		return a.Put.validate(a)
+	}
+	return fmt.Errorf("%s: unknown deed %d: %w", a.Key, a.Do, ErrInvalid)
+}
+
+func (p Put) validate(a Action) error {
+	if len(p.UID) == 0 || len(p.UID) > MaxRequestID {
+		return fmt.Errorf("%s: uid of 1 to %d bytes wanted: %w", a.Key, MaxRequestID, ErrInvalid)
+	}
+	if len(p.Body) == 0 || len(p.Fingerprint) > MaxFingerprint || len(p.Rows) > MaxRows {
+		return fmt.Errorf("%s: a body, a fingerprint of at most %d bytes and at most %d rows wanted: %w", a.Key, MaxFingerprint, MaxRows, ErrInvalid)
+	}
+	if size := a.size(); size > MaxResourceBytes {
+		return fmt.Errorf("%s: %d bytes, at most %d: %w", a.Key, size, MaxResourceBytes, ErrTooLarge)
+	}
+	if y := p.ExpiresAt.Year(); !p.ExpiresAt.IsZero() && (y < 1970 || y > 9999) {
+		return fmt.Errorf("%s: expiry in a year from 1970 to 9999 wanted: %w", a.Key, ErrInvalid)
+	}
+	for i, row := range p.Rows {
+		if row.Index == "" || len(row.Value) == 0 || len(row.Index)+len(row.Value) > MaxRowBytes {
+			return fmt.Errorf("%s: row %d: an index and a value of at most %d bytes in all wanted: %w", a.Key, i, MaxRowBytes, ErrInvalid)
+		}
+		if !isTuple(row.Value) {
+			return fmt.Errorf("%s: row %d: the value is not made of tuple elements: %w", a.Key, i, ErrInvalid)
+		}
+		for _, o := range p.Rows[:i] {
+			if o.Index == row.Index && string(o.Value) == string(row.Value) {
+				return fmt.Errorf("%s: row %d twice: %w", a.Key, i, ErrInvalid)
+			}
+		}
+	}
+	return nil
+}

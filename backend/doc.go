@@ -1,0 +1,14 @@
+// Package backend is the contract between the resource service and the stores.
+//
+// A [Store] deals in resources it does not understand: a key, an envelope of
+// facts it must know to judge a write, the index rows that make it findable and
+// an opaque body. One write primitive, [Store.Apply], changes one namespace
+// atomically and leaves exactly one log entry per change; [Store.Watch] replays
+// that log from a [Position] and follows it. Every driver passes the
+// conformance suite in backendtest, which holds each sentence of this package.
+//
+// The package also defines what a kind is ([Kind]): the descriptors are data,
+// generated from annotated SDL, and drive validation, manifests and the CLI.
+//
+// It imports nothing else of this module.
+package backend

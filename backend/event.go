@@ -1,0 +1,138 @@
+package backend
+
+import (
+	"slices"
+	"time"
+)
+
+// EventType says what a change did.
+type EventType uint8
+
+// The changes.
+const (
+	Added EventType = iota + 1
+	Modified
+	Deleted
+)
+
+// String is the type's name in the API.
+func (t EventType) String() string {
+	switch t {
+	case Added:
+		return "ADDED"
+	case Modified:
+		return "MODIFIED"
+	case Deleted:
+		return "DELETED"
+	}
+	return "UNKNOWN"
+}
+
+// Event is one log entry: one change of one key.
+type Event struct {
+	Type EventType
+	// Revision of the change. Deletes have one of their own.
+	Revision Revision
+	// Resource after the change; for Deleted the last state, with the revision it had.
+	Resource *Resource
+	// RowsBefore and FingerprintBefore are those the change replaced; empty for Added.
+	RowsBefore        []Row
+	FingerprintBefore string
+	// RequestID of the batch; empty for a purge of what expired.
+	RequestID string
+	// Time of the change by the store's clock.
+	Time time.Time
+	// Position has seen this change and all before it. Set by Watch.
+	Position Position
+}
+
+// RowsAfter are the index rows that the change left: none for Deleted.
+func (e *Event) RowsAfter() []Row {
+	if e.Type == Deleted {
+		return nil
+	}
+	return e.Resource.Rows
+}
+
+// RowsChanged says whether the change moved the resource in any index.
+func (e *Event) RowsChanged() bool { return !rowsEqual(e.RowsBefore, e.RowsAfter()) }
+
+// Size is the number of bytes the entry counts for in the log.
+func (e *Event) Size() int {
+	n := e.Resource.Size() + 64
+	if e.Type == Modified {
+		for _, row := range e.RowsBefore {
+			n += len(row.Index) + len(row.Value)
+		}
+	}
+	return n
+}
+
+// LogState is what the log of one shard knows of itself. Drivers store it in
+// the transaction of the entries and read it inside one.
+type LogState struct {
+	// Epochs are those still in the log, ascending, each with its last sequence; the last one is current.
+	Epochs []Revision
+	// Trimmed is the revision of the newest entry that was removed; zero if none was.
+	Trimmed Revision
+}
+
+// maxEpochs bounds the table: the oldest are given up first, and their positions expire.
+const maxEpochs = 1024
+
+// Head is the revision of the last change, or of the current epoch's beginning.
+func (s *LogState) Head() Revision {
+	if len(s.Epochs) == 0 {
+		return Revision{}
+	}
+	return s.Epochs[len(s.Epochs)-1]
+}
+
+// Advance moves the head within the current epoch.
+func (s *LogState) Advance(to Revision) { s.Epochs[len(s.Epochs)-1] = to }
+
+// Begin starts a new epoch. The states handed out before keep their own table.
+func (s *LogState) Begin(epoch uint64) {
+	s.Epochs = append(slices.Clone(s.Epochs), Revision{Epoch: epoch})
+	if n := len(s.Epochs) - maxEpochs; n > 0 {
+		s.Epochs = s.Epochs[n:]
+	}
+}
+
+// Trim notes that all entries up to rev are gone, and forgets epochs that no position can resume in.
+func (s *LogState) Trim(rev Revision) {
+	s.Trimmed = rev
+	i := slices.IndexFunc(s.Epochs, func(e Revision) bool { return e.Epoch >= rev.Epoch })
+	s.Epochs = s.Epochs[max(i, 0):]
+}
+
+// Clone returns a state that later changes do not touch.
+func (s *LogState) Clone() LogState {
+	return LogState{Epochs: slices.Clone(s.Epochs), Trimmed: s.Trimmed}
+}
+
+// Resume says whether the changes after r can be given without a gap: nil or
+// ErrPositionExpired. An epoch the log does not know is another history; a
+// sequence past its epoch's last is a lost future; what lies before the trim
+// mark is gone.
+func (s *LogState) Resume(r Revision) error {
+	i := slices.IndexFunc(s.Epochs, func(e Revision) bool { return e.Epoch == r.Epoch })
+	if i < 0 || r.Seq > s.Epochs[i].Seq || r.Compare(s.Trimmed) < 0 {
+		return ErrPositionExpired
+	}
+	return nil
+}
+
+// Behind is the number of changes after r, for an r that [LogState.Resume] accepts.
+func (s *LogState) Behind(r Revision) int {
+	n := uint64(0)
+	for _, e := range s.Epochs {
+		switch {
+		case e.Epoch == r.Epoch:
+			n += e.Seq - r.Seq
+		case e.Epoch > r.Epoch:
+			n += e.Seq
+		}
+	}
+	return int(n)
+}

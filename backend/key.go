@@ -1,0 +1,45 @@
+package backend
+
+import "strings"
+
+// Key identifies one resource in a store. Namespace is empty for GLOBAL kinds.
+type Key struct{ Kind, Namespace, Name string }
+
+// internalPrefix marks the reserved key range.
+const internalPrefix = "_"
+
+// Internal says whether the key lies in the range reserved for the gateway's
+// own records (leases, fingerprints). They are read and written like any
+// resource, but no watch delivers them and no list of kinds names them. The
+// generator refuses kinds of that form.
+func (k Key) Internal() bool { return strings.HasPrefix(k.Kind, internalPrefix) }
+
+// String is for logs; it never reaches a client.
+func (k Key) String() string {
+	if k.Namespace == "" {
+		return k.Kind + "/" + k.Name
+	}
+	return k.Kind + "/" + k.Namespace + "/" + k.Name
+}
+
+// Append appends the tuple (kind, namespace, name).
+func (k Key) Append(dst []byte) []byte {
+	return AppendString(AppendString(AppendString(dst, k.Kind), k.Namespace), k.Name)
+}
+
+// DecodeKey reads what [Key.Append] wrote.
+func DecodeKey(b []byte) (k Key, err error) {
+	if k.Kind, b, err = TakeString(b); err != nil {
+		return Key{}, err
+	}
+	if k.Namespace, b, err = TakeString(b); err != nil {
+		return Key{}, err
+	}
+	if k.Name, b, err = TakeString(b); err != nil {
+		return Key{}, err
+	}
+	if len(b) > 0 {
+		return Key{}, ErrUnreadable
+	}
+	return k, nil
+}

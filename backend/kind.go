@@ -1,0 +1,198 @@
+package backend
+
+import (
+	"slices"
+	"time"
+)
+
+// Scope says whether the names of a kind live in namespaces.
+type Scope string
+
+// The scopes.
+const (
+	Namespaced Scope = "NAMESPACED"
+	Global     Scope = "GLOBAL"
+)
+
+// DefaultNamespace is where a NAMESPACED resource lives when nobody says otherwise.
+const DefaultNamespace = "default"
+
+// Verb is something a caller can do with a kind.
+type Verb string
+
+// The verbs.
+const (
+	VerbGet    Verb = "GET"
+	VerbList   Verb = "LIST"
+	VerbWatch  Verb = "WATCH"
+	VerbCreate Verb = "CREATE"
+	VerbUpdate Verb = "UPDATE"
+	VerbDelete Verb = "DELETE"
+)
+
+// Kind describes one kind of resource. Descriptors are generated from the SDL,
+// shared, and never changed.
+type Kind struct {
+	// Name is the kind as manifests and the API state it: "Network".
+	Name string
+	// Singular and Plural are the field names of the API: "network", "networks".
+	Singular, Plural string
+	Description      string
+	// Group and Version make a manifest's apiVersion: "<group>/<version>".
+	Group, Version string
+	Scope          Scope
+	// Verbs are those the kind offers.
+	Verbs []Verb
+	// Spec and Status describe the two parts of the body. Status is never validated.
+	Spec, Status *Shape
+	// Decode returns the generated Go value of a stored resource. An error
+	// means that the stored body breaks the kind's type: ErrUnreadable.
+	Decode func(*Resource) (Object, error)
+}
+
+// APIVersion is the manifest's apiVersion.
+func (k *Kind) APIVersion() string { return k.Group + "/" + k.Version }
+
+// Has says whether the kind offers the verb.
+func (k *Kind) Has(v Verb) bool { return slices.Contains(k.Verbs, v) }
+
+// Object is the generated Go value of a resource of some kind.
+type Object interface{ IsResource() }
+
+// Shape describes an object type of a spec or status.
+type Shape struct {
+	// Name of the type in the SDL.
+	Name   string
+	Fields []Field
+	// Rules are CEL expressions over the object with its effective defaults, as self.
+	Rules []Rule
+	// MinProperties and MaxProperties bound the number of fields that are set; zero means no bound.
+	MinProperties, MaxProperties int
+}
+
+// Field returns the field of that name, nil if there is none.
+func (s *Shape) Field(name string) *Field {
+	for i := range s.Fields {
+		if s.Fields[i].Name == name {
+			return &s.Fields[i]
+		}
+	}
+	return nil
+}
+
+// FieldType is the type of a field, or of the elements of a list.
+type FieldType string
+
+// The field types. Int is 32 bits; Int64 is a JSON number within +-(2^53-1).
+const (
+	TypeString  FieldType = "String"
+	TypeInt     FieldType = "Int"
+	TypeInt64   FieldType = "Int64"
+	TypeFloat   FieldType = "Float"
+	TypeBoolean FieldType = "Boolean"
+	TypeEnum    FieldType = "Enum"
+	TypeObject  FieldType = "Object"
+)
+
+// ListType says how a list is compared: SET without order and repetition, MAP
+// by the keys of its objects, ATOMIC as a whole.
+type ListType string
+
+// The list types.
+const (
+	ListSet    ListType = "SET"
+	ListMap    ListType = "MAP"
+	ListAtomic ListType = "ATOMIC"
+)
+
+// Field describes one field of a shape. Name is its name in the API, in
+// manifests and in the stored body.
+type Field struct {
+	Name        string
+	Description string
+	Type        FieldType
+	// Required holds on write and on read.
+	Required bool
+	// List says that the field is a list of Type; its elements are never null.
+	List     bool
+	ListType ListType
+	// Keys are the fields that identify an element of a MAP list.
+	Keys []string
+	// Enum, for TypeEnum; Shape, for TypeObject.
+	Enum  *Enum
+	Shape *Shape
+	// Constraint bounds the value, or each element of a list.
+	Constraint Constraint
+	// Immutable: the effective value may not change where both sides have one.
+	Immutable bool
+	// Default is the effective default in stored form, nil for none. It is used
+	// by rules and immutability and never stored.
+	Default any
+	// Deprecated is the reason, empty if the field is not.
+	Deprecated string
+}
+
+// Format names a syntax that a string must have.
+type Format string
+
+// The formats.
+const (
+	// FormatUUID is RFC 9562 text form.
+	FormatUUID Format = "uuid"
+	// FormatDuration is a Go duration: "10m", "1h30m".
+	FormatDuration Format = "duration"
+	// FormatDateTime is RFC 3339.
+	FormatDateTime Format = "date-time"
+	// FormatName is a DNS-1123 subdomain, as of a resource's name.
+	FormatName Format = "name"
+)
+
+// Constraint bounds a value. Nil and empty mean no bound. Lengths count
+// Unicode code points, as JSON Schema does.
+type Constraint struct {
+	MinLength, MaxLength *int
+	// Pattern is an RE2 expression that must match somewhere in the value.
+	Pattern  string
+	Format   Format
+	Min, Max *float64
+	// In are the accepted strings.
+	In []string
+	// MinItems and MaxItems bound a list.
+	MinItems, MaxItems *int
+	// Unique: no two elements of the list are equal. SET implies it.
+	Unique bool
+}
+
+// Enum describes an enum type.
+type Enum struct {
+	Name   string
+	Values []EnumValue
+}
+
+// EnumValue is one value of an enum: its GraphQL name, and the form in which
+// it is stored and stands in manifests.
+type EnumValue struct{ Name, Stored, Description string }
+
+// Rule is a CEL expression that must hold, and what to say if it does not.
+type Rule struct{ CEL, Message string }
+
+// Metadata is the metadata of a resource as the API shows it.
+type Metadata struct {
+	// Namespace is nil for GLOBAL kinds.
+	Namespace   *string
+	Name        string
+	UID         string
+	Revision    string
+	Generation  int64
+	Labels      []*Label
+	Annotations []*Annotation
+	Description *string
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+// Label is one label of a resource.
+type Label struct{ Key, Value string }
+
+// Annotation is one annotation of a resource.
+type Annotation struct{ Key, Value string }

@@ -1,0 +1,78 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Config of a store. The zero value is an empty store of its own.
+type Config struct {
+	// Data holds the contents and outlives the store: opening it again is a
+	// reopening. Nil is new, empty data.
+	Data *Data
+	// Clock is the store's clock; nil is time.Now.
+	Clock func() time.Time
+	// Rand makes epochs; nil is seeded by the runtime.
+	Rand *rand.Rand
+	// LogEntries is the most entries the log keeps; 0 means 100,000.
+	LogEntries int
+	// LogAge is how long the log keeps an entry; 0 means 24 hours.
+	LogAge time.Duration
+	// LogBytes is the most bytes the log keeps; 0 means 256 MiB.
+	LogBytes int64
+	// PurgeInterval is the pause between two rounds of Run; 0 means 1 second.
+	PurgeInterval time.Duration
+	// Logger takes what no caller hears; nil is silent.
+	Logger *zap.Logger
+}
+
+// Validate names all fields that are out of range.
+func (c Config) Validate() error {
+	var errs []error
+	for _, f := range []struct {
+		name     string
+		negative bool
+	}{
+		{"LogEntries", c.LogEntries < 0},
+		{"LogAge", c.LogAge < 0},
+		{"LogBytes", c.LogBytes < 0},
+		{"PurgeInterval", c.PurgeInterval < 0},
+	} {
+		if f.negative {
+			errs = append(errs, fmt.Errorf("%s: must not be negative", f.name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Data == nil {
+		c.Data = &Data{}
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Rand == nil {
+		c.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	if c.LogEntries == 0 {
+		c.LogEntries = 100_000
+	}
+	if c.LogAge == 0 {
+		c.LogAge = 24 * time.Hour
+	}
+	if c.LogBytes == 0 {
+		c.LogBytes = 256 << 20
+	}
+	if c.PurgeInterval == 0 {
+		c.PurgeInterval = time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return c
+}

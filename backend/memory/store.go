@@ -1,0 +1,267 @@
+// Package memory keeps resources in the process's memory. It is the reference
+// that the other drivers are compared with, and the store of tests and trials:
+// nothing outlives the process.
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tidwall/btree"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Store is a [backend.Store] in memory. Several Store values can share open
+// data, see [Store.Handle].
+type Store struct {
+	cfg    *Config
+	data   *Data
+	once   sync.Once
+	closed chan struct{} // closed under data.mu
+}
+
+var (
+	_ backend.Store     = (*Store)(nil)
+	_ backend.Clock     = (*Store)(nil)
+	_ backend.LogReader = reader{}
+)
+
+// Open begins a new epoch on the data. Data that another store still has open
+// is ErrUnavailable.
+func Open(cfg Config) (*Store, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("memory: %w", err)
+	}
+	cfg = cfg.withDefaults()
+	d := cfg.Data
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.handles > 0 {
+		return nil, fmt.Errorf("memory: the data is open already: %w", backend.ErrUnavailable)
+	}
+	epoch, err := backend.NextEpoch(d.state.Head().Epoch, cfg.Clock(), cfg.Rand)
+	if err != nil {
+		return nil, fmt.Errorf("memory: %w", err)
+	}
+	d.state.Begin(epoch)
+	d.handles++
+	return &Store{cfg: &cfg, data: d, closed: make(chan struct{})}, nil
+}
+
+// Handle returns another store on the same open data. The data closes with the
+// last of them; a handle of a closed store is closed.
+func (s *Store) Handle() *Store {
+	h := &Store{cfg: s.cfg, data: s.data, closed: make(chan struct{})}
+	s.data.mu.Lock()
+	defer s.data.mu.Unlock()
+	if s.isClosed() {
+		h.once.Do(func() { close(h.closed) })
+		return h
+	}
+	s.data.handles++
+	return h
+}
+
+// Close ends the store's watchers. Every later call returns ErrClosed.
+func (s *Store) Close() error {
+	s.once.Do(func() {
+		s.data.mu.Lock()
+		defer s.data.mu.Unlock()
+		close(s.closed)
+		s.data.handles--
+	})
+	return nil
+}
+
+// Now is the store's clock, in UTC.
+func (s *Store) Now() time.Time { return s.cfg.Clock().UTC() }
+
+// Apply is [backend.Store.Apply].
+func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
+	if err := s.lock(ctx); err != nil {
+		return backend.Result{}, err
+	}
+	defer s.data.mu.Unlock()
+	if err := b.Validate(); err != nil {
+		return backend.Result{}, err
+	}
+	now := s.Now()
+	res, events, err := backend.Plan(b, now, s.data.state.Head(), s.data.lookup)
+	if err != nil {
+		return backend.Result{}, err
+	}
+	s.data.commit(events)
+	s.data.trim(s.cfg, now)
+	res.Position = backend.NewPosition(s.data.state.Head())
+	return res, nil
+}
+
+// Get is [backend.Store.Get].
+func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	if err := s.rlock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.data.mu.RUnlock()
+	if len(keys) > backend.MaxKeys {
+		return nil, fmt.Errorf("get: %d keys, at most %d: %w", len(keys), backend.MaxKeys, backend.ErrInvalid)
+	}
+	now := s.Now()
+	out := make([]*backend.Resource, len(keys))
+	for i, k := range keys {
+		if r, _ := s.data.lookup(k); r != nil && !r.ExpiredAt(now) {
+			out[i] = r
+		}
+	}
+	return out, nil
+}
+
+// Range is [backend.Store.Range].
+func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
+	if err := s.rlock(ctx); err != nil {
+		return backend.Page{}, err
+	}
+	defer s.data.mu.RUnlock()
+	if err := r.Validate(); err != nil {
+		return backend.Page{}, err
+	}
+	tree, prefix := &s.data.resources, backend.AppendString(nil, r.Kind)
+	if r.Index != "" {
+		tree, prefix = &s.data.rows, backend.AppendString(prefix, r.Index)
+	}
+	start, end := r.Bounds(prefix)
+	b := backend.NewPageBuilder(r, s.Now())
+	err := scan(ctx, tree, string(start), string(end), r.Reverse, b.Add)
+	return b.Page(), err
+}
+
+// scan visits the half-open interval until visit says no or ctx ends.
+func scan(ctx context.Context, tree *btree.Map[string, *backend.Resource], start, end string, reverse bool, visit func(*backend.Resource) bool) error {
+	n := 0
+	step := func(r *backend.Resource) bool {
+		n++
+		return (n%1024 != 0 || ctx.Err() == nil) && visit(r)
+	}
+	if reverse {
+		tree.Descend(end, func(key string, r *backend.Resource) bool {
+			return key >= end || key >= start && step(r)
+		})
+	} else {
+		tree.Ascend(start, func(key string, r *backend.Resource) bool {
+			return key < end && step(r)
+		})
+	}
+	return ctx.Err()
+}
+
+// Position is [backend.Store.Position].
+func (s *Store) Position(ctx context.Context) (backend.Position, error) {
+	if err := s.rlock(ctx); err != nil {
+		return backend.Position{}, err
+	}
+	defer s.data.mu.RUnlock()
+	return backend.NewPosition(s.data.state.Head()), nil
+}
+
+// Watch is [backend.Store.Watch].
+func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	l, err := backend.NewLogWatcher(reader{s}, w)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// reader is the log as the watchers of one handle see it.
+type reader struct{ s *Store }
+
+// ReadLog is [backend.LogReader.ReadLog].
+func (r reader) ReadLog(after backend.Revision, limit int) (backend.LogPage, error) {
+	if err := r.s.rlock(context.Background()); err != nil {
+		return backend.LogPage{}, err
+	}
+	defer r.s.data.mu.RUnlock()
+	page := r.s.data.readLog(after, limit)
+	page.Closed = r.s.closed
+	return page, nil
+}
+
+// Purge removes what is expired, a bounded number, and what the log no longer
+// keeps. It returns how many resources it removed.
+func (s *Store) Purge(ctx context.Context) (int, error) {
+	if err := s.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer s.data.mu.Unlock()
+	now := s.Now()
+	events := s.data.expired(now)
+	s.data.commit(events)
+	s.data.trim(s.cfg, now)
+	return len(events), nil
+}
+
+// Run purges at every PurgeInterval until ctx ends or the store is closed; both are no error.
+func (s *Store) Run(ctx context.Context) error {
+	tick := time.NewTicker(s.cfg.PurgeInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.closed:
+			return nil
+		case <-tick.C:
+		}
+		for n := purgeRound; n == purgeRound; {
+			var err error
+			if n, err = s.Purge(ctx); err != nil && !errors.Is(err, backend.ErrClosed) && ctx.Err() == nil {
+				return fmt.Errorf("memory: purge: %w", err)
+			}
+			if n > 0 {
+				s.cfg.Logger.Debug("purged expired resources", zap.Int("resources", n))
+			}
+		}
+	}
+}
+
+func (s *Store) isClosed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// lock takes data.mu, or says why the call cannot go on.
+func (s *Store) lock(ctx context.Context) error {
+	s.data.mu.Lock()
+	if err := s.usable(ctx); err != nil {
+		s.data.mu.Unlock()
+		return err
+	}
+	return nil
+}
+
+func (s *Store) rlock(ctx context.Context) error {
+	s.data.mu.RLock()
+	if err := s.usable(ctx); err != nil {
+		s.data.mu.RUnlock()
+		return err
+	}
+	return nil
+}
+
+func (s *Store) usable(ctx context.Context) error {
+	if s.isClosed() {
+		return backend.ErrClosed
+	}
+	return ctx.Err()
+}

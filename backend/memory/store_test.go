@@ -1,0 +1,25 @@
+package memory_test
+
+import (
+	"testing"
+
+	"github.com/sluicegw/sluice/backend/backendtest"
+	"github.com/sluicegw/sluice/backend/memory"
+)
+
+func open(_ testing.TB, o backendtest.Options) backendtest.Instance {
+	data := &memory.Data{}
+	return backendtest.Instance{
+		Open: func() (backendtest.Store, error) {
+			return memory.Open(memory.Config{
+				Data: data, Clock: o.Clock, Rand: o.Rand,
+				LogEntries: o.LogEntries, LogAge: o.LogAge, LogBytes: o.LogBytes, PurgeInterval: o.PurgeInterval,
+			})
+		},
+		Handle: func(s backendtest.Store) backendtest.Store { return s.(*memory.Store).Handle() },
+	}
+}
+
+func TestStore(t *testing.T) { backendtest.Run(t, open) }
+
+func TestModel(t *testing.T) { backendtest.RunModel(t, open, 1, 2) }

@@ -1,0 +1,90 @@
+package backend
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// Position is a place in the log: for each shard the revision of the last
+// change that was seen. It is immutable. The zero value stands for "now" where
+// a watch begins, and is never returned by a store.
+type Position struct{ shards []Revision }
+
+// NewPosition returns the position that has seen, per shard, all changes up to the given revision.
+func NewPosition(shards ...Revision) Position { return Position{shards: slices.Clone(shards)} }
+
+// IsZero says whether p is the zero value.
+func (p Position) IsZero() bool { return len(p.shards) == 0 }
+
+// Shards is the number of shards of the store that p belongs to.
+func (p Position) Shards() int { return len(p.shards) }
+
+// Shard returns the revision last seen of shard i; zero if there is no such shard.
+func (p Position) Shard(i int) Revision {
+	if i < 0 || i >= len(p.shards) {
+		return Revision{}
+	}
+	return p.shards[i]
+}
+
+// With returns p moved to r on shard i, which must exist.
+func (p Position) With(i int, r Revision) Position {
+	shards := slices.Clone(p.shards)
+	shards[i] = r
+	return Position{shards: shards}
+}
+
+// Equal says whether p and o are the same place.
+func (p Position) Equal(o Position) bool { return slices.Equal(p.shards, o.shards) }
+
+const (
+	positionFormat = 1
+	maxShards      = 256
+)
+
+// String is the wire form: base64url of a format byte, the number of shards
+// and an (epoch, seq) pair for each, all as varints. The zero value is "".
+func (p Position) String() string {
+	if p.IsZero() {
+		return ""
+	}
+	b := append(make([]byte, 0, 2+len(p.shards)*12), positionFormat)
+	b = binary.AppendUvarint(b, uint64(len(p.shards)))
+	for _, r := range p.shards {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, r.Epoch), r.Seq)
+	}
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// ParsePosition reads what [Position.String] wrote; anything else is ErrInvalid.
+func ParsePosition(s string) (Position, error) {
+	bad := fmt.Errorf("position %.40q: %w", s, ErrInvalid)
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil || len(b) == 0 || b[0] != positionFormat {
+		return Position{}, bad
+	}
+	b = b[1:]
+	take := func() (v uint64) {
+		v, n := binary.Uvarint(b)
+		if n <= 0 {
+			err = bad
+			return 0
+		}
+		b = b[n:]
+		return v
+	}
+	n := take()
+	if err != nil || n == 0 || n > maxShards {
+		return Position{}, bad
+	}
+	p := Position{shards: make([]Revision, n)}
+	for i := range p.shards {
+		p.shards[i] = Revision{Epoch: take(), Seq: take()}
+	}
+	if err != nil || len(b) > 0 || p.String() != s {
+		return Position{}, bad
+	}
+	return p, nil
+}

@@ -1,0 +1,94 @@
+package backend
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+)
+
+// Resource is one stored resource as a store sees it. What a store returns is
+// shared and immutable: nobody changes it, its rows or its body.
+type Resource struct {
+	Key
+	Envelope
+	// Rows make the resource findable by [Range.Index]; no two are equal.
+	Rows []Row
+	// Body is opaque to the store; see [EncodeBody].
+	Body []byte
+}
+
+// Envelope is what a store must know of a resource to judge a write.
+type Envelope struct {
+	// UID tells a re-created namesake apart. Set at creation, kept for life.
+	UID string
+	// Revision of the last change. Stamped by the store.
+	Revision Revision
+	// SpecRevision is the revision of the last put marked [Put.Caller]. Stamped by the store.
+	SpecRevision Revision
+	// Deleting: deletion was requested and waits.
+	Deleting bool
+	// Fingerprint of the index definition that made Rows; at most 64 bytes.
+	Fingerprint string
+	// ExpiresAt, by the store's clock, to the millisecond; zero means never.
+	ExpiresAt time.Time
+	// CreatedAt and UpdatedAt are stamped by the store's clock, in UTC to the millisecond.
+	CreatedAt, UpdatedAt time.Time
+}
+
+// ExpiredAt says whether the resource is expired, hence invisible, at the given instant.
+func (e *Envelope) ExpiredAt(now time.Time) bool {
+	return !e.ExpiresAt.IsZero() && !e.ExpiresAt.After(now)
+}
+
+// Row places a resource in an index: (Index, Value, namespace, name), ordered
+// by Value. Value is one or more tuple elements ([AppendString] and its siblings).
+type Row struct {
+	Index string
+	Value []byte
+}
+
+// AppendRowKey appends the row's key as drivers order it: (kind, index) +
+// value + (namespace, name).
+func AppendRowKey(dst []byte, key Key, row Row) []byte {
+	dst = AppendString(AppendString(dst, key.Kind), row.Index)
+	dst = append(dst, row.Value...)
+	return AppendString(AppendString(dst, key.Namespace), key.Name)
+}
+
+// Size is the number of bytes that count against limits and pages.
+func (r *Resource) Size() int {
+	n := len(r.Kind) + len(r.Namespace) + len(r.Name) + len(r.Body) + 128
+	for _, row := range r.Rows {
+		n += len(row.Index) + len(row.Value)
+	}
+	return n
+}
+
+func rowsEqual(a, b []Row) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Index != b[i].Index || !bytes.Equal(a[i].Value, b[i].Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// BodyJSON is the codec byte of a body that is plain JSON. Compressed and
+// encrypted bodies will have bytes of their own.
+const BodyJSON byte = 'j'
+
+// EncodeBody returns the stored form of a JSON body.
+func EncodeBody(json []byte) []byte {
+	return append(append(make([]byte, 0, len(json)+1), BodyJSON), json...)
+}
+
+// DecodeBody returns the JSON of a stored body. The result shares its memory.
+func DecodeBody(body []byte) ([]byte, error) {
+	if len(body) == 0 || body[0] != BodyJSON {
+		return nil, fmt.Errorf("unknown body codec: %w", ErrUnreadable)
+	}
+	return body[1:], nil
+}

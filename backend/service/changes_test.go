@@ -1,0 +1,132 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+func (f *fixture) changes(req service.ChangesRequest) *service.Changes {
+	f.t.Helper()
+	c, err := f.Changes(context.Background(), anon, req)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(c.Close)
+	return c
+}
+
+// take reads n events of a stream.
+func take(t *testing.T, c *service.Changes, n int) (out []service.Change) {
+	t.Helper()
+	for len(out) < n {
+		more, err := c.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, more...)
+	}
+	return out
+}
+
+func story(changes []service.Change) string {
+	s := ""
+	for _, c := range changes {
+		s += string(c.Type)
+		if c.Stored != nil {
+			s += " " + c.Stored.Name
+		}
+		s += "; "
+	}
+	return s
+}
+
+func TestAStreamBeginsInSyncThenFollows(t *testing.T) {
+	f := setup(t)
+	f.create("before", `{"title":"A"}`)
+	c := f.changes(service.ChangesRequest{})
+	r := f.create("a", `{"title":"A"}`).Resource.Stored.Revision.String()
+	if _, err := f.update("a", r, `{"title":"B"}`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Delete(context.Background(), anon, service.DeleteRequest{Identity: named("a")}); err != nil {
+		t.Fatal(err)
+	}
+	got := take(t, c, 4)
+	if s := story(got); s != "IN_SYNC; ADDED a; MODIFIED a; DELETED a; " {
+		t.Errorf("stream %s", s)
+	}
+	for _, change := range got {
+		if obj, err := change.Object(); err != nil || (obj == nil) != (change.Type == service.ChangeInSync) {
+			t.Errorf("%s: object %v %v", change.Type, obj, err)
+		}
+	}
+}
+
+func TestAStreamResumesAfterEveryCursor(t *testing.T) {
+	f := setup(t)
+	start := f.position()
+	for i := range 10 {
+		f.create(fmt.Sprintf("n%d", i), `{"title":"A"}`)
+	}
+	all := take(t, f.changes(service.ChangesRequest{After: &start}), 11)
+	if all[10].Type != service.ChangeInSync {
+		t.Fatalf("stream %s", story(all))
+	}
+	for i := range 10 {
+		rest := take(t, f.changes(service.ChangesRequest{After: &all[i].Cursor}), 10-i)
+		if story(rest) != story(all[i+1:]) {
+			t.Errorf("after %d: %s, want %s", i, story(rest), story(all[i+1:]))
+		}
+	}
+}
+
+func TestAStreamKeepsToItsScope(t *testing.T) {
+	f := setup(t)
+	start := f.position()
+	other := "other"
+	for _, id := range []service.Identity{named("a"), named("b"), {Kind: "Widget", Namespace: &other, Name: "a"}} {
+		if _, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: id, Spec: map[string]any{"title": "A"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.put(backend.Key{Kind: "_lease", Namespace: "default", Name: "x"}, backend.Put{UID: "u", Body: []byte("x")})
+	f.put(backend.Key{Kind: "Gadget", Namespace: "default", Name: "x"}, backend.Put{UID: "u", Body: []byte("x")})
+	for _, c := range []struct {
+		req  service.ChangesRequest
+		want string
+	}{
+		{service.ChangesRequest{}, "ADDED a; ADDED b; ADDED a; IN_SYNC; "},
+		{service.ChangesRequest{Kinds: []string{"Widget"}, Namespace: pointer("default")}, "ADDED a; ADDED b; IN_SYNC; "},
+		{service.ChangesRequest{Name: pointer("a"), Namespace: &other}, "ADDED a; IN_SYNC; "},
+		{service.ChangesRequest{Name: pointer("nobody")}, "IN_SYNC; "},
+	} {
+		c.req.After = &start
+		var got []service.Change
+		stream := f.changes(c.req)
+		for len(got) == 0 || got[len(got)-1].Type != service.ChangeInSync {
+			got = append(got, take(t, stream, 1)...)
+		}
+		if story(got) != c.want {
+			t.Errorf("%+v: %s, want %s", c.req, story(got), c.want)
+		}
+	}
+}
+
+func TestBadStreamsAreRefused(t *testing.T) {
+	f := setup(t)
+	_, err := f.Changes(context.Background(), anon, service.ChangesRequest{After: pointer("rubbish")})
+	wantCode(t, err, service.CodeCursorInvalid)
+	_, err = f.Changes(context.Background(), anon, service.ChangesRequest{After: pointer("")})
+	wantCode(t, err, service.CodeCursorInvalid)
+	foreign := backend.NewPosition(backend.Revision{Epoch: 1, Seq: 1}).String()
+	_, err = f.Changes(context.Background(), anon, service.ChangesRequest{After: &foreign})
+	wantCode(t, err, service.CodePositionExpired)
+	_, err = f.Changes(context.Background(), anon, service.ChangesRequest{Kinds: []string{"Cluster"}})
+	wantCode(t, err, service.CodeBadUserInput)
+	_, err = f.Changes(context.Background(), anon, service.ChangesRequest{Name: pointer("Not A Name")})
+	wantCode(t, err, service.CodeValidationFailed)
+}

@@ -1,0 +1,182 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// widget is a kind that has one of everything.
+func widget() backend.Kind {
+	n := func(i int) *int { return &i }
+	x := func(f float64) *float64 { return &f }
+	colour := &backend.Enum{Name: "Colour", Values: []backend.EnumValue{{Name: "DARK_RED", Stored: "dark-red"}, {Name: "BLUE", Stored: "blue"}}}
+	part := &backend.Shape{Name: "Part", Fields: []backend.Field{
+		{Name: "slot", Type: backend.TypeString, Required: true, Constraint: backend.Constraint{MaxLength: n(20)}},
+		{Name: "serial", Type: backend.TypeString, Immutable: true, Constraint: backend.Constraint{MaxLength: n(20)}},
+	}}
+	box := &backend.Shape{Name: "Box", MinProperties: 1, MaxProperties: 1, Fields: []backend.Field{
+		{Name: "id", Type: backend.TypeString, Constraint: backend.Constraint{Format: backend.FormatUUID, MaxLength: n(36)}},
+		{Name: "import", Type: backend.TypeBoolean},
+	}}
+	spec := &backend.Shape{
+		Name: "WidgetSpec",
+		Fields: []backend.Field{
+			{Name: "title", Type: backend.TypeString, Required: true, Constraint: backend.Constraint{MinLength: n(1), MaxLength: n(10), Pattern: "^[^,]+$"}},
+			{Name: "colour", Type: backend.TypeEnum, Enum: colour, Default: "blue", Immutable: true},
+			{Name: "weight", Type: backend.TypeInt, Constraint: backend.Constraint{Min: x(68), Max: x(9216)}},
+			{Name: "bytes", Type: backend.TypeInt64},
+			{Name: "heavy", Type: backend.TypeBoolean},
+			{Name: "tags", Type: backend.TypeString, List: true, ListType: backend.ListSet, Constraint: backend.Constraint{MaxItems: n(3), MaxLength: n(5)}},
+			{Name: "zones", Type: backend.TypeString, List: true, ListType: backend.ListSet, Immutable: true, Constraint: backend.Constraint{MaxItems: n(3), MaxLength: n(5)}},
+			{Name: "parts", Type: backend.TypeObject, Shape: part, List: true, ListType: backend.ListMap, Keys: []string{"slot"}, Constraint: backend.Constraint{MaxItems: n(4)}},
+			{Name: "box", Type: backend.TypeObject, Shape: box},
+			{Name: "every", Type: backend.TypeString, Constraint: backend.Constraint{Format: backend.FormatDuration, MaxLength: n(20)}},
+			{Name: "old", Type: backend.TypeString, Deprecated: "use title", Constraint: backend.Constraint{MaxLength: n(5)}},
+		},
+		Rules: []backend.Rule{
+			{CEL: "self.colour == 'blue' || !has(self.heavy)", Message: "only a blue widget may say whether it is heavy"},
+			{CEL: "!has(self.box) || !has(self.box.__import__) || self.box.__import__", Message: "import cannot be false"},
+		},
+	}
+	return backend.Kind{
+		Name: "Widget", Singular: "widget", Plural: "widgets", Group: "example.org", Version: "v1", Scope: backend.Namespaced,
+		Verbs: []backend.Verb{backend.VerbGet, backend.VerbList, backend.VerbWatch, backend.VerbCreate, backend.VerbUpdate, backend.VerbDelete},
+		Spec:  spec, Status: &backend.Shape{Name: "WidgetStatus", Fields: []backend.Field{{Name: "id", Type: backend.TypeString}}},
+		Decode: decodeWidget,
+	}
+}
+
+// cluster is a GLOBAL kind that can only be read and created.
+func cluster() backend.Kind {
+	k := widget()
+	k.Name, k.Singular, k.Plural, k.Scope = "Cluster", "cluster", "clusters", backend.Global
+	k.Verbs = []backend.Verb{backend.VerbGet, backend.VerbCreate}
+	return k
+}
+
+type object struct {
+	body *backend.Body
+	spec map[string]any
+}
+
+func (*object) IsResource() {}
+
+func decodeWidget(r *backend.Resource) (backend.Object, error) {
+	b, err := r.DecodeBody()
+	if err != nil {
+		return nil, err
+	}
+	o := &object{body: b}
+	return o, json.Unmarshal(b.Spec, &o.spec)
+}
+
+// fixture is a service over a store of its own.
+type fixture struct {
+	*service.Service
+	t     *testing.T
+	store *memory.Store
+}
+
+func setup(t *testing.T) *fixture {
+	t.Helper()
+	store, err := memory.Open(memory.Config{Rand: rand.New(rand.NewPCG(1, 2))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	s, err := service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fixture{Service: s, t: t, store: store}
+}
+
+func named(name string) service.Identity { return service.Identity{Kind: "Widget", Name: name} }
+
+func (f *fixture) create(name, spec string) *service.Written {
+	f.t.Helper()
+	out, err := f.Create(context.Background(), service.Caller{}, service.CreateRequest{Identity: named(name), Spec: json.RawMessage(spec)})
+	if err != nil {
+		f.t.Fatalf("create %s: %v", name, err)
+	}
+	return out
+}
+
+func (f *fixture) update(name, revision, spec string) (*service.Written, error) {
+	return f.Update(context.Background(), service.Caller{}, service.UpdateRequest{Identity: named(name), ExpectedRevision: revision, Spec: json.RawMessage(spec)})
+}
+
+func (f *fixture) stored(name string) *backend.Resource {
+	f.t.Helper()
+	got, err := f.store.Get(context.Background(), backend.Key{Kind: "Widget", Namespace: "default", Name: name})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return got[0]
+}
+
+// rewrite stores another body under a widget, as another gateway or a
+// controller would; caller says whether it moves the spec revision.
+func (f *fixture) rewrite(name string, caller bool, change func(map[string]any)) *backend.Resource {
+	f.t.Helper()
+	r := f.stored(name)
+	raw, _ := backend.DecodeBody(r.Body)
+	var tree map[string]any
+	if err := json.Unmarshal(raw, &tree); err != nil {
+		f.t.Fatal(err)
+	}
+	change(tree)
+	raw, _ = json.Marshal(tree)
+	return f.put(r.Key, backend.Put{UID: r.UID, Caller: caller, Body: backend.EncodeBody(raw)})
+}
+
+func (f *fixture) put(key backend.Key, put backend.Put) *backend.Resource {
+	f.t.Helper()
+	res, err := f.store.Apply(context.Background(), backend.Batch{
+		RequestID: "test", Deadline: f.store.Now().Add(5e9),
+		Actions: []backend.Action{{Key: key, Do: backend.DeedPut, Put: put}},
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return res.Resources[0]
+}
+
+func (f *fixture) position() string {
+	f.t.Helper()
+	p, err := f.store.Position(context.Background())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return p.String()
+}
+
+// wantCode returns the error as the service's own, with that code.
+func wantCode(t *testing.T, err error, code service.Code) *service.Error {
+	t.Helper()
+	var e *service.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("error %v, want one with code %s", err, code)
+	}
+	if e.Code != code {
+		t.Fatalf("code %s (%s), want %s", e.Code, e.Message, code)
+	}
+	return e
+}
+
+// paths of all violations, joined.
+func paths(e *service.Error) string {
+	var out []string
+	for _, v := range e.Violations {
+		out = append(out, v.Path+" "+v.Rule)
+	}
+	return strings.Join(out, "; ")
+}

@@ -1,0 +1,128 @@
+package service
+
+import (
+	"encoding/base64"
+	"fmt"
+	"regexp"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Limits of names, from RFC 1123 as Kubernetes applies it.
+const (
+	MaxName      = 253
+	MaxNamespace = 63
+)
+
+const (
+	dnsLabel     = `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
+	dnsSubdomain = dnsLabel + `(\.` + dnsLabel + `)*`
+)
+
+// The compiled forms of names, and of label keys (Kubernetes' rules).
+var (
+	nameSyntax      = regexp.MustCompile(`^` + dnsSubdomain + `$`)
+	namespaceSyntax = regexp.MustCompile(`^` + dnsLabel + `$`)
+	labelSyntax     = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
+)
+
+func checkName(v *violations, path, name string) {
+	switch {
+	case name == "":
+		v.add(path, "required", "", "must not be empty")
+	case len(name) > MaxName || !nameSyntax.MatchString(name):
+		v.add(path, "format", "name", "must be a DNS-1123 subdomain of at most %d characters: lower case letters, digits, '-' and '.', beginning and ending with a letter or digit", MaxName)
+	}
+}
+
+func checkNamespace(v *violations, path, ns string) {
+	switch {
+	case ns == "":
+		v.add(path, "required", "", "must not be empty")
+	case len(ns) > MaxNamespace || !namespaceSyntax.MatchString(ns):
+		v.add(path, "format", "namespace", "must be a DNS label of at most %d characters: lower case letters, digits and '-', beginning and ending with a letter or digit", MaxNamespace)
+	}
+}
+
+// resolve finds the kind and key that an identity means, and checks their syntax.
+func (s *Service) resolve(id Identity) (*kind, backend.Key, error) {
+	k, err := s.kind(id.Kind)
+	if err != nil {
+		return nil, backend.Key{}, err
+	}
+	key := backend.Key{Kind: k.Name, Name: id.Name}
+	var v violations
+	switch {
+	case k.Scope == backend.Global:
+		if id.Namespace != nil && *id.Namespace != "" {
+			return nil, key, badInput("metadata.namespace", "kind %s is GLOBAL: its resources have no namespace", k.Name).of(key)
+		}
+	case id.Namespace == nil:
+		key.Namespace = backend.DefaultNamespace
+	default:
+		key.Namespace = *id.Namespace
+		checkNamespace(&v, "metadata.namespace", key.Namespace)
+	}
+	checkName(&v, "metadata.name", key.Name)
+	if err := v.err(key); err != nil {
+		return nil, key, err
+	}
+	return k, key, nil
+}
+
+const idFormat = 1
+
+// GlobalID is the id of a resource in every API version: base64url of a format
+// byte and the tuple (kind, namespace, name).
+func GlobalID(key backend.Key) string {
+	return base64.RawURLEncoding.EncodeToString(key.Append([]byte{idFormat}))
+}
+
+// ParseGlobalID reads what [GlobalID] wrote; anything else is BAD_USER_INPUT.
+func ParseGlobalID(id string) (backend.Key, error) {
+	bad := badInput("id", "id %q is not an id of this API; take ids from the id field of a resource", shorten(id))
+	if len(id) > 4*backend.MaxKeyBytes {
+		return backend.Key{}, bad
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(id)
+	if err != nil || len(b) == 0 || b[0] != idFormat {
+		return backend.Key{}, bad
+	}
+	key, err := backend.DecodeKey(b[1:])
+	if err != nil || GlobalID(key) != id {
+		return backend.Key{}, bad
+	}
+	return key, nil
+}
+
+// violations collects what is wrong with an input, up to a bound.
+type violations struct {
+	list    []Violation
+	dropped int
+}
+
+// maxViolations bounds an answer.
+const maxViolations = 100
+
+func (v *violations) add(path, rule, limit, format string, args ...any) {
+	if len(v.list) >= maxViolations {
+		v.dropped++
+		return
+	}
+	v.list = append(v.list, Violation{Path: path, Rule: rule, Limit: limit, Message: fmt.Sprintf(format, args...)})
+}
+
+// err returns VALIDATION_FAILED if there is any violation.
+func (v *violations) err(key backend.Key) error {
+	if len(v.list) == 0 {
+		return nil
+	}
+	e := &Error{Code: CodeValidationFailed, Violations: v.list}
+	switch n := len(v.list) + v.dropped; n {
+	case 1:
+		e.Message = v.list[0].Path + ": " + v.list[0].Message
+	default:
+		e.Message = fmt.Sprintf("%d values are not acceptable; the first: %s: %s", n, v.list[0].Path, v.list[0].Message)
+	}
+	return e.of(key)
+}

@@ -1,0 +1,219 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+func (f *fixture) list(req service.ListRequest) *service.Page {
+	f.t.Helper()
+	req.Kind = "Widget"
+	p, err := f.List(context.Background(), anon, req)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return p
+}
+
+func pageNames(p *service.Page) []string {
+	out := make([]string, len(p.Edges))
+	for i, e := range p.Edges {
+		out[i] = e.Resource.Stored.Name
+	}
+	return out
+}
+
+func pointer[T any](v T) *T { return &v }
+
+func TestAWalkSeesEachUntouchedResourceOnceWhateverElseIsWritten(t *testing.T) {
+	f := setup(t)
+	rnd := rand.New(rand.NewPCG(7, 7))
+	var want []string
+	for i := range 1000 {
+		name := fmt.Sprintf("n%04d", i)
+		f.create(name, `{"title":"A"}`)
+		want = append(want, name)
+	}
+	churn := func() {
+		name := fmt.Sprintf("n%04d-churn", rnd.IntN(1000))
+		if f.stored(name) == nil {
+			f.create(name, `{"title":"A"}`)
+		} else if _, err := f.Delete(context.Background(), anon, service.DeleteRequest{Identity: named(name)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	walk := func(next func(cursor *string) *service.Page, cursorOf func(*service.Page) *string) []string {
+		var got []string
+		var cursor *string
+		for {
+			p := next(cursor)
+			for _, name := range pageNames(p) {
+				if len(name) == 5 {
+					got = append(got, name)
+				}
+			}
+			more, err := p.PageInfo().HasNextPage(context.Background())
+			if cursorOf(p) == p.PageInfo().StartCursor() {
+				more, err = p.PageInfo().HasPreviousPage(context.Background())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !more {
+				return got
+			}
+			cursor = cursorOf(p)
+			churn()
+		}
+	}
+	forward := walk(func(c *string) *service.Page { return f.list(service.ListRequest{First: pointer(7), After: c}) },
+		func(p *service.Page) *string { return p.PageInfo().EndCursor() })
+	if !slices.Equal(forward, want) {
+		t.Errorf("forward by 7: %d resources, want the %d untouched ones in order", len(forward), len(want))
+	}
+	var got []string
+	var before *string
+	for {
+		p := f.list(service.ListRequest{Last: pointer(13), Before: before})
+		page := slices.DeleteFunc(pageNames(p), func(n string) bool { return len(n) != 5 })
+		got = append(slices.Clone(page), got...)
+		more, err := p.PageInfo().HasPreviousPage(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			break
+		}
+		before = p.PageInfo().StartCursor()
+		churn()
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("backward by 13: %d resources, want the %d untouched ones in order", len(got), len(want))
+	}
+}
+
+func TestPageInfoIsExactInBothDirections(t *testing.T) {
+	f := setup(t)
+	for _, n := range []string{"a", "b", "c", "d", "e"} {
+		f.create(n, `{"title":"A"}`)
+	}
+	all := f.list(service.ListRequest{})
+	cursor := func(i int) *string { return &all.Edges[i].Cursor }
+	for _, c := range []struct {
+		name       string
+		req        service.ListRequest
+		want       string
+		prev, next bool
+	}{
+		{"everything", service.ListRequest{}, "[a b c d e]", false, false},
+		{"first 2", service.ListRequest{First: pointer(2)}, "[a b]", false, true},
+		{"first 2 after b", service.ListRequest{First: pointer(2), After: cursor(1)}, "[c d]", true, true},
+		{"first 9 after c", service.ListRequest{First: pointer(9), After: cursor(2)}, "[d e]", true, false},
+		{"first 0", service.ListRequest{First: pointer(0)}, "[]", false, true},
+		{"after the last", service.ListRequest{After: cursor(4)}, "[]", true, false},
+		{"between", service.ListRequest{After: cursor(0), Before: cursor(3)}, "[b c]", true, true},
+		{"last 2", service.ListRequest{Last: pointer(2)}, "[d e]", true, false},
+		{"last 2 before d", service.ListRequest{Last: pointer(2), Before: cursor(3)}, "[b c]", true, true},
+		{"last 9 before c", service.ListRequest{Last: pointer(9), Before: cursor(2)}, "[a b]", false, true},
+		{"before the first", service.ListRequest{Last: pointer(3), Before: cursor(0)}, "[]", false, true},
+		{"an empty cursor is none", service.ListRequest{First: pointer(1), After: pointer("")}, "[a]", false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := f.list(c.req)
+			prev, err1 := p.PageInfo().HasPreviousPage(context.Background())
+			next, err2 := p.PageInfo().HasNextPage(context.Background())
+			if err1 != nil || err2 != nil {
+				t.Fatal(err1, err2)
+			}
+			if got := fmt.Sprint(pageNames(p)); got != c.want || prev != c.prev || next != c.next {
+				t.Errorf("%s previous %v next %v, want %s %v %v", got, prev, next, c.want, c.prev, c.next)
+			}
+			if n, err := p.TotalCount(context.Background()); n != 5 || err != nil {
+				t.Errorf("totalCount %d %v", n, err)
+			}
+		})
+	}
+}
+
+func TestBadPagesAreRefusedAndNameTheLimit(t *testing.T) {
+	f := setup(t)
+	for _, req := range []service.ListRequest{{First: pointer(-1)}, {Last: pointer(-1)}, {First: pointer(1001)}, {First: pointer(1), Last: pointer(1)}} {
+		req.Kind = "Widget"
+		_, err := f.List(context.Background(), anon, req)
+		wantCode(t, err, service.CodeBadUserInput)
+	}
+	f.create("a", `{"title":"A"}`)
+	foreign := f.list(service.ListRequest{Namespace: pointer("default")}).Edges[0].Cursor
+	for _, cursor := range []string{"x", "====", "AQ", foreign, service.GlobalID(backend.Key{Kind: "Widget", Name: "a"})} {
+		_, err := f.List(context.Background(), anon, service.ListRequest{Kind: "Widget", After: &cursor})
+		wantCode(t, err, service.CodeCursorInvalid)
+	}
+}
+
+func TestAnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
+	f := setup(t)
+	for _, n := range []string{"a", "b", "c"} {
+		f.create(n, `{"title":"A"}`)
+	}
+	stream, err := f.Changes(context.Background(), anon, service.ChangesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	f.rewrite("b", false, func(m map[string]any) { delete(m["spec"].(map[string]any), "title") })
+	f.create("d", `{"title":"A"}`)
+	if got := fmt.Sprint(pageNames(f.list(service.ListRequest{First: pointer(3)}))); got != "[a c d]" {
+		t.Errorf("page %s", got)
+	}
+	_, err = f.Get(context.Background(), anon, named("b"))
+	wantCode(t, err, service.CodeUnreadable)
+	var types []service.ChangeType
+	for len(types) < 3 {
+		changes, err := stream.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range changes {
+			types = append(types, c.Type)
+			_, err := c.Object()
+			if c.Type == service.ChangeModified {
+				wantCode(t, err, service.CodeUnreadable)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := fmt.Sprint(types); got != "[IN_SYNC MODIFIED ADDED]" {
+		t.Errorf("stream %s", got)
+	}
+}
+
+func FuzzCursor(f *testing.F) {
+	f.Add("AQ")
+	f.Add("")
+	f.Add("AYFOdZcCZGVmYXVsdAACYQA")
+	fix := &fixture{}
+	f.Fuzz(func(t *testing.T, cursor string) {
+		if fix.Service == nil || fix.t != t {
+			fix = setup(t)
+		}
+		_, _ = fix.List(context.Background(), anon, service.ListRequest{Kind: "Widget", After: &cursor})
+	})
+}
+
+func FuzzGlobalID(f *testing.F) {
+	f.Add(service.GlobalID(backend.Key{Kind: "Widget", Namespace: "default", Name: "a"}))
+	f.Add("AQ")
+	f.Fuzz(func(t *testing.T, id string) {
+		key, err := service.ParseGlobalID(id)
+		if err == nil && service.GlobalID(key) != id {
+			t.Errorf("%q reads as %v, which is %q", id, key, service.GlobalID(key))
+		}
+	})
+}

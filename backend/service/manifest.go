@@ -1,0 +1,168 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/manifest"
+)
+
+// Apply makes one resource what a manifest says: created, replaced or left as
+// it is. metadata.revision, or the request's expectedRevision before it, is a
+// precondition; on an absent resource it is NOT_FOUND.
+func (s *Service) Apply(ctx context.Context, c Caller, req ApplyRequest) (*Written, error) {
+	in, err := s.intendManifest(ctx, c, req)
+	if err != nil {
+		return nil, err
+	}
+	for range s.cfg.Retries {
+		current, err := s.read(ctx, in.kind, in.key)
+		if err != nil {
+			return nil, err
+		}
+		if current != nil {
+			out, err := s.replace(ctx, in, current)
+			if !errors.Is(err, errRaced) {
+				return out, err
+			}
+			continue
+		}
+		if in.expected != nil {
+			return nil, translate(backend.ErrNotFound, in.key)
+		}
+		if err := in.found.err(in.key); err != nil {
+			return nil, err
+		}
+		out, err := s.create(ctx, in)
+		var failed *Error
+		if errors.As(err, &failed) && failed.Code == CodeAlreadyExists {
+			continue
+		}
+		return out, err
+	}
+	return nil, translate(backend.ErrConflict, in.key)
+}
+
+func (s *Service) intendManifest(ctx context.Context, c Caller, req ApplyRequest) (*intent, error) {
+	doc, err := manifest.Parse(req.Manifest)
+	if err != nil {
+		e := badInput("manifest", "manifest: %v", err)
+		var unknown *manifest.UnknownError
+		if errors.As(err, &unknown) {
+			e.Path = unknown.Path
+		}
+		return nil, e
+	}
+	k, err := s.manifestKind(doc)
+	if err != nil {
+		return nil, err
+	}
+	id := Identity{Kind: k.Name, Namespace: doc.Metadata.Namespace, Name: doc.Metadata.Name}
+	if k.Scope == backend.Namespaced {
+		if id.Namespace == nil {
+			id.Namespace = req.Namespace
+		} else if req.Namespace != nil && *req.Namespace != *id.Namespace {
+			return nil, badInput("metadata.namespace", "the manifest says namespace %q and the request says %q; leave one of them out", shorten(*id.Namespace), shorten(*req.Namespace))
+		}
+	}
+	var spec any
+	if doc.Spec != nil {
+		spec = doc.Spec
+	}
+	in, err := s.intend(ctx, c, backend.VerbUpdate, id, metadataOf(doc.Metadata), spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.authorize(ctx, c, k.Kind, backend.VerbCreate); err != nil {
+		return nil, err
+	}
+	in.dryRun = req.DryRun
+	in.expected = doc.Metadata.Revision
+	if req.ExpectedRevision != nil {
+		in.expected = req.ExpectedRevision
+	}
+	for _, key := range doc.Ignored {
+		in.warnings = append(in.warnings, key+" belongs to the server and was ignored")
+	}
+	return in, nil
+}
+
+// manifestKind finds the kind a manifest names, and holds it against its apiVersion.
+func (s *Service) manifestKind(doc *manifest.Document) (*kind, error) {
+	k, err := s.kind(doc.Kind)
+	if err != nil {
+		return nil, err
+	}
+	if doc.Kind != k.Name {
+		return nil, badInput("kind", "kind %q is written %q", shorten(doc.Kind), k.Name)
+	}
+	switch {
+	case doc.APIVersion == k.APIVersion():
+	case doc.APIVersion == "" && doc.Version == k.Version:
+	case doc.APIVersion == "" && doc.Version == "":
+		return nil, badInput("apiVersion", "apiVersion is missing; kind %s has %s", k.Name, k.APIVersion())
+	default:
+		return nil, badInput("apiVersion", "kind %s has apiVersion %s, not %q", k.Name, k.APIVersion(), shorten(doc.APIVersion+doc.Version))
+	}
+	if doc.SubKind != "" {
+		return nil, badInput("subKind", "kind %s has no subKinds", k.Name)
+	}
+	return k, nil
+}
+
+// metadataOf is what a manifest sets; what it leaves out stays as it is.
+func metadataOf(m manifest.Metadata) Metadata {
+	var out Metadata
+	if m.Labels != nil {
+		out.Labels.Set = true
+		for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
+			out.Labels.Value = append(out.Labels.Value, backend.Label{Key: key, Value: m.Labels[key]})
+		}
+	}
+	if m.Annotations != nil {
+		out.Annotations.Set = true
+		for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
+			out.Annotations.Value = append(out.Annotations.Value, backend.Annotation{Key: key, Value: m.Annotations[key]})
+		}
+	}
+	if m.Description != nil {
+		out.Description = Optional[string]{Set: true, Value: *m.Description}
+	}
+	return out
+}
+
+// Manifest writes a stored resource as the manifest that would apply it UNCHANGED.
+func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, error) {
+	k, err := s.kind(r.Kind)
+	if err != nil {
+		return "", err
+	}
+	body, err := r.DecodeBody()
+	if err != nil {
+		return "", s.fail(err, r.Key)
+	}
+	doc := manifest.Document{
+		APIVersion: k.APIVersion(), Kind: k.Name, SubKind: body.SubKind, Spec: body.Spec,
+		Metadata: manifest.Metadata{Name: r.Name, Labels: body.Metadata.Labels, Annotations: body.Metadata.Annotations},
+	}
+	if r.Namespace != "" {
+		doc.Metadata.Namespace = &r.Namespace
+	}
+	if body.Metadata.Description != "" {
+		doc.Metadata.Description = &body.Metadata.Description
+	}
+	write := doc.YAML
+	if format == JSON {
+		write = doc.JSON
+	}
+	out, err := write()
+	if err != nil {
+		return "", s.fail(fmt.Errorf("manifest: %w", err), r.Key)
+	}
+	return strings.TrimSuffix(string(out), "\n") + "\n", nil
+}

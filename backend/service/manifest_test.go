@@ -1,0 +1,209 @@
+package service_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+const widgetManifest = `apiVersion: example.org/v1
+kind: Widget
+metadata:
+  name: a
+  labels: {app: x}
+spec:
+  title: A
+  tags: [foo, bar]
+`
+
+func (f *fixture) apply(manifest string) (*service.Written, error) {
+	return f.Apply(context.Background(), anon, service.ApplyRequest{Manifest: manifest})
+}
+
+func TestApplyCreatesReplacesAndLeavesAlone(t *testing.T) {
+	f := setup(t)
+	for _, step := range []struct {
+		manifest string
+		want     service.Outcome
+	}{
+		{widgetManifest, service.Created},
+		{widgetManifest, service.Unchanged},
+		{strings.Replace(widgetManifest, "title: A", "title: B", 1), service.Updated},
+		{strings.Replace(widgetManifest, "title: A", "title: B\n  heavy: null", 1), service.Unchanged},
+		{strings.Replace(widgetManifest, "  tags: [foo, bar]\n", "", 1), service.Updated},
+	} {
+		before := f.position()
+		out, err := f.apply(step.manifest)
+		if err != nil || out.Outcome != step.want {
+			t.Fatalf("outcome %+v %v, want %s", out, err, step.want)
+		}
+		if (f.position() == before) != (step.want == service.Unchanged) {
+			t.Errorf("%s: the store was written: %v", step.want, f.position() != before)
+		}
+	}
+}
+
+func TestAManifestThatWasReadAppliesUnchanged(t *testing.T) {
+	f := setup(t)
+	if _, err := f.apply(strings.Replace(widgetManifest, "  name: a", "  name: a\n  description: 'yes'\n  annotations: {k: \"1\"}", 1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []service.ManifestFormat{service.YAML, service.JSON} {
+		text, err := f.Manifest(f.stored("a"), format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := f.apply(text)
+		if err != nil || out.Outcome != service.Unchanged {
+			t.Errorf("%s: %+v %v\n%s", format, out, err, text)
+		}
+	}
+}
+
+func TestManifestsAreHeldToTheirForm(t *testing.T) {
+	f := setup(t)
+	replace := func(old, new string) string { return strings.Replace(widgetManifest, old, new, 1) }
+	for name, c := range map[string]struct {
+		manifest, says string
+		code           service.Code
+	}{
+		"empty":               {"# nothing\n", "empty", service.CodeBadUserInput},
+		"two documents":       {widgetManifest + "---\n" + widgetManifest, "2 documents", service.CodeBadUserInput},
+		"no mapping":          {"- a\n", "a mapping", service.CodeBadUserInput},
+		"broken":              {"a: [", "YAML", service.CodeBadUserInput},
+		"a key twice":         {replace("kind: Widget", "kind: Widget\nkind: Widget"), "kind", service.CodeBadUserInput},
+		"unknown kind":        {replace("kind: Widget", "kind: Port"), "known kinds: Widget, Cluster", service.CodeBadUserInput},
+		"kind in lower case":  {replace("kind: Widget", "kind: widget"), `"Widget"`, service.CodeBadUserInput},
+		"unknown version":     {replace("example.org/v1", "example.org/v2"), "example.org/v1", service.CodeBadUserInput},
+		"no version":          {replace("apiVersion: example.org/v1\n", ""), "example.org/v1", service.CodeBadUserInput},
+		"unknown key":         {replace("metadata:", "metadata:\n  nmae: b"), "metadata.nmae", service.CodeBadUserInput},
+		"number label":        {replace("{app: x}", "{app: 1}"), "metadata.labels", service.CodeBadUserInput},
+		"misspelt spec field": {replace("title: A", "titel: A"), `did you mean "title"?`, service.CodeValidationFailed},
+		"no spec":             {widgetManifest[:strings.Index(widgetManifest, "spec:")], "spec", service.CodeBadUserInput},
+		"no name":             {replace("  name: a\n", ""), "metadata.name", service.CodeValidationFailed},
+		"bomb":                {"a: &a [1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n", "YAML", service.CodeBadUserInput},
+		"too large":           {widgetManifest + "# " + strings.Repeat("x", 1<<20), "bytes", service.CodeBadUserInput},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := f.apply(c.manifest)
+			e := wantCode(t, err, c.code)
+			if !strings.Contains(e.Split()[0].Message, c.says) {
+				t.Errorf("message %q does not say %q", e.Split()[0].Message, c.says)
+			}
+		})
+	}
+}
+
+func TestServerOwnedKeysAreIgnoredWithAWarning(t *testing.T) {
+	f := setup(t)
+	out, err := f.apply(strings.Replace(widgetManifest, "metadata:", "status: {id: x}\nmetadata:\n  uid: u\n  generation: 7", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(out.Warnings, "; "); !strings.Contains(got, "status belongs") || !strings.Contains(got, "metadata.uid") || !strings.Contains(got, "metadata.generation") {
+		t.Errorf("warnings %s", got)
+	}
+}
+
+func TestTheNamespaceOfAManifest(t *testing.T) {
+	f := setup(t)
+	ctx, a, b := context.Background(), "team-a", "team-b"
+	inManifest := strings.Replace(widgetManifest, "metadata:", "metadata:\n  namespace: team-a", 1)
+	out, err := f.Apply(ctx, anon, service.ApplyRequest{Manifest: inManifest, Namespace: &a})
+	if err != nil || out.Resource.Stored.Namespace != a {
+		t.Fatalf("%+v %v", out, err)
+	}
+	out, err = f.Apply(ctx, anon, service.ApplyRequest{Manifest: widgetManifest, Namespace: &b})
+	if err != nil || out.Resource.Stored.Namespace != b {
+		t.Fatalf("%+v %v", out, err)
+	}
+	_, err = f.Apply(ctx, anon, service.ApplyRequest{Manifest: inManifest, Namespace: &b})
+	if e := wantCode(t, err, service.CodeBadUserInput); !strings.Contains(e.Message, a) || !strings.Contains(e.Message, b) {
+		t.Errorf("message %q names both", e.Message)
+	}
+}
+
+func TestTheRevisionOfAManifestIsAPrecondition(t *testing.T) {
+	f := setup(t)
+	with := func(r string) string {
+		return strings.Replace(widgetManifest, "metadata:", "metadata:\n  revision: "+r, 1)
+	}
+	_, err := f.apply(with("1-1"))
+	wantCode(t, err, service.CodeNotFound)
+	out, err := f.apply(widgetManifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := out.Resource.Stored.Revision.String()
+	if out, err = f.apply(with(r)); err != nil || out.Outcome != service.Unchanged {
+		t.Fatalf("%+v %v", out, err)
+	}
+	_, err = f.apply(with("1-1"))
+	wantCode(t, err, service.CodeConflict)
+	if _, err = f.Apply(context.Background(), anon, service.ApplyRequest{Manifest: with("1-1"), ExpectedRevision: &r}); err != nil {
+		t.Errorf("expectedRevision goes before the manifest's: %v", err)
+	}
+}
+
+func TestADryRunSaysAndDoesNot(t *testing.T) {
+	f := setup(t)
+	ctx := context.Background()
+	out, err := f.Apply(ctx, anon, service.ApplyRequest{Manifest: widgetManifest, DryRun: true})
+	if err != nil || out.Outcome != service.Created || out.Resource != nil || f.stored("a") != nil {
+		t.Fatalf("%+v %v", out, err)
+	}
+	f.create("a", `{"title":"Z"}`)
+	before := f.position()
+	out, err = f.Apply(ctx, anon, service.ApplyRequest{Manifest: widgetManifest, DryRun: true})
+	if err != nil || out.Outcome != service.Updated || f.position() != before {
+		t.Fatalf("%+v %v", out, err)
+	}
+	_, err = f.Apply(ctx, anon, service.ApplyRequest{Manifest: strings.Replace(widgetManifest, "title: A", "title: ''", 1), DryRun: true})
+	wantCode(t, err, service.CodeValidationFailed)
+}
+
+func TestManyAppliesOfOneAbsentResourceCreateItOnce(t *testing.T) {
+	f := setup(t)
+	var mu sync.Mutex
+	count := map[service.Outcome]int{}
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			out, err := f.apply(widgetManifest)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			count[out.Outcome]++
+		})
+	}
+	wg.Wait()
+	if count[service.Created] != 1 || count[service.Unchanged] != 15 {
+		t.Errorf("outcomes %v", count)
+	}
+}
+
+func FuzzManifest(f *testing.F) {
+	f.Add(widgetManifest)
+	f.Add("{\"apiVersion\":\"example.org/v1\",\"kind\":\"Widget\",\"metadata\":{\"name\":\"a\"},\"spec\":{\"weight\":1e999}}")
+	f.Add("--- a\n---\n...")
+	f.Fuzz(func(t *testing.T, text string) {
+		fix := setup(t)
+		out, err := fix.apply(text)
+		if err != nil {
+			return
+		}
+		again, err := fix.Manifest(out.Resource.Stored, service.YAML)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err = fix.apply(again); err != nil || out.Outcome != service.Unchanged {
+			t.Fatalf("what was read does not apply UNCHANGED: %v %v\n%s", out, err, again)
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package service
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Get returns a resource, nil if there is none. One that is stored in a form
+// that its kind cannot read is UNREADABLE.
+func (s *Service) Get(ctx context.Context, c Caller, id Identity) (*Resource, error) {
+	k, key, err := s.resolve(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.authorize(ctx, c, k.Kind, backend.VerbGet); err != nil {
+		return nil, err
+	}
+	stored, err := s.read(ctx, k, key)
+	if err != nil || stored == nil {
+		return nil, err
+	}
+	obj, err := k.decode(stored)
+	if err != nil {
+		s.unreadable(stored, err)
+		return nil, s.fail(err, key)
+	}
+	return &Resource{Stored: stored, Object: obj}, nil
+}
+
+// Node returns the resource of a global id, nil if there is none.
+func (s *Service) Node(ctx context.Context, c Caller, id string) (*Resource, error) {
+	key, err := ParseGlobalID(id)
+	if err != nil {
+		return nil, err
+	}
+	at := Identity{Kind: key.Kind, Name: key.Name}
+	if key.Namespace != "" {
+		at.Namespace = &key.Namespace
+	}
+	return s.Get(ctx, c, at)
+}
+
+func (s *Service) read(ctx context.Context, k *kind, key backend.Key) (*backend.Resource, error) {
+	got, err := s.store(k.Kind).Get(ctx, key)
+	if err != nil {
+		return nil, s.fail(err, key)
+	}
+	return got[0], nil
+}
+
+// present is the answer to a write: what was stored decodes, unless an older
+// or newer gateway stored what stays; then the caller gets no object.
+func (s *Service) present(k *kind, stored *backend.Resource) *Resource {
+	obj, err := k.decode(stored)
+	if err != nil {
+		s.unreadable(stored, err)
+		return &Resource{Stored: stored}
+	}
+	return &Resource{Stored: stored, Object: obj}
+}
+
+// unreadable notes a stored body that breaks its kind's type.
+func (s *Service) unreadable(r *backend.Resource, err error) {
+	s.cfg.Unreadable(r.Kind)
+	s.cfg.Logger.Warn("stored resource is unreadable", zap.Stringer("key", r.Key), zap.Stringer("revision", r.Revision), zap.Error(err))
+}
+
+// decode returns the generated value of a stored resource. What the kind
+// demands must be there: the API promises it.
+func (k *kind) decode(r *backend.Resource) (backend.Object, error) {
+	raw, err := backend.DecodeBody(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.spec.complete("spec", gjson.GetBytes(raw, "spec")); err != nil {
+		return nil, err
+	}
+	if k.status != nil {
+		if status := gjson.GetBytes(raw, "status"); status.Exists() {
+			if err := k.status.complete("status", status); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return k.Kind.Decode(r)
+}
+
+// complete says whether the object has what its shape requires, all the way down.
+func (s *shape) complete(path string, v gjson.Result) error {
+	if !v.IsObject() {
+		return fmt.Errorf("%s: no object: %w", path, backend.ErrUnreadable)
+	}
+	if !s.demanding {
+		return nil
+	}
+	for i := range s.Fields {
+		f := s.fields[s.Fields[i].Name]
+		if !f.Required && !f.List && (f.shape == nil || !f.shape.demanding) {
+			continue
+		}
+		value := v.Get(gjson.Escape(f.Name))
+		if !value.Exists() || value.Type == gjson.Null {
+			if f.Required {
+				return fmt.Errorf("%s.%s: required and absent: %w", path, f.Name, backend.ErrUnreadable)
+			}
+			continue
+		}
+		if err := f.complete(path, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *field) complete(path string, value gjson.Result) (err error) {
+	if !f.List {
+		if f.shape != nil {
+			return f.shape.complete(path+"."+f.Name, value)
+		}
+		return nil
+	}
+	if !value.IsArray() {
+		return fmt.Errorf("%s.%s: no list: %w", path, f.Name, backend.ErrUnreadable)
+	}
+	value.ForEach(func(_, e gjson.Result) bool {
+		switch {
+		case e.Type == gjson.Null:
+			err = fmt.Errorf("%s.%s: a null element: %w", path, f.Name, backend.ErrUnreadable)
+		case f.shape != nil:
+			err = f.shape.complete(path+"."+f.Name, e)
+		}
+		return err == nil
+	})
+	return err
+}

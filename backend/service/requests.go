@@ -1,0 +1,116 @@
+package service
+
+import "github.com/sluicegw/sluice/backend"
+
+// Identity names a resource as a caller does: a nil namespace is the default
+// one for NAMESPACED kinds, and the only one accepted for GLOBAL kinds.
+type Identity struct {
+	Kind      string
+	Namespace *string
+	Name      string
+}
+
+// CreateRequest asks for a new resource. Spec is anything whose JSON is the
+// spec in stored form.
+type CreateRequest struct {
+	Identity
+	Metadata
+	Spec any
+}
+
+// UpdateRequest replaces the whole spec of an existing resource.
+type UpdateRequest struct {
+	Identity
+	Metadata
+	ExpectedRevision string
+	Spec             any
+}
+
+// DeleteRequest removes a resource; a nil revision removes it whatever it is.
+type DeleteRequest struct {
+	Identity
+	ExpectedRevision *string
+}
+
+// ApplyRequest creates or replaces what one manifest document says.
+type ApplyRequest struct {
+	// Manifest is one YAML or JSON document of at most 1 MiB.
+	Manifest string
+	// Namespace is used where the manifest names none.
+	Namespace *string
+	// ExpectedRevision goes before the manifest's metadata.revision.
+	ExpectedRevision *string
+	// DryRun says what would happen and writes nothing.
+	DryRun bool
+}
+
+// Outcome of an apply.
+type Outcome string
+
+// The outcomes.
+const (
+	Created   Outcome = "CREATED"
+	Updated   Outcome = "UPDATED"
+	Unchanged Outcome = "UNCHANGED"
+)
+
+// Written is the answer to a write.
+type Written struct {
+	// Resource as stored; for a delete its last state. With DryRun of a create it is nil.
+	Resource *Resource
+	// Outcome of the write; empty for a delete.
+	Outcome  Outcome
+	Warnings []string
+}
+
+// ListRequest asks for a page of a connection by the Relay specification.
+type ListRequest struct {
+	Kind string
+	// Namespace nil means all.
+	Namespace     *string
+	First, Last   *int
+	After, Before *string
+}
+
+// ChangesRequest asks for a stream of changes.
+type ChangesRequest struct {
+	// Kinds; none means all of the catalogue.
+	Kinds []string
+	// Namespace and Name narrow the stream; nil means all.
+	Namespace, Name *string
+	// After is the cursor last seen; nil means from now on.
+	After *string
+}
+
+// ChangeType is the type of an event in a stream of changes.
+type ChangeType string
+
+// The types of events. IN_SYNC comes once, when the stream is live.
+const (
+	ChangeInSync   ChangeType = "IN_SYNC"
+	ChangeAdded    ChangeType = "ADDED"
+	ChangeModified ChangeType = "MODIFIED"
+	ChangeDeleted  ChangeType = "DELETED"
+)
+
+// ManifestFormat is how a manifest is written.
+type ManifestFormat string
+
+// The formats.
+const (
+	YAML ManifestFormat = "YAML"
+	JSON ManifestFormat = "JSON"
+)
+
+// Change is one event of a stream.
+type Change struct {
+	Type ChangeType
+	// Cursor resumes the stream after this event.
+	Cursor string
+	// Revision of the change; empty for a mark.
+	Revision string
+	// Stored is the resource at that revision, for DELETED its last state; nil for a mark.
+	Stored *backend.Resource
+
+	service *Service
+}

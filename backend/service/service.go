@@ -1,0 +1,132 @@
+// Package service is the resource service: it gives every kind its verbs. It
+// works on the raw JSON tree of a resource, driven by descriptors, over any
+// [backend.Store]. It is the one place that judges whether a caller may do what
+// it asks.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Config of a service.
+type Config struct {
+	// Kinds is the catalogue. Required.
+	Kinds []backend.Kind
+	// Store holds the resources of every kind. Required.
+	Store backend.Store
+	// Logger receives what a client is not told. Default: none.
+	Logger *zap.Logger
+	// Clock is the gateway's; a store with a clock of its own goes before. Default: time.Now.
+	Clock func() time.Time
+	// NewID makes uids and request ids. Default: random UUIDs.
+	NewID func() string
+	// WriteTimeout is how long the store may take to begin a batch. Default 5 s.
+	WriteTimeout time.Duration
+	// Retries bounds how often a write that lost a race is tried again. Default 8.
+	Retries int
+	// Unreadable is called for every stored body that does not decode, for
+	// metrics. Default: nothing.
+	Unreadable func(kind string)
+}
+
+// Validate returns every problem of the configuration, joined.
+func (c Config) Validate() error {
+	var errs []error
+	if len(c.Kinds) == 0 {
+		errs = append(errs, errors.New("Kinds: at least one wanted"))
+	}
+	if c.Store == nil {
+		errs = append(errs, errors.New("Store: missing"))
+	}
+	if c.WriteTimeout < 0 || c.Retries < 0 {
+		errs = append(errs, errors.New("WriteTimeout, Retries: negative"))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) setDefaults() {
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if sc, ok := c.Store.(backend.Clock); ok {
+		c.Clock = sc.Now
+	}
+	if c.NewID == nil {
+		c.NewID = uuid.NewString
+	}
+	if c.WriteTimeout == 0 {
+		c.WriteTimeout = 5 * time.Second
+	}
+	if c.Retries == 0 {
+		c.Retries = 8
+	}
+	if c.Unreadable == nil {
+		c.Unreadable = func(string) {}
+	}
+}
+
+// Service gives every kind of the catalogue its verbs.
+type Service struct {
+	cfg   Config
+	kinds catalogue
+}
+
+// New compiles the catalogue's rules and patterns. It starts nothing.
+func New(cfg Config) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("service: %w", err)
+	}
+	cfg.setDefaults()
+	kinds, err := newCatalogue(cfg.Kinds)
+	if err != nil {
+		return nil, fmt.Errorf("service: %w", err)
+	}
+	return &Service{cfg: cfg, kinds: kinds}, nil
+}
+
+// Caller is who asks, and by which API view. The zero value is anonymous with
+// the newest view.
+type Caller struct{ Identity, View string }
+
+// Resource is a stored resource and its generated Go value.
+type Resource struct {
+	Stored *backend.Resource
+	Object backend.Object
+}
+
+// Optional tells what was left out from what was given. The zero value was
+// left out; Set with a zero Value clears.
+type Optional[T any] struct {
+	Set   bool
+	Value T
+}
+
+// Metadata is what a caller may set besides the spec. What is left out stays as it is.
+type Metadata struct {
+	Labels      Optional[[]backend.Label]
+	Annotations Optional[[]backend.Annotation]
+	Description Optional[string]
+}
+
+// store returns the store that holds a kind.
+func (s *Service) store(*backend.Kind) backend.Store { return s.cfg.Store }
+
+// authorize is the one place that says whether the caller may do this. Until
+// access control exists, everybody may do everything a kind offers.
+func (s *Service) authorize(_ context.Context, _ Caller, k *backend.Kind, v backend.Verb) error {
+	if !k.Has(v) {
+		return &Error{Code: CodeBadUserInput, Kind: k.Name, Message: fmt.Sprintf("kind %s does not offer %s", k.Name, v)}
+	}
+	return nil
+}

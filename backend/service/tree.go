@@ -1,0 +1,255 @@
+package service
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// maxTreeDepth bounds the nesting of a spec.
+const maxTreeDepth = 64
+
+// parseTree reads one JSON object, numbers as written, without null members:
+// null is the same as absent.
+func parseTree(raw []byte) (map[string]any, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, fmt.Errorf("json: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, fmt.Errorf("json: more than one value")
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("json: an object wanted")
+	}
+	if !dropNulls(m, maxTreeDepth) {
+		return nil, fmt.Errorf("json: nested deeper than %d", maxTreeDepth)
+	}
+	return m, nil
+}
+
+func dropNulls(v any, depth int) bool {
+	if depth == 0 {
+		return false
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			if e == nil {
+				delete(v, k)
+			} else if !dropNulls(e, depth-1) {
+				return false
+			}
+		}
+	case []any:
+		for _, e := range v {
+			if !dropNulls(e, depth-1) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func cloneTree(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = cloneTree(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = cloneTree(e)
+		}
+		return out
+	}
+	return v
+}
+
+// equal compares JSON values; numbers by their value.
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for k, v := range a {
+			if w, ok := b[k]; !ok || !equal(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, equal)
+	case json.Number:
+		b, ok := b.(json.Number)
+		if !ok || a == b {
+			return ok
+		}
+		x, ok1 := new(big.Rat).SetString(shortNumber(a))
+		y, ok2 := new(big.Rat).SetString(shortNumber(b))
+		return ok1 && ok2 && x.Cmp(y) == 0
+	}
+	return a == b
+}
+
+// shortNumber keeps a hostile exponent from becoming a huge rational.
+func shortNumber(n json.Number) string {
+	if f, err := n.Float64(); err != nil || f > 1e30 || f < -1e30 || len(n) > 64 || f != 0 && f < 1e-30 && f > -1e-30 {
+		return "x"
+	}
+	return n.String()
+}
+
+// sameSet compares two lists without order.
+func sameSet(a, b []any) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	rest := slices.Clone(b)
+	for _, v := range a {
+		i := slices.IndexFunc(rest, func(w any) bool { return equal(v, w) })
+		if i < 0 {
+			return false
+		}
+		rest = slices.Delete(rest, i, i+1)
+	}
+	return true
+}
+
+// sameValue compares two values of a field as its type says.
+func (f *field) sameValue(a, b any) bool {
+	x, ok1 := a.([]any)
+	y, ok2 := b.([]any)
+	if ok1 && ok2 && f.ListType == backend.ListSet {
+		return sameSet(x, y)
+	}
+	return equal(a, b)
+}
+
+// effective returns a copy of the object with the effective defaults of what
+// is absent, for rules: integers as int64, other numbers as float64, and names
+// that CEL reserves escaped.
+func (s *shape) effective(tree map[string]any) map[string]any {
+	out := make(map[string]any, len(tree))
+	for name, v := range tree {
+		if f := s.fields[name]; f != nil {
+			out[escapeCEL(name)] = f.effective(v)
+		}
+	}
+	for i := range s.Fields {
+		if f := &s.Fields[i]; f.Default != nil {
+			if _, ok := tree[f.Name]; !ok {
+				out[escapeCEL(f.Name)] = f.Default
+			}
+		}
+	}
+	return out
+}
+
+func (f *field) effective(v any) any {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = f.effective(e)
+		}
+		return out
+	case map[string]any:
+		if f.shape != nil {
+			return f.shape.effective(v)
+		}
+	case json.Number:
+		if i, err := v.Int64(); err == nil {
+			return i
+		}
+		if x, err := v.Float64(); err == nil {
+			return x
+		}
+	}
+	return v
+}
+
+// celReserved are the words that CEL does not accept as a field name, from its
+// language definition. A rule writes them as __word__, as in Kubernetes.
+const celReserved = " true false null in as break const continue else for function if import let loop package namespace return var void while "
+
+func escapeCEL(name string) string {
+	if bytes.Contains([]byte(celReserved), []byte(" "+name+" ")) {
+		return "__" + name + "__"
+	}
+	return name
+}
+
+// keepUnknown copies into next what old has and the shape cannot name: what a
+// newer gateway stored survives the writes of an older one.
+func (s *shape) keepUnknown(next, old map[string]any) {
+	for name, was := range old {
+		f := s.fields[name]
+		if f == nil {
+			if _, ok := next[name]; !ok {
+				next[name] = was
+			}
+			continue
+		}
+		if f.shape == nil {
+			continue
+		}
+		switch now := next[name].(type) {
+		case map[string]any:
+			if was, ok := was.(map[string]any); ok {
+				f.shape.keepUnknown(now, was)
+			}
+		case []any:
+			if was, ok := was.([]any); ok {
+				f.keepUnknownElements(now, was)
+			}
+		}
+	}
+}
+
+// keepUnknownElements pairs the objects of two lists: by their keys in a MAP,
+// else those that are equal in all that the shape can name.
+func (f *field) keepUnknownElements(next, old []any) {
+	used := make([]bool, len(old))
+	for _, e := range next {
+		now, ok := e.(map[string]any)
+		if !ok {
+			continue
+		}
+		for i, o := range old {
+			was, ok := o.(map[string]any)
+			if !ok || used[i] || !f.sameElement(now, was) {
+				continue
+			}
+			used[i] = true
+			f.shape.keepUnknown(now, was)
+			break
+		}
+	}
+}
+
+func (f *field) sameElement(a, b map[string]any) bool {
+	if f.ListType == backend.ListMap {
+		return !slices.ContainsFunc(f.Keys, func(k string) bool { return !equal(a[k], b[k]) })
+	}
+	for name, g := range f.shape.fields {
+		if !g.sameValue(a[name], b[name]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,311 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/google/uuid"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// maxSafeInteger is the greatest integer that every JSON reader keeps exact.
+const maxSafeInteger = 1<<53 - 1
+
+// object checks the structure and the constraints of an object, then its rules.
+func (v *violations) object(ctx context.Context, s *shape, path string, tree map[string]any) {
+	before := len(v.list)
+	for _, name := range sortedKeys(tree) {
+		if s.fields[name] == nil {
+			v.add(join(path, name), "unknown", "", "is not a field of %s%s", s.Name, s.suggest(name))
+		}
+	}
+	for i := range s.Fields {
+		f := s.fields[s.Fields[i].Name]
+		value, ok := tree[f.Name]
+		switch {
+		case ok:
+			v.field(ctx, f, join(path, f.Name), value)
+		case f.Required:
+			v.add(join(path, f.Name), "required", "", "is required")
+		}
+	}
+	if n := len(tree); s.MinProperties > 0 && n < s.MinProperties {
+		v.add(path, "minProperties", strconv.Itoa(s.MinProperties), "must have at least %d of the fields %s", s.MinProperties, s.names())
+	} else if s.MaxProperties > 0 && n > s.MaxProperties {
+		v.add(path, "maxProperties", strconv.Itoa(s.MaxProperties), "must have at most %d of the fields %s", s.MaxProperties, s.names())
+	}
+	if len(s.rules) == 0 || len(v.list) > before {
+		return // rules may rely on the types
+	}
+	self := map[string]any{"self": s.effective(tree)}
+	for _, r := range s.rules {
+		out, _, err := r.program.ContextEval(ctx, self)
+		if err != nil {
+			v.add(path, "rule", r.CEL, "%s (the rule could not be evaluated)", r.Message)
+		} else if ok, isBool := out.Value().(bool); !isBool || !ok {
+			v.add(path, "rule", r.CEL, "%s", r.Message)
+		}
+	}
+}
+
+func (s *shape) names() string {
+	out := make([]string, len(s.Fields))
+	for i, f := range s.Fields {
+		out[i] = f.Name
+	}
+	return strings.Join(out, ", ")
+}
+
+// suggest finds the field that a misspelt name may mean.
+func (s *shape) suggest(name string) string {
+	best, distance := "", 4
+	for _, f := range s.Fields {
+		if len(name) > 64 {
+			break
+		}
+		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(f.Name)); d < distance && d < len(f.Name) {
+			best, distance = f.Name, d
+		}
+	}
+	if best == "" {
+		return fmt.Sprintf("; its fields are %s", s.names())
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+func (v *violations) field(ctx context.Context, f *field, path string, value any) {
+	if !f.List {
+		v.value(ctx, f, path, value)
+		return
+	}
+	list, ok := value.([]any)
+	if !ok {
+		v.add(path, "type", "list", "must be a list")
+		return
+	}
+	c := f.Constraint
+	if c.MinItems != nil && len(list) < *c.MinItems {
+		v.add(path, "minItems", strconv.Itoa(*c.MinItems), "must have at least %d elements, has %d", *c.MinItems, len(list))
+	}
+	if c.MaxItems != nil && len(list) > *c.MaxItems {
+		v.add(path, "maxItems", strconv.Itoa(*c.MaxItems), "must have at most %d elements, has %d", *c.MaxItems, len(list))
+		return
+	}
+	for i, e := range list {
+		at := path + "[" + strconv.Itoa(i) + "]"
+		if e == nil {
+			v.add(at, "type", string(f.Type), "must not be null")
+			continue
+		}
+		v.value(ctx, f, at, e)
+		if j := f.repeats(list, i); j >= 0 {
+			v.add(at, "unique", "", "repeats element %d", j)
+		}
+	}
+}
+
+// repeats returns the earlier element that element i must differ from and does not, or -1.
+func (f *field) repeats(list []any, i int) int {
+	switch {
+	case f.ListType == backend.ListMap:
+		e, ok := list[i].(map[string]any)
+		if !ok {
+			return -1
+		}
+		return slices.IndexFunc(list[:i], func(o any) bool {
+			other, ok := o.(map[string]any)
+			return ok && !slices.ContainsFunc(f.Keys, func(k string) bool { return !equal(e[k], other[k]) })
+		})
+	case f.ListType == backend.ListSet || f.Constraint.Unique:
+		return slices.IndexFunc(list[:i], func(o any) bool { return equal(o, list[i]) })
+	}
+	return -1
+}
+
+func (v *violations) value(ctx context.Context, f *field, path string, value any) {
+	switch f.Type {
+	case backend.TypeObject:
+		if m, ok := value.(map[string]any); ok {
+			v.object(ctx, f.shape, path, m)
+		} else {
+			v.add(path, "type", "object", "must be an object with the fields %s", f.shape.names())
+		}
+	case backend.TypeBoolean:
+		if _, ok := value.(bool); !ok {
+			v.add(path, "type", "Boolean", "must be true or false")
+		}
+	case backend.TypeInt, backend.TypeInt64, backend.TypeFloat:
+		v.number(f, path, value)
+	case backend.TypeEnum:
+		s, _ := value.(string)
+		accepted := make([]string, len(f.Enum.Values))
+		for i, e := range f.Enum.Values {
+			accepted[i] = e.Stored
+		}
+		if !slices.Contains(accepted, s) {
+			v.add(path, "enum", strings.Join(accepted, ", "), "must be one of %s", strings.Join(accepted, ", "))
+		}
+	default:
+		if s, ok := value.(string); ok {
+			v.text(f, path, s)
+		} else {
+			v.add(path, "type", "String", "must be a string")
+		}
+	}
+}
+
+func (v *violations) number(f *field, path string, value any) {
+	n, ok := value.(json.Number)
+	if !ok {
+		v.add(path, "type", string(f.Type), "must be a number")
+		return
+	}
+	x, err := n.Float64()
+	if err != nil {
+		v.add(path, "type", string(f.Type), "must be a number that fits 64 bits")
+		return
+	}
+	if f.Type != backend.TypeFloat {
+		limit := float64(maxSafeInteger)
+		if f.Type == backend.TypeInt {
+			limit = math.MaxInt32
+		}
+		if x != math.Trunc(x) || x > limit || x < -limit-1 || f.Type == backend.TypeInt64 && x < -limit {
+			v.add(path, "type", string(f.Type), "must be a whole number within +-%d", int64(limit))
+			return
+		}
+	}
+	if c := f.Constraint; c.Min != nil && x < *c.Min {
+		v.add(path, "min", number(*c.Min), "must be at least %s", number(*c.Min))
+	} else if c.Max != nil && x > *c.Max {
+		v.add(path, "max", number(*c.Max), "must be at most %s", number(*c.Max))
+	}
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+func (v *violations) text(f *field, path, s string) {
+	c, n := f.Constraint, utf8.RuneCountInString(s)
+	if !utf8.ValidString(s) {
+		v.add(path, "type", "String", "must be valid UTF-8")
+		return
+	}
+	if c.MinLength != nil && n < *c.MinLength {
+		v.add(path, "minLength", strconv.Itoa(*c.MinLength), "must have at least %d characters, has %d", *c.MinLength, n)
+		return
+	}
+	if c.MaxLength != nil && n > *c.MaxLength {
+		v.add(path, "maxLength", strconv.Itoa(*c.MaxLength), "must have at most %d characters, has %d", *c.MaxLength, n)
+		return
+	}
+	if f.pattern != nil && !f.pattern.MatchString(s) {
+		v.add(path, "pattern", c.Pattern, "must match %s", c.Pattern)
+	}
+	if len(c.In) > 0 && !slices.Contains(c.In, s) {
+		v.add(path, "in", strings.Join(c.In, ", "), "must be one of %s", strings.Join(c.In, ", "))
+	}
+	if c.Format != "" && !accepts(c.Format, s) {
+		v.add(path, "format", string(c.Format), "must be %s", says(c.Format))
+	}
+}
+
+// immutable checks that the effective value of each immutable field, where
+// both sides have one, is the same.
+func (v *violations) immutable(s *shape, path string, next, old map[string]any) {
+	for i := range s.Fields {
+		f := s.fields[s.Fields[i].Name]
+		now, ok1 := f.valueIn(next)
+		was, ok2 := f.valueIn(old)
+		if !ok1 || !ok2 {
+			continue
+		}
+		at := join(path, f.Name)
+		if f.Immutable && !f.sameValue(now, was) {
+			v.add(at, "immutable", "", "cannot be changed once it is set")
+			continue
+		}
+		if f.shape == nil {
+			continue
+		}
+		if m, ok := now.(map[string]any); ok {
+			if o, ok := was.(map[string]any); ok {
+				v.immutable(f.shape, at, m, o)
+			}
+		}
+		if f.ListType == backend.ListMap {
+			v.immutableElements(f, at, now, was)
+		}
+	}
+}
+
+func (v *violations) immutableElements(f *field, path string, now, was any) {
+	next, _ := now.([]any)
+	old, _ := was.([]any)
+	for i, e := range next {
+		m, ok := e.(map[string]any)
+		if !ok {
+			continue
+		}
+		for _, o := range old {
+			if w, ok := o.(map[string]any); ok && f.sameElement(m, w) {
+				v.immutable(f.shape, path+"["+strconv.Itoa(i)+"]", m, w)
+			}
+		}
+	}
+}
+
+// valueIn is the effective value of the field in an object.
+func (f *field) valueIn(tree map[string]any) (any, bool) {
+	if value, ok := tree[f.Name]; ok {
+		return value, true
+	}
+	return f.Default, f.Default != nil
+}
+
+func accepts(f backend.Format, s string) bool {
+	switch f {
+	case backend.FormatUUID:
+		_, err := uuid.Parse(s)
+		return err == nil && len(s) == 36
+	case backend.FormatDuration:
+		_, err := time.ParseDuration(s)
+		return err == nil
+	case backend.FormatDateTime:
+		_, err := time.Parse(time.RFC3339, s)
+		return err == nil
+	case backend.FormatName:
+		return len(s) <= MaxName && nameSyntax.MatchString(s)
+	}
+	return false
+}
+
+func says(f backend.Format) string {
+	switch f {
+	case backend.FormatUUID:
+		return "a UUID like 123e4567-e89b-12d3-a456-426614174000"
+	case backend.FormatDuration:
+		return "a duration like 90s, 10m or 1h30m"
+	case backend.FormatDateTime:
+		return "a time in RFC 3339 form like 2006-01-02T15:04:05Z"
+	}
+	return "a DNS-1123 subdomain like net-a"
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func join(path, name string) string {
+	if path == "" {
+		return shorten(name)
+	}
+	return path + "." + shorten(name)
+}

@@ -1,0 +1,120 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+func TestEveryConstraintRefusesAndAccepts(t *testing.T) {
+	for _, c := range []struct{ field, good, bad, rule string }{
+		{"title", `"ten chars!"`, `"eleven char"`, "maxLength"},
+		{"title", `"x"`, `""`, "minLength"},
+		{"title", `"ab"`, `"a,b"`, "pattern"},
+		{"title", `"ab"`, `7`, "type"},
+		{"colour", `"dark-red"`, `"DARK_RED"`, "enum"},
+		{"weight", `68`, `67`, "min"},
+		{"weight", `9216`, `9217`, "max"},
+		{"weight", `100`, `4294967296123`, "type"},
+		{"weight", `100`, `100.5`, "type"},
+		{"bytes", `9007199254740991`, `9007199254740992`, "type"},
+		{"bytes", `-9007199254740991`, `-9007199254740992`, "type"},
+		{"heavy", `true`, `"true"`, "type"},
+		{"tags", `["a","b","c"]`, `["a","b","c","d"]`, "maxItems"},
+		{"tags", `["a","b"]`, `["a","a"]`, "unique"},
+		{"tags", `["a"]`, `[null]`, "type"},
+		{"tags", `["a"]`, `"a"`, "type"},
+		{"parts", `[{"slot":"a"},{"slot":"b"}]`, `[{"slot":"a"},{"slot":"a"}]`, "unique"},
+		{"parts", `[{"slot":"a"}]`, `[{"serial":"1"}]`, "required"},
+		{"box", `{"import":true}`, `{}`, "minProperties"},
+		{"box", `{"import":true}`, `{"import":true,"id":"123e4567-e89b-12d3-a456-426614174000"}`, "maxProperties"},
+		{"box", `{"id":"123e4567-e89b-12d3-a456-426614174000"}`, `{"id":"not-a-uuid"}`, "format"},
+		{"box", `{"import":true}`, `{"import":false}`, "rule"},
+		{"every", `"1h30m"`, `"1 hour"`, "format"},
+		{"titel", `null`, `"A"`, "unknown"},
+	} {
+		t.Run(c.field+" "+c.rule, func(t *testing.T) {
+			f := setup(t)
+			send := func(name, value string) error {
+				spec := map[string]json.RawMessage{"title": json.RawMessage(`"A"`)}
+				spec[c.field] = json.RawMessage(value)
+				_, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: named(name), Spec: spec})
+				return err
+			}
+			if err := send("good", c.good); err != nil {
+				t.Errorf("%s is refused: %v", c.good, err)
+			}
+			e := wantCode(t, send("bad", c.bad), service.CodeValidationFailed)
+			if len(e.Violations) != 1 || e.Violations[0].Rule != c.rule {
+				t.Errorf("%s: violations %s, want one of %s", c.bad, paths(e), c.rule)
+			}
+		})
+	}
+}
+
+func TestAllViolationsComeAtOnce(t *testing.T) {
+	f := setup(t)
+	_, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"","weight":1,"tagz":[],"box":{"id":"x"}}`)})
+	e := wantCode(t, err, service.CodeValidationFailed)
+	if got := paths(e); got != "spec.tagz unknown; spec.title minLength; spec.weight min; spec.box.id format" {
+		t.Errorf("violations %s", got)
+	}
+	if got := len(e.Split()); got != 4 {
+		t.Errorf("%d errors, want 4", got)
+	}
+	if !strings.Contains(e.Split()[0].Message, `did you mean "tags"?`) {
+		t.Errorf("message %q", e.Split()[0].Message)
+	}
+}
+
+func TestRulesSeeEffectiveDefaults(t *testing.T) {
+	f := setup(t)
+	f.create("a", `{"title":"A","heavy":true}`) // colour is blue by default
+	_, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: named("b"), Spec: json.RawMessage(`{"title":"A","heavy":true,"colour":"dark-red"}`)})
+	e := wantCode(t, err, service.CodeValidationFailed)
+	if e.Violations[0].Message != "only a blue widget may say whether it is heavy" || e.Violations[0].Path != "spec" {
+		t.Errorf("violation %+v", e.Violations[0])
+	}
+}
+
+func TestImmutableFieldsCompareEffectiveValues(t *testing.T) {
+	f := setup(t)
+	r := f.create("a", `{"title":"A","zones":["x","y"],"parts":[{"slot":"s","serial":"1"}]}`).Resource.Stored.Revision.String()
+	for spec, want := range map[string]string{
+		`{"title":"A","colour":"dark-red"}`:                              "spec.colour immutable",
+		`{"title":"A","zones":["x"]}`:                                    "spec.zones immutable",
+		`{"title":"A","parts":[{"slot":"t"},{"slot":"s","serial":"2"}]}`: "spec.parts[1].serial immutable",
+		`{"title":"A","colour":"dark-red","zones":["x","z"],"weight":1}`: "spec.weight min; spec.colour immutable; spec.zones immutable",
+	} {
+		_, err := f.update("a", r, spec)
+		if got := paths(wantCode(t, err, service.CodeValidationFailed)); got != want {
+			t.Errorf("%s: %s, want %s", spec, got, want)
+		}
+	}
+	// The default written out, a set in another order, an optional field removed and added.
+	for _, spec := range []string{`{"title":"A","colour":"blue","zones":["y","x"]}`, `{"title":"A"}`, `{"title":"A","zones":["new"]}`} {
+		out, err := f.update("a", r, spec)
+		if err != nil {
+			t.Fatalf("%s: %v", spec, err)
+		}
+		r = out.Resource.Stored.Revision.String()
+	}
+}
+
+func TestNamesAreCheckedBeforeAnythingElse(t *testing.T) {
+	f := setup(t)
+	empty, upper := "", "Upper"
+	for _, id := range []service.Identity{
+		{Kind: "Widget", Name: ""}, {Kind: "Widget", Name: "Upper"}, {Kind: "Widget", Name: "a_b"}, {Kind: "Widget", Name: "-a"}, {Kind: "Widget", Name: strings.Repeat("a", 254)},
+		{Kind: "Widget", Name: "a", Namespace: &empty}, {Kind: "Widget", Name: "a", Namespace: &upper},
+	} {
+		_, err := f.Get(context.Background(), anon, id)
+		wantCode(t, err, service.CodeValidationFailed)
+	}
+	if res, err := f.Get(context.Background(), anon, named(strings.Repeat("a", 63)+"."+strings.Repeat("b", 63))); res != nil || err != nil {
+		t.Errorf("what is absent is %v, %v", res, err)
+	}
+}

@@ -1,0 +1,265 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+var anon service.Caller
+
+func TestCreateStoresWhatWasSentAndNothingElse(t *testing.T) {
+	f := setup(t)
+	out := f.create("a", `{"title":"A","tags":[],"heavy":null}`)
+	if out.Outcome != service.Created || out.Resource.Stored.Revision.Seq != 1 {
+		t.Fatalf("outcome %s, revision %v", out.Outcome, out.Resource.Stored.Revision)
+	}
+	body, err := f.stored("a").DecodeBody()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(body.Spec); got != `{"tags":[],"title":"A"}` {
+		t.Errorf("spec %s: null is the same as absent, [] is kept, no default is stored", got)
+	}
+	if body.Metadata.Generation != 1 {
+		t.Errorf("generation %d, want 1", body.Metadata.Generation)
+	}
+}
+
+func TestCreateOfWhatExistsIsAlreadyExistsEvenWithABadSpec(t *testing.T) {
+	f := setup(t)
+	f.create("a", `{"title":"A"}`)
+	for _, spec := range []string{`{"title":"A"}`, `{"title":""}`} {
+		_, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(spec)})
+		e := wantCode(t, err, service.CodeAlreadyExists)
+		if e.Kind != "Widget" || e.Namespace != "default" || e.Name != "a" {
+			t.Errorf("error names %s %s/%s", e.Kind, e.Namespace, e.Name)
+		}
+	}
+}
+
+func TestUpdateHoldsTheExpectedRevision(t *testing.T) {
+	f := setup(t)
+	first := f.create("a", `{"title":"A"}`).Resource.Stored.Revision.String()
+	out, err := f.update("a", first, `{"title":"B"}`)
+	if err != nil || out.Outcome != service.Updated {
+		t.Fatalf("%v %v", out, err)
+	}
+	second := out.Resource.Stored.Revision.String()
+	for _, stale := range []string{first, "", "rubbish", "1-2-3", "18446744073709551616-1", strings.Repeat("9", 500)} {
+		_, err := f.update("a", stale, `{"title":"C"}`)
+		e := wantCode(t, err, service.CodeConflict)
+		if e.CurrentRevision != second || e.Retryable {
+			t.Errorf("conflict of %.20q: current %s, retryable %v", stale, e.CurrentRevision, e.Retryable)
+		}
+	}
+	_, err = f.update("a", first, `{"title":"B"}`)
+	wantCode(t, err, service.CodeConflict) // stale and identical is a conflict
+	_, err = f.update("nobody", second, `{"title":"B"}`)
+	wantCode(t, err, service.CodeNotFound)
+}
+
+func TestAStatusWriteBetweenReadAndUpdateDoesNotConflict(t *testing.T) {
+	f := setup(t)
+	read := f.create("a", `{"title":"A"}`).Resource.Stored.Revision.String()
+	status := f.rewrite("a", false, func(m map[string]any) { m["status"] = map[string]any{"id": "x1"} })
+	f.rewrite("a", false, func(m map[string]any) { m["status"] = map[string]any{"id": "x2"} })
+	out, err := f.update("a", status.Revision.String(), `{"title":"B"}`) // between spec revision and current
+	if err != nil {
+		t.Fatalf("a revision of a status write: %v", err)
+	}
+	body, _ := out.Resource.Stored.DecodeBody()
+	if string(body.Status) != `{"id":"x2"}` || body.Metadata.Generation != 2 {
+		t.Errorf("status %s, generation %d", body.Status, body.Metadata.Generation)
+	}
+	_, err = f.update("a", read, `{"title":"C"}`)
+	wantCode(t, err, service.CodeConflict)
+}
+
+func TestAnIdenticalUpdateWritesNothing(t *testing.T) {
+	f := setup(t)
+	r := f.create("a", `{"title":"A","weight":100,"bytes":9007199254740991}`).Resource.Stored.Revision.String()
+	before := f.position()
+	out, err := f.update("a", r, `{"weight":1e2,"title":"A","bytes":9007199254740991,"heavy":null}`)
+	if err != nil || out.Outcome != service.Unchanged || out.Resource.Stored.Revision.String() != r {
+		t.Fatalf("%+v %v", out, err)
+	}
+	if f.position() != before {
+		t.Error("the store was written")
+	}
+}
+
+func TestMetadataIsLeftClearedOrReplaced(t *testing.T) {
+	f := setup(t)
+	ctx := context.Background()
+	labels := func(kv ...string) service.Optional[[]backend.Label] {
+		out := service.Optional[[]backend.Label]{Set: true}
+		for i := 0; i < len(kv); i += 2 {
+			out.Value = append(out.Value, backend.Label{Key: kv[i], Value: kv[i+1]})
+		}
+		return out
+	}
+	out, err := f.Create(ctx, anon, service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"A"}`),
+		Metadata: service.Metadata{Labels: labels("app", "x", "example.org/tier", ""), Description: service.Optional[string]{Set: true, Value: "d"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := func(m service.Metadata, want string) {
+		t.Helper()
+		out, err = f.Update(ctx, anon, service.UpdateRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Metadata: m, Spec: json.RawMessage(`{"title":"A"}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := out.Resource.Stored.DecodeBody()
+		if got := fmt.Sprintf("%v %s %d", body.Metadata.Labels, body.Metadata.Description, body.Metadata.Generation); got != want {
+			t.Errorf("metadata %s, want %s", got, want)
+		}
+	}
+	step(service.Metadata{}, "map[app:x example.org/tier:] d 1")
+	step(service.Metadata{Labels: labels("app", "y")}, "map[app:y] d 1")
+	step(service.Metadata{Labels: labels(), Description: service.Optional[string]{Set: true}}, "map[]  1")
+	_, err = f.Update(ctx, anon, service.UpdateRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(),
+		Metadata: service.Metadata{Labels: labels("-bad", "ok", "app", "bad value", "app", "again")}, Spec: json.RawMessage(`{"title":"A"}`)})
+	if got := paths(wantCode(t, err, service.CodeValidationFailed)); got != "metadata.labels[0].key format; metadata.labels[1].value format; metadata.labels[2].key unique" {
+		t.Errorf("violations %s", got)
+	}
+}
+
+func TestOneOfManyConcurrentUpdatesWins(t *testing.T) {
+	f := setup(t)
+	r := f.create("a", `{"title":"A"}`).Resource.Stored.Revision.String()
+	var won, lost atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			_, err := f.update("a", r, fmt.Sprintf(`{"title":"B%d"}`, i))
+			if err == nil {
+				won.Add(1)
+			} else if wantCode(t, err, service.CodeConflict) != nil {
+				lost.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 || lost.Load() != 19 {
+		t.Errorf("%d won, %d lost", won.Load(), lost.Load())
+	}
+}
+
+func TestAnUpdateWinsOverControllersThatWriteStatusAllTheTime(t *testing.T) {
+	f := setup(t)
+	r := f.create("a", `{"title":"A"}`).Resource.Stored.Revision.String()
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			cur := f.stored("a")
+			_, _ = f.store.Apply(context.Background(), backend.Batch{RequestID: "status", Deadline: f.store.Now().Add(5e9), Actions: []backend.Action{{
+				Key: cur.Key, If: backend.Condition{Revision: cur.Revision}, Do: backend.DeedPut,
+				Put: backend.Put{UID: cur.UID, Body: cur.Body},
+			}}})
+		}
+	})
+	for i := range 20 {
+		out, err := f.update("a", r, fmt.Sprintf(`{"title":"B%d"}`, i))
+		if err != nil {
+			e := wantCode(t, err, service.CodeConflict)
+			if !e.Retryable {
+				t.Fatal(err)
+			}
+			continue // the controller was faster eight times: retryable, and said so
+		}
+		r = out.Resource.Stored.Revision.String()
+	}
+	close(stop)
+	wg.Wait()
+}
+
+func TestDeleteHoldsTheRevisionWhereOneIsGiven(t *testing.T) {
+	f := setup(t)
+	ctx := context.Background()
+	first := f.create("a", `{"title":"A"}`).Resource.Stored.Revision.String()
+	if _, err := f.update("a", first, `{"title":"B"}`); err != nil {
+		t.Fatal(err)
+	}
+	_, err := f.Delete(ctx, anon, service.DeleteRequest{Identity: named("a"), ExpectedRevision: &first})
+	wantCode(t, err, service.CodeConflict)
+	out, err := f.Delete(ctx, anon, service.DeleteRequest{Identity: named("a")})
+	if err != nil || out.Resource.Object.(*object).spec["title"] != "B" {
+		t.Fatalf("%+v %v", out, err)
+	}
+	_, err = f.Delete(ctx, anon, service.DeleteRequest{Identity: named("a")})
+	wantCode(t, err, service.CodeNotFound)
+}
+
+func TestAResourceBeingDeletedIsFrozen(t *testing.T) {
+	f := setup(t)
+	r := f.create("a", `{"title":"A"}`).Resource.Stored
+	frozen := f.put(r.Key, backend.Put{UID: r.UID, Body: r.Body, Deleting: true})
+	_, err := f.update("a", frozen.Revision.String(), `{"title":"B"}`)
+	wantCode(t, err, service.CodeBeingDeleted)
+	_, err = f.update("a", "rubbish", `{"title":"B"}`)
+	wantCode(t, err, service.CodeConflict) // the revision is judged first
+}
+
+func TestStoredFieldsThatThisGatewayDoesNotKnowSurviveItsWrites(t *testing.T) {
+	f := setup(t)
+	f.create("a", `{"title":"A","parts":[{"slot":"s1"},{"slot":"s2"}]}`)
+	r := f.rewrite("a", true, func(m map[string]any) {
+		spec := m["spec"].(map[string]any)
+		spec["future"] = "kept"
+		spec["parts"].([]any)[1].(map[string]any)["torque"] = 7
+	})
+	before := f.position()
+	out, err := f.update("a", r.Revision.String(), `{"title":"A","parts":[{"slot":"s1"},{"slot":"s2"}]}`)
+	if err != nil || out.Outcome != service.Unchanged || f.position() != before {
+		t.Fatalf("identical in all this gateway knows: %+v %v", out, err)
+	}
+	out, err = f.update("a", r.Revision.String(), `{"title":"B","parts":[{"slot":"s2"},{"slot":"s3"}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := out.Resource.Stored.DecodeBody()
+	if got := string(body.Spec); got != `{"future":"kept","parts":[{"slot":"s2","torque":7},{"slot":"s3"}],"title":"B"}` {
+		t.Errorf("spec %s", got)
+	}
+}
+
+func TestTheCallersVerbsAreThoseOfTheKind(t *testing.T) {
+	f := setup(t)
+	ns := "default"
+	_, err := f.Delete(context.Background(), anon, service.DeleteRequest{Identity: service.Identity{Kind: "Cluster", Name: "c"}})
+	wantCode(t, err, service.CodeBadUserInput)
+	_, err = f.Get(context.Background(), anon, service.Identity{Kind: "Cluster", Namespace: &ns, Name: "c"})
+	wantCode(t, err, service.CodeBadUserInput) // GLOBAL kinds have no namespace
+	_, err = f.Get(context.Background(), anon, service.Identity{Kind: "Gadget", Name: "c"})
+	if e := wantCode(t, err, service.CodeBadUserInput); !strings.Contains(e.Message, "known kinds: Widget, Cluster") {
+		t.Errorf("message %q", e.Message)
+	}
+}
+
+func TestSpecNullIsBadInput(t *testing.T) {
+	f := setup(t)
+	_, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: named("a"), Spec: nil})
+	wantCode(t, err, service.CodeBadUserInput)
+}
+
+func TestDeprecatedFieldsAreWarnedAbout(t *testing.T) {
+	f := setup(t)
+	out := f.create("a", `{"title":"A","old":"x"}`)
+	if len(out.Warnings) != 1 || out.Warnings[0] != "spec.old is deprecated: use title" {
+		t.Errorf("warnings %q", out.Warnings)
+	}
+}

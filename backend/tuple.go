@@ -1,0 +1,137 @@
+package backend
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// The tuple encoding orders byte strings as their tuples are ordered, element
+// by element, and no tuple is a prefix of another of the same types. It is the
+// form of keys and index rows in every driver. A string ends in 0x00 and holds
+// 0x00 as 0x00 0xFF (the scheme of FoundationDB's tuple layer); integers are
+// big-endian with the sign bit flipped. All tags are below 0xFF, so a prefix
+// followed by 0xFF is greater than everything that extends the prefix.
+const (
+	tagString byte = 0x02
+	tagInt    byte = 0x03
+	tagFalse  byte = 0x26
+	tagTrue   byte = 0x27
+)
+
+// AppendString appends s as one tuple element.
+func AppendString(dst []byte, s string) []byte {
+	return append(AppendStringPrefix(dst, s), 0)
+}
+
+// AppendStringPrefix appends s without its terminator: the common prefix of
+// all strings that start with s.
+func AppendStringPrefix(dst []byte, s string) []byte {
+	dst = append(dst, tagString)
+	for i := range len(s) {
+		dst = append(dst, s[i])
+		if s[i] == 0 {
+			dst = append(dst, 0xFF)
+		}
+	}
+	return dst
+}
+
+// AppendInt appends i as one tuple element.
+func AppendInt(dst []byte, i int64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, tagInt), uint64(i)^(1<<63))
+}
+
+// AppendBool appends b as one tuple element; false sorts before true.
+func AppendBool(dst []byte, b bool) []byte {
+	if b {
+		return append(dst, tagTrue)
+	}
+	return append(dst, tagFalse)
+}
+
+// PrefixEnd returns the exclusive upper bound of all tuples that extend
+// prefix, a tuple of whole elements. For what [AppendStringPrefix] wrote there
+// is [StringPrefixEnd].
+func PrefixEnd(prefix []byte) []byte {
+	return append(append(make([]byte, 0, len(prefix)+1), prefix...), 0xFF)
+}
+
+// StringPrefixEnd returns the exclusive upper bound of all tuples that extend
+// prefix, whose last element [AppendStringPrefix] wrote: strings may go on with
+// the byte 0xFF, so it is the next byte string that does not start with prefix.
+func StringPrefixEnd(prefix []byte) []byte {
+	end := append([]byte(nil), prefix...)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i] != 0xFF {
+			end[i]++
+			return end[:i+1]
+		}
+	}
+	return PrefixEnd(prefix)
+}
+
+// Successor returns the smallest byte string greater than b: the inclusive
+// lower bound that leaves b out, and the exclusive upper bound that takes b in.
+func Successor(b []byte) []byte {
+	return append(append(make([]byte, 0, len(b)+1), b...), 0)
+}
+
+// TakeString reads one string element and returns the rest.
+func TakeString(b []byte) (s string, rest []byte, err error) {
+	if len(b) == 0 || b[0] != tagString {
+		return "", nil, fmt.Errorf("tuple: no string element: %w", ErrUnreadable)
+	}
+	var out []byte
+	for i := 1; i < len(b); i++ {
+		switch {
+		case b[i] != 0:
+			out = append(out, b[i])
+		case i+1 < len(b) && b[i+1] == 0xFF:
+			out = append(out, 0)
+			i++
+		default:
+			return string(out), b[i+1:], nil
+		}
+	}
+	return "", nil, fmt.Errorf("tuple: string without end: %w", ErrUnreadable)
+}
+
+// SkipElement returns what follows the first element of b, whatever its type.
+func SkipElement(b []byte) (rest []byte, err error) {
+	if len(b) == 0 {
+		return nil, fmt.Errorf("tuple: no element: %w", ErrUnreadable)
+	}
+	switch b[0] {
+	case tagString:
+		for i := 1; i < len(b); i++ {
+			if b[i] != 0 {
+				continue
+			}
+			if i+1 == len(b) || b[i+1] != 0xFF {
+				return b[i+1:], nil
+			}
+			i++
+		}
+		return nil, fmt.Errorf("tuple: string without end: %w", ErrUnreadable)
+	case tagInt:
+		if len(b) < 9 {
+			return nil, fmt.Errorf("tuple: short integer: %w", ErrUnreadable)
+		}
+		return b[9:], nil
+	case tagFalse, tagTrue:
+		return b[1:], nil
+	}
+	return nil, fmt.Errorf("tuple: unknown tag %#x: %w", b[0], ErrUnreadable)
+}
+
+// isTuple says whether b is a run of whole elements.
+func isTuple(b []byte) bool {
+	for len(b) > 0 {
+		rest, err := SkipElement(b)
+		if err != nil {
+			return false
+		}
+		b = rest
+	}
+	return true
+}

@@ -1,0 +1,170 @@
+package backend
+
+import (
+	"context"
+	"sync"
+)
+
+// LogReader reads the log of a store with one shard.
+type LogReader interface {
+	// ReadLog returns one consistent view of the log: up to limit entries after
+	// the revision if the log can resume there, its state, and a channel that
+	// is closed at the next change. Fewer than limit may be returned, but not none
+	// where there are some. An entry that does not decode is
+	// ErrPositionExpired, after the entries before it were returned.
+	ReadLog(after Revision, limit int) (LogPage, error)
+}
+
+// LogPage is one view of a log.
+type LogPage struct {
+	Events  []Event
+	State   LogState
+	Changed <-chan struct{}
+	// Closed, if not nil, is closed with the reader; from then on ReadLog fails with ErrClosed.
+	Closed <-chan struct{}
+}
+
+const watchPage = 256
+
+// LogWatcher is a [Watcher] over a [LogReader]. It holds no events: a slow
+// watcher costs nothing and stops nobody.
+type LogWatcher struct {
+	reader   LogReader
+	pos      Revision
+	maxLag   int
+	caughtUp bool
+	err      error // what ended the watch
+	once     sync.Once
+	closed   chan struct{}
+}
+
+var _ Watcher = (*LogWatcher)(nil)
+
+// NewLogWatcher begins a watch, or says that its position has expired.
+func NewLogWatcher(reader LogReader, w Watch) (*LogWatcher, error) {
+	l := &LogWatcher{reader: reader, pos: w.From.Shard(0), maxLag: w.MaxLag, closed: make(chan struct{})}
+	if l.maxLag <= 0 {
+		l.maxLag = DefaultMaxLag
+	}
+	page, err := reader.ReadLog(l.pos, 0)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case w.From.IsZero():
+		l.pos = page.State.Head()
+	case w.From.Shards() != 1:
+		return nil, ErrPositionExpired
+	default:
+		if err := page.State.Resume(l.pos); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// Close ends the watch. A waiting Next returns ErrClosed.
+func (l *LogWatcher) Close() { l.once.Do(func() { close(l.closed) }) }
+
+// Position has seen all that Next delivered so far. Only the goroutine of Next may ask.
+func (l *LogWatcher) Position() Position { return NewPosition(l.pos) }
+
+// CaughtUp says whether Next has given the caught-up mark. Only the goroutine of Next may ask.
+func (l *LogWatcher) CaughtUp() bool { return l.caughtUp }
+
+// Next is [Watcher.Next].
+func (l *LogWatcher) Next(ctx context.Context) (Delivery, error) {
+	for l.err == nil {
+		select {
+		case <-l.closed:
+			l.err = ErrClosed
+			continue
+		default:
+		}
+		if err := ctx.Err(); err != nil {
+			return Delivery{}, err
+		}
+		page, err := l.read()
+		if err != nil {
+			l.err = err
+			continue
+		}
+		if d, ok := l.take(page); ok {
+			return d, nil
+		}
+		if page.State.Behind(l.pos) > 0 {
+			continue
+		}
+		select {
+		case <-page.Changed:
+		case <-page.Closed:
+		case <-l.closed:
+		case <-ctx.Done():
+			return Delivery{}, ctx.Err()
+		}
+	}
+	return Delivery{}, l.err
+}
+
+// read returns the page after the position, or what ends the watch.
+func (l *LogWatcher) read() (LogPage, error) {
+	page, err := l.reader.ReadLog(l.pos, watchPage)
+	if err != nil {
+		return LogPage{}, err
+	}
+	if err := page.State.Resume(l.pos); err != nil {
+		return LogPage{}, err
+	}
+	if l.caughtUp && page.State.Behind(l.pos) > l.maxLag {
+		return LogPage{}, &LaggedError{Position: NewPosition(l.pos)}
+	}
+	return page, nil
+}
+
+// take turns a page into a delivery and moves the position past it.
+func (l *LogWatcher) take(page LogPage) (Delivery, bool) {
+	head := page.State.Head()
+	var d Delivery
+	for _, e := range page.Events {
+		l.pos = e.Revision
+		if !e.Resource.Internal() {
+			e.Position = NewPosition(e.Revision)
+			d.Events = append(d.Events, e)
+		}
+	}
+	if page.State.Behind(l.pos) == 0 {
+		l.pos = head
+		if !l.caughtUp {
+			l.caughtUp, d.CaughtUp = true, true
+		}
+	}
+	d.Position = NewPosition(l.pos)
+	return d, d.CaughtUp || len(d.Events) > 0
+}
+
+// Broadcast wakes all that wait for the next change. The zero value is ready;
+// all methods are safe for concurrent use.
+type Broadcast struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+// Wait returns a channel that the next Fire closes.
+func (b *Broadcast) Wait() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch == nil {
+		b.ch = make(chan struct{})
+	}
+	return b.ch
+}
+
+// Fire closes the channels handed out so far.
+func (b *Broadcast) Fire() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch != nil {
+		close(b.ch)
+		b.ch = nil
+	}
+}

@@ -1,0 +1,145 @@
+// Package client speaks to a gateway's API, for the CLI and for other Go programs.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// DefaultServer is where a gateway listens when nobody says otherwise.
+const DefaultServer = "http://127.0.0.1:8080"
+
+// maxResponse bounds an answer, in bytes.
+const maxResponse = 64 << 20
+
+// Config of a client. The zero value speaks to DefaultServer.
+type Config struct {
+	// Server is the gateway's base URL. Default: DefaultServer.
+	Server string
+	// HTTP is used for requests. Default: a client of its own.
+	HTTP *http.Client
+	// Timeout of one request. Default 30 s.
+	Timeout time.Duration
+}
+
+// Client sends operations to one gateway. It is safe for concurrent use.
+type Client struct {
+	endpoint string
+	http     *http.Client
+	timeout  time.Duration
+}
+
+// New checks the configuration. It connects to nothing.
+func New(cfg Config) (*Client, error) {
+	if cfg.Server == "" {
+		cfg.Server = DefaultServer
+	}
+	u, err := url.Parse(cfg.Server)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("server: %q is not a URL like %s", cfg.Server, DefaultServer)
+	}
+	c := &Client{endpoint: strings.TrimSuffix(cfg.Server, "/") + "/v1/graphql", http: cfg.HTTP, timeout: cfg.Timeout}
+	if c.http == nil {
+		c.http = &http.Client{}
+	}
+	if c.timeout <= 0 {
+		c.timeout = 30 * time.Second
+	}
+	return c, nil
+}
+
+// Error is one error of the API.
+type Error struct {
+	Message    string `json:"message"`
+	Path       []any  `json:"path"`
+	Extensions struct {
+		Code            string `json:"code"`
+		Kind            string `json:"kind"`
+		Namespace       string `json:"namespace"`
+		Name            string `json:"name"`
+		Path            string `json:"path"`
+		Rule            string `json:"rule"`
+		Limit           any    `json:"limit"`
+		CurrentRevision string `json:"currentRevision"`
+		Retryable       bool   `json:"retryable"`
+		Outcome         string `json:"outcome"`
+		RequestID       string `json:"requestId"`
+	} `json:"extensions"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Errors are all errors of one answer, at least one. errors.As finds the first [*Error].
+type Errors []*Error
+
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i, one := range e {
+		lines[i] = one.Message
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the errors one by one.
+func (e Errors) Unwrap() []error {
+	out := make([]error, len(e))
+	for i, one := range e {
+		out[i] = one
+	}
+	return out
+}
+
+// Do sends one operation and decodes its data into out, which may be nil. The
+// API's own errors come as [Errors].
+func (c *Client) Do(ctx context.Context, query string, variables map[string]any, out any) error {
+	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
+	if err != nil {
+		return fmt.Errorf("variables: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("request: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	res, err := c.http.Do(req)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err
+		}
+		return fmt.Errorf("no answer from %s: %w", c.endpoint, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "application/json" && kind != "application/graphql-response+json" {
+		return fmt.Errorf("%s answered %s and no JSON; is a gateway there?", c.endpoint, res.Status)
+	}
+	var answer struct {
+		Data   json.RawMessage `json:"data"`
+		Errors Errors          `json:"errors"`
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxResponse)).Decode(&answer); err != nil {
+		return fmt.Errorf("answer of %s: %w", c.endpoint, err)
+	}
+	if len(answer.Errors) > 0 {
+		return answer.Errors
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(answer.Data, out); err != nil {
+		return fmt.Errorf("answer of %s: %w", c.endpoint, err)
+	}
+	return nil
+}

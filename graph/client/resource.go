@@ -1,0 +1,153 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+)
+
+// Kind is one kind of the gateway's catalogue.
+type Kind struct{ Name, Singular, Plural, Scope string }
+
+// Resource is what every kind has.
+type Resource struct {
+	Kind     string
+	Metadata struct {
+		Namespace *string
+		Name      string
+		Revision  string
+		CreatedAt time.Time
+	}
+	// Manifest in the format that was asked for.
+	Manifest string
+}
+
+// Format of a manifest.
+type Format string
+
+// The formats.
+const (
+	YAML Format = "YAML"
+	JSON Format = "JSON"
+)
+
+// Kinds returns the catalogue.
+func (c *Client) Kinds(ctx context.Context) ([]Kind, error) {
+	var out struct{ Kinds []Kind }
+	err := c.Do(ctx, `{ kinds { name singular plural scope } }`, nil, &out)
+	return out.Kinds, err
+}
+
+// UnknownKindError names the kinds that a gateway has.
+type UnknownKindError struct {
+	Name  string
+	Known []Kind
+}
+
+func (e *UnknownKindError) Error() string {
+	names := make([]string, len(e.Known))
+	for i, k := range e.Known {
+		names[i] = k.Plural
+	}
+	return fmt.Sprintf("kind %q is not known; known kinds: %s", e.Name, strings.Join(names, ", "))
+}
+
+// Kind finds a kind by its name, singular or plural, in any case.
+func (c *Client) Kind(ctx context.Context, name string) (Kind, error) {
+	kinds, err := c.Kinds(ctx)
+	if err != nil {
+		return Kind{}, err
+	}
+	for _, k := range kinds {
+		if strings.EqualFold(name, k.Name) || strings.EqualFold(name, k.Singular) || strings.EqualFold(name, k.Plural) {
+			return k, nil
+		}
+	}
+	return Kind{}, &UnknownKindError{Name: name, Known: kinds}
+}
+
+const resourceFields = `kind metadata { namespace name revision createdAt } manifest(format: $format)`
+
+// Get returns one resource, nil if there is none. An empty namespace means the default one.
+func (c *Client) Get(ctx context.Context, k Kind, namespace, name string, format Format) (*Resource, error) {
+	var out struct{ Resource *Resource }
+	vars := map[string]any{"kind": k.Name, "name": name, "format": format}
+	if namespace != "" && k.Scope != "GLOBAL" {
+		vars["namespace"] = namespace
+	}
+	err := c.Do(ctx, `query($kind: String!, $namespace: String, $name: String!, $format: ManifestFormat!) {
+		resource(kind: $kind, namespace: $namespace, name: $name) { `+resourceFields+` }
+	}`, vars, &out)
+	return out.Resource, err
+}
+
+// pageSize of List.
+const pageSize = 200
+
+// List walks all resources of a kind in the order of their names, page by
+// page. An empty namespace means all. The iteration ends at the first error.
+func (c *Client) List(ctx context.Context, k Kind, namespace string, format Format) iter.Seq2[*Resource, error] {
+	args, params := "first: $first, after: $after", "$first: Int!, $after: String, $format: ManifestFormat!"
+	vars := map[string]any{"first": pageSize, "format": format}
+	if namespace != "" && k.Scope != "GLOBAL" {
+		args, params, vars["namespace"] = args+", namespace: $namespace", params+", $namespace: String", namespace
+	}
+	query := fmt.Sprintf(`query(%s) { list: %s(%s) { nodes { %s } pageInfo { hasNextPage endCursor } } }`, params, k.Plural, args, resourceFields)
+	return func(yield func(*Resource, error) bool) {
+		for {
+			var out struct {
+				List struct {
+					Nodes    []*Resource
+					PageInfo struct {
+						HasNextPage bool
+						EndCursor   *string
+					}
+				}
+			}
+			if err := c.Do(ctx, query, vars, &out); err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, r := range out.List.Nodes {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if !out.List.PageInfo.HasNextPage || out.List.PageInfo.EndCursor == nil {
+				return
+			}
+			vars["after"] = *out.List.PageInfo.EndCursor
+		}
+	}
+}
+
+// ApplyRequest is one manifest document.
+type ApplyRequest struct {
+	Manifest string
+	// Namespace is used where the manifest names none; empty means the default one.
+	Namespace string
+	DryRun    bool
+}
+
+// Applied says what an apply did: CREATED, UPDATED or UNCHANGED.
+type Applied struct {
+	Outcome  string
+	Warnings []string
+	// Resource is nil for a dry run that would create.
+	Resource *Resource
+}
+
+// Apply makes one resource what the manifest says.
+func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) {
+	in := map[string]any{"manifest": req.Manifest, "dryRun": req.DryRun}
+	if req.Namespace != "" {
+		in["namespace"] = req.Namespace
+	}
+	var out struct{ ApplyManifest *Applied }
+	err := c.Do(ctx, `mutation($input: ApplyManifestInput!) {
+		applyManifest(input: $input) { outcome warnings resource { kind metadata { namespace name revision createdAt } } }
+	}`, map[string]any{"input": in}, &out)
+	return out.ApplyManifest, err
+}
