@@ -136,7 +136,7 @@ func (b Batch) Validate() error {
 	if len(b.Actions) > MaxWrites+MaxChecks {
 		return fmt.Errorf("batch: %d actions, at most %d: %w", len(b.Actions), MaxWrites+MaxChecks, ErrInvalid)
 	}
-	writes, size := 0, 0
+	writes := 0
 	for i, a := range b.Actions {
 		if err := a.validate(); err != nil {
 			return fmt.Errorf("batch action %d: %w", i, err)
@@ -149,10 +149,9 @@ func (b Batch) Validate() error {
 		}
 		if a.Do != DeedCheck {
 			writes++
-			size += a.size()
 		}
 	}
-	switch checks := len(b.Actions) - writes; {
+	switch checks, size := len(b.Actions)-writes, b.Size(); {
 	case writes == 0:
 		return fmt.Errorf("batch: no write: %w", ErrInvalid)
 	case writes > MaxWrites:
@@ -163,6 +162,17 @@ func (b Batch) Validate() error {
 		return fmt.Errorf("batch: %d bytes, at most %d: %w", size, MaxBatchBytes, ErrTooLarge)
 	}
 	return nil
+}
+
+// Size is the number of bytes that the writes count against MaxBatchBytes.
+func (b Batch) Size() int {
+	n := 0
+	for i := range b.Actions {
+		if b.Actions[i].Do != DeedCheck {
+			n += b.Actions[i].size()
+		}
+	}
+	return n
 }
 
 func (a Action) size() int {
@@ -217,10 +227,8 @@ func (p Put) validate(a Action) error {
 		if !isTuple(row.Value) {
 			return fmt.Errorf("%s: row %d: the value is not made of tuple elements: %w", a.Key, i, ErrInvalid)
 		}
-		for _, o := range p.Rows[:i] {
-			if o.Index == row.Index && string(o.Value) == string(row.Value) {
-				return fmt.Errorf("%s: row %d twice: %w", a.Key, i, ErrInvalid)
-			}
+		if slices.ContainsFunc(p.Rows[:i], row.Equal) {
+			return fmt.Errorf("%s: row %d twice: %w", a.Key, i, ErrInvalid)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package backend
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -47,6 +48,9 @@ type Row struct {
 	Value []byte
 }
 
+// Equal says whether both place a resource in the same index at the same value.
+func (r Row) Equal(o Row) bool { return r.Index == o.Index && bytes.Equal(r.Value, o.Value) }
+
 // AppendRowKey appends the row's key as drivers order it: (kind, index) +
 // value + (namespace, name).
 func AppendRowKey(dst []byte, key Key, row Row) []byte {
@@ -64,17 +68,7 @@ func (r *Resource) Size() int {
 	return n
 }
 
-func rowsEqual(a, b []Row) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].Index != b[i].Index || !bytes.Equal(a[i].Value, b[i].Value) {
-			return false
-		}
-	}
-	return true
-}
+func rowsEqual(a, b []Row) bool { return slices.EqualFunc(a, b, Row.Equal) }
 
 // BodyJSON is the codec byte of a body that is plain JSON. Compressed and
 // encrypted bodies will have bytes of their own.

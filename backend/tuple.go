@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 )
@@ -81,19 +82,14 @@ func TakeString(b []byte) (s string, rest []byte, err error) {
 	if len(b) == 0 || b[0] != tagString {
 		return "", nil, fmt.Errorf("tuple: no string element: %w", ErrUnreadable)
 	}
-	var out []byte
-	for i := 1; i < len(b); i++ {
-		switch {
-		case b[i] != 0:
-			out = append(out, b[i])
-		case i+1 < len(b) && b[i+1] == 0xFF:
-			out = append(out, 0)
-			i++
-		default:
-			return string(out), b[i+1:], nil
-		}
+	if rest, err = SkipElement(b); err != nil {
+		return "", nil, err
 	}
-	return "", nil, fmt.Errorf("tuple: string without end: %w", ErrUnreadable)
+	element := b[1 : len(b)-len(rest)-1]
+	if bytes.IndexByte(element, 0) < 0 {
+		return string(element), rest, nil
+	}
+	return string(bytes.ReplaceAll(element, []byte{0, 0xFF}, []byte{0})), rest, nil
 }
 
 // SkipElement returns what follows the first element of b, whatever its type.

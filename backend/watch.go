@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
@@ -12,7 +13,7 @@ type LogReader interface {
 	// is closed at the next change. Fewer than limit may be returned, but not none
 	// where there are some. An entry that does not decode is
 	// ErrPositionExpired, after the entries before it were returned.
-	ReadLog(after Revision, limit int) (LogPage, error)
+	ReadLog(ctx context.Context, after Revision, limit int) (LogPage, error)
 }
 
 // LogPage is one view of a log.
@@ -41,12 +42,12 @@ type LogWatcher struct {
 var _ Watcher = (*LogWatcher)(nil)
 
 // NewLogWatcher begins a watch, or says that its position has expired.
-func NewLogWatcher(reader LogReader, w Watch) (*LogWatcher, error) {
+func NewLogWatcher(ctx context.Context, reader LogReader, w Watch) (*LogWatcher, error) {
 	l := &LogWatcher{reader: reader, pos: w.From.Shard(0), maxLag: w.MaxLag, closed: make(chan struct{})}
 	if l.maxLag <= 0 {
 		l.maxLag = DefaultMaxLag
 	}
-	page, err := reader.ReadLog(l.pos, 0)
+	page, err := reader.ReadLog(ctx, l.pos, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -66,12 +67,6 @@ func NewLogWatcher(reader LogReader, w Watch) (*LogWatcher, error) {
 // Close ends the watch. A waiting Next returns ErrClosed.
 func (l *LogWatcher) Close() { l.once.Do(func() { close(l.closed) }) }
 
-// Position has seen all that Next delivered so far. Only the goroutine of Next may ask.
-func (l *LogWatcher) Position() Position { return NewPosition(l.pos) }
-
-// CaughtUp says whether Next has given the caught-up mark. Only the goroutine of Next may ask.
-func (l *LogWatcher) CaughtUp() bool { return l.caughtUp }
-
 // Next is [Watcher.Next].
 func (l *LogWatcher) Next(ctx context.Context) (Delivery, error) {
 	for l.err == nil {
@@ -84,8 +79,11 @@ func (l *LogWatcher) Next(ctx context.Context) (Delivery, error) {
 		if err := ctx.Err(); err != nil {
 			return Delivery{}, err
 		}
-		page, err := l.read()
+		page, err := l.read(ctx)
 		if err != nil {
+			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+				return Delivery{}, err
+			}
 			l.err = err
 			continue
 		}
@@ -107,8 +105,8 @@ func (l *LogWatcher) Next(ctx context.Context) (Delivery, error) {
 }
 
 // read returns the page after the position, or what ends the watch.
-func (l *LogWatcher) read() (LogPage, error) {
-	page, err := l.reader.ReadLog(l.pos, watchPage)
+func (l *LogWatcher) read(ctx context.Context) (LogPage, error) {
+	page, err := l.reader.ReadLog(ctx, l.pos, watchPage)
 	if err != nil {
 		return LogPage{}, err
 	}

@@ -169,10 +169,7 @@ func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 
 // Watch is [backend.Store.Watch].
 func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	l, err := backend.NewLogWatcher(reader{s}, w)
+	l, err := backend.NewLogWatcher(ctx, reader{s}, w)
 	if err != nil {
 		return nil, err
 	}
@@ -183,8 +180,8 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 type reader struct{ s *Store }
 
 // ReadLog is [backend.LogReader.ReadLog].
-func (r reader) ReadLog(after backend.Revision, limit int) (backend.LogPage, error) {
-	if err := r.s.rlock(context.Background()); err != nil {
+func (r reader) ReadLog(ctx context.Context, after backend.Revision, limit int) (backend.LogPage, error) {
+	if err := r.s.rlock(ctx); err != nil {
 		return backend.LogPage{}, err
 	}
 	defer r.s.data.mu.RUnlock()

@@ -1,0 +1,236 @@
+package backendtest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+func conditionStatements() []statement {
+	return []statement{
+		{"Any holds on an absent key and on a live one", func(f *fixture) {
+			f.start()
+			f.must(put(key("a"), "1"))
+			f.must(put(key("a"), "2"))
+			equal(f, string(f.get(key("a")).Body), "j2")
+		}},
+		{"Absent holds on an absent key and fails with ErrExists on a live one", func(f *fixture) {
+			f.start()
+			f.must(create(key("a"), "1"))
+			ce := f.refuse(0, backend.ErrExists, create(key("a"), "2"))
+			equal(f, ce.Current, f.get(key("a")))
+			equal(f, string(f.get(key("a")).Body), "j1")
+		}},
+		{"Absent holds again after a delete", func(f *fixture) {
+			f.start()
+			f.must(create(key("a"), "1"))
+			f.must(remove(key("a")))
+			f.must(create(key("a"), "2"))
+		}},
+		{"Present fails with ErrNotFound on an absent key", func(f *fixture) {
+			f.start()
+			present := backend.Condition{Presence: backend.Present}
+			ce := f.refuse(0, backend.ErrNotFound, with(put(key("a"), "1"), present))
+			equal(f, ce.Current, nil)
+			f.must(create(key("a"), "1"))
+			f.must(with(put(key("a"), "2"), present))
+		}},
+		{"a revision holds only while it is the current one", func(f *fixture) {
+			f.start()
+			first := f.must(create(key("a"), "1")).Revisions[0]
+			f.must(with(put(key("a"), "2"), backend.Condition{Revision: first}))
+			ce := f.refuse(0, backend.ErrConflict, with(put(key("a"), "3"), backend.Condition{Revision: first}))
+			equal(f, ce.Current.Revision, f.get(key("a")).Revision)
+			f.refuse(0, backend.ErrConflict, with(put(key("a"), "3"), backend.Condition{Revision: backend.Revision{Epoch: 1, Seq: 1}}))
+		}},
+		{"a revision on an absent key is ErrNotFound, not a conflict", func(f *fixture) {
+			f.start()
+			f.refuse(0, backend.ErrNotFound, with(put(key("a"), "1"), backend.Condition{Revision: backend.Revision{Epoch: 7, Seq: 7}}))
+		}},
+		{"a uid tells a re-created namesake apart", func(f *fixture) {
+			f.start()
+			a := create(key("a"), "1")
+			a.Put.UID = "first"
+			f.must(a)
+			f.must(with(put(key("a"), "2"), backend.Condition{UID: "first"}))
+			f.must(remove(key("a")))
+			f.refuse(0, backend.ErrNotFound, with(remove(key("a")), backend.Condition{UID: "first"}))
+			a.Put.UID = "second"
+			f.must(a)
+			f.refuse(0, backend.ErrConflict, with(remove(key("a")), backend.Condition{UID: "first"}))
+			f.must(with(remove(key("a")), backend.Condition{UID: "second"}))
+		}},
+		{"NotDeleting and Deleting look at the envelope", func(f *fixture) {
+			f.start()
+			deleting := put(key("a"), "1")
+			deleting.Put.Deleting = true
+			f.refuse(0, backend.ErrNotFound, with(put(key("a"), "1"), backend.Condition{NotDeleting: true}))
+			f.refuse(0, backend.ErrNotFound, with(remove(key("a")), backend.Condition{Deleting: true}))
+			f.must(create(key("a"), "1"))
+			f.refuse(0, backend.ErrNotDeleting, with(remove(key("a")), backend.Condition{Deleting: true}))
+			f.must(with(deleting, backend.Condition{NotDeleting: true}))
+			equal(f, f.get(key("a")).Deleting, true)
+			f.refuse(0, backend.ErrDeleting, with(put(key("a"), "2"), backend.Condition{NotDeleting: true}))
+			f.must(with(remove(key("a")), backend.Condition{Deleting: true}))
+		}},
+		{"all that is set must hold, judged in the order of the fields", func(f *fixture) {
+			f.start()
+			rev := f.must(create(key("a"), "1")).Revisions[0]
+			all := backend.Condition{Presence: backend.Present, UID: "uid-a", Revision: rev, NotDeleting: true}
+			f.must(check(key("a"), all), put(key("b"), "1"))
+			bad := all
+			bad.UID = "other"
+			f.refuse(0, backend.ErrConflict, check(key("a"), bad), put(key("b"), "2"))
+			bad = all
+			bad.Revision.Seq++
+			bad.NotDeleting, bad.Deleting = false, true
+			f.refuse(0, backend.ErrConflict, check(key("a"), bad), put(key("b"), "2"))
+		}},
+		{"the first action that fails is named", func(f *fixture) {
+			f.start()
+			f.must(create(key("a"), "1"))
+			f.refuse(1, backend.ErrExists, create(key("b"), "1"), create(key("a"), "2"), remove(key("absent")))
+		}},
+		{"a failing batch changes nothing and logs nothing", func(f *fixture) {
+			f.start()
+			f.must(rows(create(key("a"), "1"), row("i", "1")), create(key("b"), "1"))
+			from := f.position()
+			f.refuse(3, backend.ErrNotFound,
+				rows(put(key("a"), "2"), row("i", "2")), remove(key("b")), create(key("c"), "1"),
+				check(key("d"), backend.Condition{Presence: backend.Present}))
+			equal(f, names(f.list(backend.Range{Kind: "Net"}).Resources), []string{"a", "b"})
+			equal(f, names(f.list(backend.Range{Kind: "Net", Index: "i", End: backend.AppendString(nil, "2")}).Resources), []string{"a"})
+			equal(f, len(f.replay(from)), 0)
+		}},
+		{"deleting an absent key is ErrNotFound, also the second time", func(f *fixture) {
+			f.start()
+			f.refuse(0, backend.ErrNotFound, remove(key("a")))
+			f.must(create(key("a"), "1"))
+			f.must(remove(key("a")))
+			f.refuse(0, backend.ErrNotFound, remove(key("a")))
+		}},
+		{"a check guards a write on another key", func(f *fixture) {
+			f.start()
+			lock := create(key("lock"), "1")
+			rev := f.must(lock).Revisions[0]
+			guarded := []backend.Action{check(key("lock"), backend.Condition{Revision: rev}), put(key("a"), "1")}
+			f.must(guarded...)
+			f.must(put(key("lock"), "2"))
+			f.refuse(0, backend.ErrConflict, guarded...)
+			f.must(check(key("free"), backend.Condition{Presence: backend.Absent}), put(key("a"), "2"))
+		}},
+		{"a move is one batch, and an outdated one fails", func(f *fixture) {
+			f.start()
+			rev := f.must(create(key("from"), "1")).Revisions[0]
+			move := []backend.Action{with(remove(key("from")), backend.Condition{Revision: rev}), create(key("to"), "1")}
+			f.must(move...)
+			equal(f, names(f.list(backend.Range{Kind: "Net"}).Resources), []string{"to"})
+			f.refuse(0, backend.ErrNotFound, move...)
+		}},
+		{"conditions are judged against the state before the batch", func(f *fixture) {
+			f.start()
+			// Were the first put visible to the second condition, Absent would fail.
+			f.must(create(key("a"), "1"), create(key("b"), "1"))
+			rev := f.get(key("b")).Revision
+			f.must(put(key("a"), "2"), with(put(key("b"), "2"), backend.Condition{Revision: rev}))
+		}},
+		{"a malformed condition, key or deed is ErrInvalid", func(f *fixture) {
+			f.start()
+			for i, a := range []backend.Action{
+				check(key("a"), backend.Condition{}),
+				check(key("a"), backend.Condition{Presence: 9}),
+				with(put(key("a"), "1"), backend.Condition{Presence: backend.Absent, UID: "u"}),
+				with(put(key("a"), "1"), backend.Condition{Presence: backend.Absent, NotDeleting: true}),
+				with(put(key("a"), "1"), backend.Condition{Deleting: true, NotDeleting: true}),
+				with(remove(key("a")), backend.Condition{Presence: backend.Absent}),
+				{Key: key("a"), Do: 9},
+				put(backend.Key{Kind: "Net", Namespace: "default"}, "1"),
+				put(backend.Key{Namespace: "default", Name: "a"}, "1"),
+			} {
+				_, err := f.apply(a, put(key("z"), "1"))
+				if !errors.Is(err, backend.ErrInvalid) {
+					f.Errorf("case %d, %+v: error %v", i, a, err)
+				}
+			}
+			equal(f, f.list(backend.Range{Kind: "Net", Count: true}).Count, 0)
+		}},
+		{"a ConditionError says the key and the cause, nothing of the body", func(f *fixture) {
+			f.start()
+			f.must(create(key("a"), "secret"))
+			ce := f.refuse(0, backend.ErrExists, create(key("a"), "2"))
+			equal(f, ce.Error(), fmt.Sprintf("%s: %v", key("a"), backend.ErrExists))
+		}},
+	}
+}
+
+func resultStatements() []statement {
+	return []statement{
+		{"results are parallel to the actions", func(f *fixture) {
+			f.start()
+			f.must(create(key("old"), "1"), create(key("seen"), "1"))
+			old, seen := f.get(key("old")), f.get(key("seen"))
+			res := f.must(
+				check(key("seen"), backend.Condition{Presence: backend.Present}),
+				create(key("new"), "1"),
+				remove(key("old")),
+				check(key("none"), backend.Condition{Presence: backend.Absent}),
+			)
+			equal(f, res.Resources, []*backend.Resource{seen, f.get(key("new")), old, nil})
+			equal(f, res.Revisions[0], backend.Revision{})
+			equal(f, res.Revisions[1], f.get(key("new")).Revision)
+			equal(f, res.Revisions[2].Seq, res.Revisions[1].Seq+1)
+			equal(f, res.Revisions[3], backend.Revision{})
+			equal(f, res.Position, f.position())
+			equal(f, res.Position.Shard(0), res.Revisions[2])
+		}},
+		{"a put returns what a get returns, envelope, rows and body", func(f *fixture) {
+			f.start()
+			a := expiring(rows(create(key("a"), `{"x":1}`), row("i", "1"), row("j", "\x00\xff")), f.clock.Now().Add(1e12))
+			a.Put.Fingerprint, a.Put.Deleting = "f1", true
+			res := f.must(a)
+			got := f.get(key("a"))
+			equal(f, res.Resources[0], got)
+			now := f.clock.Now().Truncate(1e6)
+			rev := res.Revisions[0]
+			equal(f, *got, backend.Resource{
+				Key: key("a"),
+				Envelope: backend.Envelope{
+					UID: "uid-a", Revision: rev, SpecRevision: rev, Deleting: true, Fingerprint: "f1",
+					ExpiresAt: now.Add(1e12), CreatedAt: now, UpdatedAt: now,
+				},
+				Rows: a.Put.Rows, Body: a.Put.Body,
+			})
+			equal(f, got.CreatedAt.Location().String(), "UTC")
+		}},
+		{"an existing resource keeps its uid and its time of creation", func(f *fixture) {
+			f.start()
+			f.must(create(key("a"), "1"))
+			first := f.get(key("a"))
+			f.clock.Advance(1e9)
+			again := put(key("a"), "2")
+			again.Put.UID = "another"
+			f.must(again)
+			got := f.get(key("a"))
+			equal(f, got.UID, first.UID)
+			equal(f, got.CreatedAt, first.CreatedAt)
+			equal(f, got.UpdatedAt, first.UpdatedAt.Add(1e9))
+		}},
+		{"a put replaces expiry, deleting, fingerprint and rows", func(f *fixture) {
+			f.start()
+			a := expiring(rows(create(key("a"), "1"), row("i", "1")), f.clock.Now().Add(1e9))
+			a.Put.Fingerprint, a.Put.Deleting = "f1", true
+			f.must(a)
+			f.must(put(key("a"), "2"))
+			got := f.get(key("a"))
+			equal(f, got.Deleting, false)
+			equal(f, got.Fingerprint, "")
+			equal(f, got.ExpiresAt.IsZero(), true)
+			equal(f, len(got.Rows), 0)
+			equal(f, len(f.list(backend.Range{Kind: "Net", Index: "i"}).Resources), 0)
+			f.clock.Advance(1e10)
+			equal(f, f.purge(), 0)
+			equal(f, f.get(key("a")), got)
+		}},
+	}
+}

@@ -1,0 +1,144 @@
+package backendtest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// What the random histories are made of: few names, so that they meet.
+var (
+	modelKinds      = []string{"Net", "Net\x00", "_lease"}
+	modelNamespaces = []string{"", "a", "a\x00", "b"}
+	modelNames      = []string{"x", "x\x00", "x\xff", "xx", "\xff", "y", "z", "é"}
+	modelIndexes    = []string{"i", "j\x00"}
+)
+
+func (m *model) pick(from []string) string { return from[m.rnd.IntN(len(from))] }
+
+func (m *model) chance(percent int) bool { return m.rnd.IntN(100) < percent }
+
+func (m *model) key() backend.Key {
+	return backend.Key{Kind: m.pick(modelKinds), Namespace: m.pick(modelNamespaces), Name: m.pick(modelNames)}
+}
+
+func (m *model) value() []byte {
+	switch m.rnd.IntN(3) {
+	case 0:
+		return backend.AppendInt(nil, m.rnd.Int64N(5)-2)
+	case 1:
+		return backend.AppendBool(backend.AppendString(nil, m.pick(modelNames)), m.chance(50))
+	default:
+		return backend.AppendString(nil, m.pick(modelNames))
+	}
+}
+
+func (m *model) condition() backend.Condition {
+	var c backend.Condition
+	if m.chance(15) {
+		return backend.Condition{Presence: backend.Absent}
+	}
+	if m.chance(10) {
+		c.Presence = backend.Present
+	}
+	if m.chance(10) {
+		c.UID = fmt.Sprint("uid-", m.rnd.IntN(4))
+	}
+	if m.chance(20) && len(m.revisions) > 0 {
+		c.Revision = m.revisions[len(m.revisions)-1-m.rnd.IntN(min(len(m.revisions), 20))]
+	}
+	switch m.rnd.IntN(10) {
+	case 0:
+		c.Deleting = true
+	case 1:
+		c.NotDeleting = true
+	}
+	return c
+}
+
+func (m *model) put() backend.Put {
+	p := backend.Put{
+		UID: fmt.Sprint("uid-", m.rnd.IntN(4)), Deleting: m.chance(20), Caller: m.chance(50),
+		Body: backend.EncodeBody(fmt.Appendf(nil, "%d %0*d", m.step, m.rnd.IntN(500), 0)),
+	}
+	if m.chance(50) {
+		p.Fingerprint = fmt.Sprint("f", m.rnd.IntN(3))
+	}
+	if m.chance(30) {
+		p.ExpiresAt = m.clock.Now().Add(time.Duration(m.rnd.IntN(20_000)-2_000) * time.Millisecond)
+	}
+	for range m.rnd.IntN(4) {
+		row := backend.Row{Index: m.pick(modelIndexes), Value: m.value()}
+		if !slices.ContainsFunc(p.Rows, func(o backend.Row) bool { return o.Index == row.Index && string(o.Value) == string(row.Value) }) {
+			p.Rows = append(p.Rows, row)
+		}
+	}
+	return p
+}
+
+// batch is mostly valid, in one namespace, and often holds.
+func (m *model) batch() backend.Batch {
+	b := backend.Batch{RequestID: fmt.Sprint("request-", m.step), Deadline: m.clock.Now().Add(time.Duration(m.rnd.IntN(5000)-100) * time.Millisecond)}
+	namespace := m.pick(modelNamespaces)
+	used := map[backend.Key]bool{}
+	for range 1 + m.rnd.IntN(5) {
+		k := m.key()
+		if !m.chance(1) {
+			k.Namespace = namespace
+		}
+		if used[k] && !m.chance(2) {
+			continue
+		}
+		used[k] = true
+		a := backend.Action{Key: k, Do: backend.DeedPut}
+		switch n := m.rnd.IntN(100); {
+		case n < 15:
+			a.Do = backend.DeedCheck
+		case n < 30:
+			a.Do = backend.DeedDelete
+		default:
+			a.Put = m.put()
+		}
+		if a.Do == backend.DeedCheck || m.chance(30) {
+			a.If = m.condition()
+		}
+		b.Actions = append(b.Actions, a)
+	}
+	return b
+}
+
+func (m *model) bound(index string) []byte {
+	var b []byte
+	if m.chance(30) {
+		return nil
+	}
+	if index != "" {
+		b = m.value()
+	}
+	if m.chance(70) {
+		b = append(b, backend.OrderTuple(m.pick(modelNamespaces), m.pick(modelNames))...)
+	}
+	switch m.rnd.IntN(4) {
+	case 0:
+		b = backend.Successor(b)
+	case 1:
+		b = backend.PrefixEnd(b)
+	case 2:
+		b = backend.StringPrefixEnd(backend.AppendStringPrefix(b, m.pick(modelNames)))
+	}
+	return b
+}
+
+func (m *model) randomRange() backend.Range {
+	r := backend.Range{Kind: m.pick(modelKinds), Reverse: m.chance(50), Limit: 1 + m.rnd.IntN(12), Count: m.chance(15)}
+	if m.chance(50) {
+		r.Index = m.pick(modelIndexes)
+	}
+	if m.chance(40) {
+		r.Namespace = m.pick(modelNamespaces)
+	}
+	r.Start, r.End = m.bound(r.Index), m.bound(r.Index)
+	return r
+}

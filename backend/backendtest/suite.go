@@ -1,0 +1,85 @@
+// Package backendtest holds every driver of [backend.Store] to the contract:
+// [Run] is the conformance suite, [RunModel] compares random histories with
+// the reference in backend/memory, and [Bench] measures.
+package backendtest
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Store is what the suite needs of a driver.
+type Store interface {
+	backend.Store
+	backend.Clock
+	// Run purges and trims on a ticker until ctx ends.
+	Run(ctx context.Context) error
+	// Purge does one bounded round of it and returns the number of expired resources it removed.
+	Purge(ctx context.Context) (int, error)
+	Close() error
+}
+
+// Options are what the suite controls in a store. Zero fields mean the driver's defaults.
+type Options struct {
+	Clock         func() time.Time
+	Rand          *rand.Rand
+	LogEntries    int
+	LogAge        time.Duration
+	LogBytes      int64
+	PurgeInterval time.Duration
+}
+
+// Instance is one place for data, empty at first.
+type Instance struct {
+	// Open opens the data; again after all stores on it were closed.
+	Open func() (Store, error)
+	// Handle returns a second store on the data that the given one has open.
+	Handle func(Store) Store
+	// Check, if not nil, looks for inconsistencies in the data of an open store.
+	Check func(Store) error
+}
+
+// Opener makes a new place for data that lasts as long as the test.
+type Opener func(testing.TB, Options) Instance
+
+// statement is one sentence of the contract and the test that holds it.
+type statement struct {
+	says string
+	run  func(*fixture)
+}
+
+// Run holds a driver to the contract.
+func Run(t *testing.T, open Opener) {
+	for _, group := range []struct {
+		name       string
+		statements []statement
+	}{
+		{"conditions", conditionStatements()},
+		{"results", resultStatements()},
+		{"limits", limitStatements()},
+		{"revisions", revisionStatements()},
+		{"expiry", expiryStatements()},
+		{"get", getStatements()},
+		{"range", rangeStatements()},
+		{"index", indexStatements()},
+		{"watch", watchStatements()},
+		{"resume", resumeStatements()},
+		{"log", logStatements()},
+		{"life cycle", lifeStatements()},
+		{"concurrency", concurrencyStatements()},
+	} {
+		t.Run(group.name, func(t *testing.T) {
+			for _, s := range group.statements {
+				t.Run(s.says, func(t *testing.T) {
+					t.Parallel()
+					s.run(&fixture{T: t, open: open, clock: newClock()})
+				})
+			}
+		})
+	}
+	t.Run("idle", func(t *testing.T) { runIdle(t, open) })
+}

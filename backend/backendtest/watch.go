@@ -1,0 +1,231 @@
+package backendtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+func watchStatements() []statement {
+	return []statement{
+		{"a watch from now has caught up at once and delivers what follows", func(f *fixture) {
+			f.start()
+			f.must(create(key("before"), "1"))
+			w := f.watch(backend.Position{})
+			d := f.next(w)
+			equal(f, d, backend.Delivery{CaughtUp: true, Position: f.position()})
+			f.must(create(key("after"), "1"))
+			d = f.next(w)
+			equal(f, d.CaughtUp, false)
+			equal(f, summary(d.Events), []string{"ADDED after"})
+			equal(f, d.Position, f.position())
+		}},
+		{"an event carries type, revision, resource, rows before and after, request id, time and position", func(f *fixture) {
+			f.start()
+			from := f.position()
+			actions := []backend.Action{
+				rows(create(key("a"), "1"), row("i", "1")), rows(put(key("a"), "2"), row("i", "2")),
+				rows(put(key("a"), "3"), row("i", "2")), remove(key("a")),
+			}
+			var ids []string
+			var stored []*backend.Resource
+			for i, a := range actions {
+				f.clock.Advance(time.Second)
+				a.Put.Fingerprint = fmt.Sprint("f", i)
+				b := f.batch(a)
+				ids = append(ids, b.RequestID)
+				res, err := f.Apply(f.ctx(), b)
+				f.wantErr(err, nil)
+				stored = append(stored, res.Resources[0])
+			}
+			one, two := []backend.Row{row("i", "1")}, []backend.Row{row("i", "2")}
+			want := []backend.Event{
+				{Type: backend.Added, Resource: stored[0]},
+				{Type: backend.Modified, Resource: stored[1], RowsBefore: one, FingerprintBefore: "f0"},
+				{Type: backend.Modified, Resource: stored[2], RowsBefore: two, FingerprintBefore: "f1"},
+				{Type: backend.Deleted, Resource: stored[2], RowsBefore: two, FingerprintBefore: "f2"},
+			}
+			start := f.clock.Now().Truncate(time.Millisecond).Add(-3 * time.Second)
+			for i := range want {
+				want[i].Revision = backend.Revision{Epoch: from.Shard(0).Epoch, Seq: uint64(i + 1)}
+				want[i].Position = backend.NewPosition(want[i].Revision)
+				want[i].RequestID = ids[i]
+				want[i].Time = start.Add(time.Duration(i) * time.Second)
+			}
+			got := f.replay(from)
+			equal(f, got, want)
+			for i, changed := range []bool{true, true, false, true} {
+				equal(f, got[i].RowsChanged(), changed)
+			}
+			equal(f, got[0].RowsAfter(), one)
+			equal(f, got[2].RowsAfter(), two)
+			equal(f, len(got[3].RowsAfter()), 0)
+			equal(f, got[3].Revision.Compare(got[3].Resource.Revision), 1)
+		}},
+		{"the changes of a batch come in the order of its actions, under one request id", func(f *fixture) {
+			f.start()
+			f.must(create(key("x"), "1"))
+			from := f.position()
+			f.must(put(key("b"), "1"), check(key("y"), backend.Condition{Presence: backend.Absent}), put(key("a"), "1"), remove(key("x")))
+			events := f.replay(from)
+			equal(f, summary(events), []string{"ADDED b", "ADDED a", "DELETED x"})
+			equal(f, events[0].RequestID == events[2].RequestID, true)
+		}},
+		{"the caught-up mark comes exactly once, with the head", func(f *fixture) {
+			f.start()
+			from := f.position()
+			for i := range 1000 {
+				f.must(put(key(fmt.Sprint("n", i%10)), "1"))
+			}
+			w := f.watch(from)
+			marks, n := 0, 0
+			for n < 1500 {
+				d := f.next(w)
+				n += len(d.Events)
+				if d.CaughtUp {
+					marks++
+					equal(f, n, 1000)
+					equal(f, d.Position, f.position())
+				}
+				if n >= 1000 {
+					f.must(put(key("more"), "1"))
+				}
+			}
+			equal(f, marks, 1)
+		}},
+		{"several watchers see every change exactly once", func(f *fixture) {
+			f.start()
+			var ws []backend.Watcher
+			for range 5 {
+				ws = append(ws, f.watch(backend.Position{}))
+			}
+			for i := range 300 {
+				f.must(put(key(fmt.Sprint("n", i%7)), "1"))
+			}
+			for _, w := range ws {
+				seq := uint64(0)
+				for seq < 300 {
+					for _, e := range f.next(w).Events {
+						seq++
+						equal(f, e.Revision.Seq, seq)
+					}
+				}
+			}
+		}},
+		{"internal changes are not delivered, but the position passes them", func(f *fixture) {
+			f.start()
+			from := f.position()
+			f.must(create(key("a"), "1"))
+			for i := range 600 { // more than any page of the log
+				f.must(put(backend.Key{Kind: "_lease", Name: "l"}, fmt.Sprint(i)))
+			}
+			w := f.watch(from)
+			got, pos := []string{}, from
+			for caughtUp := false; !caughtUp; {
+				d := f.next(w)
+				got, pos, caughtUp = append(got, summary(d.Events)...), d.Position, d.CaughtUp
+			}
+			equal(f, got, []string{"ADDED a"})
+			equal(f, pos, f.position())
+			f.must(put(backend.Key{Kind: "_lease", Name: "l"}, "x"))
+			f.must(create(key("b"), "1"))
+			d := f.next(w)
+			equal(f, summary(d.Events), []string{"ADDED b"})
+			equal(f, d.Position, f.position())
+			equal(f, f.replay(d.Position), nil)
+		}},
+		{"a batch of internal and other changes delivers the others", func(f *fixture) {
+			f.start()
+			from := f.position()
+			f.must(put(backend.Key{Kind: "_x", Namespace: "default", Name: "1"}, "1"), create(key("a"), "1"), put(backend.Key{Kind: "_x", Namespace: "default", Name: "2"}, "1"))
+			equal(f, summary(f.replay(from)), []string{"ADDED a"})
+		}},
+		{"a waiting Next ends with its context, and the watch goes on", func(f *fixture) {
+			f.start()
+			w := f.watch(backend.Position{})
+			f.next(w)
+			ctx, cancel := context.WithCancel(f.ctx())
+			failed := make(chan error, 1)
+			go func() {
+				_, err := w.Next(ctx)
+				failed <- err
+			}()
+			cancel()
+			f.wantErr(<-failed, context.Canceled)
+			_, err := w.Next(ctx)
+			f.wantErr(err, context.Canceled)
+			f.must(create(key("a"), "1"))
+			equal(f, summary(f.next(w).Events), []string{"ADDED a"})
+		}},
+		{"Close ends a waiting Next with ErrClosed, may be called twice and by anyone", func(f *fixture) {
+			f.start()
+			w := f.watch(backend.Position{})
+			f.next(w)
+			failed := make(chan error, 1)
+			go func() {
+				_, err := w.Next(f.ctx())
+				failed <- err
+			}()
+			w.Close()
+			w.Close()
+			f.wantErr(<-failed, backend.ErrClosed)
+			_, err := w.Next(f.ctx())
+			f.wantErr(err, backend.ErrClosed)
+		}},
+		{"a watcher that falls behind is closed with the position that resumes without gap or repeat", func(f *fixture) {
+			f.start()
+			w, err := f.Watch(f.ctx(), backend.Watch{MaxLag: 10})
+			f.wantErr(err, nil)
+			defer w.Close()
+			f.next(w)
+			f.must(put(key("a"), "1"))
+			seen := uint64(len(f.next(w).Events))
+			f.must(puts(10)...)
+			seen += uint64(len(f.next(w).Events))
+			equal(f, seen, 11)
+			f.must(puts(11)...)
+			_, err = w.Next(f.ctx())
+			f.wantErr(err, backend.ErrLagged)
+			var lagged *backend.LaggedError
+			if !errors.As(err, &lagged) {
+				f.Fatalf("error %v is no LaggedError", err)
+			}
+			_, again := w.Next(f.ctx())
+			f.wantErr(again, backend.ErrLagged)
+			events := f.replay(lagged.Position)
+			equal(f, len(events), 11)
+			equal(f, events[0].Revision.Seq, seen+1)
+		}},
+		{"a watcher that has not caught up may be any number of changes behind", func(f *fixture) {
+			f.start()
+			from := f.position()
+			for range 20 {
+				f.must(puts(50)...)
+			}
+			w, err := f.Watch(f.ctx(), backend.Watch{From: from, MaxLag: 1})
+			f.wantErr(err, nil)
+			defer w.Close()
+			n := 0
+			for n < 1000 {
+				n += len(f.next(w).Events)
+			}
+		}},
+		{"a slow watcher stops neither writers nor other watchers", func(f *fixture) {
+			f.start()
+			slow, quick := f.watch(backend.Position{}), f.watch(backend.Position{})
+			f.next(slow)
+			f.next(quick)
+			for range backend.DefaultMaxLag/50 + 1 {
+				f.must(puts(50)...)
+				for n := 0; n < 50; {
+					n += len(f.next(quick).Events)
+				}
+			}
+			_, err := slow.Next(f.ctx())
+			f.wantErr(err, backend.ErrLagged)
+		}},
+	}
+}

@@ -1,0 +1,140 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// checkErrors bounds what Check reports.
+const checkErrors = 20
+
+// Check reads the whole file and says where its pages, resources, rows,
+// expiries and log do not agree.
+func (s *Store) Check(ctx context.Context) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	return s.core.view(ctx, func(tx *bbolt.Tx) error {
+		c := &checker{tx: tx, resources: map[string]backend.Revision{}}
+		for err := range tx.Check() {
+			c.wrong("pages: %w", err)
+		}
+		c.checkResources()
+		c.checkLog()
+		return errors.Join(c.errs...)
+	})
+}
+
+type checker struct {
+	tx *bbolt.Tx
+	// resources are the revisions of the stored resources, by key.
+	resources map[string]backend.Revision
+	errs      []error
+}
+
+func (c *checker) wrong(format string, args ...any) {
+	if len(c.errs) < checkErrors {
+		c.errs = append(c.errs, fmt.Errorf(format, args...))
+	}
+}
+
+// each visits a bucket and returns the number of its keys.
+func (c *checker) each(bucket string, visit func(k, v []byte)) int {
+	n := 0
+	cursor := c.tx.Bucket([]byte(bucket)).Cursor()
+	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
+		visit(k, v)
+		n++
+	}
+	return n
+}
+
+// checkResources wants every row and expiry of every resource, and no other.
+func (c *checker) checkResources() {
+	rows, expiries := 0, 0
+	c.each(resourceBucket, func(k, v []byte) {
+		key, err := backend.DecodeKey(k)
+		if err != nil {
+			c.wrong("resource key %x: %w", k, err)
+			return
+		}
+		r, err := decodeResource(key, v)
+		if err != nil {
+			c.wrong("resource %s: %w", key, err)
+			return
+		}
+		c.resources[string(k)] = r.Revision
+		for _, row := range r.Rows {
+			rows++
+			rk, rv := rowEntry(key, row)
+			if got := c.tx.Bucket([]byte(rowBucket)).Get(rk); !bytes.Equal(got, rv) {
+				c.wrong("resource %s: row of index %q is %x, want %x", key, row.Index, got, rv)
+			}
+		}
+		if !r.ExpiresAt.IsZero() {
+			expiries++
+			if c.tx.Bucket([]byte(expiryBucket)).Get(expiryKey(r.ExpiresAt, k)) == nil {
+				c.wrong("resource %s: no expiry", key)
+			}
+		}
+	})
+	if n := c.each(rowBucket, func(_, _ []byte) {}); n != rows {
+		c.wrong("%d rows, want %d", n, rows)
+	}
+	if n := c.each(expiryBucket, func(_, _ []byte) {}); n != expiries {
+		c.wrong("%d expiries, want %d", n, expiries)
+	}
+}
+
+// checkLog wants dense revisions from the trim mark to the head, and of every
+// key the last change that the log holds to be what is stored.
+func (c *checker) checkLog() {
+	log, err := readLogRecord(c.tx)
+	if err != nil {
+		c.wrong("%w", err)
+		return
+	}
+	ends := map[uint64]uint64{}
+	for _, e := range log.State.Epochs {
+		ends[e.Epoch] = e.Seq
+	}
+	last := log.State.Trimmed
+	size := int64(0)
+	newest := map[string]backend.Event{}
+	n := c.each(logBucket, func(k, v []byte) {
+		rev, err := decodeEntryKey(k)
+		if err != nil {
+			c.wrong("log key %x: %w", k, err)
+			return
+		}
+		e, err := decodeEvent(rev, v)
+		if err != nil {
+			c.wrong("log entry %s: %w", rev, err)
+			return
+		}
+		if end, known := ends[last.Epoch]; rev.Epoch == last.Epoch && rev.Seq != last.Seq+1 || rev.Epoch > last.Epoch && (rev.Seq != 1 || known && end != last.Seq) {
+			c.wrong("log entry %s follows %s", rev, last)
+		}
+		last = rev
+		size += int64(e.Size())
+		newest[string(e.Resource.Key.Append(nil))] = e
+	})
+	if end, known := ends[last.Epoch]; known && last.Seq != end {
+		c.wrong("the log ends at %s, its epoch at %d", last, end)
+	}
+	if int64(n) != log.Count || size != log.Bytes {
+		c.wrong("the log has %d entries of %d bytes, its record says %d of %d", n, size, log.Count, log.Bytes)
+	}
+	for k, e := range newest {
+		stored, ok := c.resources[k]
+		if want := e.Type != backend.Deleted; ok != want || want && stored != e.Revision {
+			c.wrong("%s is stored at %q, its last log entry is %s %s", e.Resource.Key, stored, e.Type, e.Revision)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"go.etcd.io/bbolt"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Bounds of the calls that wait and of one transaction.
+const (
+	queueCalls = 1024
+	groupCalls = 128
+	groupBytes = 8 << 20
+)
+
+// call is a batch, or a purge, that waits for its commit.
+type call struct {
+	ctx    context.Context
+	batch  backend.Batch // without actions: a purge
+	size   int
+	taken  bool // guarded by core.mu: a transaction works on it
+	done   chan struct{}
+	result backend.Result // these are set before done is closed
+	purged int
+	err    error
+}
+
+func (w *call) finish(err error) {
+	w.err = err
+	close(w.done)
+}
+
+// submit queues the call and waits for its end. Concurrent calls share one
+// transaction, hence one sync of the file: whoever finds nobody committing
+// starts a goroutine that commits group after group until the queue is empty.
+func (c *core) submit(ctx context.Context, w *call) error {
+	w.ctx, w.done = ctx, make(chan struct{})
+	select {
+	case c.slots <- struct{}{}:
+	case <-c.closing:
+		return backend.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.slots }()
+	c.mu.Lock()
+	if c.closed() {
+		c.mu.Unlock()
+		return backend.ErrClosed
+	}
+	c.queue = append(c.queue, w)
+	if !c.committing {
+		c.committing = true
+		c.running.Add(1)
+		go c.commitQueue()
+	}
+	c.mu.Unlock()
+	select {
+	case <-w.done:
+		return w.err
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	if i := slices.Index(c.queue, w); i >= 0 {
+		c.queue = slices.Delete(c.queue, i, i+1)
+		c.mu.Unlock()
+		return ctx.Err()
+	}
+	c.mu.Unlock()
+	select {
+	case <-w.done:
+		return w.err
+	default:
+		return fmt.Errorf("%w: %w", backend.ErrUnknown, ctx.Err())
+	}
+}
+
+// commitQueue commits groups until the queue is empty.
+func (c *core) commitQueue() {
+	defer c.running.Done()
+	for last := 0; ; {
+		c.gather(last)
+		group := c.take()
+		if group == nil {
+			return
+		}
+		c.commitGroup(group)
+		last = len(group)
+	}
+}
+
+// gather lets the writers that the last group has woken queue their next
+// calls, so that they share a transaction. It waits for nobody who does not run.
+func (c *core) gather(last int) {
+	for grown, seen := last > 1, 0; grown; {
+		runtime.Gosched()
+		c.mu.Lock()
+		n := len(c.queue)
+		c.mu.Unlock()
+		grown, seen = n > seen && n < groupCalls, n
+	}
+}
+
+// take removes a group from the queue, nil if it is empty.
+func (c *core) take() []*call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, size := 0, 0
+	for n < len(c.queue) && n < groupCalls && (n == 0 || size+c.queue[n].size <= groupBytes) {
+		size += c.queue[n].size
+		n++
+	}
+	if n == 0 {
+		c.committing = false
+		return nil
+	}
+	group := slices.Clone(c.queue[:n])
+	c.queue = slices.Delete(c.queue, 0, n)
+	return group
+}
+
+// commitGroup judges and applies the calls one after the other in one
+// transaction, and answers them all when that is on disk.
+func (c *core) commitGroup(group []*call) {
+	db, err := c.database(context.Background())
+	if err != nil {
+		finishAll(group, err)
+		return
+	}
+	tx, err := db.Begin(true)
+	if err != nil {
+		finishAll(group, fmt.Errorf("%w: %w", backend.ErrUnavailable, err))
+		return
+	}
+	w, err := newWriter(c, tx)
+	errs := make([]error, len(group))
+	for i, call := range group {
+		if err != nil {
+			break
+		}
+		errs[i], err = w.run(call)
+	}
+	if err == nil && w.dirty() {
+		err = w.finish()
+	}
+	if err != nil || !w.dirty() {
+		// Nothing was written, so all that was judged stands, but for an error of the file.
+		if e := rollback(tx); err == nil && e != nil {
+			err = e
+		}
+		if err != nil {
+			finishAll(group, fmt.Errorf("%w: %w", backend.ErrUnavailable, err))
+			return
+		}
+	} else if err := c.cfg.commit(tx.Commit); err != nil {
+		c.lose(tx, group, errs, err)
+		return
+	} else {
+		c.publish(w)
+	}
+	for i, call := range group {
+		call.finish(errs[i])
+	}
+}
+
+func finishAll(group []*call, err error) {
+	for _, call := range group {
+		call.finish(err)
+	}
+}
+
+// publish makes committed changes known to the watchers.
+func (c *core) publish(w *writer) {
+	c.mu.Lock()
+	c.state = w.log.State
+	c.tail.append(w.events)
+	c.mu.Unlock()
+	if len(w.events) > 0 {
+		c.changed.Fire()
+	}
+}
+
+// lose answers a group whose commit failed. Its changes may be in the file or
+// not, so the file is opened again, with a new epoch, before anyone hears of
+// it. A failed condition may have been judged by changes of the same group:
+// such a call hears that nothing was applied and that it may try again.
+func (c *core) lose(tx *bbolt.Tx, group []*call, errs []error, cause error) {
+	c.cfg.Logger.Error("a commit failed; the store file is opened again", zap.Error(cause))
+	_ = rollback(tx)
+	c.mu.Lock()
+	opened := c.startOpening(cause)
+	c.mu.Unlock()
+	<-opened
+	for i, call := range group {
+		err := fmt.Errorf("%w: %w", backend.ErrUnknown, cause)
+		var ce *backend.ConditionError
+		switch {
+		case errors.As(errs[i], &ce):
+			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, cause)
+		case errs[i] != nil:
+			err = errs[i]
+		}
+		call.finish(err)
+	}
+}

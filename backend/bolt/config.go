@@ -1,0 +1,89 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Config of a store. The zero value keeps sluice.db in the working directory.
+type Config struct {
+	// Path of the file; empty is "sluice.db". Its directory is made if need be.
+	Path string
+	// Clock is the store's clock; nil is time.Now.
+	Clock func() time.Time
+	// Rand makes epochs; nil is seeded by the runtime.
+	Rand *rand.Rand
+	// LogEntries is the most entries the log keeps; 0 means 100,000.
+	LogEntries int
+	// LogAge is how long the log keeps an entry; 0 means 24 hours.
+	LogAge time.Duration
+	// LogBytes is the most bytes the log keeps; 0 means 256 MiB.
+	LogBytes int64
+	// PurgeInterval is the pause between two rounds of Run; 0 means 1 second.
+	PurgeInterval time.Duration
+	// LockTimeout is how long Open waits for a file that another process holds; 0 means 500 ms.
+	LockTimeout time.Duration
+	// Logger takes what no caller hears; nil is silent.
+	Logger *zap.Logger
+
+	// commit stands in for the commit of every transaction; tests inject faults with it.
+	commit func(commit func() error) error
+}
+
+// Validate names all fields that are out of range.
+func (c Config) Validate() error {
+	var errs []error
+	for _, f := range []struct {
+		name     string
+		negative bool
+	}{
+		{"LogEntries", c.LogEntries < 0},
+		{"LogAge", c.LogAge < 0},
+		{"LogBytes", c.LogBytes < 0},
+		{"PurgeInterval", c.PurgeInterval < 0},
+		{"LockTimeout", c.LockTimeout < 0},
+	} {
+		if f.negative {
+			errs = append(errs, fmt.Errorf("%s: must not be negative", f.name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Path == "" {
+		c.Path = "sluice.db"
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Rand == nil {
+		c.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	if c.LogEntries == 0 {
+		c.LogEntries = 100_000
+	}
+	if c.LogAge == 0 {
+		c.LogAge = 24 * time.Hour
+	}
+	if c.LogBytes == 0 {
+		c.LogBytes = 256 << 20
+	}
+	if c.PurgeInterval == 0 {
+		c.PurgeInterval = time.Second
+	}
+	if c.LockTimeout == 0 {
+		c.LockTimeout = 500 * time.Millisecond
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	if c.commit == nil {
+		c.commit = func(commit func() error) error { return commit() }
+	}
+	return c
+}

@@ -1,0 +1,119 @@
+package bolt
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// core is what the handles on one open file share.
+type core struct {
+	cfg Config
+	// closing is closed, under mu, with the last handle.
+	closing chan struct{}
+	// slots bounds the calls that wait to be committed.
+	slots chan struct{}
+	// running counts the goroutines that commit or open; none starts after closing.
+	running sync.WaitGroup
+	// changed fires when the log has grown or the file was opened again.
+	changed backend.Broadcast
+	// unreadable counts resources that reads skipped.
+	unreadable atomic.Uint64
+
+	mu      sync.Mutex // guards all below
+	handles int
+	// db is nil while the file is not open; then either opening is not nil and
+	// closes when the try has ended, or cause says why the last one failed.
+	db      *bbolt.DB
+	opening <-chan struct{}
+	cause   error
+	backoff time.Duration
+	retryAt time.Time
+	// state is that of the log after the last commit. It is replaced, never changed.
+	state backend.LogState
+	tail  tail
+	// queue holds the calls that wait; committing says that a goroutine works it off.
+	queue      []*call
+	committing bool
+}
+
+// closed says whether the last handle was closed.
+func (c *core) closed() bool {
+	select {
+	case <-c.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// release gives up one handle, and the file with the last one.
+func (c *core) release() error {
+	c.mu.Lock()
+	c.handles--
+	if c.handles > 0 {
+		c.mu.Unlock()
+		return nil
+	}
+	close(c.closing)
+	for _, w := range c.queue {
+		w.finish(backend.ErrClosed)
+	}
+	c.queue = nil
+	c.mu.Unlock()
+	c.running.Wait()
+	if c.db == nil {
+		return nil
+	}
+	return c.db.Close()
+}
+
+// view runs a read transaction. read must not keep the transaction's memory.
+func (c *core) view(ctx context.Context, read func(*bbolt.Tx) error) error {
+	for {
+		db, err := c.database(ctx)
+		if err != nil {
+			return err
+		}
+		tx, err := db.Begin(false)
+		if err != nil { // the file was given up since
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			continue
+		}
+		defer func() { _ = rollback(tx) }()
+		return read(tx)
+	}
+}
+
+// readLog is one view of the log: of the tail if that reaches back far enough, else of the file.
+func (c *core) readLog(ctx context.Context, after backend.Revision, limit int) (backend.LogPage, error) {
+	changed := c.changed.Wait()
+	c.mu.Lock()
+	switch {
+	case c.closed():
+		c.mu.Unlock()
+		return backend.LogPage{}, backend.ErrClosed
+	case limit == 0 && c.db != nil, c.tail.covers(after) && (c.db != nil || c.opening != nil):
+		// While the file is opened again, the tail is still what was acknowledged.
+		page := backend.LogPage{State: c.state, Changed: changed}
+		if page.State.Resume(after) == nil {
+			page.Events = c.tail.after(after, limit)
+		}
+		c.mu.Unlock()
+		return page, nil
+	}
+	c.mu.Unlock()
+	page := backend.LogPage{Changed: changed}
+	err := c.view(ctx, func(tx *bbolt.Tx) (err error) {
+		page.State, page.Events, err = readEntries(tx, after, limit)
+		return err
+	})
+	return page, err
+}

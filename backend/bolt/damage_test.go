@@ -1,0 +1,179 @@
+package bolt_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/bolt"
+)
+
+func TestOpenErrors(t *testing.T) {
+	file := func(t *testing.T, content string) string {
+		path := filepath.Join(t.TempDir(), "sluice.db")
+		wantErr(t, os.WriteFile(path, []byte(content), 0o600), nil)
+		return path
+	}
+	store := func(t *testing.T, edit func(tx *bbolt.Tx) error) string {
+		path := filepath.Join(t.TempDir(), "sluice.db")
+		mustClose(t, mustOpen(t, bolt.Config{Path: path}))
+		db, err := bbolt.Open(path, 0o600, nil)
+		wantErr(t, err, nil)
+		wantErr(t, db.Update(edit), nil)
+		wantErr(t, db.Close(), nil)
+		return path
+	}
+	for _, test := range []struct {
+		says string
+		path func(t *testing.T) string
+		want error
+		text string
+	}{
+		{"a file that another store has open", func(t *testing.T) string {
+			path := filepath.Join(t.TempDir(), "sluice.db")
+			mustOpen(t, bolt.Config{Path: path})
+			return path
+		}, bolt.ErrLocked, "in use by another process"},
+		{"a text", func(t *testing.T) string { return file(t, strings.Repeat("hello\n", 10_000)) }, backend.ErrFormat, "no store"},
+		{"a short text", func(t *testing.T) string { return file(t, "hello") }, backend.ErrFormat, "no store"},
+		{"a bbolt file of another program", func(t *testing.T) string {
+			path := filepath.Join(t.TempDir(), "other.db")
+			db, err := bbolt.Open(path, 0o600, nil)
+			wantErr(t, err, nil)
+			wantErr(t, db.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err }), nil)
+			wantErr(t, db.Close(), nil)
+			return path
+		}, backend.ErrFormat, "another program"},
+		{"a file of a newer release", func(t *testing.T) string {
+			return store(t, func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{bolt.Format + 1}) })
+		}, backend.ErrFormat, "newer release"},
+		{"a file without its log record", func(t *testing.T) string {
+			return store(t, func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Delete([]byte("log")) })
+		}, backend.ErrFormat, "log record"},
+		{"a file without one of its buckets", func(t *testing.T) string {
+			return store(t, func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte("rows")) })
+		}, backend.ErrFormat, `no bucket "rows"`},
+		{"a file that was cut off", func(t *testing.T) string {
+			path := filepath.Join(t.TempDir(), "sluice.db")
+			s := mustOpen(t, bolt.Config{Path: path})
+			for range 50 {
+				_, err := s.Apply(t.Context(), batch(s, "x", "x", strings.Repeat("x", 50_000)))
+				wantErr(t, err, nil)
+			}
+			mustClose(t, s)
+			wantErr(t, os.Truncate(path, 32<<10), nil)
+			return path
+		}, backend.ErrFormat, "cut off"},
+		{"a directory", func(t *testing.T) string { return t.TempDir() }, nil, "is a directory"},
+		{"a path through a file", func(t *testing.T) string { return filepath.Join(file(t, "x"), "sluice.db") }, nil, "not a directory"},
+	} {
+		t.Run(test.says, func(t *testing.T) {
+			path := test.path(t)
+			_, err := bolt.Open(bolt.Config{Path: path, LockTimeout: 1})
+			if err == nil || test.want != nil && !errors.Is(err, test.want) {
+				t.Fatalf("error %v, want %v", err, test.want)
+			}
+			if !strings.Contains(err.Error(), test.text) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %q, want one line with %q and %q", err, test.text, path)
+			}
+		})
+	}
+}
+
+func TestDamage(t *testing.T) {
+	setup := func(t *testing.T) *bolt.Store {
+		return mustOpen(t, bolt.Config{Path: filepath.Join(t.TempDir(), "sluice.db")})
+	}
+	t.Run("a log entry that does not decode ends the watch after what lies before it", func(t *testing.T) {
+		s := setup(t)
+		begin, _ := s.Position(t.Context())
+		var revisions []backend.Revision
+		for _, name := range []string{"a", "b", "c", "d"} {
+			revisions = append(revisions, mustPut(t, s, name).Revisions[0])
+		}
+		wantErr(t, s.Edit(func(_, log *bbolt.Bucket) error { return log.Put(bolt.EntryKey(revisions[2]), []byte{1, 2, 3}) }), nil)
+		s.ForgetTail()
+		events, err := follow(t.Context(), s, begin)
+		wantErr(t, err, backend.ErrPositionExpired)
+		if len(events) != 2 {
+			t.Errorf("%d events came before it", len(events))
+		}
+		events, err = follow(t.Context(), s, backend.NewPosition(revisions[2]))
+		if err != nil || len(events) != 1 {
+			t.Errorf("%d events came after it, error %v", len(events), err)
+		}
+	})
+	t.Run("a resource that does not decode is ErrUnreadable to a Get and skipped, counted, by a Range", func(t *testing.T) {
+		s := setup(t)
+		for _, name := range []string{"a", "b", "c"} {
+			mustPut(t, s, name)
+		}
+		wantErr(t, s.Edit(func(resources, _ *bbolt.Bucket) error { return resources.Put(key("b").Append(nil), []byte{99, 2, 3}) }), nil)
+		_, err := s.Get(t.Context(), key("b"))
+		wantErr(t, err, backend.ErrUnreadable)
+		for i, r := range []backend.Range{{}, {Reverse: true}, {Index: "i"}, {Count: true}, {Index: "i", Count: true}} {
+			r.Kind, r.Limit = "Net", 10
+			page, err := s.Range(t.Context(), r)
+			wantErr(t, err, nil)
+			if n := len(page.Resources) + page.Count; n != 2 {
+				t.Errorf("range %d has %d resources", i, n)
+			}
+			if n := s.Unreadable(); n != uint64(i+1) {
+				t.Errorf("%d were counted after range %d", n, i)
+			}
+		}
+		_, err = s.Apply(t.Context(), batch(s, "x", "b", "2"))
+		wantErr(t, err, backend.ErrUnreadable)
+		mustPut(t, s, "d")
+		if err := s.Check(t.Context()); err == nil {
+			t.Error("the check found nothing")
+		}
+	})
+	t.Run("an expiry without its resource does not stop the purge", func(t *testing.T) {
+		s := setup(t)
+		for _, name := range []string{"a", "b"} {
+			b := batch(s, name, name, "1")
+			b.Actions[0].Put.ExpiresAt = s.Now().AddDate(-1, 0, 0)
+			_, err := s.Apply(t.Context(), b)
+			wantErr(t, err, nil)
+		}
+		wantErr(t, s.Edit(func(resources, _ *bbolt.Bucket) error { return resources.Put(key("a").Append(nil), []byte{99, 2, 3}) }), nil)
+		if n, err := s.Purge(t.Context()); n != 1 || err != nil {
+			t.Errorf("%d were purged, error %v", n, err)
+		}
+		if n, err := s.Purge(t.Context()); n != 0 || err != nil {
+			t.Errorf("then %d, error %v", n, err)
+		}
+	})
+	t.Run("a watch that reads the file sees what one on the tail sees", func(t *testing.T) {
+		s := setup(t)
+		begin, _ := s.Position(t.Context())
+		for range 300 {
+			mustPut(t, s, "a")
+		}
+		want := replay(t, s, begin)
+		s.ForgetTail()
+		got := replay(t, s, begin)
+		if len(got) != 300 || len(want) != 300 {
+			t.Fatalf("%d and %d events", len(got), len(want))
+		}
+		for i := range got {
+			if got[i].Revision != want[i].Revision || !got[i].Time.Equal(want[i].Time) {
+				t.Errorf("event %d differs", i)
+			}
+		}
+	})
+	t.Run("Validate names every field that is out of range", func(t *testing.T) {
+		err := bolt.Config{LogEntries: -1, LogAge: -1, LogBytes: -1, PurgeInterval: -1, LockTimeout: -1}.Validate()
+		for _, name := range []string{"LogEntries", "LogAge", "LogBytes", "PurgeInterval", "LockTimeout"} {
+			if err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("error %v does not name %s", err, name)
+			}
+		}
+	})
+}

@@ -1,0 +1,76 @@
+package bolt
+
+import (
+	"context"
+	"io"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// WithCommit makes commit stand in for the commit of every transaction.
+func (c Config) WithCommit(commit func(commit func() error) error) Config {
+	c.commit = commit
+	return c
+}
+
+// CopyTo writes a consistent copy of the open file.
+func (s *Store) CopyTo(w io.Writer) error {
+	return s.core.view(context.Background(), func(tx *bbolt.Tx) error {
+		_, err := tx.WriteTo(w)
+		return err
+	})
+}
+
+// Edit changes the file behind the store's back.
+func (s *Store) Edit(edit func(resources, log *bbolt.Bucket) error) error {
+	return s.core.db.Update(func(tx *bbolt.Tx) error {
+		return edit(tx.Bucket([]byte(resourceBucket)), tx.Bucket([]byte(logBucket)))
+	})
+}
+
+// ForgetTail makes watchers read the file.
+func (s *Store) ForgetTail() {
+	s.core.mu.Lock()
+	defer s.core.mu.Unlock()
+	s.core.tail = tail{base: s.core.state.Head()}
+}
+
+// Queued is the number of calls that wait for a transaction.
+func (s *Store) Queued() int {
+	s.core.mu.Lock()
+	defer s.core.mu.Unlock()
+	return len(s.core.queue)
+}
+
+// The forms, for the fuzz tests.
+var (
+	EncodeEvent    = encodeEvent
+	DecodeEvent    = decodeEvent
+	DecodeResource = decodeResource
+	EntryKey       = entryKey
+)
+
+// DecodeRest runs the decoders of what is neither resource nor event.
+func DecodeRest(b []byte) {
+	_, _, _ = entryHead(b)
+	_, _ = decodeEntryKey(b)
+	_, _ = expiryOf(b)
+	_, _ = rowTarget(b, b)
+}
+
+// RecodeLog reads a log record and writes it again.
+func RecodeLog(b []byte) ([]byte, error) {
+	l, err := decodeLogRecord(b)
+	if err != nil {
+		return nil, err
+	}
+	return l.encode(), nil
+}
+
+// LogForm is the form of a log record.
+func LogForm(state backend.LogState, count, size int64) []byte {
+	l := logRecord{State: state, Count: count, Bytes: size}
+	return l.encode()
+}

@@ -1,0 +1,197 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// ErrLocked: another process, or another store of this one, has the file open.
+var ErrLocked = errors.New("the store file is in use by another process")
+
+// Pauses between two tries to open the file again.
+const (
+	minBackoff = 20 * time.Millisecond
+	maxBackoff = 5 * time.Second
+)
+
+// mapSize is the address space that is reserved for the file. Within it the
+// file grows without a new mapping, for which writers would wait for readers.
+func mapSize() int {
+	if strconv.IntSize == 64 {
+		return 1 << 30
+	}
+	return 64 << 20
+}
+
+// openFile opens the file, begins a new epoch in it, and returns its log record.
+func (c *core) openFile() (db *bbolt.DB, log logRecord, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("bolt: open %s: %w", c.cfg.Path, err)
+		}
+	}()
+	if err := os.MkdirAll(filepath.Dir(c.cfg.Path), 0o750); err != nil {
+		return nil, logRecord{}, pathCause(err)
+	}
+	db, err = openBolt(c.cfg.Path, &bbolt.Options{
+		Timeout:      c.cfg.LockTimeout,
+		FreelistType: bbolt.FreelistMapType,
+		// The list of free pages would be written with every commit; without it Open reads the page headers instead.
+		NoFreelistSync:  true,
+		InitialMmapSize: mapSize(),
+		NoStatistics:    true,
+	})
+	if err != nil {
+		return nil, logRecord{}, openCause(err)
+	}
+	if log, err = c.begin(db); err != nil {
+		return nil, logRecord{}, errors.Join(err, db.Close())
+	}
+	return db, log, nil
+}
+
+// openBolt turns the panics with which bbolt meets damaged pages into errors.
+func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the file is damaged: %v: %w", r, backend.ErrFormat)
+		}
+	}()
+	return bbolt.Open(path, 0o600, o)
+}
+
+// openCause is the one line that a person needs.
+func openCause(err error) error {
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		return ErrLocked
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch), errors.Is(err, berrors.ErrChecksum):
+		return fmt.Errorf("the file is no store, or damaged (%w): %w", err, backend.ErrFormat)
+	}
+	return pathCause(err)
+}
+
+// pathCause drops the path, which the caller states.
+func pathCause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return fmt.Errorf("%s: %w", pe.Op, pe.Err)
+	}
+	return err
+}
+
+// begin checks that the file is ours and takes the next epoch.
+func (c *core) begin(db *bbolt.DB) (log logRecord, err error) {
+	tx, err := db.Begin(true)
+	if err != nil {
+		return logRecord{}, err
+	}
+	defer func() { err = errors.Join(err, rollback(tx)) }()
+	if err := prepare(tx); err != nil {
+		return logRecord{}, err
+	}
+	if log, err = readLogRecord(tx); err != nil {
+		return logRecord{}, fmt.Errorf("%w: %w", err, backend.ErrFormat)
+	}
+	epoch, err := backend.NextEpoch(log.State.Head().Epoch, c.cfg.Clock(), c.cfg.Rand)
+	if err != nil {
+		return logRecord{}, err
+	}
+	log.State.Begin(epoch)
+	if err := writeLogRecord(tx, &log); err != nil {
+		return logRecord{}, err
+	}
+	return log, c.cfg.commit(tx.Commit)
+}
+
+// rollback ends a transaction that may have been committed.
+func rollback(tx *bbolt.Tx) error {
+	if err := tx.Rollback(); err != nil && !errors.Is(err, berrors.ErrTxClosed) {
+		return err
+	}
+	return nil
+}
+
+// database returns the open file. While it is opened again, database waits;
+// while that fails, it tries once more after a pause, and answers
+// ErrUnavailable until then.
+func (c *core) database(ctx context.Context) (*bbolt.DB, error) {
+	for {
+		c.mu.Lock()
+		db, opening, cause := c.db, c.opening, c.cause
+		switch {
+		case c.closed():
+			c.mu.Unlock()
+			return nil, backend.ErrClosed
+		case db != nil:
+			c.mu.Unlock()
+			return db, nil
+		case opening == nil && time.Now().Before(c.retryAt):
+			c.mu.Unlock()
+			return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, cause)
+		case opening == nil:
+			opening = c.startOpening(nil)
+		}
+		c.mu.Unlock()
+		select {
+		case <-opening:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// startOpening gives up the open file, if there is one, and opens it again in
+// another goroutine, of which there is at most one. The channel closes when it
+// has ended. The caller holds mu and knows that release does not wait yet: the
+// core is not closed, or the caller counts in running itself.
+func (c *core) startOpening(cause error) <-chan struct{} {
+	old, done := c.db, make(chan struct{})
+	c.db, c.opening = nil, done
+	if cause != nil {
+		c.cause = cause
+	}
+	c.running.Add(1)
+	go func() {
+		defer c.running.Done()
+		defer close(done)
+		if old != nil {
+			if err := old.Close(); err != nil {
+				c.cfg.Logger.Error("closing the store file after a failed commit", zap.Error(err))
+			}
+		}
+		db, log, err := c.openFile()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.opening = nil
+		c.install(db, log, err)
+	}()
+	return done
+}
+
+// install takes over what openFile returned. The caller holds mu.
+func (c *core) install(db *bbolt.DB, log logRecord, err error) {
+	if err != nil {
+		c.backoff = min(max(2*c.backoff, minBackoff), maxBackoff)
+		c.retryAt = time.Now().Add(c.backoff)
+		c.cause = err
+		c.cfg.Logger.Error("the store is unavailable", zap.Error(err), zap.Duration("retryAfter", c.backoff))
+	} else {
+		c.db, c.cause, c.backoff = db, nil, 0
+		c.tail.reset(&c.state, &log.State)
+		c.state = log.State
+	}
+	c.changed.Fire()
+}

@@ -1,0 +1,99 @@
+package bolt
+
+import (
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Bounds of the newest changes that are held in memory.
+const (
+	tailEntries = 4096
+	tailBytes   = 16 << 20
+)
+
+// readBytes bounds what one read of the log takes from the file past its first entry.
+const readBytes = 8 << 20
+
+// tail holds the newest changes, so that watchers that keep up never read the file.
+type tail struct {
+	// base is the revision before the first of events.
+	base   backend.Revision
+	events []backend.Event
+	bytes  int
+}
+
+// reset empties the tail for a log that was opened anew.
+func (t *tail) reset(old, now *backend.LogState) {
+	*t = tail{base: now.Head()}
+	// Where the log ends as we knew it, nothing lies between its old head and the new one.
+	if head := old.Head(); len(now.Epochs) > 1 && now.Epochs[len(now.Epochs)-2] == head {
+		t.base = head
+	}
+}
+
+// append adds changes and drops the oldest that are over the bounds.
+func (t *tail) append(events []backend.Event) {
+	t.events = append(t.events, events...)
+	for i := range events {
+		t.bytes += events[i].Size()
+	}
+	n := 0
+	for n < len(t.events) && (len(t.events)-n > tailEntries || t.bytes > tailBytes) {
+		t.bytes -= t.events[n].Size()
+		n++
+	}
+	if n > 0 {
+		t.base = t.events[n-1].Revision
+		clear(t.events[:n])
+		t.events = t.events[n:]
+	}
+}
+
+// covers says whether all changes after r are in the tail.
+func (t *tail) covers(r backend.Revision) bool { return r.Compare(t.base) >= 0 }
+
+// after returns up to limit changes after r, which the tail covers.
+func (t *tail) after(r backend.Revision, limit int) []backend.Event {
+	if limit == 0 {
+		return nil
+	}
+	from, found := slices.BinarySearchFunc(t.events, r, func(e backend.Event, r backend.Revision) int { return e.Revision.Compare(r) })
+	if found {
+		from++
+	}
+	return slices.Clone(t.events[from:min(from+limit, len(t.events))])
+}
+
+// readEntries reads the log from the file. An entry that does not decode is
+// ErrPositionExpired, unless there are others before it.
+func readEntries(tx *bbolt.Tx, after backend.Revision, limit int) (backend.LogState, []backend.Event, error) {
+	log, err := readLogRecord(tx)
+	if err != nil {
+		return backend.LogState{}, nil, err
+	}
+	if limit == 0 || log.State.Resume(after) != nil {
+		return log.State, nil, nil
+	}
+	var events []backend.Event
+	size := 0
+	cursor := tx.Bucket([]byte(logBucket)).Cursor()
+	for k, v := cursor.Seek(backend.Successor(entryKey(after))); k != nil && len(events) < limit && size < readBytes; k, v = cursor.Next() {
+		rev, err := decodeEntryKey(k)
+		var e backend.Event
+		if err == nil {
+			e, err = decodeEvent(rev, v)
+		}
+		if err != nil && len(events) == 0 {
+			return log.State, nil, backend.ErrPositionExpired
+		}
+		if err != nil {
+			break
+		}
+		size += len(v)
+		events = append(events, e)
+	}
+	return log.State, events, nil
+}

@@ -1,0 +1,150 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// The buckets of the file. All of a change is in one transaction.
+//
+//	meta       "magic", "format", "log" (a logRecord)
+//	resources  Key.Append                -> form of a resource
+//	rows       AppendRowKey              -> where in the key (namespace, name) begins
+//	expiry     AppendInt(ms), Key.Append -> nothing
+//	log        epoch, seq, big-endian    -> form of a log entry
+const (
+	metaBucket     = "meta"
+	resourceBucket = "resources"
+	rowBucket      = "rows"
+	expiryBucket   = "expiry"
+	logBucket      = "log"
+
+	magicKey  = "magic"
+	magic     = "sluice store"
+	formatKey = "format"
+	logKey    = "log"
+)
+
+// Format is the version of the file that this release writes, and the newest it reads.
+const Format = 1
+
+// logRecord is what the log knows of itself, on disk.
+type logRecord struct {
+	State backend.LogState
+	// Count and Bytes are of the entries that the log holds.
+	Count, Bytes int64
+}
+
+func (l *logRecord) encode() []byte {
+	b := binary.AppendUvarint(nil, uint64(len(l.State.Epochs)))
+	for _, e := range l.State.Epochs {
+		b = appendRevision(b, e)
+	}
+	b = appendRevision(b, l.State.Trimmed)
+	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(l.Count)), uint64(l.Bytes))
+}
+
+func decodeLogRecord(b []byte) (logRecord, error) {
+	d := &decoder{rest: b}
+	var l logRecord
+	n := d.uvarint()
+	if n > uint64(len(b)) {
+		return logRecord{}, fmt.Errorf("log record: %w", backend.ErrUnreadable)
+	}
+	l.State.Epochs = make([]backend.Revision, n)
+	for i := range l.State.Epochs {
+		l.State.Epochs[i] = d.revision()
+	}
+	l.State.Trimmed = d.revision()
+	l.Count, l.Bytes = int64(d.uvarint()), int64(d.uvarint())
+	if err := d.err(); err != nil {
+		return logRecord{}, fmt.Errorf("log record: %w", err)
+	}
+	return l, nil
+}
+
+// readLogRecord reads the record as the transaction sees it.
+func readLogRecord(tx *bbolt.Tx) (logRecord, error) {
+	return decodeLogRecord(tx.Bucket([]byte(metaBucket)).Get([]byte(logKey)))
+}
+
+func writeLogRecord(tx *bbolt.Tx, l *logRecord) error {
+	return tx.Bucket([]byte(metaBucket)).Put([]byte(logKey), l.encode())
+}
+
+// entryKey orders log entries by revision.
+func entryKey(r backend.Revision) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(make([]byte, 0, 16), r.Epoch), r.Seq)
+}
+
+func decodeEntryKey(b []byte) (backend.Revision, error) {
+	if len(b) != 16 {
+		return backend.Revision{}, fmt.Errorf("log key: %w", backend.ErrUnreadable)
+	}
+	return backend.Revision{Epoch: binary.BigEndian.Uint64(b), Seq: binary.BigEndian.Uint64(b[8:])}, nil
+}
+
+// expiryKey orders keys by the time at which they expire.
+func expiryKey(at time.Time, key []byte) []byte {
+	return append(backend.AppendInt(make([]byte, 0, 9+len(key)), at.UnixMilli()), key...)
+}
+
+// rowEntry returns the key and the value of an index row.
+func rowEntry(k backend.Key, row backend.Row) (key, value []byte) {
+	key = backend.AppendRowKey(nil, k, row)
+	tail := len(backend.OrderTuple(k.Namespace, k.Name))
+	return key, binary.AppendUvarint(nil, uint64(len(key)-tail))
+}
+
+// rowTarget returns the (namespace, name) tuple of the resource that a row belongs to.
+func rowTarget(key, value []byte) ([]byte, error) {
+	at, n := binary.Uvarint(value)
+	if n != len(value) || at > uint64(len(key)) {
+		return nil, fmt.Errorf("row: %w", backend.ErrUnreadable)
+	}
+	return key[at:], nil
+}
+
+// prepare makes an empty file ours, or says why the file is not.
+func prepare(tx *bbolt.Tx) error {
+	meta := tx.Bucket([]byte(metaBucket))
+	if meta == nil {
+		if k, _ := tx.Cursor().First(); k != nil {
+			return fmt.Errorf("the file belongs to another program: %w", backend.ErrFormat)
+		}
+		for _, name := range []string{metaBucket, resourceBucket, rowBucket, expiryBucket, logBucket} {
+			if _, err := tx.CreateBucket([]byte(name)); err != nil {
+				return err
+			}
+		}
+		meta = tx.Bucket([]byte(metaBucket))
+		if err := meta.Put([]byte(magicKey), []byte(magic)); err != nil {
+			return err
+		}
+		if err := meta.Put([]byte(formatKey), binary.AppendUvarint(nil, Format)); err != nil {
+			return err
+		}
+		return writeLogRecord(tx, &logRecord{})
+	}
+	if string(meta.Get([]byte(magicKey))) != magic {
+		return fmt.Errorf("the file belongs to another program: %w", backend.ErrFormat)
+	}
+	format, n := binary.Uvarint(meta.Get([]byte(formatKey)))
+	if n <= 0 || format == 0 {
+		return fmt.Errorf("the file does not say its format: %w", backend.ErrFormat)
+	}
+	if format > Format {
+		return fmt.Errorf("the file has format %d, written by a newer release; this one reads up to %d: %w", format, Format, backend.ErrFormat)
+	}
+	for _, name := range []string{resourceBucket, rowBucket, expiryBucket, logBucket} {
+		if tx.Bucket([]byte(name)) == nil {
+			return fmt.Errorf("the file has no bucket %q: %w", name, backend.ErrFormat)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package bolt_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/bolt"
+)
+
+// gated opens a store whose commits wait until the gate lets them through.
+func gated(t *testing.T) (s *bolt.Store, gate chan struct{}) {
+	gate = make(chan struct{}, 1<<20)
+	gate <- struct{}{}
+	return mustOpen(t, bolt.Config{Path: filepath.Join(t.TempDir(), "sluice.db")}.WithCommit(func(commit func() error) error {
+		<-gate
+		return commit()
+	})), gate
+}
+
+func TestQueue(t *testing.T) {
+	for _, test := range []struct {
+		says string
+		run  func(t *testing.T)
+	}{
+		{"calls that come during a commit share the next one", func(t *testing.T) {
+			s, gate := gated(t)
+			var writers sync.WaitGroup
+			for i := range 101 {
+				writers.Go(func() { mustPut(t, s, fmt.Sprint("n", i)) })
+				synctest.Wait()
+			}
+			if n := s.Queued(); n != 100 {
+				t.Errorf("%d calls wait", n)
+			}
+			gate <- struct{}{}
+			gate <- struct{}{}
+			writers.Wait()
+			mustClose(t, s)
+		}},
+		{"a call that is given up while it waits is certainly not applied", func(t *testing.T) {
+			s, gate := gated(t)
+			var writers sync.WaitGroup
+			writers.Go(func() { mustPut(t, s, "a") })
+			synctest.Wait()
+			ctx, cancel := context.WithCancel(t.Context())
+			writers.Go(func() {
+				_, err := s.Apply(ctx, batch(s, "given-up", "b", "1"))
+				wantErr(t, err, context.Canceled)
+			})
+			synctest.Wait()
+			cancel()
+			synctest.Wait()
+			if n := s.Queued(); n != 0 {
+				t.Errorf("%d calls wait", n)
+			}
+			gate <- struct{}{}
+			writers.Wait()
+			rs, err := s.Get(t.Context(), key("a"), key("b"))
+			if err != nil || rs[0] == nil || rs[1] != nil {
+				t.Errorf("resources %v, error %v", rs, err)
+			}
+			mustClose(t, s)
+		}},
+		{"a call that is given up during its commit hears that nobody knows", func(t *testing.T) {
+			s, gate := gated(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			failed := make(chan error, 1)
+			go func() {
+				_, err := s.Apply(ctx, batch(s, "x", "a", "1"))
+				failed <- err
+			}()
+			synctest.Wait()
+			cancel()
+			err := <-failed
+			wantErr(t, err, backend.ErrUnknown)
+			wantErr(t, err, context.Canceled)
+			gate <- struct{}{}
+			synctest.Wait()
+			if rs, err := s.Get(t.Context(), key("a")); err != nil || rs[0] == nil {
+				t.Errorf("resources %v, error %v", rs, err)
+			}
+			mustClose(t, s)
+		}},
+		{"a full queue makes callers wait, bounded by their context", func(t *testing.T) {
+			s, gate := gated(t)
+			var writers sync.WaitGroup
+			for i := range 1024 {
+				writers.Go(func() { mustPut(t, s, fmt.Sprint("n", i)) })
+			}
+			synctest.Wait()
+			ctx, cancel := context.WithCancel(t.Context())
+			failed := make(chan error, 1)
+			go func() {
+				_, err := s.Apply(ctx, batch(s, "x", "over", "1"))
+				failed <- err
+			}()
+			synctest.Wait()
+			cancel()
+			wantErr(t, <-failed, context.Canceled)
+			close(gate)
+			writers.Wait()
+			if rs, err := s.Get(t.Context(), key("over"), key("n1023")); err != nil || rs[0] != nil || rs[1] == nil {
+				t.Errorf("resources %v, error %v", rs, err)
+			}
+			mustClose(t, s)
+		}},
+		{"reads and watches go on during a commit", func(t *testing.T) {
+			s, gate := gated(t)
+			gate <- struct{}{}
+			before := mustPut(t, s, "a").Position
+			var writers sync.WaitGroup
+			writers.Go(func() { mustPut(t, s, "b") })
+			synctest.Wait()
+			rs, err := s.Get(t.Context(), key("a"), key("b"))
+			if err != nil || rs[0] == nil || rs[1] != nil {
+				t.Errorf("resources %v, error %v", rs, err)
+			}
+			if p, err := s.Position(t.Context()); err != nil || !p.Equal(before) {
+				t.Errorf("position %v, error %v", p.Shard(0), err)
+			}
+			gate <- struct{}{}
+			writers.Wait()
+			mustClose(t, s)
+		}},
+		{"closing waits for the commit under way and refuses the calls that wait", func(t *testing.T) {
+			s, gate := gated(t)
+			var writers sync.WaitGroup
+			writers.Go(func() { mustPut(t, s, "a") })
+			synctest.Wait()
+			writers.Go(func() {
+				_, err := s.Apply(t.Context(), batch(s, "x", "b", "1"))
+				wantErr(t, err, backend.ErrClosed)
+			})
+			synctest.Wait()
+			writers.Go(func() { mustClose(t, s) })
+			synctest.Wait()
+			gate <- struct{}{}
+			writers.Wait()
+		}},
+	} {
+		t.Run(test.says, func(t *testing.T) { synctest.Test(t, test.run) })
+	}
+}

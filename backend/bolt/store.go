@@ -1,0 +1,202 @@
+// Package bolt keeps resources in one file, by go.etcd.io/bbolt: the store of a
+// gateway that needs no server beside it. Data, index rows and log change in
+// one transaction, and what Apply has acknowledged is on disk.
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Store is a [backend.Store] in a file. Several Store values can share an open
+// file, see [Store.Handle].
+type Store struct {
+	core   *core
+	once   sync.Once
+	closed chan struct{}
+}
+
+var (
+	_ backend.Store     = (*Store)(nil)
+	_ backend.Clock     = (*Store)(nil)
+	_ backend.LogReader = reader{}
+)
+
+// Open opens or makes the file and begins a new epoch in it. A file that is
+// open elsewhere is ErrLocked; one that is not ours, damaged or of a newer
+// release is [backend.ErrFormat].
+func Open(cfg Config) (*Store, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("bolt: %w", err)
+	}
+	c := &core{cfg: cfg.withDefaults(), closing: make(chan struct{}), slots: make(chan struct{}, queueCalls), handles: 1}
+	db, log, err := c.openFile()
+	if err != nil {
+		return nil, err
+	}
+	c.install(db, log, nil)
+	return &Store{core: c, closed: make(chan struct{})}, nil
+}
+
+// Handle returns another store on the same open file. The file closes with the
+// last of them; a handle of a closed store is closed.
+func (s *Store) Handle() *Store {
+	h := &Store{core: s.core, closed: make(chan struct{})}
+	s.core.mu.Lock()
+	defer s.core.mu.Unlock()
+	if s.usable() != nil {
+		h.once.Do(func() { close(h.closed) })
+		return h
+	}
+	s.core.handles++
+	return h
+}
+
+// Close ends the store's watchers, and with the last handle waits for commits
+// under way and closes the file. Every later call returns ErrClosed.
+func (s *Store) Close() (err error) {
+	s.once.Do(func() {
+		s.core.mu.Lock()
+		close(s.closed)
+		s.core.mu.Unlock()
+		if err = s.core.release(); err != nil {
+			err = fmt.Errorf("bolt: close: %w", err)
+		}
+	})
+	return err
+}
+
+// Now is the store's clock, in UTC.
+func (s *Store) Now() time.Time { return s.core.cfg.Clock().UTC() }
+
+// Unreadable is the number of times that a read skipped a resource which does not decode.
+func (s *Store) Unreadable() uint64 { return s.core.unreadable.Load() }
+
+// Apply is [backend.Store.Apply].
+func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
+	if err := s.ready(ctx); err != nil {
+		return backend.Result{}, err
+	}
+	if err := b.Validate(); err != nil {
+		return backend.Result{}, err
+	}
+	w := &call{batch: b, size: b.Size()}
+	if err := s.core.submit(ctx, w); err != nil {
+		return backend.Result{}, err
+	}
+	return w.result, nil
+}
+
+// Get is [backend.Store.Get].
+func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	if len(keys) > backend.MaxKeys {
+		return nil, fmt.Errorf("get: %d keys, at most %d: %w", len(keys), backend.MaxKeys, backend.ErrInvalid)
+	}
+	return s.core.get(ctx, keys)
+}
+
+// Range is [backend.Store.Range].
+func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
+	if err := s.ready(ctx); err != nil {
+		return backend.Page{}, err
+	}
+	if err := r.Validate(); err != nil {
+		return backend.Page{}, err
+	}
+	return s.core.rangePage(ctx, r)
+}
+
+// Position is [backend.Store.Position].
+func (s *Store) Position(ctx context.Context) (backend.Position, error) {
+	if err := s.ready(ctx); err != nil {
+		return backend.Position{}, err
+	}
+	if _, err := s.core.database(ctx); err != nil {
+		return backend.Position{}, err
+	}
+	s.core.mu.Lock()
+	defer s.core.mu.Unlock()
+	return backend.NewPosition(s.core.state.Head()), nil
+}
+
+// Watch is [backend.Store.Watch].
+func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
+	l, err := backend.NewLogWatcher(ctx, reader{s}, w)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// reader is the log as the watchers of one handle see it.
+type reader struct{ s *Store }
+
+// ReadLog is [backend.LogReader.ReadLog].
+func (r reader) ReadLog(ctx context.Context, after backend.Revision, limit int) (backend.LogPage, error) {
+	if err := r.s.ready(ctx); err != nil {
+		return backend.LogPage{}, err
+	}
+	page, err := r.s.core.readLog(ctx, after, limit)
+	page.Closed = r.s.closed
+	return page, err
+}
+
+// Purge removes what is expired, a bounded number, and what the log no longer
+// keeps. It returns how many resources it removed.
+func (s *Store) Purge(ctx context.Context) (int, error) {
+	if err := s.ready(ctx); err != nil {
+		return 0, err
+	}
+	w := &call{}
+	err := s.core.submit(ctx, w)
+	return w.purged, err
+}
+
+// Run purges at every PurgeInterval until ctx ends or the store is closed; both
+// are no error. A round that fails is logged and tried again at the next.
+func (s *Store) Run(ctx context.Context) error {
+	tick := time.NewTicker(s.core.cfg.PurgeInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.closed:
+			return nil
+		case <-tick.C:
+		}
+		for n := purgeRound; n == purgeRound; {
+			var err error
+			if n, err = s.Purge(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, backend.ErrClosed) {
+				s.core.cfg.Logger.Error("purge", zap.Error(err))
+			}
+		}
+	}
+}
+
+// usable says whether the handle is open.
+func (s *Store) usable() error {
+	select {
+	case <-s.closed:
+		return backend.ErrClosed
+	default:
+		return nil
+	}
+}
+
+func (s *Store) ready(ctx context.Context) error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}

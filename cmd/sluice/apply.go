@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// maxFile is the most that apply reads of one file.
+const maxFile = 64 << 20
+
+// document is one manifest and where it was found.
+type document struct{ where, text string }
+
+func applyCommand(std streams) *cobra.Command {
+	var r remote
+	var files []string
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "apply -f FILE|FOLDER|-",
+		Short: "Create or replace resources from manifests",
+		Args:  exactly(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := r.client(cmd)
+			if err != nil {
+				return err
+			}
+			docs, err := readDocuments(files, std.in)
+			if err != nil {
+				return err
+			}
+			failed := false
+			for _, d := range docs {
+				out, err := c.Apply(cmd.Context(), client.ApplyRequest{Manifest: d.text, Namespace: r.namespace, DryRun: dryRun})
+				if err != nil {
+					explain(std, d.where, err)
+					failed = true
+					if cmd.Context().Err() != nil {
+						break
+					}
+					continue
+				}
+				report(std, d, out, dryRun)
+			}
+			if failed {
+				return errReported
+			}
+			return nil
+		},
+	}
+	r.register(cmd)
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file, folder (its .yaml, .yml and .json files) or - for standard input; may be repeated")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would happen and write nothing")
+	return cmd
+}
+
+func report(std streams, d document, out *client.Applied, dryRun bool) {
+	for _, w := range out.Warnings {
+		_, _ = fmt.Fprintf(std.err, "%s: warning: %s\n", d.where, w)
+	}
+	what := d.where
+	if res := out.Resource; res != nil {
+		what = res.Kind + " " + res.Metadata.Name
+		if res.Metadata.Namespace != nil {
+			what = res.Kind + " " + *res.Metadata.Namespace + "/" + res.Metadata.Name
+		}
+	}
+	suffix := ""
+	if dryRun {
+		suffix = " (dry run)"
+	}
+	_, _ = fmt.Fprintf(std.out, "%s %s%s\n", what, out.Outcome, suffix)
+}
+
+// readDocuments reads all files before the first is applied.
+func readDocuments(files []string, stdin io.Reader) ([]document, error) {
+	if len(files) == 0 {
+		return nil, usageError{errors.New("apply: name what to apply with -f FILE, -f FOLDER or -f -")}
+	}
+	var docs []document
+	for _, name := range files {
+		paths := []string{name}
+		if info, err := os.Stat(name); name != "-" && err == nil && info.IsDir() {
+			if paths, err = manifestFiles(name); err != nil {
+				return nil, err
+			}
+		}
+		for _, path := range paths {
+			more, err := readFile(path, stdin)
+			if err != nil {
+				return nil, err
+			}
+			docs = append(docs, more...)
+		}
+	}
+	if len(docs) == 0 {
+		return nil, fmt.Errorf("apply: no document in %s", strings.Join(files, ", "))
+	}
+	return docs, nil
+}
+
+func manifestFiles(folder string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("apply: %w", err)
+	}
+	var paths []string
+	for _, e := range entries {
+		if !e.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) {
+			paths = append(paths, filepath.Join(folder, e.Name()))
+		}
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("apply: %s holds no .yaml, .yml or .json file", folder)
+	}
+	return paths, nil
+}
+
+func readFile(path string, stdin io.Reader) ([]document, error) {
+	in := stdin
+	if path == "-" {
+		path = "standard input"
+	} else {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("apply: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("apply: %s: %w", path, err)
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("apply: %s has more than %d bytes", path, maxFile)
+	}
+	return splitDocuments(path, data)
+}
+
+// splitDocuments cuts a file at its YAML markers, or a JSON array at its elements.
+func splitDocuments(path string, data []byte) ([]document, error) {
+	var docs []document
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		var list []json.RawMessage
+		if err := json.Unmarshal(data, &list); err != nil {
+			return nil, fmt.Errorf("apply: %s: %w", path, err)
+		}
+		for i, one := range list {
+			docs = append(docs, document{where: fmt.Sprintf("%s[%d]", path, i), text: string(one)})
+		}
+		return docs, nil
+	}
+	for _, part := range manifest.Split(string(data)) {
+		docs = append(docs, document{where: fmt.Sprintf("%s:%d", path, part.Line), text: part.Text})
+	}
+	return docs, nil
+}

@@ -1,0 +1,84 @@
+// Command sluice is the gateway and its command line.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// streams are what a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitFail  = 1
+	exitUsage = 2
+)
+
+// usageError is a mistake in the command line, the environment or the configuration file.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// errReported says that the command has told the user already.
+var errReported = errors.New("reported")
+
+// run executes one command line and returns its exit code.
+func run(ctx context.Context, args []string, std streams) int {
+	root := &cobra.Command{
+		Use:           "sluice",
+		Short:         "A GraphQL gateway over resource services",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(serveCommand(std), applyCommand(std), getCommand(std), versionCommand(std))
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetArgs(args)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+	})
+	cmd, err := root.ExecuteContextC(ctx)
+	var usage usageError
+	if err == nil {
+		return exitOK
+	}
+	if errors.Is(err, errReported) {
+		return exitFail
+	}
+	_, _ = fmt.Fprintf(std.err, "sluice: %s\n", strings.Join(strings.Fields(err.Error()), " "))
+	if errors.As(err, &usage) || cmd == root {
+		return exitUsage
+	}
+	return exitFail
+}
+
+// exactly is cobra's check of the number of arguments, as a usage error.
+func exactly(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sluicegw/sluice/backend/bolt"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/server"
+	"github.com/sluicegw/sluice/graph/v1/catalogue"
+)
+
+// serving are the settings of a gateway.
+type serving struct {
+	listen, data, logLevel, logFormat string
+	allowAnonymous                    bool
+	server                            server.Config
+	store                             bolt.Config
+}
+
+func serveCommand(std streams) *cobra.Command {
+	var s serving
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a gateway on the embedded store",
+		Long: "Run a gateway on the embedded store.\n\nEvery flag is also an environment variable (--listen is SLUICE_LISTEN) and a key of\n" +
+			"the configuration file (listen). A flag goes before the environment, and that before the file.",
+		Args: exactly(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := loadSettings(cmd); err != nil {
+				return err
+			}
+			log, err := newLogger(std.err, s.logLevel, s.logFormat)
+			if err != nil {
+				return err
+			}
+			return s.run(cmd.Context(), log)
+		},
+	}
+	f, l, st := cmd.Flags(), &s.server.Limits, &s.store
+	f.StringVar(&s.listen, "listen", "127.0.0.1:8080", "address to listen on; port 0 picks a free one")
+	f.StringVar(&s.data, "data", "sluice-data", "folder of the embedded store")
+	f.String(configFlag, "", "configuration file (YAML)")
+	f.BoolVar(&s.allowAnonymous, "allow-anonymous", false, "serve everybody who reaches an address that is not loopback")
+	f.StringSliceVar(&s.server.AllowedHosts, "allowed-hosts", nil, "Host names to serve besides IP addresses and localhost")
+	f.StringSliceVar(&s.server.AllowedOrigins, "allowed-origins", nil, "Origins of browsers to serve besides the gateway's own")
+	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&s.logFormat, "log-format", "auto", "console, json, or auto: console on a terminal")
+	f.Int64Var(&l.Body, "limit-body", 4<<20, "most bytes of a request")
+	f.IntVar(&l.Tokens, "limit-tokens", 5000, "most lexical tokens of a document")
+	f.IntVar(&l.Depth, "limit-depth", 20, "deepest nesting of a document, fragments expanded")
+	f.IntVar(&l.Aliases, "limit-aliases", 100, "most aliased fields of a document")
+	f.IntVar(&l.Fields, "limit-fields", 2000, "most fields of a document, fragments expanded")
+	f.IntVar(&l.Repeats, "limit-repeats", 20, "how often one selection set may name the same field")
+	f.DurationVar(&l.Time, "limit-time", 30*time.Second, "how long a query or mutation may take")
+	f.DurationVar(&s.server.DrainTimeout, "drain-timeout", 10*time.Second, "how long running requests may take at shutdown")
+	f.IntVar(&st.LogEntries, "retain-entries", 100_000, "most changes kept for listeners that resume")
+	f.Int64Var(&st.LogBytes, "retain-bytes", 256<<20, "most bytes of changes kept")
+	f.DurationVar(&st.LogAge, "retain-age", 24*time.Hour, "longest time changes are kept")
+	return cmd
+}
+
+func (s *serving) run(ctx context.Context, log *zap.Logger) error {
+	if err := errors.Join(s.checkListen(), s.server.Limits.Validate()); err != nil {
+		return usageError{err}
+	}
+	listener, err := net.Listen("tcp", s.listen)
+	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("listen: %s is in use by another process; choose another address with --listen", s.listen)
+		}
+		return fmt.Errorf("listen: %w", err)
+	}
+	defer func() { _ = listener.Close() }()
+	s.store.Path, s.store.Logger = filepath.Join(s.data, "sluice.db"), log
+	store, err := bolt.Open(s.store)
+	if err != nil {
+		return s.explainOpen(err)
+	}
+	srv, err := s.gateway(store, log)
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	log.Info("sluice serves", zap.String("version", versionText()), zap.String("store", "bolt "+s.data), zap.String("address", "http://"+listener.Addr().String()))
+	err = s.group(ctx, srv, store, listener)
+	if err = errors.Join(err, store.Close()); err == nil {
+		log.Info("sluice stopped")
+	}
+	return err
+}
+
+// gateway wires service and server to an open store.
+func (s *serving) gateway(store *bolt.Store, log *zap.Logger) (*server.Server, error) {
+	reg := prometheus.NewRegistry()
+	unreadable := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), unreadable)
+	svc, err := service.New(service.Config{
+		Kinds: catalogue.Kinds(), Store: store, Logger: log,
+		Unreadable: func(kind string) { unreadable.WithLabelValues(kind).Inc() },
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.server.Service, s.server.Logger, s.server.Metrics = svc, log, reg
+	s.server.Version, s.server.Store = versionText(), "the embedded store"
+	s.server.Ready = func(ctx context.Context) error {
+		_, err := store.Position(ctx)
+		return err
+	}
+	return server.New(s.server)
+}
+
+// group runs the edge and the store until ctx ends or one of them fails. The
+// store is stopped last: running requests need it.
+func (s *serving) group(ctx context.Context, srv *server.Server, store *bolt.Store, l net.Listener) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	storeCtx, stopStore := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopStore()
+	var g errgroup.Group
+	g.Go(func() error {
+		defer stop()
+		return store.Run(storeCtx)
+	})
+	g.Go(func() error {
+		defer stopStore()
+		return srv.Serve(ctx, l)
+	})
+	return g.Wait()
+}
+
+// checkListen refuses to serve the network by accident: there is no access control yet.
+func (s *serving) checkListen() error {
+	host, _, err := net.SplitHostPort(s.listen)
+	if err != nil {
+		return fmt.Errorf("listen: %q is not an address like 127.0.0.1:8080", s.listen)
+	}
+	ip := net.ParseIP(host)
+	if s.allowAnonymous || host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("listen: %s is not loopback, and everybody who reaches it may read and change everything; say --allow-anonymous if that is meant", s.listen)
+}
+
+// explainOpen says in one line why the store does not open.
+func (s *serving) explainOpen(err error) error {
+	switch {
+	case errors.Is(err, bolt.ErrLocked):
+		return fmt.Errorf("data: %s is in use by another process; stop it or choose another folder with --data", s.data)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("data: %s cannot be written: permission denied; choose another folder with --data", s.data)
+	}
+	return fmt.Errorf("data: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
+}

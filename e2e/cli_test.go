@@ -1,0 +1,221 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+const networkManifest = `apiVersion: openstack.k-orc.cloud/v1alpha1
+kind: Network
+metadata:
+  name: net-a
+spec:
+  cloudCredentialsRef:
+    cloudName: openstack
+    secretName: cloud-config
+  managementPolicy: managed
+  resource:
+    description: |
+      Two lines
+      of text
+    tags:
+    - foo
+    - bar
+`
+
+const unknownManifest = `apiVersion: openstack.k-orc.cloud/v1alpha1
+kind: Teapot
+metadata:
+  name: t
+spec: {}
+`
+
+func (g *gateway) position() string {
+	g.t.Helper()
+	c := g.dial()
+	defer c.close()
+	c.subscribe("1", `subscription { networkChanges { type cursor } }`, nil)
+	return c.next("1").get("networkChanges", "cursor").(string)
+}
+
+func TestApplyAndGetRoundTrip(t *testing.T) {
+	g := start(t, "")
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a.yaml", networkManifest)
+	write("b.yml", "# comment\n---\n"+unknownManifest+"---\n"+strings.Replace(networkManifest, "net-a", "net-b", 1))
+	write("notes.txt", "not a manifest")
+
+	out, errOut, code := g.cli("", "apply", "-n", "managed", "-f", dir)
+	if code != 1 || !strings.Contains(out, "Network managed/net-a CREATED") || !strings.Contains(out, "Network managed/net-b CREATED") {
+		t.Errorf("exit %d\n%s%s", code, out, errOut)
+	}
+	if !strings.Contains(errOut, "b.yml:2:") || !strings.Contains(errOut, `kind "Teapot" is not known; known kinds: Network`) {
+		t.Errorf("stderr %s", errOut)
+	}
+
+	before, log := g.position(), fileOf(t, g)
+	out, _, _ = g.cli("", "apply", "-n", "managed", "-f", filepath.Join(dir, "a.yaml"))
+	if !strings.Contains(out, "Network managed/net-a UNCHANGED") {
+		t.Errorf("again: %s", out)
+	}
+	if after := g.position(); after != before {
+		t.Errorf("position %s, was %s: something was written", after, before)
+	}
+	if again := fileOf(t, g); !reflect.DeepEqual(again, log) {
+		t.Error("the file was written")
+	}
+
+	out, _, code = g.cli("", "get", "networks", "-n", "managed", "-o", "yaml")
+	if code != 0 {
+		t.Fatalf("get: exit %d", code)
+	}
+	docs := strings.Split(out, "---\n")
+	if len(docs) != 2 {
+		t.Fatalf("get: %s", out)
+	}
+	wantSameSpec(t, docs[0], networkManifest)
+	again, errOut, code := g.cli(out, "apply", "-f", "-")
+	if code != 0 || strings.Count(again, "UNCHANGED") != 2 {
+		t.Errorf("what get printed: exit %d\n%s%s", code, again, errOut)
+	}
+	out, _, _ = g.cli("", "get", "NETWORK", "-n", "managed", "-o", "json")
+	if again, errOut, code = g.cli(out, "apply", "-f", "-"); code != 0 || strings.Count(again, "UNCHANGED") != 2 {
+		t.Errorf("what get printed as JSON: exit %d\n%s%s", code, again, errOut)
+	}
+	if out, _, _ = g.cli("", "get", "network", "net-b", "-n", "managed", "-o", "name"); out != "network/net-b\n" {
+		t.Errorf("name: %q", out)
+	}
+	if out, _, _ = g.cli("", "get", "networks", "-n", "managed"); !strings.Contains(out, "NAMESPACE") || !strings.Contains(out, "net-b") {
+		t.Errorf("table: %q", out)
+	}
+	_, errOut, code = g.cli("", "get", "network", "nobody")
+	if code != 1 || !strings.Contains(errOut, `Network "nobody" does not exist in namespace "default" (NOT_FOUND)`) {
+		t.Errorf("absent: exit %d %s", code, errOut)
+	}
+}
+
+// fileOf is the data file's contents.
+func fileOf(t *testing.T, g *gateway) []byte {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(g.data, "*.db"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("data files %v %v", files, err)
+	}
+	raw, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func wantSameSpec(t *testing.T, got, want string) {
+	t.Helper()
+	specOf := func(text string) any {
+		raw, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc struct{ Spec any }
+		if err := json.Unmarshal(raw, &doc); err != nil {
+			t.Fatal(err)
+		}
+		return doc.Spec
+	}
+	if g, w := specOf(got), specOf(want); !reflect.DeepEqual(g, w) {
+		t.Errorf("spec %v, want %v", g, w)
+	}
+}
+
+// TestTheRealManifests applies what real users wrote, where it is at hand.
+func TestTheRealManifests(t *testing.T) {
+	folder := filepath.Join("..", "..", "shared", "data", "orc", "examples", "managed-network")
+	text, err := os.ReadFile(filepath.Join(folder, "network.yaml"))
+	if err != nil {
+		t.Logf("no real manifests here: %v", err)
+		return
+	}
+	g := start(t, "")
+	out, errOut, code := g.cli("", "apply", "-n", "managed", "-f", folder)
+	if code != 1 || !strings.Contains(out, "Network managed/orc-managed-network CREATED") {
+		t.Errorf("exit %d\n%s%s", code, out, errOut)
+	}
+	for _, kind := range []string{"Port", "SecurityGroup", "Subnet"} {
+		if !strings.Contains(errOut, `kind "`+kind+`" is not known; known kinds: Network`) {
+			t.Errorf("%s is not named:\n%s", kind, errOut)
+		}
+	}
+	before := g.position()
+	if out, _, _ = g.cli("", "apply", "-n", "managed", "-f", folder); !strings.Contains(out, "UNCHANGED") || g.position() != before {
+		t.Errorf("again: %s", out)
+	}
+	out, _, _ = g.cli("", "get", "networks", "-n", "managed", "-o", "yaml")
+	wantSameSpec(t, out, string(text))
+	if again, _, code := g.cli(out, "apply", "-n", "managed", "-f", "-"); code != 0 || !strings.Contains(again, "UNCHANGED") {
+		t.Errorf("exit %d %s", code, again)
+	}
+}
+
+func TestMistakesOnTheCommandLineAreOneClearLine(t *testing.T) {
+	g := start(t, "")
+	foreign := t.TempDir()
+	if err := os.WriteFile(filepath.Join(foreign, "sluice.db"), []byte(strings.Repeat("this is no store ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	blocked := filepath.Join(t.TempDir(), "file")
+	config := filepath.Join(t.TempDir(), "sluice.yaml")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, []byte("lisen: 127.0.0.1:0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	port := strings.TrimPrefix(g.address, "http://")
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"port in use", []string{"serve", "--listen", port, "--data", t.TempDir()}, 1, port + " is in use"},
+		{"second process", []string{"serve", "--listen", "127.0.0.1:0", "--data", g.data}, 1, "in use by another process"},
+		{"foreign file", []string{"serve", "--listen", "127.0.0.1:0", "--data", foreign}, 1, "data: "},
+		{"data is a file", []string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(blocked, "x")}, 1, "data: "},
+		{"unknown flag", []string{"serve", "--lisen", "x"}, 2, "unknown flag: --lisen"},
+		{"unknown key", []string{"serve", "--config", config}, 2, `unknown key "lisen"; did you mean "listen"?`},
+		{"no config", []string{"serve", "--config", config + "x"}, 2, "configuration file"},
+		{"unknown command", []string{"sevre"}, 2, "sevre"},
+		{"open to the network", []string{"serve", "--listen", "0.0.0.0:0", "--data", t.TempDir()}, 2, "--allow-anonymous"},
+		{"bad value", []string{"serve", "--limit-depth", "deep"}, 2, "limit-depth"},
+		{"negative limit", []string{"serve", "--limit-depth", "-1", "--data", t.TempDir()}, 2, "limit-depth"},
+		{"nothing to apply", []string{"apply"}, 2, "-f FILE"},
+		{"no such file", []string{"apply", "-f", "/nowhere.yaml"}, 1, "/nowhere.yaml"},
+		{"unknown output", []string{"get", "networks", "-o", "xml", "--server", g.address}, 2, "accepted are table, yaml, json, name"},
+		{"unknown kind", []string{"get", "teapots", "--server", g.address}, 1, "known kinds: networks"},
+		{"nobody there", []string{"get", "networks", "--server", "http://127.0.0.1:1"}, 1, "no answer from"},
+		{"no URL", []string{"get", "networks", "--server", "localhost"}, 2, "server:"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, errOut, code := sluice(t, "", c.args...)
+			if code != c.code || !strings.Contains(errOut, c.says) || strings.Count(errOut, "\n") != 1 {
+				t.Errorf("exit %d, stderr %q; want exit %d and one line with %q", code, errOut, c.code, c.says)
+			}
+		})
+	}
+	if _, errOut, code := g.cli("# nothing\n", "apply", "-f", "-"); code != 1 || !strings.Contains(errOut, "no document") {
+		t.Errorf("empty input: exit %d %s", code, errOut)
+	}
+	if out, _, code := sluice(t, "", "version"); code != 0 || !strings.HasPrefix(out, "sluice ") {
+		t.Errorf("version: exit %d %s", code, out)
+	}
+}

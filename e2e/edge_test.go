@@ -1,0 +1,124 @@
+package e2e_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func (g *gateway) do(method, path, body string, headers ...string) (*http.Response, string) {
+	g.t.Helper()
+	req, err := http.NewRequest(method, g.address+path, strings.NewReader(body))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			req.Host = headers[i+1]
+		}
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return res, string(raw)
+}
+
+func TestTheOtherPaths(t *testing.T) {
+	g := start(t, "")
+	for path, says := range map[string]string{"/": "/v1/graphql", "/healthz": "ok", "/readyz": "ok", "/metrics": "sluice_http_request_seconds"} {
+		g.do("GET", path, "")
+		res, body := g.do("GET", path, "")
+		if res.StatusCode != 200 || !strings.Contains(body, says) {
+			t.Errorf("%s: %d %s", path, res.StatusCode, body)
+		}
+	}
+	if res, body := g.do("GET", "/nothing", ""); res.StatusCode != 404 || !strings.Contains(body, "/graphql") {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+	if res, _ := g.do("DELETE", "/graphql", ""); res.StatusCode != 405 || res.Header.Get("Allow") != "GET, POST" {
+		t.Errorf("%d %v", res.StatusCode, res.Header)
+	}
+}
+
+func TestForeignHostsAndOriginsAreRefused(t *testing.T) {
+	g := start(t, "", "--allowed-hosts", "api.example.com", "--allowed-origins", "https://app.example.com")
+	query := `{"query":"{ __typename }"}`
+	for _, c := range []struct {
+		header, value string
+		status        int
+	}{
+		{"Host", "evil.example.com", 403},
+		{"Host", "api.example.com", 200},
+		{"Host", "localhost:1234", 200},
+		{"Origin", "https://evil.example.com", 403},
+		{"Origin", "null", 403},
+		{"Origin", "https://app.example.com", 200},
+		{"Origin", g.address, 200},
+	} {
+		res, body := g.do("POST", "/graphql", query, "Content-Type", "application/json", c.header, c.value)
+		if res.StatusCode != c.status {
+			t.Errorf("%s %s: %d %s", c.header, c.value, res.StatusCode, body)
+		}
+	}
+}
+
+func TestARequestHasAnIDInAnswerErrorAndLog(t *testing.T) {
+	g := start(t, "", "--log-level", "debug")
+	res, body := g.do("POST", "/graphql", `{"query":"{ network(name: \"\") { id } }"}`, "Content-Type", "application/json", "X-Request-Id", "req-42")
+	if res.Header.Get("X-Request-Id") != "req-42" || !strings.Contains(body, `"requestId":"req-42"`) {
+		t.Errorf("%v %s", res.Header, body)
+	}
+	if !strings.Contains(g.log.String(), `"requestId":"req-42"`) {
+		t.Errorf("log:\n%s", g.log)
+	}
+	if res, _ = g.do("GET", "/healthz", "", "X-Request-Id", "bad id\t"); res.Header.Get("X-Request-Id") == "bad id\t" || len(res.Header.Get("X-Request-Id")) < 16 {
+		t.Errorf("%v", res.Header)
+	}
+}
+
+func TestHostileDocumentsAreRefusedByTheLimitTheyBreak(t *testing.T) {
+	g := start(t, "")
+	aliases := ""
+	for i := range 20_000 {
+		aliases += fmt.Sprintf("a%d:__typename ", i)
+	}
+	laughs := "{...f0}"
+	for i := range 30 {
+		laughs += fmt.Sprintf(" fragment f%d on Query{...f%d ...f%d}", i, i+1, i+1)
+	}
+	laughs += " fragment f30 on Query{__typename}"
+	for name, c := range map[string]struct{ query, key string }{
+		"repeated fields": {"{" + strings.Repeat("__typename ", 1000) + "}", "limit-repeats"},
+		"200 KiB":         {"{" + strings.Repeat("__typename ", 200<<10/11) + "}", "limit-tokens"},
+		"aliases":         {"{" + aliases + "}", "limit-tokens"},
+		"fewer aliases":   {"{" + aliases[:3000] + "}", "limit-aliases"},
+		"depth":           {strings.Repeat("{a", 500) + strings.Repeat("}", 500), "limit-depth"},
+		"laughs":          {laughs, "limit-fields"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := g.post(c.query, nil)
+			if a.codes() != "LIMIT_EXCEEDED" || a.Errors[0].Extensions["key"] != c.key {
+				t.Errorf("%d %.300s", a.Status, fmt.Sprint(a.Errors))
+			}
+		})
+	}
+	res, body := g.do("POST", "/graphql", `{"query":"`+strings.Repeat("x", 10<<20)+`"}`, "Content-Type", "application/json")
+	if res.StatusCode != 413 || !strings.Contains(body, "limit-body") {
+		t.Errorf("10 MiB: %d %.300s", res.StatusCode, body)
+	}
+	if a := g.post(`{ networks(first: 1001) { nodes { id } } }`, nil); a.codes() != "BAD_USER_INPUT" || !strings.Contains(a.Errors[0].Message, "1000") {
+		t.Errorf("%+v", a)
+	}
+	if a := g.post(`{ __typename }`, nil); a.codes() != "" {
+		t.Errorf("the next client: %+v", a)
+	}
+}

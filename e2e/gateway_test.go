@@ -1,0 +1,241 @@
+package e2e_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long anything here may take before it counts as hung.
+const patience = 30 * time.Second
+
+// binary is built once for all tests.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "sluice-e2e-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "sluice")
+	out, err := exec.Command("go", "build", "-o", path, "../cmd/sluice").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := binary(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// gateway is a running process.
+type gateway struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	address string // http://127.0.0.1:port
+	data    string
+	log     *lockedBuffer
+	exited  chan error
+}
+
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) write(line string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.buf.WriteString(line + "\n")
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// start runs a gateway on a data folder; a new one if data is empty.
+func start(t *testing.T, data string, args ...string) *gateway {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data == "" {
+		data = t.TempDir()
+	}
+	g := &gateway{t: t, data: data, log: &lockedBuffer{}, exited: make(chan error, 1)}
+	g.cmd = exec.Command(path, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data}, args...)...)
+	stderr, err := g.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address := make(chan string, 1)
+	go func() {
+		lines := bufio.NewScanner(stderr)
+		for lines.Scan() {
+			g.log.write(lines.Text())
+			var line struct{ Msg, Address string }
+			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Address != "" {
+				address <- line.Address
+			}
+		}
+		g.exited <- g.cmd.Wait()
+		close(address)
+	}()
+	t.Cleanup(func() { _ = g.cmd.Process.Kill() })
+	select {
+	case a, ok := <-address:
+		if !ok {
+			t.Fatalf("the gateway did not start:\n%s", g.log)
+		}
+		g.address = a
+	case <-time.After(patience):
+		t.Fatalf("the gateway did not start in time:\n%s", g.log)
+	}
+	return g
+}
+
+// kill ends the process as a crash would.
+func (g *gateway) kill() {
+	g.t.Helper()
+	_ = g.cmd.Process.Kill()
+	g.wait()
+}
+
+// stop asks the process to end and returns its exit code.
+func (g *gateway) stop() int {
+	g.t.Helper()
+	if err := g.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		g.t.Fatal(err)
+	}
+	g.wait()
+	return g.cmd.ProcessState.ExitCode()
+}
+
+func (g *gateway) wait() {
+	g.t.Helper()
+	select {
+	case <-g.exited:
+	case <-time.After(patience):
+		g.t.Fatalf("the gateway did not end:\n%s", g.log)
+	}
+}
+
+// answer is what the API says.
+type answer struct {
+	Data   map[string]any
+	Errors []struct {
+		Message    string
+		Path       []any
+		Extensions map[string]any
+	}
+	Status int
+}
+
+func (a answer) codes() string {
+	var out []string
+	for _, e := range a.Errors {
+		out = append(out, fmt.Sprint(e.Extensions["code"]))
+	}
+	return strings.Join(out, " ")
+}
+
+// get walks into the data by names and list indexes.
+func (a answer) get(path ...any) any {
+	var v any = a.Data
+	for _, p := range path {
+		switch p := p.(type) {
+		case string:
+			m, _ := v.(map[string]any)
+			v = m[p]
+		case int:
+			l, _ := v.([]any)
+			if p >= len(l) {
+				return nil
+			}
+			v = l[p]
+		}
+	}
+	return v
+}
+
+func (g *gateway) post(query string, variables map[string]any) answer {
+	g.t.Helper()
+	a, err := g.send(query, variables)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return a
+}
+
+func (g *gateway) send(query string, variables map[string]any) (a answer, err error) {
+	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
+	if err != nil {
+		return a, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.address+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		return a, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return a, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		return a, err
+	}
+	a.Status = res.StatusCode
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return a, fmt.Errorf("answer %s: %w", raw, err)
+	}
+	return a, nil
+}
+
+// cli runs a command line against the gateway.
+func (g *gateway) cli(stdin string, args ...string) (stdout, stderr string, code int) {
+	g.t.Helper()
+	return sluice(g.t, stdin, append(args, "--server", g.address)...)
+}
+
+func sluice(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	var out, errOut bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errOut
+	_ = cmd.Run()
+	if ctx.Err() != nil {
+		t.Fatalf("sluice %v did not end", args)
+	}
+	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
+}

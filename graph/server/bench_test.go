@@ -1,0 +1,92 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/sluicegw/sluice/graph/server"
+)
+
+const (
+	fields12 = `id kind version metadata { namespace name uid revision generation createdAt } spec { managementPolicy resource { mtu tags } }`
+	oneOf12  = `query($name: String!) { network(name: $name) { ` + fields12 + ` } }`
+	page100  = `{ networks(first: 100) { nodes { ` + fields12 + ` } pageInfo { hasNextPage endCursor } } }`
+)
+
+func filled(b *testing.B, n int) edge {
+	b.Helper()
+	e := newEdge(b, plain, server.Config{})
+	for i := range n {
+		if got := e.post(b, create, map[string]any{"name": fmt.Sprintf("n%04d", i), "mtu": 1500}); bytes.Contains([]byte(got), []byte("errors")) {
+			b.Fatal(got)
+		}
+	}
+	return e
+}
+
+// serve sends the same request b.N times through the handler.
+func serve(b *testing.B, h http.Handler, body []byte) {
+	b.Helper()
+	b.ReportAllocs()
+	var last *httptest.ResponseRecorder
+	for b.Loop() {
+		r := httptest.NewRequest(http.MethodPost, "/graphql", bytes.NewReader(body))
+		r.Host = "localhost"
+		r.Header.Set("Content-Type", "application/json")
+		last = httptest.NewRecorder()
+		h.ServeHTTP(last, r)
+	}
+	if last.Code != http.StatusOK || bytes.Contains(last.Body.Bytes(), []byte(`"errors"`)) {
+		b.Fatal(last.Body)
+	}
+	b.SetBytes(int64(last.Body.Len()))
+}
+
+func request(query string, variables map[string]any) []byte {
+	body, _ := json.Marshal(map[string]any{"query": query, "variables": variables})
+	return body
+}
+
+// BenchmarkHTTP measures one request through the whole handler. The plain
+// rows answer the same bytes from a plain net/http handler that reads the
+// request as JSON and writes a value by encoding/json.
+func BenchmarkHTTP(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		body []byte
+	}{
+		{"network12fields", request(oneOf12, map[string]any{"name": "n0050"})},
+		{"page100", request(page100, nil)},
+	} {
+		b.Run(c.name, func(b *testing.B) { serve(b, filled(b, 200), c.body) })
+		b.Run(c.name+"-plain-net-http", func(b *testing.B) {
+			r := httptest.NewRequest(http.MethodPost, "/graphql", bytes.NewReader(c.body))
+			r.Host = "localhost"
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			filled(b, 200).ServeHTTP(w, r)
+			var value any
+			if err := json.Unmarshal(w.Body.Bytes(), &value); err != nil {
+				b.Fatal(err)
+			}
+			mux := http.NewServeMux()
+			mux.HandleFunc("POST /graphql", func(w http.ResponseWriter, r *http.Request) {
+				var in struct {
+					Query     string
+					Variables map[string]any
+				}
+				if err := json.NewDecoder(r.Body).Decode(&in); err != nil || in.Query == "" {
+					http.Error(w, "bad request", http.StatusBadRequest)
+					return
+				}
+				w.Header().Set("Content-Type", "application/json")
+				_ = json.NewEncoder(w).Encode(value)
+			})
+			serve(b, mux, c.body)
+		})
+	}
+}

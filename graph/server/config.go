@@ -1,0 +1,112 @@
+// Package server is the HTTP edge: transports, limits, identity of requests,
+// health and metrics. Its handler serves every API path of the gateway.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// Config of a server. The names in errors are the user's own configuration keys.
+type Config struct {
+	// Service answers the API. Required.
+	Service *service.Service
+	// Ready says why the gateway cannot serve now, nil if it can. Default: always ready.
+	Ready func(context.Context) error
+	// Logger. Default: none.
+	Logger *zap.Logger
+	// Metrics is where the server's metrics are registered and what /metrics shows. Default: a registry of its own.
+	Metrics *prometheus.Registry
+	// Version and Store are shown on the page at /.
+	Version, Store string
+	// AllowedHosts are Host names served besides IP addresses and localhost. A
+	// page on another name cannot reach the API by DNS rebinding.
+	AllowedHosts []string
+	// AllowedOrigins are Origins of browsers served besides the gateway's own, like "https://app.example.com".
+	AllowedOrigins []string
+	// Limits of requests.
+	Limits Limits
+	// DrainTimeout is how long running requests may take after the server was told to stop. Default 10 s.
+	DrainTimeout time.Duration
+}
+
+// Limits bound one request. Zero means the default.
+type Limits struct {
+	// Body is the most bytes of a request, and of a WebSocket message. Default 4 MiB.
+	Body int64
+	// Tokens is the most lexical tokens of a document. Default 5,000.
+	Tokens int
+	// Depth is the deepest nesting of a document, fragments expanded. Default 20.
+	Depth int
+	// Aliases is the most aliased fields of a document. Default 100.
+	Aliases int
+	// Fields is the most fields of a document, fragments expanded. Default 2,000.
+	Fields int
+	// Repeats is how often one selection set may name the same field. Default 20.
+	Repeats int
+	// Time is how long a query or mutation may take. Default 30 s.
+	Time time.Duration
+}
+
+// Validate returns every problem of the configuration, joined.
+func (c Config) Validate() error {
+	errs := []error{c.Limits.Validate()}
+	if c.Service == nil {
+		errs = append(errs, errors.New("service: missing"))
+	}
+	if c.DrainTimeout < 0 {
+		errs = append(errs, fmt.Errorf("drain-timeout: %v is negative; 0 means the default", c.DrainTimeout))
+	}
+	return errors.Join(errs...)
+}
+
+// Validate returns every limit that is negative, joined.
+func (l Limits) Validate() error {
+	var errs []error
+	for _, one := range []struct {
+		key   string
+		value int64
+	}{
+		{"limit-body", l.Body}, {"limit-tokens", int64(l.Tokens)}, {"limit-depth", int64(l.Depth)}, {"limit-aliases", int64(l.Aliases)},
+		{"limit-fields", int64(l.Fields)}, {"limit-repeats", int64(l.Repeats)}, {"limit-time", int64(l.Time)},
+	} {
+		if one.value < 0 {
+			errs = append(errs, fmt.Errorf("%s: %d is negative; 0 means the default", one.key, one.value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) setDefaults() {
+	if c.Ready == nil {
+		c.Ready = func(context.Context) error { return nil }
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	if c.Metrics == nil {
+		c.Metrics = prometheus.NewRegistry()
+	}
+	fill(&c.Limits.Body, 4<<20)
+	fill(&c.Limits.Tokens, 5000)
+	fill(&c.Limits.Depth, 20)
+	fill(&c.Limits.Aliases, 100)
+	fill(&c.Limits.Fields, 2000)
+	fill(&c.Limits.Repeats, 20)
+	fill(&c.Limits.Time, 30*time.Second)
+	fill(&c.DrainTimeout, 10*time.Second)
+}
+
+func fill[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}

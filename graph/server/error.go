@@ -1,0 +1,79 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/scalar"
+)
+
+// present turns any error of an operation into what a client is told:
+// extensions.code always, extensions.requestId always, the rest as it applies.
+// What is not a known error is INTERNAL; its cause goes to the log only.
+func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
+	out := graphql.DefaultErrorPresenter(ctx, err)
+	ext := map[string]any{}
+	for k, v := range out.Extensions {
+		ext[k] = v
+	}
+	var known *service.Error
+	switch {
+	case errors.As(err, &known):
+		out = &gqlerror.Error{Message: known.Message, Path: out.Path, Locations: out.Locations}
+		extend(ext, known)
+	case errors.Is(err, context.DeadlineExceeded):
+		out.Message = "the request took longer than it may"
+		ext["code"], ext["retryable"] = string(service.CodeTimeout), true
+	case ext["code"] == nil && isInput(err):
+		ext["code"] = string(service.CodeBadUserInput)
+	case ext["code"] == nil:
+		known = &service.Error{Code: service.CodeInternal}
+		out = &gqlerror.Error{Message: "internal error", Path: out.Path, Locations: out.Locations}
+		ext["code"] = string(service.CodeInternal)
+	}
+	ext["requestId"] = requestID(ctx)
+	out.Extensions = ext
+	code, _ := ext["code"].(string)
+	s.metrics.errors.WithLabelValues(code).Inc()
+	if code == string(service.CodeInternal) || known != nil && known.Outcome != "" {
+		s.cfg.Logger.Error("operation failed", zap.String("requestId", requestID(ctx)), zap.String("code", code), zap.Error(cause(err)))
+	}
+	return out
+}
+
+// isInput recognises an error of reading an argument whose text speaks of the
+// input alone. A resolver was not called then.
+func isInput(err error) bool {
+	var number *graphql.IntegerError
+	var input *scalar.InputError
+	return errors.As(err, &number) || errors.As(err, &input)
+}
+
+// cause is the innermost error, for the log.
+func cause(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		err = next
+	}
+}
+
+func extend(ext map[string]any, e *service.Error) {
+	ext["code"] = string(e.Code)
+	ext["retryable"] = e.Retryable
+	for key, value := range map[string]string{
+		"kind": e.Kind, "namespace": e.Namespace, "name": e.Name, "path": e.Path, "rule": e.Rule, "limit": e.Limit,
+		"expectedRevision": e.ExpectedRevision, "currentRevision": e.CurrentRevision, "outcome": e.Outcome, "cursor": e.Cursor,
+	} {
+		if value != "" {
+			ext[key] = value
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics of the edge. No label holds what a client chooses freely.
+type metrics struct {
+	requests *prometheus.HistogramVec
+	errors   *prometheus.CounterVec
+	sockets  prometheus.Gauge
+}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "sluice_http_request_seconds", Help: "Time to answer an HTTP request, by path, method and status.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8),
+		}, []string{"path", "method", "status"}),
+		errors:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_errors_total", Help: "Errors that clients were told, by extensions.code."}, []string{"code"}),
+		sockets: prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_websockets", Help: "Open WebSocket connections."}),
+	}
+	for _, c := range []prometheus.Collector{m.requests, m.errors, m.sockets} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) observe(r *http.Request, status int, took time.Duration) {
+	path := r.Pattern
+	if path == "" {
+		path = "other"
+	}
+	method := r.Method
+	if method != http.MethodGet && method != http.MethodPost {
+		method = "other"
+	}
+	m.requests.WithLabelValues(path, method, strconv.Itoa(status)).Observe(took.Seconds())
+}

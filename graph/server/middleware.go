@@ -1,0 +1,137 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+type contextKey int
+
+const (
+	requestIDKey contextKey = iota
+	streamKey
+)
+
+// requestIDHeader carries the request id in both directions.
+const requestIDHeader = "X-Request-Id"
+
+func requestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey).(string)
+	return id
+}
+
+// isStream says whether the transport of the request can carry a subscription.
+func isStream(ctx context.Context) bool {
+	ok, _ := ctx.Value(streamKey).(bool)
+	return ok
+}
+
+// newRequestID takes a sane id of the client, or makes one.
+func newRequestID(given string) string {
+	sane := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:", r)
+	}
+	if given != "" && len(given) <= 64 && !strings.ContainsFunc(given, func(r rune) bool { return !sane(r) }) {
+		return given
+	}
+	var b [16]byte
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// edge gives every request an id, a log line, a metric and a guard against
+// panics, and refuses foreign hosts and origins.
+func (s *Server) edge(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := newRequestID(r.Header.Get(requestIDHeader))
+		r = r.WithContext(context.WithValue(r.Context(), requestIDKey, id))
+		w.Header().Set(requestIDHeader, id)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		rec := &recorder{ResponseWriter: w, status: http.StatusOK}
+		begin := time.Now()
+		defer func() {
+			if p := recover(); p != nil {
+				if p == http.ErrAbortHandler {
+					panic(p)
+				}
+				s.cfg.Logger.Error("panic", zap.String("requestId", id), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+				refuse(rec, r, http.StatusInternalServerError, service.CodeInternal, "internal error")
+			}
+			s.metrics.observe(r, rec.status, time.Since(begin))
+			s.cfg.Logger.Debug("request", zap.String("requestId", id), zap.String("method", r.Method), zap.String("path", r.URL.Path), zap.Int("status", rec.status), zap.Duration("took", time.Since(begin)))
+		}()
+		switch {
+		case !s.hostAllowed(r.Host):
+			refuse(rec, r, http.StatusForbidden, service.CodeBadUserInput, "this Host is not served; add it to allowed-hosts")
+		case !s.originAllowed(r):
+			refuse(rec, r, http.StatusForbidden, service.CodeBadUserInput, "this Origin is not served; add it to allowed-origins")
+		default:
+			next.ServeHTTP(rec, r)
+		}
+	})
+}
+
+// hostAllowed accepts IP addresses, localhost and what is configured: a foreign
+// name that resolves to the gateway is a DNS rebinding attack.
+func (s *Server) hostAllowed(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	return net.ParseIP(host) != nil || host == "localhost" || slices.Contains(s.cfg.AllowedHosts, host)
+}
+
+// originAllowed accepts requests that no page of another site makes.
+func (s *Server) originAllowed(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" || slices.Contains(s.cfg.AllowedOrigins, origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+}
+
+// refuse answers a request that does not reach the API, in the form of the API.
+func refuse(w http.ResponseWriter, r *http.Request, status int, code service.Code, message string) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]any{
+		"message":    message,
+		"extensions": map[string]any{"code": code, "requestId": requestID(r.Context())},
+	}}})
+}
+
+// recorder remembers the status of an answer.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	wrote  bool
+}
+
+func (r *recorder) WriteHeader(status int) {
+	if !r.wrote {
+		r.status, r.wrote = status, true
+		r.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	r.wrote = true
+	return r.ResponseWriter.Write(b)
+}
+
+// Unwrap lets [http.ResponseController] reach hijacking, flushing and deadlines.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

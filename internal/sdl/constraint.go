@@ -1,0 +1,139 @@
+package sdl
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// The arguments of @constraint by what they bound.
+func textArguments() []string {
+	return []string{"minLength", "maxLength", "pattern", "format", "in"}
+}
+func numberArguments() []string   { return []string{"min", "max"} }
+func listArguments() []string     { return []string{"minItems", "maxItems", "unique"} }
+func propertyArguments() []string { return []string{"minProperties", "maxProperties"} }
+
+func formats() []backend.Format {
+	return []backend.Format{backend.FormatUUID, backend.FormatDuration, backend.FormatDateTime, backend.FormatName}
+}
+
+// constraint reads @constraint of a field of a spec, and demands the limits
+// without which the field would be unbounded.
+func (l *loader) constraint(out *backend.Field, f *ast.FieldDefinition, where string) {
+	d := l.read(f.Directives, "constraint")
+	if d != nil {
+		l.applicable(out, d, where)
+		out.Constraint = backend.Constraint{
+			MinLength: d.integer("minLength"), MaxLength: d.integer("maxLength"),
+			Pattern: d.text("pattern"), Format: backend.Format(d.text("format")),
+			Min: d.number("min"), Max: d.number("max"), In: d.texts("in"),
+			MinItems: d.integer("minItems"), MaxItems: d.integer("maxItems"), Unique: d.text("unique") == "true",
+		}
+		l.sound(&out.Constraint, d, where)
+		if out.Shape != nil && (d.has("minProperties") || d.has("maxProperties")) {
+			l.properties(out.Shape, d, where)
+		}
+	}
+	if d == nil && f.Directives.ForName("constraint") != nil {
+		return // malformed: its limits are not known
+	}
+	if out.Type == backend.TypeString && out.Constraint.MaxLength == nil && len(out.Constraint.In) == 0 {
+		l.report(f.Position, "%s: a String in a spec has a maximum: add @constraint(maxLength: ...) or @constraint(in: [...])", where)
+	}
+	if out.List && out.Constraint.MaxItems == nil {
+		l.report(f.Position, "%s: a list in a spec has a maximum: add @constraint(maxItems: ...)", where)
+	}
+}
+
+// applicable refuses arguments that say nothing about values of the field's type.
+func (l *loader) applicable(out *backend.Field, d *directive, where string) {
+	numeric := slices.Contains([]backend.FieldType{backend.TypeInt, backend.TypeInt64, backend.TypeFloat}, out.Type)
+	l.restrict(d, where, textArguments(), out.Type == backend.TypeString, "String")
+	l.restrict(d, where, numberArguments(), numeric, "Int, Int64 and Float")
+	l.restrict(d, where, listArguments(), out.List, "lists")
+	l.restrict(d, where, propertyArguments(), out.Type == backend.TypeObject && !out.List, "object types and fields of an object type")
+}
+
+// onlyProperties refuses on a type what is for fields.
+func (l *loader) onlyProperties(d *directive, where string) {
+	for _, arg := range slices.Concat(textArguments(), numberArguments(), listArguments()) {
+		if d.has(arg) {
+			l.report(d.at(arg), "%s: @constraint(%s) is for fields", where, arg)
+		}
+	}
+}
+
+func (l *loader) restrict(d *directive, where string, arguments []string, allowed bool, to string) {
+	for _, arg := range arguments {
+		if d.has(arg) && !allowed {
+			l.report(d.at(arg), "%s: @constraint(%s) is for %s", where, arg, to)
+		}
+	}
+}
+
+// sound refuses limits that contradict themselves.
+func (l *loader) sound(c *backend.Constraint, d *directive, where string) {
+	l.bounds(d, where, "minLength", "maxLength")
+	l.bounds(d, where, "minItems", "maxItems")
+	if c.Min != nil && c.Max != nil && *c.Min > *c.Max {
+		l.report(d.at("min"), "%s: min is over max", where)
+	}
+	if d.has("pattern") {
+		if _, err := regexp.Compile(c.Pattern); err != nil {
+			l.report(d.at("pattern"), "%s: pattern is no RE2 expression: %v", where, err)
+		}
+	}
+	if d.has("format") && !slices.Contains(formats(), c.Format) {
+		names := make([]string, len(formats()))
+		for i, f := range formats() {
+			names[i] = string(f)
+		}
+		l.report(d.at("format"), "%s: format %q is not known; known are %s", where, c.Format, strings.Join(names, ", "))
+	}
+	if d.has("in") && len(c.In) == 0 {
+		l.report(d.at("in"), "%s: in accepts nothing", where)
+	}
+	for i, v := range c.In {
+		if slices.Contains(c.In[:i], v) {
+			l.report(d.at("in"), "%s: in names %q twice", where, v)
+		}
+	}
+}
+
+// bounds checks a pair of counts: not negative, and a maximum that leaves something.
+func (l *loader) bounds(d *directive, where, low, high string) {
+	least, most := d.integer(low), d.integer(high)
+	for arg, n := range map[string]*int{low: least, high: most} {
+		if n != nil && *n < 0 {
+			l.report(d.at(arg), "%s: %s is negative", where, arg)
+		}
+	}
+	switch {
+	case most != nil && *most == 0:
+		l.report(d.at(high), "%s: %s is 0: nothing could be set", where, high)
+	case least != nil && most != nil && *least > *most:
+		l.report(d.at(low), "%s: %s is over %s", where, low, high)
+	}
+}
+
+// properties bounds the number of fields of a shape that are set.
+func (l *loader) properties(s *backend.Shape, d *directive, where string) {
+	if d == nil {
+		return
+	}
+	l.bounds(d, where, "minProperties", "maxProperties")
+	if n := d.integer("minProperties"); n != nil {
+		s.MinProperties = *n
+	}
+	if n := d.integer("maxProperties"); n != nil {
+		s.MaxProperties = *n
+	}
+	if s.MinProperties > len(s.Fields) {
+		l.report(d.Position, "%s: minProperties is %d, and %s has %d fields", where, s.MinProperties, s.Name, len(s.Fields))
+	}
+}

@@ -1,0 +1,205 @@
+package sdl
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// checkDirectives holds the directives of one place against their
+// declarations: known, allowed there, once, and with the right arguments.
+func (l *loader) checkDirectives(list ast.DirectiveList, at ast.DirectiveLocation) {
+	for i, d := range list {
+		if d.Name == "deprecated" {
+			l.checkDeprecated(d)
+			continue
+		}
+		def := l.directives[d.Name]
+		if def == nil {
+			l.report(d.Position, "directive @%s is not known; known are %s", d.Name, strings.Join(l.directiveNames(), ", "))
+			continue
+		}
+		if !slices.Contains(def.Locations, at) {
+			l.report(d.Position, "directive @%s does not go here; it goes on %s", d.Name, locations(def))
+			l.malformed = append(l.malformed, d)
+			continue
+		}
+		if !def.IsRepeatable && slices.ContainsFunc(list[:i], func(o *ast.Directive) bool { return o.Name == d.Name }) {
+			l.report(d.Position, "directive @%s is here twice", d.Name)
+		}
+		if !l.checkArguments(d, def) {
+			l.malformed = append(l.malformed, d)
+		}
+	}
+}
+
+func (l *loader) checkDeprecated(d *ast.Directive) {
+	for _, a := range d.Arguments {
+		if a.Name != "reason" || a.Value.Kind != ast.StringValue && a.Value.Kind != ast.BlockValue {
+			l.report(a.Position, "directive @deprecated takes reason, a string")
+		}
+	}
+}
+
+func (l *loader) directiveNames() []string {
+	names := slices.Sorted(maps.Keys(l.directives))
+	for i := range names {
+		names[i] = "@" + names[i]
+	}
+	return append(names, "@deprecated")
+}
+
+func locations(def *ast.DirectiveDefinition) string {
+	names := map[ast.DirectiveLocation]string{
+		ast.LocationObject: "object types", ast.LocationFieldDefinition: "fields", ast.LocationEnumValue: "enum values",
+	}
+	out := make([]string, len(def.Locations))
+	for i, at := range def.Locations {
+		out[i] = names[at]
+	}
+	return strings.Join(out, " and ")
+}
+
+func (l *loader) checkArguments(d *ast.Directive, def *ast.DirectiveDefinition) bool {
+	ok := true
+	bad := func(at *ast.Position, format string, args ...any) {
+		l.report(at, "directive @%s: %s", d.Name, fmt.Sprintf(format, args...))
+		ok = false
+	}
+	for i, a := range d.Arguments {
+		decl := def.Arguments.ForName(a.Name)
+		switch {
+		case decl == nil:
+			bad(a.Position, "argument %s is not known; known are %s", a.Name, argumentNames(def))
+		case slices.ContainsFunc(d.Arguments[:i], func(o *ast.Argument) bool { return o.Name == a.Name }):
+			bad(a.Position, "argument %s is here twice", a.Name)
+		default:
+			if wanted := l.literal(a.Value, decl.Type); wanted != "" {
+				bad(a.Position, "argument %s is %s; %s is accepted", a.Name, a.Value, wanted)
+			}
+		}
+	}
+	for _, decl := range def.Arguments {
+		if decl.Type.NonNull && d.Arguments.ForName(decl.Name) == nil {
+			bad(d.Position, "argument %s is missing", decl.Name)
+		}
+	}
+	return ok
+}
+
+func argumentNames(def *ast.DirectiveDefinition) string {
+	if len(def.Arguments) == 0 {
+		return "none"
+	}
+	names := make([]string, len(def.Arguments))
+	for i, a := range def.Arguments {
+		names[i] = a.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// literal returns what the type accepts if the value is something else, and "" if it fits.
+func (l *loader) literal(v *ast.Value, t *ast.Type) string {
+	if t.Elem != nil {
+		if v.Kind != ast.ListValue {
+			return "a list"
+		}
+		for _, e := range v.Children {
+			if wanted := l.literal(e.Value, t.Elem); wanted != "" {
+				return "a list in which each element is " + wanted
+			}
+		}
+		return ""
+	}
+	kinds, wanted := []ast.ValueKind{}, ""
+	switch t.NamedType {
+	case "String":
+		kinds, wanted = []ast.ValueKind{ast.StringValue, ast.BlockValue}, "a string"
+	case "Boolean":
+		kinds, wanted = []ast.ValueKind{ast.BooleanValue}, "true or false"
+	case "Int":
+		if _, err := strconv.ParseInt(v.Raw, 10, 32); err == nil || v.Kind != ast.IntValue {
+			kinds = []ast.ValueKind{ast.IntValue}
+		}
+		wanted = "a whole number of 32 bits"
+	case "Float":
+		kinds, wanted = []ast.ValueKind{ast.IntValue, ast.FloatValue}, "a number"
+	case "Literal":
+		return ""
+	default:
+		if def := l.enums[t.NamedType]; def != nil {
+			if v.Kind == ast.EnumValue && def.EnumValues.ForName(v.Raw) != nil {
+				return ""
+			}
+			return "one of " + enumNames(def)
+		}
+	}
+	if slices.Contains(kinds, v.Kind) {
+		return ""
+	}
+	return wanted
+}
+
+func enumNames(def *ast.Definition) string {
+	names := make([]string, len(def.EnumValues))
+	for i, v := range def.EnumValues {
+		names[i] = v.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// directive is a well-formed use of a directive. All methods accept nil, which stands for none.
+type directive struct{ *ast.Directive }
+
+// read returns the directive of that name, nil if there is none or it is malformed.
+func (l *loader) read(list ast.DirectiveList, name string) *directive {
+	d := list.ForName(name)
+	if d == nil || slices.Contains(l.malformed, d) {
+		return nil
+	}
+	return &directive{d}
+}
+
+// has says whether the argument is given.
+func (d *directive) has(arg string) bool { return d != nil && d.Arguments.ForName(arg) != nil }
+
+// at is the place of an argument.
+func (d *directive) at(arg string) *ast.Position { return d.Arguments.ForName(arg).Position }
+
+func (d *directive) text(arg string) string {
+	if !d.has(arg) {
+		return ""
+	}
+	return d.Arguments.ForName(arg).Value.Raw
+}
+
+func (d *directive) texts(arg string) []string {
+	if !d.has(arg) {
+		return nil
+	}
+	var out []string
+	for _, e := range d.Arguments.ForName(arg).Value.Children {
+		out = append(out, e.Value.Raw)
+	}
+	return out
+}
+
+func (d *directive) integer(arg string) *int {
+	n, err := strconv.Atoi(d.text(arg))
+	if err != nil {
+		return nil
+	}
+	return &n
+}
+
+func (d *directive) number(arg string) *float64 {
+	x, err := strconv.ParseFloat(d.text(arg), 64)
+	if err != nil {
+		return nil
+	}
+	return &x
+}

@@ -1,0 +1,133 @@
+package sdl
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// index finds the types and kinds of all files.
+func (l *loader) index(docs []Document) {
+	for _, d := range docs {
+		for _, def := range d.Definitions {
+			if first := l.types[def.Name]; first != nil {
+				l.report(def.Position, "type %s is declared twice; first at %s:%d", def.Name, first.Position.Src.Name, first.Position.Line)
+				continue
+			}
+			l.types[def.Name] = def
+			if def.Directives.ForName("resource") != nil && def.Kind == ast.Object {
+				l.kinds = append(l.kinds, def)
+			}
+		}
+	}
+}
+
+// definitions checks what holds for every definition, whether a kind uses it or not.
+func (l *loader) definitions(doc *ast.SchemaDocument) {
+	for _, s := range slices.Concat(doc.Schema, doc.SchemaExtension) {
+		l.report(s.Position, "a schema block is not for authors: the generator writes it")
+	}
+	for _, d := range doc.Directives {
+		l.report(d.Position, "directive @%s: authors cannot declare directives", d.Name)
+	}
+	for _, def := range doc.Definitions {
+		switch def.Kind {
+		case ast.Object, ast.Enum, ast.InputObject:
+		default:
+			l.report(def.Position, "%s %s: authors can declare type, enum and input", strings.ToLower(string(def.Kind)), def.Name)
+			continue
+		}
+		l.definition(def)
+	}
+	for _, ext := range doc.Extensions {
+		if ext.Kind != ast.Object || !slices.Contains([]string{"Query", "Mutation", "Subscription"}, ext.Name) {
+			l.report(ext.Position, "extend %s: authors can extend type Query, Mutation and Subscription", ext.Name)
+			continue
+		}
+		l.checkDirectives(ext.Directives, ast.LocationObject)
+		l.fields(ext)
+		l.noEffect(ext, "a field of "+ext.Name+" is no part of a resource")
+	}
+}
+
+func (l *loader) definition(def *ast.Definition) {
+	if strings.HasPrefix(def.Name, "_") {
+		l.report(def.Position, "type %s: names that begin with _ are reserved", def.Name)
+	}
+	if why := l.reservedType(def.Name); why != "" {
+		l.report(def.Position, "type %s: the name is reserved: %s", def.Name, why)
+	}
+	if len(def.Interfaces) > 0 {
+		l.report(def.Position, "type %s: authors' types implement no interfaces; kinds implement Node and Resource without being told", def.Name)
+	}
+	l.checkDirectives(def.Directives, map[ast.DefinitionKind]ast.DirectiveLocation{
+		ast.Object: ast.LocationObject, ast.Enum: ast.LocationEnum, ast.InputObject: ast.LocationInputObject,
+	}[def.Kind])
+	l.fields(def)
+	if def.Kind == ast.Enum {
+		l.enum(def)
+	}
+}
+
+// fields checks the fields of an object, an input or an extension.
+func (l *loader) fields(def *ast.Definition) {
+	at := ast.LocationFieldDefinition
+	if def.Kind == ast.InputObject {
+		at = ast.LocationInputFieldDefinition
+	}
+	for i, f := range def.Fields {
+		if slices.ContainsFunc(def.Fields[:i], func(o *ast.FieldDefinition) bool { return o.Name == f.Name }) {
+			l.report(f.Position, "%s.%s is declared twice", def.Name, f.Name)
+		}
+		if strings.HasPrefix(f.Name, "_") {
+			l.report(f.Position, "%s.%s: names that begin with _ are reserved", def.Name, f.Name)
+		}
+		if f.DefaultValue != nil {
+			l.report(f.Position, "%s.%s: an input has no defaults: they would be written into what is stored; use @default in the spec", def.Name, f.Name)
+		}
+		l.known(def.Name+"."+f.Name, f.Type, f.Position)
+		for _, a := range f.Arguments {
+			l.known(def.Name+"."+f.Name+"("+a.Name+")", a.Type, a.Position)
+		}
+		l.checkDirectives(f.Directives, at)
+	}
+}
+
+// known refuses a type that nothing declares.
+func (l *loader) known(where string, t *ast.Type, at *ast.Position) {
+	name := t.Name()
+	if l.types[name] == nil && !l.isAPI(name) && !slices.Contains(scalars(), name) && !l.isDerived(name) {
+		l.report(at, "%s: type %s is not known", where, name)
+	}
+}
+
+func scalars() []string { return []string{"String", "Int", "Float", "Boolean", "ID"} }
+
+// enum checks the values of an enum and their stored forms.
+func (l *loader) enum(def *ast.Definition) {
+	stored := map[string]string{}
+	for i, v := range def.EnumValues {
+		if slices.ContainsFunc(def.EnumValues[:i], func(o *ast.EnumValueDefinition) bool { return o.Name == v.Name }) {
+			l.report(v.Position, "%s.%s is declared twice", def.Name, v.Name)
+			continue
+		}
+		l.checkDirectives(v.Directives, ast.LocationEnumValue)
+		form := l.stored(v)
+		switch other, taken := stored[form]; {
+		case form == "":
+			l.report(v.Position, "%s.%s: the stored form is empty", def.Name, v.Name)
+		case taken:
+			l.report(v.Position, "%s.%s: the stored form %q is that of %s too", def.Name, v.Name, form, other)
+		}
+		stored[form] = v.Name
+	}
+}
+
+// stored is the form of an enum value in manifests and in the store.
+func (l *loader) stored(v *ast.EnumValueDefinition) string {
+	if d := l.read(v.Directives, "value"); d != nil {
+		return d.text("stored")
+	}
+	return v.Name
+}

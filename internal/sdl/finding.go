@@ -1,0 +1,52 @@
+package sdl
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// Finding is one thing that is wrong with an author's file.
+type Finding struct {
+	File    string
+	Line    int
+	Message string
+}
+
+// String is "file:line: message", as editors read it.
+func (f Finding) String() string { return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Message) }
+
+// Findings are all that is wrong with a schema, in the order of files and lines.
+type Findings []Finding
+
+func (f Findings) Error() string {
+	lines := make([]string, len(f))
+	for i, one := range f {
+		lines[i] = one.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// report notes a finding once, however often a type is looked at.
+func (l *loader) report(at *ast.Position, format string, args ...any) {
+	f := Finding{Message: fmt.Sprintf(format, args...)}
+	if at != nil && at.Src != nil {
+		f.File, f.Line = at.Src.Name, at.Line
+	}
+	if !slices.Contains(l.findings, f) {
+		l.findings = append(l.findings, f)
+	}
+}
+
+func (l *loader) err() error {
+	if len(l.findings) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(l.findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return l.findings
+}

@@ -1,0 +1,110 @@
+package sdl
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// The forms of what @resource takes; a version is Kubernetes' or a plain major.
+var (
+	pluralForm  = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
+	groupForm   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	versionForm = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
+	fileForm    = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	kindForm    = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+)
+
+// Limits of names: they are part of every key.
+const (
+	maxKindName = 63
+	maxGroup    = 253
+)
+
+// kind reads one kind.
+func (l *loader) kind(def *ast.Definition) backend.Kind {
+	k := backend.Kind{Name: def.Name, Singular: singular(def.Name), Description: def.Description}
+	if !kindForm.MatchString(def.Name) || len(def.Name) > maxKindName {
+		l.report(def.Position, "kind %s: a name of at most %d letters and digits that begins with a capital is wanted", def.Name, maxKindName)
+	}
+	if skippedByGo(def.Name) {
+		l.report(def.Position, "kind %s: the name is reserved: Go would skip the files named for it", def.Name)
+	}
+	if d := l.read(def.Directives, "resource"); d != nil {
+		l.identity(&k, d)
+	}
+	l.kindParts(&k, def)
+	return k
+}
+
+// identity reads the arguments of @resource.
+func (l *loader) identity(k *backend.Kind, d *directive) {
+	k.Plural, k.Group, k.Version = d.text("plural"), d.text("group"), d.text("version")
+	k.Scope = backend.Scope(d.text("scope"))
+	if !pluralForm.MatchString(k.Plural) || len(k.Plural) > maxKindName {
+		l.report(d.at("plural"), "kind %s: plural %q: at most %d letters and digits that begin with a lower case letter are wanted", k.Name, k.Plural, maxKindName)
+	}
+	if strings.EqualFold(k.Plural, k.Singular) {
+		l.report(d.at("plural"), "kind %s: plural %q is the singular too", k.Name, k.Plural)
+	}
+	if !groupForm.MatchString(k.Group) || len(k.Group) > maxGroup {
+		l.report(d.at("group"), "kind %s: group %q: a DNS name of at most %d characters is wanted", k.Name, k.Group, maxGroup)
+	}
+	if !versionForm.MatchString(k.Version) {
+		l.report(d.at("version"), "kind %s: version %q: a version like v1, v1beta2 or v1alpha1 is wanted", k.Name, k.Version)
+	}
+	if !d.has("verbs") {
+		for _, v := range l.enums["KindVerb"].EnumValues {
+			k.Verbs = append(k.Verbs, backend.Verb(v.Name))
+		}
+		return
+	}
+	for _, verb := range d.texts("verbs") {
+		if slices.Contains(k.Verbs, backend.Verb(verb)) {
+			l.report(d.at("verbs"), "kind %s: verb %s is here twice", k.Name, verb)
+		}
+		k.Verbs = append(k.Verbs, backend.Verb(verb))
+	}
+	if len(k.Verbs) == 0 {
+		l.report(d.at("verbs"), "kind %s: verbs is empty; leave it out for all, or name at least one", k.Name)
+	}
+}
+
+// kindParts reads spec and status, the two fields that a kind has.
+func (l *loader) kindParts(k *backend.Kind, def *ast.Definition) {
+	for _, f := range def.Fields {
+		switch {
+		case slices.Contains(kindFields(), f.Name):
+			l.report(f.Position, "%s.%s: the name is reserved: every kind has a field %s", def.Name, f.Name, f.Name)
+			continue
+		case f.Name != "spec" && f.Name != "status":
+			l.report(f.Position, "%s.%s: a kind has spec and status only; put the field into one of them", def.Name, f.Name)
+			continue
+		}
+		if len(f.Arguments) > 0 || len(f.Directives) > 0 {
+			l.report(f.Position, "%s.%s takes no arguments and no directives", def.Name, f.Name)
+		}
+		if wanted := f.Name == "spec"; f.Type.Elem != nil || f.Type.NonNull != wanted {
+			l.report(f.Position, "%s.%s is %s; %s is wanted", def.Name, f.Name, f.Type, map[bool]string{
+				true: "spec: T! (required)", false: "status: T (not required)",
+			}[wanted])
+		}
+		part := l.types[f.Type.Name()]
+		if part == nil || part.Kind != ast.Object || part.Directives.ForName("resource") != nil {
+			l.report(f.Position, "%s.%s: %s is no object type", def.Name, f.Name, f.Type.Name())
+			continue
+		}
+		if f.Name == "spec" {
+			k.Spec = l.shape(part, inSpec, nil)
+		} else {
+			k.Status = l.shape(part, inStatus, nil)
+		}
+	}
+	if def.Fields.ForName("spec") == nil {
+		l.report(def.Position, "kind %s has no spec; declare spec: T!", def.Name)
+	}
+}

@@ -1,0 +1,180 @@
+package sdl
+
+import (
+	_ "embed" // the two SDL files beside this one
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/parser"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+//go:embed directives.graphqls
+var directivesSDL string
+
+//go:embed api.graphqls
+var apiSDL string
+
+// Schema is what the files of one major version of the API say.
+type Schema struct {
+	// Kinds by name.
+	Kinds []Kind
+	// Documents are the authors' files without kinds and without the
+	// directives of this package: the part of the API that they state themselves.
+	Documents []Document
+}
+
+// Kind is one kind.
+type Kind struct {
+	// Kind is complete but for Decode.
+	backend.Kind
+	// Definition is the author's.
+	Definition *ast.Definition
+}
+
+// Document is one author's file.
+type Document struct {
+	// Name of the file as it was given.
+	Name string
+	*ast.SchemaDocument
+}
+
+// API is the SDL that is the same whatever the kinds are.
+func API() string { return apiSDL }
+
+// Directives is the SDL of the directives that authors write, for editors.
+func Directives() string { return directivesSDL }
+
+// Load reads the authors' files. What it refuses is a [Findings].
+func Load(files ...*ast.Source) (*Schema, error) {
+	l := &loader{
+		directives: map[string]*ast.DirectiveDefinition{}, enums: map[string]*ast.Definition{},
+		types: map[string]*ast.Definition{}, shapes: map[*ast.Definition]*use{}, stores: map[*ast.Definition]bool{},
+	}
+	if err := l.vocabulary(); err != nil {
+		return nil, err
+	}
+	docs := l.parse(files)
+	if err := l.err(); err != nil {
+		return nil, err
+	}
+	l.index(docs)
+	for _, d := range docs {
+		l.definitions(d.SchemaDocument)
+	}
+	l.goNames()
+	schema := &Schema{}
+	for _, def := range l.kinds {
+		schema.Kinds = append(schema.Kinds, Kind{Kind: l.kind(def), Definition: def})
+	}
+	l.kindNames(schema.Kinds)
+	l.rootFields(schema.Kinds, docs)
+	l.leftovers()
+	if err := l.err(); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(schema.Kinds, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
+	for _, d := range docs {
+		schema.Documents = append(schema.Documents, public(d))
+	}
+	return schema, nil
+}
+
+// loader holds what one Load has seen.
+type loader struct {
+	findings Findings
+	// directives and enums are the vocabulary of authors.
+	directives map[string]*ast.DirectiveDefinition
+	enums      map[string]*ast.Definition
+	// api is the SDL of the API itself.
+	api *ast.SchemaDocument
+	// types are the authors'; kinds are those among them that have @resource.
+	types map[string]*ast.Definition
+	kinds []*ast.Definition
+	// shapes says where object types are used.
+	shapes map[*ast.Definition]*use
+	// stores says which enums a spec uses.
+	stores map[*ast.Definition]bool
+	// malformed directives are reported once and then not read.
+	malformed []*ast.Directive
+}
+
+// vocabulary reads the SDL of this package.
+func (l *loader) vocabulary() error {
+	doc, err := parser.ParseSchema(&ast.Source{Name: "directives.graphqls", Input: directivesSDL})
+	if err != nil {
+		return err
+	}
+	for _, d := range doc.Directives {
+		l.directives[d.Name] = d
+	}
+	for _, d := range doc.Definitions {
+		l.enums[d.Name] = d
+	}
+	l.api, err = parser.ParseSchema(&ast.Source{Name: "api.graphqls", Input: apiSDL})
+	return err
+}
+
+func (l *loader) parse(files []*ast.Source) []Document {
+	var docs []Document
+	for _, f := range files {
+		l.fileName(f)
+		doc, err := parser.ParseSchema(f)
+		if err == nil {
+			docs = append(docs, Document{Name: f.Name, SchemaDocument: doc})
+			continue
+		}
+		at := &ast.Position{Src: f, Line: 1}
+		var syntax *gqlerror.Error
+		if errors.As(err, &syntax) {
+			if len(syntax.Locations) > 0 {
+				at.Line = syntax.Locations[0].Line
+			}
+			l.report(at, "%s", syntax.Message)
+			continue
+		}
+		l.report(at, "%v", err)
+	}
+	return docs
+}
+
+// public drops kinds and our directives from a document.
+func public(d Document) Document {
+	out := *d.SchemaDocument
+	out.Definitions = nil
+	for _, def := range d.Definitions {
+		if def.Directives.ForName("resource") != nil {
+			continue
+		}
+		c := *def
+		c.Directives = standard(def.Directives)
+		c.Fields = nil
+		for _, f := range def.Fields {
+			g := *f
+			g.Directives = standard(f.Directives)
+			c.Fields = append(c.Fields, &g)
+		}
+		c.EnumValues = nil
+		for _, v := range def.EnumValues {
+			w := *v
+			w.Directives = standard(v.Directives)
+			c.EnumValues = append(c.EnumValues, &w)
+		}
+		out.Definitions = append(out.Definitions, &c)
+	}
+	return Document{Name: d.Name, SchemaDocument: &out}
+}
+
+func standard(list ast.DirectiveList) ast.DirectiveList {
+	var out ast.DirectiveList
+	for _, d := range list {
+		if d.Name == "deprecated" {
+			out = append(out, d)
+		}
+	}
+	return out
+}

@@ -1,0 +1,157 @@
+package sdl_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/internal/sdl"
+)
+
+var update = flag.Bool("update", false, "rewrite the expectations in testdata")
+
+const divider = "\n----\n"
+
+// load reads a transcript's SDL: files that begin with "# file: name", or one of the transcript's name.
+func load(name, text string) (*sdl.Schema, error) {
+	var files []*ast.Source
+	for i, part := range strings.Split(text, "# file: ") {
+		file, body := name+".graphqls", part
+		if i > 0 {
+			file, body, _ = strings.Cut(part, "\n")
+		}
+		if strings.TrimSpace(body) != "" {
+			files = append(files, &ast.Source{Name: file, Input: body})
+		}
+	}
+	return sdl.Load(files...)
+}
+
+func TestRefusalsNameTheAuthorsLine(t *testing.T) {
+	files, err := filepath.Glob("testdata/refused/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		t.Run(strings.ReplaceAll(name, "_", " "), func(t *testing.T) {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, want, _ := strings.Cut(string(raw), divider)
+			got := ""
+			if _, err := load(name, text); err != nil {
+				got = err.Error() + "\n"
+			}
+			if *update {
+				if err := os.WriteFile(file, []byte(text+divider+got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if got == "" {
+				t.Error("nothing was refused")
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func accepted(t *testing.T, file string) *sdl.Schema {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := sdl.Load(&ast.Source{Name: filepath.Base(file), Input: string(raw)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func TestTheDescriptorIsWhatTheAuthorWrote(t *testing.T) {
+	colour := &backend.Enum{Name: "Colour", Values: []backend.EnumValue{{Name: "DARK_RED", Stored: "dark-red"}, {Name: "BLUE", Stored: "BLUE"}}}
+	owner := func(least int) *backend.Shape {
+		return &backend.Shape{Name: "Owner", MinProperties: least, MaxProperties: 1, Fields: []backend.Field{
+			{Name: "name", Type: backend.TypeString, Constraint: backend.Constraint{MaxLength: new(10), Format: backend.FormatName, Pattern: "^o"}},
+			{Name: "id", Type: backend.TypeString, Constraint: backend.Constraint{MaxLength: new(36), Format: backend.FormatUUID}},
+		}}
+	}
+	board := &backend.Shape{Name: "Board", Fields: []backend.Field{
+		{Name: "at", Type: backend.TypeInt, Required: true},
+		{Name: "owner", Type: backend.TypeObject, Shape: owner(0)},
+	}}
+	want := backend.Kind{
+		Name: "APIShelf", Singular: "apiShelf", Plural: "apiShelves", Description: "A shelf.", Group: "example.org", Version: "v2beta1",
+		Scope: backend.Global, Verbs: []backend.Verb{backend.VerbGet, backend.VerbCreate},
+		Spec: &backend.Shape{Name: "ShelfSpec", Rules: []backend.Rule{{CEL: "self.width >= self.depth", Message: "wider than deep"}}, Fields: []backend.Field{
+			{Name: "width", Description: "Width in mm.", Type: backend.TypeInt, Default: json.Number("900"), Constraint: backend.Constraint{Min: new(1.0), Max: new(5000.0)}},
+			{Name: "depth", Type: backend.TypeInt, Default: json.Number("300")},
+			{Name: "weight", Type: backend.TypeFloat, Constraint: backend.Constraint{Min: new(-2.5)}},
+			{Name: "serial", Type: backend.TypeInt64, Immutable: true},
+			{Name: "colour", Type: backend.TypeEnum, Enum: colour, Default: "dark-red"},
+			{Name: "boards", Type: backend.TypeObject, Required: true, List: true, ListType: backend.ListMap, Keys: []string{"at"}, Shape: board, Constraint: backend.Constraint{MinItems: new(1), MaxItems: new(9)}},
+			{Name: "codes", Type: backend.TypeEnum, List: true, ListType: backend.ListAtomic, Enum: colour, Constraint: backend.Constraint{MaxItems: new(4), Unique: true}},
+			{Name: "owner", Type: backend.TypeObject, Shape: owner(1)},
+			{Name: "label", Type: backend.TypeString, Deprecated: "use code", Constraint: backend.Constraint{In: []string{"a", "b"}}},
+		}},
+		Status: &backend.Shape{Name: "ShelfStatus", Fields: []backend.Field{
+			{Name: "load", Type: backend.TypeFloat},
+			{Name: "notes", Type: backend.TypeString, List: true},
+		}},
+	}
+	schema := accepted(t, "testdata/accepted/shelf.graphqls")
+	if len(schema.Kinds) != 1 {
+		t.Fatalf("%d kinds", len(schema.Kinds))
+	}
+	if diff := cmp.Diff(want, schema.Kinds[0].Kind); diff != "" {
+		t.Errorf("descriptor (-want +got):\n%s", diff)
+	}
+}
+
+func TestDocumentsHaveNoKindsAndNoneOfOurDirectives(t *testing.T) {
+	doc := accepted(t, "testdata/accepted/shelf.graphqls").Documents[0]
+	if doc.Definitions.ForName("APIShelf") != nil {
+		t.Error("the kind is still there")
+	}
+	for _, def := range doc.Definitions {
+		for _, f := range def.Fields {
+			for _, d := range f.Directives {
+				if d.Name != "deprecated" {
+					t.Errorf("%s.%s still has @%s", def.Name, f.Name, d.Name)
+				}
+			}
+		}
+		if len(def.Directives) > 0 {
+			t.Errorf("%s still has directives", def.Name)
+		}
+	}
+	if len(doc.Extensions) != 1 {
+		t.Error("the author's own field is gone")
+	}
+}
+
+func TestTheNetworkSchemaIsAccepted(t *testing.T) {
+	var files []*ast.Source
+	for _, name := range []string{"network.graphqls", "managed.graphqls"} {
+		raw, err := os.ReadFile(filepath.Join("..", "..", "schema", "v1", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, &ast.Source{Name: name, Input: string(raw)})
+	}
+	if _, err := sdl.Load(files...); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,227 @@
+package sdl
+
+import (
+	"fmt"
+	"go/build"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/99designs/gqlgen/codegen/templates"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// DerivedTypes are the names of the types that the generator derives from a
+// kind, now or in a later release, so that no author takes them.
+func DerivedTypes(kind string) []string {
+	out := []string{kind + "Connection", kind + "Edge", kind + "Change", kind + "Filter", kind + "Order", kind + "OrderField"}
+	for _, verb := range []string{"Create", "Update", "Patch", "Upsert", "Delete"} {
+		out = append(out, verb+kind+"Input", verb+kind+"Payload")
+	}
+	return append(out, "Update"+kind+"StatusInput", "Update"+kind+"StatusPayload")
+}
+
+// InputType is the name of the input that is derived from an object type of a spec.
+func InputType(object string) string { return object + "Input" }
+
+// futureTypes and futureFields are names that the API will need, and that of its own files.
+func futureTypes() []string { return []string{"ResourceConnection", "ResourceEdge", "Api"} }
+
+func futureFields() []string { return []string{"nodes", "resources"} }
+
+// kindFields are the fields of every kind.
+func kindFields() []string {
+	return []string{"id", "kind", "subKind", "version", "metadata", "manifest"}
+}
+
+// isAPI says whether the name is a type of the API itself.
+func (l *loader) isAPI(name string) bool { return l.api.Definitions.ForName(name) != nil }
+
+// isDerived says whether the name is that of a type derived from a kind.
+func (l *loader) isDerived(name string) bool { return l.derivedFrom(name) != "" }
+
+func (l *loader) derivedFrom(name string) string {
+	for _, k := range l.kinds {
+		if slices.Contains(DerivedTypes(k.Name), name) {
+			return "kind " + k.Name
+		}
+	}
+	for _, suffix := range []string{"Input", "Patch"} {
+		object, ok := strings.CutSuffix(name, suffix)
+		if def := l.types[object]; ok && def != nil && def.Kind == ast.Object && def.Directives.ForName("resource") == nil {
+			return "type " + object
+		}
+	}
+	return ""
+}
+
+// reservedType says why authors cannot declare a type of that name, "" if they can.
+func (l *loader) reservedType(name string) string {
+	switch from := l.derivedFrom(name); {
+	case l.isAPI(name), slices.ContainsFunc(futureTypes(), func(f string) bool { return strings.EqualFold(f, name) }):
+		return "the API has or will have a type of that name"
+	case slices.Contains(scalars(), name), l.enums[name] != nil:
+		return "it is a type of GraphQL or of the directives"
+	case from != "":
+		return "it is derived from " + from
+	}
+	return ""
+}
+
+// names finds two names that would be one in Go.
+type names map[string]string
+
+// add returns the earlier name that has the Go name already, "" if there is none.
+func (n names) add(goName, what string) string {
+	if first, ok := n[goName]; ok && first != what {
+		return first
+	}
+	n[goName] = what
+	return ""
+}
+
+// goNames refuses names that are different in GraphQL and one in Go.
+func (l *loader) goNames() {
+	seen := names{}
+	for _, def := range l.api.Definitions {
+		seen.add(templates.ToGo(def.Name), "type "+def.Name)
+	}
+	for _, def := range l.ordered() {
+		claim := func(at *ast.Position, goName, what string) {
+			if other := seen.add(goName, what); other != "" {
+				l.report(at, "%s: its Go name %s is that of %s too", what, goName, other)
+			}
+		}
+		claim(def.Position, templates.ToGo(def.Name), "type "+def.Name)
+		if def.Directives.ForName("resource") != nil {
+			for _, name := range DerivedTypes(def.Name) {
+				claim(def.Position, templates.ToGo(name), "type "+name)
+			}
+		} else if def.Kind == ast.Object {
+			claim(def.Position, templates.ToGo(InputType(def.Name)), "type "+InputType(def.Name))
+		}
+		for _, v := range def.EnumValues {
+			claim(v.Position, EnumConstant(def.Name, v.Name), "enum value "+def.Name+"."+v.Name)
+		}
+		fields := names{}
+		for _, f := range def.Fields {
+			if other := fields.add(templates.ToGo(f.Name), f.Name); other != "" {
+				l.report(f.Position, "%s.%s: its Go name %s is that of %s too", def.Name, f.Name, templates.ToGo(f.Name), other)
+			}
+		}
+	}
+}
+
+// EnumConstant is the Go name of an enum value.
+func EnumConstant(enum, value string) string { return templates.ToGo(enum) + templates.ToGo(value) }
+
+// ordered are the authors' types in the order of files and lines.
+func (l *loader) ordered() []*ast.Definition {
+	var out []*ast.Definition
+	for _, def := range l.types {
+		out = append(out, def)
+	}
+	slices.SortFunc(out, func(a, b *ast.Definition) int {
+		if c := strings.Compare(a.Position.Src.Name, b.Position.Src.Name); c != 0 {
+			return c
+		}
+		return a.Position.Start - b.Position.Start
+	})
+	return out
+}
+
+// besides are the fields that stand beside the one of the kind in a payload
+// or event, now or in a later release.
+func besides() []string {
+	return []string{"type", "cursor", "revision", "clientMutationId", "warnings", "state", "created", "blockers", "outcome"}
+}
+
+// kindNames refuses kinds that callers could not tell apart: they name one by
+// name, singular or plural in any case.
+func (l *loader) kindNames(kinds []Kind) {
+	seen := names{}
+	for _, k := range kinds {
+		if slices.Contains(besides(), k.Singular) {
+			l.report(k.Definition.Position, "kind %s: the name is reserved: payloads and events have a field %s", k.Name, k.Singular)
+		}
+		for _, name := range []string{k.Name, k.Singular, k.Plural} {
+			if other := seen.add(strings.ToLower(name), "kind "+k.Name); other != "" && name != "" {
+				l.report(k.Definition.Position, "kind %s: %q means %s too, in some case of its letters", k.Name, name, other)
+			}
+		}
+	}
+}
+
+// fileName refuses names whose generated files would be lost or mixed up.
+func (l *loader) fileName(f *ast.Source) {
+	base, ok := strings.CutSuffix(path.Base(f.Name), ".graphqls")
+	switch at := (&ast.Position{Src: f, Line: 1}); {
+	case !ok || !fileForm.MatchString(base):
+		l.report(at, "the file's name: lower case letters, digits and _ are wanted, and the ending .graphqls")
+	case strings.HasPrefix(base, "zz_"), base == "root_", base == "prelude", skippedByGo(base):
+		l.report(at, "the file's name is reserved: generated files have it, or Go would skip those named for it")
+	}
+}
+
+// rootFields refuses two root fields of one name or one Go name: of kinds, of
+// the API and of the authors' own.
+func (l *loader) rootFields(kinds []Kind, docs []Document) {
+	roots := map[string]names{"Query": {}, "Mutation": {}, "Subscription": {}}
+	claim := func(at *ast.Position, root, field, owner string) {
+		what := root + "." + field + " of " + owner
+		if other := roots[root].add(templates.ToGo(field), what); other != "" && at != nil {
+			l.report(at, "%s: %s has that name, or its Go name, too", what, other)
+		}
+	}
+	for root := range roots {
+		for _, f := range l.api.Definitions.ForName(root).Fields {
+			claim(nil, root, f.Name, "the API")
+		}
+	}
+	for _, f := range futureFields() {
+		claim(nil, "Query", f, "the API")
+	}
+	for _, k := range kinds {
+		at, owner := k.Definition.Position, "kind "+k.Name
+		claim(at, "Query", k.Singular, owner)
+		claim(at, "Query", k.Plural, owner)
+		claim(at, "Subscription", k.Singular+"Changes", owner)
+		for _, verb := range []string{"create", "update", "patch", "upsert", "delete"} {
+			claim(at, "Mutation", verb+k.Name, owner)
+		}
+		claim(at, "Mutation", "update"+k.Name+"Status", owner)
+	}
+	for _, d := range docs {
+		for _, ext := range d.Extensions {
+			for _, f := range ext.Fields {
+				if roots[ext.Name] != nil {
+					claim(f.Position, ext.Name, f.Name, d.Name)
+				}
+			}
+		}
+	}
+}
+
+// singular is the field name of one resource: the kind's name with a lower
+// case beginning, "floatingIP" for FloatingIP and "apiKey" for APIKey.
+func singular(kind string) string {
+	upper := 0
+	for upper < len(kind) && kind[upper] >= 'A' && kind[upper] <= 'Z' {
+		upper++
+	}
+	if upper > 1 && upper < len(kind) && kind[upper] >= 'a' && kind[upper] <= 'z' {
+		upper--
+	}
+	return strings.ToLower(kind[:upper]) + kind[upper:]
+}
+
+// skippedByGo says whether Go would leave out files named for this kind or
+// file: for another system ("linux") or for tests.
+func skippedByGo(noun string) bool {
+	ctx := build.Context{Compiler: "gc", OpenFile: func(string) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("package x\n")), nil
+	}}
+	match, err := ctx.MatchFile("", fmt.Sprintf("zz_%s.go", strings.ToLower(noun)))
+	return err != nil || !match || strings.HasSuffix(strings.ToLower("_"+noun), "_test")
+}

@@ -1,0 +1,155 @@
+package sdl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/ext"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// rules reads @rule and compiles each against the types of the shape, so that
+// a misspelt field or a comparison of unlike types is refused here.
+func (l *loader) rules(s *backend.Shape, def *ast.Definition) {
+	for _, d := range def.Directives.ForNames("rule") {
+		if slices.Contains(l.malformed, d) {
+			continue
+		}
+		r := &directive{d}
+		s.Rules = append(s.Rules, backend.Rule{CEL: r.text("cel"), Message: r.text("message")})
+		if r.text("message") == "" {
+			l.report(r.at("message"), "%s: a rule says what is wrong; message is empty", def.Name)
+		}
+		if err := compile(s, r.text("cel")); err != nil {
+			l.report(r.at("cel"), "%s: rule %q: %v", def.Name, r.text("cel"), err)
+		}
+	}
+}
+
+// compile checks a rule in the environment of the service (the standard
+// library and the string extensions), but with self typed.
+func compile(s *backend.Shape, expression string) error {
+	registry, err := types.NewRegistry()
+	if err != nil {
+		return fmt.Errorf("cel: %w", err)
+	}
+	provider := &shapeProvider{Registry: registry, shapes: map[string]*backend.Shape{}}
+	provider.collect(s)
+	env, err := cel.NewEnv(
+		cel.CustomTypeProvider(provider), cel.CustomTypeAdapter(registry),
+		cel.Variable("self", cel.ObjectType(s.Name)), ext.Strings(),
+	)
+	if err != nil {
+		return fmt.Errorf("cel: %w", err)
+	}
+	compiled, issues := env.Compile(expression)
+	if issues.Err() != nil {
+		var out []string
+		for _, e := range issues.Errors() {
+			out = append(out, fmt.Sprintf("column %d: %s%s", e.Location.Column()+1, e.Message, escapeHint(e.Message)))
+		}
+		return fmt.Errorf("%s", strings.Join(out, "; "))
+	}
+	if !compiled.OutputType().IsExactType(types.BoolType) {
+		return fmt.Errorf("its type is %s; true or false is wanted", compiled.OutputType())
+	}
+	return nil
+}
+
+// escapeHint tells how a reserved word is written.
+func escapeHint(message string) string {
+	for _, word := range reservedWords() {
+		if message == "undefined field '"+word+"'" {
+			return "; CEL reserves the word, write __" + word + "__"
+		}
+	}
+	return ""
+}
+
+// shapeProvider tells CEL the fields of shapes.
+type shapeProvider struct {
+	*types.Registry
+	shapes map[string]*backend.Shape
+}
+
+var _ types.Provider = (*shapeProvider)(nil)
+
+func (p *shapeProvider) collect(s *backend.Shape) {
+	p.shapes[s.Name] = s
+	for _, f := range s.Fields {
+		if f.Shape != nil {
+			p.collect(f.Shape)
+		}
+	}
+}
+
+// FindStructType is part of [types.Provider].
+func (p *shapeProvider) FindStructType(name string) (*types.Type, bool) {
+	if p.shapes[name] == nil {
+		return p.Registry.FindStructType(name)
+	}
+	return types.NewTypeTypeWithParam(types.NewObjectType(name)), true
+}
+
+// FindStructFieldNames is part of [types.Provider].
+func (p *shapeProvider) FindStructFieldNames(name string) ([]string, bool) {
+	s := p.shapes[name]
+	if s == nil {
+		return p.Registry.FindStructFieldNames(name)
+	}
+	names := make([]string, len(s.Fields))
+	for i, f := range s.Fields {
+		names[i] = escaped(f.Name)
+	}
+	return names, true
+}
+
+// FindStructFieldType is part of [types.Provider].
+func (p *shapeProvider) FindStructFieldType(name, field string) (*types.FieldType, bool) {
+	s := p.shapes[name]
+	if s == nil {
+		return p.Registry.FindStructFieldType(name, field)
+	}
+	for i := range s.Fields {
+		if f := &s.Fields[i]; escaped(f.Name) == field {
+			return &types.FieldType{Type: celType(f)}, true
+		}
+	}
+	return nil, false
+}
+
+// escaped is how a rule writes the name of a field.
+func escaped(name string) string {
+	if slices.Contains(reservedWords(), name) {
+		return "__" + name + "__"
+	}
+	return name
+}
+
+func celType(f *backend.Field) *types.Type {
+	t := map[backend.FieldType]*types.Type{
+		backend.TypeString: types.StringType, backend.TypeEnum: types.StringType, backend.TypeBoolean: types.BoolType,
+		backend.TypeInt: types.IntType, backend.TypeInt64: types.IntType, backend.TypeFloat: types.DoubleType,
+	}[f.Type]
+	switch {
+	case f.Shape != nil:
+		t = types.NewObjectType(f.Shape.Name)
+	case t == nil:
+		t = types.DynType
+	}
+	if f.List {
+		return types.NewListType(t)
+	}
+	return t
+}
+
+// reservedWords are the words that CEL accepts as a field name only as
+// __word__, from its language definition.
+func reservedWords() []string {
+	return strings.Fields("true false null in as break const continue else for function if import let loop package namespace return var void while")
+}

@@ -1,0 +1,221 @@
+package sdl
+
+import (
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// part says where in a resource a type is used.
+type part bool
+
+const (
+	inSpec   part = true
+	inStatus part = false
+)
+
+// use says where an object type is used at all.
+type use struct{ spec, status bool }
+
+// shape reads an object type of a spec or status. Above are the types around it.
+func (l *loader) shape(def *ast.Definition, p part, above []*ast.Definition) *backend.Shape {
+	u := l.shapes[def]
+	if u == nil {
+		u = &use{}
+		l.shapes[def] = u
+	}
+	u.spec, u.status = u.spec || p == inSpec, u.status || p == inStatus
+	s := &backend.Shape{Name: def.Name}
+	above = append(slices.Clone(above), def)
+	for _, f := range def.Fields {
+		s.Fields = append(s.Fields, l.field(def, f, p, above))
+	}
+	if p == inStatus {
+		return s // never validated
+	}
+	l.properties(s, l.read(def.Directives, "constraint"), def.Name)
+	if d := l.read(def.Directives, "constraint"); d != nil {
+		l.onlyProperties(d, def.Name)
+	}
+	l.rules(s, def)
+	return s
+}
+
+// field reads one field of a spec or status.
+func (l *loader) field(def *ast.Definition, f *ast.FieldDefinition, p part, above []*ast.Definition) backend.Field {
+	where := def.Name + "." + f.Name
+	out := backend.Field{Name: f.Name, Description: f.Description, Required: f.Type.NonNull, Deprecated: deprecation(f.Directives)}
+	if len(f.Arguments) > 0 {
+		l.report(f.Position, "%s: a field of a spec or status takes no arguments", where)
+	}
+	elem := f.Type
+	if f.Type.Elem != nil {
+		out.List, elem = true, f.Type.Elem
+		switch {
+		case elem.Elem != nil:
+			l.report(f.Position, "%s: a list of lists is not supported; put the inner list into an object", where)
+			return out
+		case !elem.NonNull:
+			l.report(f.Position, "%s: elements of a list are never null; write [%s!]", where, elem.NamedType)
+		}
+	}
+	l.fieldType(&out, elem.NamedType, &typed{where: where, at: f.Position, part: p, above: above})
+	if p == inStatus {
+		l.statusField(&out, f, where)
+		return out
+	}
+	l.specField(&out, f, where)
+	return out
+}
+
+// typed is a place that names a type.
+type typed struct {
+	where string
+	at    *ast.Position
+	part  part
+	above []*ast.Definition
+}
+
+// fieldType resolves the named type of a field.
+func (l *loader) fieldType(out *backend.Field, name string, in *typed) {
+	def := l.types[name]
+	switch {
+	case slices.Contains([]string{"String", "Int", "Int64", "Float", "Boolean"}, name):
+		out.Type = backend.FieldType(name)
+	case name == "ID":
+		l.report(in.at, "%s: ID is for global ids; use String", in.where)
+	case name == "Time":
+		l.report(in.at, "%s: Time is for the gateway's own times; use String, in a spec with @constraint(format: \"date-time\")", in.where)
+	case def == nil && l.isAPI(name), def == nil && l.isDerived(name):
+		l.report(in.at, "%s: %s is a type of the API and cannot be part of a resource", in.where, name)
+	case def == nil:
+		// reported where the field is declared
+	case def.Kind == ast.Enum:
+		out.Type, out.Enum = backend.TypeEnum, l.enumOf(def)
+		l.stores[def] = true
+	case def.Kind == ast.InputObject:
+		l.report(in.at, "%s: %s is an input; use a type, its input is derived", in.where, name)
+	case def.Directives.ForName("resource") != nil:
+		l.report(in.at, "%s: %s is a kind; a resource names another, it does not contain it", in.where, name)
+	case slices.Contains(in.above, def):
+		l.report(in.at, "%s: %s contains itself; a spec or status has a fixed depth", in.where, name)
+	default:
+		out.Type, out.Shape = backend.TypeObject, l.shape(def, in.part, in.above)
+	}
+}
+
+func (l *loader) enumOf(def *ast.Definition) *backend.Enum {
+	e := &backend.Enum{Name: def.Name}
+	for _, v := range def.EnumValues {
+		e.Values = append(e.Values, backend.EnumValue{Name: v.Name, Stored: l.stored(v), Description: v.Description})
+	}
+	return e
+}
+
+// statusField refuses what would bind what a controller may store.
+func (l *loader) statusField(out *backend.Field, f *ast.FieldDefinition, where string) {
+	if out.Required {
+		l.report(f.Position, "%s: fields of a status are nullable: a controller can store any status", where)
+	}
+	if out.Type == backend.TypeEnum {
+		l.report(f.Position, "%s: a status holds String where a spec has an enum: a controller can store any value", where)
+	}
+}
+
+// specField reads the directives of a field of a spec.
+func (l *loader) specField(out *backend.Field, f *ast.FieldDefinition, where string) {
+	out.Immutable = l.read(f.Directives, "immutable") != nil
+	if out.Deprecated != "" && out.Required {
+		l.report(f.Position, "%s: a required field cannot be deprecated: nobody could stop using it", where)
+	}
+	l.listType(out, f, where)
+	l.constraint(out, f, where)
+	l.fieldDefault(out, f, where)
+}
+
+// listType reads @list.
+func (l *loader) listType(out *backend.Field, f *ast.FieldDefinition, where string) {
+	d := l.read(f.Directives, "list")
+	switch {
+	case d == nil && out.List && f.Directives.ForName("list") == nil:
+		l.report(f.Position, "%s: a list in a spec says how it is compared: add @list(type: SET), @list(type: MAP, keys: [...]) or @list(type: ATOMIC)", where)
+		return
+	case d == nil:
+		return
+	case !out.List:
+		l.report(d.Position, "%s: @list is for lists", where)
+		return
+	}
+	out.ListType, out.Keys = backend.ListType(d.text("type")), d.texts("keys")
+	switch {
+	case out.ListType == backend.ListMap:
+		l.mapKeys(out, d, where)
+	case d.has("keys"):
+		l.report(d.at("keys"), "%s: keys are for @list(type: MAP)", where)
+	case out.ListType == backend.ListSet && out.Type == backend.TypeObject:
+		l.report(d.Position, "%s: a SET holds scalars or enum values; objects go into a MAP by their keys", where)
+	}
+}
+
+func (l *loader) mapKeys(out *backend.Field, d *directive, where string) {
+	if out.Type != backend.TypeObject {
+		l.report(d.Position, "%s: a MAP holds objects; scalars go into a SET", where)
+		return
+	}
+	if len(out.Keys) == 0 {
+		l.report(d.Position, "%s: a MAP names the fields that identify an element: keys: [...]", where)
+	}
+	if out.Shape == nil {
+		return
+	}
+	for _, key := range out.Keys {
+		switch f := out.Shape.Field(key); {
+		case f == nil:
+			l.report(d.at("keys"), "%s: key %s is not a field of %s", where, key, out.Shape.Name)
+		case f.List || f.Type == backend.TypeObject || !f.Required:
+			l.report(d.at("keys"), "%s: key %s of %s: a required scalar or enum is wanted", where, key, out.Shape.Name)
+		}
+	}
+}
+
+// leftovers refuses directives on types where they have no effect.
+func (l *loader) leftovers() {
+	for _, def := range l.ordered() {
+		u := l.shapes[def]
+		for _, v := range def.EnumValues {
+			if d := l.read(v.Directives, "value"); d != nil && !l.stores[def] {
+				l.report(d.Position, "directive @value has no effect: enum %s is part of no spec", def.Name)
+			}
+		}
+		if def.Kind != ast.Object || def.Directives.ForName("resource") != nil || u != nil && u.spec {
+			continue
+		}
+		l.noEffect(def, "type "+def.Name+" is part of no spec, and a status is not validated")
+	}
+}
+
+// noEffect refuses our directives on a type and its fields.
+func (l *loader) noEffect(def *ast.Definition, why string) {
+	lists := []ast.DirectiveList{def.Directives}
+	for _, f := range def.Fields {
+		lists = append(lists, f.Directives)
+	}
+	for _, d := range slices.Concat(lists...) {
+		if l.directives[d.Name] != nil {
+			l.report(d.Position, "directive @%s has no effect: %s", d.Name, why)
+		}
+	}
+}
+
+func deprecation(list ast.DirectiveList) string {
+	d := list.ForName("deprecated")
+	if d == nil {
+		return ""
+	}
+	if a := d.Arguments.ForName("reason"); a != nil {
+		return a.Value.Raw
+	}
+	return "No longer supported"
+}

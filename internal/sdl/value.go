@@ -1,0 +1,101 @@
+package sdl
+
+import (
+	"encoding/json"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// maxSafeInteger is the greatest Int64: every JSON reader keeps it exact.
+const maxSafeInteger = 1<<53 - 1
+
+// fieldDefault reads @default and returns it in stored form: string, bool or json.Number.
+func (l *loader) fieldDefault(out *backend.Field, f *ast.FieldDefinition, where string) {
+	d := l.read(f.Directives, "default")
+	if d == nil {
+		return
+	}
+	switch {
+	case out.Required:
+		l.report(d.Position, "%s: a required field has no default: it is never absent", where)
+		return
+	case out.List || out.Type == backend.TypeObject:
+		l.report(d.Position, "%s: @default is for scalars and enums", where)
+		return
+	case out.Type == "":
+		return
+	}
+	v := d.Arguments.ForName("value").Value
+	stored, accepted := storedForm(out, v)
+	if accepted != "" {
+		l.report(d.at("value"), "%s: default %s: %s is accepted", where, v, accepted)
+		return
+	}
+	out.Default = stored
+	l.defaultWithin(out, d, where)
+}
+
+// storedForm converts a literal, or says what the field accepts instead.
+func storedForm(f *backend.Field, v *ast.Value) (stored any, accepted string) {
+	switch f.Type {
+	case backend.TypeString:
+		if v.Kind == ast.StringValue || v.Kind == ast.BlockValue {
+			return v.Raw, ""
+		}
+		return nil, "a string"
+	case backend.TypeBoolean:
+		if v.Kind == ast.BooleanValue {
+			return v.Raw == "true", ""
+		}
+		return nil, "true or false"
+	case backend.TypeEnum:
+		names := make([]string, len(f.Enum.Values))
+		for i, e := range f.Enum.Values {
+			if v.Kind == ast.EnumValue && v.Raw == e.Name {
+				return e.Stored, ""
+			}
+			names[i] = e.Name
+		}
+		return nil, "one of " + strings.Join(names, ", ")
+	case backend.TypeFloat:
+		if v.Kind == ast.IntValue || v.Kind == ast.FloatValue {
+			return json.Number(v.Raw), ""
+		}
+		return nil, "a number"
+	}
+	limit := int64(maxSafeInteger)
+	if f.Type == backend.TypeInt {
+		limit = math.MaxInt32
+	}
+	if n, err := strconv.ParseInt(v.Raw, 10, 64); err == nil && v.Kind == ast.IntValue && n >= -limit && n <= limit {
+		return json.Number(v.Raw), ""
+	}
+	return nil, "a whole number within +-" + strconv.FormatInt(limit, 10)
+}
+
+// defaultWithin refuses a default that the field itself would refuse.
+func (l *loader) defaultWithin(f *backend.Field, d *directive, where string) {
+	c, at := f.Constraint, d.at("value")
+	switch v := f.Default.(type) {
+	case string:
+		n := utf8.RuneCountInString(v)
+		pattern, err := regexp.Compile(c.Pattern)
+		if f.Type == backend.TypeString && (c.MinLength != nil && n < *c.MinLength || c.MaxLength != nil && n > *c.MaxLength ||
+			len(c.In) > 0 && !slices.Contains(c.In, v) || err == nil && !pattern.MatchString(v)) {
+			l.report(at, "%s: default %q breaks the constraint of the field", where, v)
+		}
+	case json.Number:
+		x, err := v.Float64()
+		if err != nil || c.Min != nil && x < *c.Min || c.Max != nil && x > *c.Max {
+			l.report(at, "%s: default %s breaks the constraint of the field", where, v)
+		}
+	}
+}
