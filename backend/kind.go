@@ -125,7 +125,8 @@ type Field struct {
 	Constraint Constraint
 	// Immutable: the effective value may not change where both sides have one.
 	Immutable bool
-	// Default is the effective default in stored form, nil for none. It is used
+	// Default is the effective default in stored form (a number as a
+	// json.Number), nil for none. It is used
 	// by rules and immutability and never stored.
 	Default any
 	// Deprecated is the reason, empty if the field is not.

@@ -50,7 +50,9 @@ func TestOpenErrors(t *testing.T) {
 			return path
 		}, backend.ErrFormat, "another program"},
 		{"a file of a newer release", func(t *testing.T) string {
-			return store(t, func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{bolt.Format + 1}) })
+			return store(t, func(tx *bbolt.Tx) error {
+				return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{bolt.Format + 1})
+			})
 		}, backend.ErrFormat, "newer release"},
 		{"a file without its log record", func(t *testing.T) string {
 			return store(t, func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Delete([]byte("log")) })

@@ -52,6 +52,7 @@ func (c *core) openFile() (db *bbolt.DB, log logRecord, err error) {
 		NoFreelistSync:  true,
 		InitialMmapSize: mapSize(),
 		NoStatistics:    true,
+		OpenFile:        openWhole,
 	})
 	if err != nil {
 		return nil, logRecord{}, openCause(err)

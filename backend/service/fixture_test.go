@@ -38,12 +38,14 @@ func widget() backend.Kind {
 			{Name: "zones", Type: backend.TypeString, List: true, ListType: backend.ListSet, Immutable: true, Constraint: backend.Constraint{MaxItems: n(3), MaxLength: n(5)}},
 			{Name: "parts", Type: backend.TypeObject, Shape: part, List: true, ListType: backend.ListMap, Keys: []string{"slot"}, Constraint: backend.Constraint{MaxItems: n(4)}},
 			{Name: "box", Type: backend.TypeObject, Shape: box},
+			{Name: "ratio", Type: backend.TypeFloat},
 			{Name: "every", Type: backend.TypeString, Constraint: backend.Constraint{Format: backend.FormatDuration, MaxLength: n(20)}},
 			{Name: "old", Type: backend.TypeString, Deprecated: "use title", Constraint: backend.Constraint{MaxLength: n(5)}},
 		},
 		Rules: []backend.Rule{
 			{CEL: "self.colour == 'blue' || !has(self.heavy)", Message: "only a blue widget may say whether it is heavy"},
 			{CEL: "!has(self.box) || !has(self.box.__import__) || self.box.__import__", Message: "import cannot be false"},
+			{CEL: "!has(self.ratio) || self.ratio * 2.0 > 1.0", Message: "ratio is more than a half"},
 		},
 	}
 	return backend.Kind{

@@ -141,8 +141,8 @@ func (f *field) sameValue(a, b any) bool {
 }
 
 // effective returns a copy of the object with the effective defaults of what
-// is absent, for rules: integers as int64, other numbers as float64, and names
-// that CEL reserves escaped.
+// is absent, for rules: numbers as the field's type says, int64 or float64, and
+// names that CEL reserves escaped.
 func (s *shape) effective(tree map[string]any) map[string]any {
 	out := make(map[string]any, len(tree))
 	for name, v := range tree {
@@ -151,10 +151,9 @@ func (s *shape) effective(tree map[string]any) map[string]any {
 		}
 	}
 	for i := range s.Fields {
-		if f := &s.Fields[i]; f.Default != nil {
-			if _, ok := tree[f.Name]; !ok {
-				out[escapeCEL(f.Name)] = f.Default
-			}
+		f := s.fields[s.Fields[i].Name]
+		if _, ok := tree[f.Name]; !ok && f.Default != nil {
+			out[escapeCEL(f.Name)] = f.effective(f.Default)
 		}
 	}
 	return out
@@ -173,12 +172,14 @@ func (f *field) effective(v any) any {
 			return f.shape.effective(v)
 		}
 	case json.Number:
-		if i, err := v.Int64(); err == nil {
-			return i
+		x, err := v.Float64()
+		if err != nil {
+			return v
 		}
-		if x, err := v.Float64(); err == nil {
-			return x
+		if f.Type != backend.TypeFloat {
+			return int64(x) // whole and exact: validation comes first
 		}
+		return x
 	}
 	return v
 }

@@ -33,6 +33,7 @@ func TestEveryConstraintRefusesAndAccepts(t *testing.T) {
 		{"box", `{"import":true}`, `{"import":true,"id":"123e4567-e89b-12d3-a456-426614174000"}`, "maxProperties"},
 		{"box", `{"id":"123e4567-e89b-12d3-a456-426614174000"}`, `{"id":"not-a-uuid"}`, "format"},
 		{"box", `{"import":true}`, `{"import":false}`, "rule"},
+		{"ratio", `1`, `0.5`, "rule"},
 		{"every", `"1h30m"`, `"1 hour"`, "format"},
 		{"titel", `null`, `"A"`, "unknown"},
 	} {

@@ -3,7 +3,6 @@ package scalar
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strconv"
 
@@ -30,14 +29,14 @@ func UnmarshalInt64(v any) (int64, error) {
 	case json.Number:
 		n, err := v.Int64()
 		if err != nil {
-			return 0, fmt.Errorf("%.40s is no Int64: a whole number within +-%d is accepted", v, MaxInt64)
+			return 0, Refuse("%.40s is no Int64: a whole number within +-%d is accepted", v, MaxInt64)
 		}
 		i = n
 	default:
-		return 0, fmt.Errorf("%T is no Int64: a whole number within +-%d is accepted", v, MaxInt64)
+		return 0, Refuse("%T is no Int64: a whole number within +-%d is accepted", v, MaxInt64)
 	}
 	if i > MaxInt64 || i < -MaxInt64 {
-		return 0, fmt.Errorf("%d is no Int64: a whole number within +-%d is accepted", i, MaxInt64)
+		return 0, Refuse("%d is no Int64: a whole number within +-%d is accepted", i, MaxInt64)
 	}
 	return i, nil
 }

@@ -3,10 +3,11 @@
 package model
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/sluicegw/sluice/graph/scalar"
 )
 
 // DeletionState: How far a deletion has come.
@@ -24,7 +25,7 @@ func (e *DeletionState) UnmarshalGQL(v any) error {
 	case "DELETED":
 		*e = DeletionStateDeleted
 	default:
-		return fmt.Errorf("%.64q is not a DeletionState; DELETED is accepted", name)
+		return scalar.Refuse("%.64q is not a DeletionState; DELETED is accepted", name)
 	}
 	return nil
 }
@@ -54,7 +55,7 @@ func (e *ManagementPolicy) UnmarshalGQL(v any) error {
 	case "UNMANAGED":
 		*e = ManagementPolicyUnmanaged
 	default:
-		return fmt.Errorf("%.64q is not a ManagementPolicy; MANAGED, UNMANAGED are accepted", name)
+		return scalar.Refuse("%.64q is not a ManagementPolicy; MANAGED, UNMANAGED are accepted", name)
 	}
 	return nil
 }
@@ -90,7 +91,7 @@ func (e *OnDelete) UnmarshalGQL(v any) error {
 	case "DETACH":
 		*e = OnDeleteDetach
 	default:
-		return fmt.Errorf("%.64q is not a OnDelete; DELETE, DETACH are accepted", name)
+		return scalar.Refuse("%.64q is not a OnDelete; DELETE, DETACH are accepted", name)
 	}
 	return nil
 }

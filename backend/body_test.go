@@ -1,0 +1,59 @@
+package backend_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+func TestBody(t *testing.T) {
+	body := &backend.Body{
+		Version:  "v1",
+		Metadata: backend.BodyMetadata{Generation: 3, Labels: map[string]string{"b": "2", "a": "1"}, Description: "d"},
+		Spec:     json.RawMessage(`{"unknown":[],"z":1,"a":null}`), Status: json.RawMessage(`{"x":1.0}`),
+	}
+	t.Run("a body comes back with spec and status as they were sent", func(t *testing.T) {
+		raw, err := body.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &backend.Resource{Body: raw}
+		got, err := r.DecodeBody()
+		if d := cmp.Diff(body, got); err != nil || d != "" {
+			t.Errorf("error %v:\n%s", err, d)
+		}
+	})
+	t.Run("what is no body is ErrUnreadable", func(t *testing.T) {
+		for _, b := range []string{"", "j", "x{}", "j{", `j{"spec":1,"metadata":2}`} {
+			r := &backend.Resource{Body: []byte(b)}
+			if _, err := r.DecodeBody(); !errors.Is(err, backend.ErrUnreadable) {
+				t.Errorf("%q: error %v", b, err)
+			}
+		}
+	})
+	t.Run("the API's metadata has labels in order and no zero times", func(t *testing.T) {
+		at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+		r := &backend.Resource{
+			Key:      backend.Key{Kind: "Region", Name: "n"},
+			Envelope: backend.Envelope{UID: "u", Revision: backend.Revision{Epoch: 1, Seq: 2}, CreatedAt: at, UpdatedAt: at},
+		}
+		description := "d"
+		want := &backend.Metadata{
+			Name: "n", UID: "u", Revision: "1-2", Generation: 3, Description: &description, CreatedAt: at, UpdatedAt: at,
+			Labels: []*backend.Label{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}}, Annotations: []*backend.Annotation{},
+		}
+		if d := cmp.Diff(want, r.APIMetadata(body)); d != "" {
+			t.Error(d)
+		}
+		r.Namespace, r.ExpiresAt = "ns", at
+		got := r.APIMetadata(body)
+		if got.Namespace == nil || *got.Namespace != "ns" || got.ExpiresAt == nil || !got.ExpiresAt.Equal(at) {
+			t.Errorf("namespace %v, expiry %v", got.Namespace, got.ExpiresAt)
+		}
+	})
+}

@@ -1,0 +1,119 @@
+package bolt_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/bolt"
+)
+
+// samples are events of every shape.
+func samples() []backend.Event {
+	at := time.Date(2025, 1, 2, 3, 4, 5, 6e6, time.UTC)
+	rev := backend.Revision{Epoch: 1 << 52, Seq: 300}
+	small := &backend.Resource{Key: backend.Key{Kind: "K", Name: "\x00"}, Envelope: backend.Envelope{CreatedAt: at, UpdatedAt: at}, Body: []byte("j")}
+	large := &backend.Resource{
+		Key: key("a"),
+		Envelope: backend.Envelope{
+			UID: "u", Revision: rev, SpecRevision: backend.Revision{Epoch: 1, Seq: 2}, Deleting: true, Fingerprint: "f",
+			ExpiresAt: time.UnixMilli(0).UTC(), CreatedAt: at, UpdatedAt: at.Add(time.Hour),
+		},
+		Rows: []backend.Row{{Index: "i", Value: []byte{3, 4}}, {Index: "\xff", Value: []byte{0}}},
+		Body: bytes.Repeat([]byte("body"), 300),
+	}
+	return []backend.Event{
+		{Type: backend.Added, Revision: rev, Resource: small, RequestID: "r", Time: at},
+		{Type: backend.Modified, Revision: rev, Resource: small, RequestID: "r", Time: at, FingerprintBefore: "g"},
+		{Type: backend.Modified, Revision: rev, Resource: large, Time: at, RowsBefore: large.Rows, FingerprintBefore: "f"},
+		{Type: backend.Modified, Revision: rev, Resource: large, Time: at, RowsBefore: large.Rows[:1]},
+		{Type: backend.Modified, Revision: rev, Resource: large, Time: at},
+		{Type: backend.Deleted, Revision: rev, Resource: large, RequestID: "r", Time: at, RowsBefore: large.Rows, FingerprintBefore: "f"},
+	}
+}
+
+func TestEncoding(t *testing.T) {
+	t.Run("an event and its resource come back as they went in", func(t *testing.T) {
+		for _, e := range samples() {
+			entry, form := bolt.EncodeEvent(&e)
+			got, err := bolt.DecodeEvent(e.Revision, entry)
+			if err != nil || !cmp.Equal(got, e) {
+				t.Errorf("error %v:\n%s", err, cmp.Diff(e, got))
+			}
+			r, err := bolt.DecodeResource(e.Resource.Key, form)
+			if err != nil || !cmp.Equal(r, e.Resource) {
+				t.Errorf("error %v:\n%s", err, cmp.Diff(e.Resource, r))
+			}
+		}
+	})
+	t.Run("what was decoded does not share the memory of its form", func(t *testing.T) {
+		for _, e := range samples() {
+			entry, _ := bolt.EncodeEvent(&e)
+			got, err := bolt.DecodeEvent(e.Revision, entry)
+			clear(entry)
+			if err != nil || !cmp.Equal(got, e) {
+				t.Errorf("error %v:\n%s", err, cmp.Diff(e, got))
+			}
+		}
+	})
+	t.Run("every form that is cut within its envelope is refused", func(t *testing.T) {
+		for _, e := range samples() {
+			_, form := bolt.EncodeEvent(&e)
+			for n := range len(form) - len(e.Resource.Body) {
+				if _, err := bolt.DecodeResource(e.Resource.Key, form[:n]); err == nil {
+					t.Errorf("%d of %d bytes decode", n, len(form))
+				}
+			}
+		}
+	})
+}
+
+func FuzzDecodeEvent(f *testing.F) {
+	for _, e := range samples() {
+		entry, _ := bolt.EncodeEvent(&e)
+		f.Add(entry)
+	}
+	f.Add([]byte{})
+	f.Add([]byte{1, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		bolt.DecodeRest(b)
+		e, err := bolt.DecodeEvent(backend.Revision{Epoch: 1, Seq: 1}, b)
+		if err != nil {
+			return
+		}
+		again, _ := bolt.EncodeEvent(&e)
+		got, err := bolt.DecodeEvent(e.Revision, again)
+		if err != nil || !cmp.Equal(got, e) {
+			t.Errorf("error %v:\n%s", err, cmp.Diff(e, got))
+		}
+	})
+}
+
+func FuzzDecodeResource(f *testing.F) {
+	for _, e := range samples() {
+		_, form := bolt.EncodeEvent(&e)
+		f.Add(form)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if r, err := bolt.DecodeResource(key("a"), b); err == nil && len(r.Body) > len(b) {
+			t.Error("the body is longer than its form")
+		}
+	})
+}
+
+func FuzzDecodeLogRecord(f *testing.F) {
+	f.Add(bolt.LogForm(backend.LogState{Epochs: []backend.Revision{{Epoch: 1, Seq: 2}, {Epoch: 3}}, Trimmed: backend.Revision{Epoch: 1, Seq: 1}}, 1, 99))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		again, err := bolt.RecodeLog(b)
+		if err != nil {
+			return
+		}
+		if third, err := bolt.RecodeLog(again); err != nil || !bytes.Equal(again, third) {
+			t.Errorf("%x becomes %x, error %v", again, third, err)
+		}
+	})
+}

@@ -1,0 +1,82 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+func serve(t *testing.T, h http.HandlerFunc) *client.Client {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	c, err := client.New(client.Config{Server: srv.URL + "/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestErrorsOfTheAPIKeepTheirExtensions(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/graphql" {
+			t.Errorf("path %s", r.URL.Path)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{"data":null,"errors":[{"message":"one","extensions":{"code":"CONFLICT","currentRevision":"1-2"}},{"message":"two","extensions":{"limit":5000}}]}`)
+	})
+	err := c.Do(context.Background(), "{ a }", nil, nil)
+	var one *client.Error
+	if !errors.As(err, &one) || one.Extensions.Code != "CONFLICT" || one.Extensions.CurrentRevision != "1-2" {
+		t.Errorf("%+v", err)
+	}
+	if err.Error() != "one\ntwo" {
+		t.Errorf("text %q", err)
+	}
+}
+
+func TestWhatIsNoGatewayIsSaidInOneLine(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "<html>secret</html>", http.StatusBadGateway)
+	})
+	if err := c.Do(context.Background(), "{ a }", nil, nil); err == nil || !strings.Contains(err.Error(), "is a gateway there?") || strings.Contains(err.Error(), "secret") {
+		t.Errorf("%v", err)
+	}
+	for _, server := range []string{"localhost:8080", "ftp://x", "http://", ":"} {
+		if _, err := client.New(client.Config{Server: server}); err == nil {
+			t.Errorf("%q is accepted", server)
+		}
+	}
+}
+
+func TestListWalksAllPagesAndStopsWhenAsked(t *testing.T) {
+	requests := 0
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		requests++
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"data":{"list":{"nodes":[{"metadata":{"name":"n%d"}}],"pageInfo":{"hasNextPage":%v,"endCursor":"c%d"}}}}`, requests, requests < 3, requests)
+	})
+	kind := client.Kind{Name: "Network", Plural: "networks"}
+	got := ""
+	for r, err := range c.List(context.Background(), kind, "default", client.YAML) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got += r.Metadata.Name + " "
+	}
+	if got != "n1 n2 n3 " || requests != 3 {
+		t.Errorf("%s in %d requests", got, requests)
+	}
+	for range c.List(context.Background(), kind, "default", client.YAML) {
+		break
+	}
+	if requests != 4 {
+		t.Errorf("%d requests", requests)
+	}
+}
