@@ -62,6 +62,9 @@ func (r *Resource) APIMetadata(b *Body) *Metadata {
 	if b.Metadata.Description != "" {
 		m.Description = &b.Metadata.Description
 	}
+	if !r.ExpiresAt.IsZero() {
+		m.ExpiresAt = &r.ExpiresAt
+	}
 	for _, k := range slices.Sorted(maps.Keys(b.Metadata.Labels)) {
 		m.Labels = append(m.Labels, &Label{Key: k, Value: b.Metadata.Labels[k]})
 	}

@@ -27,6 +27,9 @@ const (
 	VerbWatch  Verb = "WATCH"
 	VerbCreate Verb = "CREATE"
 	VerbUpdate Verb = "UPDATE"
+	VerbPatch  Verb = "PATCH"
+	VerbUpsert Verb = "UPSERT"
+	VerbStatus Verb = "STATUS"
 	VerbDelete Verb = "DELETE"
 )
 
@@ -43,6 +46,16 @@ type Kind struct {
 	Scope          Scope
 	// Verbs are those the kind offers.
 	Verbs []Verb
+	// SubKinds are the accepted values of a resource's subKind; none means that
+	// the kind has no subKind.
+	SubKinds []string
+	// Expires says that callers may set expiresAt.
+	Expires bool
+	// Indexes are the fields that filters and orders may name, beside name,
+	// namespace, times, labels and conditions.
+	Indexes []Index
+	// References are the fields that name other resources.
+	References []Reference
 	// Spec and Status describe the two parts of the body. Status is never validated.
 	Spec, Status *Shape
 	// Decode returns the generated Go value of a stored resource. An error
@@ -55,6 +68,33 @@ func (k *Kind) APIVersion() string { return k.Group + "/" + k.Version }
 
 // Has says whether the kind offers the verb.
 func (k *Kind) Has(v Verb) bool { return slices.Contains(k.Verbs, v) }
+
+// Index is a scalar field, or a list of scalars, whose values have index rows.
+type Index struct {
+	// Path from the body's root, joined by dots: "spec.resource.mtu". It is also
+	// the name of the index in the store.
+	Path string
+	// Sortable says that orders may name it; only fields that are no lists are.
+	Sortable bool
+}
+
+// Reference is a field, or a list of them, that holds names of resources of
+// one kind in the same namespace; GLOBAL kinds refer to GLOBAL kinds.
+type Reference struct {
+	// Path from the body's root, joined by dots; steps into lists of objects are
+	// by the name of the list alone: "spec.resource.addresses.subnetRef".
+	Path string
+	// Kind that is referred to.
+	Kind string
+	// Field is the API's field for the resource referred to, "network", or for
+	// a list of names its connection, "securityGroups".
+	Field string
+	// Inverse is the field of the kind referred to that lists who refers to it
+	// by this reference, "subnets"; empty if there is none.
+	Inverse string
+	// Guard says that the resource referred to must stay while it is in use.
+	Guard bool
+}
 
 // Object is the generated Go value of a resource of some kind.
 type Object interface{ IsResource() }
@@ -92,6 +132,8 @@ const (
 	TypeBoolean FieldType = "Boolean"
 	TypeEnum    FieldType = "Enum"
 	TypeObject  FieldType = "Object"
+	// TypeMap is a map of strings to strings, in GraphQL a list of key and value.
+	TypeMap FieldType = "Map"
 )
 
 // ListType says how a list is compared: SET without order and repetition, MAP
@@ -131,6 +173,9 @@ type Field struct {
 	Default any
 	// Deprecated is the reason, empty if the field is not.
 	Deprecated string
+	// Since and Until are the API versions that have the field, Since inclusive
+	// and Until exclusive, like "1.2"; empty means no bound.
+	Since, Until string
 }
 
 // Format names a syntax that a string must have.
@@ -146,6 +191,8 @@ const (
 	FormatDateTime Format = "date-time"
 	// FormatName is a DNS-1123 subdomain, as of a resource's name.
 	FormatName Format = "name"
+	// FormatCIDR is an IPv4 or IPv6 prefix, RFC 4632 and RFC 4291 section 2.3.
+	FormatCIDR Format = "cidr"
 )
 
 // Constraint bounds a value. Nil and empty mean no bound. Lengths count
@@ -158,10 +205,14 @@ type Constraint struct {
 	Min, Max *float64
 	// In are the accepted strings.
 	In []string
-	// MinItems and MaxItems bound a list.
+	// MinItems and MaxItems bound a list, and the number of keys of a map.
 	MinItems, MaxItems *int
 	// Unique: no two elements of the list are equal. SET implies it.
 	Unique bool
+	// KeyMinLength, KeyMaxLength and KeyPattern bound the keys of a map; the
+	// other bounds of text are those of its values.
+	KeyMinLength, KeyMaxLength *int
+	KeyPattern                 string
 }
 
 // Enum describes an enum type.
@@ -174,7 +225,9 @@ type Enum struct {
 // it is stored and stands in manifests.
 type EnumValue struct{ Name, Stored, Description string }
 
-// Rule is a CEL expression that must hold, and what to say if it does not.
+// Rule is a CEL expression over self that must hold, and what to say if it does
+// not. One that mentions oldSelf, the object as it is stored, is judged only
+// where there is one.
 type Rule struct{ CEL, Message string }
 
 // Metadata is the metadata of a resource as the API shows it.
@@ -190,6 +243,8 @@ type Metadata struct {
 	Description *string
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
+	// ExpiresAt is nil for what does not expire.
+	ExpiresAt *time.Time
 }
 
 // Label is one label of a resource.

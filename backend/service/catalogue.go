@@ -16,6 +16,9 @@ import (
 type kind struct {
 	*backend.Kind
 	spec, status *shape
+	indexes      []index
+	// fingerprint of the definition that makes index rows.
+	fingerprint string
 }
 
 // shape is a compiled [backend.Shape].
@@ -36,6 +39,8 @@ type field struct {
 type rule struct {
 	backend.Rule
 	program cel.Program
+	// transition: the rule mentions oldSelf.
+	transition bool
 }
 
 // catalogue finds kinds by name.
@@ -44,13 +49,16 @@ type catalogue struct {
 	byName  map[string]*kind
 }
 
+// oldSelf recognises a rule about a change.
+var oldSelf = regexp.MustCompile(`\boldSelf\b`)
+
 // ruleCost bounds the evaluation of one rule, in CEL's cost units.
 const ruleCost = 1_000_000
 
-// NewRuleEnv is the CEL environment of rules: the object as self, the standard
-// library and the string extensions.
+// NewRuleEnv is the CEL environment of rules: the object as self, what is
+// stored as oldSelf, the standard library and the string extensions.
 func NewRuleEnv() (*cel.Env, error) {
-	return cel.NewEnv(cel.Variable("self", cel.DynType), ext.Strings())
+	return cel.NewEnv(cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType), ext.Strings())
 }
 
 func newCatalogue(kinds []backend.Kind) (catalogue, error) {
@@ -68,6 +76,10 @@ func newCatalogue(kinds []backend.Kind) (catalogue, error) {
 		if comp.err != nil {
 			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, comp.err))
 		}
+		if k.indexes, err = k.compileIndexes(); err != nil {
+			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, err))
+		}
+		k.fingerprint = fingerprint(k.indexes)
 		c.ordered = append(c.ordered, k.Kind)
 		for _, name := range []string{k.Name, k.Singular, k.Plural} {
 			if o := c.byName[strings.ToLower(name)]; o != nil && o.Name != k.Name {
@@ -117,7 +129,7 @@ func (c *compiler) shape(s *backend.Shape) *shape {
 			c.fail(fmt.Errorf("%s: rule %q: %w", s.Name, r.CEL, err))
 			continue
 		}
-		out.rules = append(out.rules, rule{Rule: r, program: p})
+		out.rules = append(out.rules, rule{Rule: r, program: p, transition: oldSelf.MatchString(r.CEL)})
 	}
 	return out
 }

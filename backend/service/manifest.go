@@ -20,32 +20,7 @@ func (s *Service) Apply(ctx context.Context, c Caller, req ApplyRequest) (*Writt
 	if err != nil {
 		return nil, err
 	}
-	for range s.cfg.Retries {
-		current, err := s.read(ctx, in.kind, in.key)
-		if err != nil {
-			return nil, err
-		}
-		if current != nil {
-			out, err := s.replace(ctx, in, current)
-			if !errors.Is(err, errRaced) {
-				return out, err
-			}
-			continue
-		}
-		if in.expected != nil {
-			return nil, translate(backend.ErrNotFound, in.key)
-		}
-		if err := in.found.err(in.key); err != nil {
-			return nil, err
-		}
-		out, err := s.create(ctx, in)
-		var failed *Error
-		if errors.As(err, &failed) && failed.Code == CodeAlreadyExists {
-			continue
-		}
-		return out, err
-	}
-	return nil, translate(backend.ErrConflict, in.key)
+	return s.upsert(ctx, in)
 }
 
 func (s *Service) intendManifest(ctx context.Context, c Caller, req ApplyRequest) (*intent, error) {
@@ -74,13 +49,14 @@ func (s *Service) intendManifest(ctx context.Context, c Caller, req ApplyRequest
 	if doc.Spec != nil {
 		spec = doc.Spec
 	}
-	in, err := s.intend(ctx, c, backend.VerbUpdate, id, metadataOf(doc.Metadata), spec)
+	in, err := s.intendSpec(ctx, c, backend.VerbUpdate, id, metadataOf(doc.Metadata), spec)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.authorize(ctx, c, k.Kind, backend.VerbCreate); err != nil {
 		return nil, err
 	}
+	in.setSubKind(doc.SubKind)
 	in.dryRun = req.DryRun
 	in.expected = doc.Metadata.Revision
 	if req.ExpectedRevision != nil {
@@ -108,9 +84,6 @@ func (s *Service) manifestKind(doc *manifest.Document) (*kind, error) {
 		return nil, badInput("apiVersion", "apiVersion is missing; kind %s has %s", k.Name, k.APIVersion())
 	default:
 		return nil, badInput("apiVersion", "kind %s has apiVersion %s, not %q", k.Name, k.APIVersion(), shorten(doc.APIVersion+doc.Version))
-	}
-	if doc.SubKind != "" {
-		return nil, badInput("subKind", "kind %s has no subKinds", k.Name)
 	}
 	return k, nil
 }

@@ -15,7 +15,9 @@ type Identity struct {
 type CreateRequest struct {
 	Identity
 	Metadata
-	Spec any
+	// SubKind is one of those the kind names; empty for none.
+	SubKind string
+	Spec    any
 }
 
 // UpdateRequest replaces the whole spec of an existing resource.
@@ -24,6 +26,34 @@ type UpdateRequest struct {
 	Metadata
 	ExpectedRevision string
 	Spec             any
+}
+
+// PatchRequest changes parts of a spec by a JSON merge patch (RFC 7386): objects
+// merge, lists replace, null clears.
+type PatchRequest struct {
+	Identity
+	Metadata
+	ExpectedRevision string
+	// Patch is anything whose JSON is the patch; nil leaves the spec as it is.
+	Patch any
+}
+
+// UpsertRequest creates a resource or replaces its spec, whatever it is.
+type UpsertRequest struct {
+	Identity
+	Metadata
+	// SubKind of a resource that is created; an existing one keeps its own and must have this one, if it is given.
+	SubKind string
+	Spec    any
+}
+
+// StatusRequest replaces the status and leaves everything else. The revision
+// must be the current one.
+type StatusRequest struct {
+	Identity
+	ExpectedRevision string
+	// Status is anything whose JSON is the status; it is not validated.
+	Status any
 }
 
 // DeleteRequest removes a resource; a nil revision removes it whatever it is.
@@ -70,6 +100,28 @@ type ListRequest struct {
 	Namespace     *string
 	First, Last   *int
 	After, Before *string
+	// Filter is anything whose JSON is the filter in stored form: the members
+	// and, or, not, name, namespace, labels, conditions, createdAt, updatedAt,
+	// spec and status, the last two shaped like the kind. Nil keeps everything.
+	Filter any
+	// OrderBy goes before the order of (namespace, name); at most MaxOrders.
+	OrderBy []Order
+	// Parent leaves only what refers to a resource.
+	Parent *Parent
+}
+
+// Order is one criterion of an order. Nulls come first, and last if descending.
+type Order struct {
+	// Field is "name", "namespace", "createdAt", "updatedAt" or the path of a sortable index.
+	Field      string
+	Descending bool
+}
+
+// Parent is the resource that the resources of an inverse connection refer to.
+type Parent struct {
+	// Reference is the path of the reference by which they do.
+	Reference string
+	Key       backend.Key
 }
 
 // ChangesRequest asks for a stream of changes.
@@ -80,6 +132,10 @@ type ChangesRequest struct {
 	Namespace, Name *string
 	// After is the cursor last seen; nil means from now on.
 	After *string
+	// Filter is as of ListRequest, for streams of one kind.
+	Filter any
+	// Snapshot sends the state first, between RESET and IN_SYNC, unless After can be continued from.
+	Snapshot bool
 }
 
 // ChangeType is the type of an event in a stream of changes.
@@ -87,6 +143,8 @@ type ChangeType string
 
 // The types of events. IN_SYNC comes once, when the stream is live.
 const (
+	ChangeReset    ChangeType = "RESET"
+	ChangeSnapshot ChangeType = "SNAPSHOT"
 	ChangeInSync   ChangeType = "IN_SYNC"
 	ChangeAdded    ChangeType = "ADDED"
 	ChangeModified ChangeType = "MODIFIED"

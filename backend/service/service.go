@@ -117,6 +117,8 @@ type Metadata struct {
 	Labels      Optional[[]backend.Label]
 	Annotations Optional[[]backend.Annotation]
 	Description Optional[string]
+	// ExpiresAt is for kinds that expire.
+	ExpiresAt Optional[time.Time]
 }
 
 // store returns the store that holds a kind.

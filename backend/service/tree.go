@@ -17,14 +17,9 @@ const maxTreeDepth = 64
 // parseTree reads one JSON object, numbers as written, without null members:
 // null is the same as absent.
 func parseTree(raw []byte) (map[string]any, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, fmt.Errorf("json: %w", err)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, fmt.Errorf("json: more than one value")
+	v, err := decodeJSON(raw)
+	if err != nil {
+		return nil, err
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -34,6 +29,20 @@ func parseTree(raw []byte) (map[string]any, error) {
 		return nil, fmt.Errorf("json: nested deeper than %d", maxTreeDepth)
 	}
 	return m, nil
+}
+
+// decodeJSON reads one value, numbers as written.
+func decodeJSON(raw []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, fmt.Errorf("json: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, fmt.Errorf("json: more than one value")
+	}
+	return v, nil
 }
 
 func dropNulls(v any, depth int) bool {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,12 +50,18 @@ func (v *violations) object(ctx context.Context, s *shape, path string, tree map
 	}
 	self := map[string]any{"self": s.effective(tree)}
 	for _, r := range s.rules {
-		out, _, err := r.program.ContextEval(ctx, self)
-		if err != nil {
-			v.add(path, "rule", r.CEL, "%s (the rule could not be evaluated)", r.Message)
-		} else if ok, isBool := out.Value().(bool); !isBool || !ok {
-			v.add(path, "rule", r.CEL, "%s", r.Message)
+		if !r.transition {
+			v.rule(ctx, r, path, self)
 		}
+	}
+}
+
+func (v *violations) rule(ctx context.Context, r rule, path string, vars map[string]any) {
+	out, _, err := r.program.ContextEval(ctx, vars)
+	if err != nil {
+		v.add(path, "rule", r.CEL, "%s (the rule could not be evaluated)", r.Message)
+	} else if ok, isBool := out.Value().(bool); !isBool || !ok {
+		v.add(path, "rule", r.CEL, "%s", r.Message)
 	}
 }
 
@@ -140,6 +147,8 @@ func (v *violations) value(ctx context.Context, f *field, path string, value any
 		} else {
 			v.add(path, "type", "object", "must be an object with the fields %s", f.shape.names())
 		}
+	case backend.TypeMap:
+		v.mapping(f, path, value)
 	case backend.TypeBoolean:
 		if _, ok := value.(bool); !ok {
 			v.add(path, "type", "Boolean", "must be true or false")
@@ -160,6 +169,30 @@ func (v *violations) value(ctx context.Context, f *field, path string, value any
 			v.text(f, path, s)
 		} else {
 			v.add(path, "type", "String", "must be a string")
+		}
+	}
+}
+
+// mapping checks a map of strings to strings; the constraint of the field holds for each value.
+func (v *violations) mapping(f *field, path string, value any) {
+	m, ok := value.(map[string]any)
+	if !ok {
+		v.add(path, "type", "map", "must be a mapping of strings to strings")
+		return
+	}
+	if limit := f.Constraint.MaxItems; limit != nil && len(m) > *limit {
+		v.add(path, "maxProperties", strconv.Itoa(*limit), "must have at most %d keys, has %d", *limit, len(m))
+		return
+	}
+	for _, key := range sortedKeys(m) {
+		at := join(path, key)
+		if n := utf8.RuneCountInString(key); n == 0 || n > MaxName {
+			v.add(at, "maxLength", strconv.Itoa(MaxName), "the key must have 1 to %d characters", MaxName)
+		}
+		if s, ok := m[key].(string); ok {
+			v.text(f, at, s)
+		} else {
+			v.add(at, "type", "String", "must be a string")
 		}
 	}
 }
@@ -219,9 +252,11 @@ func (v *violations) text(f *field, path, s string) {
 	}
 }
 
-// immutable checks that the effective value of each immutable field, where
-// both sides have one, is the same.
-func (v *violations) immutable(s *shape, path string, next, old map[string]any) {
+// transition checks a change of an object: that the effective value of each
+// immutable field, where both sides have one, is the same, and the rules that
+// mention oldSelf.
+func (v *violations) transition(ctx context.Context, s *shape, path string, next, old map[string]any) {
+	before := len(v.list)
 	for i := range s.Fields {
 		f := s.fields[s.Fields[i].Name]
 		now, ok1 := f.valueIn(next)
@@ -239,16 +274,25 @@ func (v *violations) immutable(s *shape, path string, next, old map[string]any) 
 		}
 		if m, ok := now.(map[string]any); ok {
 			if o, ok := was.(map[string]any); ok {
-				v.immutable(f.shape, at, m, o)
+				v.transition(ctx, f.shape, at, m, o)
 			}
 		}
 		if f.ListType == backend.ListMap {
-			v.immutableElements(f, at, now, was)
+			v.transitionElements(ctx, f, at, now, was)
+		}
+	}
+	if len(v.list) > before {
+		return
+	}
+	for _, r := range s.rules {
+		if r.transition {
+			v.rule(ctx, r, path, map[string]any{"self": s.effective(next), "oldSelf": s.effective(old)})
 		}
 	}
 }
 
-func (v *violations) immutableElements(f *field, path string, now, was any) {
+// transitionElements pairs the objects of two lists by their keys.
+func (v *violations) transitionElements(ctx context.Context, f *field, path string, now, was any) {
 	next, _ := now.([]any)
 	old, _ := was.([]any)
 	for i, e := range next {
@@ -258,7 +302,7 @@ func (v *violations) immutableElements(f *field, path string, now, was any) {
 		}
 		for _, o := range old {
 			if w, ok := o.(map[string]any); ok && f.sameElement(m, w) {
-				v.immutable(f.shape, path+"["+strconv.Itoa(i)+"]", m, w)
+				v.transition(ctx, f.shape, path+"["+strconv.Itoa(i)+"]", m, w)
 			}
 		}
 	}
@@ -283,6 +327,9 @@ func accepts(f backend.Format, s string) bool {
 	case backend.FormatDateTime:
 		_, err := time.Parse(time.RFC3339, s)
 		return err == nil
+	case backend.FormatCIDR:
+		_, err := netip.ParsePrefix(s)
+		return err == nil
 	case backend.FormatName:
 		return len(s) <= MaxName && nameSyntax.MatchString(s)
 	}
@@ -295,6 +342,8 @@ func says(f backend.Format) string {
 		return "a UUID like 123e4567-e89b-12d3-a456-426614174000"
 	case backend.FormatDuration:
 		return "a duration like 90s, 10m or 1h30m"
+	case backend.FormatCIDR:
+		return "a prefix like 192.168.0.0/24 or 2001:db8::/64"
 	case backend.FormatDateTime:
 		return "a time in RFC 3339 form like 2006-01-02T15:04:05Z"
 	}

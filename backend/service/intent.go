@@ -1,0 +1,170 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// intent is one wanted state of one resource, checked as far as it can be
+// without knowing what is stored.
+type intent struct {
+	kind                *kind
+	key                 backend.Key
+	meta                Metadata
+	labels, annotations map[string]string
+	spec                map[string]any
+	// found are the violations that do not depend on what is stored.
+	found    violations
+	expected *string
+	// subKind of a resource that is created; an existing one must have it, if it is given.
+	subKind  string
+	dryRun   bool
+	warnings []string
+}
+
+// intend resolves and authorizes a write and checks its metadata.
+func (s *Service) intend(ctx context.Context, c Caller, verb backend.Verb, id Identity, meta Metadata) (*intent, error) {
+	k, key, err := s.resolve(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.authorize(ctx, c, k.Kind, verb); err != nil {
+		return nil, err
+	}
+	in := &intent{kind: k, key: key, meta: meta}
+	in.labels, in.annotations = meta.check(&in.found)
+	if t := meta.ExpiresAt; t.Set && !k.Expires {
+		return nil, badInput("metadata.expiresAt", "resources of kind %s do not expire", k.Name).of(key)
+	} else if t.Set && !t.Value.IsZero() && !t.Value.After(s.cfg.Clock()) {
+		in.found.add("metadata.expiresAt", "future", "", "must be in the future")
+	}
+	return in, nil
+}
+
+// intendSpec also reads and validates a whole spec.
+func (s *Service) intendSpec(ctx context.Context, c Caller, verb backend.Verb, id Identity, meta Metadata, spec any) (*intent, error) {
+	in, err := s.intend(ctx, c, verb, id, meta)
+	if err != nil {
+		return nil, err
+	}
+	if in.spec, err = in.parse("spec", spec); err != nil {
+		return nil, err
+	}
+	in.found.object(ctx, in.kind.spec, "spec", in.spec)
+	in.warnings = in.kind.spec.deprecated(nil, "spec", in.spec)
+	return in, nil
+}
+
+// parse reads a part of the body; null is BAD_USER_INPUT.
+func (in *intent) parse(part string, value any) (map[string]any, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, translate(fmt.Errorf("%s: %w", part, err), in.key)
+	}
+	if string(raw) == "null" {
+		return nil, badInput(part, "%s must not be null; an object is wanted", part).of(in.key)
+	}
+	tree, err := parseTree(raw)
+	if err != nil {
+		return nil, badInput(part, "%s is not acceptable: %v", part, err).of(in.key)
+	}
+	return tree, nil
+}
+
+// parsePatch reads a merge patch, nulls and all, and notes fields that the kind does not have.
+func (in *intent) parsePatch(value any) (map[string]any, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, translate(fmt.Errorf("patch: %w", err), in.key)
+	}
+	if string(raw) == "null" {
+		return nil, nil
+	}
+	patch, err := parsePatch(raw)
+	if err != nil {
+		return nil, badInput("spec", "spec is not acceptable: %v", err).of(in.key)
+	}
+	in.found.unknown(in.kind.spec, "spec", patch)
+	in.warnings = in.kind.spec.deprecated(nil, "spec", patch)
+	return patch, nil
+}
+
+// setSubKind checks the subKind of a resource that may be created.
+func (in *intent) setSubKind(subKind string) {
+	in.subKind = subKind
+	if subKind == "" || slices.Contains(in.kind.SubKinds, subKind) {
+		return
+	}
+	if len(in.kind.SubKinds) == 0 {
+		in.found.add("subKind", "unknown", "", "kind %s has no subKinds", in.kind.Name)
+		return
+	}
+	accepted := strings.Join(in.kind.SubKinds, ", ")
+	in.found.add("subKind", "in", accepted, "must be one of %s", accepted)
+}
+
+// open says whether the caller may write on what is stored: its revision, then whether it is frozen.
+func (in *intent) open(current *backend.Resource) error {
+	if in.expected != nil {
+		if err := expect(*in.expected, current); err != nil {
+			return err
+		}
+	}
+	if current.Deleting {
+		return translate(backend.ErrDeleting, in.key)
+	}
+	return nil
+}
+
+// expect holds a caller's revision against what is stored: it must be the
+// current one, that of the last change of the spec, or one between them in the
+// current epoch. So a change of the spec since the caller read is a conflict
+// and a change of the status is not.
+func expect(expected string, current *backend.Resource) error {
+	r, err := backend.ParseRevision(expected)
+	if err == nil && (r == current.Revision || r == current.SpecRevision ||
+		r.Epoch == current.Revision.Epoch && current.SpecRevision.Compare(r) < 0 && r.Compare(current.Revision) < 0) {
+		return nil
+	}
+	return conflict(expected, current)
+}
+
+func conflict(expected string, current *backend.Resource) error {
+	e := &Error{
+		Code: CodeConflict, ExpectedRevision: shorten(expected), CurrentRevision: current.Revision.String(),
+		Message: fmt.Sprintf("%s was changed since you read it: revision %q is expected, %q is current; read it again and repeat the change", describe(current.Key), shorten(expected), current.Revision),
+	}
+	return e.of(current.Key)
+}
+
+// deprecated collects a warning for each deprecated field that is set.
+func (s *shape) deprecated(out []string, path string, tree map[string]any) []string {
+	for _, name := range sortedKeys(tree) {
+		f := s.fields[name]
+		if f == nil || len(out) >= maxViolations {
+			continue
+		}
+		at := join(path, name)
+		if f.Deprecated != "" {
+			out = append(out, at+" is deprecated: "+f.Deprecated)
+		}
+		switch value := tree[name].(type) {
+		case map[string]any:
+			if f.shape != nil {
+				out = f.shape.deprecated(out, at, value)
+			}
+		case []any:
+			for _, e := range value {
+				if m, ok := e.(map[string]any); ok && f.shape != nil {
+					out = f.shape.deprecated(out, at+"[]", m)
+				}
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,109 @@
+package service
+
+import (
+	"fmt"
+)
+
+// parsePatch reads a merge patch: an object with its nulls. Lists are values
+// and are replaced whole, so inside them null is the same as absent.
+func parsePatch(raw []byte) (map[string]any, error) {
+	v, err := decodeJSON(raw)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("json: an object wanted")
+	}
+	if !dropListNulls(m, maxTreeDepth) {
+		return nil, fmt.Errorf("json: nested deeper than %d", maxTreeDepth)
+	}
+	return m, nil
+}
+
+func dropListNulls(v any, depth int) bool {
+	if depth == 0 {
+		return false
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			if !dropListNulls(e, depth-1) {
+				return false
+			}
+		}
+	case []any:
+		return dropNulls(v, depth)
+	}
+	return true
+}
+
+// mergePatch changes target as RFC 7386 says: objects merge, null removes, all
+// else replaces.
+func mergePatch(target, patch map[string]any) {
+	for name, value := range patch {
+		switch value := value.(type) {
+		case nil:
+			delete(target, name)
+		case map[string]any:
+			inner, ok := target[name].(map[string]any)
+			if !ok {
+				inner = map[string]any{}
+				target[name] = inner
+			}
+			mergePatch(inner, value)
+		default:
+			target[name] = cloneTree(value)
+		}
+	}
+}
+
+// project returns a copy of the tree with what the shape can name.
+func (s *shape) project(tree map[string]any) map[string]any {
+	out := make(map[string]any, len(tree))
+	for name, value := range tree {
+		f := s.fields[name]
+		if f == nil {
+			continue
+		}
+		switch value := value.(type) {
+		case map[string]any:
+			if f.shape != nil {
+				out[name] = f.shape.project(value)
+				continue
+			}
+		case []any:
+			if f.shape != nil {
+				list := make([]any, len(value))
+				for i, e := range value {
+					list[i] = e
+					if m, ok := e.(map[string]any); ok {
+						list[i] = f.shape.project(m)
+					}
+				}
+				out[name] = list
+				continue
+			}
+		}
+		out[name] = cloneTree(value)
+	}
+	return out
+}
+
+// unknown notes every name of a patch that the shape does not have. What lies
+// in lists is found when the result is validated.
+func (v *violations) unknown(s *shape, path string, patch map[string]any) {
+	for _, name := range sortedKeys(patch) {
+		f := s.fields[name]
+		if f == nil {
+			v.add(join(path, name), "unknown", "", "is not a field of %s%s", s.Name, s.suggest(name))
+		} else if m, ok := patch[name].(map[string]any); ok && f.shape != nil {
+			v.unknown(f.shape, join(path, name), m)
+		}
+	}
+}
+
+// clone returns the same violations, to add to.
+func (v *violations) clone() violations {
+	return violations{list: v.list[:len(v.list):len(v.list)], dropped: v.dropped}
+}

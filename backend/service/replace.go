@@ -1,0 +1,95 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// create stores an intent whose own violations are none.
+func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
+	out := &Written{Outcome: Created, Warnings: in.warnings}
+	if in.dryRun {
+		return out, nil
+	}
+	st := &state{subKind: in.subKind, spec: in.spec, meta: in.meta.applyTo(backend.BodyMetadata{}, in.labels, in.annotations), expiresAt: in.meta.ExpiresAt.Value}
+	st.meta.Generation = 1
+	stored, err := s.storeState(ctx, target{
+		kind: in.kind, key: in.key, uid: s.cfg.NewID(), caller: true, cond: backend.Condition{Presence: backend.Absent},
+	}, st)
+	if err != nil {
+		return nil, s.fail(err, in.key)
+	}
+	out.Resource = s.present(in.kind, stored)
+	return out, nil
+}
+
+// replace judges an intent against what is stored, in the order of DESIGN:
+// revision, frozen, validation, identical. It answers errRaced if the stored
+// resource changed meanwhile.
+func (s *Service) replace(ctx context.Context, in *intent, current *backend.Resource) (*Written, error) {
+	if err := in.open(current); err != nil {
+		return nil, err
+	}
+	was, err := stateOf(current)
+	if err != nil {
+		return nil, s.fail(err, in.key)
+	}
+	found := in.found.clone()
+	found.transition(ctx, in.kind.spec, "spec", in.spec, was.spec)
+	if in.subKind != "" && in.subKind != was.subKind {
+		found.add("subKind", "immutable", "", "is set at creation and cannot be changed")
+	}
+	if err := found.err(in.key); err != nil {
+		return nil, err
+	}
+	next := &state{subKind: was.subKind, status: was.status, expiresAt: was.expiresAt, meta: in.meta.applyTo(was.meta, in.labels, in.annotations)}
+	next.spec = cloneTree(in.spec).(map[string]any)
+	in.kind.spec.keepUnknown(next.spec, was.spec)
+	if in.meta.ExpiresAt.Set {
+		next.expiresAt = in.meta.ExpiresAt.Value
+	}
+	return s.settle(ctx, in, current, was, next)
+}
+
+// replaceStatus stores another status.
+func (s *Service) replaceStatus(ctx context.Context, in *intent, current *backend.Resource, status map[string]any) (*Written, error) {
+	was, err := stateOf(current)
+	if err != nil {
+		return nil, s.fail(err, in.key)
+	}
+	next := *was
+	next.status = cloneTree(status).(map[string]any)
+	if in.kind.status != nil && was.status != nil {
+		in.kind.status.keepUnknown(next.status, was.status)
+	}
+	return s.settle(ctx, in, current, was, &next)
+}
+
+// settle writes the next state if it differs from what was.
+func (s *Service) settle(ctx context.Context, in *intent, current *backend.Resource, was, next *state) (*Written, error) {
+	out := &Written{Outcome: Updated, Warnings: in.warnings}
+	if next.same(was) {
+		out.Outcome = Unchanged
+	}
+	if out.Outcome == Unchanged || in.dryRun {
+		out.Resource = s.present(in.kind, current)
+		return out, nil
+	}
+	if !equal(next.spec, was.spec) {
+		next.meta.Generation++
+	}
+	stored, err := s.storeState(ctx, target{
+		kind: in.kind, key: in.key, uid: current.UID, caller: in.spec != nil,
+		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
+	}, next)
+	switch {
+	case errors.Is(err, backend.ErrConflict), errors.Is(err, backend.ErrNotFound):
+		return nil, errRaced
+	case err != nil:
+		return nil, s.fail(err, in.key)
+	}
+	out.Resource = s.present(in.kind, stored)
+	return out, nil
+}

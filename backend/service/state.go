@@ -1,0 +1,102 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// state is a resource in the form that writes work on: what the envelope and
+// the body hold of it, spec and status as trees without nulls.
+type state struct {
+	subKind      string
+	meta         backend.BodyMetadata
+	spec, status map[string]any
+	expiresAt    time.Time
+}
+
+// stateOf reads what is stored, with all that this gateway does not know.
+func stateOf(r *backend.Resource) (*state, error) {
+	body, err := r.DecodeBody()
+	if err != nil {
+		return nil, err
+	}
+	st := &state{subKind: body.SubKind, meta: body.Metadata, expiresAt: r.ExpiresAt}
+	if st.spec, err = storedTree("spec", body.Spec); err != nil {
+		return nil, err
+	}
+	if body.Status != nil {
+		if st.status, err = storedTree("status", body.Status); err != nil {
+			return nil, err
+		}
+	}
+	return st, nil
+}
+
+func storedTree(part string, raw json.RawMessage) (map[string]any, error) {
+	tree, err := parseTree(raw)
+	if err != nil {
+		return nil, fmt.Errorf("stored %s: %w: %w", part, backend.ErrUnreadable, err)
+	}
+	return tree, nil
+}
+
+// root is the tree that paths of indexes and references begin in.
+func (st *state) root() map[string]any {
+	root := map[string]any{"spec": st.spec}
+	if st.status != nil {
+		root["status"] = st.status
+	}
+	return root
+}
+
+// same says whether two states are equal in all that writes can change.
+func (st *state) same(o *state) bool {
+	return st.subKind == o.subKind && st.expiresAt.Equal(o.expiresAt) && sameMetadata(st.meta, o.meta) &&
+		equal(st.spec, o.spec) && (st.status == nil) == (o.status == nil) && equal(st.status, o.status)
+}
+
+// body is the stored form.
+func (st *state) body(k *kind) ([]byte, error) {
+	b := &backend.Body{SubKind: st.subKind, Version: k.Version, Metadata: st.meta}
+	var err error
+	if b.Spec, err = json.Marshal(st.spec); err != nil {
+		return nil, fmt.Errorf("spec: %w", err)
+	}
+	if st.status != nil {
+		if b.Status, err = json.Marshal(st.status); err != nil {
+			return nil, fmt.Errorf("status: %w", err)
+		}
+	}
+	return b.Encode()
+}
+
+// target is where and on which condition a state is stored.
+type target struct {
+	kind *kind
+	key  backend.Key
+	uid  string
+	cond backend.Condition
+	// caller marks a change of what callers set.
+	caller bool
+}
+
+// storeState puts a state with the index rows that follow from it.
+func (s *Service) storeState(ctx context.Context, t target, st *state) (*backend.Resource, error) {
+	raw, err := st.body(t.kind)
+	if err != nil {
+		return nil, err
+	}
+	put := backend.Put{
+		UID: t.uid, Caller: t.caller, ExpiresAt: st.expiresAt, Body: raw,
+		Rows: t.kind.rows(st), Fingerprint: t.kind.fingerprint,
+	}
+	res, err := s.apply(ctx, t.kind, backend.Action{Key: t.key, If: t.cond, Do: backend.DeedPut, Put: put})
+	if err != nil {
+		return nil, err
+	}
+	return res.Resources[0], nil
+}
