@@ -145,3 +145,24 @@ type Delivery struct {
 	// Position has seen all changes up to the end of this delivery, also those no watch delivers.
 	Position Position
 }
+
+// Ranger is implemented by a store that can answer several ranges in one call.
+type Ranger interface {
+	// Ranges answers each range as Range does; one that fails fails all.
+	Ranges(ctx context.Context, rs []Range) ([]Page, error)
+}
+
+// Ranges answers several ranges, in one call where the store can.
+func Ranges(ctx context.Context, s Store, rs []Range) ([]Page, error) {
+	if many, ok := s.(Ranger); ok {
+		return many.Ranges(ctx, rs)
+	}
+	out := make([]Page, len(rs))
+	for i, r := range rs {
+		var err error
+		if out[i], err = s.Range(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -39,10 +39,10 @@ func indexStatements() []statement {
 		}},
 		{"an exact value takes its rows: h2 does not match h22", func(f *fixture) {
 			f.start()
-			for i, v := range oddNames {
+			for i, v := range oddNames() {
 				f.must(rows(create(key(fmt.Sprintf("n%02d", i)), v+"!"), row("i", v)))
 			}
-			for _, v := range oddNames {
+			for _, v := range oddNames() {
 				value := backend.AppendString(nil, v)
 				for _, reverse := range []bool{false, true} {
 					page := f.list(backend.Range{Kind: "Net", Index: "i", Start: value, End: backend.PrefixEnd(value), Reverse: reverse})
@@ -53,13 +53,13 @@ func indexStatements() []statement {
 		}},
 		{"a value prefix takes what starts with it", func(f *fixture) {
 			f.start()
-			for i, v := range oddNames {
+			for i, v := range oddNames() {
 				f.must(rows(create(key(fmt.Sprintf("n%02d", i)), "1"), row("i", v)))
 			}
 			for _, prefix := range []string{"h2", "a\x00", "a\xff", "\xff"} {
 				start := backend.AppendStringPrefix(nil, prefix)
 				want := 0
-				for _, v := range oddNames {
+				for _, v := range oddNames() {
 					if len(v) >= len(prefix) && v[:len(prefix)] == prefix {
 						want++
 					}

@@ -313,8 +313,8 @@ func (m *model) drain() {
 // compareAll compares everything that can be read.
 func (m *model) compareAll() {
 	m.Helper()
-	for _, kind := range modelKinds {
-		for _, index := range append([]string{""}, modelIndexes...) {
+	for _, kind := range modelKinds() {
+		for _, index := range append([]string{""}, modelIndexes()...) {
 			for _, r := range []backend.Range{{}, {Reverse: true}, {Count: true}} {
 				r.Kind, r.Index, r.Limit = kind, index, backend.MaxLimit
 				m.compareRange(r)

@@ -9,19 +9,17 @@ import (
 )
 
 // What the random histories are made of: few names, so that they meet.
-var (
-	modelKinds      = []string{"Net", "Net\x00", "_lease"}
-	modelNamespaces = []string{"", "a", "a\x00", "b"}
-	modelNames      = []string{"x", "x\x00", "x\xff", "xx", "\xff", "y", "z", "é"}
-	modelIndexes    = []string{"i", "j\x00"}
-)
+func modelKinds() []string      { return []string{"Net", "Net\x00", "_lease"} }
+func modelNamespaces() []string { return []string{"", "a", "a\x00", "b"} }
+func modelNames() []string      { return []string{"x", "x\x00", "x\xff", "xx", "\xff", "y", "z", "é"} }
+func modelIndexes() []string    { return []string{"i", "j\x00"} }
 
 func (m *model) pick(from []string) string { return from[m.rnd.IntN(len(from))] }
 
 func (m *model) chance(percent int) bool { return m.rnd.IntN(100) < percent }
 
 func (m *model) key() backend.Key {
-	return backend.Key{Kind: m.pick(modelKinds), Namespace: m.pick(modelNamespaces), Name: m.pick(modelNames)}
+	return backend.Key{Kind: m.pick(modelKinds()), Namespace: m.pick(modelNamespaces()), Name: m.pick(modelNames())}
 }
 
 func (m *model) value() []byte {
@@ -29,9 +27,9 @@ func (m *model) value() []byte {
 	case 0:
 		return backend.AppendInt(nil, m.rnd.Int64N(5)-2)
 	case 1:
-		return backend.AppendBool(backend.AppendString(nil, m.pick(modelNames)), m.chance(50))
+		return backend.AppendBool(backend.AppendString(nil, m.pick(modelNames())), m.chance(50))
 	default:
-		return backend.AppendString(nil, m.pick(modelNames))
+		return backend.AppendString(nil, m.pick(modelNames()))
 	}
 }
 
@@ -70,7 +68,7 @@ func (m *model) put() backend.Put {
 		p.ExpiresAt = m.clock.Now().Add(time.Duration(m.rnd.IntN(20_000)-2_000) * time.Millisecond)
 	}
 	for range m.rnd.IntN(4) {
-		row := backend.Row{Index: m.pick(modelIndexes), Value: m.value()}
+		row := backend.Row{Index: m.pick(modelIndexes()), Value: m.value()}
 		if !slices.ContainsFunc(p.Rows, func(o backend.Row) bool { return o.Index == row.Index && string(o.Value) == string(row.Value) }) {
 			p.Rows = append(p.Rows, row)
 		}
@@ -81,7 +79,7 @@ func (m *model) put() backend.Put {
 // batch is mostly valid, in one namespace, and often holds.
 func (m *model) batch() backend.Batch {
 	b := backend.Batch{RequestID: fmt.Sprint("request-", m.step), Deadline: m.clock.Now().Add(time.Duration(m.rnd.IntN(5000)-100) * time.Millisecond)}
-	namespace := m.pick(modelNamespaces)
+	namespace := m.pick(modelNamespaces())
 	used := map[backend.Key]bool{}
 	for range 1 + m.rnd.IntN(5) {
 		k := m.key()
@@ -118,7 +116,7 @@ func (m *model) bound(index string) []byte {
 		b = m.value()
 	}
 	if m.chance(70) {
-		b = append(b, backend.OrderTuple(m.pick(modelNamespaces), m.pick(modelNames))...)
+		b = append(b, backend.OrderTuple(m.pick(modelNamespaces()), m.pick(modelNames()))...)
 	}
 	switch m.rnd.IntN(4) {
 	case 0:
@@ -126,18 +124,18 @@ func (m *model) bound(index string) []byte {
 	case 1:
 		b = backend.PrefixEnd(b)
 	case 2:
-		b = backend.StringPrefixEnd(backend.AppendStringPrefix(b, m.pick(modelNames)))
+		b = backend.StringPrefixEnd(backend.AppendStringPrefix(b, m.pick(modelNames())))
 	}
 	return b
 }
 
 func (m *model) randomRange() backend.Range {
-	r := backend.Range{Kind: m.pick(modelKinds), Reverse: m.chance(50), Limit: 1 + m.rnd.IntN(12), Count: m.chance(15)}
+	r := backend.Range{Kind: m.pick(modelKinds()), Reverse: m.chance(50), Limit: 1 + m.rnd.IntN(12), Count: m.chance(15)}
 	if m.chance(50) {
-		r.Index = m.pick(modelIndexes)
+		r.Index = m.pick(modelIndexes())
 	}
 	if m.chance(40) {
-		r.Namespace = m.pick(modelNamespaces)
+		r.Namespace = m.pick(modelNamespaces())
 	}
 	r.Start, r.End = m.bound(r.Index), m.bound(r.Index)
 	return r

@@ -11,9 +11,11 @@ import (
 )
 
 // oddNames are names that a careless key encoding confuses, in the order of their bytes.
-var oddNames = []string{
-	"\x00", "\x00\x00", "\x00\xff", "\x01", "a", "a\x00", "a\x00\x00", "a\x00\x01", "a\x00\xff", "a\x01", "a/b", "aa", "a\xff", "a\xff\x00", "a\xff\xff",
-	"h", "h2", "h2\x00", "h2\xff", "h22", "h3", "é", "日本語", "\xff", "\xff\x00", "\xff\xff",
+func oddNames() []string {
+	return []string{
+		"\x00", "\x00\x00", "\x00\xff", "\x01", "a", "a\x00", "a\x00\x00", "a\x00\x01", "a\x00\xff", "a\x01", "a/b", "aa", "a\xff", "a\xff\x00", "a\xff\xff",
+		"h", "h2", "h2\x00", "h2\xff", "h22", "h3", "é", "日本語", "\xff", "\xff\x00", "\xff\xff",
+	}
 }
 
 func getStatements() []statement {
@@ -41,14 +43,14 @@ func getStatements() []statement {
 		}},
 		{"names of any bytes are stored, found and deleted apart", func(f *fixture) {
 			f.start()
-			for _, n := range oddNames {
+			for _, n := range oddNames() {
 				f.must(create(key(n), n+"!"))
 			}
-			for i, n := range oddNames {
+			for i, n := range oddNames() {
 				equal(f, string(f.get(key(n)).Body), "j"+n+"!")
 				f.must(remove(key(n)))
 				equal(f, f.get(key(n)), nil)
-				equal(f, f.list(backend.Range{Kind: "Net", Count: true}).Count, len(oddNames)-i-1)
+				equal(f, f.list(backend.Range{Kind: "Net", Count: true}).Count, len(oddNames())-i-1)
 			}
 		}},
 		{"a read returns the whole body, whatever its bytes", func(f *fixture) {
@@ -91,10 +93,10 @@ func rangeStatements() []statement {
 	return []statement{
 		{"names come in the order of their bytes, both ways", func(f *fixture) {
 			f.start()
-			for i := range oddNames {
-				f.must(create(key(oddNames[(i*7+3)%len(oddNames)]), "1"))
+			for i := range oddNames() {
+				f.must(create(key(oddNames()[(i*7+3)%len(oddNames())]), "1"))
 			}
-			sorted := slices.Clone(oddNames)
+			sorted := slices.Clone(oddNames())
 			slices.Sort(sorted)
 			equal(f, names(f.list(backend.Range{Kind: "Net"}).Resources), sorted)
 			slices.Reverse(sorted)
@@ -130,10 +132,10 @@ func rangeStatements() []statement {
 		}},
 		{"bounds are half-open, both ways and at every pair", func(f *fixture) {
 			f.start()
-			for _, n := range oddNames {
+			for _, n := range oddNames() {
 				f.must(create(key(n), "1"))
 			}
-			sorted := slices.Sorted(slices.Values(oddNames))
+			sorted := slices.Sorted(slices.Values(oddNames()))
 			for i := range sorted {
 				for j := range sorted {
 					r := backend.Range{Kind: "Net", Start: backend.OrderTuple("default", sorted[i]), End: backend.OrderTuple("default", sorted[j])}
@@ -147,10 +149,10 @@ func rangeStatements() []statement {
 		}},
 		{"Successor makes a lower bound exclusive and an upper one inclusive", func(f *fixture) {
 			f.start()
-			for _, n := range oddNames {
+			for _, n := range oddNames() {
 				f.must(create(key(n), "1"))
 			}
-			sorted := slices.Sorted(slices.Values(oddNames))
+			sorted := slices.Sorted(slices.Values(oddNames()))
 			for i, n := range sorted {
 				after := backend.Successor(backend.OrderTuple("default", n))
 				equal(f, names(f.list(backend.Range{Kind: "Net", Start: after}).Resources), append([]string{}, sorted[i+1:]...))
@@ -159,13 +161,13 @@ func rangeStatements() []statement {
 		}},
 		{"a name prefix takes what starts with it and nothing else", func(f *fixture) {
 			f.start()
-			for _, n := range oddNames {
+			for _, n := range oddNames() {
 				f.must(create(key(n), "1"))
 			}
 			for _, prefix := range []string{"h2", "a", "a\x00", "\xff", "\x00", "日"} {
 				start := backend.AppendStringPrefix(backend.AppendString(nil, "default"), prefix)
 				var want []string
-				for _, n := range slices.Sorted(slices.Values(oddNames)) {
+				for _, n := range slices.Sorted(slices.Values(oddNames())) {
 					if len(n) >= len(prefix) && n[:len(prefix)] == prefix {
 						want = append(want, n)
 					}

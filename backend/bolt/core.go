@@ -110,9 +110,16 @@ func (c *core) readLog(ctx context.Context, after backend.Revision, limit int) (
 		return page, nil
 	}
 	c.mu.Unlock()
-	page := backend.LogPage{Changed: changed}
+	if _, err := c.database(ctx); err != nil {
+		return backend.LogPage{}, err
+	}
+	c.mu.Lock()
+	page := backend.LogPage{State: c.state, Changed: changed}
+	c.mu.Unlock()
+	// The transaction may be newer than the state: it ends at the state's head,
+	// or watchers would hear of a change before its writer can.
 	err := c.view(ctx, func(tx *bbolt.Tx) (err error) {
-		page.State, page.Events, err = readEntries(tx, after, limit)
+		page.Events, err = readEntries(tx, &page.State, after, limit)
 		return err
 	})
 	return page, err

@@ -106,16 +106,16 @@ type decoder struct {
 }
 
 // part returns a decoder of the framed part that b begins with, and what follows it.
-func part(b []byte, version byte) (d *decoder, rest []byte, err error) {
+func part(b []byte, version byte) (d decoder, rest []byte, err error) {
 	if len(b) == 0 || b[0] != version {
-		return nil, nil, fmt.Errorf("unknown form: %w", backend.ErrUnreadable)
+		return decoder{}, nil, fmt.Errorf("unknown form: %w", backend.ErrUnreadable)
 	}
 	n, k := binary.Uvarint(b[1:])
 	if k <= 0 || n > uint64(len(b)-1-k) {
-		return nil, nil, fmt.Errorf("cut short: %w", backend.ErrUnreadable)
+		return decoder{}, nil, fmt.Errorf("cut short: %w", backend.ErrUnreadable)
 	}
 	b = b[1+k:]
-	return &decoder{rest: b[:n:n]}, b[n:], nil
+	return decoder{rest: b[:n:n]}, b[n:], nil
 }
 
 // share makes strings share one copy of the part.

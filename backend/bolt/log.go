@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"slices"
 
 	"go.etcd.io/bbolt"
@@ -67,27 +68,31 @@ func (t *tail) after(r backend.Revision, limit int) []backend.Event {
 	return slices.Clone(t.events[from:min(from+limit, len(t.events))])
 }
 
-// readEntries reads the log from the file. An entry that does not decode is
-// ErrPositionExpired, unless there are others before it.
-func readEntries(tx *bbolt.Tx, after backend.Revision, limit int) (backend.LogState, []backend.Event, error) {
+// readEntries reads the log from the file, up to the head of a state that is no
+// newer, and moves the state's trim mark to where the log now begins. An entry
+// that does not decode is ErrPositionExpired, unless there are others before it.
+func readEntries(tx *bbolt.Tx, state *backend.LogState, after backend.Revision, limit int) ([]backend.Event, error) {
 	log, err := readLogRecord(tx)
 	if err != nil {
-		return backend.LogState{}, nil, err
+		return nil, err
 	}
-	if limit == 0 || log.State.Resume(after) != nil {
-		return log.State, nil, nil
+	state.Trimmed = log.State.Trimmed
+	if state.Resume(after) != nil {
+		return nil, nil
 	}
+	end := backend.Successor(entryKey(state.Head()))
 	var events []backend.Event
 	size := 0
 	cursor := tx.Bucket([]byte(logBucket)).Cursor()
-	for k, v := cursor.Seek(backend.Successor(entryKey(after))); k != nil && len(events) < limit && size < readBytes; k, v = cursor.Next() {
+	k, v := cursor.Seek(backend.Successor(entryKey(after)))
+	for ; k != nil && bytes.Compare(k, end) < 0 && len(events) < limit && size < readBytes; k, v = cursor.Next() {
 		rev, err := decodeEntryKey(k)
 		var e backend.Event
 		if err == nil {
 			e, err = decodeEvent(rev, v)
 		}
 		if err != nil && len(events) == 0 {
-			return log.State, nil, backend.ErrPositionExpired
+			return nil, backend.ErrPositionExpired
 		}
 		if err != nil {
 			break
@@ -95,5 +100,5 @@ func readEntries(tx *bbolt.Tx, after backend.Revision, limit int) (backend.LogSt
 		size += len(v)
 		events = append(events, e)
 	}
-	return log.State, events, nil
+	return events, nil
 }

@@ -109,6 +109,68 @@ func TestQueue(t *testing.T) {
 			}
 			mustClose(t, s)
 		}},
+		{"a condition that was judged by changes which the failed commit lost is no answer", func(t *testing.T) {
+			s, f := faulty(t)
+			gate := make(chan struct{})
+			n := 0
+			f.set(func(int) (before, after bool) {
+				n++
+				if n == 1 { // the two calls that come meanwhile share the second commit, which fails
+					<-gate
+				}
+				return n == 2, false
+			})
+			var writers sync.WaitGroup
+			writers.Go(func() { mustPut(t, s, "a") })
+			synctest.Wait()
+			for i, want := range []error{backend.ErrUnknown, backend.ErrUnavailable} {
+				writers.Go(func() {
+					b := batch(s, fmt.Sprint("create-", i), "b", "1")
+					b.Actions[0].If.Presence = backend.Absent
+					_, err := s.Apply(t.Context(), b)
+					wantErr(t, err, want)
+				})
+				synctest.Wait()
+			}
+			close(gate)
+			writers.Wait()
+			if rs, err := s.Get(t.Context(), key("b")); err != nil || rs[0] != nil {
+				t.Errorf("resources %v, error %v", rs, err)
+			}
+			mustClose(t, s)
+		}},
+		{"a watcher that reads the file hears of no change before its writer can, and of each once", func(t *testing.T) {
+			gate, open := make(chan struct{}), false
+			s := mustOpen(t, bolt.Config{Path: filepath.Join(t.TempDir(), "sluice.db")}.WithCommit(func(commit func() error) error {
+				err := commit()
+				if open {
+					<-gate
+				}
+				return err
+			}))
+			begin, err := s.Position(t.Context())
+			wantErr(t, err, nil)
+			mustPut(t, s, "a")
+			before := mustPut(t, s, "b").Position
+			s.ForgetTail()
+			open = true
+			var writers sync.WaitGroup
+			writers.Go(func() { mustPut(t, s, "c") })
+			synctest.Wait() // c is in the file
+			w, err := s.Watch(t.Context(), backend.Watch{From: begin})
+			wantErr(t, err, nil)
+			d, err := w.Next(t.Context())
+			if err != nil || len(d.Events) != 2 || !d.CaughtUp || !d.Position.Equal(before) {
+				t.Errorf("delivery %+v, error %v", d, err)
+			}
+			close(gate)
+			writers.Wait()
+			d, err = w.Next(t.Context())
+			if err != nil || len(d.Events) != 1 || d.Events[0].RequestID != "put-c" {
+				t.Errorf("delivery %+v, error %v", d, err)
+			}
+			mustClose(t, s)
+		}},
 		{"reads and watches go on during a commit", func(t *testing.T) {
 			s, gate := gated(t)
 			gate <- struct{}{}

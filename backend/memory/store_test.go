@@ -23,3 +23,5 @@ func open(_ testing.TB, o backendtest.Options) backendtest.Instance {
 func TestStore(t *testing.T) { backendtest.Run(t, open) }
 
 func TestModel(t *testing.T) { backendtest.RunModel(t, open, 1, 2) }
+
+func BenchmarkStore(b *testing.B) { backendtest.Bench(b, open) }

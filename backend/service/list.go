@@ -2,10 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
-	"hash/fnv"
-	"slices"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -20,11 +16,13 @@ const (
 type Page struct {
 	Edges []Edge
 
-	service       *Service
-	kind          *kind
-	scope         scope
-	start, end    []byte
-	backward, cut bool
+	service      *Service
+	query        *query
+	after        []byte // exclusive bounds in the order, nil for none
+	before       []byte
+	backward     bool
+	cut          bool // there is more in the page's direction
+	changeCursor *string
 }
 
 // Edge is one resource of a page and the cursor that leads behind it.
@@ -33,47 +31,72 @@ type Edge struct {
 	Resource *Resource
 }
 
-// scope is what a cursor belongs to; one of another scope is refused.
-type scope struct {
-	kind      string
-	namespace string
+// List returns a page by the algorithm of the Relay cursor specification. A
+// resource whose place in the order does not change meanwhile is in exactly
+// one page, whatever else is written. Unreadable ones are left out, counted
+// and logged.
+func (s *Service) List(ctx context.Context, c Caller, req ListRequest) (*Page, error) {
+	pages, errs := s.ListMany(ctx, c, []ListRequest{req})
+	return pages[0], errs[0]
 }
 
-// List returns a page by the algorithm of the Relay cursor specification, in
-// the order of (namespace, name). A resource that is not written meanwhile is
-// in exactly one page, whatever else is written. Unreadable ones are left out,
-// counted and logged.
-func (s *Service) List(ctx context.Context, c Caller, req ListRequest) (*Page, error) {
+// ListMany returns several pages and reads them together: each step of all
+// pages is one call of the store. pages and errs are parallel to the requests.
+func (s *Service) ListMany(ctx context.Context, c Caller, reqs []ListRequest) (pages []*Page, errs []error) {
+	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
+	var scans []*scan
+	var owner []int
+	for i, req := range reqs {
+		p, size, err := s.page(ctx, c, req)
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		pages[i] = p
+		scans = append(scans, p.scan(size))
+		owner = append(owner, i)
+	}
+	for i, err := range s.runScans(ctx, scans) {
+		if err != nil {
+			pages[owner[i]], errs[owner[i]] = nil, err
+			continue
+		}
+		scans[i].finish(pages[owner[i]])
+	}
+	return pages, errs
+}
+
+// page checks a request.
+func (s *Service) page(ctx context.Context, c Caller, req ListRequest) (*Page, int, error) {
 	k, err := s.kind(req.Kind)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := s.authorize(ctx, c, k.Kind, backend.VerbList); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	p := &Page{service: s, kind: k, scope: scope{kind: k.Name}}
-	if req.Namespace != nil {
-		var v violations
-		checkNamespace(&v, "namespace", *req.Namespace)
-		if err := v.err(backend.Key{Kind: k.Name, Namespace: *req.Namespace}); err != nil {
-			return nil, err
-		}
-		p.scope.namespace = *req.Namespace
+	p := &Page{service: s}
+	if p.query, err = s.query(ctx, k, req); err != nil {
+		return nil, 0, err
 	}
 	size, err := p.size(req)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if p.start, err = p.scope.bound("after", req.After); err != nil {
-		return nil, err
+	if p.after, err = p.query.bound("after", req.After); err != nil {
+		return nil, 0, err
 	}
-	if p.end, err = p.scope.bound("before", req.Before); err != nil {
-		return nil, err
+	if p.before, err = p.query.bound("before", req.Before); err != nil {
+		return nil, 0, err
 	}
-	if p.start != nil {
-		p.start = backend.Successor(p.start)
+	if req.ChangeCursor {
+		at, err := s.store(k.Kind).Position(ctx)
+		if err != nil {
+			return nil, 0, translate(err, backend.Key{Kind: k.Name})
+		}
+		p.changeCursor = new(at.String())
 	}
-	return p, p.fill(ctx, size)
+	return p, size, nil
 }
 
 func (p *Page) size(req ListRequest) (int, error) {
@@ -93,69 +116,40 @@ func (p *Page) size(req ListRequest) (int, error) {
 	return size, nil
 }
 
-// fill reads resources into the page until it is full or the range ends.
-func (p *Page) fill(ctx context.Context, size int) error {
-	if size == 0 {
-		more, err := p.any(ctx, p.start, p.end)
-		p.cut = more
-		return err
-	}
-	r := p.rangeOf(p.start, p.end)
-	r.Reverse = p.backward
-	for len(p.Edges) < size {
-		r.Limit = size - len(p.Edges)
-		page, err := p.service.store(p.kind.Kind).Range(ctx, r)
-		if err != nil {
-			return translate(err, backend.Key{Kind: p.kind.Name})
-		}
-		for _, stored := range page.Resources {
-			obj, err := p.kind.decode(stored)
-			if err != nil {
-				p.service.unreadable(stored, err)
-				continue
-			}
-			p.Edges = append(p.Edges, Edge{Cursor: p.scope.cursor(stored.Key), Resource: &Resource{Stored: stored, Object: obj}})
-		}
-		p.cut = page.More
-		if !page.More || len(page.Resources) == 0 {
-			break
-		}
-		last := page.Resources[len(page.Resources)-1]
-		if at := backend.OrderTuple(last.Namespace, last.Name); p.backward {
-			r.End = at
-		} else {
-			r.Start = backend.Successor(at)
-		}
-	}
-	if p.backward {
-		slices.Reverse(p.Edges)
-	}
-	return nil
+// scan begins the reading of the page.
+func (p *Page) scan(size int) *scan {
+	return newScan(p.query, interval{after: p.after, before: p.before}, p.backward, size)
 }
 
-func (p *Page) rangeOf(start, end []byte) backend.Range {
-	return backend.Range{Kind: p.kind.Name, Namespace: p.scope.namespace, Start: start, End: end, Limit: 1}
-}
-
-// any says whether there is a resource in the interval.
-func (p *Page) any(ctx context.Context, start, end []byte) (bool, error) {
-	page, err := p.service.store(p.kind.Kind).Range(ctx, p.rangeOf(start, end))
-	if err != nil {
-		return false, translate(err, backend.Key{Kind: p.kind.Name})
+// any says whether the connection has a resource in the interval.
+func (p *Page) any(ctx context.Context, in interval) (bool, error) {
+	sc := newScan(p.query, in, false, 1)
+	if err := p.service.runScans(ctx, []*scan{sc})[0]; err != nil {
+		return false, err
 	}
-	return len(page.Resources) > 0, nil
+	return len(sc.found) > 0, nil
 }
 
 // TotalCount is the number of resources of the connection, whatever the page.
 func (p *Page) TotalCount(ctx context.Context) (int, error) {
-	r := p.rangeOf(nil, nil)
-	r.Count = true
-	page, err := p.service.store(p.kind.Kind).Range(ctx, r)
-	if err != nil {
-		return 0, translate(err, backend.Key{Kind: p.kind.Name})
+	if p.query.filter == nil {
+		r := p.query.source(interval{})
+		r.Count = true
+		page, err := p.service.store(p.query.kind.Kind).Range(ctx, r)
+		if err != nil {
+			return 0, translate(err, backend.Key{Kind: p.query.kind.Name})
+		}
+		return page.Count, nil
 	}
-	return page.Count, nil
+	sc := newScan(p.query, interval{}, false, 0)
+	sc.counting = true
+	err := p.service.runScans(ctx, []*scan{sc})[0]
+	return sc.count, err
 }
+
+// ChangeCursor is where a stream of changes begins that misses nothing the
+// page does not show; nil if it was not asked for.
+func (p *Page) ChangeCursor() *string { return p.changeCursor }
 
 // PageInfo is the page's PageInfo. What costs a read is computed when it is asked for.
 func (p *Page) PageInfo() *PageInfo { return &PageInfo{page: p} }
@@ -182,14 +176,17 @@ func (i *PageInfo) EndCursor() *string {
 // HasNextPage says whether the connection goes on after the page.
 func (i *PageInfo) HasNextPage(ctx context.Context) (bool, error) {
 	p := i.page
-	switch {
-	case !p.backward && (p.cut || p.end == nil):
+	switch end := i.EndCursor(); {
+	case !p.backward && (p.cut || p.before == nil):
 		return p.cut, nil
-	case len(p.Edges) > 0:
-		last := p.Edges[len(p.Edges)-1].Resource.Stored
-		return p.any(ctx, backend.Successor(backend.OrderTuple(last.Namespace, last.Name)), nil)
-	case p.end != nil:
-		return p.any(ctx, p.end, nil)
+	case end != nil:
+		at, err := p.query.bound("after", end)
+		if err != nil {
+			return false, err
+		}
+		return p.any(ctx, interval{after: at})
+	case p.before != nil:
+		return p.any(ctx, interval{from: p.before})
 	}
 	return false, nil
 }
@@ -197,58 +194,17 @@ func (i *PageInfo) HasNextPage(ctx context.Context) (bool, error) {
 // HasPreviousPage says whether the connection has anything before the page.
 func (i *PageInfo) HasPreviousPage(ctx context.Context) (bool, error) {
 	p := i.page
-	switch {
-	case p.backward && (p.cut || p.start == nil):
+	switch begin := i.StartCursor(); {
+	case p.backward && (p.cut || p.after == nil):
 		return p.cut, nil
-	case len(p.Edges) > 0:
-		first := p.Edges[0].Resource.Stored
-		return p.any(ctx, nil, backend.OrderTuple(first.Namespace, first.Name))
-	case p.start != nil:
-		return p.any(ctx, nil, p.start)
+	case begin != nil:
+		at, err := p.query.bound("before", begin)
+		if err != nil {
+			return false, err
+		}
+		return p.any(ctx, interval{before: at})
+	case p.after != nil:
+		return p.any(ctx, interval{before: backend.Successor(p.after)})
 	}
 	return false, nil
-}
-
-const cursorFormat = 1
-
-// hash tells connections apart.
-func (c scope) hash() uint32 {
-	h := fnv.New32a()
-	_, _ = h.Write(backend.OrderTuple(c.kind, c.namespace))
-	return h.Sum32()
-}
-
-// cursor is the place of a resource: base64url of a format byte, the scope's
-// hash and the order tuple. The same for a resource whatever the page.
-func (c scope) cursor(key backend.Key) string {
-	b := binary.BigEndian.AppendUint32([]byte{cursorFormat}, c.hash())
-	return base64.RawURLEncoding.EncodeToString(append(b, backend.OrderTuple(key.Namespace, key.Name)...))
-}
-
-// bound reads a cursor of this scope; nil and "" mean none.
-func (c scope) bound(argument string, cursor *string) ([]byte, error) {
-	if cursor == nil || *cursor == "" {
-		return nil, nil
-	}
-	bad := &Error{Code: CodeCursorInvalid, Path: argument, Kind: c.kind, Message: argument + ": not a cursor of this connection; take it from pageInfo or an edge of the same field with the same arguments"}
-	if len(*cursor) > 4*backend.MaxKeyBytes {
-		return nil, bad
-	}
-	b, err := base64.RawURLEncoding.Strict().DecodeString(*cursor)
-	if err != nil || len(b) < 5 || b[0] != cursorFormat || binary.BigEndian.Uint32(b[1:]) != c.hash() {
-		return nil, bad
-	}
-	key, err := decodeOrderTuple(b[5:])
-	if err != nil || c.cursor(key) != *cursor {
-		return nil, bad
-	}
-	return b[5:], nil
-}
-
-func decodeOrderTuple(b []byte) (key backend.Key, err error) {
-	if key.Namespace, b, err = backend.TakeString(b); err != nil {
-		return key, err
-	}
-	key.Name, _, err = backend.TakeString(b)
-	return key, err
 }

@@ -45,6 +45,42 @@ func (s *Service) Node(ctx context.Context, c Caller, id string) (*Resource, err
 	return s.Get(ctx, c, at)
 }
 
+// Lookup returns resources of one kind, parallel to the keys: nil where there
+// is none, or none that can be read. It is one call of the store for each
+// backend.MaxKeys keys.
+func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*Resource, error) {
+	out := make([]*Resource, len(keys))
+	if len(keys) == 0 {
+		return out, nil
+	}
+	k, err := s.kind(keys[0].Kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.authorize(ctx, c, k.Kind, backend.VerbGet); err != nil {
+		return nil, err
+	}
+	for begin := 0; begin < len(keys); begin += backend.MaxKeys {
+		part := keys[begin:min(begin+backend.MaxKeys, len(keys))]
+		got, err := s.store(k.Kind).Get(ctx, part...)
+		if err != nil {
+			return nil, translate(err, backend.Key{Kind: k.Name})
+		}
+		for i, stored := range got {
+			if stored == nil {
+				continue
+			}
+			obj, err := k.decode(stored)
+			if err != nil {
+				s.unreadable(stored, err)
+				continue
+			}
+			out[begin+i] = &Resource{Stored: stored, Object: obj}
+		}
+	}
+	return out, nil
+}
+
 func (s *Service) read(ctx context.Context, k *kind, key backend.Key) (*backend.Resource, error) {
 	got, err := s.store(k.Kind).Get(ctx, key)
 	if err != nil {

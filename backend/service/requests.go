@@ -108,6 +108,8 @@ type ListRequest struct {
 	OrderBy []Order
 	// Parent leaves only what refers to a resource.
 	Parent *Parent
+	// ChangeCursor asks for [Page.ChangeCursor], taken before the first read.
+	ChangeCursor bool
 }
 
 // Order is one criterion of an order. Nulls come first, and last if descending.

@@ -32,6 +32,8 @@ type Config struct {
 	WriteTimeout time.Duration
 	// Retries bounds how often a write that lost a race is tried again. Default 8.
 	Retries int
+	// ScanBudget is the most resources that one page may look at. Default 200,000.
+	ScanBudget int
 	// Unreadable is called for every stored body that does not decode, for
 	// metrics. Default: nothing.
 	Unreadable func(kind string)
@@ -46,8 +48,8 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		errs = append(errs, errors.New("Store: missing"))
 	}
-	if c.WriteTimeout < 0 || c.Retries < 0 {
-		errs = append(errs, errors.New("WriteTimeout, Retries: negative"))
+	if c.WriteTimeout < 0 || c.Retries < 0 || c.ScanBudget < 0 {
+		errs = append(errs, errors.New("WriteTimeout, Retries, ScanBudget: negative"))
 	}
 	return errors.Join(errs...)
 }
@@ -70,6 +72,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.Retries == 0 {
 		c.Retries = 8
+	}
+	if c.ScanBudget == 0 {
+		c.ScanBudget = 200_000
 	}
 	if c.Unreadable == nil {
 		c.Unreadable = func(string) {}

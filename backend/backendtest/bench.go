@@ -1,0 +1,144 @@
+package backendtest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// What the benchmarks store: a resource of about 1 KiB with three rows.
+const (
+	BenchResources = 10_000
+	benchBody      = 900
+)
+
+// BenchKey is the i-th key of the benchmarks.
+func BenchKey(i int) backend.Key {
+	return backend.Key{Kind: "Network", Namespace: "default", Name: fmt.Sprintf("network-%06d", i)}
+}
+
+// BenchPut is a put of the i-th resource.
+func BenchPut(i, round int) backend.Action {
+	body := make([]byte, benchBody)
+	for j := range body {
+		body[j] = 'a' + byte((i+j+round)%26)
+	}
+	return backend.Action{Key: BenchKey(i), Do: backend.DeedPut, Put: backend.Put{
+		UID: "0190163d-8694-739b-aea5-966c26f8ad90", Caller: true, Fingerprint: "0123456789abcdef", Body: backend.EncodeBody(body),
+		Rows: []backend.Row{row("name", fmt.Sprint("network-", i)), row("zone", fmt.Sprint("zone-", i%7)), {Index: "mtu", Value: backend.AppendInt(nil, int64(i%1500))}},
+	}}
+}
+
+// Bench measures a driver: BenchmarkStore/get and so on.
+func Bench(b *testing.B, open Opener) {
+	in := open(b, Options{Clock: time.Now})
+	s, err := in.Open()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = s.Close() })
+	revisions := fill(b, s)
+	b.Run("get", func(b *testing.B) {
+		for i := range b.N {
+			if rs, err := s.Get(b.Context(), BenchKey(i*7919%BenchResources)); err != nil || rs[0] == nil {
+				b.Fatal(rs, err)
+			}
+		}
+	})
+	for _, index := range []string{"", "zone"} {
+		b.Run("page of 100 by "+map[string]string{"": "name", "zone": "index"}[index], func(b *testing.B) {
+			for i := range b.N {
+				r := backend.Range{Kind: "Network", Index: index, Limit: 100}
+				if index == "" {
+					k := BenchKey(i * 7919 % (BenchResources - 100))
+					r.Start = backend.OrderTuple(k.Namespace, k.Name)
+				} else {
+					r.Start = backend.AppendString(nil, fmt.Sprint("zone-", i%6))
+				}
+				if page, err := s.Range(b.Context(), r); err != nil || len(page.Resources) != 100 {
+					b.Fatal(len(page.Resources), err)
+				}
+			}
+		})
+	}
+	for _, writers := range []int{1, 64} {
+		b.Run(fmt.Sprintf("conditional write with %d writers", writers), func(b *testing.B) { benchWrite(b, s, revisions, writers) })
+	}
+	b.Run("watch delivery", func(b *testing.B) { benchWatch(b, s) })
+}
+
+// fill stores the resources and returns their revisions.
+func fill(b *testing.B, s Store) []backend.Revision {
+	revisions := make([]backend.Revision, BenchResources)
+	for i := 0; i < BenchResources; i += 50 {
+		batch := backend.Batch{RequestID: fmt.Sprint("fill-", i), Deadline: time.Now().Add(time.Minute)}
+		for j := range 50 {
+			batch.Actions = append(batch.Actions, BenchPut(i+j, 0))
+		}
+		res, err := s.Apply(context.Background(), batch)
+		if err != nil {
+			b.Fatal(err)
+		}
+		copy(revisions[i:], res.Revisions)
+	}
+	return revisions
+}
+
+// benchWrite splits b.N conditional updates over writers with keys of their own.
+func benchWrite(b *testing.B, s Store, revisions []backend.Revision, writers int) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(w), 0))
+			for next.Add(1) <= int64(b.N) {
+				i := rnd.IntN(BenchResources/writers)*writers + w
+				a := BenchPut(i, b.N)
+				a.If.Revision = revisions[i]
+				res, err := s.Apply(b.Context(), backend.Batch{RequestID: "bench", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{a}})
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				revisions[i] = res.Revisions[0]
+			}
+		})
+	}
+	wg.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
+}
+
+// benchWatch replays the log, again and again, until b.N events were delivered.
+func benchWatch(b *testing.B, s Store) {
+	head, err := s.Position(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	const back = 2000
+	from := head.Shard(0)
+	if from.Seq < back {
+		b.Fatal("the log is too short")
+	}
+	from.Seq -= back
+	for n := 0; n < b.N; {
+		w, err := s.Watch(b.Context(), backend.Watch{From: backend.NewPosition(from)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for caughtUp := false; !caughtUp; {
+			d, err := w.Next(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			n += len(d.Events)
+			caughtUp = d.CaughtUp
+		}
+		w.Close()
+	}
+}

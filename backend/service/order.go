@@ -1,0 +1,98 @@
+package service
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// MaxOrders is the most criteria of an order.
+const MaxOrders = 5
+
+// order is a compiled order; the empty one is by (namespace, name).
+type order []Order
+
+func (k *kind) order(orders []Order) (order, error) {
+	if len(orders) > MaxOrders {
+		return nil, limited("orderBy", "more than %d criteria", MaxOrders)
+	}
+	for i, o := range orders {
+		switch o.Field {
+		case nameAttribute, namespaceAttribute, createdAttribute, updatedAttribute:
+			continue
+		}
+		if idx := k.index(o.Field); idx == nil || !idx.sortable {
+			return nil, badInput("orderBy", "orderBy[%d]: %q is not a sortable field of kind %s", i, shorten(o.Field), k.Name)
+		}
+	}
+	return order(orders), nil
+}
+
+// key is the place of a resource in the order, as bytes that compare like it:
+// for each criterion whether there is a value and the value, inverted if
+// descending, then (namespace, name). So nulls come first, and last if
+// descending, and equal values are told apart the same way in both directions.
+func (o order) key(v *view) []byte {
+	var out []byte
+	for _, c := range o {
+		begin := len(out)
+		if values := v.values(c.Field); len(values) > 0 {
+			out = append(append(out, 1), values[0]...)
+		} else {
+			out = append(out, 0)
+		}
+		if c.Descending {
+			for i := begin; i < len(out); i++ {
+				out[i] = ^out[i]
+			}
+		}
+	}
+	return backend.AppendString(backend.AppendString(out, v.Namespace), v.Name)
+}
+
+// text is the order in a form that tells it from others.
+func (o order) text() string {
+	return fmt.Sprint([]Order(o))
+}
+
+// check says whether b has the form of a key of this order.
+func (o order) check(b []byte) bool {
+	for _, c := range o {
+		if len(b) == 0 {
+			return false
+		}
+		if c.Descending {
+			b = invert(b)
+		}
+		switch b[0] {
+		case 0:
+			b = b[1:]
+		case 1:
+			rest, err := backend.SkipElement(b[1:])
+			if err != nil {
+				return false
+			}
+			b = rest
+		default:
+			return false
+		}
+		if c.Descending {
+			b = invert(b)
+		}
+	}
+	_, rest, err := backend.TakeString(b)
+	if err != nil {
+		return false
+	}
+	_, rest, err = backend.TakeString(rest)
+	return err == nil && len(rest) == 0
+}
+
+func invert(b []byte) []byte {
+	out := bytes.Clone(b)
+	for i := range out {
+		out[i] = ^out[i]
+	}
+	return out
+}

@@ -1,0 +1,137 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+const (
+	// snapshotStep is how many resources one step of a snapshot reads.
+	snapshotStep = 200
+	// maxResets is how often a snapshot begins anew because the log did not
+	// reach back over one of its steps.
+	maxResets = 3
+)
+
+// snapshot sends the state that a scope covers, page by page at the pace of
+// who calls next. After each page the log is consumed: a change of what was
+// sent already is passed on and others are skipped, since their page is still
+// to come. So the log need reach back over one page only.
+type snapshot struct {
+	service *Service
+	scope   changeScope
+	// position is how far the log is consumed; zero before the first page.
+	position backend.Position
+	// kind is the index of the kind that is being read and after the place in it.
+	kind   int
+	after  []byte
+	resets int
+}
+
+func newSnapshot(s *Service, scope changeScope) *snapshot {
+	return &snapshot{service: s, scope: scope}
+}
+
+// next returns the next events; none when the state was sent.
+func (n *snapshot) next(ctx context.Context) ([]Change, error) {
+	if n.position.IsZero() {
+		return n.reset(ctx)
+	}
+	for n.kind < len(n.scope.kinds) {
+		out, err := n.page(ctx)
+		if err != nil {
+			return nil, err
+		}
+		changes, err := n.consume(ctx)
+		if errors.Is(err, backend.ErrPositionExpired) && n.resets < maxResets {
+			return n.reset(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, changes...); len(out) > 0 {
+			return out, nil
+		}
+	}
+	return nil, nil
+}
+
+func (n *snapshot) reset(ctx context.Context) ([]Change, error) {
+	at, err := n.service.cfg.Store.Position(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n.position, n.kind, n.after = at, 0, nil
+	n.resets++
+	return []Change{{Type: ChangeReset}}, nil
+}
+
+// page reads the next resources.
+func (n *snapshot) page(ctx context.Context) ([]Change, error) {
+	k := n.scope.kinds[n.kind]
+	r := backend.Range{Kind: k.Name, Limit: snapshotStep, Start: n.after}
+	if n.scope.namespace != nil {
+		r.Namespace = *n.scope.namespace
+	}
+	page, err := n.service.store(k.Kind).Range(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	var out []Change
+	for _, stored := range page.Resources {
+		if !n.scope.covers(stored.Key) || n.scope.filter != nil && !n.scope.matches(k, stored) {
+			continue
+		}
+		if _, err := k.decode(stored); err != nil {
+			n.service.unreadable(stored, err)
+			continue
+		}
+		out = append(out, Change{Type: ChangeSnapshot, Revision: stored.Revision.String(), Stored: stored, service: n.service})
+	}
+	if page.More && len(page.Resources) > 0 {
+		last := page.Resources[len(page.Resources)-1]
+		n.after = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
+	} else {
+		n.kind, n.after = n.kind+1, nil
+	}
+	return out, nil
+}
+
+// consume reads the log up to now.
+func (n *snapshot) consume(ctx context.Context) ([]Change, error) {
+	w, err := n.service.cfg.Store.Watch(ctx, backend.Watch{From: n.position})
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	var out []Change
+	for {
+		d, err := w.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for i := range d.Events {
+			e := &d.Events[i]
+			if change, ok := n.scope.change(e); ok && n.sent(e.Resource.Key) {
+				change.service = n.service
+				out = append(out, change)
+			}
+		}
+		n.position = d.Position
+		if d.CaughtUp {
+			return out, nil
+		}
+	}
+}
+
+// sent says whether the snapshot is past a key.
+func (n *snapshot) sent(key backend.Key) bool {
+	for i, k := range n.scope.kinds {
+		if k.Name == key.Kind {
+			return i < n.kind || i == n.kind && string(backend.OrderTuple(key.Namespace, key.Name)) < string(n.after)
+		}
+	}
+	return false
+}
