@@ -50,8 +50,12 @@ func widget() backend.Kind {
 	}
 	return backend.Kind{
 		Name: "Widget", Singular: "widget", Plural: "widgets", Group: "example.org", Version: "v1", Scope: backend.Namespaced,
-		Verbs: []backend.Verb{backend.VerbGet, backend.VerbList, backend.VerbWatch, backend.VerbCreate, backend.VerbUpdate, backend.VerbDelete},
-		Spec:  spec, Status: &backend.Shape{Name: "WidgetStatus", Fields: []backend.Field{{Name: "id", Type: backend.TypeString}}},
+		Verbs: []backend.Verb{backend.VerbGet, backend.VerbList, backend.VerbWatch, backend.VerbCreate, backend.VerbUpdate, backend.VerbPatch, backend.VerbUpsert, backend.VerbStatus, backend.VerbDelete},
+		Indexes: []backend.Index{
+			{Path: "spec.title", Sortable: true}, {Path: "spec.colour", Sortable: true}, {Path: "spec.weight", Sortable: true}, {Path: "spec.ratio", Sortable: true},
+			{Path: "spec.heavy"}, {Path: "spec.tags"}, {Path: "spec.parts.slot"}, {Path: "status.id"},
+		},
+		Spec: spec, Status: &backend.Shape{Name: "WidgetStatus", Fields: []backend.Field{{Name: "id", Type: backend.TypeString}}},
 		Decode: decodeWidget,
 	}
 }
@@ -60,7 +64,8 @@ func widget() backend.Kind {
 func cluster() backend.Kind {
 	k := widget()
 	k.Name, k.Singular, k.Plural, k.Scope = "Cluster", "cluster", "clusters", backend.Global
-	k.Verbs = []backend.Verb{backend.VerbGet, backend.VerbCreate}
+	k.Verbs = []backend.Verb{backend.VerbGet, backend.VerbCreate, backend.VerbUpsert}
+	k.Expires, k.SubKinds = true, []string{"edge", "core"}
 	return k
 }
 

@@ -89,7 +89,7 @@ func (in *intent) parsePatch(value any) (map[string]any, error) {
 	if err != nil {
 		return nil, badInput("spec", "spec is not acceptable: %v", err).of(in.key)
 	}
-	in.found.unknown(in.kind.spec, "spec", patch)
+	in.found.dropUnknown(in.kind.spec, "spec", patch)
 	in.warnings = in.kind.spec.deprecated(nil, "spec", patch)
 	return patch, nil
 }

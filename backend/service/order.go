@@ -10,6 +10,13 @@ import (
 // MaxOrders is the most criteria of an order.
 const MaxOrders = 5
 
+// What begins a criterion's part of a key. Neither these nor their inversions
+// are 0x00 or 0xFF, which have a meaning behind the end of a string.
+const (
+	isNull   = 0x01
+	hasValue = 0x02
+)
+
 // order is a compiled order; the empty one is by (namespace, name).
 type order []Order
 
@@ -38,9 +45,9 @@ func (o order) key(v *view) []byte {
 	for _, c := range o {
 		begin := len(out)
 		if values := v.values(c.Field); len(values) > 0 {
-			out = append(append(out, 1), values[0]...)
+			out = append(append(out, hasValue), values[0]...)
 		} else {
-			out = append(out, 0)
+			out = append(out, isNull)
 		}
 		if c.Descending {
 			for i := begin; i < len(out); i++ {
@@ -66,9 +73,9 @@ func (o order) check(b []byte) bool {
 			b = invert(b)
 		}
 		switch b[0] {
-		case 0:
+		case isNull:
 			b = b[1:]
-		case 1:
+		case hasValue:
 			rest, err := backend.SkipElement(b[1:])
 			if err != nil {
 				return false

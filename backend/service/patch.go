@@ -90,15 +90,16 @@ func (s *shape) project(tree map[string]any) map[string]any {
 	return out
 }
 
-// unknown notes every name of a patch that the shape does not have. What lies
-// in lists is found when the result is validated.
-func (v *violations) unknown(s *shape, path string, patch map[string]any) {
+// dropUnknown notes every name of a patch that the shape does not have, null or
+// not, and removes it. What lies in lists is found when the result is validated.
+func (v *violations) dropUnknown(s *shape, path string, patch map[string]any) {
 	for _, name := range sortedKeys(patch) {
 		f := s.fields[name]
 		if f == nil {
 			v.add(join(path, name), "unknown", "", "is not a field of %s%s", s.Name, s.suggest(name))
+			delete(patch, name)
 		} else if m, ok := patch[name].(map[string]any); ok && f.shape != nil {
-			v.unknown(f.shape, join(path, name), m)
+			v.dropUnknown(f.shape, join(path, name), m)
 		}
 	}
 }

@@ -1,0 +1,310 @@
+package service_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// item is a widget as the plain sort in memory sees it; nil is null.
+type item struct {
+	ns, name string
+	title    string
+	colour   *string
+	weight   *int
+	tags     []string
+}
+
+func (i item) key() string { return i.ns + "/" + i.name }
+
+// effective is the colour with its default, by its place in the enum.
+func (i item) effective() int {
+	if i.colour != nil && *i.colour == "dark-red" {
+		return 0
+	}
+	return 1
+}
+
+func (i item) spec() map[string]any {
+	spec := map[string]any{"title": i.title, "tags": i.tags}
+	if i.colour != nil {
+		spec["colour"] = *i.colour
+	}
+	if i.weight != nil {
+		spec["weight"] = *i.weight
+	}
+	return spec
+}
+
+// oracle holds the set and what queries mean, in the plainest words.
+type oracle struct {
+	rnd   *rand.Rand
+	items map[string]item
+}
+
+func (o *oracle) random(name string) item {
+	i := item{ns: "ns" + strconv.Itoa(o.rnd.IntN(2)), name: name, title: string(rune('a' + o.rnd.IntN(4)))}
+	if o.rnd.IntN(3) > 0 {
+		i.colour = pointer([]string{"dark-red", "blue"}[o.rnd.IntN(2)])
+	}
+	if o.rnd.IntN(3) > 0 {
+		i.weight = pointer(100 + o.rnd.IntN(5))
+	}
+	for _, tag := range []string{"x", "y"} {
+		if o.rnd.IntN(2) == 0 {
+			i.tags = append(i.tags, tag)
+		}
+	}
+	return i
+}
+
+// condition is a filter and what it means.
+type condition struct {
+	filter map[string]any
+	holds  func(item) bool
+}
+
+func (o *oracle) condition(depth int) condition {
+	if depth > 0 && o.rnd.IntN(2) == 0 {
+		a, b := o.condition(depth-1), o.condition(depth-1)
+		switch o.rnd.IntN(3) {
+		case 0:
+			return condition{map[string]any{"and": []any{a.filter, b.filter}}, func(i item) bool { return a.holds(i) && b.holds(i) }}
+		case 1:
+			return condition{map[string]any{"or": []any{a.filter, b.filter}}, func(i item) bool { return a.holds(i) || b.holds(i) }}
+		}
+		return condition{map[string]any{"not": a.filter}, func(i item) bool { return !a.holds(i) }}
+	}
+	of := func(field, op string, value any) map[string]any {
+		return map[string]any{"spec": map[string]any{field: map[string]any{op: value}}}
+	}
+	w, s := 100+o.rnd.IntN(5), string(rune('a'+o.rnd.IntN(4)))
+	weight := func(holds func(int) bool) func(item) bool {
+		return func(i item) bool { return i.weight != nil && holds(*i.weight) }
+	}
+	all := []condition{
+		{of("weight", "eq", w), weight(func(x int) bool { return x == w })},
+		{of("weight", "ne", w), func(i item) bool { return i.weight == nil || *i.weight != w }},
+		{of("weight", "lt", w), weight(func(x int) bool { return x < w })},
+		{of("weight", "lte", w), weight(func(x int) bool { return x <= w })},
+		{of("weight", "gt", w), weight(func(x int) bool { return x > w })},
+		{of("weight", "gte", w), weight(func(x int) bool { return x >= w })},
+		{of("weight", "in", []int{100, w}), weight(func(x int) bool { return x == 100 || x == w })},
+		{of("title", "startsWith", s), func(i item) bool { return strings.HasPrefix(i.title, s) }},
+		{of("title", "contains", s), func(i item) bool { return strings.Contains(i.title, s) }},
+		{of("colour", "eq", "blue"), func(i item) bool { return i.effective() == 1 }},
+		{of("colour", "ne", "blue"), func(i item) bool { return i.effective() == 0 }},
+		{of("tags", "hasAll", []string{"x", "y"}), func(i item) bool { return len(i.tags) == 2 }},
+		{of("tags", "hasAny", []string{"x", "z"}), func(i item) bool { return slices.Contains(i.tags, "x") }},
+		{of("tags", "hasNone", []string{"x"}), func(i item) bool { return !slices.Contains(i.tags, "x") }},
+		{map[string]any{"name": map[string]any{"gte": "n5"}}, func(i item) bool { return i.name >= "n5" }},
+		{map[string]any{"namespace": map[string]any{"eq": "ns1"}}, func(i item) bool { return i.ns == "ns1" }},
+	}
+	return all[o.rnd.IntN(len(all))]
+}
+
+// orders returns a random order and its comparison.
+func (o *oracle) orders() ([]service.Order, func(a, b item) int) {
+	var orders []service.Order
+	var compares []func(a, b item) int
+	null := func(a, b *int) int { // nulls first
+		switch {
+		case a == nil && b == nil:
+			return 0
+		case a == nil:
+			return -1
+		case b == nil:
+			return 1
+		}
+		return cmp.Compare(*a, *b)
+	}
+	by := map[string]func(a, b item) int{
+		"spec.title":  func(a, b item) int { return cmp.Compare(a.title, b.title) },
+		"spec.colour": func(a, b item) int { return cmp.Compare(a.effective(), b.effective()) },
+		"spec.weight": func(a, b item) int { return null(a.weight, b.weight) },
+		"name":        func(a, b item) int { return cmp.Compare(a.name, b.name) },
+	}
+	fields := []string{"spec.title", "spec.colour", "spec.weight", "name"}
+	for range o.rnd.IntN(3) {
+		f, descending := fields[o.rnd.IntN(len(fields))], o.rnd.IntN(2) == 0
+		orders = append(orders, service.Order{Field: f, Descending: descending})
+		compares = append(compares, func(a, b item) int {
+			if descending {
+				return -by[f](a, b)
+			}
+			return by[f](a, b)
+		})
+	}
+	return orders, func(a, b item) int {
+		for _, c := range compares {
+			if r := c(a, b); r != 0 {
+				return r
+			}
+		}
+		return cmp.Or(cmp.Compare(a.ns, b.ns), cmp.Compare(a.name, b.name))
+	}
+}
+
+func (f *fixture) write(i item) {
+	f.t.Helper()
+	id := service.Identity{Kind: "Widget", Namespace: &i.ns, Name: i.name}
+	if _, err := f.Upsert(context.Background(), anon, service.UpsertRequest{Identity: id, Spec: i.spec()}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func TestListsAreThoseOfAPlainSortInMemory(t *testing.T) {
+	seed := uint64(20261121)
+	if s, err := strconv.ParseUint(os.Getenv("SLUICE_TEST_SEED"), 10, 64); err == nil {
+		seed = s
+	}
+	for round := range 40 {
+		o := &oracle{rnd: rand.New(rand.NewPCG(seed, uint64(round))), items: map[string]item{}}
+		f := setup(t)
+		for i := range 10 + o.rnd.IntN(50) {
+			it := o.random("n" + strconv.Itoa(i))
+			o.items[it.key()] = it
+			f.write(it)
+		}
+		for range 10 {
+			cond := o.condition(2)
+			orders, compare := o.orders()
+			req := service.ListRequest{Filter: cond.filter, OrderBy: orders}
+			if o.rnd.IntN(3) == 0 {
+				req.Namespace = pointer("ns0")
+			}
+			o.check(f, req, cond.holds, compare, fmt.Sprintf("seed %d round %d: %s", seed, round, text(req)))
+		}
+	}
+}
+
+func text(v any) string {
+	var b bytes.Buffer
+	_ = json.NewEncoder(&b).Encode(v)
+	return b.String()
+}
+
+// check walks a query by random pages in one direction while others are
+// written, and holds it against the sort: what is not written meanwhile comes
+// exactly once and in order.
+func (o *oracle) check(f *fixture, req service.ListRequest, holds func(item) bool, compare func(a, b item) int, what string) {
+	f.t.Helper()
+	var want []item
+	for _, i := range o.items {
+		if holds(i) && (req.Namespace == nil || *req.Namespace == i.ns) {
+			want = append(want, i)
+		}
+	}
+	slices.SortFunc(want, compare)
+	if n, err := f.list(req).TotalCount(context.Background()); err != nil || n != len(want) {
+		f.t.Fatalf("%s: totalCount %d %v, want %d", what, n, err, len(want))
+	}
+	backward := o.rnd.IntN(2) == 0
+	var got []string
+	var churn []string
+	for page := 0; ; page++ {
+		size := 1 + o.rnd.IntN(7)
+		step := req
+		if backward {
+			step.Last = &size
+		} else {
+			step.First = &size
+		}
+		p := f.list(step)
+		var names []string
+		for _, e := range p.Edges {
+			if r := e.Resource.Stored; !strings.HasPrefix(r.Name, "churn") {
+				names = append(names, r.Namespace+"/"+r.Name)
+			}
+		}
+		more, err := p.PageInfo().HasNextPage(context.Background())
+		if backward {
+			got = append(names, got...)
+			more, err = p.PageInfo().HasPreviousPage(context.Background())
+			req.Before = p.PageInfo().StartCursor()
+		} else {
+			got = append(got, names...)
+			req.After = p.PageInfo().EndCursor()
+		}
+		if err != nil || page > 200 {
+			f.t.Fatalf("%s: page %d: %v", what, page, err)
+		}
+		if !more {
+			break
+		}
+		it := o.random("churn" + strconv.Itoa(page))
+		f.write(it)
+		churn = append(churn, it.key())
+	}
+	for _, key := range churn {
+		ns, name, _ := strings.Cut(key, "/")
+		if _, err := f.Delete(context.Background(), anon, service.DeleteRequest{Identity: service.Identity{Kind: "Widget", Namespace: &ns, Name: name}}); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	keys := make([]string, len(want))
+	for i, w := range want {
+		keys[i] = w.key()
+	}
+	if !slices.Equal(got, keys) {
+		f.t.Fatalf("%s backward %v:\ngot  %v\nwant %v", what, backward, got, keys)
+	}
+}
+
+func TestFiltersAreHeldToTheirLimits(t *testing.T) {
+	f := setup(t)
+	deep := map[string]any{}
+	for range 6 {
+		deep = map[string]any{"not": deep}
+	}
+	many := make([]any, 51)
+	for i := range many {
+		many[i] = map[string]any{"name": map[string]any{"eq": "a"}}
+	}
+	values := make([]int, 101)
+	for name, c := range map[string]struct {
+		filter any
+		code   service.Code
+	}{
+		"depth":        {deep, service.CodeLimitExceeded},
+		"nodes":        {map[string]any{"or": many}, service.CodeLimitExceeded},
+		"values":       {map[string]any{"spec": map[string]any{"weight": map[string]any{"in": values}}}, service.CodeLimitExceeded},
+		"no index":     {map[string]any{"spec": map[string]any{"every": map[string]any{"eq": "1s"}}}, service.CodeBadUserInput},
+		"no field":     {map[string]any{"spec": map[string]any{"nothing": map[string]any{"eq": "1s"}}}, service.CodeBadUserInput},
+		"no operator":  {map[string]any{"name": map[string]any{"like": "a"}}, service.CodeBadUserInput},
+		"wrong value":  {map[string]any{"spec": map[string]any{"weight": map[string]any{"eq": map[string]any{}}}}, service.CodeBadUserInput},
+		"empty member": {map[string]any{"colour": 1}, service.CodeBadUserInput},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := f.List(context.Background(), anon, service.ListRequest{Kind: "Widget", Filter: c.filter})
+			wantCode(t, err, c.code)
+		})
+	}
+	_, err := f.List(context.Background(), anon, service.ListRequest{Kind: "Widget", OrderBy: []service.Order{{Field: "spec.tags"}}})
+	wantCode(t, err, service.CodeBadUserInput)
+	_, err = f.List(context.Background(), anon, service.ListRequest{Kind: "Widget", OrderBy: make([]service.Order, 6)})
+	wantCode(t, err, service.CodeLimitExceeded)
+}
+
+func FuzzFilter(f *testing.F) {
+	f.Add(`{"spec":{"weight":{"gte":100}},"or":[{"name":{"startsWith":"n"}}]}`)
+	f.Add(`{"labels":[{"key":"a","in":["b"]}],"not":{"createdAt":{"lt":"2026-01-01T00:00:00Z"}}}`)
+	f.Fuzz(func(t *testing.T, filter string) {
+		if !json.Valid([]byte(filter)) {
+			return
+		}
+		fix := setup(t)
+		fix.create("a", `{"title":"A","weight":100}`)
+		_, _ = fix.List(context.Background(), anon, service.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})
+	})
+}

@@ -1,0 +1,231 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+func (f *fixture) patch(name, revision, patch string) (*service.Written, error) {
+	var p any
+	if patch != "" {
+		p = json.RawMessage(patch)
+	}
+	return f.Patch(context.Background(), anon, service.PatchRequest{Identity: named(name), ExpectedRevision: revision, Patch: p})
+}
+
+func specText(t *testing.T, r *backend.Resource) string {
+	t.Helper()
+	b, err := r.DecodeBody()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b.Spec)
+}
+
+func TestAPatchMergesReplacesListsAndClears(t *testing.T) {
+	f := setup(t)
+	f.create("a", `{"title":"A","weight":100,"tags":["x","y"],"box":{"id":"123e4567-e89b-12d3-a456-426614174000"}}`)
+	r := f.rewrite("a", true, func(m map[string]any) { m["spec"].(map[string]any)["future"] = 1 }).Revision.String()
+	for _, step := range []struct{ patch, want string }{
+		{`{"weight":null,"tags":["z"]}`, `{"box":{"id":"123e4567-e89b-12d3-a456-426614174000"},"future":1,"tags":["z"],"title":"A"}`},
+		{`{"box":{"id":null,"import":true}}`, `{"box":{"import":true},"future":1,"tags":["z"],"title":"A"}`},
+		{`{"box":null,"tags":[]}`, `{"future":1,"tags":[],"title":"A"}`},
+		{`{"box":{"import":true}}`, `{"box":{"import":true},"future":1,"tags":[],"title":"A"}`},
+	} {
+		out, err := f.patch("a", r, step.patch)
+		if err != nil || out.Outcome != service.Updated {
+			t.Fatalf("%s: %+v %v", step.patch, out, err)
+		}
+		if got := specText(t, out.Resource.Stored); got != step.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", step.patch, got, step.want)
+		}
+		r = out.Resource.Stored.Revision.String()
+	}
+	before := f.position()
+	for _, patch := range []string{"", `{}`, `{"weight":null}`, `{"title":"A"}`} {
+		if out, err := f.patch("a", r, patch); err != nil || out.Outcome != service.Unchanged || f.position() != before {
+			t.Errorf("%s: %+v %v", patch, out, err)
+		}
+	}
+	for _, c := range []struct{ patch, want string }{
+		{`{"title":null}`, "spec.title required"},
+		{`{"colour":"dark-red","heavy":true}`, "spec rule; spec.colour immutable"},
+		{`{"wieght":1,"box":{"import":true,"nothing":null}}`, "spec.box.nothing unknown; spec.wieght unknown"},
+		{`{"parts":[{"slot":"s","nothing":1}]}`, "spec.parts[0].nothing unknown"},
+	} {
+		_, err := f.patch("a", r, c.patch)
+		if got := paths(wantCode(t, err, service.CodeValidationFailed)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.patch, got, c.want)
+		}
+	}
+	_, err := f.patch("a", "1-1", `{}`)
+	wantCode(t, err, service.CodeConflict)
+	_, err = f.patch("nobody", r, `{}`)
+	wantCode(t, err, service.CodeNotFound)
+	_, err = f.patch("a", r, `[]`)
+	wantCode(t, err, service.CodeBadUserInput)
+}
+
+func TestAnUpsertCreatesThenReplacesThenLeavesAlone(t *testing.T) {
+	f := setup(t)
+	for _, step := range []struct {
+		spec string
+		want service.Outcome
+	}{{`{"title":"A"}`, service.Created}, {`{"title":"B"}`, service.Updated}, {`{"title":"B"}`, service.Unchanged}} {
+		out, err := f.Upsert(context.Background(), anon, service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(step.spec)})
+		if err != nil || out.Outcome != step.want {
+			t.Fatalf("%s: %+v %v", step.spec, out, err)
+		}
+	}
+}
+
+func TestAStatusIsWrittenAtExactlyTheCurrentRevision(t *testing.T) {
+	f := setup(t)
+	created := f.create("a", `{"title":"A"}`).Resource.Stored
+	status := func(revision, status string) (*service.Written, error) {
+		return f.UpdateStatus(context.Background(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: revision, Status: json.RawMessage(status)})
+	}
+	out, err := status(created.Revision.String(), `{"id":"one"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := out.Resource.Stored
+	if first.SpecRevision != created.SpecRevision || specText(t, first) != `{"title":"A"}` {
+		t.Errorf("spec revision %v, spec %s", first.SpecRevision, specText(t, first))
+	}
+	_, err = status(created.Revision.String(), `{"id":"two"}`)
+	if e := wantCode(t, err, service.CodeConflict); e.CurrentRevision != first.Revision.String() {
+		t.Errorf("current %s", e.CurrentRevision)
+	}
+	if out, err = status(first.Revision.String(), `{"id":"one"}`); err != nil || out.Outcome != service.Unchanged {
+		t.Errorf("%+v %v", out, err)
+	}
+	if _, err = f.update("a", created.Revision.String(), `{"title":"B"}`); err != nil {
+		t.Errorf("a status write is no conflict for the spec: %v", err)
+	}
+	if body, _ := f.stored("a").DecodeBody(); string(body.Status) != `{"id":"one"}` {
+		t.Errorf("status %s", body.Status)
+	}
+	_, err = status("", `{}`)
+	wantCode(t, err, service.CodeConflict)
+}
+
+func TestSubKindAndExpiryAreForKindsThatHaveThem(t *testing.T) {
+	f := setup(t)
+	ctx := context.Background()
+	id := service.Identity{Kind: "Cluster", Name: "c"}
+	later := service.Optional[time.Time]{Set: true, Value: f.store.Now().Add(time.Hour)}
+	_, err := f.Create(ctx, anon, service.CreateRequest{Identity: id, SubKind: "moon", Spec: json.RawMessage(`{"title":"C"}`)})
+	if got := paths(wantCode(t, err, service.CodeValidationFailed)); got != "subKind in" {
+		t.Errorf("violations %s", got)
+	}
+	out, err := f.Create(ctx, anon, service.CreateRequest{Identity: id, SubKind: "edge", Metadata: service.Metadata{ExpiresAt: later}, Spec: json.RawMessage(`{"title":"C"}`)})
+	if err != nil || out.Resource.Stored.ExpiresAt.IsZero() {
+		t.Fatalf("%+v %v", out, err)
+	}
+	_, err = f.Upsert(ctx, anon, service.UpsertRequest{Identity: id, SubKind: "core", Spec: json.RawMessage(`{"title":"C"}`)})
+	if got := paths(wantCode(t, err, service.CodeValidationFailed)); got != "subKind immutable" {
+		t.Errorf("violations %s", got)
+	}
+	out, err = f.Upsert(ctx, anon, service.UpsertRequest{Identity: id, Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true}}, Spec: json.RawMessage(`{"title":"C"}`)})
+	if err != nil || out.Outcome != service.Updated || !out.Resource.Stored.ExpiresAt.IsZero() {
+		t.Fatalf("cleared: %+v %v", out, err)
+	}
+	_, err = f.Create(ctx, anon, service.CreateRequest{Identity: named("a"), Metadata: service.Metadata{ExpiresAt: later}, Spec: json.RawMessage(`{"title":"A"}`)})
+	wantCode(t, err, service.CodeBadUserInput)
+	_, err = f.Create(ctx, anon, service.CreateRequest{Identity: named("a"), SubKind: "edge", Spec: json.RawMessage(`{"title":"A"}`)})
+	wantCode(t, err, service.CodeValidationFailed)
+}
+
+func TestAFilteredStreamSaysEnteredAndLeft(t *testing.T) {
+	f := setup(t)
+	start := f.position()
+	heavy := map[string]any{"spec": map[string]any{"weight": map[string]any{"gte": 200}}}
+	write := func(name, spec string) {
+		t.Helper()
+		if _, err := f.Upsert(context.Background(), anon, service.UpsertRequest{Identity: named(name), Spec: json.RawMessage(spec)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a", `{"title":"A","weight":100}`)
+	write("b", `{"title":"B","weight":300}`)
+	write("a", `{"title":"A","weight":200}`)
+	write("b", `{"title":"B","weight":400}`)
+	write("a", `{"title":"A"}`)
+	write("a", `{"title":"AA"}`)
+	for _, n := range []string{"a", "b"} {
+		if _, err := f.Delete(context.Background(), anon, service.DeleteRequest{Identity: named(n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := take(t, f.changes(service.ChangesRequest{Kinds: []string{"Widget"}, Filter: heavy, After: &start}), 6)
+	if s := story(got); s != "ADDED b; ADDED a; MODIFIED b; DELETED a; DELETED b; IN_SYNC; " {
+		t.Errorf("stream %s", s)
+	}
+	rest := take(t, f.changes(service.ChangesRequest{Kinds: []string{"Widget"}, Filter: heavy, After: &got[1].Cursor}), 4)
+	if s := story(rest); s != "MODIFIED b; DELETED a; DELETED b; IN_SYNC; " {
+		t.Errorf("resumed %s", s)
+	}
+}
+
+func TestASnapshotIsRebuiltFromItsEvents(t *testing.T) {
+	f := setup(t)
+	for i := range 450 {
+		f.create("n"+string(rune('a'+i%26))+string(rune('a'+i/26)), `{"title":"A"}`)
+	}
+	stream := f.changes(service.ChangesRequest{Snapshot: true})
+	state := map[string]string{}
+	steps, resets, synced := 0, 0, false
+	for !synced {
+		changes, err := stream.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range changes {
+			switch c.Type {
+			case service.ChangeReset:
+				resets++
+				state = map[string]string{}
+			case service.ChangeInSync:
+				synced = c.Cursor != ""
+			case service.ChangeDeleted:
+				delete(state, c.Stored.Name)
+			default:
+				state[c.Stored.Name] = c.Revision
+			}
+			if c.Type != service.ChangeInSync && c.Cursor != "" {
+				t.Errorf("%s has a cursor before IN_SYNC", c.Type)
+			}
+		}
+		// Others write before, in and behind the page that was just read.
+		if steps++; steps < 4 {
+			name := "nz" + string(rune('a'+steps))
+			f.create(name+"x", `{"title":"A"}`)
+			f.create("aa"+string(rune('a'+steps)), `{"title":"A"}`)
+			if _, err := f.update("naa", f.stored("naa").Revision.String(), `{"title":"B`+string(rune('0'+steps))+`"}`); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Delete(context.Background(), anon, service.DeleteRequest{Identity: named("n" + string(rune('b'+steps)) + "a")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if resets != 1 {
+		t.Errorf("%d resets", resets)
+	}
+	count := 0
+	for _, e := range f.list(service.ListRequest{First: pointer(1000)}).Edges {
+		count++
+		if r := e.Resource.Stored; state[r.Name] != r.Revision.String() {
+			t.Errorf("%s is at %s, the stream says %q", r.Name, r.Revision, state[r.Name])
+		}
+	}
+	if count != len(state) {
+		t.Errorf("%d are stored, %d in the stream's state", count, len(state))
+	}
+}
