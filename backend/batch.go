@@ -17,6 +17,7 @@ const (
 	MaxKeyBytes      = 1003
 	MaxRowBytes      = 2048
 	MaxRows          = 1024
+	MaxRefs          = 1024
 )
 
 // Batch is a set of changes to one namespace, applied all or nothing.
@@ -35,7 +36,7 @@ type Action struct {
 	Key Key
 	If  Condition
 	Do  Deed
-	// Put is what a DeedPut stores.
+	// Put is what a DeedPut stores; of it a DeedReindex takes Fingerprint, Rows and Refs.
 	Put Put
 }
 
@@ -48,78 +49,24 @@ const (
 	DeedCheck Deed = iota
 	// DeedPut stores Action.Put, whether the key was there or not.
 	DeedPut
-	// DeedDelete removes the key. On an absent key it fails with ErrNotFound, whatever the condition.
+	// DeedDelete removes the key. On an absent key it fails with ErrNotFound,
+	// whatever the condition. It works on what does not decode, too, if its
+	// condition is of presence alone: then the last state has nothing but the key.
 	DeedDelete
+	// DeedReindex replaces what is derived from the body: rows, references and the
+	// fingerprint of the definition that derived them. That has changed and the
+	// resource has not: no revision, no log entry, no event, no UpdatedAt. Its
+	// condition names the revision that the rows were made of. The log does not
+	// tell whether it was applied; doing it again does no harm.
+	DeedReindex
 )
-
-// Put is the caller's part of a stored resource. The store keeps Rows and Body
-// as they are: nobody changes them afterwards.
-type Put struct {
-	// UID of a new resource. An existing one keeps its own.
-	UID         string
-	Deleting    bool
-	Fingerprint string
-	ExpiresAt   time.Time
-	// Caller marks a change of spec or of metadata that a caller sets; it moves SpecRevision.
-	Caller bool
-	Rows   []Row
-	Body   []byte
-}
-
-// Presence is what a condition demands of a key.
-type Presence uint8
-
-// The demands.
-const (
-	Any Presence = iota
-	Absent
-	Present
-)
-
-// Condition must hold for the batch to be applied: all that is set, judged in
-// the order of the fields. An expired resource counts as absent.
-type Condition struct {
-	Presence Presence
-	// UID, Revision, NotDeleting and Deleting imply presence where set.
-	UID         string
-	Revision    Revision
-	NotDeleting bool
-	Deleting    bool
-}
-
-// Check judges the condition against the live resource, nil if there is none.
-func (c Condition) Check(current *Resource) error {
-	if c.Presence == Absent {
-		if current != nil {
-			return ErrExists
-		}
-		return nil
-	}
-	if current == nil {
-		if c == (Condition{}) {
-			return nil
-		}
-		return ErrNotFound
-	}
-	switch {
-	case c.UID != "" && c.UID != current.UID:
-		return ErrConflict
-	case !c.Revision.IsZero() && c.Revision != current.Revision:
-		return ErrConflict
-	case c.NotDeleting && current.Deleting:
-		return ErrDeleting
-	case c.Deleting && !current.Deleting:
-		return ErrNotDeleting
-	}
-	return nil
-}
 
 // Result is what an applied batch left behind.
 type Result struct {
-	// Resources are parallel to the actions: for a put the stored resource, for
-	// a delete the last state, for a check the state that was checked or nil.
+	// Resources are parallel to the actions: for a put and a reindex the stored
+	// resource, for a delete the last state, for a check the state that was checked or nil.
 	Resources []*Resource
-	// Revisions are parallel to the actions: the revision of each change, zero for a check.
+	// Revisions are parallel to the actions: the revision of each change, zero for a check and a reindex.
 	Revisions []Revision
 	// Position has seen the batch.
 	Position Position
@@ -176,13 +123,13 @@ func (b Batch) Size() int {
 }
 
 func (a Action) size() int {
-	r := Resource{Key: a.Key, Rows: a.Put.Rows, Body: a.Put.Body}
+	r := Resource{Key: a.Key, Rows: a.Put.Rows, Refs: a.Put.Refs, Body: a.Put.Body}
 	return r.Size()
 }
 
 func (a Action) validate() error {
-	if a.Key.Kind == "" || a.Key.Name == "" || len(a.Key.Kind)+len(a.Key.Namespace)+len(a.Key.Name) > MaxKeyBytes {
-		return fmt.Errorf("key with a kind and a name of at most %d bytes in all wanted: %w", MaxKeyBytes, ErrInvalid)
+	if !a.Key.valid() {
+		return errKey()
 	}
 	if a.If.Presence > Present || a.If.Presence == Absent && a.If != (Condition{Presence: Absent}) {
 		return fmt.Errorf("%s: a condition cannot ask more of an absent key: %w", a.Key, ErrInvalid)
@@ -203,33 +150,8 @@ func (a Action) validate() error {
 		return nil
 	case DeedPut:
 		return a.Put.validate(a)
+	case DeedReindex:
+		return a.Put.validateReindex(a)
 	}
 	return fmt.Errorf("%s: unknown deed %d: %w", a.Key, a.Do, ErrInvalid)
-}
-
-func (p Put) validate(a Action) error {
-	if len(p.UID) == 0 || len(p.UID) > MaxRequestID {
-		return fmt.Errorf("%s: uid of 1 to %d bytes wanted: %w", a.Key, MaxRequestID, ErrInvalid)
-	}
-	if len(p.Body) == 0 || len(p.Fingerprint) > MaxFingerprint || len(p.Rows) > MaxRows {
-		return fmt.Errorf("%s: a body, a fingerprint of at most %d bytes and at most %d rows wanted: %w", a.Key, MaxFingerprint, MaxRows, ErrInvalid)
-	}
-	if size := a.size(); size > MaxResourceBytes {
-		return fmt.Errorf("%s: %d bytes, at most %d: %w", a.Key, size, MaxResourceBytes, ErrTooLarge)
-	}
-	if y := p.ExpiresAt.Year(); !p.ExpiresAt.IsZero() && (y < 1970 || y > 9999) {
-		return fmt.Errorf("%s: expiry in a year from 1970 to 9999 wanted: %w", a.Key, ErrInvalid)
-	}
-	for i, row := range p.Rows {
-		if row.Index == "" || len(row.Value) == 0 || len(row.Index)+len(row.Value) > MaxRowBytes {
-			return fmt.Errorf("%s: row %d: an index and a value of at most %d bytes in all wanted: %w", a.Key, i, MaxRowBytes, ErrInvalid)
-		}
-		if !isTuple(row.Value) {
-			return fmt.Errorf("%s: row %d: the value is not made of tuple elements: %w", a.Key, i, ErrInvalid)
-		}
-		if slices.ContainsFunc(p.Rows[:i], row.Equal) {
-			return fmt.Errorf("%s: row %d twice: %w", a.Key, i, ErrInvalid)
-		}
-	}
-	return nil
 }

@@ -18,6 +18,8 @@ var (
 	ErrDeleting = errors.New("being deleted")
 	// ErrNotDeleting: the condition wants a resource that is being deleted.
 	ErrNotDeleting = errors.New("not being deleted")
+	// ErrReferenced: the condition wants a resource to which no other is bound.
+	ErrReferenced = errors.New("still referenced")
 )
 
 // The request itself is at fault; sending it again cannot help.

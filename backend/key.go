@@ -1,6 +1,9 @@
 package backend
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Key identifies one resource in a store. Namespace is empty for GLOBAL kinds.
 type Key struct{ Kind, Namespace, Name string }
@@ -13,6 +16,15 @@ const internalPrefix = "_"
 // resource, but no watch delivers them and no list of kinds names them. The
 // generator refuses kinds of that form.
 func (k Key) Internal() bool { return strings.HasPrefix(k.Kind, internalPrefix) }
+
+// valid says whether a resource can have the key.
+func (k Key) valid() bool {
+	return k.Kind != "" && k.Name != "" && len(k.Kind)+len(k.Namespace)+len(k.Name) <= MaxKeyBytes
+}
+
+func errKey() error {
+	return fmt.Errorf("key with a kind and a name of at most %d bytes in all wanted: %w", MaxKeyBytes, ErrInvalid)
+}
 
 // String is for logs; it never reaches a client.
 func (k Key) String() string {

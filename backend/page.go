@@ -14,6 +14,11 @@ type PageBuilder struct {
 // NewPageBuilder begins the page of a valid range; what is expired by now is left out.
 func NewPageBuilder(r Range, now time.Time) *PageBuilder { return &PageBuilder{r: r, now: now} }
 
+// Next begins the page of another range of the same call, which shares the bytes.
+func (b *PageBuilder) Next(r Range) *PageBuilder {
+	return &PageBuilder{r: r, now: b.now, size: b.size}
+}
+
 // Add takes the next resource of the scan, expired or not, and says whether to go on.
 func (b *PageBuilder) Add(r *Resource) bool {
 	if r.ExpiredAt(b.now) || b.r.Namespace != "" && r.Namespace != b.r.Namespace {

@@ -1,86 +1,133 @@
 package backend
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
-// Plan judges a batch against the state that lookup shows and works out its
-// changes, for drivers that can hold a lock over both. lookup returns what is
-// stored, expired or not, nil if nothing is. head is the revision of the last
-// change of the shard; the changes get the revisions after it. Nothing is
-// written. now must be in UTC.
-func Plan(b Batch, now time.Time, head Revision, lookup func(Key) (*Resource, error)) (Result, []Event, error) {
+// View is the state of a shard that a batch is judged against, under a lock
+// that the driver holds until the changes are made.
+type View interface {
+	// Stored returns what is stored under a key, expired or not, nil if nothing
+	// is. What does not decode is ErrUnreadable.
+	Stored(k Key) (*Resource, error)
+	// Bound says whether a resource other than that of the key, live at that
+	// time, holds a bound reference to the key.
+	Bound(k Key, now time.Time) (bool, error)
+}
+
+// Plan judges a batch against the state that view shows and works out its
+// changes, for drivers that can hold a lock over both. head is the revision of
+// the last change of the shard; the changes get the revisions after it. Nothing
+// is written. now must be in UTC.
+func Plan(b Batch, now time.Time, head Revision, view View) (Result, []Change, error) {
 	if now.After(b.Deadline) {
 		return Result{}, nil, ErrDeadline
 	}
+	p := planner{requestID: b.RequestID, now: now.UTC().Truncate(time.Millisecond), head: head}
 	stored := make([]*Resource, len(b.Actions)) // expired or not
+	damaged := make([]bool, len(b.Actions))
 	for i, a := range b.Actions {
-		r, err := lookup(a.Key)
-		if err != nil {
+		var err error
+		if stored[i], damaged[i], err = a.stored(view); err != nil {
 			return Result{}, nil, err
 		}
-		stored[i] = r
-		live := r
-		if r != nil && r.ExpiredAt(now) {
-			live = nil
-		}
-		err = a.If.Check(live)
-		if err == nil && a.Do == DeedDelete && live == nil {
-			err = ErrNotFound
-		}
-		if err != nil {
-			return Result{}, nil, &ConditionError{Action: i, Key: a.Key, Current: live, Err: err}
+		if err := a.judge(stored[i], now, view); err != nil {
+			var ce *ConditionError
+			if errors.As(err, &ce) {
+				ce.Action = i
+			}
+			return Result{}, nil, err
 		}
 	}
-	now = now.UTC().Truncate(time.Millisecond)
 	res := Result{Resources: make([]*Resource, len(b.Actions)), Revisions: make([]Revision, len(b.Actions))}
-	var events []Event
-	next := func() Revision { head.Seq++; return head }
 	for i, a := range b.Actions {
 		old := stored[i]
-		if old != nil && old.ExpiredAt(now) && a.Do == DeedPut {
-			events = append(events, deletion(old, next(), b.RequestID, now))
+		if old != nil && old.ExpiredAt(now) {
+			if a.Do == DeedPut {
+				p.delete(old, false)
+			}
 			old = nil
 		}
 		switch a.Do {
 		case DeedPut:
-			ev := put(a, old, next(), b.RequestID, now)
-			res.Resources[i], res.Revisions[i] = ev.Resource, ev.Revision
-			events = append(events, ev)
+			res.Resources[i], res.Revisions[i] = p.put(a, old)
 		case DeedDelete:
-			ev := deletion(old, next(), b.RequestID, now)
-			res.Resources[i], res.Revisions[i] = old, ev.Revision
-			events = append(events, ev)
+			res.Resources[i], res.Revisions[i] = old, p.delete(old, damaged[i])
+		case DeedReindex:
+			res.Resources[i] = p.reindex(a, old)
 		case DeedCheck:
-			if old != nil && !old.ExpiredAt(now) {
-				res.Resources[i] = old
-			}
+			res.Resources[i] = old
 		}
 	}
-	return res, events, nil
+	return res, p.changes, nil
 }
 
-// Expire returns the change that purges an expired resource.
-func Expire(r *Resource, rev Revision, now time.Time) Event {
-	return deletion(r, rev, "", now.UTC().Truncate(time.Millisecond))
+// stored looks up the action's key. What does not decode can be deleted by
+// whoever asks nothing else of it.
+func (a *Action) stored(view View) (r *Resource, damaged bool, err error) {
+	r, err = view.Stored(a.Key)
+	if errors.Is(err, ErrUnreadable) && a.Do == DeedDelete && a.If == (Condition{Presence: a.If.Presence}) {
+		return &Resource{Key: a.Key}, true, nil
+	}
+	return r, false, err
 }
 
-func deletion(old *Resource, rev Revision, requestID string, now time.Time) Event {
-	return Event{Type: Deleted, Revision: rev, Resource: old, RowsBefore: old.Rows, FingerprintBefore: old.Fingerprint, RequestID: requestID, Time: now}
+// judge says whether the action's condition holds: nil, a *ConditionError, or
+// what went wrong with the view.
+func (a *Action) judge(stored *Resource, now time.Time, view View) error {
+	live := stored
+	if live != nil && live.ExpiredAt(now) {
+		live = nil
+	}
+	var failed error // of the view
+	err := a.If.Check(live, func() (bool, error) {
+		var bound bool
+		bound, failed = view.Bound(a.Key, now)
+		return bound, failed
+	})
+	if failed != nil {
+		return failed
+	}
+	if err == nil && a.Do == DeedDelete && live == nil {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return &ConditionError{Key: a.Key, Current: live, Err: err}
+	}
+	return nil
 }
 
-func put(a Action, old *Resource, rev Revision, requestID string, now time.Time) Event {
+// planner collects the changes of a batch whose conditions hold.
+type planner struct {
+	requestID string
+	now       time.Time // to the millisecond
+	head      Revision
+	changes   []Change
+}
+
+func (p *planner) delete(old *Resource, damaged bool) Revision {
+	p.head.Seq++
+	p.changes = append(p.changes, Change{Before: old, Event: deletion(old, p.head, p.requestID, p.now), Damaged: damaged})
+	return p.head
+}
+
+func (p *planner) put(a Action, old *Resource) (*Resource, Revision) {
+	p.head.Seq++
 	r := &Resource{
 		Key: a.Key,
 		Envelope: Envelope{
-			UID: a.Put.UID, Revision: rev, SpecRevision: rev, Deleting: a.Put.Deleting,
-			Fingerprint: a.Put.Fingerprint, CreatedAt: now, UpdatedAt: now,
+			UID: a.Put.UID, Revision: p.head, SpecRevision: p.head, Deleting: a.Put.Deleting,
+			Fingerprint: a.Put.Fingerprint, CreatedAt: p.now, UpdatedAt: p.now,
 		},
 		Rows: a.Put.Rows,
+		Refs: a.Put.Refs,
 		Body: a.Put.Body,
 	}
 	if !a.Put.ExpiresAt.IsZero() {
 		r.ExpiresAt = a.Put.ExpiresAt.UTC().Truncate(time.Millisecond)
 	}
-	ev := Event{Type: Added, Revision: rev, Resource: r, RequestID: requestID, Time: now}
+	ev := Event{Type: Added, Revision: p.head, Resource: r, RequestID: p.requestID, Time: p.now}
 	if old != nil {
 		ev.Type, ev.RowsBefore, ev.FingerprintBefore = Modified, old.Rows, old.Fingerprint
 		r.UID, r.CreatedAt = old.UID, old.CreatedAt
@@ -88,5 +135,22 @@ func put(a Action, old *Resource, rev Revision, requestID string, now time.Time)
 			r.SpecRevision = old.SpecRevision
 		}
 	}
-	return ev
+	p.changes = append(p.changes, Change{Before: old, After: r, Event: ev})
+	return r, p.head
+}
+
+func (p *planner) reindex(a Action, old *Resource) *Resource {
+	r := *old
+	r.Rows, r.Refs, r.Fingerprint = a.Put.Rows, a.Put.Refs, a.Put.Fingerprint
+	p.changes = append(p.changes, Change{Before: old, After: &r})
+	return &r
+}
+
+// Expire returns the change that purges an expired resource.
+func Expire(r *Resource, rev Revision, now time.Time) Change {
+	return Change{Before: r, Event: deletion(r, rev, "", now.UTC().Truncate(time.Millisecond))}
+}
+
+func deletion(old *Resource, rev Revision, requestID string, now time.Time) Event {
+	return Event{Type: Deleted, Revision: rev, Resource: old, RowsBefore: old.Rows, FingerprintBefore: old.Fingerprint, RequestID: requestID, Time: now}
 }

@@ -14,6 +14,8 @@ type Resource struct {
 	Envelope
 	// Rows make the resource findable by [Range.Index]; no two are equal.
 	Rows []Row
+	// Refs are the resources it refers to; it is findable by [Range.Referenced].
+	Refs []Ref
 	// Body is opaque to the store; see [EncodeBody].
 	Body []byte
 }
@@ -59,9 +61,35 @@ func AppendRowKey(dst []byte, key Key, row Row) []byte {
 	return AppendString(AppendString(dst, key.Namespace), key.Name)
 }
 
+// The reserved indexes. Their rows follow from the envelope and are in no
+// [Resource.Rows], but [Range.Index] takes them like any other.
+const (
+	// DefinitionIndex has every resource, by the fingerprint of the definition
+	// that made its rows, a string. An index holds all that it should by some
+	// definition where no resource of the kind has another one; what has one is
+	// to be reindexed. So a gateway that asks for both in one call of
+	// [Ranger.Ranges] is never misled by a write of one with another definition.
+	DefinitionIndex = internalPrefix + "definition"
+	// DeletingIndex has the resources whose deletion was requested, by true.
+	DeletingIndex = internalPrefix + "deleting"
+)
+
+// IndexRows are all rows of the resource as a driver keeps them: the reserved
+// ones and its own.
+func (r *Resource) IndexRows() []Row {
+	rows := append(make([]Row, 0, len(r.Rows)+2), Row{Index: DefinitionIndex, Value: AppendString(nil, r.Fingerprint)})
+	if r.Deleting {
+		rows = append(rows, Row{Index: DeletingIndex, Value: AppendBool(nil, true)})
+	}
+	return append(rows, r.Rows...)
+}
+
 // Size is the number of bytes that count against limits and pages.
 func (r *Resource) Size() int {
 	n := len(r.Kind) + len(r.Namespace) + len(r.Name) + len(r.Body) + 128
+	for _, ref := range r.Refs {
+		n += len(ref.Key.Kind) + len(ref.Key.Namespace) + len(ref.Key.Name) + 1
+	}
 	for _, row := range r.Rows {
 		n += len(row.Index) + len(row.Value)
 	}

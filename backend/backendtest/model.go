@@ -149,8 +149,10 @@ func (m *model) play() {
 			keys[i] = m.key()
 		}
 		both(m, fmt.Sprintf("get %q", keys), func(s Store) ([]*backend.Resource, error) { return s.Get(m.Context(), keys...) })
-	case n < 84:
+	case n < 78:
 		m.compareRange(m.randomRange())
+	case n < 84:
+		m.compareRanges()
 	case n < 90:
 		m.compareReplay(m.positions[m.rnd.IntN(len(m.positions))])
 	case n < 94:
@@ -191,7 +193,7 @@ type cause struct {
 func causes(err error) cause {
 	var c cause
 	for _, s := range []error{
-		backend.ErrNotFound, backend.ErrExists, backend.ErrConflict, backend.ErrDeleting, backend.ErrNotDeleting, backend.ErrInvalid, backend.ErrTooLarge,
+		backend.ErrNotFound, backend.ErrExists, backend.ErrConflict, backend.ErrDeleting, backend.ErrNotDeleting, backend.ErrReferenced, backend.ErrInvalid, backend.ErrTooLarge,
 		backend.ErrDeadline, backend.ErrUnknown, backend.ErrPositionExpired, backend.ErrLagged, backend.ErrUnavailable, backend.ErrClosed,
 		backend.ErrUnreadable, context.Canceled,
 	} {
@@ -232,6 +234,15 @@ func (m *model) apply() {
 func (m *model) compareRange(r backend.Range) {
 	m.Helper()
 	both(m, fmt.Sprintf("range %+v", r), func(s Store) (backend.Page, error) { return s.Range(m.Context(), r) })
+}
+
+func (m *model) compareRanges() {
+	m.Helper()
+	rs := make([]backend.Range, m.rnd.IntN(5))
+	for i := range rs {
+		rs[i] = m.randomRange()
+	}
+	both(m, fmt.Sprintf("ranges %+v", rs), func(s Store) ([]backend.Page, error) { return s.(backend.Ranger).Ranges(m.Context(), rs) })
 }
 
 // replay is what a new watch from the position delivers up to its mark.
@@ -314,11 +325,17 @@ func (m *model) drain() {
 func (m *model) compareAll() {
 	m.Helper()
 	for _, kind := range modelKinds() {
-		for _, index := range append([]string{""}, modelIndexes()...) {
+		for _, index := range append([]string{"", backend.DefinitionIndex, backend.DeletingIndex}, modelIndexes()...) {
 			for _, r := range []backend.Range{{}, {Reverse: true}, {Count: true}} {
 				r.Kind, r.Index, r.Limit = kind, index, backend.MaxLimit
 				m.compareRange(r)
 			}
+		}
+	}
+	for _, k := range modelKeys() {
+		for _, r := range []backend.Range{{}, {Count: true}, {BoundOnly: true}} {
+			r.Referenced, r.Limit = &k, backend.MaxLimit
+			m.compareRange(r)
 		}
 	}
 	for _, p := range m.positions {

@@ -14,6 +14,18 @@ func modelNamespaces() []string { return []string{"", "a", "a\x00", "b"} }
 func modelNames() []string      { return []string{"x", "x\x00", "x\xff", "xx", "\xff", "y", "z", "é"} }
 func modelIndexes() []string    { return []string{"i", "j\x00"} }
 
+// modelKeys are all keys of the histories.
+func modelKeys() (keys []backend.Key) {
+	for _, kind := range modelKinds() {
+		for _, namespace := range modelNamespaces() {
+			for _, name := range modelNames() {
+				keys = append(keys, backend.Key{Kind: kind, Namespace: namespace, Name: name})
+			}
+		}
+	}
+	return keys
+}
+
 func (m *model) pick(from []string) string { return from[m.rnd.IntN(len(from))] }
 
 func (m *model) chance(percent int) bool { return m.rnd.IntN(100) < percent }
@@ -47,6 +59,7 @@ func (m *model) condition() backend.Condition {
 	if m.chance(20) && len(m.revisions) > 0 {
 		c.Revision = m.revisions[len(m.revisions)-1-m.rnd.IntN(min(len(m.revisions), 20))]
 	}
+	c.Unreferenced = m.chance(25)
 	switch m.rnd.IntN(10) {
 	case 0:
 		c.Deleting = true
@@ -56,24 +69,53 @@ func (m *model) condition() backend.Condition {
 	return c
 }
 
-func (m *model) put() backend.Put {
+func (m *model) put(namespace string) backend.Put {
 	p := backend.Put{
 		UID: fmt.Sprint("uid-", m.rnd.IntN(4)), Deleting: m.chance(20), Caller: m.chance(50),
 		Body: backend.EncodeBody(fmt.Appendf(nil, "%d %0*d", m.step, m.rnd.IntN(500), 0)),
 	}
-	if m.chance(50) {
-		p.Fingerprint = fmt.Sprint("f", m.rnd.IntN(3))
-	}
+	p.Refs = m.refs(namespace)
+	p.Rows, p.Fingerprint = m.rows()
 	if m.chance(30) {
 		p.ExpiresAt = m.clock.Now().Add(time.Duration(m.rnd.IntN(20_000)-2_000) * time.Millisecond)
 	}
+	return p
+}
+
+// refs may name one key twice, now and then, or one of another namespace.
+func (m *model) refs(namespace string) (refs []backend.Ref) {
+	for range m.rnd.IntN(3) {
+		ref := backend.Ref{Key: backend.Key{Kind: m.pick(modelKinds()), Namespace: namespace, Name: m.pick(modelNames())}, Bound: m.chance(30)}
+		if m.chance(1) {
+			ref.Key.Namespace = m.pick(modelNamespaces())
+		}
+		refs = append(refs, ref)
+	}
+	return refs
+}
+
+func (m *model) rows() (rows []backend.Row, fingerprint string) {
+	if m.chance(50) {
+		fingerprint = fmt.Sprint("f", m.rnd.IntN(3))
+	}
 	for range m.rnd.IntN(4) {
 		row := backend.Row{Index: m.pick(modelIndexes()), Value: m.value()}
-		if !slices.ContainsFunc(p.Rows, func(o backend.Row) bool { return o.Index == row.Index && string(o.Value) == string(row.Value) }) {
-			p.Rows = append(p.Rows, row)
+		if !slices.ContainsFunc(rows, row.Equal) {
+			rows = append(rows, row)
 		}
 	}
-	return p
+	return rows, fingerprint
+}
+
+// reindex is of a live resource, mostly.
+func (m *model) reindex(k backend.Key) backend.Action {
+	a := backend.Action{Key: k, Do: backend.DeedReindex, If: backend.Condition{Revision: backend.Revision{Epoch: 1, Seq: 1}}}
+	a.Put.Rows, a.Put.Fingerprint = m.rows()
+	a.Put.Refs = m.refs(k.Namespace)
+	if rs, err := m.stores[1].Get(m.Context(), k); err == nil && rs[0] != nil {
+		a.If.Revision = rs[0].Revision
+	}
+	return a
 }
 
 // batch is mostly valid, in one namespace, and often holds.
@@ -96,8 +138,11 @@ func (m *model) batch() backend.Batch {
 			a.Do = backend.DeedCheck
 		case n < 30:
 			a.Do = backend.DeedDelete
+		case n < 45:
+			b.Actions = append(b.Actions, m.reindex(k))
+			continue
 		default:
-			a.Put = m.put()
+			a.Put = m.put(namespace)
 		}
 		if a.Do == backend.DeedCheck || m.chance(30) {
 			a.If = m.condition()
@@ -132,11 +177,29 @@ func (m *model) bound(index string) []byte {
 func (m *model) randomRange() backend.Range {
 	r := backend.Range{Kind: m.pick(modelKinds()), Reverse: m.chance(50), Limit: 1 + m.rnd.IntN(12), Count: m.chance(15)}
 	if m.chance(50) {
-		r.Index = m.pick(modelIndexes())
+		r.Index = m.pick(append(modelIndexes(), backend.DefinitionIndex, backend.DeletingIndex))
 	}
 	if m.chance(40) {
 		r.Namespace = m.pick(modelNamespaces())
 	}
+	if m.chance(15) {
+		return m.referenceRange(r)
+	}
 	r.Start, r.End = m.bound(r.Index), m.bound(r.Index)
+	return r
+}
+
+func (m *model) referenceRange(r backend.Range) backend.Range {
+	k := m.key()
+	r.Index, r.Referenced, r.BoundOnly = "", &k, m.chance(30)
+	if m.chance(60) {
+		r.Kind = ""
+	}
+	if m.chance(30) {
+		r.Start = m.key().Append(nil)
+	}
+	if m.chance(30) {
+		r.End = backend.Successor(m.key().Append(nil))
+	}
 	return r
 }

@@ -15,7 +15,7 @@ import (
 const checkErrors = 20
 
 // Check reads the whole file and says where its pages, resources, rows,
-// expiries and log do not agree.
+// references, expiries and log do not agree.
 func (s *Store) Check(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -55,9 +55,9 @@ func (c *checker) each(bucket string, visit func(k, v []byte)) int {
 	return n
 }
 
-// checkResources wants every row and expiry of every resource, and no other.
+// checkResources wants every row, reference and expiry of every resource, and no other.
 func (c *checker) checkResources() {
-	rows, expiries := 0, 0
+	rows, refs, expiries := 0, 0, 0
 	c.each(resourceBucket, func(k, v []byte) {
 		key, err := backend.DecodeKey(k)
 		if err != nil {
@@ -70,11 +70,18 @@ func (c *checker) checkResources() {
 			return
 		}
 		c.resources[string(k)] = r.Revision
-		for _, row := range r.Rows {
+		for _, row := range r.IndexRows() {
 			rows++
 			rk, rv := rowEntry(key, row)
 			if got := c.tx.Bucket([]byte(rowBucket)).Get(rk); !bytes.Equal(got, rv) {
 				c.wrong("resource %s: row of index %q is %x, want %x", key, row.Index, got, rv)
+			}
+		}
+		for _, ref := range r.RefEntries() {
+			refs++
+			rk, rv := refEntry(key, ref)
+			if got := c.tx.Bucket([]byte(refBucket)).Get(rk); !bytes.Equal(got, rv) {
+				c.wrong("resource %s: reference to %s is %x, want %x", key, ref.Key, got, rv)
 			}
 		}
 		if !r.ExpiresAt.IsZero() {
@@ -86,6 +93,9 @@ func (c *checker) checkResources() {
 	})
 	if n := c.each(rowBucket, func(_, _ []byte) {}); n != rows {
 		c.wrong("%d rows, want %d", n, rows)
+	}
+	if n := c.each(refBucket, func(_, _ []byte) {}); n != refs {
+		c.wrong("%d references, want %d", n, refs)
 	}
 	if n := c.each(expiryBucket, func(_, _ []byte) {}); n != expiries {
 		c.wrong("%d expiries, want %d", n, expiries)

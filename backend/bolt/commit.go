@@ -25,7 +25,6 @@ type call struct {
 	ctx    context.Context
 	batch  backend.Batch // without actions: a purge
 	size   int
-	taken  bool // guarded by core.mu: a transaction works on it
 	done   chan struct{}
 	result backend.Result // these are set before done is closed
 	purged int

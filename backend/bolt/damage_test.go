@@ -110,7 +110,7 @@ func TestDamage(t *testing.T) {
 			t.Errorf("%d events came after it, error %v", len(events), err)
 		}
 	})
-	t.Run("a resource that does not decode is ErrUnreadable to a Get and skipped, counted, by a Range", func(t *testing.T) {
+	t.Run("a resource that does not decode is ErrUnreadable to a Get of it alone and skipped, counted, by others and by a Range", func(t *testing.T) {
 		s := setup(t)
 		for _, name := range []string{"a", "b", "c"} {
 			mustPut(t, s, name)
@@ -118,6 +118,11 @@ func TestDamage(t *testing.T) {
 		wantErr(t, s.Edit(func(resources, _ *bbolt.Bucket) error { return resources.Put(key("b").Append(nil), []byte{99, 2, 3}) }), nil)
 		_, err := s.Get(t.Context(), key("b"))
 		wantErr(t, err, backend.ErrUnreadable)
+		got, err := s.Get(t.Context(), key("a"), key("b"), key("c"))
+		wantErr(t, err, nil)
+		if got[0] == nil || got[1] != nil || got[2] == nil || s.Unreadable() != 1 {
+			t.Errorf("a Get of three returned %v and counted %d", got, s.Unreadable())
+		}
 		for i, r := range []backend.Range{{}, {Reverse: true}, {Index: "i"}, {Count: true}, {Index: "i", Count: true}} {
 			r.Kind, r.Limit = "Net", 10
 			page, err := s.Range(t.Context(), r)
@@ -125,7 +130,7 @@ func TestDamage(t *testing.T) {
 			if n := len(page.Resources) + page.Count; n != 2 {
 				t.Errorf("range %d has %d resources", i, n)
 			}
-			if n := s.Unreadable(); n != uint64(i+1) {
+			if n := s.Unreadable(); n != uint64(i+2) {
 				t.Errorf("%d were counted after range %d", n, i)
 			}
 		}
@@ -134,6 +139,60 @@ func TestDamage(t *testing.T) {
 		mustPut(t, s, "d")
 		if err := s.Check(t.Context()); err == nil {
 			t.Error("the check found nothing")
+		}
+	})
+	t.Run("a resource that does not decode can be deleted, with all that leads to it", func(t *testing.T) {
+		s := setup(t)
+		b := batch(s, "x", "b", "1")
+		b.Actions[0].Put.ExpiresAt = s.Now().AddDate(1, 0, 0)
+		b.Actions[0].Put.Rows = []backend.Row{{Index: "i", Value: backend.AppendString(nil, "v")}}
+		b.Actions[0].Put.Refs = []backend.Ref{{Key: key("a"), Bound: true}}
+		_, err := s.Apply(t.Context(), b)
+		wantErr(t, err, nil)
+		mustPut(t, s, "a")
+		wantErr(t, s.Edit(func(resources, _ *bbolt.Bucket) error { return resources.Put(key("b").Append(nil), []byte{99, 2, 3}) }), nil)
+		begin, _ := s.Position(t.Context())
+		remove := func(name string, c backend.Condition) (backend.Result, error) {
+			b := batch(s, "delete", name, "")
+			b.Actions[0] = backend.Action{Key: key(name), If: c, Do: backend.DeedDelete}
+			return s.Apply(t.Context(), b)
+		}
+		_, err = remove("a", backend.Condition{Unreferenced: true})
+		wantErr(t, err, backend.ErrReferenced) // nobody knows that it is free
+		_, err = remove("b", backend.Condition{UID: "u"})
+		wantErr(t, err, backend.ErrUnreadable)
+		res, err := remove("b", backend.Condition{Presence: backend.Present})
+		wantErr(t, err, nil)
+		wantErr(t, s.Check(t.Context()), nil)
+		_, err = remove("a", backend.Condition{Unreferenced: true})
+		wantErr(t, err, nil)
+		events := replay(t, s, begin)
+		if e := events[0]; e.Type != backend.Deleted || e.Resource.Key != key("b") || e.Revision != res.Revisions[0] || len(e.Resource.Body) != 0 {
+			t.Errorf("the log has %+v of %+v", e, e.Resource)
+		}
+		s.ForgetTail()
+		if again := replay(t, s, begin); len(again) != 2 || again[0].Resource.Key != key("b") {
+			t.Errorf("the file's log has %+v", again)
+		}
+		if _, err := remove("b", backend.Condition{}); !errors.Is(err, backend.ErrNotFound) {
+			t.Errorf("the second time: %v", err)
+		}
+	})
+	t.Run("the check finds an entry of the inverse index that is missing, and one too many", func(t *testing.T) {
+		for _, edit := range []func(refs *bbolt.Bucket) error{
+			func(refs *bbolt.Bucket) error { k, _ := refs.Cursor().First(); return refs.Delete(k) },
+			func(refs *bbolt.Bucket) error { return refs.Put([]byte("more"), []byte{0}) },
+		} {
+			s := setup(t)
+			b := batch(s, "x", "b", "1")
+			b.Actions[0].Put.Refs = []backend.Ref{{Key: key("a"), Bound: true}}
+			_, err := s.Apply(t.Context(), b)
+			wantErr(t, err, nil)
+			wantErr(t, s.Check(t.Context()), nil)
+			wantErr(t, s.EditRefs(edit), nil)
+			if s.Check(t.Context()) == nil {
+				t.Error("the check found nothing")
+			}
 		}
 	})
 	t.Run("an expiry without its resource does not stop the purge", func(t *testing.T) {

@@ -23,6 +23,7 @@ func samples() []backend.Event {
 			ExpiresAt: time.UnixMilli(0).UTC(), CreatedAt: at, UpdatedAt: at.Add(time.Hour),
 		},
 		Rows: []backend.Row{{Index: "i", Value: []byte{3, 4}}, {Index: "\xff", Value: []byte{0}}},
+		Refs: []backend.Ref{{Key: key("t"), Bound: true}, {Key: backend.Key{Kind: "\x00", Name: "\xff"}}},
 		Body: bytes.Repeat([]byte("body"), 300),
 	}
 	return []backend.Event{

@@ -30,6 +30,11 @@ func (s *Store) Edit(edit func(resources, log *bbolt.Bucket) error) error {
 	})
 }
 
+// EditRefs changes the inverse index behind the store's back.
+func (s *Store) EditRefs(edit func(refs *bbolt.Bucket) error) error {
+	return s.core.db.Update(func(tx *bbolt.Tx) error { return edit(tx.Bucket([]byte(refBucket))) })
+}
+
 // ForgetTail makes watchers read the file.
 func (s *Store) ForgetTail() {
 	s.core.mu.Lock()
@@ -57,7 +62,7 @@ func DecodeRest(b []byte) {
 	_, _, _ = entryHead(b)
 	_, _ = decodeEntryKey(b)
 	_, _ = expiryOf(b)
-	_, _ = rowTarget(b, b)
+	_, _ = entryTarget(b, b)
 }
 
 // RecodeLog reads a log record and writes it again.

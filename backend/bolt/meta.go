@@ -15,12 +15,14 @@ import (
 //	meta       "magic", "format", "log" (a logRecord)
 //	resources  Key.Append                -> form of a resource
 //	rows       AppendRowKey              -> where in the key (namespace, name) begins
+//	refs       AppendRefKey              -> where in the key that of the referrer begins
 //	expiry     AppendInt(ms), Key.Append -> nothing
 //	log        epoch, seq, big-endian    -> form of a log entry
 const (
 	metaBucket     = "meta"
 	resourceBucket = "resources"
 	rowBucket      = "rows"
+	refBucket      = "refs"
 	expiryBucket   = "expiry"
 	logBucket      = "log"
 
@@ -101,11 +103,18 @@ func rowEntry(k backend.Key, row backend.Row) (key, value []byte) {
 	return key, binary.AppendUvarint(nil, uint64(len(key)-tail))
 }
 
-// rowTarget returns the (namespace, name) tuple of the resource that a row belongs to.
-func rowTarget(key, value []byte) ([]byte, error) {
+// refEntry returns the key and the value of an entry of the inverse index.
+func refEntry(k backend.Key, ref backend.Ref) (key, value []byte) {
+	key = backend.AppendRefKey(nil, ref, k)
+	return key, binary.AppendUvarint(nil, uint64(len(key)-len(k.Append(nil))))
+}
+
+// entryTarget returns the end of the key of a row or reference that names the
+// resource it belongs to.
+func entryTarget(key, value []byte) ([]byte, error) {
 	at, n := binary.Uvarint(value)
 	if n != len(value) || at > uint64(len(key)) {
-		return nil, fmt.Errorf("row: %w", backend.ErrUnreadable)
+		return nil, fmt.Errorf("entry: %w", backend.ErrUnreadable)
 	}
 	return key[at:], nil
 }
@@ -117,7 +126,7 @@ func prepare(tx *bbolt.Tx) error {
 		if k, _ := tx.Cursor().First(); k != nil {
 			return fmt.Errorf("the file belongs to another program: %w", backend.ErrFormat)
 		}
-		for _, name := range []string{metaBucket, resourceBucket, rowBucket, expiryBucket, logBucket} {
+		for _, name := range []string{metaBucket, resourceBucket, rowBucket, refBucket, expiryBucket, logBucket} {
 			if _, err := tx.CreateBucket([]byte(name)); err != nil {
 				return err
 			}
@@ -141,7 +150,7 @@ func prepare(tx *bbolt.Tx) error {
 	if format > Format {
 		return fmt.Errorf("the file has format %d, written by a newer release; this one reads up to %d: %w", format, Format, backend.ErrFormat)
 	}
-	for _, name := range []string{resourceBucket, rowBucket, expiryBucket, logBucket} {
+	for _, name := range []string{resourceBucket, rowBucket, refBucket, expiryBucket, logBucket} {
 		if tx.Bucket([]byte(name)) == nil {
 			return fmt.Errorf("the file has no bucket %q: %w", name, backend.ErrFormat)
 		}

@@ -38,10 +38,12 @@ func (c *core) get(ctx context.Context, keys []backend.Key) ([]*backend.Resource
 				continue
 			}
 			r, err := decodeResource(k, v)
-			if err != nil {
+			switch {
+			case err != nil && len(keys) == 1:
 				return unreadable(k, err)
-			}
-			if !r.ExpiredAt(now) {
+			case err != nil:
+				c.skip("get", k.Append(nil), err)
+			case !r.ExpiredAt(now):
 				out[i] = r
 			}
 		}
@@ -58,57 +60,75 @@ type scan struct {
 	core      *core
 	r         backend.Range
 	now       time.Time
-	prefix    []byte // of the kind, in resources
-	namespace []byte // how the tuples of Range.Namespace begin, if an index is to be filtered
+	kind      []byte // how the keys of the resources begin, empty if the range is of all kinds
 	resources *bbolt.Bucket
 	page      *backend.PageBuilder
 	count     int
 }
 
-func (c *core) rangePage(ctx context.Context, r backend.Range) (backend.Page, error) {
-	now := c.cfg.Clock()
-	s := &scan{core: c, r: r, now: now, prefix: backend.AppendString(nil, r.Kind), page: backend.NewPageBuilder(r, now)}
+// ranges answers all ranges from one transaction.
+func (c *core) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
+	out := make([]backend.Page, len(rs))
 	err := c.view(ctx, func(tx *bbolt.Tx) error {
-		s.resources = tx.Bucket([]byte(resourceBucket))
-		if r.Index == "" {
-			start, end := r.Bounds(s.prefix)
-			return walk(ctx, s.resources, start, end, r.Reverse, func(k, v []byte) bool { return s.visit(k[len(s.prefix):], v) })
-		}
-		if r.Namespace != "" {
-			// With the beginning of the name, so that "a" does not match "a\x00".
-			s.namespace = backend.AppendStringPrefix(backend.AppendString(nil, r.Namespace), "")
-		}
-		start, end := r.Bounds(backend.AppendString(bytes.Clone(s.prefix), r.Index))
-		key := bytes.Clone(s.prefix)
-		return walk(ctx, tx.Bucket([]byte(rowBucket)), start, end, r.Reverse, func(k, v []byte) bool {
-			target, err := rowTarget(k, v)
-			if err != nil {
-				c.skip("range", k, err)
-				return true
+		now := c.cfg.Clock()
+		page := backend.NewPageBuilder(backend.Range{}, now)
+		for i, r := range rs {
+			page = page.Next(r)
+			s := &scan{core: c, r: r, now: now, resources: tx.Bucket([]byte(resourceBucket)), page: page}
+			if r.Kind != "" {
+				s.kind = backend.AppendString(nil, r.Kind)
 			}
-			if !bytes.HasPrefix(target, s.namespace) {
-				return true
+			if err := s.run(ctx, tx); err != nil {
+				return err
 			}
-			key = append(key[:len(s.prefix)], target...)
-			return s.visit(target, s.resources.Get(key))
-		})
+			if out[i] = page.Page(); r.Count {
+				out[i].Count = s.count
+			}
+		}
+		return nil
 	})
 	if err != nil {
-		return backend.Page{}, err
+		return nil, err
 	}
-	page := s.page.Page()
-	if r.Count {
-		page.Count = s.count
-	}
-	return page, nil
+	return out, nil
 }
 
-// visit takes the resource with that (namespace, name) tuple and form, and says whether to go on.
-func (s *scan) visit(target, form []byte) bool {
+func (s *scan) run(ctx context.Context, tx *bbolt.Tx) error {
+	start, end := s.r.Bounds()
+	bucket, prefix := rowBucket, s.kind // prefix makes a row's target a key
+	var within []byte                   // how the targets begin, if an index is to be filtered
+	switch {
+	case s.r.Referenced != nil && s.r.Namespace != "" && s.r.Namespace != s.r.Referenced.Namespace:
+		return nil // references stay within a namespace
+	case s.r.Referenced != nil:
+		bucket, prefix = refBucket, nil
+	case s.r.Index == "":
+		return walk(ctx, s.resources, start, end, s.r.Reverse, s.visit)
+	case s.r.Namespace != "":
+		// With the beginning of the name, so that "a" does not match "a\x00".
+		within = backend.AppendStringPrefix(backend.AppendString(nil, s.r.Namespace), "")
+	}
+	key := bytes.Clone(prefix)
+	return walk(ctx, tx.Bucket([]byte(bucket)), start, end, s.r.Reverse, func(k, v []byte) bool {
+		target, err := entryTarget(k, v)
+		if err != nil {
+			s.core.skip("range", k, err)
+			return true
+		}
+		if !bytes.HasPrefix(target, within) {
+			return true
+		}
+		key = append(key[:len(prefix)], target...)
+		return s.visit(key, s.resources.Get(key))
+	})
+}
+
+// visit takes the resource with that key and form, and says whether to go on.
+func (s *scan) visit(key, form []byte) bool {
 	gone, err := expiredForm(form, s.now)
 	switch {
 	case err != nil:
-		s.core.skip("range", append(bytes.Clone(s.prefix), target...), err)
+		s.core.skip("range", key, err)
 		return true
 	case gone:
 		return true
@@ -116,16 +136,23 @@ func (s *scan) visit(target, form []byte) bool {
 		s.count++
 		return true
 	}
-	r, err := s.decode(target, form)
+	r, err := s.decode(key, form)
 	if err != nil {
-		s.core.skip("range", append(bytes.Clone(s.prefix), target...), err)
+		s.core.skip("range", key, err)
 		return true
 	}
 	return s.page.Add(r)
 }
 
-func (s *scan) decode(target, form []byte) (*backend.Resource, error) {
-	namespace, rest, err := backend.TakeString(target)
+func (s *scan) decode(key, form []byte) (*backend.Resource, error) {
+	if len(s.kind) == 0 {
+		k, err := backend.DecodeKey(key)
+		if err != nil {
+			return nil, err
+		}
+		return decodeResource(k, form)
+	}
+	namespace, rest, err := backend.TakeString(key[len(s.kind):])
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +173,7 @@ func walk(ctx context.Context, b *bbolt.Bucket, start, end []byte, reverse bool,
 	step := c.Next
 	if reverse {
 		step = c.Prev
-		if k, v = c.Seek(end); k == nil {
+		if k, _ = c.Seek(end); k == nil {
 			k, v = c.Last()
 		} else {
 			k, v = c.Prev()

@@ -25,6 +25,7 @@ type Store struct {
 
 var (
 	_ backend.Store     = (*Store)(nil)
+	_ backend.Ranger    = (*Store)(nil)
 	_ backend.Clock     = (*Store)(nil)
 	_ backend.LogReader = reader{}
 )
@@ -113,7 +114,22 @@ func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error
 	if err := r.Validate(); err != nil {
 		return backend.Page{}, err
 	}
-	return s.core.rangePage(ctx, r)
+	pages, err := s.core.ranges(ctx, []backend.Range{r})
+	if err != nil {
+		return backend.Page{}, err
+	}
+	return pages[0], nil
+}
+
+// Ranges is [backend.Ranger.Ranges].
+func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	if err := backend.ValidateRanges(rs); err != nil {
+		return nil, err
+	}
+	return s.core.ranges(ctx, rs)
 }
 
 // Position is [backend.Store.Position].

@@ -2,30 +2,21 @@ package bolt
 
 import (
 	"bytes"
-	"errors"
-	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
-	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Bounds of one call.
-const (
-	purgeRound = 256
-	trimRound  = 256
-)
-
 // writer changes the buckets in one transaction.
 type writer struct {
-	core                                *core
-	resources, rows, expiry, logEntries *bbolt.Bucket
-	tx                                  *bbolt.Tx
-	log                                 logRecord
-	events                              []backend.Event
-	changed                             bool
+	core                                      *core
+	resources, rows, refs, expiry, logEntries *bbolt.Bucket
+	tx                                        *bbolt.Tx
+	log                                       logRecord
+	events                                    []backend.Event
+	changed                                   bool
 }
 
 func newWriter(c *core, tx *bbolt.Tx) (*writer, error) {
@@ -36,7 +27,7 @@ func newWriter(c *core, tx *bbolt.Tx) (*writer, error) {
 	w := &writer{
 		core: c, tx: tx, log: log,
 		resources: tx.Bucket([]byte(resourceBucket)), rows: tx.Bucket([]byte(rowBucket)),
-		expiry: tx.Bucket([]byte(expiryBucket)), logEntries: tx.Bucket([]byte(logBucket)),
+		refs: tx.Bucket([]byte(refBucket)), expiry: tx.Bucket([]byte(expiryBucket)), logEntries: tx.Bucket([]byte(logBucket)),
 	}
 	w.logEntries.FillPercent = 1 // entries are only ever appended
 	return w, nil
@@ -62,12 +53,12 @@ func (w *writer) run(call *call) (failed, fatal error) {
 		call.purged = n
 		return nil, w.trim(now)
 	}
-	res, events, err := backend.Plan(call.batch, now, w.log.State.Head(), w.lookup)
+	res, changes, err := backend.Plan(call.batch, now, w.log.State.Head(), w)
 	if err != nil {
 		return err, nil
 	}
-	for i := range events {
-		if err := w.write(&events[i]); err != nil {
+	for i := range changes {
+		if err := w.write(&changes[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -76,7 +67,10 @@ func (w *writer) run(call *call) (failed, fatal error) {
 	return nil, w.trim(now)
 }
 
-func (w *writer) lookup(k backend.Key) (*backend.Resource, error) {
+var _ backend.View = (*writer)(nil)
+
+// Stored is part of [backend.View].
+func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	v := w.resources.Get(k.Append(nil))
 	if v == nil {
 		return nil, nil
@@ -88,150 +82,136 @@ func (w *writer) lookup(k backend.Key) (*backend.Resource, error) {
 	return r, nil
 }
 
+// Bound is part of [backend.View]. A referrer that does not decode counts: what
+// it holds is not known to be free.
+func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
+	own := k.Append(nil)
+	r := backend.Range{Referenced: &k, BoundOnly: true}
+	start, end := r.Bounds()
+	cursor := w.refs.Cursor()
+	for key, v := cursor.Seek(start); key != nil && bytes.Compare(key, end) < 0; key, v = cursor.Next() {
+		referrer, err := entryTarget(key, v)
+		if err != nil {
+			return true, nil
+		}
+		if bytes.Equal(referrer, own) {
+			continue
+		}
+		if gone, err := expiredForm(w.resources.Get(referrer), now); err != nil || !gone {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // write makes one change and logs it.
-func (w *writer) write(e *backend.Event) error {
+func (w *writer) write(c *backend.Change) error {
 	w.changed = true
-	r := e.Resource
-	key := r.Key.Append(nil)
-	entry, form := encodeEvent(e)
-	if e.Type != backend.Added {
-		if err := w.unindex(key, e); err != nil {
-			return err
-		}
+	if !c.Logged() {
+		return w.store(c, appendResource(nil, c.After))
 	}
-	if e.Type == backend.Deleted {
-		if err := w.resources.Delete(key); err != nil {
-			return err
-		}
-	} else {
-		if err := w.resources.Put(key, form); err != nil {
-			return err
-		}
-		for _, row := range r.Rows {
-			if slices.ContainsFunc(e.RowsBefore, row.Equal) {
-				continue
-			}
-			if err := w.rows.Put(rowEntry(r.Key, row)); err != nil {
-				return err
-			}
-		}
-		if !r.ExpiresAt.IsZero() {
-			if err := w.expiry.Put(expiryKey(r.ExpiresAt, key), []byte{}); err != nil {
-				return err
-			}
-		}
-	}
-	if err := w.logEntries.Put(entryKey(e.Revision), entry); err != nil {
+	entry, form := encodeEvent(&c.Event)
+	if err := w.store(c, form); err != nil {
 		return err
 	}
-	w.log.State.Advance(e.Revision)
+	if err := w.logEntries.Put(entryKey(c.Event.Revision), entry); err != nil {
+		return err
+	}
+	w.log.State.Advance(c.Event.Revision)
 	w.log.Count++
-	w.log.Bytes += int64(e.Size())
-	w.events = append(w.events, *e)
+	w.log.Bytes += int64(c.Event.Size())
+	w.events = append(w.events, c.Event)
 	return nil
 }
 
-// unindex removes the rows and the expiry that the change ends.
-func (w *writer) unindex(key []byte, e *backend.Event) error {
-	after := e.RowsAfter()
-	for _, row := range e.RowsBefore {
-		if slices.ContainsFunc(after, row.Equal) {
-			continue
-		}
-		if err := w.rows.Delete(backend.AppendRowKey(nil, e.Resource.Key, row)); err != nil {
+// store replaces one resource and the entries that lead to it. form is that of
+// the resource after the change.
+func (w *writer) store(c *backend.Change, form []byte) error {
+	r := c.After
+	if r == nil {
+		r = c.Before
+	}
+	key := r.Key.Append(nil)
+	if c.Damaged {
+		if err := w.sweep(r.Key, key); err != nil {
 			return err
 		}
 	}
-	// For a deletion the resource is the old one; a modification needs the stored form.
-	old := e.Resource.ExpiresAt
-	if e.Type == backend.Modified {
-		var err error
-		if old, err = expiryOf(w.resources.Get(key)); err != nil {
+	endedRows, begunRows := c.Rows()
+	for _, row := range endedRows {
+		if err := w.rows.Delete(backend.AppendRowKey(nil, r.Key, row)); err != nil {
 			return err
 		}
 	}
-	if old.IsZero() {
-		return nil
-	}
-	return w.expiry.Delete(expiryKey(old, key))
-}
-
-// purge removes what is expired, at most a round of it.
-func (w *writer) purge(now time.Time) (int, error) {
-	end := backend.AppendInt(nil, now.UnixMilli()+1)
-	var due [][]byte
-	cursor := w.expiry.Cursor()
-	for k, _ := cursor.First(); k != nil && bytes.Compare(k, end) < 0 && len(due) < purgeRound; k, _ = cursor.Next() {
-		due = append(due, bytes.Clone(k))
-	}
-	n := 0
-	for _, k := range due {
-		r, err := w.expired(k, now)
-		if err != nil {
-			// The resource stays for someone to look at; its expiry would stop all others.
-			w.core.skip("purge", k, err)
-			w.changed = true
-			if err := w.expiry.Delete(k); err != nil {
-				return 0, err
-			}
-			continue
+	for _, row := range begunRows {
+		if err := w.rows.Put(rowEntry(r.Key, row)); err != nil {
+			return err
 		}
-		head := w.log.State.Head()
-		head.Seq++
-		e := backend.Expire(r, head, now)
-		if err := w.write(&e); err != nil {
-			return 0, err
+	}
+	endedRefs, begunRefs := c.Refs()
+	for _, ref := range endedRefs {
+		if err := w.refs.Delete(backend.AppendRefKey(nil, ref, r.Key)); err != nil {
+			return err
 		}
-		n++
 	}
-	return n, nil
+	for _, ref := range begunRefs {
+		if err := w.refs.Put(refEntry(r.Key, ref)); err != nil {
+			return err
+		}
+	}
+	if c.Before != nil && !c.Before.ExpiresAt.IsZero() {
+		if err := w.expiry.Delete(expiryKey(c.Before.ExpiresAt, key)); err != nil {
+			return err
+		}
+	}
+	if c.After == nil {
+		return w.resources.Delete(key)
+	}
+	if !r.ExpiresAt.IsZero() {
+		if err := w.expiry.Put(expiryKey(r.ExpiresAt, key), []byte{}); err != nil {
+			return err
+		}
+	}
+	return w.resources.Put(key, form)
 }
 
-// expired returns the resource that an expiry key stands for.
-func (w *writer) expired(k []byte, now time.Time) (*backend.Resource, error) {
-	target, err := backend.SkipElement(k)
+// sweep removes all entries that lead to a resource which no longer says what
+// they are. It reads all entries of the kind, all references and all expiries.
+func (w *writer) sweep(k backend.Key, key []byte) error {
+	kind := backend.AppendString(nil, k.Kind)
+	err := removeAll(w.rows, kind, func(rk, v []byte) bool {
+		target, err := entryTarget(rk, v)
+		return err == nil && bytes.Equal(target, key[len(kind):])
+	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	key, err := backend.DecodeKey(target)
+	err = removeAll(w.refs, nil, func(rk, v []byte) bool {
+		target, err := entryTarget(rk, v)
+		return err == nil && bytes.Equal(target, key)
+	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r, err := w.lookup(key)
-	if err == nil && (r == nil || !r.ExpiredAt(now)) {
-		err = errors.New("no expired resource")
-	}
-	return r, err
+	return removeAll(w.expiry, nil, func(ek, _ []byte) bool {
+		target, err := backend.SkipElement(ek)
+		return err == nil && bytes.Equal(target, key)
+	})
 }
 
-// trim removes the oldest entries that are over the log's bounds, never the last one.
-func (w *writer) trim(now time.Time) error {
-	cfg := &w.core.cfg
+// removeAll removes the entries under a prefix that match.
+func removeAll(b *bbolt.Bucket, prefix []byte, match func(k, v []byte) bool) error {
 	var old [][]byte
-	cursor := w.logEntries.Cursor()
-	for k, v := cursor.First(); k != nil && len(old) < trimRound && w.log.Count > 1; k, v = cursor.Next() {
-		size, at, err := entryHead(v)
-		if err != nil {
-			w.core.cfg.Logger.Warn("a log entry does not decode", zap.Binary("key", k), zap.Error(err))
-			at = now
+	cursor := b.Cursor()
+	for k, v := cursor.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, v = cursor.Next() {
+		if match(k, v) {
+			old = append(old, bytes.Clone(k))
 		}
-		if w.log.Count <= int64(cfg.LogEntries) && w.log.Bytes <= cfg.LogBytes && now.Sub(at) <= cfg.LogAge {
-			break
-		}
-		old = append(old, bytes.Clone(k))
-		w.log.Count--
-		w.log.Bytes = max(w.log.Bytes-size, 0)
 	}
 	for _, k := range old {
-		w.changed = true
-		if err := w.logEntries.Delete(k); err != nil {
+		if err := b.Delete(k); err != nil {
 			return err
 		}
-		rev, err := decodeEntryKey(k)
-		if err != nil {
-			return err
-		}
-		w.log.State.Trim(rev)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -22,8 +23,9 @@ type Data struct {
 	mu sync.RWMutex // guards all below but changed
 	// handles counts the open Store values.
 	handles int
-	// resources are keyed by Key.Append, rows by AppendRowKey, expiry by (ms, key).
-	resources, rows, expiry btree.Map[string, *backend.Resource]
+	// resources are keyed by Key.Append, rows by AppendRowKey, refs by
+	// AppendRefKey, expiry by (ms, key).
+	resources, rows, refs, expiry btree.Map[string, *backend.Resource]
 	// log is ordered by revision; logBytes is the sum of its sizes.
 	log      []backend.Event
 	logBytes int64
@@ -31,38 +33,80 @@ type Data struct {
 	changed  backend.Broadcast
 }
 
-func (d *Data) lookup(k backend.Key) (*backend.Resource, error) {
+var _ backend.View = (*Data)(nil)
+
+// Stored is part of [backend.View]. The caller holds mu.
+func (d *Data) Stored(k backend.Key) (*backend.Resource, error) {
 	r, _ := d.resources.Get(string(k.Append(nil)))
 	return r, nil
 }
 
+// Bound is part of [backend.View]. The caller holds mu.
+func (d *Data) Bound(k backend.Key, now time.Time) (bound bool, err error) {
+	r := backend.Range{Referenced: &k, BoundOnly: true}
+	start, end := r.Bounds()
+	d.refs.Ascend(string(start), func(key string, r *backend.Resource) bool {
+		if key >= string(end) {
+			return false
+		}
+		bound = r.Key != k && !r.ExpiredAt(now)
+		return !bound
+	})
+	return bound, nil
+}
+
 // commit makes the changes and logs them. The caller holds mu.
-func (d *Data) commit(events []backend.Event) {
-	for _, e := range events {
-		key := string(e.Resource.Key.Append(nil))
-		if old, ok := d.resources.Delete(key); ok {
-			for _, row := range old.Rows {
-				d.rows.Delete(string(backend.AppendRowKey(nil, old.Key, row)))
-			}
-			if !old.ExpiresAt.IsZero() {
-				d.expiry.Delete(expiryKey(old.ExpiresAt, key))
-			}
+func (d *Data) commit(changes []backend.Change) {
+	logged := false
+	for i := range changes {
+		c := &changes[i]
+		d.store(c)
+		if c.Logged() {
+			logged = true
+			d.log = append(d.log, c.Event)
+			d.logBytes += int64(c.Event.Size())
+			d.state.Advance(c.Event.Revision)
 		}
-		if e.Type != backend.Deleted {
-			d.resources.Set(key, e.Resource)
-			for _, row := range e.Resource.Rows {
-				d.rows.Set(string(backend.AppendRowKey(nil, e.Resource.Key, row)), e.Resource)
-			}
-			if !e.Resource.ExpiresAt.IsZero() {
-				d.expiry.Set(expiryKey(e.Resource.ExpiresAt, key), e.Resource)
-			}
-		}
-		d.log = append(d.log, e)
-		d.logBytes += int64(e.Size())
-		d.state.Advance(e.Revision)
 	}
-	if len(events) > 0 {
+	if logged {
 		d.changed.Fire()
+	}
+}
+
+// store replaces one resource and the entries that lead to it.
+func (d *Data) store(c *backend.Change) {
+	endedRows, _ := c.Rows()
+	endedRefs, _ := c.Refs()
+	if old := c.Before; old != nil {
+		for _, row := range endedRows {
+			d.rows.Delete(string(backend.AppendRowKey(nil, old.Key, row)))
+		}
+		for _, ref := range endedRefs {
+			d.refs.Delete(string(backend.AppendRefKey(nil, ref, old.Key)))
+		}
+		key := string(old.Key.Append(nil))
+		if !old.ExpiresAt.IsZero() {
+			d.expiry.Delete(expiryKey(old.ExpiresAt, key))
+		}
+		if c.After == nil {
+			d.resources.Delete(key)
+		}
+	}
+	r := c.After
+	if r == nil {
+		return
+	}
+	// Every entry leads to the resource itself, so those that stay are replaced.
+	key := string(r.Key.Append(nil))
+	d.resources.Set(key, r)
+	for _, row := range r.IndexRows() {
+		d.rows.Set(string(backend.AppendRowKey(nil, r.Key, row)), r)
+	}
+	for _, ref := range r.RefEntries() {
+		d.refs.Set(string(backend.AppendRefKey(nil, ref, r.Key)), r)
+	}
+	if !r.ExpiresAt.IsZero() {
+		d.expiry.Set(expiryKey(r.ExpiresAt, key), r)
 	}
 }
 
@@ -70,21 +114,21 @@ func expiryKey(at time.Time, key string) string {
 	return string(backend.AppendInt(nil, at.UnixMilli())) + key
 }
 
-// expired returns the events that purge what is expired, at most a round of
+// expired returns the changes that purge what is expired, at most a round of
 // them. The caller holds mu.
-func (d *Data) expired(now time.Time) []backend.Event {
+func (d *Data) expired(now time.Time) []backend.Change {
 	end := string(backend.AppendInt(nil, now.UnixMilli()+1))
 	head := d.state.Head()
-	var events []backend.Event
+	var changes []backend.Change
 	d.expiry.Scan(func(key string, r *backend.Resource) bool {
-		if key >= end || len(events) == purgeRound {
+		if key >= end || len(changes) == purgeRound {
 			return false
 		}
 		head.Seq++
-		events = append(events, backend.Expire(r, head, now))
+		changes = append(changes, backend.Expire(r, head, now))
 		return true
 	})
-	return events
+	return changes
 }
 
 // trim removes the oldest entries that are over the log's bounds, never the
@@ -119,4 +163,33 @@ func (d *Data) readLog(after backend.Revision, limit int) backend.LogPage {
 		page.Events = slices.Clone(d.log[from:min(from+limit, len(d.log))])
 	}
 	return page
+}
+
+// scan visits the resources of a range, expired or not, until visit says no or
+// ctx ends. The caller holds mu.
+func (d *Data) scan(ctx context.Context, r backend.Range, visit func(*backend.Resource) bool) error {
+	tree := &d.resources
+	switch {
+	case r.Referenced != nil:
+		tree = &d.refs
+	case r.Index != "":
+		tree = &d.rows
+	}
+	from, to := r.Bounds()
+	start, end := string(from), string(to)
+	n := 0
+	step := func(r *backend.Resource) bool {
+		n++
+		return (n%1024 != 0 || ctx.Err() == nil) && visit(r)
+	}
+	if r.Reverse {
+		tree.Descend(end, func(key string, r *backend.Resource) bool {
+			return key >= end || key >= start && step(r)
+		})
+	} else {
+		tree.Ascend(start, func(key string, r *backend.Resource) bool {
+			return key < end && step(r)
+		})
+	}
+	return ctx.Err()
 }

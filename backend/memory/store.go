@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidwall/btree"
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
@@ -27,6 +26,7 @@ type Store struct {
 
 var (
 	_ backend.Store     = (*Store)(nil)
+	_ backend.Ranger    = (*Store)(nil)
 	_ backend.Clock     = (*Store)(nil)
 	_ backend.LogReader = reader{}
 )
@@ -91,11 +91,11 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 		return backend.Result{}, err
 	}
 	now := s.Now()
-	res, events, err := backend.Plan(b, now, s.data.state.Head(), s.data.lookup)
+	res, changes, err := backend.Plan(b, now, s.data.state.Head(), s.data)
 	if err != nil {
 		return backend.Result{}, err
 	}
-	s.data.commit(events)
+	s.data.commit(changes)
 	s.data.trim(s.cfg, now)
 	res.Position = backend.NewPosition(s.data.state.Head())
 	return res, nil
@@ -113,7 +113,7 @@ func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resour
 	now := s.Now()
 	out := make([]*backend.Resource, len(keys))
 	for i, k := range keys {
-		if r, _ := s.data.lookup(k); r != nil && !r.ExpiredAt(now) {
+		if r, _ := s.data.Stored(k); r != nil && !r.ExpiredAt(now) {
 			out[i] = r
 		}
 	}
@@ -129,33 +129,30 @@ func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error
 	if err := r.Validate(); err != nil {
 		return backend.Page{}, err
 	}
-	tree, prefix := &s.data.resources, backend.AppendString(nil, r.Kind)
-	if r.Index != "" {
-		tree, prefix = &s.data.rows, backend.AppendString(prefix, r.Index)
-	}
-	start, end := r.Bounds(prefix)
 	b := backend.NewPageBuilder(r, s.Now())
-	err := scan(ctx, tree, string(start), string(end), r.Reverse, b.Add)
+	err := s.data.scan(ctx, r, b.Add)
 	return b.Page(), err
 }
 
-// scan visits the half-open interval until visit says no or ctx ends.
-func scan(ctx context.Context, tree *btree.Map[string, *backend.Resource], start, end string, reverse bool, visit func(*backend.Resource) bool) error {
-	n := 0
-	step := func(r *backend.Resource) bool {
-		n++
-		return (n%1024 != 0 || ctx.Err() == nil) && visit(r)
+// Ranges is [backend.Ranger.Ranges].
+func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
+	if err := s.rlock(ctx); err != nil {
+		return nil, err
 	}
-	if reverse {
-		tree.Descend(end, func(key string, r *backend.Resource) bool {
-			return key >= end || key >= start && step(r)
-		})
-	} else {
-		tree.Ascend(start, func(key string, r *backend.Resource) bool {
-			return key < end && step(r)
-		})
+	defer s.data.mu.RUnlock()
+	if err := backend.ValidateRanges(rs); err != nil {
+		return nil, err
 	}
-	return ctx.Err()
+	out := make([]backend.Page, len(rs))
+	b := backend.NewPageBuilder(backend.Range{}, s.Now())
+	for i, r := range rs {
+		b = b.Next(r)
+		if err := s.data.scan(ctx, r, b.Add); err != nil {
+			return nil, err
+		}
+		out[i] = b.Page()
+	}
+	return out, nil
 }
 
 // Position is [backend.Store.Position].
@@ -198,10 +195,10 @@ func (s *Store) Purge(ctx context.Context) (int, error) {
 	}
 	defer s.data.mu.Unlock()
 	now := s.Now()
-	events := s.data.expired(now)
-	s.data.commit(events)
+	changes := s.data.expired(now)
+	s.data.commit(changes)
 	s.data.trim(s.cfg, now)
-	return len(events), nil
+	return len(changes), nil
 }
 
 // Run purges at every PurgeInterval until ctx ends or the store is closed; both are no error.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync/atomic"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/ext"
@@ -17,8 +18,10 @@ type kind struct {
 	*backend.Kind
 	spec, status *shape
 	indexes      []index
-	// fingerprint of the definition that makes index rows.
+	// fingerprint of the definition that makes index rows and references.
 	fingerprint string
+	// stale is a hint, see [Service.indexed].
+	stale atomic.Bool
 }
 
 // shape is a compiled [backend.Shape].
@@ -79,7 +82,7 @@ func newCatalogue(kinds []backend.Kind) (catalogue, error) {
 		if k.indexes, err = k.compileIndexes(); err != nil {
 			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, err))
 		}
-		k.fingerprint = fingerprint(k.indexes)
+		k.fingerprint = fingerprint(k.indexes, k.References)
 		c.ordered = append(c.ordered, k.Kind)
 		for _, name := range []string{k.Name, k.Singular, k.Plural} {
 			if o := c.byName[strings.ToLower(name)]; o != nil && o.Name != k.Name {

@@ -101,6 +101,7 @@ func translations() []translation {
 		{is: backend.ErrExists, code: CodeAlreadyExists, text: "%s already exists"},
 		{is: backend.ErrConflict, code: CodeConflict, retryable: true, text: "%s was changed by others all the time; try again"},
 		{is: backend.ErrDeleting, code: CodeBeingDeleted, text: "%s is being deleted"},
+		{is: backend.ErrReferenced, code: CodeConflict, retryable: true, text: "%s is in use by others"},
 		{is: backend.ErrTooLarge, code: CodeLimitExceeded, text: "%s is larger than a resource may be (1 MiB)"},
 		{is: backend.ErrDeadline, code: CodeTimeout, retryable: true, text: "the store did not get to the change in time; nothing was changed"},
 		{is: backend.ErrPositionExpired, code: CodePositionExpired, text: "the changes after this cursor are not available any more: list again, then watch from now"},

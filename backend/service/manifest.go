@@ -20,6 +20,9 @@ func (s *Service) Apply(ctx context.Context, c Caller, req ApplyRequest) (*Writt
 	if err != nil {
 		return nil, err
 	}
+	if req.CreateOnly {
+		return s.createValid(ctx, in)
+	}
 	return s.upsert(ctx, in)
 }
 

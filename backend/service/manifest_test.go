@@ -165,6 +165,22 @@ func TestADryRunSaysAndDoesNot(t *testing.T) {
 	wantCode(t, err, service.CodeValidationFailed)
 }
 
+func TestACreateByManifestNeverReplaces(t *testing.T) {
+	f := setup(t)
+	req := service.ApplyRequest{Manifest: widgetManifest, CreateOnly: true}
+	for _, dry := range []bool{true, false} {
+		req.DryRun = dry
+		if out, err := f.Apply(context.Background(), anon, req); err != nil || out.Outcome != service.Created {
+			t.Fatalf("%+v %v", out, err)
+		}
+	}
+	for _, dry := range []bool{true, false} {
+		req.DryRun = dry
+		_, err := f.Apply(context.Background(), anon, req)
+		wantCode(t, err, service.CodeAlreadyExists)
+	}
+}
+
 func TestManyAppliesOfOneAbsentResourceCreateItOnce(t *testing.T) {
 	f := setup(t)
 	var mu sync.Mutex

@@ -77,6 +77,15 @@ func (in interval) holds(key []byte) bool {
 // streams says whether the source is read in the order of the query.
 func (q *query) streams() bool { return len(q.order) == 0 && (q.run == nil || q.run.exact) }
 
+// repeats says whether the source may hold a resource more than once.
+func (q *query) repeats() bool {
+	if q.run == nil || q.run.exact {
+		return false
+	}
+	idx := q.kind.index(q.run.index)
+	return idx == nil || idx.many
+}
+
 // source is the range that holds everything of the interval.
 func (q *query) source(in interval) backend.Range {
 	r := backend.Range{Kind: q.kind.Name, Namespace: q.namespace, Limit: 1}

@@ -11,7 +11,11 @@ import (
 func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 	out := &Written{Outcome: Created, Warnings: in.warnings}
 	if in.dryRun {
-		return out, nil
+		current, err := s.read(ctx, in.kind, in.key)
+		if err == nil && current != nil {
+			err = translate(backend.ErrExists, in.key)
+		}
+		return out, err
 	}
 	st := &state{subKind: in.subKind, spec: in.spec, meta: in.meta.applyTo(backend.BodyMetadata{}, in.labels, in.annotations), expiresAt: in.meta.ExpiresAt.Value}
 	st.meta.Generation = 1

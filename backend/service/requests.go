@@ -70,6 +70,8 @@ type ApplyRequest struct {
 	Namespace *string
 	// ExpectedRevision goes before the manifest's metadata.revision.
 	ExpectedRevision *string
+	// CreateOnly answers ALREADY_EXISTS for a resource that is there.
+	CreateOnly bool
 	// DryRun says what would happen and writes nothing.
 	DryRun bool
 }

@@ -32,6 +32,8 @@ type index struct {
 	field *field
 	// sortable says that orders may name it.
 	sortable bool
+	// many says that a resource may have several values.
+	many bool
 }
 
 // compileIndexes finds the fields that indexes and references name.
@@ -45,7 +47,7 @@ func (k *kind) compileIndexes() ([]index, error) {
 		if f == nil || f.Type == backend.TypeObject || f.Type == backend.TypeMap {
 			return fmt.Errorf("index %s: no scalar field is there", path)
 		}
-		out = append(out, index{path: path, steps: strings.Split(path, "."), field: f, sortable: sortable})
+		out = append(out, index{path: path, steps: strings.Split(path, "."), field: f, sortable: sortable, many: k.listAt(path)})
 		return nil
 	}
 	for _, i := range k.Indexes {
@@ -78,6 +80,19 @@ func (k *kind) fieldAt(path string) *field {
 	return f
 }
 
+// listAt says whether a path leads through a list.
+func (k *kind) listAt(path string) bool {
+	for i := range path {
+		if path[i] == '.' {
+			if f := k.fieldAt(path[:i]); f != nil && f.List {
+				return true
+			}
+		}
+	}
+	f := k.fieldAt(path)
+	return f != nil && f.List
+}
+
 // index finds an index by its path.
 func (k *kind) index(path string) *index {
 	for i := range k.indexes {
@@ -89,8 +104,8 @@ func (k *kind) index(path string) *index {
 }
 
 // fingerprint tells definitions of index rows apart: fields, types, effective
-// defaults and the order of enums.
-func fingerprint(indexes []index) string {
+// defaults, the order of enums and what references refer to.
+func fingerprint(indexes []index, references []backend.Reference) string {
 	h := sha256.New()
 	_, _ = fmt.Fprintln(h, "rows 1")
 	for _, i := range indexes {
@@ -100,6 +115,9 @@ func fingerprint(indexes []index) string {
 				_, _ = fmt.Fprintln(h, "-", v.Stored)
 			}
 		}
+	}
+	for _, r := range references {
+		_, _ = fmt.Fprintln(h, "ref", r.Path, r.Kind)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

@@ -26,8 +26,10 @@ type scan struct {
 	count int
 	more  bool
 	found []hit
-	// keys already met in a run that may name a resource more than once.
+	// seen are the keys already met, in a run that may name a resource more than once.
 	seen map[backend.Key]bool
+	// unreadable are those that an earlier run of this scan kept and could not decode.
+	unreadable map[backend.Key]bool
 }
 
 // hit is a resource that matches, and its place in the order.
@@ -38,13 +40,17 @@ type hit struct {
 }
 
 func newScan(q *query, in interval, backward bool, size int) *scan {
-	sc := &scan{query: q, in: in, backward: backward, size: size, r: q.source(in)}
-	if q.streams() {
-		sc.r.Reverse = backward
-	} else {
+	sc := &scan{query: q, in: in, backward: backward, size: size}
+	sc.begin()
+	return sc
+}
+
+func (sc *scan) begin() {
+	sc.r = sc.query.source(sc.in)
+	sc.r.Reverse = sc.backward && sc.query.streams()
+	if sc.query.repeats() {
 		sc.seen = map[backend.Key]bool{}
 	}
-	return sc
 }
 
 // request is the range of the next step.
@@ -72,6 +78,7 @@ func (sc *scan) take(s *Service, page backend.Page) error {
 	}
 	if !page.More || len(page.Resources) == 0 {
 		sc.done = true
+		sc.settle(s)
 		return nil
 	}
 	sc.advance(page.Resources[len(page.Resources)-1])
@@ -102,31 +109,56 @@ func (sc *scan) judge(s *Service, stored *backend.Resource) bool {
 	if !sc.in.holds(key) {
 		return false
 	}
+	if !sc.query.streams() {
+		if !sc.unreadable[stored.Key] {
+			sc.keepNearest(hit{key: key, stored: stored})
+		}
+		return false
+	}
 	obj, err := sc.query.kind.decode(stored)
 	if err != nil {
 		s.unreadable(stored, err)
 		return false
 	}
-	return sc.keep(hit{key: key, stored: stored, object: obj})
+	if len(sc.found) == sc.size {
+		sc.more, sc.done = true, true
+		return true
+	}
+	sc.found = append(sc.found, hit{key: key, stored: stored, object: obj})
+	return false
 }
 
-// keep adds a match. A scan in order ends at the first one too many; another
-// keeps the nearest ones.
-func (sc *scan) keep(h hit) bool {
-	if sc.query.streams() {
-		if len(sc.found) == sc.size {
-			sc.more, sc.done = true, true
-			return true
-		}
-		sc.found = append(sc.found, h)
-		return false
-	}
+// keepNearest adds a match to those of a scan that is not in order.
+func (sc *scan) keepNearest(h hit) {
 	heap.Push(sc, h)
 	if len(sc.found) > sc.size {
 		heap.Pop(sc)
 		sc.more = true
 	}
-	return false
+}
+
+// settle decodes what a scan that is not in order has kept. If something of it
+// is unreadable, the scan begins anew without it, so that the page is full.
+func (sc *scan) settle(s *Service) {
+	if sc.query.streams() {
+		return
+	}
+	for i := range sc.found {
+		h := &sc.found[i]
+		var err error
+		if h.object, err = sc.query.kind.decode(h.stored); err != nil {
+			s.unreadable(h.stored, err)
+			if sc.unreadable == nil {
+				sc.unreadable = map[backend.Key]bool{}
+			}
+			sc.unreadable[h.stored.Key] = true
+			sc.done = false
+		}
+	}
+	if !sc.done {
+		sc.found, sc.more = nil, false
+		sc.begin()
+	}
 }
 
 // advance moves the range behind a resource. In an index run that may have
@@ -195,6 +227,19 @@ func (sc *scan) Pop() any {
 	return last
 }
 
+// withoutRun begins the scan anew over the range of the names.
+func (sc *scan) withoutRun() {
+	q := *sc.query
+	q.run = nil
+	counting := sc.counting
+	*sc = *newScan(&q, sc.in, sc.backward, sc.size)
+	sc.counting = counting
+}
+
+// maxStepScans is how many scans take part in one step: with their guards they
+// fit one call.
+const maxStepScans = backend.MaxRanges / 3
+
 // runScans reads until all scans are done. The next steps of all are one call.
 // The errors are parallel to the scans.
 func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
@@ -202,22 +247,31 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 	for {
 		var active []int
 		var ranges []backend.Range
+		var g guards
 		for i, sc := range scans {
-			if !sc.done && errs[i] == nil {
+			if !sc.done && errs[i] == nil && len(active) < maxStepScans {
 				active = append(active, i)
 				ranges = append(ranges, sc.request())
+				g.add(sc)
 			}
 		}
 		if len(active) == 0 {
 			return errs
 		}
-		pages, err := backend.Ranges(ctx, s.cfg.Store, ranges)
+		pages, err := backend.Ranges(ctx, s.cfg.Store, append(ranges, g.ranges()...))
+		var stale []*kind
+		if err == nil {
+			stale = g.note(pages[len(active):])
+		}
 		for n, i := range active {
-			if err != nil {
-				errs[i] = translate(err, backend.Key{Kind: scans[i].query.kind.Name})
-				continue
+			switch sc := scans[i]; {
+			case err != nil:
+				errs[i] = translate(err, backend.Key{Kind: sc.query.kind.Name})
+			case sc.query.run != nil && slices.Contains(stale, sc.query.kind):
+				sc.withoutRun()
+			default:
+				errs[i] = sc.take(s, pages[n])
 			}
-			errs[i] = scans[i].take(s, pages[n])
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (s *Service) storeState(ctx context.Context, t target, st *state) (*backend
 	}
 	put := backend.Put{
 		UID: t.uid, Caller: t.caller, ExpiresAt: st.expiresAt, Body: raw,
-		Rows: t.kind.rows(st), Fingerprint: t.kind.fingerprint,
+		Rows: t.kind.rows(st), Refs: t.kind.refs(t.key.Namespace, st), Fingerprint: t.kind.fingerprint,
 	}
 	res, err := s.apply(ctx, t.kind, backend.Action{Key: t.key, If: t.cond, Do: backend.DeedPut, Put: put})
 	if err != nil {

@@ -14,6 +14,11 @@ func (s *Service) Create(ctx context.Context, c Caller, req CreateRequest) (*Wri
 		return nil, err
 	}
 	in.setSubKind(req.SubKind)
+	return s.createValid(ctx, in)
+}
+
+// createValid stores an intent that must have no violations.
+func (s *Service) createValid(ctx context.Context, in *intent) (*Written, error) {
 	if err := in.found.err(in.key); err != nil {
 		// What exists is said first: then the input need not be mended.
 		if current, readErr := s.read(ctx, in.kind, in.key); readErr == nil && current != nil {

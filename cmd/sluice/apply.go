@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -24,45 +25,85 @@ const maxFile = 64 << 20
 type document struct{ where, text string }
 
 func applyCommand(std streams) *cobra.Command {
+	return manifestCommand(std, &cobra.Command{
+		Use:   "apply -f FILE|FOLDER|-",
+		Short: "Create or replace resources from manifests",
+	}, false)
+}
+
+func createCommand(std streams) *cobra.Command {
+	return manifestCommand(std, &cobra.Command{
+		Use:   "create -f FILE|FOLDER|-",
+		Short: "Create resources from manifests; one that is there is left alone",
+	}, true)
+}
+
+// manifestCommand sends the documents of files one by one.
+func manifestCommand(std streams, cmd *cobra.Command, createOnly bool) *cobra.Command {
 	var r remote
 	var files []string
 	var dryRun bool
-	cmd := &cobra.Command{
-		Use:   "apply -f FILE|FOLDER|-",
-		Short: "Create or replace resources from manifests",
-		Args:  exactly(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := r.client(cmd)
+	cmd.Args = usage(cobra.NoArgs)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := r.client(cmd)
+		if err != nil {
+			return err
+		}
+		docs, err := readDocuments(files, std.in)
+		if err != nil {
+			return err
+		}
+		if err := refuseTwins(docs, r.namespace); err != nil {
+			return err
+		}
+		failed := false
+		for _, d := range docs {
+			out, err := c.Apply(cmd.Context(), client.ApplyRequest{Manifest: d.text, Namespace: r.namespace, CreateOnly: createOnly, DryRun: dryRun})
 			if err != nil {
-				return err
-			}
-			docs, err := readDocuments(files, std.in)
-			if err != nil {
-				return err
-			}
-			failed := false
-			for _, d := range docs {
-				out, err := c.Apply(cmd.Context(), client.ApplyRequest{Manifest: d.text, Namespace: r.namespace, DryRun: dryRun})
-				if err != nil {
-					explain(std, d.where, err)
-					failed = true
-					if cmd.Context().Err() != nil {
-						break
-					}
-					continue
+				explain(std, d.where, err)
+				failed = true
+				if cmd.Context().Err() != nil {
+					break
 				}
-				report(std, d, out, dryRun)
+				continue
 			}
-			if failed {
-				return errReported
-			}
-			return nil
-		},
+			report(std, d, out, dryRun)
+		}
+		if failed {
+			return errReported
+		}
+		return nil
 	}
 	r.register(cmd)
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file, folder (its .yaml, .yml and .json files) or - for standard input; may be repeated")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would happen and write nothing")
 	return cmd
+}
+
+// refuseTwins refuses documents that say two different things of one resource,
+// before the first is sent. What does not parse is left to the gateway to refuse.
+func refuseTwins(docs []document, namespace string) error {
+	first := map[string]document{}
+	for _, d := range docs {
+		m, err := manifest.Parse(d.text)
+		if err != nil {
+			continue
+		}
+		ns := namespace
+		if m.Metadata.Namespace != nil {
+			ns = *m.Metadata.Namespace
+		}
+		key := m.Kind + " " + ns + "/" + m.Metadata.Name
+		twin, ok := first[key]
+		if !ok {
+			first[key] = d
+			continue
+		}
+		if o, err := manifest.Parse(twin.text); err == nil && !reflect.DeepEqual(o, m) {
+			return fmt.Errorf("%s and %s say different things of %s; nothing was applied", twin.where, d.where, key)
+		}
+	}
+	return nil
 }
 
 func report(std streams, d document, out *client.Applied, dryRun bool) {
@@ -86,7 +127,7 @@ func report(std streams, d document, out *client.Applied, dryRun bool) {
 // readDocuments reads all files before the first is applied.
 func readDocuments(files []string, stdin io.Reader) ([]document, error) {
 	if len(files) == 0 {
-		return nil, usageError{errors.New("apply: name what to apply with -f FILE, -f FOLDER or -f -")}
+		return nil, usageError{errors.New("name the manifests with -f FILE, -f FOLDER or -f -")}
 	}
 	var docs []document
 	for _, name := range files {

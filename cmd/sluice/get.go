@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -17,10 +18,11 @@ import (
 func getCommand(std streams) *cobra.Command {
 	var r remote
 	var output string
+	var everywhere, watch bool
 	cmd := &cobra.Command{
 		Use:   "get KIND [NAME...]",
 		Short: "Print resources of one kind",
-		Args:  exactly(cobra.MinimumNArgs(1)),
+		Args:  usage(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.client(cmd)
 			if err != nil {
@@ -34,8 +36,9 @@ func getCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if r.namespace == "" && kind.Scope != "GLOBAL" {
-				r.namespace = "default"
+			r.namespace = r.scope(kind, everywhere)
+			if watch {
+				return getAndWatch(cmd, std, c, client.ChangesRequest{Kind: kind, Namespace: r.namespace, Snapshot: true, Format: client.JSON}, args[1:], output)
 			}
 			all := c.List(cmd.Context(), kind, r.namespace, p.format)
 			if len(args) > 1 {
@@ -66,7 +69,20 @@ func getCommand(std streams) *cobra.Command {
 	}
 	r.register(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, yaml, json or name")
+	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "all namespaces")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on with changes as they happen (table or json)")
 	return cmd
+}
+
+// getAndWatch prints what there is and then what happens.
+func getAndWatch(cmd *cobra.Command, std streams, c *client.Client, req client.ChangesRequest, names []string, output string) error {
+	if output != "table" && output != "json" || len(names) > 1 {
+		return usageError{errors.New("watch: one name or none, as table or json")}
+	}
+	if len(names) == 1 {
+		req.Name = names[0]
+	}
+	return follow(cmd.Context(), std, c, req, output)
 }
 
 func in(namespace string) string {

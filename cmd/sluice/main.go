@@ -50,8 +50,10 @@ func run(ctx context.Context, args []string, std streams) int {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(serveCommand(std), applyCommand(std), getCommand(std), versionCommand(std))
-	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(
+		serveCommand(std), applyCommand(std), createCommand(std), getCommand(std), editCommand(std),
+		deleteCommand(std), watchCommand(std), versionCommand(std),
+	)
 	root.SetArgs(args)
 	root.SetOut(std.out)
 	root.SetErr(std.err)
@@ -59,7 +61,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
 	cmd, err := root.ExecuteContextC(ctx)
-	var usage usageError
+	var wrong usageError
 	if err == nil {
 		return exitOK
 	}
@@ -67,14 +69,14 @@ func run(ctx context.Context, args []string, std streams) int {
 		return exitFail
 	}
 	_, _ = fmt.Fprintf(std.err, "sluice: %s\n", strings.Join(strings.Fields(err.Error()), " "))
-	if errors.As(err, &usage) || cmd == root {
+	if errors.As(err, &wrong) || cmd == root {
 		return exitUsage
 	}
 	return exitFail
 }
 
-// exactly is cobra's check of the number of arguments, as a usage error.
-func exactly(check cobra.PositionalArgs) cobra.PositionalArgs {
+// usage is cobra's check of the number of arguments, as a usage error.
+func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
 			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}

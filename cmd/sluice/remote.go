@@ -22,6 +22,17 @@ func (r *remote) register(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&r.timeout, "timeout", 30*time.Second, "how long one request may take")
 }
 
+// scope is the namespace that lists and streams are limited to; empty is all.
+func (r *remote) scope(k client.Kind, everywhere bool) string {
+	switch {
+	case everywhere || k.Scope == "GLOBAL":
+		return ""
+	case r.namespace == "":
+		return "default"
+	}
+	return r.namespace
+}
+
 func (r *remote) client(cmd *cobra.Command) (*client.Client, error) {
 	if err := loadSettings(cmd); err != nil {
 		return nil, err
@@ -41,6 +52,21 @@ func explain(std streams, where string, err error) {
 		return
 	}
 	for _, e := range all {
-		_, _ = fmt.Fprintf(std.err, "%s: %s\n", where, e.Message)
+		_, _ = fmt.Fprintf(std.err, "%s: %s%s\n", where, e.Message, hint(e))
 	}
+}
+
+// hint says what to do about an error, where that is not plain from its text.
+func hint(e *client.Error) string {
+	switch {
+	case e.Extensions.Outcome == "UNKNOWN":
+		return " (look with sluice get before you repeat it)"
+	case e.Extensions.Retryable:
+		return " (try again)"
+	case e.Extensions.Code == "ALREADY_EXISTS":
+		return " (sluice apply replaces it, sluice edit changes it)"
+	case e.Extensions.Code == "INTERNAL":
+		return " (request " + e.Extensions.RequestID + " in the gateway's log)"
+	}
+	return ""
 }

@@ -38,7 +38,7 @@ func serveCommand(std streams) *cobra.Command {
 		Short: "Run a gateway on the embedded store",
 		Long: "Run a gateway on the embedded store.\n\nEvery flag is also an environment variable (--listen is SLUICE_LISTEN) and a key of\n" +
 			"the configuration file (listen). A flag goes before the environment, and that before the file.",
-		Args: exactly(cobra.NoArgs),
+		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := loadSettings(cmd); err != nil {
 				return err
@@ -90,12 +90,12 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) error {
 	if err != nil {
 		return s.explainOpen(err)
 	}
-	srv, err := s.gateway(store, log)
+	svc, srv, err := s.gateway(store, log)
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
 	log.Info("sluice serves", zap.String("version", versionText()), zap.String("store", "bolt "+s.data), zap.String("address", "http://"+listener.Addr().String()))
-	err = s.group(ctx, srv, store, listener)
+	err = group(ctx, srv, listener, svc.Run, store.Run)
 	if err = errors.Join(err, store.Close()); err == nil {
 		log.Info("sluice stopped")
 	}
@@ -103,7 +103,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) error {
 }
 
 // gateway wires service and server to an open store.
-func (s *serving) gateway(store *bolt.Store, log *zap.Logger) (*server.Server, error) {
+func (s *serving) gateway(store *bolt.Store, log *zap.Logger) (*service.Service, *server.Server, error) {
 	reg := prometheus.NewRegistry()
 	unreadable := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), unreadable)
@@ -112,7 +112,7 @@ func (s *serving) gateway(store *bolt.Store, log *zap.Logger) (*server.Server, e
 		Unreadable: func(kind string) { unreadable.WithLabelValues(kind).Inc() },
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s.server.Service, s.server.Logger, s.server.Metrics = svc, log, reg
 	s.server.Version, s.server.Store = versionText(), "the embedded store"
@@ -120,23 +120,26 @@ func (s *serving) gateway(store *bolt.Store, log *zap.Logger) (*server.Server, e
 		_, err := store.Position(ctx)
 		return err
 	}
-	return server.New(s.server)
+	srv, err := server.New(s.server)
+	return svc, srv, err
 }
 
-// group runs the edge and the store until ctx ends or one of them fails. The
-// store is stopped last: running requests need it.
-func (s *serving) group(ctx context.Context, srv *server.Server, store *bolt.Store, l net.Listener) error {
+// group runs the edge and what it stands on until ctx ends or one of them
+// fails. The edge is stopped first: running requests need the others.
+func group(ctx context.Context, srv *server.Server, l net.Listener, below ...func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	storeCtx, stopStore := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopStore()
+	belowCtx, stopBelow := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopBelow()
 	var g errgroup.Group
+	for _, run := range below {
+		g.Go(func() error {
+			defer stop()
+			return run(belowCtx)
+		})
+	}
 	g.Go(func() error {
-		defer stop()
-		return store.Run(storeCtx)
-	})
-	g.Go(func() error {
-		defer stopStore()
+		defer stopBelow()
 		return srv.Serve(ctx, l)
 	})
 	return g.Wait()

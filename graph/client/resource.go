@@ -19,10 +19,14 @@ type Resource struct {
 		Name      string
 		Revision  string
 		CreatedAt time.Time
+		Labels    []Label
 	}
 	// Manifest in the format that was asked for.
 	Manifest string
 }
+
+// Label is one label of a resource.
+type Label struct{ Key, Value string }
 
 // Format of a manifest.
 type Format string
@@ -68,7 +72,7 @@ func (c *Client) Kind(ctx context.Context, name string) (Kind, error) {
 	return Kind{}, &UnknownKindError{Name: name, Known: kinds}
 }
 
-const resourceFields = `kind metadata { namespace name revision createdAt } manifest(format: $format)`
+const resourceFields = `kind metadata { namespace name revision createdAt labels { key value } } manifest(format: $format)`
 
 // Get returns one resource, nil if there is none. An empty namespace means the default one.
 func (c *Client) Get(ctx context.Context, k Kind, namespace, name string, format Format) (*Resource, error) {
@@ -128,7 +132,12 @@ type ApplyRequest struct {
 	Manifest string
 	// Namespace is used where the manifest names none; empty means the default one.
 	Namespace string
-	DryRun    bool
+	// ExpectedRevision is a precondition; empty for none.
+	ExpectedRevision string
+	// CreateOnly fails with ALREADY_EXISTS where the resource is there.
+	CreateOnly bool
+	// DryRun says what would happen and writes nothing.
+	DryRun bool
 }
 
 // Applied says what an apply did: CREATED, UPDATED or UNCHANGED.
@@ -141,13 +150,29 @@ type Applied struct {
 
 // Apply makes one resource what the manifest says.
 func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) {
-	in := map[string]any{"manifest": req.Manifest, "dryRun": req.DryRun}
+	in := map[string]any{"manifest": req.Manifest, "dryRun": req.DryRun, "createOnly": req.CreateOnly}
 	if req.Namespace != "" {
 		in["namespace"] = req.Namespace
+	}
+	if req.ExpectedRevision != "" {
+		in["expectedRevision"] = req.ExpectedRevision
 	}
 	var out struct{ ApplyManifest *Applied }
 	err := c.Do(ctx, `mutation($input: ApplyManifestInput!) {
 		applyManifest(input: $input) { outcome warnings resource { kind metadata { namespace name revision createdAt } } }
 	}`, map[string]any{"input": in}, &out)
 	return out.ApplyManifest, err
+}
+
+// Delete removes one resource. An empty revision removes it whatever it is; an
+// empty namespace means the default one.
+func (c *Client) Delete(ctx context.Context, k Kind, namespace, name, revision string) error {
+	in := map[string]any{"name": name}
+	if namespace != "" && k.Scope != "GLOBAL" {
+		in["namespace"] = namespace
+	}
+	if revision != "" {
+		in["expectedRevision"] = revision
+	}
+	return c.Do(ctx, fmt.Sprintf(`mutation($input: Delete%[1]sInput!) { delete%[1]s(input: $input) { state } }`, k.Name), map[string]any{"input": in}, nil)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 
 	"github.com/sluicegw/sluice/graph/server"
@@ -89,4 +90,70 @@ func BenchmarkHTTP(b *testing.B) {
 			serve(b, mux, c.body)
 		})
 	}
+}
+
+// BenchmarkGraph measures reads over references, a write with its revision,
+// and filter, sort and first page of larger sets.
+func BenchmarkGraph(b *testing.B) {
+	b.Run("100-subnets-each-with-network", func(b *testing.B) {
+		e := newEdge(b, plain, server.Config{})
+		topology(b, e, 20, 5, 0)
+		serve(b, e, request(`{ subnets(first: 100) { nodes { metadata { name } spec { resource { cidr } } network { metadata { name } spec { resource { mtu } } } } } }`, nil))
+	})
+	b.Run("three-levels", func(b *testing.B) {
+		e := newEdge(b, plain, server.Config{})
+		topology(b, e, 5, 5, 8)
+		serve(b, e, request(`{ networks { nodes { `+fields12+` subnets { nodes { id metadata { name uid revision createdAt } spec { resource { cidr ipVersion networkRef } } ports { nodes { id kind version metadata { name namespace uid revision generation createdAt updatedAt } spec { managementPolicy resource { networkRef addresses { subnetRef ip } } } } } } } } } }`, nil))
+	})
+	b.Run("update-64-clients", benchUpdate)
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("filter-sort-first-50-of-%d", n), func(b *testing.B) {
+			e := newEdge(b, plain, server.Config{})
+			for i := range n {
+				if got := e.post(b, create, map[string]any{"name": fmt.Sprintf("n%06d", i), "mtu": 68 + i%9000}); bytes.Contains([]byte(got), []byte("errors")) {
+					b.Fatal(got)
+				}
+			}
+			b.ResetTimer()
+			serve(b, e, request(`{ networks(first: 50, filter: {spec: {resource: {mtu: {gte: 500}}}}, orderBy: [{field: SPEC_RESOURCE_MTU, direction: DESC}]) { nodes { metadata { name } spec { resource { mtu } } } } }`, nil))
+		})
+	}
+}
+
+// benchUpdate lets 64 clients update a resource each, at the revision they read.
+func benchUpdate(b *testing.B) {
+	const clients = 64
+	e := newEdge(b, plain, server.Config{})
+	for i := range clients {
+		e.post(b, create, map[string]any{"name": fmt.Sprint("n", i), "mtu": 1500})
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() {
+			name, revision := fmt.Sprint("n", i), ""
+			for n := i; n < b.N+clients; n += clients {
+				var out struct {
+					Data map[string]struct {
+						Network  struct{ Metadata struct{ Revision string } }
+						Metadata struct{ Revision string }
+					}
+				}
+				if revision == "" {
+					_ = json.Unmarshal([]byte(e.post(b, `query($name: String!) { network(name: $name) { metadata { revision } } }`, map[string]any{"name": name})), &out)
+					revision = out.Data["network"].Metadata.Revision
+					continue
+				}
+				answer := e.post(b, `mutation($name: String!, $revision: String!, $mtu: Int) { updateNetwork(input: {name: $name, expectedRevision: $revision, spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, resource: {mtu: $mtu}}}) { network { metadata { revision } } } }`,
+					map[string]any{"name": name, "revision": revision, "mtu": 68 + n%9000})
+				_ = json.Unmarshal([]byte(answer), &out)
+				if revision = out.Data["updateNetwork"].Network.Metadata.Revision; revision == "" {
+					b.Error(answer)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -33,6 +33,9 @@ type Config struct {
 	AllowedOrigins []string
 	// Limits of requests.
 	Limits Limits
+	// LoaderWait is how long the first read of a batch of references waits for
+	// others. Default 1 ms.
+	LoaderWait time.Duration
 	// DrainTimeout is how long running requests may take after the server was told to stop. Default 10 s.
 	DrainTimeout time.Duration
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/loader"
 	v1 "github.com/sluicegw/sluice/graph/v1"
 	resolvers "github.com/sluicegw/sluice/resolvers/v1"
 )
@@ -30,6 +32,8 @@ type Server struct {
 	metrics  *metrics
 	handler  http.Handler
 	draining atomic.Bool
+	// sockets counts the WebSocket connections, which no http.Server waits for.
+	sockets sync.WaitGroup
 }
 
 // New builds the handler. It starts nothing.
@@ -86,7 +90,14 @@ func (s *Server) api(schema graphql.ExecutableSchema) http.Handler {
 	srv.Use(newDocumentLimits(s.cfg.Limits))
 	srv.Use(extension.Introspection{})
 	srv.AroundOperations(refuseStreamOverHTTP)
+	srv.AroundResponses(s.withLoaders)
 	return s.bound(srv)
+}
+
+// withLoaders gives each response loaders of its own: each query, and each
+// event of a subscription, reads afresh.
+func (s *Server) withLoaders(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	return next(loader.With(ctx, s.cfg.Service, service.Caller{}, s.cfg.LoaderWait))
 }
 
 // refuseStreamOverHTTP answers a subscription that comes by POST or GET, which
@@ -106,6 +117,8 @@ func refuseStreamOverHTTP(ctx context.Context, next graphql.OperationHandler) gr
 func (s *Server) bound(api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "" {
+			s.sockets.Add(1)
+			defer s.sockets.Done()
 			s.metrics.sockets.Inc()
 			defer s.metrics.sockets.Dec()
 			api.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), streamKey, true)))
@@ -171,9 +184,23 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	err := srv.Shutdown(limit)
 	stop() // ends the sockets
+	s.waitForSockets(limit)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("requests did not finish in %v: %w", s.cfg.DrainTimeout, err), srv.Close())
 	}
 	<-done
 	return err
+}
+
+// waitForSockets lets the sockets say good-bye, for as long as ctx lasts.
+func (s *Server) waitForSockets(ctx context.Context) {
+	closed := make(chan struct{})
+	go func() {
+		s.sockets.Wait()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-ctx.Done():
+	}
 }

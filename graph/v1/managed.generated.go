@@ -272,6 +272,108 @@ func (ec *executionContext) unmarshalInputCloudCredentialsRefInput(ctx context.C
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputCloudCredentialsRefPatch(ctx context.Context, obj any) (model.CloudCredentialsRefPatch, error) {
+	var it model.CloudCredentialsRefPatch
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"cloudName", "secretName"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "cloudName":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("cloudName"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CloudName = graphql.OmittableOf(data)
+		case "secretName":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("secretName"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SecretName = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputConditionInput(ctx context.Context, obj any) (model.ConditionInput, error) {
+	var it model.ConditionInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"type", "status", "reason", "message", "observedGeneration", "lastTransitionTime"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "type":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("type"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Type = data
+		case "status":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("status"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Status = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
+		case "message":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("message"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Message = data
+		case "observedGeneration":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("observedGeneration"))
+			data, err := ec.unmarshalOInt642ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ObservedGeneration = data
+		case "lastTransitionTime":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastTransitionTime"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastTransitionTime = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputManagedOptionsInput(ctx context.Context, obj any) (model.ManagedOptionsInput, error) {
 	var it model.ManagedOptionsInput
 	if obj == nil {
@@ -297,6 +399,80 @@ func (ec *executionContext) unmarshalInputManagedOptionsInput(ctx context.Contex
 				return it, err
 			}
 			it.OnDelete = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputManagedOptionsPatch(ctx context.Context, obj any) (model.ManagedOptionsPatch, error) {
+	var it model.ManagedOptionsPatch
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"onDelete"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "onDelete":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("onDelete"))
+			data, err := ec.unmarshalOOnDelete2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐOnDelete(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OnDelete = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputManagementPolicyFilter(ctx context.Context, obj any) (model.ManagementPolicyFilter, error) {
+	var it model.ManagementPolicyFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"eq", "ne", "in"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "eq":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("eq"))
+			data, err := ec.unmarshalOManagementPolicy2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐManagementPolicy(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Eq = data
+		case "ne":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ne"))
+			data, err := ec.unmarshalOManagementPolicy2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐManagementPolicy(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Ne = data
+		case "in":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("in"))
+			data, err := ec.unmarshalOManagementPolicy2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐManagementPolicyᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.In = data
 		}
 	}
 	return it, nil
@@ -483,6 +659,29 @@ func (ec *executionContext) marshalNCondition2ᚖgithubᚗcomᚋsluicegwᚋsluic
 	return ec._Condition(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNConditionInput2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐConditionInput(ctx context.Context, v any) (*model.ConditionInput, error) {
+	res, err := ec.unmarshalInputConditionInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNManagementPolicy2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐManagementPolicy(ctx context.Context, v any) (model.ManagementPolicy, error) {
+	var res model.ManagementPolicy
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNManagementPolicy2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐManagementPolicy(ctx context.Context, sel ast.SelectionSet, v model.ManagementPolicy) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalOCloudCredentialsRefPatch2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐCloudCredentialsRefPatch(ctx context.Context, v any) (*model.CloudCredentialsRefPatch, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputCloudCredentialsRefPatch(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalOCondition2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐConditionᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.Condition) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -502,6 +701,23 @@ func (ec *executionContext) marshalOCondition2ᚕᚖgithubᚗcomᚋsluicegwᚋsl
 	return ret
 }
 
+func (ec *executionContext) unmarshalOConditionInput2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐConditionInputᚄ(ctx context.Context, v any) ([]*model.ConditionInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*model.ConditionInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNConditionInput2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐConditionInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
 func (ec *executionContext) marshalOManagedOptions2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐManagedOptions(ctx context.Context, sel ast.SelectionSet, v *model.ManagedOptions) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -515,6 +731,50 @@ func (ec *executionContext) unmarshalOManagedOptionsInput2ᚖgithubᚗcomᚋslui
 	}
 	res, err := ec.unmarshalInputManagedOptionsInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOManagedOptionsPatch2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐManagedOptionsPatch(ctx context.Context, v any) (*model.ManagedOptionsPatch, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputManagedOptionsPatch(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOManagementPolicy2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐManagementPolicyᚄ(ctx context.Context, v any) ([]model.ManagementPolicy, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]model.ManagementPolicy, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNManagementPolicy2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐManagementPolicy(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOManagementPolicy2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐManagementPolicyᚄ(ctx context.Context, sel ast.SelectionSet, v []model.ManagementPolicy) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNManagementPolicy2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐManagementPolicy(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalOManagementPolicy2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐManagementPolicy(ctx context.Context, v any) (*model.ManagementPolicy, error) {
@@ -531,6 +791,14 @@ func (ec *executionContext) marshalOManagementPolicy2ᚖgithubᚗcomᚋsluicegw�
 		return graphql.Null
 	}
 	return v
+}
+
+func (ec *executionContext) unmarshalOManagementPolicyFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐManagementPolicyFilter(ctx context.Context, v any) (*model.ManagementPolicyFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputManagementPolicyFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOOnDelete2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐOnDelete(ctx context.Context, v any) (*model.OnDelete, error) {

@@ -59,8 +59,8 @@ func (ec *executionContext) _NetworkImport_filter(ctx context.Context, field gra
 			return obj.Filter, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.NetworkImportFilter) graphql.Marshaler {
-			return ec.marshalONetworkImportFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkImportFilter(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.NetworkImportQuery) graphql.Marshaler {
+			return ec.marshalONetworkImportQuery2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkImportQuery(ctx, selections, v)
 		},
 		true,
 		false,
@@ -73,194 +73,10 @@ func (ec *executionContext) fieldContext_NetworkImport_filter(_ context.Context,
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_NetworkImportFilter(ctx, field)
+			return ec.childFields_NetworkImportQuery(ctx, field)
 		},
 	}
 	return fc, nil
-}
-
-func (ec *executionContext) _NetworkImportFilter_name(ctx context.Context, field graphql.CollectedField, obj *model.NetworkImportFilter) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NetworkImportFilter_name(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Name, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
-			return ec.marshalOString2ᚖstring(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_NetworkImportFilter_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("NetworkImportFilter", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _NetworkImportFilter_description(ctx context.Context, field graphql.CollectedField, obj *model.NetworkImportFilter) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NetworkImportFilter_description(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Description, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
-			return ec.marshalOString2ᚖstring(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_NetworkImportFilter_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("NetworkImportFilter", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _NetworkImportFilter_external(ctx context.Context, field graphql.CollectedField, obj *model.NetworkImportFilter) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NetworkImportFilter_external(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.External, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
-			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_NetworkImportFilter_external(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("NetworkImportFilter", field, false, false, errors.New("field of type Boolean does not have child fields"))
-}
-
-func (ec *executionContext) _NetworkImportFilter_projectRef(ctx context.Context, field graphql.CollectedField, obj *model.NetworkImportFilter) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NetworkImportFilter_projectRef(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.ProjectRef, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
-			return ec.marshalOString2ᚖstring(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_NetworkImportFilter_projectRef(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("NetworkImportFilter", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _NetworkImportFilter_tags(ctx context.Context, field graphql.CollectedField, obj *model.NetworkImportFilter) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NetworkImportFilter_tags(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Tags, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
-			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_NetworkImportFilter_tags(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("NetworkImportFilter", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _NetworkImportFilter_tagsAny(ctx context.Context, field graphql.CollectedField, obj *model.NetworkImportFilter) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NetworkImportFilter_tagsAny(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.TagsAny, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
-			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_NetworkImportFilter_tagsAny(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("NetworkImportFilter", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _NetworkImportFilter_notTags(ctx context.Context, field graphql.CollectedField, obj *model.NetworkImportFilter) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NetworkImportFilter_notTags(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.NotTags, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
-			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_NetworkImportFilter_notTags(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("NetworkImportFilter", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _NetworkImportFilter_notTagsAny(ctx context.Context, field graphql.CollectedField, obj *model.NetworkImportFilter) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NetworkImportFilter_notTagsAny(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.NotTagsAny, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
-			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_NetworkImportFilter_notTagsAny(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("NetworkImportFilter", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _NetworkProviderStatus_networkType(ctx context.Context, field graphql.CollectedField, obj *model.NetworkProviderStatus) (ret graphql.Marshaler) {
@@ -1273,8 +1089,82 @@ func (ec *executionContext) fieldContext_NetworkStatus_resource(_ context.Contex
 
 // region    **************************** input.gotpl *****************************
 
-func (ec *executionContext) unmarshalInputNetworkImportFilterInput(ctx context.Context, obj any) (model.NetworkImportFilterInput, error) {
-	var it model.NetworkImportFilterInput
+func (ec *executionContext) unmarshalInputNetworkImportInput(ctx context.Context, obj any) (model.NetworkImportInput, error) {
+	var it model.NetworkImportInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "filter"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "filter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("filter"))
+			data, err := ec.unmarshalONetworkImportQueryInput2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkImportQueryInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Filter = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputNetworkImportPatch(ctx context.Context, obj any) (model.NetworkImportPatch, error) {
+	var it model.NetworkImportPatch
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "filter"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = graphql.OmittableOf(data)
+		case "filter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("filter"))
+			data, err := ec.unmarshalONetworkImportQueryPatch2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkImportQueryPatch(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Filter = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputNetworkImportQueryInput(ctx context.Context, obj any) (model.NetworkImportQueryInput, error) {
+	var it model.NetworkImportQueryInput
 	if obj == nil {
 		return it, nil
 	}
@@ -1352,8 +1242,8 @@ func (ec *executionContext) unmarshalInputNetworkImportFilterInput(ctx context.C
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputNetworkImportInput(ctx context.Context, obj any) (model.NetworkImportInput, error) {
-	var it model.NetworkImportInput
+func (ec *executionContext) unmarshalInputNetworkImportQueryPatch(ctx context.Context, obj any) (model.NetworkImportQueryPatch, error) {
+	var it model.NetworkImportQueryPatch
 	if obj == nil {
 		return it, nil
 	}
@@ -1363,27 +1253,185 @@ func (ec *executionContext) unmarshalInputNetworkImportInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "filter"}
+	fieldsInOrder := [...]string{"name", "description", "external", "projectRef", "tags", "tagsAny", "notTags", "notTagsAny"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
 			continue
 		}
 		switch k {
-		case "id":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.ID = data
-		case "filter":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("filter"))
-			data, err := ec.unmarshalONetworkImportFilterInput2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkImportFilterInput(ctx, v)
+			it.Name = graphql.OmittableOf(data)
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Filter = data
+			it.Description = graphql.OmittableOf(data)
+		case "external":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("external"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.External = graphql.OmittableOf(data)
+		case "projectRef":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectRef"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectRef = graphql.OmittableOf(data)
+		case "tags":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tags"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tags = graphql.OmittableOf(data)
+		case "tagsAny":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tagsAny"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TagsAny = graphql.OmittableOf(data)
+		case "notTags":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("notTags"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NotTags = graphql.OmittableOf(data)
+		case "notTagsAny":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("notTagsAny"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NotTagsAny = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputNetworkProviderStatusInput(ctx context.Context, obj any) (model.NetworkProviderStatusInput, error) {
+	var it model.NetworkProviderStatusInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"networkType", "physicalNetwork", "segmentationID"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "networkType":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("networkType"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NetworkType = data
+		case "physicalNetwork":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("physicalNetwork"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PhysicalNetwork = data
+		case "segmentationID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("segmentationID"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SegmentationID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputNetworkResourceSpecFilter(ctx context.Context, obj any) (model.NetworkResourceSpecFilter, error) {
+	var it model.NetworkResourceSpecFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "tags", "adminStateUp", "mtu", "external", "shared", "projectRef"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOStringFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐStringFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "tags":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tags"))
+			data, err := ec.unmarshalOStringListFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐStringListFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tags = data
+		case "adminStateUp":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("adminStateUp"))
+			data, err := ec.unmarshalOBooleanFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐBooleanFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AdminStateUp = data
+		case "mtu":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("mtu"))
+			data, err := ec.unmarshalOIntFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐIntFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Mtu = data
+		case "external":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("external"))
+			data, err := ec.unmarshalOBooleanFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐBooleanFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.External = data
+		case "shared":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shared"))
+			data, err := ec.unmarshalOBooleanFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐBooleanFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Shared = data
+		case "projectRef":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectRef"))
+			data, err := ec.unmarshalOStringFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐStringFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectRef = data
 		}
 	}
 	return it, nil
@@ -1489,6 +1537,315 @@ func (ec *executionContext) unmarshalInputNetworkResourceSpecInput(ctx context.C
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputNetworkResourceSpecPatch(ctx context.Context, obj any) (model.NetworkResourceSpecPatch, error) {
+	var it model.NetworkResourceSpecPatch
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "description", "tags", "adminStateUp", "dnsDomain", "mtu", "portSecurityEnabled", "external", "shared", "availabilityZoneHints", "projectRef"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = graphql.OmittableOf(data)
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = graphql.OmittableOf(data)
+		case "tags":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tags"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tags = graphql.OmittableOf(data)
+		case "adminStateUp":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("adminStateUp"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AdminStateUp = graphql.OmittableOf(data)
+		case "dnsDomain":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dnsDomain"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DNSDomain = graphql.OmittableOf(data)
+		case "mtu":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("mtu"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Mtu = graphql.OmittableOf(data)
+		case "portSecurityEnabled":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("portSecurityEnabled"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PortSecurityEnabled = graphql.OmittableOf(data)
+		case "external":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("external"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.External = graphql.OmittableOf(data)
+		case "shared":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shared"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Shared = graphql.OmittableOf(data)
+		case "availabilityZoneHints":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("availabilityZoneHints"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AvailabilityZoneHints = graphql.OmittableOf(data)
+		case "projectRef":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectRef"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectRef = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputNetworkResourceStatusFilter(ctx context.Context, obj any) (model.NetworkResourceStatusFilter, error) {
+	var it model.NetworkResourceStatusFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"status"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "status":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("status"))
+			data, err := ec.unmarshalOStringFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐStringFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Status = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputNetworkResourceStatusInput(ctx context.Context, obj any) (model.NetworkResourceStatusInput, error) {
+	var it model.NetworkResourceStatusInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "description", "projectID", "status", "tags", "createdAt", "updatedAt", "revisionNumber", "adminStateUp", "availabilityZoneHints", "dnsDomain", "mtu", "portSecurityEnabled", "provider", "external", "shared", "subnets"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "projectID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectID"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectID = data
+		case "status":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("status"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Status = data
+		case "tags":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tags"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tags = data
+		case "createdAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAt"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAt = data
+		case "updatedAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("updatedAt"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UpdatedAt = data
+		case "revisionNumber":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revisionNumber"))
+			data, err := ec.unmarshalOInt642ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RevisionNumber = data
+		case "adminStateUp":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("adminStateUp"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AdminStateUp = data
+		case "availabilityZoneHints":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("availabilityZoneHints"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AvailabilityZoneHints = data
+		case "dnsDomain":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dnsDomain"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DNSDomain = data
+		case "mtu":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("mtu"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Mtu = data
+		case "portSecurityEnabled":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("portSecurityEnabled"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PortSecurityEnabled = data
+		case "provider":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("provider"))
+			data, err := ec.unmarshalONetworkProviderStatusInput2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkProviderStatusInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Provider = data
+		case "external":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("external"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.External = data
+		case "shared":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shared"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Shared = data
+		case "subnets":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subnets"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Subnets = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputNetworkSpecFilter(ctx context.Context, obj any) (model.NetworkSpecFilter, error) {
+	var it model.NetworkSpecFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"managementPolicy", "resource"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "managementPolicy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("managementPolicy"))
+			data, err := ec.unmarshalOManagementPolicyFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐManagementPolicyFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ManagementPolicy = data
+		case "resource":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resource"))
+			data, err := ec.unmarshalONetworkResourceSpecFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkResourceSpecFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Resource = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputNetworkSpecInput(ctx context.Context, obj any) (model.NetworkSpecInput, error) {
 	var it model.NetworkSpecInput
 	if obj == nil {
@@ -1554,6 +1911,159 @@ func (ec *executionContext) unmarshalInputNetworkSpecInput(ctx context.Context, 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputNetworkSpecPatch(ctx context.Context, obj any) (model.NetworkSpecPatch, error) {
+	var it model.NetworkSpecPatch
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"managementPolicy", "import", "managedOptions", "cloudCredentialsRef", "resource", "resyncPeriod"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "managementPolicy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("managementPolicy"))
+			data, err := ec.unmarshalOManagementPolicy2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐManagementPolicy(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ManagementPolicy = graphql.OmittableOf(data)
+		case "import":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("import"))
+			data, err := ec.unmarshalONetworkImportPatch2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkImportPatch(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Import = graphql.OmittableOf(data)
+		case "managedOptions":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("managedOptions"))
+			data, err := ec.unmarshalOManagedOptionsPatch2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐManagedOptionsPatch(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ManagedOptions = graphql.OmittableOf(data)
+		case "cloudCredentialsRef":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("cloudCredentialsRef"))
+			data, err := ec.unmarshalOCloudCredentialsRefPatch2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐCloudCredentialsRefPatch(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CloudCredentialsRef = graphql.OmittableOf(data)
+		case "resource":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resource"))
+			data, err := ec.unmarshalONetworkResourceSpecPatch2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkResourceSpecPatch(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Resource = graphql.OmittableOf(data)
+		case "resyncPeriod":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resyncPeriod"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResyncPeriod = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputNetworkStatusFilter(ctx context.Context, obj any) (model.NetworkStatusFilter, error) {
+	var it model.NetworkStatusFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "resource"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOStringFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐStringFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "resource":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resource"))
+			data, err := ec.unmarshalONetworkResourceStatusFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkResourceStatusFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Resource = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputNetworkStatusInput(ctx context.Context, obj any) (model.NetworkStatusInput, error) {
+	var it model.NetworkStatusInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "conditions", "lastSyncTime", "resource"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "conditions":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("conditions"))
+			data, err := ec.unmarshalOConditionInput2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐConditionInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Conditions = data
+		case "lastSyncTime":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastSyncTime"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastSyncTime = data
+		case "resource":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resource"))
+			data, err := ec.unmarshalONetworkResourceStatusInput2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkResourceStatusInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Resource = data
+		}
+	}
+	return it, nil
+}
+
 // endregion **************************** input.gotpl *****************************
 
 // region    ************************** interface.gotpl ***************************
@@ -1581,79 +2091,6 @@ func (ec *executionContext) _NetworkImport(ctx context.Context, sel ast.Selectio
 			}
 		case "filter":
 			out.Values[i] = ec._NetworkImport_filter(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var networkImportFilterImplementors = []string{"NetworkImportFilter"}
-
-func (ec *executionContext) _NetworkImportFilter(ctx context.Context, sel ast.SelectionSet, obj *model.NetworkImportFilter) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, networkImportFilterImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("NetworkImportFilter")
-		case "name":
-			out.Values[i] = ec._NetworkImportFilter_name(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "description":
-			out.Values[i] = ec._NetworkImportFilter_description(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "external":
-			out.Values[i] = ec._NetworkImportFilter_external(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "projectRef":
-			out.Values[i] = ec._NetworkImportFilter_projectRef(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "tags":
-			out.Values[i] = ec._NetworkImportFilter_tags(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "tagsAny":
-			out.Values[i] = ec._NetworkImportFilter_tagsAny(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "notTags":
-			out.Values[i] = ec._NetworkImportFilter_notTags(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "notTagsAny":
-			out.Values[i] = ec._NetworkImportFilter_notTagsAny(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -2067,26 +2504,16 @@ func (ec *executionContext) unmarshalNNetworkSpecInput2ᚖgithubᚗcomᚋsluiceg
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNNetworkStatusInput2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkStatusInput(ctx context.Context, v any) (*model.NetworkStatusInput, error) {
+	res, err := ec.unmarshalInputNetworkStatusInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalONetworkImport2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkImport(ctx context.Context, sel ast.SelectionSet, v *model.NetworkImport) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._NetworkImport(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalONetworkImportFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkImportFilter(ctx context.Context, sel ast.SelectionSet, v *model.NetworkImportFilter) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return ec._NetworkImportFilter(ctx, sel, v)
-}
-
-func (ec *executionContext) unmarshalONetworkImportFilterInput2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkImportFilterInput(ctx context.Context, v any) (*model.NetworkImportFilterInput, error) {
-	if v == nil {
-		return nil, nil
-	}
-	res, err := ec.unmarshalInputNetworkImportFilterInput(ctx, v)
-	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalONetworkImportInput2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkImportInput(ctx context.Context, v any) (*model.NetworkImportInput, error) {
@@ -2097,6 +2524,30 @@ func (ec *executionContext) unmarshalONetworkImportInput2ᚖgithubᚗcomᚋsluic
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalONetworkImportPatch2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkImportPatch(ctx context.Context, v any) (*model.NetworkImportPatch, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputNetworkImportPatch(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalONetworkImportQueryInput2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkImportQueryInput(ctx context.Context, v any) (*model.NetworkImportQueryInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputNetworkImportQueryInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalONetworkImportQueryPatch2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkImportQueryPatch(ctx context.Context, v any) (*model.NetworkImportQueryPatch, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputNetworkImportQueryPatch(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalONetworkProviderStatus2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkProviderStatus(ctx context.Context, sel ast.SelectionSet, v *model.NetworkProviderStatus) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -2104,11 +2555,27 @@ func (ec *executionContext) marshalONetworkProviderStatus2ᚖgithubᚗcomᚋslui
 	return ec._NetworkProviderStatus(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalONetworkProviderStatusInput2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkProviderStatusInput(ctx context.Context, v any) (*model.NetworkProviderStatusInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputNetworkProviderStatusInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalONetworkResourceSpec2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkResourceSpec(ctx context.Context, sel ast.SelectionSet, v *model.NetworkResourceSpec) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._NetworkResourceSpec(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalONetworkResourceSpecFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkResourceSpecFilter(ctx context.Context, v any) (*model.NetworkResourceSpecFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputNetworkResourceSpecFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalONetworkResourceSpecInput2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkResourceSpecInput(ctx context.Context, v any) (*model.NetworkResourceSpecInput, error) {
@@ -2119,6 +2586,14 @@ func (ec *executionContext) unmarshalONetworkResourceSpecInput2ᚖgithubᚗcom�
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalONetworkResourceSpecPatch2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkResourceSpecPatch(ctx context.Context, v any) (*model.NetworkResourceSpecPatch, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputNetworkResourceSpecPatch(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalONetworkResourceStatus2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkResourceStatus(ctx context.Context, sel ast.SelectionSet, v *model.NetworkResourceStatus) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -2126,11 +2601,51 @@ func (ec *executionContext) marshalONetworkResourceStatus2ᚖgithubᚗcomᚋslui
 	return ec._NetworkResourceStatus(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalONetworkResourceStatusFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkResourceStatusFilter(ctx context.Context, v any) (*model.NetworkResourceStatusFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputNetworkResourceStatusFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalONetworkResourceStatusInput2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkResourceStatusInput(ctx context.Context, v any) (*model.NetworkResourceStatusInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputNetworkResourceStatusInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalONetworkSpecFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkSpecFilter(ctx context.Context, v any) (*model.NetworkSpecFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputNetworkSpecFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalONetworkSpecPatch2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkSpecPatch(ctx context.Context, v any) (*model.NetworkSpecPatch, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputNetworkSpecPatch(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalONetworkStatus2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkStatus(ctx context.Context, sel ast.SelectionSet, v *model.NetworkStatus) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._NetworkStatus(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalONetworkStatusFilter2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋv1ᚋmodelᚐNetworkStatusFilter(ctx context.Context, v any) (*model.NetworkStatusFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputNetworkStatusFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 // endregion ***************************** type.gotpl *****************************

@@ -22,12 +22,36 @@ func NewExecutableSchema(cfg Config) graphql.ExecutableSchema {
 type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
+	ExternalGateway() ExternalGatewayResolver
+	Kind() KindResolver
 	Mutation() MutationResolver
 	Network() NetworkResolver
 	NetworkChange() NetworkChangeResolver
 	NetworkConnection() NetworkConnectionResolver
+	NetworkImportQuery() NetworkImportQueryResolver
+	Port() PortResolver
+	PortAddress() PortAddressResolver
+	PortChange() PortChangeResolver
+	PortConnection() PortConnectionResolver
+	PortImportQuery() PortImportQueryResolver
+	Project() ProjectResolver
+	ProjectChange() ProjectChangeResolver
+	ProjectConnection() ProjectConnectionResolver
 	Query() QueryResolver
 	ResourceChange() ResourceChangeResolver
+	ResourceConnection() ResourceConnectionResolver
+	Router() RouterResolver
+	RouterChange() RouterChangeResolver
+	RouterConnection() RouterConnectionResolver
+	RouterImportQuery() RouterImportQueryResolver
+	SecurityGroup() SecurityGroupResolver
+	SecurityGroupChange() SecurityGroupChangeResolver
+	SecurityGroupConnection() SecurityGroupConnectionResolver
+	SecurityGroupImportQuery() SecurityGroupImportQueryResolver
+	Subnet() SubnetResolver
+	SubnetChange() SubnetChangeResolver
+	SubnetConnection() SubnetConnectionResolver
+	SubnetImportQuery() SubnetImportQueryResolver
 	Subscription() SubscriptionResolver
 }
 
@@ -56,18 +80,182 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputAllocationPoolInput,
+		ec.unmarshalInputAllocationPoolStatusInput,
+		ec.unmarshalInputAllowedAddressPairInput,
+		ec.unmarshalInputAllowedAddressPairStatusInput,
 		ec.unmarshalInputAnnotationInput,
 		ec.unmarshalInputApplyManifestInput,
+		ec.unmarshalInputBooleanFilter,
+		ec.unmarshalInputBooleanListFilter,
 		ec.unmarshalInputCloudCredentialsRefInput,
+		ec.unmarshalInputCloudCredentialsRefPatch,
+		ec.unmarshalInputConditionFilter,
+		ec.unmarshalInputConditionInput,
 		ec.unmarshalInputCreateNetworkInput,
+		ec.unmarshalInputCreatePortInput,
+		ec.unmarshalInputCreateProjectInput,
+		ec.unmarshalInputCreateRouterInput,
+		ec.unmarshalInputCreateSecurityGroupInput,
+		ec.unmarshalInputCreateSubnetInput,
 		ec.unmarshalInputDeleteNetworkInput,
+		ec.unmarshalInputDeletePortInput,
+		ec.unmarshalInputDeleteProjectInput,
+		ec.unmarshalInputDeleteRouterInput,
+		ec.unmarshalInputDeleteSecurityGroupInput,
+		ec.unmarshalInputDeleteSubnetInput,
+		ec.unmarshalInputExternalGatewayInput,
+		ec.unmarshalInputExternalGatewayStatusInput,
+		ec.unmarshalInputFixedIPStatusInput,
+		ec.unmarshalInputFloatFilter,
+		ec.unmarshalInputFloatListFilter,
+		ec.unmarshalInputHostRouteInput,
+		ec.unmarshalInputHostRouteStatusInput,
+		ec.unmarshalInputIPv6OptionsInput,
+		ec.unmarshalInputIPv6OptionsPatch,
+		ec.unmarshalInputInt64Filter,
+		ec.unmarshalInputInt64ListFilter,
+		ec.unmarshalInputIntFilter,
+		ec.unmarshalInputIntListFilter,
+		ec.unmarshalInputLabelFilter,
 		ec.unmarshalInputLabelInput,
 		ec.unmarshalInputManagedOptionsInput,
-		ec.unmarshalInputNetworkImportFilterInput,
+		ec.unmarshalInputManagedOptionsPatch,
+		ec.unmarshalInputManagementPolicyFilter,
+		ec.unmarshalInputMapEntryInput,
+		ec.unmarshalInputMapEntryPatch,
+		ec.unmarshalInputNetworkFilter,
 		ec.unmarshalInputNetworkImportInput,
+		ec.unmarshalInputNetworkImportPatch,
+		ec.unmarshalInputNetworkImportQueryInput,
+		ec.unmarshalInputNetworkImportQueryPatch,
+		ec.unmarshalInputNetworkOrder,
+		ec.unmarshalInputNetworkProviderStatusInput,
+		ec.unmarshalInputNetworkResourceSpecFilter,
 		ec.unmarshalInputNetworkResourceSpecInput,
+		ec.unmarshalInputNetworkResourceSpecPatch,
+		ec.unmarshalInputNetworkResourceStatusFilter,
+		ec.unmarshalInputNetworkResourceStatusInput,
+		ec.unmarshalInputNetworkSpecFilter,
 		ec.unmarshalInputNetworkSpecInput,
+		ec.unmarshalInputNetworkSpecPatch,
+		ec.unmarshalInputNetworkStatusFilter,
+		ec.unmarshalInputNetworkStatusInput,
+		ec.unmarshalInputPatchNetworkInput,
+		ec.unmarshalInputPatchPortInput,
+		ec.unmarshalInputPatchProjectInput,
+		ec.unmarshalInputPatchRouterInput,
+		ec.unmarshalInputPatchSecurityGroupInput,
+		ec.unmarshalInputPatchSubnetInput,
+		ec.unmarshalInputPortAddressInput,
+		ec.unmarshalInputPortFilter,
+		ec.unmarshalInputPortHostInput,
+		ec.unmarshalInputPortHostPatch,
+		ec.unmarshalInputPortImportInput,
+		ec.unmarshalInputPortImportPatch,
+		ec.unmarshalInputPortImportQueryInput,
+		ec.unmarshalInputPortImportQueryPatch,
+		ec.unmarshalInputPortOrder,
+		ec.unmarshalInputPortRangeInput,
+		ec.unmarshalInputPortRangeStatusInput,
+		ec.unmarshalInputPortResourceSpecFilter,
+		ec.unmarshalInputPortResourceSpecInput,
+		ec.unmarshalInputPortResourceSpecPatch,
+		ec.unmarshalInputPortResourceStatusFilter,
+		ec.unmarshalInputPortResourceStatusInput,
+		ec.unmarshalInputPortSecurityFilter,
+		ec.unmarshalInputPortSpecFilter,
+		ec.unmarshalInputPortSpecInput,
+		ec.unmarshalInputPortSpecPatch,
+		ec.unmarshalInputPortStatusFilter,
+		ec.unmarshalInputPortStatusInput,
+		ec.unmarshalInputPortValueSpecInput,
+		ec.unmarshalInputProjectFilter,
+		ec.unmarshalInputProjectImportInput,
+		ec.unmarshalInputProjectImportPatch,
+		ec.unmarshalInputProjectImportQueryInput,
+		ec.unmarshalInputProjectImportQueryPatch,
+		ec.unmarshalInputProjectOrder,
+		ec.unmarshalInputProjectResourceSpecFilter,
+		ec.unmarshalInputProjectResourceSpecInput,
+		ec.unmarshalInputProjectResourceSpecPatch,
+		ec.unmarshalInputProjectResourceStatusInput,
+		ec.unmarshalInputProjectSpecFilter,
+		ec.unmarshalInputProjectSpecInput,
+		ec.unmarshalInputProjectSpecPatch,
+		ec.unmarshalInputProjectStatusFilter,
+		ec.unmarshalInputProjectStatusInput,
+		ec.unmarshalInputRouterFilter,
+		ec.unmarshalInputRouterImportInput,
+		ec.unmarshalInputRouterImportPatch,
+		ec.unmarshalInputRouterImportQueryInput,
+		ec.unmarshalInputRouterImportQueryPatch,
+		ec.unmarshalInputRouterOrder,
+		ec.unmarshalInputRouterResourceSpecFilter,
+		ec.unmarshalInputRouterResourceSpecInput,
+		ec.unmarshalInputRouterResourceSpecPatch,
+		ec.unmarshalInputRouterResourceStatusFilter,
+		ec.unmarshalInputRouterResourceStatusInput,
+		ec.unmarshalInputRouterSpecFilter,
+		ec.unmarshalInputRouterSpecInput,
+		ec.unmarshalInputRouterSpecPatch,
+		ec.unmarshalInputRouterStatusFilter,
+		ec.unmarshalInputRouterStatusInput,
+		ec.unmarshalInputSecurityGroupFilter,
+		ec.unmarshalInputSecurityGroupImportInput,
+		ec.unmarshalInputSecurityGroupImportPatch,
+		ec.unmarshalInputSecurityGroupImportQueryInput,
+		ec.unmarshalInputSecurityGroupImportQueryPatch,
+		ec.unmarshalInputSecurityGroupOrder,
+		ec.unmarshalInputSecurityGroupResourceSpecFilter,
+		ec.unmarshalInputSecurityGroupResourceSpecInput,
+		ec.unmarshalInputSecurityGroupResourceSpecPatch,
+		ec.unmarshalInputSecurityGroupResourceStatusInput,
+		ec.unmarshalInputSecurityGroupRuleInput,
+		ec.unmarshalInputSecurityGroupRuleStatusInput,
+		ec.unmarshalInputSecurityGroupSpecFilter,
+		ec.unmarshalInputSecurityGroupSpecInput,
+		ec.unmarshalInputSecurityGroupSpecPatch,
+		ec.unmarshalInputSecurityGroupStatusFilter,
+		ec.unmarshalInputSecurityGroupStatusInput,
+		ec.unmarshalInputStringFilter,
+		ec.unmarshalInputStringListFilter,
+		ec.unmarshalInputSubnetFilter,
+		ec.unmarshalInputSubnetGatewayInput,
+		ec.unmarshalInputSubnetGatewayPatch,
+		ec.unmarshalInputSubnetImportInput,
+		ec.unmarshalInputSubnetImportPatch,
+		ec.unmarshalInputSubnetImportQueryInput,
+		ec.unmarshalInputSubnetImportQueryPatch,
+		ec.unmarshalInputSubnetOrder,
+		ec.unmarshalInputSubnetResourceSpecFilter,
+		ec.unmarshalInputSubnetResourceSpecInput,
+		ec.unmarshalInputSubnetResourceSpecPatch,
+		ec.unmarshalInputSubnetResourceStatusInput,
+		ec.unmarshalInputSubnetSpecFilter,
+		ec.unmarshalInputSubnetSpecInput,
+		ec.unmarshalInputSubnetSpecPatch,
+		ec.unmarshalInputSubnetStatusFilter,
+		ec.unmarshalInputSubnetStatusInput,
+		ec.unmarshalInputTimeFilter,
 		ec.unmarshalInputUpdateNetworkInput,
+		ec.unmarshalInputUpdateNetworkStatusInput,
+		ec.unmarshalInputUpdatePortInput,
+		ec.unmarshalInputUpdatePortStatusInput,
+		ec.unmarshalInputUpdateProjectInput,
+		ec.unmarshalInputUpdateProjectStatusInput,
+		ec.unmarshalInputUpdateRouterInput,
+		ec.unmarshalInputUpdateRouterStatusInput,
+		ec.unmarshalInputUpdateSecurityGroupInput,
+		ec.unmarshalInputUpdateSecurityGroupStatusInput,
+		ec.unmarshalInputUpdateSubnetInput,
+		ec.unmarshalInputUpdateSubnetStatusInput,
+		ec.unmarshalInputUpsertNetworkInput,
+		ec.unmarshalInputUpsertPortInput,
+		ec.unmarshalInputUpsertProjectInput,
+		ec.unmarshalInputUpsertRouterInput,
+		ec.unmarshalInputUpsertSecurityGroupInput,
+		ec.unmarshalInputUpsertSubnetInput,
 	)
 	first := true
 
@@ -159,7 +347,7 @@ func newExecutionContext(
 	}
 }
 
-//go:embed "zz_api.graphqls" "zz_network.graphqls" "managed.graphqls" "network.graphqls"
+//go:embed "zz_api.graphqls" "zz_network.graphqls" "zz_port.graphqls" "zz_project.graphqls" "zz_router.graphqls" "zz_securitygroup.graphqls" "zz_subnet.graphqls" "managed.graphqls" "network.graphqls" "port.graphqls" "project.graphqls" "router.graphqls" "securitygroup.graphqls" "subnet.graphqls"
 var sourcesFS embed.FS
 
 func sourceData(filename string) string {
@@ -173,14 +361,64 @@ func sourceData(filename string) string {
 var sources = []*ast.Source{
 	{Name: "zz_api.graphqls", Input: sourceData("zz_api.graphqls"), BuiltIn: false},
 	{Name: "zz_network.graphqls", Input: sourceData("zz_network.graphqls"), BuiltIn: false},
+	{Name: "zz_port.graphqls", Input: sourceData("zz_port.graphqls"), BuiltIn: false},
+	{Name: "zz_project.graphqls", Input: sourceData("zz_project.graphqls"), BuiltIn: false},
+	{Name: "zz_router.graphqls", Input: sourceData("zz_router.graphqls"), BuiltIn: false},
+	{Name: "zz_securitygroup.graphqls", Input: sourceData("zz_securitygroup.graphqls"), BuiltIn: false},
+	{Name: "zz_subnet.graphqls", Input: sourceData("zz_subnet.graphqls"), BuiltIn: false},
 	{Name: "managed.graphqls", Input: sourceData("managed.graphqls"), BuiltIn: false},
 	{Name: "network.graphqls", Input: sourceData("network.graphqls"), BuiltIn: false},
+	{Name: "port.graphqls", Input: sourceData("port.graphqls"), BuiltIn: false},
+	{Name: "project.graphqls", Input: sourceData("project.graphqls"), BuiltIn: false},
+	{Name: "router.graphqls", Input: sourceData("router.graphqls"), BuiltIn: false},
+	{Name: "securitygroup.graphqls", Input: sourceData("securitygroup.graphqls"), BuiltIn: false},
+	{Name: "subnet.graphqls", Input: sourceData("subnet.graphqls"), BuiltIn: false},
 }
 var parsedSchema = gqlparser.MustLoadSchema(sources...)
 
 // childFields_* functions provide shared child field context lookups.
 // Each function is generated once per unique object type, deduplicating the
 // switch statements that were previously inlined in every fieldContext_* function.
+
+func (ec *executionContext) childFields_AllocationPool(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "start":
+		return ec.fieldContext_AllocationPool_start(ctx, field)
+	case "end":
+		return ec.fieldContext_AllocationPool_end(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AllocationPool", field.Name)
+}
+
+func (ec *executionContext) childFields_AllocationPoolStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "start":
+		return ec.fieldContext_AllocationPoolStatus_start(ctx, field)
+	case "end":
+		return ec.fieldContext_AllocationPoolStatus_end(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AllocationPoolStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_AllowedAddressPair(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "ip":
+		return ec.fieldContext_AllowedAddressPair_ip(ctx, field)
+	case "mac":
+		return ec.fieldContext_AllowedAddressPair_mac(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AllowedAddressPair", field.Name)
+}
+
+func (ec *executionContext) childFields_AllowedAddressPairStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "ip":
+		return ec.fieldContext_AllowedAddressPairStatus_ip(ctx, field)
+	case "mac":
+		return ec.fieldContext_AllowedAddressPairStatus_mac(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AllowedAddressPairStatus", field.Name)
+}
 
 func (ec *executionContext) childFields_Annotation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
@@ -246,6 +484,66 @@ func (ec *executionContext) childFields_CreateNetworkPayload(ctx context.Context
 	return nil, fmt.Errorf("no field named %q was found under type CreateNetworkPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_CreatePortPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_CreatePortPayload_clientMutationId(ctx, field)
+	case "port":
+		return ec.fieldContext_CreatePortPayload_port(ctx, field)
+	case "warnings":
+		return ec.fieldContext_CreatePortPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreatePortPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateProjectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_CreateProjectPayload_clientMutationId(ctx, field)
+	case "project":
+		return ec.fieldContext_CreateProjectPayload_project(ctx, field)
+	case "warnings":
+		return ec.fieldContext_CreateProjectPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateProjectPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateRouterPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_CreateRouterPayload_clientMutationId(ctx, field)
+	case "router":
+		return ec.fieldContext_CreateRouterPayload_router(ctx, field)
+	case "warnings":
+		return ec.fieldContext_CreateRouterPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateRouterPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateSecurityGroupPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_CreateSecurityGroupPayload_clientMutationId(ctx, field)
+	case "securityGroup":
+		return ec.fieldContext_CreateSecurityGroupPayload_securityGroup(ctx, field)
+	case "warnings":
+		return ec.fieldContext_CreateSecurityGroupPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateSecurityGroupPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateSubnetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_CreateSubnetPayload_clientMutationId(ctx, field)
+	case "subnet":
+		return ec.fieldContext_CreateSubnetPayload_subnet(ctx, field)
+	case "warnings":
+		return ec.fieldContext_CreateSubnetPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateSubnetPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DeleteNetworkPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "clientMutationId":
@@ -260,6 +558,144 @@ func (ec *executionContext) childFields_DeleteNetworkPayload(ctx context.Context
 		return ec.fieldContext_DeleteNetworkPayload_warnings(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteNetworkPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeletePortPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_DeletePortPayload_clientMutationId(ctx, field)
+	case "deletedPortId":
+		return ec.fieldContext_DeletePortPayload_deletedPortId(ctx, field)
+	case "port":
+		return ec.fieldContext_DeletePortPayload_port(ctx, field)
+	case "state":
+		return ec.fieldContext_DeletePortPayload_state(ctx, field)
+	case "warnings":
+		return ec.fieldContext_DeletePortPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeletePortPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteProjectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_DeleteProjectPayload_clientMutationId(ctx, field)
+	case "deletedProjectId":
+		return ec.fieldContext_DeleteProjectPayload_deletedProjectId(ctx, field)
+	case "project":
+		return ec.fieldContext_DeleteProjectPayload_project(ctx, field)
+	case "state":
+		return ec.fieldContext_DeleteProjectPayload_state(ctx, field)
+	case "warnings":
+		return ec.fieldContext_DeleteProjectPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteProjectPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteRouterPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_DeleteRouterPayload_clientMutationId(ctx, field)
+	case "deletedRouterId":
+		return ec.fieldContext_DeleteRouterPayload_deletedRouterId(ctx, field)
+	case "router":
+		return ec.fieldContext_DeleteRouterPayload_router(ctx, field)
+	case "state":
+		return ec.fieldContext_DeleteRouterPayload_state(ctx, field)
+	case "warnings":
+		return ec.fieldContext_DeleteRouterPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteRouterPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteSecurityGroupPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_DeleteSecurityGroupPayload_clientMutationId(ctx, field)
+	case "deletedSecurityGroupId":
+		return ec.fieldContext_DeleteSecurityGroupPayload_deletedSecurityGroupId(ctx, field)
+	case "securityGroup":
+		return ec.fieldContext_DeleteSecurityGroupPayload_securityGroup(ctx, field)
+	case "state":
+		return ec.fieldContext_DeleteSecurityGroupPayload_state(ctx, field)
+	case "warnings":
+		return ec.fieldContext_DeleteSecurityGroupPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteSecurityGroupPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteSubnetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_DeleteSubnetPayload_clientMutationId(ctx, field)
+	case "deletedSubnetId":
+		return ec.fieldContext_DeleteSubnetPayload_deletedSubnetId(ctx, field)
+	case "subnet":
+		return ec.fieldContext_DeleteSubnetPayload_subnet(ctx, field)
+	case "state":
+		return ec.fieldContext_DeleteSubnetPayload_state(ctx, field)
+	case "warnings":
+		return ec.fieldContext_DeleteSubnetPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteSubnetPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ExternalGateway(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "networkRef":
+		return ec.fieldContext_ExternalGateway_networkRef(ctx, field)
+	case "network":
+		return ec.fieldContext_ExternalGateway_network(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ExternalGateway", field.Name)
+}
+
+func (ec *executionContext) childFields_ExternalGatewayStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "networkID":
+		return ec.fieldContext_ExternalGatewayStatus_networkID(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ExternalGatewayStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_FixedIPStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "ip":
+		return ec.fieldContext_FixedIPStatus_ip(ctx, field)
+	case "subnetID":
+		return ec.fieldContext_FixedIPStatus_subnetID(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FixedIPStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_HostRoute(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "destination":
+		return ec.fieldContext_HostRoute_destination(ctx, field)
+	case "nextHop":
+		return ec.fieldContext_HostRoute_nextHop(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type HostRoute", field.Name)
+}
+
+func (ec *executionContext) childFields_HostRouteStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "destination":
+		return ec.fieldContext_HostRouteStatus_destination(ctx, field)
+	case "nextHop":
+		return ec.fieldContext_HostRouteStatus_nextHop(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type HostRouteStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_IPv6Options(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "addressMode":
+		return ec.fieldContext_IPv6Options_addressMode(ctx, field)
+	case "raMode":
+		return ec.fieldContext_IPv6Options_raMode(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type IPv6Options", field.Name)
 }
 
 func (ec *executionContext) childFields_Kind(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -280,8 +716,128 @@ func (ec *executionContext) childFields_Kind(ctx context.Context, field graphql.
 		return ec.fieldContext_Kind_verbs(ctx, field)
 	case "description":
 		return ec.fieldContext_Kind_description(ctx, field)
+	case "subKinds":
+		return ec.fieldContext_Kind_subKinds(ctx, field)
+	case "expires":
+		return ec.fieldContext_Kind_expires(ctx, field)
+	case "fields":
+		return ec.fieldContext_Kind_fields(ctx, field)
+	case "references":
+		return ec.fieldContext_Kind_references(ctx, field)
+	case "indexes":
+		return ec.fieldContext_Kind_indexes(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Kind", field.Name)
+}
+
+func (ec *executionContext) childFields_KindEnumValue(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_KindEnumValue_name(ctx, field)
+	case "stored":
+		return ec.fieldContext_KindEnumValue_stored(ctx, field)
+	case "description":
+		return ec.fieldContext_KindEnumValue_description(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type KindEnumValue", field.Name)
+}
+
+func (ec *executionContext) childFields_KindField(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "path":
+		return ec.fieldContext_KindField_path(ctx, field)
+	case "name":
+		return ec.fieldContext_KindField_name(ctx, field)
+	case "type":
+		return ec.fieldContext_KindField_type(ctx, field)
+	case "description":
+		return ec.fieldContext_KindField_description(ctx, field)
+	case "required":
+		return ec.fieldContext_KindField_required(ctx, field)
+	case "list":
+		return ec.fieldContext_KindField_list(ctx, field)
+	case "listType":
+		return ec.fieldContext_KindField_listType(ctx, field)
+	case "keys":
+		return ec.fieldContext_KindField_keys(ctx, field)
+	case "limits":
+		return ec.fieldContext_KindField_limits(ctx, field)
+	case "enumValues":
+		return ec.fieldContext_KindField_enumValues(ctx, field)
+	case "default":
+		return ec.fieldContext_KindField_default(ctx, field)
+	case "immutable":
+		return ec.fieldContext_KindField_immutable(ctx, field)
+	case "since":
+		return ec.fieldContext_KindField_since(ctx, field)
+	case "until":
+		return ec.fieldContext_KindField_until(ctx, field)
+	case "deprecated":
+		return ec.fieldContext_KindField_deprecated(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type KindField", field.Name)
+}
+
+func (ec *executionContext) childFields_KindFieldLimits(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "minLength":
+		return ec.fieldContext_KindFieldLimits_minLength(ctx, field)
+	case "maxLength":
+		return ec.fieldContext_KindFieldLimits_maxLength(ctx, field)
+	case "pattern":
+		return ec.fieldContext_KindFieldLimits_pattern(ctx, field)
+	case "format":
+		return ec.fieldContext_KindFieldLimits_format(ctx, field)
+	case "min":
+		return ec.fieldContext_KindFieldLimits_min(ctx, field)
+	case "max":
+		return ec.fieldContext_KindFieldLimits_max(ctx, field)
+	case "in":
+		return ec.fieldContext_KindFieldLimits_in(ctx, field)
+	case "minItems":
+		return ec.fieldContext_KindFieldLimits_minItems(ctx, field)
+	case "maxItems":
+		return ec.fieldContext_KindFieldLimits_maxItems(ctx, field)
+	case "unique":
+		return ec.fieldContext_KindFieldLimits_unique(ctx, field)
+	case "minProperties":
+		return ec.fieldContext_KindFieldLimits_minProperties(ctx, field)
+	case "maxProperties":
+		return ec.fieldContext_KindFieldLimits_maxProperties(ctx, field)
+	case "keyMinLength":
+		return ec.fieldContext_KindFieldLimits_keyMinLength(ctx, field)
+	case "keyMaxLength":
+		return ec.fieldContext_KindFieldLimits_keyMaxLength(ctx, field)
+	case "keyPattern":
+		return ec.fieldContext_KindFieldLimits_keyPattern(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type KindFieldLimits", field.Name)
+}
+
+func (ec *executionContext) childFields_KindIndex(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "path":
+		return ec.fieldContext_KindIndex_path(ctx, field)
+	case "sortable":
+		return ec.fieldContext_KindIndex_sortable(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type KindIndex", field.Name)
+}
+
+func (ec *executionContext) childFields_KindReference(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "path":
+		return ec.fieldContext_KindReference_path(ctx, field)
+	case "kind":
+		return ec.fieldContext_KindReference_kind(ctx, field)
+	case "field":
+		return ec.fieldContext_KindReference_field(ctx, field)
+	case "inverse":
+		return ec.fieldContext_KindReference_inverse(ctx, field)
+	case "guard":
+		return ec.fieldContext_KindReference_guard(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type KindReference", field.Name)
 }
 
 func (ec *executionContext) childFields_Label(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -324,6 +880,8 @@ func (ec *executionContext) childFields_Metadata(ctx context.Context, field grap
 		return ec.fieldContext_Metadata_createdAt(ctx, field)
 	case "updatedAt":
 		return ec.fieldContext_Metadata_updatedAt(ctx, field)
+	case "expiresAt":
+		return ec.fieldContext_Metadata_expiresAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Metadata", field.Name)
 }
@@ -344,6 +902,14 @@ func (ec *executionContext) childFields_Network(ctx context.Context, field graph
 		return ec.fieldContext_Network_spec(ctx, field)
 	case "status":
 		return ec.fieldContext_Network_status(ctx, field)
+	case "project":
+		return ec.fieldContext_Network_project(ctx, field)
+	case "ports":
+		return ec.fieldContext_Network_ports(ctx, field)
+	case "gatewayRouters":
+		return ec.fieldContext_Network_gatewayRouters(ctx, field)
+	case "subnets":
+		return ec.fieldContext_Network_subnets(ctx, field)
 	case "manifest":
 		return ec.fieldContext_Network_manifest(ctx, field)
 	}
@@ -374,6 +940,8 @@ func (ec *executionContext) childFields_NetworkConnection(ctx context.Context, f
 		return ec.fieldContext_NetworkConnection_pageInfo(ctx, field)
 	case "totalCount":
 		return ec.fieldContext_NetworkConnection_totalCount(ctx, field)
+	case "changeCursor":
+		return ec.fieldContext_NetworkConnection_changeCursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type NetworkConnection", field.Name)
 }
@@ -398,26 +966,28 @@ func (ec *executionContext) childFields_NetworkImport(ctx context.Context, field
 	return nil, fmt.Errorf("no field named %q was found under type NetworkImport", field.Name)
 }
 
-func (ec *executionContext) childFields_NetworkImportFilter(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_NetworkImportQuery(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "name":
-		return ec.fieldContext_NetworkImportFilter_name(ctx, field)
+		return ec.fieldContext_NetworkImportQuery_name(ctx, field)
 	case "description":
-		return ec.fieldContext_NetworkImportFilter_description(ctx, field)
+		return ec.fieldContext_NetworkImportQuery_description(ctx, field)
 	case "external":
-		return ec.fieldContext_NetworkImportFilter_external(ctx, field)
+		return ec.fieldContext_NetworkImportQuery_external(ctx, field)
 	case "projectRef":
-		return ec.fieldContext_NetworkImportFilter_projectRef(ctx, field)
+		return ec.fieldContext_NetworkImportQuery_projectRef(ctx, field)
 	case "tags":
-		return ec.fieldContext_NetworkImportFilter_tags(ctx, field)
+		return ec.fieldContext_NetworkImportQuery_tags(ctx, field)
 	case "tagsAny":
-		return ec.fieldContext_NetworkImportFilter_tagsAny(ctx, field)
+		return ec.fieldContext_NetworkImportQuery_tagsAny(ctx, field)
 	case "notTags":
-		return ec.fieldContext_NetworkImportFilter_notTags(ctx, field)
+		return ec.fieldContext_NetworkImportQuery_notTags(ctx, field)
 	case "notTagsAny":
-		return ec.fieldContext_NetworkImportFilter_notTagsAny(ctx, field)
+		return ec.fieldContext_NetworkImportQuery_notTagsAny(ctx, field)
+	case "project":
+		return ec.fieldContext_NetworkImportQuery_project(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type NetworkImportFilter", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type NetworkImportQuery", field.Name)
 }
 
 func (ec *executionContext) childFields_NetworkProviderStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -546,6 +1116,520 @@ func (ec *executionContext) childFields_PageInfo(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type PageInfo", field.Name)
 }
 
+func (ec *executionContext) childFields_PatchNetworkPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_PatchNetworkPayload_clientMutationId(ctx, field)
+	case "network":
+		return ec.fieldContext_PatchNetworkPayload_network(ctx, field)
+	case "warnings":
+		return ec.fieldContext_PatchNetworkPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PatchNetworkPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_PatchPortPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_PatchPortPayload_clientMutationId(ctx, field)
+	case "port":
+		return ec.fieldContext_PatchPortPayload_port(ctx, field)
+	case "warnings":
+		return ec.fieldContext_PatchPortPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PatchPortPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_PatchProjectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_PatchProjectPayload_clientMutationId(ctx, field)
+	case "project":
+		return ec.fieldContext_PatchProjectPayload_project(ctx, field)
+	case "warnings":
+		return ec.fieldContext_PatchProjectPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PatchProjectPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_PatchRouterPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_PatchRouterPayload_clientMutationId(ctx, field)
+	case "router":
+		return ec.fieldContext_PatchRouterPayload_router(ctx, field)
+	case "warnings":
+		return ec.fieldContext_PatchRouterPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PatchRouterPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_PatchSecurityGroupPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_PatchSecurityGroupPayload_clientMutationId(ctx, field)
+	case "securityGroup":
+		return ec.fieldContext_PatchSecurityGroupPayload_securityGroup(ctx, field)
+	case "warnings":
+		return ec.fieldContext_PatchSecurityGroupPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PatchSecurityGroupPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_PatchSubnetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_PatchSubnetPayload_clientMutationId(ctx, field)
+	case "subnet":
+		return ec.fieldContext_PatchSubnetPayload_subnet(ctx, field)
+	case "warnings":
+		return ec.fieldContext_PatchSubnetPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PatchSubnetPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Port(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Port_id(ctx, field)
+	case "kind":
+		return ec.fieldContext_Port_kind(ctx, field)
+	case "subKind":
+		return ec.fieldContext_Port_subKind(ctx, field)
+	case "version":
+		return ec.fieldContext_Port_version(ctx, field)
+	case "metadata":
+		return ec.fieldContext_Port_metadata(ctx, field)
+	case "spec":
+		return ec.fieldContext_Port_spec(ctx, field)
+	case "status":
+		return ec.fieldContext_Port_status(ctx, field)
+	case "network":
+		return ec.fieldContext_Port_network(ctx, field)
+	case "securityGroups":
+		return ec.fieldContext_Port_securityGroups(ctx, field)
+	case "project":
+		return ec.fieldContext_Port_project(ctx, field)
+	case "manifest":
+		return ec.fieldContext_Port_manifest(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Port", field.Name)
+}
+
+func (ec *executionContext) childFields_PortAddress(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "ip":
+		return ec.fieldContext_PortAddress_ip(ctx, field)
+	case "subnetRef":
+		return ec.fieldContext_PortAddress_subnetRef(ctx, field)
+	case "subnet":
+		return ec.fieldContext_PortAddress_subnet(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PortAddress", field.Name)
+}
+
+func (ec *executionContext) childFields_PortChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "type":
+		return ec.fieldContext_PortChange_type(ctx, field)
+	case "cursor":
+		return ec.fieldContext_PortChange_cursor(ctx, field)
+	case "revision":
+		return ec.fieldContext_PortChange_revision(ctx, field)
+	case "port":
+		return ec.fieldContext_PortChange_port(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PortChange", field.Name)
+}
+
+func (ec *executionContext) childFields_PortConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_PortConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_PortConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_PortConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_PortConnection_totalCount(ctx, field)
+	case "changeCursor":
+		return ec.fieldContext_PortConnection_changeCursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PortConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_PortEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_PortEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_PortEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PortEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_PortHost(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_PortHost_id(ctx, field)
+	case "serverRef":
+		return ec.fieldContext_PortHost_serverRef(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PortHost", field.Name)
+}
+
+func (ec *executionContext) childFields_PortImport(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_PortImport_id(ctx, field)
+	case "filter":
+		return ec.fieldContext_PortImport_filter(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PortImport", field.Name)
+}
+
+func (ec *executionContext) childFields_PortImportQuery(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_PortImportQuery_name(ctx, field)
+	case "description":
+		return ec.fieldContext_PortImportQuery_description(ctx, field)
+	case "networkRef":
+		return ec.fieldContext_PortImportQuery_networkRef(ctx, field)
+	case "projectRef":
+		return ec.fieldContext_PortImportQuery_projectRef(ctx, field)
+	case "adminStateUp":
+		return ec.fieldContext_PortImportQuery_adminStateUp(ctx, field)
+	case "macAddress":
+		return ec.fieldContext_PortImportQuery_macAddress(ctx, field)
+	case "tags":
+		return ec.fieldContext_PortImportQuery_tags(ctx, field)
+	case "tagsAny":
+		return ec.fieldContext_PortImportQuery_tagsAny(ctx, field)
+	case "notTags":
+		return ec.fieldContext_PortImportQuery_notTags(ctx, field)
+	case "notTagsAny":
+		return ec.fieldContext_PortImportQuery_notTagsAny(ctx, field)
+	case "network":
+		return ec.fieldContext_PortImportQuery_network(ctx, field)
+	case "project":
+		return ec.fieldContext_PortImportQuery_project(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PortImportQuery", field.Name)
+}
+
+func (ec *executionContext) childFields_PortRange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "min":
+		return ec.fieldContext_PortRange_min(ctx, field)
+	case "max":
+		return ec.fieldContext_PortRange_max(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PortRange", field.Name)
+}
+
+func (ec *executionContext) childFields_PortRangeStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "min":
+		return ec.fieldContext_PortRangeStatus_min(ctx, field)
+	case "max":
+		return ec.fieldContext_PortRangeStatus_max(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PortRangeStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_PortResourceSpec(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_PortResourceSpec_name(ctx, field)
+	case "description":
+		return ec.fieldContext_PortResourceSpec_description(ctx, field)
+	case "networkRef":
+		return ec.fieldContext_PortResourceSpec_networkRef(ctx, field)
+	case "tags":
+		return ec.fieldContext_PortResourceSpec_tags(ctx, field)
+	case "allowedAddressPairs":
+		return ec.fieldContext_PortResourceSpec_allowedAddressPairs(ctx, field)
+	case "addresses":
+		return ec.fieldContext_PortResourceSpec_addresses(ctx, field)
+	case "adminStateUp":
+		return ec.fieldContext_PortResourceSpec_adminStateUp(ctx, field)
+	case "securityGroupRefs":
+		return ec.fieldContext_PortResourceSpec_securityGroupRefs(ctx, field)
+	case "vnicType":
+		return ec.fieldContext_PortResourceSpec_vnicType(ctx, field)
+	case "portSecurity":
+		return ec.fieldContext_PortResourceSpec_portSecurity(ctx, field)
+	case "projectRef":
+		return ec.fieldContext_PortResourceSpec_projectRef(ctx, field)
+	case "macAddress":
+		return ec.fieldContext_PortResourceSpec_macAddress(ctx, field)
+	case "hostID":
+		return ec.fieldContext_PortResourceSpec_hostID(ctx, field)
+	case "propagateUplinkStatus":
+		return ec.fieldContext_PortResourceSpec_propagateUplinkStatus(ctx, field)
+	case "trustedVIF":
+		return ec.fieldContext_PortResourceSpec_trustedVIF(ctx, field)
+	case "valueSpecs":
+		return ec.fieldContext_PortResourceSpec_valueSpecs(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PortResourceSpec", field.Name)
+}
+
+func (ec *executionContext) childFields_PortResourceStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_PortResourceStatus_name(ctx, field)
+	case "description":
+		return ec.fieldContext_PortResourceStatus_description(ctx, field)
+	case "networkID":
+		return ec.fieldContext_PortResourceStatus_networkID(ctx, field)
+	case "projectID":
+		return ec.fieldContext_PortResourceStatus_projectID(ctx, field)
+	case "status":
+		return ec.fieldContext_PortResourceStatus_status(ctx, field)
+	case "tags":
+		return ec.fieldContext_PortResourceStatus_tags(ctx, field)
+	case "adminStateUp":
+		return ec.fieldContext_PortResourceStatus_adminStateUp(ctx, field)
+	case "macAddress":
+		return ec.fieldContext_PortResourceStatus_macAddress(ctx, field)
+	case "deviceID":
+		return ec.fieldContext_PortResourceStatus_deviceID(ctx, field)
+	case "deviceOwner":
+		return ec.fieldContext_PortResourceStatus_deviceOwner(ctx, field)
+	case "allowedAddressPairs":
+		return ec.fieldContext_PortResourceStatus_allowedAddressPairs(ctx, field)
+	case "fixedIPs":
+		return ec.fieldContext_PortResourceStatus_fixedIPs(ctx, field)
+	case "securityGroups":
+		return ec.fieldContext_PortResourceStatus_securityGroups(ctx, field)
+	case "hostID":
+		return ec.fieldContext_PortResourceStatus_hostID(ctx, field)
+	case "propagateUplinkStatus":
+		return ec.fieldContext_PortResourceStatus_propagateUplinkStatus(ctx, field)
+	case "vnicType":
+		return ec.fieldContext_PortResourceStatus_vnicType(ctx, field)
+	case "portSecurityEnabled":
+		return ec.fieldContext_PortResourceStatus_portSecurityEnabled(ctx, field)
+	case "trustedVIF":
+		return ec.fieldContext_PortResourceStatus_trustedVIF(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_PortResourceStatus_createdAt(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_PortResourceStatus_updatedAt(ctx, field)
+	case "revisionNumber":
+		return ec.fieldContext_PortResourceStatus_revisionNumber(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PortResourceStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_PortSpec(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "managementPolicy":
+		return ec.fieldContext_PortSpec_managementPolicy(ctx, field)
+	case "import":
+		return ec.fieldContext_PortSpec_import(ctx, field)
+	case "managedOptions":
+		return ec.fieldContext_PortSpec_managedOptions(ctx, field)
+	case "cloudCredentialsRef":
+		return ec.fieldContext_PortSpec_cloudCredentialsRef(ctx, field)
+	case "resource":
+		return ec.fieldContext_PortSpec_resource(ctx, field)
+	case "resyncPeriod":
+		return ec.fieldContext_PortSpec_resyncPeriod(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PortSpec", field.Name)
+}
+
+func (ec *executionContext) childFields_PortStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_PortStatus_id(ctx, field)
+	case "conditions":
+		return ec.fieldContext_PortStatus_conditions(ctx, field)
+	case "lastSyncTime":
+		return ec.fieldContext_PortStatus_lastSyncTime(ctx, field)
+	case "resource":
+		return ec.fieldContext_PortStatus_resource(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PortStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_PortValueSpec(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "key":
+		return ec.fieldContext_PortValueSpec_key(ctx, field)
+	case "value":
+		return ec.fieldContext_PortValueSpec_value(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PortValueSpec", field.Name)
+}
+
+func (ec *executionContext) childFields_Project(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Project_id(ctx, field)
+	case "kind":
+		return ec.fieldContext_Project_kind(ctx, field)
+	case "subKind":
+		return ec.fieldContext_Project_subKind(ctx, field)
+	case "version":
+		return ec.fieldContext_Project_version(ctx, field)
+	case "metadata":
+		return ec.fieldContext_Project_metadata(ctx, field)
+	case "spec":
+		return ec.fieldContext_Project_spec(ctx, field)
+	case "status":
+		return ec.fieldContext_Project_status(ctx, field)
+	case "networks":
+		return ec.fieldContext_Project_networks(ctx, field)
+	case "ports":
+		return ec.fieldContext_Project_ports(ctx, field)
+	case "routers":
+		return ec.fieldContext_Project_routers(ctx, field)
+	case "securityGroups":
+		return ec.fieldContext_Project_securityGroups(ctx, field)
+	case "subnets":
+		return ec.fieldContext_Project_subnets(ctx, field)
+	case "manifest":
+		return ec.fieldContext_Project_manifest(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Project", field.Name)
+}
+
+func (ec *executionContext) childFields_ProjectChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "type":
+		return ec.fieldContext_ProjectChange_type(ctx, field)
+	case "cursor":
+		return ec.fieldContext_ProjectChange_cursor(ctx, field)
+	case "revision":
+		return ec.fieldContext_ProjectChange_revision(ctx, field)
+	case "project":
+		return ec.fieldContext_ProjectChange_project(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ProjectChange", field.Name)
+}
+
+func (ec *executionContext) childFields_ProjectConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ProjectConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ProjectConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ProjectConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ProjectConnection_totalCount(ctx, field)
+	case "changeCursor":
+		return ec.fieldContext_ProjectConnection_changeCursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ProjectConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ProjectEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ProjectEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ProjectEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ProjectEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ProjectImport(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ProjectImport_id(ctx, field)
+	case "filter":
+		return ec.fieldContext_ProjectImport_filter(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ProjectImport", field.Name)
+}
+
+func (ec *executionContext) childFields_ProjectImportQuery(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_ProjectImportQuery_name(ctx, field)
+	case "domainRef":
+		return ec.fieldContext_ProjectImportQuery_domainRef(ctx, field)
+	case "tags":
+		return ec.fieldContext_ProjectImportQuery_tags(ctx, field)
+	case "tagsAny":
+		return ec.fieldContext_ProjectImportQuery_tagsAny(ctx, field)
+	case "notTags":
+		return ec.fieldContext_ProjectImportQuery_notTags(ctx, field)
+	case "notTagsAny":
+		return ec.fieldContext_ProjectImportQuery_notTagsAny(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ProjectImportQuery", field.Name)
+}
+
+func (ec *executionContext) childFields_ProjectResourceSpec(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_ProjectResourceSpec_name(ctx, field)
+	case "description":
+		return ec.fieldContext_ProjectResourceSpec_description(ctx, field)
+	case "domainRef":
+		return ec.fieldContext_ProjectResourceSpec_domainRef(ctx, field)
+	case "enabled":
+		return ec.fieldContext_ProjectResourceSpec_enabled(ctx, field)
+	case "tags":
+		return ec.fieldContext_ProjectResourceSpec_tags(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ProjectResourceSpec", field.Name)
+}
+
+func (ec *executionContext) childFields_ProjectResourceStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_ProjectResourceStatus_name(ctx, field)
+	case "description":
+		return ec.fieldContext_ProjectResourceStatus_description(ctx, field)
+	case "domainID":
+		return ec.fieldContext_ProjectResourceStatus_domainID(ctx, field)
+	case "enabled":
+		return ec.fieldContext_ProjectResourceStatus_enabled(ctx, field)
+	case "tags":
+		return ec.fieldContext_ProjectResourceStatus_tags(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ProjectResourceStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_ProjectSpec(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "managementPolicy":
+		return ec.fieldContext_ProjectSpec_managementPolicy(ctx, field)
+	case "import":
+		return ec.fieldContext_ProjectSpec_import(ctx, field)
+	case "managedOptions":
+		return ec.fieldContext_ProjectSpec_managedOptions(ctx, field)
+	case "cloudCredentialsRef":
+		return ec.fieldContext_ProjectSpec_cloudCredentialsRef(ctx, field)
+	case "resource":
+		return ec.fieldContext_ProjectSpec_resource(ctx, field)
+	case "resyncPeriod":
+		return ec.fieldContext_ProjectSpec_resyncPeriod(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ProjectSpec", field.Name)
+}
+
+func (ec *executionContext) childFields_ProjectStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ProjectStatus_id(ctx, field)
+	case "conditions":
+		return ec.fieldContext_ProjectStatus_conditions(ctx, field)
+	case "lastSyncTime":
+		return ec.fieldContext_ProjectStatus_lastSyncTime(ctx, field)
+	case "resource":
+		return ec.fieldContext_ProjectStatus_resource(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ProjectStatus", field.Name)
+}
+
 func (ec *executionContext) childFields_ResourceChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "type":
@@ -560,6 +1644,654 @@ func (ec *executionContext) childFields_ResourceChange(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type ResourceChange", field.Name)
 }
 
+func (ec *executionContext) childFields_ResourceConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ResourceConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ResourceConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ResourceConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ResourceConnection_totalCount(ctx, field)
+	case "changeCursor":
+		return ec.fieldContext_ResourceConnection_changeCursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ResourceEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ResourceEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_Router(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Router_id(ctx, field)
+	case "kind":
+		return ec.fieldContext_Router_kind(ctx, field)
+	case "subKind":
+		return ec.fieldContext_Router_subKind(ctx, field)
+	case "version":
+		return ec.fieldContext_Router_version(ctx, field)
+	case "metadata":
+		return ec.fieldContext_Router_metadata(ctx, field)
+	case "spec":
+		return ec.fieldContext_Router_spec(ctx, field)
+	case "status":
+		return ec.fieldContext_Router_status(ctx, field)
+	case "project":
+		return ec.fieldContext_Router_project(ctx, field)
+	case "subnets":
+		return ec.fieldContext_Router_subnets(ctx, field)
+	case "manifest":
+		return ec.fieldContext_Router_manifest(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Router", field.Name)
+}
+
+func (ec *executionContext) childFields_RouterChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "type":
+		return ec.fieldContext_RouterChange_type(ctx, field)
+	case "cursor":
+		return ec.fieldContext_RouterChange_cursor(ctx, field)
+	case "revision":
+		return ec.fieldContext_RouterChange_revision(ctx, field)
+	case "router":
+		return ec.fieldContext_RouterChange_router(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RouterChange", field.Name)
+}
+
+func (ec *executionContext) childFields_RouterConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_RouterConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_RouterConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_RouterConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_RouterConnection_totalCount(ctx, field)
+	case "changeCursor":
+		return ec.fieldContext_RouterConnection_changeCursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RouterConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_RouterEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_RouterEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_RouterEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RouterEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_RouterImport(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_RouterImport_id(ctx, field)
+	case "filter":
+		return ec.fieldContext_RouterImport_filter(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RouterImport", field.Name)
+}
+
+func (ec *executionContext) childFields_RouterImportQuery(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_RouterImportQuery_name(ctx, field)
+	case "description":
+		return ec.fieldContext_RouterImportQuery_description(ctx, field)
+	case "projectRef":
+		return ec.fieldContext_RouterImportQuery_projectRef(ctx, field)
+	case "tags":
+		return ec.fieldContext_RouterImportQuery_tags(ctx, field)
+	case "tagsAny":
+		return ec.fieldContext_RouterImportQuery_tagsAny(ctx, field)
+	case "notTags":
+		return ec.fieldContext_RouterImportQuery_notTags(ctx, field)
+	case "notTagsAny":
+		return ec.fieldContext_RouterImportQuery_notTagsAny(ctx, field)
+	case "project":
+		return ec.fieldContext_RouterImportQuery_project(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RouterImportQuery", field.Name)
+}
+
+func (ec *executionContext) childFields_RouterResourceSpec(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_RouterResourceSpec_name(ctx, field)
+	case "description":
+		return ec.fieldContext_RouterResourceSpec_description(ctx, field)
+	case "tags":
+		return ec.fieldContext_RouterResourceSpec_tags(ctx, field)
+	case "adminStateUp":
+		return ec.fieldContext_RouterResourceSpec_adminStateUp(ctx, field)
+	case "externalGateways":
+		return ec.fieldContext_RouterResourceSpec_externalGateways(ctx, field)
+	case "distributed":
+		return ec.fieldContext_RouterResourceSpec_distributed(ctx, field)
+	case "availabilityZoneHints":
+		return ec.fieldContext_RouterResourceSpec_availabilityZoneHints(ctx, field)
+	case "projectRef":
+		return ec.fieldContext_RouterResourceSpec_projectRef(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RouterResourceSpec", field.Name)
+}
+
+func (ec *executionContext) childFields_RouterResourceStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_RouterResourceStatus_name(ctx, field)
+	case "description":
+		return ec.fieldContext_RouterResourceStatus_description(ctx, field)
+	case "projectID":
+		return ec.fieldContext_RouterResourceStatus_projectID(ctx, field)
+	case "status":
+		return ec.fieldContext_RouterResourceStatus_status(ctx, field)
+	case "tags":
+		return ec.fieldContext_RouterResourceStatus_tags(ctx, field)
+	case "adminStateUp":
+		return ec.fieldContext_RouterResourceStatus_adminStateUp(ctx, field)
+	case "externalGateways":
+		return ec.fieldContext_RouterResourceStatus_externalGateways(ctx, field)
+	case "availabilityZoneHints":
+		return ec.fieldContext_RouterResourceStatus_availabilityZoneHints(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RouterResourceStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_RouterSpec(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "managementPolicy":
+		return ec.fieldContext_RouterSpec_managementPolicy(ctx, field)
+	case "import":
+		return ec.fieldContext_RouterSpec_import(ctx, field)
+	case "managedOptions":
+		return ec.fieldContext_RouterSpec_managedOptions(ctx, field)
+	case "cloudCredentialsRef":
+		return ec.fieldContext_RouterSpec_cloudCredentialsRef(ctx, field)
+	case "resource":
+		return ec.fieldContext_RouterSpec_resource(ctx, field)
+	case "resyncPeriod":
+		return ec.fieldContext_RouterSpec_resyncPeriod(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RouterSpec", field.Name)
+}
+
+func (ec *executionContext) childFields_RouterStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_RouterStatus_id(ctx, field)
+	case "conditions":
+		return ec.fieldContext_RouterStatus_conditions(ctx, field)
+	case "lastSyncTime":
+		return ec.fieldContext_RouterStatus_lastSyncTime(ctx, field)
+	case "resource":
+		return ec.fieldContext_RouterStatus_resource(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RouterStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_SecurityGroup(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_SecurityGroup_id(ctx, field)
+	case "kind":
+		return ec.fieldContext_SecurityGroup_kind(ctx, field)
+	case "subKind":
+		return ec.fieldContext_SecurityGroup_subKind(ctx, field)
+	case "version":
+		return ec.fieldContext_SecurityGroup_version(ctx, field)
+	case "metadata":
+		return ec.fieldContext_SecurityGroup_metadata(ctx, field)
+	case "spec":
+		return ec.fieldContext_SecurityGroup_spec(ctx, field)
+	case "status":
+		return ec.fieldContext_SecurityGroup_status(ctx, field)
+	case "project":
+		return ec.fieldContext_SecurityGroup_project(ctx, field)
+	case "ports":
+		return ec.fieldContext_SecurityGroup_ports(ctx, field)
+	case "manifest":
+		return ec.fieldContext_SecurityGroup_manifest(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SecurityGroup", field.Name)
+}
+
+func (ec *executionContext) childFields_SecurityGroupChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "type":
+		return ec.fieldContext_SecurityGroupChange_type(ctx, field)
+	case "cursor":
+		return ec.fieldContext_SecurityGroupChange_cursor(ctx, field)
+	case "revision":
+		return ec.fieldContext_SecurityGroupChange_revision(ctx, field)
+	case "securityGroup":
+		return ec.fieldContext_SecurityGroupChange_securityGroup(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SecurityGroupChange", field.Name)
+}
+
+func (ec *executionContext) childFields_SecurityGroupConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_SecurityGroupConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_SecurityGroupConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_SecurityGroupConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_SecurityGroupConnection_totalCount(ctx, field)
+	case "changeCursor":
+		return ec.fieldContext_SecurityGroupConnection_changeCursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SecurityGroupConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_SecurityGroupEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_SecurityGroupEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_SecurityGroupEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SecurityGroupEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_SecurityGroupImport(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_SecurityGroupImport_id(ctx, field)
+	case "filter":
+		return ec.fieldContext_SecurityGroupImport_filter(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SecurityGroupImport", field.Name)
+}
+
+func (ec *executionContext) childFields_SecurityGroupImportQuery(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_SecurityGroupImportQuery_name(ctx, field)
+	case "description":
+		return ec.fieldContext_SecurityGroupImportQuery_description(ctx, field)
+	case "projectRef":
+		return ec.fieldContext_SecurityGroupImportQuery_projectRef(ctx, field)
+	case "tags":
+		return ec.fieldContext_SecurityGroupImportQuery_tags(ctx, field)
+	case "tagsAny":
+		return ec.fieldContext_SecurityGroupImportQuery_tagsAny(ctx, field)
+	case "notTags":
+		return ec.fieldContext_SecurityGroupImportQuery_notTags(ctx, field)
+	case "notTagsAny":
+		return ec.fieldContext_SecurityGroupImportQuery_notTagsAny(ctx, field)
+	case "project":
+		return ec.fieldContext_SecurityGroupImportQuery_project(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SecurityGroupImportQuery", field.Name)
+}
+
+func (ec *executionContext) childFields_SecurityGroupResourceSpec(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_SecurityGroupResourceSpec_name(ctx, field)
+	case "description":
+		return ec.fieldContext_SecurityGroupResourceSpec_description(ctx, field)
+	case "tags":
+		return ec.fieldContext_SecurityGroupResourceSpec_tags(ctx, field)
+	case "stateful":
+		return ec.fieldContext_SecurityGroupResourceSpec_stateful(ctx, field)
+	case "rules":
+		return ec.fieldContext_SecurityGroupResourceSpec_rules(ctx, field)
+	case "projectRef":
+		return ec.fieldContext_SecurityGroupResourceSpec_projectRef(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SecurityGroupResourceSpec", field.Name)
+}
+
+func (ec *executionContext) childFields_SecurityGroupResourceStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_SecurityGroupResourceStatus_name(ctx, field)
+	case "description":
+		return ec.fieldContext_SecurityGroupResourceStatus_description(ctx, field)
+	case "projectID":
+		return ec.fieldContext_SecurityGroupResourceStatus_projectID(ctx, field)
+	case "tags":
+		return ec.fieldContext_SecurityGroupResourceStatus_tags(ctx, field)
+	case "stateful":
+		return ec.fieldContext_SecurityGroupResourceStatus_stateful(ctx, field)
+	case "rules":
+		return ec.fieldContext_SecurityGroupResourceStatus_rules(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_SecurityGroupResourceStatus_createdAt(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_SecurityGroupResourceStatus_updatedAt(ctx, field)
+	case "revisionNumber":
+		return ec.fieldContext_SecurityGroupResourceStatus_revisionNumber(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SecurityGroupResourceStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_SecurityGroupRule(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "description":
+		return ec.fieldContext_SecurityGroupRule_description(ctx, field)
+	case "direction":
+		return ec.fieldContext_SecurityGroupRule_direction(ctx, field)
+	case "remoteIPPrefix":
+		return ec.fieldContext_SecurityGroupRule_remoteIPPrefix(ctx, field)
+	case "protocol":
+		return ec.fieldContext_SecurityGroupRule_protocol(ctx, field)
+	case "ethertype":
+		return ec.fieldContext_SecurityGroupRule_ethertype(ctx, field)
+	case "portRange":
+		return ec.fieldContext_SecurityGroupRule_portRange(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SecurityGroupRule", field.Name)
+}
+
+func (ec *executionContext) childFields_SecurityGroupRuleStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_SecurityGroupRuleStatus_id(ctx, field)
+	case "description":
+		return ec.fieldContext_SecurityGroupRuleStatus_description(ctx, field)
+	case "direction":
+		return ec.fieldContext_SecurityGroupRuleStatus_direction(ctx, field)
+	case "remoteGroupID":
+		return ec.fieldContext_SecurityGroupRuleStatus_remoteGroupID(ctx, field)
+	case "remoteIPPrefix":
+		return ec.fieldContext_SecurityGroupRuleStatus_remoteIPPrefix(ctx, field)
+	case "protocol":
+		return ec.fieldContext_SecurityGroupRuleStatus_protocol(ctx, field)
+	case "ethertype":
+		return ec.fieldContext_SecurityGroupRuleStatus_ethertype(ctx, field)
+	case "portRange":
+		return ec.fieldContext_SecurityGroupRuleStatus_portRange(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SecurityGroupRuleStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_SecurityGroupSpec(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "managementPolicy":
+		return ec.fieldContext_SecurityGroupSpec_managementPolicy(ctx, field)
+	case "import":
+		return ec.fieldContext_SecurityGroupSpec_import(ctx, field)
+	case "managedOptions":
+		return ec.fieldContext_SecurityGroupSpec_managedOptions(ctx, field)
+	case "cloudCredentialsRef":
+		return ec.fieldContext_SecurityGroupSpec_cloudCredentialsRef(ctx, field)
+	case "resource":
+		return ec.fieldContext_SecurityGroupSpec_resource(ctx, field)
+	case "resyncPeriod":
+		return ec.fieldContext_SecurityGroupSpec_resyncPeriod(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SecurityGroupSpec", field.Name)
+}
+
+func (ec *executionContext) childFields_SecurityGroupStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_SecurityGroupStatus_id(ctx, field)
+	case "conditions":
+		return ec.fieldContext_SecurityGroupStatus_conditions(ctx, field)
+	case "lastSyncTime":
+		return ec.fieldContext_SecurityGroupStatus_lastSyncTime(ctx, field)
+	case "resource":
+		return ec.fieldContext_SecurityGroupStatus_resource(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SecurityGroupStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_Subnet(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Subnet_id(ctx, field)
+	case "kind":
+		return ec.fieldContext_Subnet_kind(ctx, field)
+	case "subKind":
+		return ec.fieldContext_Subnet_subKind(ctx, field)
+	case "version":
+		return ec.fieldContext_Subnet_version(ctx, field)
+	case "metadata":
+		return ec.fieldContext_Subnet_metadata(ctx, field)
+	case "spec":
+		return ec.fieldContext_Subnet_spec(ctx, field)
+	case "status":
+		return ec.fieldContext_Subnet_status(ctx, field)
+	case "network":
+		return ec.fieldContext_Subnet_network(ctx, field)
+	case "project":
+		return ec.fieldContext_Subnet_project(ctx, field)
+	case "router":
+		return ec.fieldContext_Subnet_router(ctx, field)
+	case "ports":
+		return ec.fieldContext_Subnet_ports(ctx, field)
+	case "manifest":
+		return ec.fieldContext_Subnet_manifest(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Subnet", field.Name)
+}
+
+func (ec *executionContext) childFields_SubnetChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "type":
+		return ec.fieldContext_SubnetChange_type(ctx, field)
+	case "cursor":
+		return ec.fieldContext_SubnetChange_cursor(ctx, field)
+	case "revision":
+		return ec.fieldContext_SubnetChange_revision(ctx, field)
+	case "subnet":
+		return ec.fieldContext_SubnetChange_subnet(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SubnetChange", field.Name)
+}
+
+func (ec *executionContext) childFields_SubnetConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_SubnetConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_SubnetConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_SubnetConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_SubnetConnection_totalCount(ctx, field)
+	case "changeCursor":
+		return ec.fieldContext_SubnetConnection_changeCursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SubnetConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_SubnetEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_SubnetEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_SubnetEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SubnetEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_SubnetGateway(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "type":
+		return ec.fieldContext_SubnetGateway_type(ctx, field)
+	case "ip":
+		return ec.fieldContext_SubnetGateway_ip(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SubnetGateway", field.Name)
+}
+
+func (ec *executionContext) childFields_SubnetImport(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_SubnetImport_id(ctx, field)
+	case "filter":
+		return ec.fieldContext_SubnetImport_filter(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SubnetImport", field.Name)
+}
+
+func (ec *executionContext) childFields_SubnetImportQuery(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_SubnetImportQuery_name(ctx, field)
+	case "description":
+		return ec.fieldContext_SubnetImportQuery_description(ctx, field)
+	case "ipVersion":
+		return ec.fieldContext_SubnetImportQuery_ipVersion(ctx, field)
+	case "gatewayIP":
+		return ec.fieldContext_SubnetImportQuery_gatewayIP(ctx, field)
+	case "cidr":
+		return ec.fieldContext_SubnetImportQuery_cidr(ctx, field)
+	case "ipv6":
+		return ec.fieldContext_SubnetImportQuery_ipv6(ctx, field)
+	case "networkRef":
+		return ec.fieldContext_SubnetImportQuery_networkRef(ctx, field)
+	case "projectRef":
+		return ec.fieldContext_SubnetImportQuery_projectRef(ctx, field)
+	case "tags":
+		return ec.fieldContext_SubnetImportQuery_tags(ctx, field)
+	case "tagsAny":
+		return ec.fieldContext_SubnetImportQuery_tagsAny(ctx, field)
+	case "notTags":
+		return ec.fieldContext_SubnetImportQuery_notTags(ctx, field)
+	case "notTagsAny":
+		return ec.fieldContext_SubnetImportQuery_notTagsAny(ctx, field)
+	case "network":
+		return ec.fieldContext_SubnetImportQuery_network(ctx, field)
+	case "project":
+		return ec.fieldContext_SubnetImportQuery_project(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SubnetImportQuery", field.Name)
+}
+
+func (ec *executionContext) childFields_SubnetResourceSpec(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_SubnetResourceSpec_name(ctx, field)
+	case "description":
+		return ec.fieldContext_SubnetResourceSpec_description(ctx, field)
+	case "tags":
+		return ec.fieldContext_SubnetResourceSpec_tags(ctx, field)
+	case "networkRef":
+		return ec.fieldContext_SubnetResourceSpec_networkRef(ctx, field)
+	case "ipVersion":
+		return ec.fieldContext_SubnetResourceSpec_ipVersion(ctx, field)
+	case "cidr":
+		return ec.fieldContext_SubnetResourceSpec_cidr(ctx, field)
+	case "projectRef":
+		return ec.fieldContext_SubnetResourceSpec_projectRef(ctx, field)
+	case "allocationPools":
+		return ec.fieldContext_SubnetResourceSpec_allocationPools(ctx, field)
+	case "gateway":
+		return ec.fieldContext_SubnetResourceSpec_gateway(ctx, field)
+	case "enableDHCP":
+		return ec.fieldContext_SubnetResourceSpec_enableDHCP(ctx, field)
+	case "dnsNameservers":
+		return ec.fieldContext_SubnetResourceSpec_dnsNameservers(ctx, field)
+	case "dnsPublishFixedIP":
+		return ec.fieldContext_SubnetResourceSpec_dnsPublishFixedIP(ctx, field)
+	case "hostRoutes":
+		return ec.fieldContext_SubnetResourceSpec_hostRoutes(ctx, field)
+	case "ipv6":
+		return ec.fieldContext_SubnetResourceSpec_ipv6(ctx, field)
+	case "routerRef":
+		return ec.fieldContext_SubnetResourceSpec_routerRef(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SubnetResourceSpec", field.Name)
+}
+
+func (ec *executionContext) childFields_SubnetResourceStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_SubnetResourceStatus_name(ctx, field)
+	case "description":
+		return ec.fieldContext_SubnetResourceStatus_description(ctx, field)
+	case "ipVersion":
+		return ec.fieldContext_SubnetResourceStatus_ipVersion(ctx, field)
+	case "cidr":
+		return ec.fieldContext_SubnetResourceStatus_cidr(ctx, field)
+	case "gatewayIP":
+		return ec.fieldContext_SubnetResourceStatus_gatewayIP(ctx, field)
+	case "dnsNameservers":
+		return ec.fieldContext_SubnetResourceStatus_dnsNameservers(ctx, field)
+	case "dnsPublishFixedIP":
+		return ec.fieldContext_SubnetResourceStatus_dnsPublishFixedIP(ctx, field)
+	case "allocationPools":
+		return ec.fieldContext_SubnetResourceStatus_allocationPools(ctx, field)
+	case "hostRoutes":
+		return ec.fieldContext_SubnetResourceStatus_hostRoutes(ctx, field)
+	case "enableDHCP":
+		return ec.fieldContext_SubnetResourceStatus_enableDHCP(ctx, field)
+	case "networkID":
+		return ec.fieldContext_SubnetResourceStatus_networkID(ctx, field)
+	case "projectID":
+		return ec.fieldContext_SubnetResourceStatus_projectID(ctx, field)
+	case "ipv6AddressMode":
+		return ec.fieldContext_SubnetResourceStatus_ipv6AddressMode(ctx, field)
+	case "ipv6RAMode":
+		return ec.fieldContext_SubnetResourceStatus_ipv6RAMode(ctx, field)
+	case "subnetPoolID":
+		return ec.fieldContext_SubnetResourceStatus_subnetPoolID(ctx, field)
+	case "tags":
+		return ec.fieldContext_SubnetResourceStatus_tags(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_SubnetResourceStatus_createdAt(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_SubnetResourceStatus_updatedAt(ctx, field)
+	case "revisionNumber":
+		return ec.fieldContext_SubnetResourceStatus_revisionNumber(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SubnetResourceStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_SubnetSpec(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "managementPolicy":
+		return ec.fieldContext_SubnetSpec_managementPolicy(ctx, field)
+	case "import":
+		return ec.fieldContext_SubnetSpec_import(ctx, field)
+	case "managedOptions":
+		return ec.fieldContext_SubnetSpec_managedOptions(ctx, field)
+	case "cloudCredentialsRef":
+		return ec.fieldContext_SubnetSpec_cloudCredentialsRef(ctx, field)
+	case "resource":
+		return ec.fieldContext_SubnetSpec_resource(ctx, field)
+	case "resyncPeriod":
+		return ec.fieldContext_SubnetSpec_resyncPeriod(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SubnetSpec", field.Name)
+}
+
+func (ec *executionContext) childFields_SubnetStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_SubnetStatus_id(ctx, field)
+	case "conditions":
+		return ec.fieldContext_SubnetStatus_conditions(ctx, field)
+	case "lastSyncTime":
+		return ec.fieldContext_SubnetStatus_lastSyncTime(ctx, field)
+	case "resource":
+		return ec.fieldContext_SubnetStatus_resource(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SubnetStatus", field.Name)
+}
+
 func (ec *executionContext) childFields_UpdateNetworkPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "clientMutationId":
@@ -570,6 +2302,222 @@ func (ec *executionContext) childFields_UpdateNetworkPayload(ctx context.Context
 		return ec.fieldContext_UpdateNetworkPayload_warnings(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdateNetworkPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateNetworkStatusPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpdateNetworkStatusPayload_clientMutationId(ctx, field)
+	case "network":
+		return ec.fieldContext_UpdateNetworkStatusPayload_network(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpdateNetworkStatusPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateNetworkStatusPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdatePortPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpdatePortPayload_clientMutationId(ctx, field)
+	case "port":
+		return ec.fieldContext_UpdatePortPayload_port(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpdatePortPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdatePortPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdatePortStatusPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpdatePortStatusPayload_clientMutationId(ctx, field)
+	case "port":
+		return ec.fieldContext_UpdatePortStatusPayload_port(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpdatePortStatusPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdatePortStatusPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateProjectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpdateProjectPayload_clientMutationId(ctx, field)
+	case "project":
+		return ec.fieldContext_UpdateProjectPayload_project(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpdateProjectPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateProjectPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateProjectStatusPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpdateProjectStatusPayload_clientMutationId(ctx, field)
+	case "project":
+		return ec.fieldContext_UpdateProjectStatusPayload_project(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpdateProjectStatusPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateProjectStatusPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateRouterPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpdateRouterPayload_clientMutationId(ctx, field)
+	case "router":
+		return ec.fieldContext_UpdateRouterPayload_router(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpdateRouterPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateRouterPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateRouterStatusPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpdateRouterStatusPayload_clientMutationId(ctx, field)
+	case "router":
+		return ec.fieldContext_UpdateRouterStatusPayload_router(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpdateRouterStatusPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateRouterStatusPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateSecurityGroupPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpdateSecurityGroupPayload_clientMutationId(ctx, field)
+	case "securityGroup":
+		return ec.fieldContext_UpdateSecurityGroupPayload_securityGroup(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpdateSecurityGroupPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateSecurityGroupPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateSecurityGroupStatusPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpdateSecurityGroupStatusPayload_clientMutationId(ctx, field)
+	case "securityGroup":
+		return ec.fieldContext_UpdateSecurityGroupStatusPayload_securityGroup(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpdateSecurityGroupStatusPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateSecurityGroupStatusPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateSubnetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpdateSubnetPayload_clientMutationId(ctx, field)
+	case "subnet":
+		return ec.fieldContext_UpdateSubnetPayload_subnet(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpdateSubnetPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateSubnetPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateSubnetStatusPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpdateSubnetStatusPayload_clientMutationId(ctx, field)
+	case "subnet":
+		return ec.fieldContext_UpdateSubnetStatusPayload_subnet(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpdateSubnetStatusPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateSubnetStatusPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpsertNetworkPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpsertNetworkPayload_clientMutationId(ctx, field)
+	case "network":
+		return ec.fieldContext_UpsertNetworkPayload_network(ctx, field)
+	case "created":
+		return ec.fieldContext_UpsertNetworkPayload_created(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpsertNetworkPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpsertNetworkPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpsertPortPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpsertPortPayload_clientMutationId(ctx, field)
+	case "port":
+		return ec.fieldContext_UpsertPortPayload_port(ctx, field)
+	case "created":
+		return ec.fieldContext_UpsertPortPayload_created(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpsertPortPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpsertPortPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpsertProjectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpsertProjectPayload_clientMutationId(ctx, field)
+	case "project":
+		return ec.fieldContext_UpsertProjectPayload_project(ctx, field)
+	case "created":
+		return ec.fieldContext_UpsertProjectPayload_created(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpsertProjectPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpsertProjectPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpsertRouterPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpsertRouterPayload_clientMutationId(ctx, field)
+	case "router":
+		return ec.fieldContext_UpsertRouterPayload_router(ctx, field)
+	case "created":
+		return ec.fieldContext_UpsertRouterPayload_created(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpsertRouterPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpsertRouterPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpsertSecurityGroupPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpsertSecurityGroupPayload_clientMutationId(ctx, field)
+	case "securityGroup":
+		return ec.fieldContext_UpsertSecurityGroupPayload_securityGroup(ctx, field)
+	case "created":
+		return ec.fieldContext_UpsertSecurityGroupPayload_created(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpsertSecurityGroupPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpsertSecurityGroupPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpsertSubnetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpsertSubnetPayload_clientMutationId(ctx, field)
+	case "subnet":
+		return ec.fieldContext_UpsertSubnetPayload_subnet(ctx, field)
+	case "created":
+		return ec.fieldContext_UpsertSubnetPayload_created(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpsertSubnetPayload_warnings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpsertSubnetPayload", field.Name)
 }
 
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -30,20 +30,9 @@ func writeCatalogue(schema *sdl.Schema, out layout) error {
 		return err
 	}
 	render := func(name, file string, data any) error {
-		var b bytes.Buffer
-		if err := tmpl.ExecuteTemplate(&b, name, data); err != nil {
-			return err
-		}
-		code, err := format.Source(b.Bytes())
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		return writeFile(filepath.Join(out.catalogue, file), goHeader+"\n"+string(code))
+		return writeGo(tmpl, name, filepath.Join(out.catalogue, file), data)
 	}
-	all := catalogueView{Package: filepath.Base(out.catalogue), Model: out.modelImport}
-	for _, k := range schema.Kinds {
-		all.Kinds = append(all.Kinds, &bodyView{kindView{k}})
-	}
+	all := catalogueView{Package: filepath.Base(out.catalogue), Model: out.modelImport, Kinds: bodyViews(schema)}
 	if err := render("all", "zz_kinds.go", all); err != nil {
 		return err
 	}
@@ -57,9 +46,22 @@ func writeCatalogue(schema *sdl.Schema, out layout) error {
 	return nil
 }
 
+// writeGo writes a Go file that a template makes.
+func writeGo(tmpl *template.Template, name, file string, data any) error {
+	var b bytes.Buffer
+	if err := tmpl.ExecuteTemplate(&b, name, data); err != nil {
+		return err
+	}
+	code, err := format.Source(b.Bytes())
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return writeFile(file, goHeader+"\n"+string(code))
+}
+
 // Literal is the descriptor as Go source, without Decode.
 func (v *bodyView) Literal() string {
-	text := literal(v.Kind.Kind)
+	text := literal(v.kindView.Kind.Kind)
 	return strings.TrimSuffix(text, "}")
 }
 

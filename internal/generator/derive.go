@@ -13,7 +13,6 @@ import (
 	"github.com/vektah/gqlparser/v2/formatter"
 	"github.com/vektah/gqlparser/v2/parser"
 
-	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/internal/sdl"
 )
 
@@ -42,23 +41,31 @@ func Derive(schema *sdl.Schema, folder string) ([]*ast.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range schema.Kinds {
+	homes := typeHomes(schema)
+	for _, k := range views(schema) {
 		var b bytes.Buffer
-		if err := tmpl.Execute(&b, &kindView{k}); err != nil {
+		if err := tmpl.Execute(&b, k); err != nil {
 			return nil, err
 		}
-		if err := add(kindFile(k.Name, "graphqls"), b.String()); err != nil {
+		full, err := resolvedTypes(tmpl, schema, homes, k.Name)
+		if err != nil {
+			return nil, err
+		}
+		if err := add(kindFile(k.Name, "graphqls"), b.String()+"\n"+full); err != nil {
 			return nil, err
 		}
 	}
-	inputs := inputsOf(schema)
+	derived := deriveTypes(schema)
 	for _, d := range schema.Documents {
 		doc := *d.SchemaDocument
-		doc.Definitions = slices.Clone(doc.Definitions)
+		doc.Definitions = nil
 		for _, def := range d.Definitions {
-			if input := inputs[def.Name]; input != nil {
-				doc.Definitions = append(doc.Definitions, input)
+			if homes[def.Name] == "" {
+				doc.Definitions = append(doc.Definitions, def)
 			}
+		}
+		for _, def := range d.Definitions {
+			doc.Definitions = append(doc.Definitions, derived.of(def.Name)...)
 		}
 		if err := add(path.Base(d.Name), render(&doc)); err != nil {
 			return nil, err
@@ -111,40 +118,4 @@ func escapeDescriptions(def *ast.Definition) {
 	for _, v := range def.EnumValues {
 		v.Description = escape(v.Description)
 	}
-}
-
-// kindView is what the template asks of a kind.
-type kindView struct{ sdl.Kind }
-
-// Namespaced says whether names of the kind live in namespaces.
-func (v kindView) Namespaced() bool { return v.Scope == backend.Namespaced }
-
-// SpecType and StatusType are the types of the two parts; a kind may have no status.
-func (v kindView) SpecType() string { return v.Spec.Name }
-
-// StatusType is the type of the status, empty if there is none.
-func (v kindView) StatusType() string {
-	if v.Status == nil {
-		return ""
-	}
-	return v.Status.Name
-}
-
-// SpecInput is the name of the input of the spec.
-func (v kindView) SpecInput() string { return sdl.InputType(v.Spec.Name) }
-
-// About is the author's description of a field of the kind, or one for all kinds.
-func (v kindView) About(field, otherwise string) string {
-	if f := v.Definition.Fields.ForName(field); f != nil && f.Description != "" {
-		return f.Description
-	}
-	return otherwise
-}
-
-// Title is the author's description of the kind, or one for all kinds.
-func (v kindView) Title() string {
-	if v.Description != "" {
-		return v.Description
-	}
-	return "A resource of kind " + v.Name + "."
 }

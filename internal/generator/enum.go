@@ -81,7 +81,13 @@ func (p *plugin) storedForms(name string) map[string]string {
 		return nil
 	}
 	out := map[string]string{}
-	for _, k := range p.schema.Kinds {
+	for _, k := range views(p.schema) {
+		if name == k.Name+"OrderField" {
+			for _, o := range k.Orders() {
+				out[o.Name] = o.Field
+			}
+			return out
+		}
 		if e := find(k.Spec); e != nil {
 			for _, v := range e.Values {
 				out[v.Name] = v.Stored

@@ -61,6 +61,9 @@ func Run(file string) error {
 	if p.err != nil {
 		return p.err
 	}
+	if err := writeConnections(schema, out); err != nil {
+		return err
+	}
 	return out.rehead()
 }
 
@@ -83,12 +86,15 @@ type layout struct {
 	exec, model, catalogue, resolvers string
 	// modelImport is the import path of the model.
 	modelImport string
+	// resolverPackage is the name of the package of the resolvers.
+	resolverPackage string
 }
 
 func layoutOf(cfg *config.Config) layout {
 	return layout{
 		exec: cfg.Exec.DirName, model: filepath.Dir(cfg.Model.Filename), resolvers: cfg.Resolver.DirName,
 		catalogue: filepath.Join(cfg.Exec.DirName, "catalogue"), modelImport: cfg.Model.ImportPath(),
+		resolverPackage: cfg.Resolver.Package,
 	}
 }
 

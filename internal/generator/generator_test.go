@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/sluicegw/sluice/internal/generator"
 	"github.com/sluicegw/sluice/internal/sdl"
 )
@@ -23,13 +25,13 @@ func house(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, part := range []string{"go.mod", "go.sum", "gqlgen.yml", "schema", "graph/scalar", "graph/v1", "resolvers", "backend"} {
+	for _, part := range []string{"go.mod", "go.sum", "gqlgen.yml", "schema", "graph/scalar", "graph/loader", "graph/v1", "resolvers", "backend"} {
 		err := filepath.WalkDir(filepath.Join(root, part), func(path string, d fs.DirEntry, err error) error {
 			rel, _ := filepath.Rel(root, path)
 			switch {
 			case err != nil:
 				return err
-			case d.IsDir() && slices.Contains([]string{"testdata", "backendtest", "bolt", "memory"}, d.Name()):
+			case d.IsDir() && slices.Contains([]string{"testdata", "backendtest", "bolt"}, d.Name()):
 				return filepath.SkipDir
 			case d.IsDir():
 				return os.MkdirAll(filepath.Join(dir, rel), 0o755)
@@ -101,6 +103,10 @@ func TestGeneration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	drive, err := filepath.Abs("testdata/drive")
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := house(t)
 	committed := files(t)
 
@@ -140,6 +146,32 @@ func TestGeneration(t *testing.T) {
 		build := exec.CommandContext(t.Context(), "go", "build", "./graph/v1/...", "./resolvers/...")
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)
+		}
+	})
+
+	t.Run("makes other kinds that work", func(t *testing.T) {
+		main, err := os.ReadFile(filepath.Join(drive, "main.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir("drive", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, "drive/main.go", string(main))
+		run := exec.CommandContext(t.Context(), "go", "run", "./drive", drive+".graphql")
+		out, err := run.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if *update {
+			write(t, drive+".graphql", string(out))
+		}
+		want, err := os.ReadFile(drive + ".graphql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(out)); diff != "" {
+			t.Errorf("answers (-want +got):\n%s", diff)
 		}
 	})
 

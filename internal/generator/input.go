@@ -1,49 +1,130 @@
 package generator
 
 import (
-	"encoding/json"
-	"fmt"
-	"strconv"
-	"strings"
-
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/internal/sdl"
 )
 
-// inputsOf derives an input from each object type of a spec, by the name of
-// the type. Inputs have the fields of their types, no defaults, and descriptions
-// that state the limits.
-func inputsOf(schema *sdl.Schema) map[string]*ast.Definition {
-	out := map[string]*ast.Definition{}
+// maxStatus is what bounds a status.
+const maxStatus = "Not validated; the whole resource is at most 1 MiB."
+
+// derivation derives inputs, patches and filters from the object types and
+// enums of specs and statuses.
+type derivation struct {
+	schema *sdl.Schema
+	// inputs, patches and filters by the name of the author's type.
+	inputs, patches, filters map[string]*ast.Definition
+	// listFilters are those of lists of an enum, by its name.
+	listFilters map[string]*ast.Definition
+}
+
+func deriveTypes(schema *sdl.Schema) *derivation {
+	d := &derivation{
+		schema: schema, inputs: map[string]*ast.Definition{}, patches: map[string]*ast.Definition{},
+		filters: map[string]*ast.Definition{}, listFilters: map[string]*ast.Definition{},
+	}
+	// Specs first: a type of both has the limits of the spec.
 	for _, k := range schema.Kinds {
-		addInput(out, schema, k.Spec)
+		d.input(k.Spec, "")
+		if k.Has(backend.VerbPatch) {
+			d.patch(k.Spec)
+		}
+	}
+	for _, k := range schema.Kinds {
+		if k.Status != nil && k.Has(backend.VerbStatus) {
+			d.input(k.Status, maxStatus)
+		}
+		if k.Has(backend.VerbList) || k.Has(backend.VerbWatch) {
+			d.filter(&k, k.Spec, "spec")
+			d.filter(&k, k.Status, "status")
+		}
+	}
+	return d
+}
+
+// of are the definitions that are derived from a type.
+func (d *derivation) of(name string) []*ast.Definition {
+	var out []*ast.Definition
+	for _, defs := range []map[string]*ast.Definition{d.inputs, d.patches, d.filters, d.listFilters} {
+		if def := defs[name]; def != nil {
+			out = append(out, def)
+		}
 	}
 	return out
 }
 
-func addInput(out map[string]*ast.Definition, schema *sdl.Schema, s *backend.Shape) {
-	if out[s.Name] != nil {
+// input derives the input of an object type: its fields, no defaults, and
+// descriptions that state the limits, or what is said instead of them.
+func (d *derivation) input(s *backend.Shape, instead string) {
+	if d.inputs[s.Name] != nil {
 		return
 	}
-	def := &ast.Definition{Kind: ast.InputObject, Name: sdl.InputType(s.Name)}
-	out[s.Name] = def
-	if of := definition(schema, s.Name); of != nil {
-		def.Description = of.Description
-	}
-	for _, r := range s.Rules {
-		def.Description = paragraph(def.Description, sentence(r.Message))
-	}
+	def := &ast.Definition{Kind: ast.InputObject, Name: sdl.InputType(s.Name), Description: d.about(s)}
+	d.inputs[s.Name] = def
 	for i := range s.Fields {
 		f := &s.Fields[i]
+		text := limits(f)
+		if instead != "" && f.Shape == nil {
+			text = instead
+		} else if instead != "" {
+			text = map[bool]string{true: instead}[f.List]
+		}
 		def.Fields = append(def.Fields, &ast.FieldDefinition{
-			Name: f.Name, Type: inputType(f), Description: paragraph(f.Description, limits(f)), Directives: deprecated(f.Deprecated),
+			Name: f.Name, Type: inputType(f, sdl.InputType), Description: paragraph(f.Description, text), Directives: deprecated(f.Deprecated),
 		})
 		if f.Shape != nil {
-			addInput(out, schema, f.Shape)
+			d.input(f.Shape, instead)
 		}
 	}
+}
+
+// patch derives the patch of an object type: its fields, all of them nullable.
+// Objects in it are patches too; elements of lists are whole inputs.
+func (d *derivation) patch(s *backend.Shape) {
+	if d.patches[s.Name] != nil {
+		return
+	}
+	def := &ast.Definition{
+		Kind: ast.InputObject, Name: sdl.PatchType(s.Name),
+		Description: paragraph(d.about(s), "What is left out stays as it is; null clears. Objects merge, lists are replaced."),
+	}
+	d.patches[s.Name] = def
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		optional := *f
+		optional.Required = false
+		name := sdl.PatchType
+		if f.List {
+			name = sdl.InputType
+		}
+		text := limits(f)
+		if f.Required {
+			text = paragraph(text, "Required: it cannot be cleared.")
+		}
+		if f.Type == backend.TypeMap {
+			text = paragraph(text, "Entries that are left out stay as they are.")
+		}
+		def.Fields = append(def.Fields, &ast.FieldDefinition{
+			Name: f.Name, Type: inputType(&optional, name), Description: paragraph(f.Description, text), Directives: deprecated(f.Deprecated),
+		})
+		if f.Shape != nil && !f.List {
+			d.patch(f.Shape)
+		}
+	}
+}
+
+// about is the author's description of an object type and the messages of its rules.
+func (d *derivation) about(s *backend.Shape) string {
+	text := ""
+	if of := definition(d.schema, s.Name); of != nil {
+		text = of.Description
+	}
+	for _, r := range s.Rules {
+		text = paragraph(text, sentence(r.Message))
+	}
+	return text
 }
 
 func definition(schema *sdl.Schema, name string) *ast.Definition {
@@ -55,18 +136,21 @@ func definition(schema *sdl.Schema, name string) *ast.Definition {
 	return nil
 }
 
-func inputType(f *backend.Field) *ast.Type {
-	name := string(f.Type)
+// inputType is the type of a field in an input; name gives that of an object type's.
+func inputType(f *backend.Field, name func(object string) string) *ast.Type {
+	typ, list := string(f.Type), f.List
 	switch f.Type {
 	case backend.TypeObject:
-		name = sdl.InputType(f.Shape.Name)
+		typ = name(f.Shape.Name)
 	case backend.TypeEnum:
-		name = f.Enum.Name
+		typ = f.Enum.Name
+	case backend.TypeMap:
+		typ, list = name("MapEntry"), true
 	}
-	if f.List {
-		return &ast.Type{Elem: ast.NonNullNamedType(name, nil), NonNull: f.Required}
+	if list {
+		return &ast.Type{Elem: ast.NonNullNamedType(typ, nil), NonNull: f.Required}
 	}
-	return &ast.Type{NamedType: name, NonNull: f.Required}
+	return &ast.Type{NamedType: typ, NonNull: f.Required}
 }
 
 func deprecated(reason string) ast.DirectiveList {
@@ -76,126 +160,4 @@ func deprecated(reason string) ast.DirectiveList {
 	return ast.DirectiveList{{Name: "deprecated", Arguments: ast.ArgumentList{
 		{Name: "reason", Value: &ast.Value{Raw: reason, Kind: ast.StringValue}},
 	}}}
-}
-
-func paragraph(text, more string) string {
-	switch {
-	case more == "":
-		return text
-	case text == "":
-		return more
-	}
-	return strings.TrimRight(text, "\n") + "\n\n" + more
-}
-
-// sentence makes one of a rule's message.
-func sentence(message string) string {
-	if message == "" || strings.HasSuffix(message, ".") {
-		return message
-	}
-	return message + "."
-}
-
-// limits says in words what a field accepts.
-func limits(f *backend.Field) string {
-	var out []string
-	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	c := f.Constraint
-	if f.List {
-		if r := interval(c.MinItems, c.MaxItems); r != "" {
-			add("%s elements%s.", r, map[bool]string{true: ", no two equal"}[c.Unique || f.ListType == backend.ListSet])
-		}
-		if f.ListType == backend.ListMap {
-			add("No two elements agree in %s.", strings.Join(f.Keys, ", "))
-		}
-	}
-	each := map[bool]string{true: " each"}[f.List]
-	if r := interval(c.MinLength, c.MaxLength); r != "" {
-		add("%s characters%s.", r, each)
-	}
-	if c.Min != nil || c.Max != nil {
-		add("%s%s.", between(c.Min, c.Max), each)
-	}
-	if c.Pattern != "" {
-		add("Matches `%s`.", c.Pattern)
-	}
-	if c.Format != "" {
-		add("Format: %s.", c.Format)
-	}
-	if len(c.In) > 0 {
-		add("One of %s.", strings.Join(c.In, ", "))
-	}
-	if f.Shape != nil && !f.List {
-		least, most := f.Shape.MinProperties, f.Shape.MaxProperties
-		if r := interval(nonzero(least), nonzero(most)); r != "" {
-			add("%s of its fields.", r)
-		}
-	}
-	if f.Default != nil {
-		add("Absent means %s.", effective(f))
-	}
-	if f.Immutable {
-		add("Cannot be changed once it is set.")
-	}
-	return strings.Join(out, " ")
-}
-
-func nonzero(n int) *int {
-	if n == 0 {
-		return nil
-	}
-	return &n
-}
-
-// interval says "1 to 255", "Exactly 1", "At most 64" or "At least 1".
-func interval(least, most *int) string {
-	switch {
-	case least != nil && most != nil && *least == *most:
-		return "Exactly " + thousands(*least)
-	case least != nil && most != nil:
-		return thousands(*least) + " to " + thousands(*most)
-	case most != nil:
-		return "At most " + thousands(*most)
-	case least != nil:
-		return "At least " + thousands(*least)
-	}
-	return ""
-}
-
-func between(least, most *float64) string {
-	number := func(x *float64) string { return strconv.FormatFloat(*x, 'f', -1, 64) }
-	switch {
-	case least == nil:
-		return "At most " + number(most)
-	case most == nil:
-		return "At least " + number(least)
-	}
-	return number(least) + " to " + number(most)
-}
-
-// thousands writes 1,024.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// effective is the default as the API shows it: of an enum its name.
-func effective(f *backend.Field) string {
-	switch v := f.Default.(type) {
-	case string:
-		if f.Enum == nil {
-			return strconv.Quote(v)
-		}
-		for _, e := range f.Enum.Values {
-			if e.Stored == v {
-				return e.Name
-			}
-		}
-	case json.Number:
-		return v.String()
-	}
-	return fmt.Sprint(f.Default)
 }

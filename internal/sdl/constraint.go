@@ -1,7 +1,6 @@
 package sdl
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,7 +18,7 @@ func listArguments() []string     { return []string{"minItems", "maxItems", "uni
 func propertyArguments() []string { return []string{"minProperties", "maxProperties"} }
 
 func formats() []backend.Format {
-	return []backend.Format{backend.FormatUUID, backend.FormatDuration, backend.FormatDateTime, backend.FormatName}
+	return []backend.Format{backend.FormatUUID, backend.FormatDuration, backend.FormatDateTime, backend.FormatName, backend.FormatCIDR}
 }
 
 // constraint reads @constraint of a field of a spec, and demands the limits
@@ -42,6 +41,7 @@ func (l *loader) constraint(out *backend.Field, f *ast.FieldDefinition, where st
 	if d == nil && f.Directives.ForName("constraint") != nil {
 		return // malformed: its limits are not known
 	}
+	l.nameLimits(out, f, where)
 	if out.Type == backend.TypeString && out.Constraint.MaxLength == nil && len(out.Constraint.In) == 0 {
 		l.report(f.Position, "%s: a String in a spec has a maximum: add @constraint(maxLength: ...) or @constraint(in: [...])", where)
 	}
@@ -83,11 +83,7 @@ func (l *loader) sound(c *backend.Constraint, d *directive, where string) {
 	if c.Min != nil && c.Max != nil && *c.Min > *c.Max {
 		l.report(d.at("min"), "%s: min is over max", where)
 	}
-	if d.has("pattern") {
-		if _, err := regexp.Compile(c.Pattern); err != nil {
-			l.report(d.at("pattern"), "%s: pattern is no RE2 expression: %v", where, err)
-		}
-	}
+	l.expression(d, where, "pattern")
 	if d.has("format") && !slices.Contains(formats(), c.Format) {
 		names := make([]string, len(formats()))
 		for i, f := range formats() {
@@ -102,6 +98,23 @@ func (l *loader) sound(c *backend.Constraint, d *directive, where string) {
 		if slices.Contains(c.In[:i], v) {
 			l.report(d.at("in"), "%s: in names %q twice", where, v)
 		}
+	}
+}
+
+// nameLimits are those of what @ref makes the name of a resource.
+func (l *loader) nameLimits(out *backend.Field, f *ast.FieldDefinition, where string) {
+	if l.read(f.Directives, "ref") == nil || out.Type != backend.TypeString {
+		return
+	}
+	c := &out.Constraint
+	switch {
+	case c.MaxLength == nil && len(c.In) == 0:
+		c.MaxLength = new(maxName)
+	case c.MaxLength != nil && *c.MaxLength > maxName:
+		l.report(f.Position, "%s: a name has at most %d characters; maxLength is %d", where, maxName, *c.MaxLength)
+	}
+	if c.MinLength == nil || *c.MinLength == 0 {
+		c.MinLength = new(1)
 	}
 }
 

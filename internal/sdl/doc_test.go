@@ -37,11 +37,33 @@ func reserved(t *testing.T, table string) []string {
 	return strings.Fields(strings.ReplaceAll(names, "`", ""))
 }
 
-func TestTheExampleOfTheManualIsAccepted(t *testing.T) {
-	_, rest, _ := strings.Cut(manual(t), "```graphql\n")
-	text, _, _ := strings.Cut(rest, "```")
-	if _, err := sdl.Load(&ast.Source{Name: "shelf.graphqls", Input: text}); err != nil {
-		t.Error(err)
+func TestTheExamplesOfTheManualAreAccepted(t *testing.T) {
+	parts := strings.Split(manual(t), "```graphql\n")[1:]
+	if len(parts) < 4 {
+		t.Fatalf("%d examples", len(parts))
+	}
+	for _, part := range parts {
+		text, _, _ := strings.Cut(part, "```")
+		if _, err := sdl.Load(&ast.Source{Name: "shelf.graphqls", Input: text}); err != nil {
+			t.Errorf("%s\n%v", text, err)
+		}
+	}
+}
+
+func TestEveryAnnotationHasAnExampleInTheManual(t *testing.T) {
+	doc, err := parser.ParseSchema(&ast.Source{Input: sdl.Directives()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var examples strings.Builder
+	for _, part := range strings.Split(manual(t), "```graphql\n")[1:] {
+		text, _, _ := strings.Cut(part, "```")
+		examples.WriteString(text)
+	}
+	for _, d := range doc.Directives {
+		if !regexp.MustCompile(`@` + d.Name + `\b`).MatchString(examples.String()) {
+			t.Errorf("@%s has no example", d.Name)
+		}
 	}
 }
 

@@ -17,12 +17,16 @@ var (
 	versionForm = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 	fileForm    = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	kindForm    = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+	subKindForm = regexp.MustCompile(`^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$`)
 )
 
 // Limits of names: they are part of every key.
 const (
 	maxKindName = 63
 	maxGroup    = 253
+	maxSubKind  = 63
+	// maxName is the greatest length of a resource's name.
+	maxName = 253
 )
 
 // kind reads one kind.
@@ -38,6 +42,7 @@ func (l *loader) kind(def *ast.Definition) backend.Kind {
 		l.identity(&k, d)
 	}
 	l.kindParts(&k, def)
+	l.statusVerb(&k, def)
 	return k
 }
 
@@ -57,6 +62,8 @@ func (l *loader) identity(k *backend.Kind, d *directive) {
 	if !versionForm.MatchString(k.Version) {
 		l.report(d.at("version"), "kind %s: version %q: a version like v1, v1beta2 or v1alpha1 is wanted", k.Name, k.Version)
 	}
+	k.Expires = d.text("expires") == "true"
+	l.subKinds(k, d)
 	if !d.has("verbs") {
 		for _, v := range l.enums["KindVerb"].EnumValues {
 			k.Verbs = append(k.Verbs, backend.Verb(v.Name))
@@ -72,6 +79,33 @@ func (l *loader) identity(k *backend.Kind, d *directive) {
 	if len(k.Verbs) == 0 {
 		l.report(d.at("verbs"), "kind %s: verbs is empty; leave it out for all, or name at least one", k.Name)
 	}
+}
+
+// subKinds reads the varieties of a kind.
+func (l *loader) subKinds(k *backend.Kind, d *directive) {
+	for _, name := range d.texts("subKinds") {
+		switch {
+		case slices.Contains(k.SubKinds, name):
+			l.report(d.at("subKinds"), "kind %s: subKind %q is here twice", k.Name, name)
+		case !subKindForm.MatchString(name) || len(name) > maxSubKind:
+			l.report(d.at("subKinds"), "kind %s: subKind %q: at most %d letters, digits, '-', '_' and '.' that begin and end with a letter or digit are wanted", k.Name, name, maxSubKind)
+		}
+		k.SubKinds = append(k.SubKinds, name)
+	}
+	if d.has("subKinds") && len(k.SubKinds) == 0 {
+		l.report(d.at("subKinds"), "kind %s: subKinds is empty; leave it out for none, or name at least one", k.Name)
+	}
+}
+
+// statusVerb drops STATUS where there is no status to write.
+func (l *loader) statusVerb(k *backend.Kind, def *ast.Definition) {
+	if def.Fields.ForName("status") != nil || !k.Has(backend.VerbStatus) {
+		return
+	}
+	if d := l.read(def.Directives, "resource"); d.has("verbs") {
+		l.report(d.at("verbs"), "kind %s: verb STATUS: the kind has no status", k.Name)
+	}
+	k.Verbs = slices.DeleteFunc(k.Verbs, func(v backend.Verb) bool { return v == backend.VerbStatus })
 }
 
 // kindParts reads spec and status, the two fields that a kind has.

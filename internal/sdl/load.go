@@ -34,6 +34,8 @@ type Kind struct {
 	backend.Kind
 	// Definition is the author's.
 	Definition *ast.Definition
+	// Refs are the references of the descriptor, in its order.
+	Refs []Reference
 }
 
 // Document is one author's file.
@@ -71,6 +73,10 @@ func Load(files ...*ast.Source) (*Schema, error) {
 	for _, def := range l.kinds {
 		schema.Kinds = append(schema.Kinds, Kind{Kind: l.kind(def), Definition: def})
 	}
+	for i := range schema.Kinds {
+		l.indexes(&schema.Kinds[i])
+	}
+	l.references(schema.Kinds)
 	l.kindNames(schema.Kinds)
 	l.rootFields(schema.Kinds, docs)
 	l.leftovers()

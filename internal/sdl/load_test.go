@@ -142,14 +142,83 @@ func TestDocumentsHaveNoKindsAndNoneOfOurDirectives(t *testing.T) {
 	}
 }
 
-func TestTheNetworkSchemaIsAccepted(t *testing.T) {
+func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
+	kinds := accepted(t, "testdata/accepted/team.graphqls").Kinds
+	if len(kinds) != 2 {
+		t.Fatalf("%d kinds", len(kinds))
+	}
+	service, team := kinds[0].Kind, kinds[1].Kind
+	name := func(most int) backend.Constraint {
+		return backend.Constraint{MinLength: new(1), MaxLength: new(most)}
+	}
+	member := &backend.Shape{Name: "Member", Fields: []backend.Field{
+		{Name: "teamRef", Type: backend.TypeString, Required: true, Constraint: name(253)},
+	}}
+	resource := &backend.Shape{Name: "ServiceResource", Fields: []backend.Field{
+		{Name: "tier", Type: backend.TypeInt, Default: json.Number("3")},
+		{Name: "teamRefs", Type: backend.TypeString, List: true, ListType: backend.ListSet, Constraint: backend.Constraint{MinLength: new(1), MaxLength: new(63), MaxItems: new(5)}},
+	}}
+	spec := &backend.Shape{Name: "ServiceSpec", Rules: []backend.Rule{{CEL: "!has(self.size) || self.size >= oldSelf.size", Message: "size only grows"}}, Fields: []backend.Field{
+		{Name: "size", Type: backend.TypeInt, Since: "1.2", Until: "1.10"},
+		{Name: "ownerRef", Type: backend.TypeString, Constraint: name(253), Deprecated: "use resource.teamRefs"},
+		{Name: "members", Type: backend.TypeObject, List: true, ListType: backend.ListAtomic, Shape: member, Constraint: backend.Constraint{MaxItems: new(3)}},
+		{Name: "resource", Type: backend.TypeObject, Shape: resource},
+		{Name: "extras", Type: backend.TypeMap, Immutable: true, Constraint: backend.Constraint{
+			MinItems: new(1), MaxItems: new(8), MaxLength: new(9), Pattern: "^a", KeyMinLength: new(2), KeyMaxLength: new(7), KeyPattern: "^k",
+		}},
+	}}
+	status := &backend.Shape{Name: "ServiceStatus", Fields: []backend.Field{
+		{Name: "id", Type: backend.TypeString, Constraint: backend.Constraint{MaxLength: new(36)}},
+		{Name: "extras", Type: backend.TypeMap},
+	}}
+	want := backend.Kind{
+		Name: "Service", Singular: "service", Plural: "services", Group: "example.org", Version: "v1", Scope: backend.Namespaced,
+		Verbs:    []backend.Verb{backend.VerbGet, backend.VerbList, backend.VerbWatch, backend.VerbCreate, backend.VerbUpdate, backend.VerbPatch, backend.VerbUpsert, backend.VerbStatus, backend.VerbDelete},
+		SubKinds: []string{"web", "batch-2"},
+		Indexes:  []backend.Index{{Path: "spec.resource.tier", Sortable: true}, {Path: "status.id"}, {Path: "spec.ownerRef"}, {Path: "spec.resource.teamRefs"}},
+		References: []backend.Reference{
+			{Path: "spec.ownerRef", Kind: "Team", Field: "owner", Guard: true},
+			{Path: "spec.members.teamRef", Kind: "Team", Field: "team", Inverse: "memberships"},
+			{Path: "spec.resource.teamRefs", Kind: "Team", Field: "teams", Inverse: "services"},
+		},
+		Spec: spec, Status: status,
+	}
+	if diff := cmp.Diff(want, service); diff != "" {
+		t.Errorf("descriptor (-want +got):\n%s", diff)
+	}
+	if team.Has(backend.VerbStatus) || !team.Has(backend.VerbUpsert) || len(team.Verbs) != 8 {
+		t.Errorf("a kind without status has the verbs %v", team.Verbs)
+	}
+	for i, owner := range []string{"Service", "Member", "Service"} {
+		if r := kinds[0].Refs[i]; r.Owner != owner || r.List != (i == 2) {
+			t.Errorf("%s stands on %s, list %v", r.Path, r.Owner, r.List)
+		}
+	}
+}
+
+func TestTheNameOfAnOrderIsItsPathInCapitals(t *testing.T) {
+	for path, want := range map[string]string{
+		"spec.resource.mtu": "SPEC_RESOURCE_MTU", "spec.adminStateUp": "SPEC_ADMIN_STATE_UP", "status.id": "STATUS_ID",
+		"spec.hostID": "SPEC_HOST_ID", "spec.a_b": "SPEC_A_B", "spec.ipv6Mode": "SPEC_IPV6_MODE",
+	} {
+		if got := sdl.OrderValue(path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestTheSchemaOfTheProductIsAccepted(t *testing.T) {
+	paths, err := filepath.Glob("../../schema/v1/*.graphqls")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no schema: %v", err)
+	}
 	var files []*ast.Source
-	for _, name := range []string{"network.graphqls", "managed.graphqls"} {
-		raw, err := os.ReadFile(filepath.Join("..", "..", "schema", "v1", name))
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, &ast.Source{Name: name, Input: string(raw)})
+		files = append(files, &ast.Source{Name: filepath.Base(path), Input: string(raw)})
 	}
 	if _, err := sdl.Load(files...); err != nil {
 		t.Error(err)

@@ -22,13 +22,31 @@ func DerivedTypes(kind string) []string {
 	return append(out, "Update"+kind+"StatusInput", "Update"+kind+"StatusPayload")
 }
 
-// InputType is the name of the input that is derived from an object type of a spec.
+// InputType is the name of the input that is derived from an object type of a spec or status.
 func InputType(object string) string { return object + "Input" }
 
-// futureTypes and futureFields are names that the API will need, and that of its own files.
-func futureTypes() []string { return []string{"ResourceConnection", "ResourceEdge", "Api"} }
+// PatchType is the name of the patch that is derived from an object type of a spec.
+func PatchType(object string) string { return object + "Patch" }
 
-func futureFields() []string { return []string{"nodes", "resources"} }
+// FilterType is the name of the filter that is derived from an object type or an enum.
+func FilterType(name string) string { return name + "Filter" }
+
+// ListFilterType is the name of the filter of lists of an enum.
+func ListFilterType(enum string) string { return enum + "ListFilter" }
+
+// derivedFromType are the names of what is derived from an author's type that is no kind.
+func derivedFromType(def *ast.Definition) []string {
+	switch def.Kind {
+	case ast.Object:
+		return []string{InputType(def.Name), PatchType(def.Name), FilterType(def.Name)}
+	case ast.Enum:
+		return []string{FilterType(def.Name), ListFilterType(def.Name)}
+	}
+	return nil
+}
+
+// ownFiles are names that files of the API itself have.
+func ownFiles() []string { return []string{"Api"} }
 
 // kindFields are the fields of every kind.
 func kindFields() []string {
@@ -47,10 +65,10 @@ func (l *loader) derivedFrom(name string) string {
 			return "kind " + k.Name
 		}
 	}
-	for _, suffix := range []string{"Input", "Patch"} {
-		object, ok := strings.CutSuffix(name, suffix)
-		if def := l.types[object]; ok && def != nil && def.Kind == ast.Object && def.Directives.ForName("resource") == nil {
-			return "type " + object
+	for _, suffix := range []string{"Input", "Patch", "ListFilter", "Filter"} {
+		base, ok := strings.CutSuffix(name, suffix)
+		if def := l.types[base]; ok && def != nil && def.Directives.ForName("resource") == nil && slices.Contains(derivedFromType(def), name) {
+			return "type " + base
 		}
 	}
 	return ""
@@ -59,7 +77,7 @@ func (l *loader) derivedFrom(name string) string {
 // reservedType says why authors cannot declare a type of that name, "" if they can.
 func (l *loader) reservedType(name string) string {
 	switch from := l.derivedFrom(name); {
-	case l.isAPI(name), slices.ContainsFunc(futureTypes(), func(f string) bool { return strings.EqualFold(f, name) }):
+	case l.isAPI(name), slices.ContainsFunc(ownFiles(), func(f string) bool { return strings.EqualFold(f, name) }):
 		return "the API has or will have a type of that name"
 	case slices.Contains(scalars(), name), l.enums[name] != nil:
 		return "it is a type of GraphQL or of the directives"
@@ -98,8 +116,10 @@ func (l *loader) goNames() {
 			for _, name := range DerivedTypes(def.Name) {
 				claim(def.Position, templates.ToGo(name), "type "+name)
 			}
-		} else if def.Kind == ast.Object {
-			claim(def.Position, templates.ToGo(InputType(def.Name)), "type "+InputType(def.Name))
+		} else {
+			for _, name := range derivedFromType(def) {
+				claim(def.Position, templates.ToGo(name), "type "+name)
+			}
 		}
 		for _, v := range def.EnumValues {
 			claim(v.Position, EnumConstant(def.Name, v.Name), "enum value "+def.Name+"."+v.Name)
@@ -178,9 +198,6 @@ func (l *loader) rootFields(kinds []Kind, docs []Document) {
 		for _, f := range l.api.Definitions.ForName(root).Fields {
 			claim(nil, root, f.Name, "the API")
 		}
-	}
-	for _, f := range futureFields() {
-		claim(nil, "Query", f, "the API")
 	}
 	for _, k := range kinds {
 		at, owner := k.Definition.Position, "kind "+k.Name

@@ -32,7 +32,7 @@ func (l *loader) rules(s *backend.Shape, def *ast.Definition) {
 }
 
 // compile checks a rule in the environment of the service (the standard
-// library and the string extensions), but with self typed.
+// library and the string extensions), but with self and oldSelf typed.
 func compile(s *backend.Shape, expression string) error {
 	registry, err := types.NewRegistry()
 	if err != nil {
@@ -42,7 +42,7 @@ func compile(s *backend.Shape, expression string) error {
 	provider.collect(s)
 	env, err := cel.NewEnv(
 		cel.CustomTypeProvider(provider), cel.CustomTypeAdapter(registry),
-		cel.Variable("self", cel.ObjectType(s.Name)), ext.Strings(),
+		cel.Variable("self", cel.ObjectType(s.Name)), cel.Variable("oldSelf", cel.ObjectType(s.Name)), ext.Strings(),
 	)
 	if err != nil {
 		return fmt.Errorf("cel: %w", err)
@@ -137,6 +137,8 @@ func celType(f *backend.Field) *types.Type {
 		backend.TypeInt: types.IntType, backend.TypeInt64: types.IntType, backend.TypeFloat: types.DoubleType,
 	}[f.Type]
 	switch {
+	case f.Type == backend.TypeMap:
+		t = types.NewMapType(types.StringType, types.StringType)
 	case f.Shape != nil:
 		t = types.NewObjectType(f.Shape.Name)
 	case t == nil:

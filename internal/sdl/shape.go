@@ -62,6 +62,10 @@ func (l *loader) field(def *ast.Definition, f *ast.FieldDefinition, p part, abov
 		}
 	}
 	l.fieldType(&out, elem.NamedType, &typed{where: where, at: f.Position, part: p, above: above})
+	l.versions(&out, f, where, p)
+	if l.mapping(&out, f, where, p) {
+		return out
+	}
 	if p == inStatus {
 		l.statusField(&out, f, where)
 		return out
@@ -84,6 +88,8 @@ func (l *loader) fieldType(out *backend.Field, name string, in *typed) {
 	switch {
 	case slices.Contains([]string{"String", "Int", "Int64", "Float", "Boolean"}, name):
 		out.Type = backend.FieldType(name)
+	case name == mapEntry:
+		out.Type = backend.TypeMap
 	case name == "ID":
 		l.report(in.at, "%s: ID is for global ids; use String", in.where)
 	case name == "Time":
@@ -114,8 +120,15 @@ func (l *loader) enumOf(def *ast.Definition) *backend.Enum {
 	return e
 }
 
+// statusDirectives are those with a meaning in a status; @constraint bounds
+// what is indexed, never what is stored.
+func statusDirectives() []string {
+	return []string{"index", "sortable", "constraint", "since", "until", "map"}
+}
+
 // statusField refuses what would bind what a controller may store.
 func (l *loader) statusField(out *backend.Field, f *ast.FieldDefinition, where string) {
+	l.statusLimit(out, f, where)
 	if out.Required {
 		l.report(f.Position, "%s: fields of a status are nullable: a controller can store any status", where)
 	}
@@ -192,20 +205,27 @@ func (l *loader) leftovers() {
 		if def.Kind != ast.Object || def.Directives.ForName("resource") != nil || u != nil && u.spec {
 			continue
 		}
-		l.noEffect(def, "type "+def.Name+" is part of no spec, and a status is not validated")
+		if u != nil {
+			l.noEffect(def, "type "+def.Name+" is part of no spec, and a status is not validated", statusDirectives()...)
+			continue
+		}
+		l.noEffect(def, "type "+def.Name+" is part of no spec or status")
 	}
 }
 
-// noEffect refuses our directives on a type and its fields.
-func (l *loader) noEffect(def *ast.Definition, why string) {
-	lists := []ast.DirectiveList{def.Directives}
-	for _, f := range def.Fields {
-		lists = append(lists, f.Directives)
-	}
-	for _, d := range slices.Concat(lists...) {
-		if l.directives[d.Name] != nil {
-			l.report(d.Position, "directive @%s has no effect: %s", d.Name, why)
+// noEffect refuses our directives on a type and its fields, but for those that
+// have an effect on fields all the same.
+func (l *loader) noEffect(def *ast.Definition, why string, but ...string) {
+	refuse := func(list ast.DirectiveList, but []string) {
+		for _, d := range list {
+			if l.directives[d.Name] != nil && !slices.Contains(but, d.Name) {
+				l.report(d.Position, "directive @%s has no effect: %s", d.Name, why)
+			}
 		}
+	}
+	refuse(def.Directives, nil)
+	for _, f := range def.Fields {
+		refuse(f.Directives, but)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/loader"
 	graph "github.com/sluicegw/sluice/graph/v1"
 	"github.com/sluicegw/sluice/graph/v1/catalogue"
 	resolvers "github.com/sluicegw/sluice/resolvers/v1"
@@ -27,12 +28,30 @@ type gateway struct {
 	store  *countingStore
 	// decoded counts the resources that were decoded.
 	decoded atomic.Int64
+	// lookups and lists count the batched reads.
+	lookups, lists atomic.Int64
+}
+
+// countingService counts the calls of each batched read.
+type countingService struct {
+	*service.Service
+	g *gateway
+}
+
+func (s *countingService) Lookup(ctx context.Context, c service.Caller, keys []backend.Key) ([]*service.Resource, error) {
+	s.g.lookups.Add(1)
+	return s.Service.Lookup(ctx, c, keys)
+}
+
+func (s *countingService) ListMany(ctx context.Context, c service.Caller, reqs []service.ListRequest) ([]*service.Page, []error) {
+	s.g.lists.Add(1)
+	return s.Service.ListMany(ctx, c, reqs)
 }
 
 // countingStore counts the calls of each read.
 type countingStore struct {
 	backend.Store
-	gets, ranges, counts atomic.Int64
+	gets, ranges, counts, positions atomic.Int64
 	// lag, if set, is closed to make every watcher fall behind.
 	lag chan struct{}
 }
@@ -64,6 +83,11 @@ func (w *laggingWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 	case <-ctx.Done():
 		return backend.Delivery{}, ctx.Err()
 	}
+}
+
+func (s *countingStore) Position(ctx context.Context) (backend.Position, error) {
+	s.positions.Add(1)
+	return s.Store.Position(ctx)
 }
 
 func (s *countingStore) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
@@ -101,6 +125,9 @@ func open(t *testing.T) *gateway {
 	}
 	g.schema = graph.NewExecutableSchema(graph.Config{Resolvers: resolvers.New(svc)})
 	g.exec = executor.New(g.schema)
+	g.exec.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+		return next(loader.With(ctx, &countingService{svc, g}, service.Caller{}, 0))
+	})
 	return g
 }
 

@@ -42,35 +42,6 @@ func (r *Resolver) manifest(ctx context.Context, stored *backend.Resource, forma
 	return text, fail(ctx, err)
 }
 
-// listing is what the field of a connection is asked for.
-type listing struct {
-	kind          string
-	namespace     *string
-	first, last   *int32
-	after, before *string
-}
-
-// page is a page with the values of its resources.
-type page[T backend.Object] struct {
-	*service.Page
-	nodes []T
-}
-
-// list reads a page and builds the connection of its kind.
-func list[T backend.Object, C any](ctx context.Context, r *Resolver, l listing, build func(*page[T]) *C) (*C, error) {
-	p, err := r.service.List(ctx, caller(ctx), service.ListRequest{
-		Kind: l.kind, Namespace: l.namespace, First: size(l.first), Last: size(l.last), After: l.after, Before: l.before,
-	})
-	if err != nil {
-		return nil, fail(ctx, err)
-	}
-	out := &page[T]{Page: p, nodes: make([]T, len(p.Edges))}
-	for i, e := range p.Edges {
-		out.nodes[i] = as[T](e.Resource.Object)
-	}
-	return build(out), nil
-}
-
 func size(n *int32) *int {
 	if n == nil {
 		return nil
@@ -81,4 +52,29 @@ func size(n *int32) *int {
 func totalCount(ctx context.Context, p *service.Page) (int32, error) {
 	n, err := p.TotalCount(ctx)
 	return int32(min(n, 1<<31-1)), fail(ctx, err)
+}
+
+// nodes reads the resources with these ids, nil where there is none.
+func (r *Resolver) nodes(ctx context.Context, ids []string) ([]model.Node, error) {
+	if len(ids) > maxIDs {
+		return nil, tooLong("ids", "maxItems", maxIDs, "elements")
+	}
+	keys := make([]backend.Key, len(ids))
+	for i, id := range ids {
+		var err error
+		if keys[i], err = service.ParseGlobalID(id); err != nil {
+			return nil, fail(ctx, err)
+		}
+	}
+	found, err := r.loaders(ctx).Resources(ctx, keys)
+	if err != nil {
+		return nil, fail(ctx, err)
+	}
+	out := make([]model.Node, len(ids))
+	for i, res := range found {
+		if res != nil {
+			out[i], _ = res.Object.(model.Node)
+		}
+	}
+	return out, nil
 }

@@ -124,7 +124,7 @@ func TestKindsAreThoseOfTheCatalogue(t *testing.T) {
 	a := open(t).must(`{ kinds { name plural singular group version scope verbs description } }`)
 	want := map[string]any{
 		"name": "Network", "plural": "networks", "singular": "network", "group": "openstack.k-orc.cloud", "version": "v1alpha1",
-		"scope": "NAMESPACED", "verbs": []any{"GET", "LIST", "WATCH", "CREATE", "UPDATE", "DELETE"}, "description": "An isolated layer 2 network.",
+		"scope": "NAMESPACED", "verbs": []any{"GET", "LIST", "WATCH", "CREATE", "UPDATE", "PATCH", "UPSERT", "STATUS", "DELETE"}, "description": "An isolated layer 2 network.",
 	}
 	if diff := cmp.Diff(want, a.at("kinds.0")); diff != "" {
 		t.Error(diff)

@@ -44,6 +44,7 @@ func fail(ctx context.Context, err error) error {
 const (
 	maxMutationID = 128
 	maxKinds      = 100
+	maxIDs        = 100
 )
 
 // checkMutationID bounds what a caller wants back.

@@ -2,11 +2,13 @@ package resolvers
 
 import (
 	"context"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/loader"
 	"github.com/sluicegw/sluice/graph/v1/model"
 )
 
@@ -18,6 +20,23 @@ func (r *Resolver) update(ctx context.Context, mutationID *string, req service.U
 	return write(ctx, mutationID, req, r.service.Update)
 }
 
+// patch refuses a spec that is null: what is left out stays as it is, and a
+// spec cannot be cleared.
+func (r *Resolver) patch(ctx context.Context, mutationID *string, null bool, req service.PatchRequest) (*service.Written, error) {
+	if null {
+		return nil, &service.Error{Code: service.CodeBadUserInput, Path: "spec", Kind: req.Kind, Message: "spec: null clears nothing; leave it out, or name what changes"}
+	}
+	return write(ctx, mutationID, req, r.service.Patch)
+}
+
+func (r *Resolver) upsert(ctx context.Context, mutationID *string, req service.UpsertRequest) (*service.Written, error) {
+	return write(ctx, mutationID, req, r.service.Upsert)
+}
+
+func (r *Resolver) updateStatus(ctx context.Context, mutationID *string, req service.StatusRequest) (*service.Written, error) {
+	return write(ctx, mutationID, req, r.service.UpdateStatus)
+}
+
 func (r *Resolver) delete(ctx context.Context, mutationID *string, req service.DeleteRequest) (*service.Written, error) {
 	return write(ctx, mutationID, req, r.service.Delete)
 }
@@ -25,7 +44,8 @@ func (r *Resolver) delete(ctx context.Context, mutationID *string, req service.D
 func (r *Resolver) apply(ctx context.Context, input model.ApplyManifestInput) (*model.ApplyManifestPayload, error) {
 	w, err := write(ctx, input.ClientMutationID, service.ApplyRequest{
 		Manifest: input.Manifest, Namespace: input.Namespace, ExpectedRevision: input.ExpectedRevision,
-		DryRun: input.DryRun != nil && *input.DryRun,
+		CreateOnly: input.CreateOnly != nil && *input.CreateOnly,
+		DryRun:     input.DryRun != nil && *input.DryRun,
 	}, r.service.Apply)
 	if err != nil {
 		return nil, err
@@ -43,6 +63,7 @@ func write[Request any](
 	if err := checkMutationID(mutationID); err != nil {
 		return nil, err
 	}
+	defer loader.Clear(ctx) // what follows sees the write
 	w, err := do(ctx, caller(ctx), req)
 	if err != nil {
 		return nil, fail(ctx, err)
@@ -88,6 +109,23 @@ func metadata(
 		m.Description.Value = *text
 	}
 	return m
+}
+
+// expiring adds when the resource goes away.
+func expiring(m service.Metadata, at graphql.Omittable[*time.Time]) service.Metadata {
+	m.ExpiresAt.Set = at.IsSet()
+	if t := at.Value(); t != nil {
+		m.ExpiresAt.Value = *t
+	}
+	return m
+}
+
+// text is a text that may be left out.
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 func values[T any](in []*T) []T {

@@ -11,6 +11,14 @@ import (
 	"github.com/sluicegw/sluice/graph/v1/model"
 )
 
+func (r *kindResolver) Fields(ctx context.Context, obj *backend.Kind) ([]*model.KindField, error) {
+	return fieldsOf(obj), nil
+}
+
+func (r *kindResolver) References(ctx context.Context, obj *backend.Kind) ([]*model.KindReference, error) {
+	return referencesOf(obj), nil
+}
+
 func (r *mutationResolver) ApplyManifest(ctx context.Context, input model.ApplyManifestInput) (*model.ApplyManifestPayload, error) {
 	return r.apply(ctx, input)
 }
@@ -19,8 +27,16 @@ func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error)
 	return r.node(ctx, id)
 }
 
+func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]model.Node, error) {
+	return r.nodes(ctx, ids)
+}
+
 func (r *queryResolver) Resource(ctx context.Context, kind string, namespace *string, name string) (backend.Object, error) {
 	return r.resource(ctx, service.Identity{Kind: kind, Namespace: namespace, Name: name})
+}
+
+func (r *queryResolver) Resources(ctx context.Context, kind string, namespace *string, first *int32, after *string, last *int32, before *string) (*model.ResourceConnection, error) {
+	return list(ctx, r.Resolver, &listing{kind: kind, namespace: namespace, first: first, after: after, last: last, before: before}, resourceConnection)
 }
 
 func (r *queryResolver) Kinds(ctx context.Context) ([]*backend.Kind, error) {
@@ -31,11 +47,21 @@ func (r *resourceChangeResolver) Resource(ctx context.Context, obj *model.Resour
 	return changed[backend.Object](ctx, obj.Change)
 }
 
-func (r *subscriptionResolver) ResourceChanges(ctx context.Context, kinds []string, namespace *string, after *string) (<-chan *model.ResourceChange, error) {
-	return stream(ctx, r.Resolver, service.ChangesRequest{Kinds: kinds, Namespace: namespace, After: after}, func(e *event) *model.ResourceChange {
+func (r *resourceConnectionResolver) TotalCount(ctx context.Context, obj *model.ResourceConnection) (int32, error) {
+	return totalCount(ctx, obj.Page)
+}
+
+func (r *resourceConnectionResolver) ChangeCursor(ctx context.Context, obj *model.ResourceConnection) (*string, error) {
+	return obj.Page.ChangeCursor(), nil
+}
+
+func (r *subscriptionResolver) ResourceChanges(ctx context.Context, kinds []string, namespace *string, after *string, snapshot bool) (<-chan *model.ResourceChange, error) {
+	return stream(ctx, r.Resolver, service.ChangesRequest{Kinds: kinds, Namespace: namespace, After: after, Snapshot: snapshot}, func(e *event) *model.ResourceChange {
 		return &model.ResourceChange{Type: e.Type, Cursor: e.cursor, Revision: e.revision, Change: e.Change}
 	})
 }
+
+func (r *Resolver) Kind() graph.KindResolver { return &kindResolver{r} }
 
 func (r *Resolver) Mutation() graph.MutationResolver { return &mutationResolver{r} }
 
@@ -43,11 +69,17 @@ func (r *Resolver) Query() graph.QueryResolver { return &queryResolver{r} }
 
 func (r *Resolver) ResourceChange() graph.ResourceChangeResolver { return &resourceChangeResolver{r} }
 
+func (r *Resolver) ResourceConnection() graph.ResourceConnectionResolver {
+	return &resourceConnectionResolver{r}
+}
+
 func (r *Resolver) Subscription() graph.SubscriptionResolver { return &subscriptionResolver{r} }
 
 type (
-	mutationResolver       struct{ *Resolver }
-	queryResolver          struct{ *Resolver }
-	resourceChangeResolver struct{ *Resolver }
-	subscriptionResolver   struct{ *Resolver }
+	kindResolver               struct{ *Resolver }
+	mutationResolver           struct{ *Resolver }
+	queryResolver              struct{ *Resolver }
+	resourceChangeResolver     struct{ *Resolver }
+	resourceConnectionResolver struct{ *Resolver }
+	subscriptionResolver       struct{ *Resolver }
 )

@@ -35,6 +35,43 @@ func (r *mutationResolver) UpdateNetwork(ctx context.Context, input model.Update
 	return &model.UpdateNetworkPayload{ClientMutationID: input.ClientMutationID, Network: written[*model.Network](w), Warnings: warnings(w)}, nil
 }
 
+func (r *mutationResolver) PatchNetwork(ctx context.Context, input model.PatchNetworkInput) (*model.PatchNetworkPayload, error) {
+	w, err := r.patch(ctx, input.ClientMutationID, input.Spec.IsSet() && input.Spec.Value() == nil, service.PatchRequest{
+		Identity:         service.Identity{Kind: "Network", Namespace: input.Namespace, Name: input.Name},
+		Metadata:         metadata(input.Labels, input.Annotations, input.Description),
+		ExpectedRevision: input.ExpectedRevision,
+		Patch:            given(input.Spec.Value()),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &model.PatchNetworkPayload{ClientMutationID: input.ClientMutationID, Network: written[*model.Network](w), Warnings: warnings(w)}, nil
+}
+
+func (r *mutationResolver) UpsertNetwork(ctx context.Context, input model.UpsertNetworkInput) (*model.UpsertNetworkPayload, error) {
+	w, err := r.upsert(ctx, input.ClientMutationID, service.UpsertRequest{
+		Identity: service.Identity{Kind: "Network", Namespace: input.Namespace, Name: input.Name},
+		Metadata: metadata(input.Labels, input.Annotations, input.Description),
+		Spec:     input.Spec,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &model.UpsertNetworkPayload{ClientMutationID: input.ClientMutationID, Network: written[*model.Network](w), Created: w.Outcome == service.Created, Warnings: warnings(w)}, nil
+}
+
+func (r *mutationResolver) UpdateNetworkStatus(ctx context.Context, input model.UpdateNetworkStatusInput) (*model.UpdateNetworkStatusPayload, error) {
+	w, err := r.updateStatus(ctx, input.ClientMutationID, service.StatusRequest{
+		Identity:         service.Identity{Kind: "Network", Namespace: input.Namespace, Name: input.Name},
+		ExpectedRevision: input.ExpectedRevision,
+		Status:           input.Status,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &model.UpdateNetworkStatusPayload{ClientMutationID: input.ClientMutationID, Network: written[*model.Network](w), Warnings: warnings(w)}, nil
+}
+
 func (r *mutationResolver) DeleteNetwork(ctx context.Context, input model.DeleteNetworkInput) (*model.DeleteNetworkPayload, error) {
 	w, err := r.delete(ctx, input.ClientMutationID, service.DeleteRequest{
 		Identity:         service.Identity{Kind: "Network", Namespace: input.Namespace, Name: input.Name},
@@ -44,6 +81,31 @@ func (r *mutationResolver) DeleteNetwork(ctx context.Context, input model.Delete
 		return nil, err
 	}
 	return &model.DeleteNetworkPayload{ClientMutationID: input.ClientMutationID, DeletedNetworkID: deletedID(w), Network: written[*model.Network](w), State: model.DeletionStateDeleted, Warnings: warnings(w)}, nil
+}
+
+func (r *networkResolver) Project(ctx context.Context, obj *model.Network) (*model.Project, error) {
+	if obj.Spec.Resource == nil {
+		return nil, nil
+	}
+	return one[*model.Project](ctx, r.Resolver, obj.Stored, "Project", obj.Spec.Resource.ProjectRef)
+}
+
+func (r *networkResolver) Ports(ctx context.Context, obj *model.Network, filter *model.PortFilter, orderBy []*model.PortOrder, first *int32, after *string, last *int32, before *string) (*model.PortConnection, error) {
+	return inverse(ctx, r.Resolver, obj.Stored, "spec.resource.networkRef", &listing{
+		kind: "Port", filter: given(filter), orderBy: portOrders(orderBy), first: first, after: after, last: last, before: before,
+	}, portConnection)
+}
+
+func (r *networkResolver) GatewayRouters(ctx context.Context, obj *model.Network, filter *model.RouterFilter, orderBy []*model.RouterOrder, first *int32, after *string, last *int32, before *string) (*model.RouterConnection, error) {
+	return inverse(ctx, r.Resolver, obj.Stored, "spec.resource.externalGateways.networkRef", &listing{
+		kind: "Router", filter: given(filter), orderBy: routerOrders(orderBy), first: first, after: after, last: last, before: before,
+	}, routerConnection)
+}
+
+func (r *networkResolver) Subnets(ctx context.Context, obj *model.Network, filter *model.SubnetFilter, orderBy []*model.SubnetOrder, first *int32, after *string, last *int32, before *string) (*model.SubnetConnection, error) {
+	return inverse(ctx, r.Resolver, obj.Stored, "spec.resource.networkRef", &listing{
+		kind: "Subnet", filter: given(filter), orderBy: subnetOrders(orderBy), first: first, after: after, last: last, before: before,
+	}, subnetConnection)
 }
 
 func (r *networkResolver) Manifest(ctx context.Context, obj *model.Network, format service.ManifestFormat) (string, error) {
@@ -58,22 +120,27 @@ func (r *networkConnectionResolver) TotalCount(ctx context.Context, obj *model.N
 	return totalCount(ctx, obj.Page)
 }
 
+func (r *networkConnectionResolver) ChangeCursor(ctx context.Context, obj *model.NetworkConnection) (*string, error) {
+	return obj.Page.ChangeCursor(), nil
+}
+
+func (r *networkImportQueryResolver) Project(ctx context.Context, obj *model.NetworkImportQuery) (*model.Project, error) {
+	return one[*model.Project](ctx, r.Resolver, enclosing(ctx), "Project", obj.ProjectRef)
+}
+
 func (r *queryResolver) Network(ctx context.Context, namespace string, name string) (*model.Network, error) {
 	return get[*model.Network](ctx, r.Resolver, service.Identity{Kind: "Network", Namespace: &namespace, Name: name})
 }
 
-func (r *queryResolver) Networks(ctx context.Context, namespace *string, first *int32, after *string, last *int32, before *string) (*model.NetworkConnection, error) {
-	return list(ctx, r.Resolver, listing{kind: "Network", namespace: namespace, first: first, after: after, last: last, before: before}, func(p *page[*model.Network]) *model.NetworkConnection {
-		c := &model.NetworkConnection{Nodes: p.nodes, PageInfo: p.PageInfo(), Page: p.Page, Edges: make([]*model.NetworkEdge, len(p.nodes))}
-		for i, node := range p.nodes {
-			c.Edges[i] = &model.NetworkEdge{Cursor: p.Edges[i].Cursor, Node: node}
-		}
-		return c
-	})
+func (r *queryResolver) Networks(ctx context.Context, namespace *string, filter *model.NetworkFilter, orderBy []*model.NetworkOrder, first *int32, after *string, last *int32, before *string) (*model.NetworkConnection, error) {
+	return list(ctx, r.Resolver, &listing{
+		kind: "Network", namespace: namespace, filter: given(filter), orderBy: networkOrders(orderBy),
+		first: first, after: after, last: last, before: before,
+	}, networkConnection)
 }
 
-func (r *subscriptionResolver) NetworkChanges(ctx context.Context, namespace *string, name *string, after *string) (<-chan *model.NetworkChange, error) {
-	return stream(ctx, r.Resolver, service.ChangesRequest{Kinds: []string{"Network"}, Namespace: namespace, Name: name, After: after}, func(e *event) *model.NetworkChange {
+func (r *subscriptionResolver) NetworkChanges(ctx context.Context, namespace *string, name *string, filter *model.NetworkFilter, after *string, snapshot bool) (<-chan *model.NetworkChange, error) {
+	return stream(ctx, r.Resolver, service.ChangesRequest{Kinds: []string{"Network"}, Namespace: namespace, Name: name, Filter: given(filter), After: after, Snapshot: snapshot}, func(e *event) *model.NetworkChange {
 		return &model.NetworkChange{Type: e.Type, Cursor: e.cursor, Revision: e.revision, Change: e.Change}
 	})
 }
@@ -86,8 +153,13 @@ func (r *Resolver) NetworkConnection() graph.NetworkConnectionResolver {
 	return &networkConnectionResolver{r}
 }
 
+func (r *Resolver) NetworkImportQuery() graph.NetworkImportQueryResolver {
+	return &networkImportQueryResolver{r}
+}
+
 type (
-	networkResolver           struct{ *Resolver }
-	networkChangeResolver     struct{ *Resolver }
-	networkConnectionResolver struct{ *Resolver }
+	networkResolver            struct{ *Resolver }
+	networkChangeResolver      struct{ *Resolver }
+	networkConnectionResolver  struct{ *Resolver }
+	networkImportQueryResolver struct{ *Resolver }
 )

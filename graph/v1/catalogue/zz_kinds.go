@@ -8,5 +8,10 @@ import "github.com/sluicegw/sluice/backend"
 func Kinds() []backend.Kind {
 	return []backend.Kind{
 		kindNetwork(),
+		kindPort(),
+		kindProject(),
+		kindRouter(),
+		kindSecurityGroup(),
+		kindSubnet(),
 	}
 }

@@ -16,7 +16,29 @@ func kindNetwork() backend.Kind {
 		Group:       "openstack.k-orc.cloud",
 		Version:     "v1alpha1",
 		Scope:       "NAMESPACED",
-		Verbs:       []backend.Verb{"GET", "LIST", "WATCH", "CREATE", "UPDATE", "DELETE"},
+		Verbs:       []backend.Verb{"GET", "LIST", "WATCH", "CREATE", "UPDATE", "PATCH", "UPSERT", "STATUS", "DELETE"},
+		Indexes: []backend.Index{
+			{Path: "spec.managementPolicy"},
+			{Path: "spec.resource.name", Sortable: true},
+			{Path: "spec.resource.tags"},
+			{Path: "spec.resource.adminStateUp"},
+			{Path: "spec.resource.mtu", Sortable: true},
+			{Path: "spec.resource.external"},
+			{Path: "spec.resource.shared"},
+			{Path: "status.id"},
+			{Path: "status.resource.status"},
+			{Path: "spec.resource.projectRef"},
+		},
+		References: []backend.Reference{
+			{Path: "spec.import.filter.projectRef", Kind: "Project", Field: "project"},
+			{
+				Path:    "spec.resource.projectRef",
+				Kind:    "Project",
+				Field:   "project",
+				Inverse: "networks",
+				Guard:   true,
+			},
+		},
 		Spec: &backend.Shape{
 			Name: "NetworkSpec",
 			Fields: []backend.Field{
@@ -60,7 +82,7 @@ func kindNetwork() backend.Kind {
 								Description: "Query for the network. The controller waits until it finds one; finding several is an error.",
 								Type:        "Object",
 								Shape: &backend.Shape{
-									Name: "NetworkImportFilter",
+									Name: "NetworkImportQuery",
 									Fields: []backend.Field{
 										{
 											Name:        "name",
@@ -286,7 +308,12 @@ func kindNetwork() backend.Kind {
 		Status: &backend.Shape{
 			Name: "NetworkStatus",
 			Fields: []backend.Field{
-				{Name: "id", Description: "Id of the network in the cloud.", Type: "String"},
+				{
+					Name:        "id",
+					Description: "Id of the network in the cloud.",
+					Type:        "String",
+					Constraint:  backend.Constraint{MaxLength: new(256)},
+				},
 				{
 					Name:        "conditions",
 					Description: "Aspects of the network's state. Available: it can be used. Progressing: the controller is still at work.",
@@ -327,6 +354,7 @@ func kindNetwork() backend.Kind {
 								Name:        "status",
 								Description: "Operational state: ACTIVE, DOWN, BUILD, ERROR or one that a plug-in defines.",
 								Type:        "String",
+								Constraint:  backend.Constraint{MaxLength: new(256)},
 							},
 							{Name: "tags", Description: "Tags of the network in the cloud.", Type: "String", List: true},
 							{

@@ -36,6 +36,84 @@ func (e DeletionState) MarshalGQL(w io.Writer) {
 	graphql.MarshalString(name).MarshalGQL(w)
 }
 
+// Ethertype: Version of the Internet Protocol.
+type Ethertype string
+
+const (
+	// Version 4.
+	EthertypeIPV4 Ethertype = "IPv4"
+	// Version 6.
+	EthertypeIPV6 Ethertype = "IPv6"
+)
+
+// UnmarshalGQL reads the name of a value.
+func (e *Ethertype) UnmarshalGQL(v any) error {
+	name, _ := v.(string)
+	switch name {
+	case "IPV4":
+		*e = EthertypeIPV4
+	case "IPV6":
+		*e = EthertypeIPV6
+	default:
+		return scalar.Refuse("%.64q is not a Ethertype; IPV4, IPV6 are accepted", name)
+	}
+	return nil
+}
+
+// MarshalGQL writes the name of the value; one that is not known is written as it is.
+func (e Ethertype) MarshalGQL(w io.Writer) {
+	name := string(e)
+	switch e {
+	case EthertypeIPV4:
+		name = "IPV4"
+	case EthertypeIPV6:
+		name = "IPV6"
+	}
+	graphql.MarshalString(name).MarshalGQL(w)
+}
+
+// IPv6Mode: How hosts configure themselves for IPv6.
+type IPv6Mode string
+
+const (
+	// Address from router advertisements; nothing by DHCPv6.
+	IPv6ModeSLAAc IPv6Mode = "slaac"
+	// Address and everything else by DHCPv6.
+	IPv6ModeDhcpv6Stateful IPv6Mode = "dhcpv6-stateful"
+	// Address from router advertisements, everything else by DHCPv6.
+	IPv6ModeDhcpv6Stateless IPv6Mode = "dhcpv6-stateless"
+)
+
+// UnmarshalGQL reads the name of a value.
+func (e *IPv6Mode) UnmarshalGQL(v any) error {
+	name, _ := v.(string)
+	switch name {
+	case "SLAAC":
+		*e = IPv6ModeSLAAc
+	case "DHCPV6_STATEFUL":
+		*e = IPv6ModeDhcpv6Stateful
+	case "DHCPV6_STATELESS":
+		*e = IPv6ModeDhcpv6Stateless
+	default:
+		return scalar.Refuse("%.64q is not a IPv6Mode; SLAAC, DHCPV6_STATEFUL, DHCPV6_STATELESS are accepted", name)
+	}
+	return nil
+}
+
+// MarshalGQL writes the name of the value; one that is not known is written as it is.
+func (e IPv6Mode) MarshalGQL(w io.Writer) {
+	name := string(e)
+	switch e {
+	case IPv6ModeSLAAc:
+		name = "SLAAC"
+	case IPv6ModeDhcpv6Stateful:
+		name = "DHCPV6_STATEFUL"
+	case IPv6ModeDhcpv6Stateless:
+		name = "DHCPV6_STATELESS"
+	}
+	graphql.MarshalString(name).MarshalGQL(w)
+}
+
 // ManagementPolicy: Who owns the object in the cloud.
 type ManagementPolicy string
 
@@ -72,6 +150,66 @@ func (e ManagementPolicy) MarshalGQL(w io.Writer) {
 	graphql.MarshalString(name).MarshalGQL(w)
 }
 
+// NetworkOrderField: The fields that orders of resources of kind Network can name.
+type NetworkOrderField string
+
+const (
+	// Name of the resource.
+	NetworkOrderFieldName NetworkOrderField = "name"
+	// Namespace of the name.
+	NetworkOrderFieldNamespace NetworkOrderField = "namespace"
+	// When the resource was created.
+	NetworkOrderFieldCreatedAt NetworkOrderField = "createdAt"
+	// When the resource was last changed.
+	NetworkOrderFieldUpdatedAt NetworkOrderField = "updatedAt"
+	// The field spec.resource.name.
+	NetworkOrderFieldSpecResourceName NetworkOrderField = "spec.resource.name"
+	// The field spec.resource.mtu.
+	NetworkOrderFieldSpecResourceMtu NetworkOrderField = "spec.resource.mtu"
+)
+
+// UnmarshalGQL reads the name of a value.
+func (e *NetworkOrderField) UnmarshalGQL(v any) error {
+	name, _ := v.(string)
+	switch name {
+	case "NAME":
+		*e = NetworkOrderFieldName
+	case "NAMESPACE":
+		*e = NetworkOrderFieldNamespace
+	case "CREATED_AT":
+		*e = NetworkOrderFieldCreatedAt
+	case "UPDATED_AT":
+		*e = NetworkOrderFieldUpdatedAt
+	case "SPEC_RESOURCE_NAME":
+		*e = NetworkOrderFieldSpecResourceName
+	case "SPEC_RESOURCE_MTU":
+		*e = NetworkOrderFieldSpecResourceMtu
+	default:
+		return scalar.Refuse("%.64q is not a NetworkOrderField; NAME, NAMESPACE, CREATED_AT, UPDATED_AT, SPEC_RESOURCE_NAME, SPEC_RESOURCE_MTU are accepted", name)
+	}
+	return nil
+}
+
+// MarshalGQL writes the name of the value; one that is not known is written as it is.
+func (e NetworkOrderField) MarshalGQL(w io.Writer) {
+	name := string(e)
+	switch e {
+	case NetworkOrderFieldName:
+		name = "NAME"
+	case NetworkOrderFieldNamespace:
+		name = "NAMESPACE"
+	case NetworkOrderFieldCreatedAt:
+		name = "CREATED_AT"
+	case NetworkOrderFieldUpdatedAt:
+		name = "UPDATED_AT"
+	case NetworkOrderFieldSpecResourceName:
+		name = "SPEC_RESOURCE_NAME"
+	case NetworkOrderFieldSpecResourceMtu:
+		name = "SPEC_RESOURCE_MTU"
+	}
+	graphql.MarshalString(name).MarshalGQL(w)
+}
+
 // OnDelete: What becomes of the object in the cloud when its resource is deleted here.
 type OnDelete string
 
@@ -104,6 +242,598 @@ func (e OnDelete) MarshalGQL(w io.Writer) {
 		name = "DELETE"
 	case OnDeleteDetach:
 		name = "DETACH"
+	}
+	graphql.MarshalString(name).MarshalGQL(w)
+}
+
+// OrderDirection: Which end of an order comes first. Null values come first in ASC and last in DESC.
+type OrderDirection string
+
+const (
+	// The least first.
+	OrderDirectionAsc OrderDirection = "ASC"
+	// The greatest first.
+	OrderDirectionDesc OrderDirection = "DESC"
+)
+
+// UnmarshalGQL reads the name of a value.
+func (e *OrderDirection) UnmarshalGQL(v any) error {
+	name, _ := v.(string)
+	switch name {
+	case "ASC":
+		*e = OrderDirectionAsc
+	case "DESC":
+		*e = OrderDirectionDesc
+	default:
+		return scalar.Refuse("%.64q is not a OrderDirection; ASC, DESC are accepted", name)
+	}
+	return nil
+}
+
+// MarshalGQL writes the name of the value; one that is not known is written as it is.
+func (e OrderDirection) MarshalGQL(w io.Writer) {
+	name := string(e)
+	graphql.MarshalString(name).MarshalGQL(w)
+}
+
+// PortOrderField: The fields that orders of resources of kind Port can name.
+type PortOrderField string
+
+const (
+	// Name of the resource.
+	PortOrderFieldName PortOrderField = "name"
+	// Namespace of the name.
+	PortOrderFieldNamespace PortOrderField = "namespace"
+	// When the resource was created.
+	PortOrderFieldCreatedAt PortOrderField = "createdAt"
+	// When the resource was last changed.
+	PortOrderFieldUpdatedAt PortOrderField = "updatedAt"
+	// The field spec.resource.name.
+	PortOrderFieldSpecResourceName PortOrderField = "spec.resource.name"
+)
+
+// UnmarshalGQL reads the name of a value.
+func (e *PortOrderField) UnmarshalGQL(v any) error {
+	name, _ := v.(string)
+	switch name {
+	case "NAME":
+		*e = PortOrderFieldName
+	case "NAMESPACE":
+		*e = PortOrderFieldNamespace
+	case "CREATED_AT":
+		*e = PortOrderFieldCreatedAt
+	case "UPDATED_AT":
+		*e = PortOrderFieldUpdatedAt
+	case "SPEC_RESOURCE_NAME":
+		*e = PortOrderFieldSpecResourceName
+	default:
+		return scalar.Refuse("%.64q is not a PortOrderField; NAME, NAMESPACE, CREATED_AT, UPDATED_AT, SPEC_RESOURCE_NAME are accepted", name)
+	}
+	return nil
+}
+
+// MarshalGQL writes the name of the value; one that is not known is written as it is.
+func (e PortOrderField) MarshalGQL(w io.Writer) {
+	name := string(e)
+	switch e {
+	case PortOrderFieldName:
+		name = "NAME"
+	case PortOrderFieldNamespace:
+		name = "NAMESPACE"
+	case PortOrderFieldCreatedAt:
+		name = "CREATED_AT"
+	case PortOrderFieldUpdatedAt:
+		name = "UPDATED_AT"
+	case PortOrderFieldSpecResourceName:
+		name = "SPEC_RESOURCE_NAME"
+	}
+	graphql.MarshalString(name).MarshalGQL(w)
+}
+
+// PortSecurity: Whether a port drops packets from addresses that are not its own.
+type PortSecurity string
+
+const (
+	// It does.
+	PortSecurityEnabled PortSecurity = "Enabled"
+	// It does not, and has no security groups.
+	PortSecurityDisabled PortSecurity = "Disabled"
+	// As its network says.
+	PortSecurityInherit PortSecurity = "Inherit"
+)
+
+// UnmarshalGQL reads the name of a value.
+func (e *PortSecurity) UnmarshalGQL(v any) error {
+	name, _ := v.(string)
+	switch name {
+	case "ENABLED":
+		*e = PortSecurityEnabled
+	case "DISABLED":
+		*e = PortSecurityDisabled
+	case "INHERIT":
+		*e = PortSecurityInherit
+	default:
+		return scalar.Refuse("%.64q is not a PortSecurity; ENABLED, DISABLED, INHERIT are accepted", name)
+	}
+	return nil
+}
+
+// MarshalGQL writes the name of the value; one that is not known is written as it is.
+func (e PortSecurity) MarshalGQL(w io.Writer) {
+	name := string(e)
+	switch e {
+	case PortSecurityEnabled:
+		name = "ENABLED"
+	case PortSecurityDisabled:
+		name = "DISABLED"
+	case PortSecurityInherit:
+		name = "INHERIT"
+	}
+	graphql.MarshalString(name).MarshalGQL(w)
+}
+
+// ProjectOrderField: The fields that orders of resources of kind Project can name.
+type ProjectOrderField string
+
+const (
+	// Name of the resource.
+	ProjectOrderFieldName ProjectOrderField = "name"
+	// Namespace of the name.
+	ProjectOrderFieldNamespace ProjectOrderField = "namespace"
+	// When the resource was created.
+	ProjectOrderFieldCreatedAt ProjectOrderField = "createdAt"
+	// When the resource was last changed.
+	ProjectOrderFieldUpdatedAt ProjectOrderField = "updatedAt"
+	// The field spec.resource.name.
+	ProjectOrderFieldSpecResourceName ProjectOrderField = "spec.resource.name"
+)
+
+// UnmarshalGQL reads the name of a value.
+func (e *ProjectOrderField) UnmarshalGQL(v any) error {
+	name, _ := v.(string)
+	switch name {
+	case "NAME":
+		*e = ProjectOrderFieldName
+	case "NAMESPACE":
+		*e = ProjectOrderFieldNamespace
+	case "CREATED_AT":
+		*e = ProjectOrderFieldCreatedAt
+	case "UPDATED_AT":
+		*e = ProjectOrderFieldUpdatedAt
+	case "SPEC_RESOURCE_NAME":
+		*e = ProjectOrderFieldSpecResourceName
+	default:
+		return scalar.Refuse("%.64q is not a ProjectOrderField; NAME, NAMESPACE, CREATED_AT, UPDATED_AT, SPEC_RESOURCE_NAME are accepted", name)
+	}
+	return nil
+}
+
+// MarshalGQL writes the name of the value; one that is not known is written as it is.
+func (e ProjectOrderField) MarshalGQL(w io.Writer) {
+	name := string(e)
+	switch e {
+	case ProjectOrderFieldName:
+		name = "NAME"
+	case ProjectOrderFieldNamespace:
+		name = "NAMESPACE"
+	case ProjectOrderFieldCreatedAt:
+		name = "CREATED_AT"
+	case ProjectOrderFieldUpdatedAt:
+		name = "UPDATED_AT"
+	case ProjectOrderFieldSpecResourceName:
+		name = "SPEC_RESOURCE_NAME"
+	}
+	graphql.MarshalString(name).MarshalGQL(w)
+}
+
+// Protocol: What packets carry, by the name that IANA or the cloud gives it.
+type Protocol string
+
+const (
+	// Authentication header.
+	ProtocolAh Protocol = "ah"
+	// Datagram congestion control.
+	ProtocolDccp Protocol = "dccp"
+	// Exterior gateway protocol.
+	ProtocolEgp Protocol = "egp"
+	// Encapsulating security payload.
+	ProtocolEsp Protocol = "esp"
+	// Generic routing encapsulation.
+	ProtocolGre Protocol = "gre"
+	// Control messages of IPv4.
+	ProtocolICMP Protocol = "icmp"
+	// Control messages of IPv6.
+	ProtocolICMPV6 Protocol = "icmpv6"
+	// Group management.
+	ProtocolIgmp Protocol = "igmp"
+	// IPv4 within IPv4.
+	ProtocolIpip Protocol = "ipip"
+	// IPv6 within another protocol.
+	ProtocolIPV6Encap Protocol = "ipv6-encap"
+	// Fragment header of IPv6.
+	ProtocolIPV6Frag Protocol = "ipv6-frag"
+	// Control messages of IPv6, by the older name.
+	ProtocolIPV6ICMP Protocol = "ipv6-icmp"
+	// No next header of IPv6.
+	ProtocolIPV6Nonxt Protocol = "ipv6-nonxt"
+	// Destination options of IPv6.
+	ProtocolIPV6Opts Protocol = "ipv6-opts"
+	// Routing header of IPv6.
+	ProtocolIPV6Route Protocol = "ipv6-route"
+	// Open shortest path first.
+	ProtocolOspf Protocol = "ospf"
+	// Pragmatic general multicast.
+	ProtocolPgm Protocol = "pgm"
+	// Resource reservation.
+	ProtocolRsvp Protocol = "rsvp"
+	// Stream control transmission.
+	ProtocolSctp Protocol = "sctp"
+	// Transmission control.
+	ProtocolTCP Protocol = "tcp"
+	// User datagrams.
+	ProtocolUDP Protocol = "udp"
+	// User datagrams with partial check sums.
+	ProtocolUDPLite Protocol = "udplite"
+	// Virtual router redundancy.
+	ProtocolVrrp Protocol = "vrrp"
+)
+
+// UnmarshalGQL reads the name of a value.
+func (e *Protocol) UnmarshalGQL(v any) error {
+	name, _ := v.(string)
+	switch name {
+	case "AH":
+		*e = ProtocolAh
+	case "DCCP":
+		*e = ProtocolDccp
+	case "EGP":
+		*e = ProtocolEgp
+	case "ESP":
+		*e = ProtocolEsp
+	case "GRE":
+		*e = ProtocolGre
+	case "ICMP":
+		*e = ProtocolICMP
+	case "ICMPV6":
+		*e = ProtocolICMPV6
+	case "IGMP":
+		*e = ProtocolIgmp
+	case "IPIP":
+		*e = ProtocolIpip
+	case "IPV6_ENCAP":
+		*e = ProtocolIPV6Encap
+	case "IPV6_FRAG":
+		*e = ProtocolIPV6Frag
+	case "IPV6_ICMP":
+		*e = ProtocolIPV6ICMP
+	case "IPV6_NONXT":
+		*e = ProtocolIPV6Nonxt
+	case "IPV6_OPTS":
+		*e = ProtocolIPV6Opts
+	case "IPV6_ROUTE":
+		*e = ProtocolIPV6Route
+	case "OSPF":
+		*e = ProtocolOspf
+	case "PGM":
+		*e = ProtocolPgm
+	case "RSVP":
+		*e = ProtocolRsvp
+	case "SCTP":
+		*e = ProtocolSctp
+	case "TCP":
+		*e = ProtocolTCP
+	case "UDP":
+		*e = ProtocolUDP
+	case "UDPLITE":
+		*e = ProtocolUDPLite
+	case "VRRP":
+		*e = ProtocolVrrp
+	default:
+		return scalar.Refuse("%.64q is not a Protocol; AH, DCCP, EGP, ESP, GRE, ICMP, ICMPV6, IGMP, IPIP, IPV6_ENCAP, IPV6_FRAG, IPV6_ICMP, IPV6_NONXT, IPV6_OPTS, IPV6_ROUTE, OSPF, PGM, RSVP, SCTP, TCP, UDP, UDPLITE, VRRP are accepted", name)
+	}
+	return nil
+}
+
+// MarshalGQL writes the name of the value; one that is not known is written as it is.
+func (e Protocol) MarshalGQL(w io.Writer) {
+	name := string(e)
+	switch e {
+	case ProtocolAh:
+		name = "AH"
+	case ProtocolDccp:
+		name = "DCCP"
+	case ProtocolEgp:
+		name = "EGP"
+	case ProtocolEsp:
+		name = "ESP"
+	case ProtocolGre:
+		name = "GRE"
+	case ProtocolICMP:
+		name = "ICMP"
+	case ProtocolICMPV6:
+		name = "ICMPV6"
+	case ProtocolIgmp:
+		name = "IGMP"
+	case ProtocolIpip:
+		name = "IPIP"
+	case ProtocolIPV6Encap:
+		name = "IPV6_ENCAP"
+	case ProtocolIPV6Frag:
+		name = "IPV6_FRAG"
+	case ProtocolIPV6ICMP:
+		name = "IPV6_ICMP"
+	case ProtocolIPV6Nonxt:
+		name = "IPV6_NONXT"
+	case ProtocolIPV6Opts:
+		name = "IPV6_OPTS"
+	case ProtocolIPV6Route:
+		name = "IPV6_ROUTE"
+	case ProtocolOspf:
+		name = "OSPF"
+	case ProtocolPgm:
+		name = "PGM"
+	case ProtocolRsvp:
+		name = "RSVP"
+	case ProtocolSctp:
+		name = "SCTP"
+	case ProtocolTCP:
+		name = "TCP"
+	case ProtocolUDP:
+		name = "UDP"
+	case ProtocolUDPLite:
+		name = "UDPLITE"
+	case ProtocolVrrp:
+		name = "VRRP"
+	}
+	graphql.MarshalString(name).MarshalGQL(w)
+}
+
+// RouterOrderField: The fields that orders of resources of kind Router can name.
+type RouterOrderField string
+
+const (
+	// Name of the resource.
+	RouterOrderFieldName RouterOrderField = "name"
+	// Namespace of the name.
+	RouterOrderFieldNamespace RouterOrderField = "namespace"
+	// When the resource was created.
+	RouterOrderFieldCreatedAt RouterOrderField = "createdAt"
+	// When the resource was last changed.
+	RouterOrderFieldUpdatedAt RouterOrderField = "updatedAt"
+	// The field spec.resource.name.
+	RouterOrderFieldSpecResourceName RouterOrderField = "spec.resource.name"
+)
+
+// UnmarshalGQL reads the name of a value.
+func (e *RouterOrderField) UnmarshalGQL(v any) error {
+	name, _ := v.(string)
+	switch name {
+	case "NAME":
+		*e = RouterOrderFieldName
+	case "NAMESPACE":
+		*e = RouterOrderFieldNamespace
+	case "CREATED_AT":
+		*e = RouterOrderFieldCreatedAt
+	case "UPDATED_AT":
+		*e = RouterOrderFieldUpdatedAt
+	case "SPEC_RESOURCE_NAME":
+		*e = RouterOrderFieldSpecResourceName
+	default:
+		return scalar.Refuse("%.64q is not a RouterOrderField; NAME, NAMESPACE, CREATED_AT, UPDATED_AT, SPEC_RESOURCE_NAME are accepted", name)
+	}
+	return nil
+}
+
+// MarshalGQL writes the name of the value; one that is not known is written as it is.
+func (e RouterOrderField) MarshalGQL(w io.Writer) {
+	name := string(e)
+	switch e {
+	case RouterOrderFieldName:
+		name = "NAME"
+	case RouterOrderFieldNamespace:
+		name = "NAMESPACE"
+	case RouterOrderFieldCreatedAt:
+		name = "CREATED_AT"
+	case RouterOrderFieldUpdatedAt:
+		name = "UPDATED_AT"
+	case RouterOrderFieldSpecResourceName:
+		name = "SPEC_RESOURCE_NAME"
+	}
+	graphql.MarshalString(name).MarshalGQL(w)
+}
+
+// RuleDirection: Which way packets go, as the port sees it.
+type RuleDirection string
+
+const (
+	// To the port.
+	RuleDirectionIngress RuleDirection = "ingress"
+	// From the port.
+	RuleDirectionEgress RuleDirection = "egress"
+)
+
+// UnmarshalGQL reads the name of a value.
+func (e *RuleDirection) UnmarshalGQL(v any) error {
+	name, _ := v.(string)
+	switch name {
+	case "INGRESS":
+		*e = RuleDirectionIngress
+	case "EGRESS":
+		*e = RuleDirectionEgress
+	default:
+		return scalar.Refuse("%.64q is not a RuleDirection; INGRESS, EGRESS are accepted", name)
+	}
+	return nil
+}
+
+// MarshalGQL writes the name of the value; one that is not known is written as it is.
+func (e RuleDirection) MarshalGQL(w io.Writer) {
+	name := string(e)
+	switch e {
+	case RuleDirectionIngress:
+		name = "INGRESS"
+	case RuleDirectionEgress:
+		name = "EGRESS"
+	}
+	graphql.MarshalString(name).MarshalGQL(w)
+}
+
+// SecurityGroupOrderField: The fields that orders of resources of kind SecurityGroup can name.
+type SecurityGroupOrderField string
+
+const (
+	// Name of the resource.
+	SecurityGroupOrderFieldName SecurityGroupOrderField = "name"
+	// Namespace of the name.
+	SecurityGroupOrderFieldNamespace SecurityGroupOrderField = "namespace"
+	// When the resource was created.
+	SecurityGroupOrderFieldCreatedAt SecurityGroupOrderField = "createdAt"
+	// When the resource was last changed.
+	SecurityGroupOrderFieldUpdatedAt SecurityGroupOrderField = "updatedAt"
+	// The field spec.resource.name.
+	SecurityGroupOrderFieldSpecResourceName SecurityGroupOrderField = "spec.resource.name"
+)
+
+// UnmarshalGQL reads the name of a value.
+func (e *SecurityGroupOrderField) UnmarshalGQL(v any) error {
+	name, _ := v.(string)
+	switch name {
+	case "NAME":
+		*e = SecurityGroupOrderFieldName
+	case "NAMESPACE":
+		*e = SecurityGroupOrderFieldNamespace
+	case "CREATED_AT":
+		*e = SecurityGroupOrderFieldCreatedAt
+	case "UPDATED_AT":
+		*e = SecurityGroupOrderFieldUpdatedAt
+	case "SPEC_RESOURCE_NAME":
+		*e = SecurityGroupOrderFieldSpecResourceName
+	default:
+		return scalar.Refuse("%.64q is not a SecurityGroupOrderField; NAME, NAMESPACE, CREATED_AT, UPDATED_AT, SPEC_RESOURCE_NAME are accepted", name)
+	}
+	return nil
+}
+
+// MarshalGQL writes the name of the value; one that is not known is written as it is.
+func (e SecurityGroupOrderField) MarshalGQL(w io.Writer) {
+	name := string(e)
+	switch e {
+	case SecurityGroupOrderFieldName:
+		name = "NAME"
+	case SecurityGroupOrderFieldNamespace:
+		name = "NAMESPACE"
+	case SecurityGroupOrderFieldCreatedAt:
+		name = "CREATED_AT"
+	case SecurityGroupOrderFieldUpdatedAt:
+		name = "UPDATED_AT"
+	case SecurityGroupOrderFieldSpecResourceName:
+		name = "SPEC_RESOURCE_NAME"
+	}
+	graphql.MarshalString(name).MarshalGQL(w)
+}
+
+// SubnetGatewayType: Where the gateway of a subnet comes from.
+type SubnetGatewayType string
+
+const (
+	// There is no gateway.
+	SubnetGatewayTypeNone SubnetGatewayType = "None"
+	// The cloud chooses an address, usually the first of the block.
+	SubnetGatewayTypeAutomatic SubnetGatewayType = "Automatic"
+	// The address that is given.
+	SubnetGatewayTypeIP SubnetGatewayType = "IP"
+)
+
+// UnmarshalGQL reads the name of a value.
+func (e *SubnetGatewayType) UnmarshalGQL(v any) error {
+	name, _ := v.(string)
+	switch name {
+	case "NONE":
+		*e = SubnetGatewayTypeNone
+	case "AUTOMATIC":
+		*e = SubnetGatewayTypeAutomatic
+	case "IP":
+		*e = SubnetGatewayTypeIP
+	default:
+		return scalar.Refuse("%.64q is not a SubnetGatewayType; NONE, AUTOMATIC, IP are accepted", name)
+	}
+	return nil
+}
+
+// MarshalGQL writes the name of the value; one that is not known is written as it is.
+func (e SubnetGatewayType) MarshalGQL(w io.Writer) {
+	name := string(e)
+	switch e {
+	case SubnetGatewayTypeNone:
+		name = "NONE"
+	case SubnetGatewayTypeAutomatic:
+		name = "AUTOMATIC"
+	}
+	graphql.MarshalString(name).MarshalGQL(w)
+}
+
+// SubnetOrderField: The fields that orders of resources of kind Subnet can name.
+type SubnetOrderField string
+
+const (
+	// Name of the resource.
+	SubnetOrderFieldName SubnetOrderField = "name"
+	// Namespace of the name.
+	SubnetOrderFieldNamespace SubnetOrderField = "namespace"
+	// When the resource was created.
+	SubnetOrderFieldCreatedAt SubnetOrderField = "createdAt"
+	// When the resource was last changed.
+	SubnetOrderFieldUpdatedAt SubnetOrderField = "updatedAt"
+	// The field spec.resource.name.
+	SubnetOrderFieldSpecResourceName SubnetOrderField = "spec.resource.name"
+	// The field spec.resource.ipVersion.
+	SubnetOrderFieldSpecResourceIPVersion SubnetOrderField = "spec.resource.ipVersion"
+	// The field spec.resource.cidr.
+	SubnetOrderFieldSpecResourceCidr SubnetOrderField = "spec.resource.cidr"
+)
+
+// UnmarshalGQL reads the name of a value.
+func (e *SubnetOrderField) UnmarshalGQL(v any) error {
+	name, _ := v.(string)
+	switch name {
+	case "NAME":
+		*e = SubnetOrderFieldName
+	case "NAMESPACE":
+		*e = SubnetOrderFieldNamespace
+	case "CREATED_AT":
+		*e = SubnetOrderFieldCreatedAt
+	case "UPDATED_AT":
+		*e = SubnetOrderFieldUpdatedAt
+	case "SPEC_RESOURCE_NAME":
+		*e = SubnetOrderFieldSpecResourceName
+	case "SPEC_RESOURCE_IP_VERSION":
+		*e = SubnetOrderFieldSpecResourceIPVersion
+	case "SPEC_RESOURCE_CIDR":
+		*e = SubnetOrderFieldSpecResourceCidr
+	default:
+		return scalar.Refuse("%.64q is not a SubnetOrderField; NAME, NAMESPACE, CREATED_AT, UPDATED_AT, SPEC_RESOURCE_NAME, SPEC_RESOURCE_IP_VERSION, SPEC_RESOURCE_CIDR are accepted", name)
+	}
+	return nil
+}
+
+// MarshalGQL writes the name of the value; one that is not known is written as it is.
+func (e SubnetOrderField) MarshalGQL(w io.Writer) {
+	name := string(e)
+	switch e {
+	case SubnetOrderFieldName:
+		name = "NAME"
+	case SubnetOrderFieldNamespace:
+		name = "NAMESPACE"
+	case SubnetOrderFieldCreatedAt:
+		name = "CREATED_AT"
+	case SubnetOrderFieldUpdatedAt:
+		name = "UPDATED_AT"
+	case SubnetOrderFieldSpecResourceName:
+		name = "SPEC_RESOURCE_NAME"
+	case SubnetOrderFieldSpecResourceIPVersion:
+		name = "SPEC_RESOURCE_IP_VERSION"
+	case SubnetOrderFieldSpecResourceCidr:
+		name = "SPEC_RESOURCE_CIDR"
 	}
 	graphql.MarshalString(name).MarshalGQL(w)
 }

@@ -3,6 +3,8 @@
 package model
 
 import (
+	"time"
+
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
@@ -11,6 +13,86 @@ import (
 // An object with a global id.
 type Node interface {
 	IsNode()
+}
+
+// A range of addresses.
+type AllocationPool struct {
+	// First address of the range.
+	Start string `json:"start"`
+	// Last address of the range.
+	End string `json:"end"`
+}
+
+// A range of addresses.
+type AllocationPoolInput struct {
+	// First address of the range.
+	//
+	// 1 to 45 characters.
+	Start string `json:"start"`
+	// Last address of the range.
+	//
+	// 1 to 45 characters.
+	End string `json:"end"`
+}
+
+// A range of addresses as the cloud shows it.
+type AllocationPoolStatus struct {
+	// First address of the range.
+	Start *string `json:"start,omitzero"`
+	// Last address of the range.
+	End *string `json:"end,omitzero"`
+}
+
+// A range of addresses as the cloud shows it.
+type AllocationPoolStatusInput struct {
+	// First address of the range.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Start *string `json:"start,omitzero"`
+	// Last address of the range.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	End *string `json:"end,omitzero"`
+}
+
+// A pair of addresses that may be used from a port.
+type AllowedAddressPair struct {
+	// IP address, or block of them where the cloud can do that.
+	IP string `json:"ip"`
+	// MAC address. Absent: that of the port.
+	Mac *string `json:"mac,omitzero"`
+}
+
+// A pair of addresses that may be used from a port.
+type AllowedAddressPairInput struct {
+	// IP address, or block of them where the cloud can do that.
+	//
+	// 1 to 45 characters.
+	IP string `json:"ip"`
+	// MAC address. Absent: that of the port.
+	//
+	// 1 to 17 characters.
+	Mac *string `json:"mac,omitzero"`
+}
+
+// A pair of addresses as the cloud shows it.
+type AllowedAddressPairStatus struct {
+	// IP address or block of them.
+	IP *string `json:"ip,omitzero"`
+	// MAC address.
+	Mac *string `json:"mac,omitzero"`
+}
+
+// A pair of addresses as the cloud shows it.
+type AllowedAddressPairStatusInput struct {
+	// IP address or block of them.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	IP *string `json:"ip,omitzero"`
+	// MAC address.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Mac *string `json:"mac,omitzero"`
 }
 
 type ApplyManifestInput struct {
@@ -22,6 +104,8 @@ type ApplyManifestInput struct {
 	Namespace *string `json:"namespace,omitzero"`
 	// Revision that the change is based on; opaque. It goes before metadata.revision of the manifest.
 	ExpectedRevision *string `json:"expectedRevision,omitzero"`
+	// Answer ALREADY_EXISTS for a resource that is there. Absent: false.
+	CreateOnly *bool `json:"createOnly,omitzero"`
 	// Say what would happen and write nothing. Absent: false.
 	DryRun *bool `json:"dryRun,omitzero"`
 }
@@ -33,6 +117,24 @@ type ApplyManifestPayload struct {
 	Outcome  service.Outcome `json:"outcome"`
 	// What the caller should know though the change was made.
 	Warnings []string `json:"warnings"`
+}
+
+// Which truth values a filter keeps: those for which all that is given holds; null is as if left out.
+type BooleanFilter struct {
+	// Equal.
+	Eq *bool `json:"eq,omitzero"`
+	// Not equal, or absent.
+	Ne *bool `json:"ne,omitzero"`
+}
+
+// Which lists a filter keeps: those for which all that is given holds; null is as if left out. An absent list is empty.
+type BooleanListFilter struct {
+	// The list has each of them. At most 100 elements.
+	HasAll []bool `json:"hasAll,omitzero"`
+	// The list has at least one of them. At most 100 elements.
+	HasAny []bool `json:"hasAny,omitzero"`
+	// The list has none of them. At most 100 elements.
+	HasNone []bool `json:"hasNone,omitzero"`
 }
 
 // Where the controller finds the credentials of the cloud.
@@ -59,6 +161,26 @@ type CloudCredentialsRefInput struct {
 	SecretName string `json:"secretName"`
 }
 
+// Where the controller finds the credentials of the cloud.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type CloudCredentialsRefPatch struct {
+	// Entry of the clouds.yaml file to use.
+	//
+	// 1 to 256 characters.
+	//
+	// Required: it cannot be cleared.
+	CloudName graphql.Omittable[*string] `json:"cloudName,omitzero"`
+	// Secret that holds the file, in the namespace of the resource. Its key
+	// `clouds.yaml` is the file; `cacert`, if present, is the PEM form of a
+	// certificate authority to trust.
+	//
+	// 1 to 253 characters.
+	//
+	// Required: it cannot be cleared.
+	SecretName graphql.Omittable[*string] `json:"secretName,omitzero"`
+}
+
 // One aspect of the state that a controller observed.
 type Condition struct {
 	// Aspect, for example Available or Progressing.
@@ -72,6 +194,42 @@ type Condition struct {
 	// Generation of the resource that was looked at.
 	ObservedGeneration *int64 `json:"observedGeneration,omitzero"`
 	// When the status last changed; RFC 3339.
+	LastTransitionTime *string `json:"lastTransitionTime,omitzero"`
+}
+
+// Which resources a filter keeps by one of their conditions.
+type ConditionFilter struct {
+	// The condition is there. At most 316 characters.
+	Type string `json:"type"`
+	// It has this status. At most 256 characters. Absent: whatever its status is.
+	Status *string `json:"status,omitzero"`
+}
+
+// One aspect of the state that a controller observed.
+type ConditionInput struct {
+	// Aspect, for example Available or Progressing.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Type *string `json:"type,omitzero"`
+	// True, False or Unknown.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Status *string `json:"status,omitzero"`
+	// Cause of the last transition, for programs.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Reason *string `json:"reason,omitzero"`
+	// Details of the last transition, for people.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Message *string `json:"message,omitzero"`
+	// Generation of the resource that was looked at.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	ObservedGeneration *int64 `json:"observedGeneration,omitzero"`
+	// When the status last changed; RFC 3339.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
 	LastTransitionTime *string `json:"lastTransitionTime,omitzero"`
 }
 
@@ -100,6 +258,131 @@ type CreateNetworkPayload struct {
 	Warnings []string `json:"warnings"`
 }
 
+type CreatePortInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Pairs to find resources by. At most 128, no two with one key.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// What the port should be.
+	Spec *PortSpecInput `json:"spec"`
+}
+
+type CreatePortPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored.
+	Port *Port `json:"port"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type CreateProjectInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Pairs to find resources by. At most 128, no two with one key.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// What the project should be.
+	Spec *ProjectSpecInput `json:"spec"`
+}
+
+type CreateProjectPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored.
+	Project *Project `json:"project"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type CreateRouterInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Pairs to find resources by. At most 128, no two with one key.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// What the router should be.
+	Spec *RouterSpecInput `json:"spec"`
+}
+
+type CreateRouterPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored.
+	Router *Router `json:"router"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type CreateSecurityGroupInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Pairs to find resources by. At most 128, no two with one key.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// What the security group should be.
+	Spec *SecurityGroupSpecInput `json:"spec"`
+}
+
+type CreateSecurityGroupPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored.
+	SecurityGroup *SecurityGroup `json:"securityGroup"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type CreateSubnetInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Pairs to find resources by. At most 128, no two with one key.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// What the subnet should be.
+	Spec *SubnetSpecInput `json:"spec"`
+}
+
+type CreateSubnetPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored.
+	Subnet *Subnet `json:"subnet"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
 type DeleteNetworkInput struct {
 	// Comes back in the payload. At most 128 characters.
 	ClientMutationID *string `json:"clientMutationId,omitzero"`
@@ -122,6 +405,411 @@ type DeleteNetworkPayload struct {
 	Warnings []string `json:"warnings"`
 }
 
+type DeletePortInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Revision that the deletion is based on; opaque, from metadata.revision. Absent: whatever it is.
+	ExpectedRevision *string `json:"expectedRevision,omitzero"`
+}
+
+type DeletePortPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Global id of the resource that is gone.
+	DeletedPortID *string `json:"deletedPortId,omitzero"`
+	// The resource in its last state; null if that cannot be read.
+	Port  *Port         `json:"port,omitzero"`
+	State DeletionState `json:"state"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type DeleteProjectInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Revision that the deletion is based on; opaque, from metadata.revision. Absent: whatever it is.
+	ExpectedRevision *string `json:"expectedRevision,omitzero"`
+}
+
+type DeleteProjectPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Global id of the resource that is gone.
+	DeletedProjectID *string `json:"deletedProjectId,omitzero"`
+	// The resource in its last state; null if that cannot be read.
+	Project *Project      `json:"project,omitzero"`
+	State   DeletionState `json:"state"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type DeleteRouterInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Revision that the deletion is based on; opaque, from metadata.revision. Absent: whatever it is.
+	ExpectedRevision *string `json:"expectedRevision,omitzero"`
+}
+
+type DeleteRouterPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Global id of the resource that is gone.
+	DeletedRouterID *string `json:"deletedRouterId,omitzero"`
+	// The resource in its last state; null if that cannot be read.
+	Router *Router       `json:"router,omitzero"`
+	State  DeletionState `json:"state"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type DeleteSecurityGroupInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Revision that the deletion is based on; opaque, from metadata.revision. Absent: whatever it is.
+	ExpectedRevision *string `json:"expectedRevision,omitzero"`
+}
+
+type DeleteSecurityGroupPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Global id of the resource that is gone.
+	DeletedSecurityGroupID *string `json:"deletedSecurityGroupId,omitzero"`
+	// The resource in its last state; null if that cannot be read.
+	SecurityGroup *SecurityGroup `json:"securityGroup,omitzero"`
+	State         DeletionState  `json:"state"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type DeleteSubnetInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Revision that the deletion is based on; opaque, from metadata.revision. Absent: whatever it is.
+	ExpectedRevision *string `json:"expectedRevision,omitzero"`
+}
+
+type DeleteSubnetPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Global id of the resource that is gone.
+	DeletedSubnetID *string `json:"deletedSubnetId,omitzero"`
+	// The resource in its last state; null if that cannot be read.
+	Subnet *Subnet       `json:"subnet,omitzero"`
+	State  DeletionState `json:"state"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+// A way out of a router.
+type ExternalGateway struct {
+	// External network that the gateway is on.
+	NetworkRef string `json:"networkRef"`
+}
+
+// A way out of a router.
+type ExternalGatewayInput struct {
+	// External network that the gateway is on.
+	//
+	// 1 to 253 characters.
+	NetworkRef string `json:"networkRef"`
+}
+
+// A way out of a router as the cloud shows it.
+type ExternalGatewayStatus struct {
+	// Id in the cloud of the network that the gateway is on.
+	NetworkID *string `json:"networkID,omitzero"`
+}
+
+// A way out of a router as the cloud shows it.
+type ExternalGatewayStatusInput struct {
+	// Id in the cloud of the network that the gateway is on.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	NetworkID *string `json:"networkID,omitzero"`
+}
+
+// An address of a port as the cloud shows it.
+type FixedIPStatus struct {
+	// The address.
+	IP *string `json:"ip,omitzero"`
+	// Id in the cloud of the subnet that it is taken from.
+	SubnetID *string `json:"subnetID,omitzero"`
+}
+
+// An address of a port as the cloud shows it.
+type FixedIPStatusInput struct {
+	// The address.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	IP *string `json:"ip,omitzero"`
+	// Id in the cloud of the subnet that it is taken from.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	SubnetID *string `json:"subnetID,omitzero"`
+}
+
+// Which numbers a filter keeps: those for which all that is given holds; null is as if left out.
+type FloatFilter struct {
+	// Equal.
+	Eq *float64 `json:"eq,omitzero"`
+	// Not equal, or absent.
+	Ne *float64 `json:"ne,omitzero"`
+	// Equal to one of them. At most 100 elements.
+	In []float64 `json:"in,omitzero"`
+	// Less.
+	Lt *float64 `json:"lt,omitzero"`
+	// Less or equal.
+	Lte *float64 `json:"lte,omitzero"`
+	// Greater.
+	Gt *float64 `json:"gt,omitzero"`
+	// Greater or equal.
+	Gte *float64 `json:"gte,omitzero"`
+}
+
+// Which lists a filter keeps: those for which all that is given holds; null is as if left out. An absent list is empty.
+type FloatListFilter struct {
+	// The list has each of them. At most 100 elements.
+	HasAll []float64 `json:"hasAll,omitzero"`
+	// The list has at least one of them. At most 100 elements.
+	HasAny []float64 `json:"hasAny,omitzero"`
+	// The list has none of them. At most 100 elements.
+	HasNone []float64 `json:"hasNone,omitzero"`
+}
+
+// A static route.
+type HostRoute struct {
+	// Block of addresses that the route leads to.
+	Destination string `json:"destination"`
+	// Address that packets are handed to.
+	NextHop string `json:"nextHop"`
+}
+
+// A static route.
+type HostRouteInput struct {
+	// Block of addresses that the route leads to.
+	//
+	// 1 to 49 characters. Format: cidr.
+	Destination string `json:"destination"`
+	// Address that packets are handed to.
+	//
+	// 1 to 45 characters.
+	NextHop string `json:"nextHop"`
+}
+
+// A static route as the cloud shows it.
+type HostRouteStatus struct {
+	// Block of addresses that the route leads to.
+	Destination *string `json:"destination,omitzero"`
+	// Address that packets are handed to.
+	NextHop *string `json:"nextHop,omitzero"`
+}
+
+// A static route as the cloud shows it.
+type HostRouteStatusInput struct {
+	// Block of addresses that the route leads to.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Destination *string `json:"destination,omitzero"`
+	// Address that packets are handed to.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	NextHop *string `json:"nextHop,omitzero"`
+}
+
+// What is peculiar to a subnet of IPv6.
+type IPv6Options struct {
+	// How ports come by their addresses.
+	AddressMode *IPv6Mode `json:"addressMode,omitzero"`
+	// Whether the cloud announces its routers, and what the announcements say.
+	RaMode *IPv6Mode `json:"raMode,omitzero"`
+}
+
+// What is peculiar to a subnet of IPv6.
+type IPv6OptionsInput struct {
+	// How ports come by their addresses.
+	AddressMode *IPv6Mode `json:"addressMode,omitzero"`
+	// Whether the cloud announces its routers, and what the announcements say.
+	RaMode *IPv6Mode `json:"raMode,omitzero"`
+}
+
+// What is peculiar to a subnet of IPv6.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type IPv6OptionsPatch struct {
+	// How ports come by their addresses.
+	AddressMode graphql.Omittable[*IPv6Mode] `json:"addressMode,omitzero"`
+	// Whether the cloud announces its routers, and what the announcements say.
+	RaMode graphql.Omittable[*IPv6Mode] `json:"raMode,omitzero"`
+}
+
+// Which numbers a filter keeps: those for which all that is given holds; null is as if left out.
+type Int64Filter struct {
+	// Equal.
+	Eq *int64 `json:"eq,omitzero"`
+	// Not equal, or absent.
+	Ne *int64 `json:"ne,omitzero"`
+	// Equal to one of them. At most 100 elements.
+	In []int64 `json:"in,omitzero"`
+	// Less.
+	Lt *int64 `json:"lt,omitzero"`
+	// Less or equal.
+	Lte *int64 `json:"lte,omitzero"`
+	// Greater.
+	Gt *int64 `json:"gt,omitzero"`
+	// Greater or equal.
+	Gte *int64 `json:"gte,omitzero"`
+}
+
+// Which lists a filter keeps: those for which all that is given holds; null is as if left out. An absent list is empty.
+type Int64ListFilter struct {
+	// The list has each of them. At most 100 elements.
+	HasAll []int64 `json:"hasAll,omitzero"`
+	// The list has at least one of them. At most 100 elements.
+	HasAny []int64 `json:"hasAny,omitzero"`
+	// The list has none of them. At most 100 elements.
+	HasNone []int64 `json:"hasNone,omitzero"`
+}
+
+// Which numbers a filter keeps: those for which all that is given holds; null is as if left out.
+type IntFilter struct {
+	// Equal.
+	Eq *int32 `json:"eq,omitzero"`
+	// Not equal, or absent.
+	Ne *int32 `json:"ne,omitzero"`
+	// Equal to one of them. At most 100 elements.
+	In []int32 `json:"in,omitzero"`
+	// Less.
+	Lt *int32 `json:"lt,omitzero"`
+	// Less or equal.
+	Lte *int32 `json:"lte,omitzero"`
+	// Greater.
+	Gt *int32 `json:"gt,omitzero"`
+	// Greater or equal.
+	Gte *int32 `json:"gte,omitzero"`
+}
+
+// Which lists a filter keeps: those for which all that is given holds; null is as if left out. An absent list is empty.
+type IntListFilter struct {
+	// The list has each of them. At most 100 elements.
+	HasAll []int32 `json:"hasAll,omitzero"`
+	// The list has at least one of them. At most 100 elements.
+	HasAny []int32 `json:"hasAny,omitzero"`
+	// The list has none of them. At most 100 elements.
+	HasNone []int32 `json:"hasNone,omitzero"`
+}
+
+// One value of an enum.
+type KindEnumValue struct {
+	// Name in the API.
+	Name string `json:"name"`
+	// Form in manifests and in the store.
+	Stored string `json:"stored"`
+	// What the value means.
+	Description string `json:"description"`
+}
+
+// One field of the spec or status of a kind.
+type KindField struct {
+	// Where the field stands: spec.resource.mtu. Steps into lists are by the name of the list.
+	Path string `json:"path"`
+	// Name of the field in the API, in manifests and in the store.
+	Name string `json:"name"`
+	// String, Int, Int64, Float, Boolean, MapEntry, or the name of an enum or object type; of a list that of its elements.
+	Type string `json:"type"`
+	// What the field is.
+	Description string `json:"description"`
+	// Whether the field is there on every write and read.
+	Required bool `json:"required"`
+	// Whether the field is a list; its elements are never null.
+	List bool `json:"list"`
+	// How a list in a spec is compared.
+	ListType *backend.ListType `json:"listType,omitzero"`
+	// Fields that tell the elements of a MAP apart.
+	Keys []string `json:"keys"`
+	// What the value is bound by. A status is not validated: its limits are those of what is indexed.
+	Limits *KindFieldLimits `json:"limits"`
+	// Values of an enum.
+	EnumValues []*KindEnumValue `json:"enumValues"`
+	// The effective value where the field is absent, as JSON in stored form.
+	Default *string `json:"default,omitzero"`
+	// Whether the effective value stays once it is set.
+	Immutable bool `json:"immutable"`
+	// The first version of the API that has the field; null: the first of all.
+	Since *string `json:"since,omitzero"`
+	// The first version of the API that has the field no more; null: none.
+	Until *string `json:"until,omitzero"`
+	// Why the field should not be used; null: it can be.
+	Deprecated *string `json:"deprecated,omitzero"`
+}
+
+// What a value is bound by; null: not. Lengths count characters (Unicode code points).
+type KindFieldLimits struct {
+	MinLength *int32 `json:"minLength,omitzero"`
+	MaxLength *int32 `json:"maxLength,omitzero"`
+	// RE2 expression that matches somewhere in the value.
+	Pattern *string `json:"pattern,omitzero"`
+	// uuid, duration, date-time, name or cidr.
+	Format *string  `json:"format,omitzero"`
+	Min    *float64 `json:"min,omitzero"`
+	Max    *float64 `json:"max,omitzero"`
+	// The accepted strings.
+	In []string `json:"in,omitzero"`
+	// Elements of a list, or keys of a map.
+	MinItems *int32 `json:"minItems,omitzero"`
+	MaxItems *int32 `json:"maxItems,omitzero"`
+	// Whether no two elements are equal.
+	Unique bool `json:"unique"`
+	// Fields of an object that are set.
+	MinProperties *int32 `json:"minProperties,omitzero"`
+	MaxProperties *int32 `json:"maxProperties,omitzero"`
+	// Characters of each key of a map.
+	KeyMinLength *int32 `json:"keyMinLength,omitzero"`
+	KeyMaxLength *int32 `json:"keyMaxLength,omitzero"`
+	// RE2 expression that matches somewhere in each key of a map.
+	KeyPattern *string `json:"keyPattern,omitzero"`
+}
+
+// A field that names resources of a kind.
+type KindReference struct {
+	// Where the field stands: spec.resource.networkRef. Steps into lists are by the name of the list.
+	Path string `json:"path"`
+	// Kind referred to.
+	Kind string `json:"kind"`
+	// Field of the API that resolves the reference.
+	Field string `json:"field"`
+	// Field of the kind referred to that lists who refers to it; null if there is none.
+	Inverse *string `json:"inverse,omitzero"`
+	// Whether the resource referred to must stay while it is in use.
+	Guard bool `json:"guard"`
+}
+
+// Which resources a filter keeps by one of their labels: those that have it, or what one of eq, in and exists says.
+type LabelFilter struct {
+	// Key of the label. At most 317 characters.
+	Key string `json:"key"`
+	// The label is there with this value. At most 63 characters.
+	Eq *string `json:"eq,omitzero"`
+	// The label is there with one of these values. At most 100 elements.
+	In []string `json:"in,omitzero"`
+	// true: the label is there; false: it is not.
+	Exists *bool `json:"exists,omitzero"`
+}
+
 // Options of resources whose management policy is MANAGED.
 type ManagedOptions struct {
 	// What deleting this resource does to the object in the cloud.
@@ -134,6 +822,48 @@ type ManagedOptionsInput struct {
 	//
 	// Absent means DELETE.
 	OnDelete *OnDelete `json:"onDelete,omitzero"`
+}
+
+// Options of resources whose management policy is MANAGED.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type ManagedOptionsPatch struct {
+	// What deleting this resource does to the object in the cloud.
+	//
+	// Absent means DELETE.
+	OnDelete graphql.Omittable[*OnDelete] `json:"onDelete,omitzero"`
+}
+
+// Which values a filter keeps: those for which all that is given holds; null is as if left out.
+type ManagementPolicyFilter struct {
+	// Equal.
+	Eq *ManagementPolicy `json:"eq,omitzero"`
+	// Not equal, or absent.
+	Ne *ManagementPolicy `json:"ne,omitzero"`
+	// Equal to one of them. At most 100 elements.
+	In []ManagementPolicy `json:"in,omitzero"`
+}
+
+// One entry of a map of strings.
+type MapEntry struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// One entry of a map of strings.
+type MapEntryInput struct {
+	// At most one entry has it; the field says how many characters.
+	Key string `json:"key"`
+	// At most as many characters as the field says.
+	Value string `json:"value"`
+}
+
+// A change of one entry of a map of strings.
+type MapEntryPatch struct {
+	// At most one entry has it; the field says how many characters.
+	Key string `json:"key"`
+	// At most as many characters as the field says. null: the entry is removed.
+	Value *string `json:"value,omitzero"`
 }
 
 type Mutation struct {
@@ -193,16 +923,70 @@ type NetworkEdge struct {
 	Node   *Network `json:"node"`
 }
 
+// Which resources of kind Network are kept: those for which all that is given
+// holds; null is as if left out. and, or and not are nested at most 5 deep, with
+// at most 50 conditions in all.
+type NetworkFilter struct {
+	// All of these hold. At most 50 elements.
+	And []*NetworkFilter `json:"and,omitzero"`
+	// One of these holds. At most 50 elements.
+	Or []*NetworkFilter `json:"or,omitzero"`
+	// This does not hold.
+	Not *NetworkFilter `json:"not,omitzero"`
+	// Name of the resource.
+	Name *StringFilter `json:"name,omitzero"`
+	// Namespace of the name.
+	Namespace *StringFilter `json:"namespace,omitzero"`
+	// All of these hold for the labels. At most 50 elements.
+	Labels []*LabelFilter `json:"labels,omitzero"`
+	// When the resource was created.
+	CreatedAt *TimeFilter `json:"createdAt,omitzero"`
+	// When the resource was last changed.
+	UpdatedAt *TimeFilter `json:"updatedAt,omitzero"`
+	// All of these hold for the conditions of the status. At most 50 elements.
+	Conditions []*ConditionFilter `json:"conditions,omitzero"`
+	// What the network should be.
+	Spec *NetworkSpecFilter `json:"spec,omitzero"`
+	// What the controller last observed.
+	Status *NetworkStatusFilter `json:"status,omitzero"`
+}
+
 // Names one network that exists: by its id, or by a query that finds just one.
 type NetworkImport struct {
 	// Id of the network in the cloud.
 	ID *string `json:"id,omitzero"`
 	// Query for the network. The controller waits until it finds one; finding several is an error.
-	Filter *NetworkImportFilter `json:"filter,omitzero"`
+	Filter *NetworkImportQuery `json:"filter,omitzero"`
+}
+
+// Names one network that exists: by its id, or by a query that finds just one.
+type NetworkImportInput struct {
+	// Id of the network in the cloud.
+	//
+	// At most 36 characters. Format: uuid.
+	ID *string `json:"id,omitzero"`
+	// Query for the network. The controller waits until it finds one; finding several is an error.
+	//
+	// At least 1 of its fields.
+	Filter *NetworkImportQueryInput `json:"filter,omitzero"`
+}
+
+// Names one network that exists: by its id, or by a query that finds just one.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type NetworkImportPatch struct {
+	// Id of the network in the cloud.
+	//
+	// At most 36 characters. Format: uuid.
+	ID graphql.Omittable[*string] `json:"id,omitzero"`
+	// Query for the network. The controller waits until it finds one; finding several is an error.
+	//
+	// At least 1 of its fields.
+	Filter graphql.Omittable[*NetworkImportQueryPatch] `json:"filter,omitzero"`
 }
 
 // A query for networks. A network must match all that is given.
-type NetworkImportFilter struct {
+type NetworkImportQuery struct {
 	// Name of the network in the cloud.
 	Name *string `json:"name,omitzero"`
 	// Description of the network in the cloud.
@@ -222,7 +1006,7 @@ type NetworkImportFilter struct {
 }
 
 // A query for networks. A network must match all that is given.
-type NetworkImportFilterInput struct {
+type NetworkImportQueryInput struct {
 	// Name of the network in the cloud.
 	//
 	// 1 to 255 characters. Matches `^[^,]+$`.
@@ -255,16 +1039,47 @@ type NetworkImportFilterInput struct {
 	NotTagsAny []string `json:"notTagsAny,omitzero"`
 }
 
-// Names one network that exists: by its id, or by a query that finds just one.
-type NetworkImportInput struct {
-	// Id of the network in the cloud.
+// A query for networks. A network must match all that is given.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type NetworkImportQueryPatch struct {
+	// Name of the network in the cloud.
 	//
-	// At most 36 characters. Format: uuid.
-	ID *string `json:"id,omitzero"`
-	// Query for the network. The controller waits until it finds one; finding several is an error.
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name graphql.Omittable[*string] `json:"name,omitzero"`
+	// Description of the network in the cloud.
 	//
-	// At least 1 of its fields.
-	Filter *NetworkImportFilterInput `json:"filter,omitzero"`
+	// 1 to 255 characters.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Whether the network has a way out that the cloud's network service does not manage.
+	External graphql.Omittable[*bool] `json:"external,omitzero"`
+	// Project of the network.
+	//
+	// 1 to 253 characters.
+	ProjectRef graphql.Omittable[*string] `json:"projectRef,omitzero"`
+	// The network has all of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags graphql.Omittable[[]string] `json:"tags,omitzero"`
+	// The network has at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	TagsAny graphql.Omittable[[]string] `json:"tagsAny,omitzero"`
+	// The network lacks at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTags graphql.Omittable[[]string] `json:"notTags,omitzero"`
+	// The network has none of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTagsAny graphql.Omittable[[]string] `json:"notTagsAny,omitzero"`
+}
+
+// One criterion of an order. Resources that it does not tell apart are in the order of namespace and name.
+type NetworkOrder struct {
+	Field NetworkOrderField `json:"field"`
+	// Absent: ASC.
+	Direction *OrderDirection `json:"direction,omitzero"`
 }
 
 // How the provider carries a network.
@@ -274,6 +1089,22 @@ type NetworkProviderStatus struct {
 	// Physical network underneath.
 	PhysicalNetwork *string `json:"physicalNetwork,omitzero"`
 	// Number of the segment on the physical network: a VLAN id or a GRE key, as the technology has it.
+	SegmentationID *int32 `json:"segmentationID,omitzero"`
+}
+
+// How the provider carries a network.
+type NetworkProviderStatusInput struct {
+	// Technology that carries the network: flat, vlan, vxlan, gre or one that a plug-in defines.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	NetworkType *string `json:"networkType,omitzero"`
+	// Physical network underneath.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	PhysicalNetwork *string `json:"physicalNetwork,omitzero"`
+	// Number of the segment on the physical network: a VLAN id or a GRE key, as the technology has it.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
 	SegmentationID *int32 `json:"segmentationID,omitzero"`
 }
 
@@ -301,6 +1132,24 @@ type NetworkResourceSpec struct {
 	AvailabilityZoneHints []string `json:"availabilityZoneHints,omitzero"`
 	// Project that the network belongs to.
 	ProjectRef *string `json:"projectRef,omitzero"`
+}
+
+// Which resources a filter keeps by their NetworkResourceSpec: those for which all that is given holds; null is as if left out.
+type NetworkResourceSpecFilter struct {
+	// Name in the cloud. Absent: the name of this resource.
+	Name *StringFilter `json:"name,omitzero"`
+	// Tags of the network in the cloud.
+	Tags *StringListFilter `json:"tags,omitzero"`
+	// Whether the network is up.
+	AdminStateUp *BooleanFilter `json:"adminStateUp,omitzero"`
+	// Largest packet in bytes: at least 68 for IPv4 and 1280 for IPv6. Absent: the cloud's own, usually 1500.
+	Mtu *IntFilter `json:"mtu,omitzero"`
+	// Whether the network has a way out that the cloud's network service does not manage.
+	External *BooleanFilter `json:"external,omitzero"`
+	// Whether all projects may use the network. Clouds usually let administrators alone set it.
+	Shared *BooleanFilter `json:"shared,omitzero"`
+	// Project that the network belongs to.
+	ProjectRef *StringFilter `json:"projectRef,omitzero"`
 }
 
 // Desired state of the network in the cloud.
@@ -343,6 +1192,48 @@ type NetworkResourceSpecInput struct {
 	ProjectRef *string `json:"projectRef,omitzero"`
 }
 
+// Desired state of the network in the cloud.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type NetworkResourceSpecPatch struct {
+	// Name in the cloud. Absent: the name of this resource.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name graphql.Omittable[*string] `json:"name,omitzero"`
+	// Description in the cloud, for people.
+	//
+	// 1 to 255 characters.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Tags of the network in the cloud.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags graphql.Omittable[[]string] `json:"tags,omitzero"`
+	// Whether the network is up.
+	AdminStateUp graphql.Omittable[*bool] `json:"adminStateUp,omitzero"`
+	// DNS domain of the network.
+	//
+	// 1 to 255 characters. Matches `^[A-Za-z0-9]{1,63}(.[A-Za-z0-9-]{1,63})*(.[A-Za-z]{2,63})*.?$`. Cannot be changed once it is set.
+	DNSDomain graphql.Omittable[*string] `json:"dnsDomain,omitzero"`
+	// Largest packet in bytes: at least 68 for IPv4 and 1280 for IPv6. Absent: the cloud's own, usually 1500.
+	//
+	// 68 to 9216.
+	Mtu graphql.Omittable[*int32] `json:"mtu,omitzero"`
+	// Whether new ports of the network are filtered unless they say otherwise.
+	PortSecurityEnabled graphql.Omittable[*bool] `json:"portSecurityEnabled,omitzero"`
+	// Whether the network has a way out that the cloud's network service does not manage.
+	External graphql.Omittable[*bool] `json:"external,omitzero"`
+	// Whether all projects may use the network. Clouds usually let administrators alone set it.
+	Shared graphql.Omittable[*bool] `json:"shared,omitzero"`
+	// Availability zones that the network should be placed in.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each. Cannot be changed once it is set.
+	AvailabilityZoneHints graphql.Omittable[[]string] `json:"availabilityZoneHints,omitzero"`
+	// Project that the network belongs to.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	ProjectRef graphql.Omittable[*string] `json:"projectRef,omitzero"`
+}
+
 // A network as the cloud shows it.
 type NetworkResourceStatus struct {
 	// Name in the cloud; others may share it.
@@ -381,6 +1272,82 @@ type NetworkResourceStatus struct {
 	Subnets []string `json:"subnets,omitzero"`
 }
 
+// Which resources a filter keeps by their NetworkResourceStatus: those for which all that is given holds; null is as if left out.
+type NetworkResourceStatusFilter struct {
+	// Operational state: ACTIVE, DOWN, BUILD, ERROR or one that a plug-in defines.
+	Status *StringFilter `json:"status,omitzero"`
+}
+
+// A network as the cloud shows it.
+type NetworkResourceStatusInput struct {
+	// Name in the cloud; others may share it.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Description *string `json:"description,omitzero"`
+	// Project that the network belongs to.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	ProjectID *string `json:"projectID,omitzero"`
+	// Operational state: ACTIVE, DOWN, BUILD, ERROR or one that a plug-in defines.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Status *string `json:"status,omitzero"`
+	// Tags of the network in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Tags []string `json:"tags,omitzero"`
+	// When the network was created in the cloud; ISO 8601.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	CreatedAt *string `json:"createdAt,omitzero"`
+	// When the network was last updated in the cloud; ISO 8601.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	UpdatedAt *string `json:"updatedAt,omitzero"`
+	// Number of the network's revision in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	RevisionNumber *int64 `json:"revisionNumber,omitzero"`
+	// Whether the network is up.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	AdminStateUp *bool `json:"adminStateUp,omitzero"`
+	// Availability zones that the network was asked to be placed in.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	AvailabilityZoneHints []string `json:"availabilityZoneHints,omitzero"`
+	// DNS domain of the network.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	DNSDomain *string `json:"dnsDomain,omitzero"`
+	// Largest packet in bytes.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Mtu *int32 `json:"mtu,omitzero"`
+	// Whether new ports of the network are filtered unless they say otherwise.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	PortSecurityEnabled *bool `json:"portSecurityEnabled,omitzero"`
+	// The provider's side of the network.
+	Provider *NetworkProviderStatusInput `json:"provider,omitzero"`
+	// Whether the network has a way out that the cloud's network service does not manage.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	External *bool `json:"external,omitzero"`
+	// Whether all projects may use the network.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Shared *bool `json:"shared,omitzero"`
+	// Ids of the subnets of the network in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Subnets []string `json:"subnets,omitzero"`
+}
+
 // Desired state of a network.
 type NetworkSpec struct {
 	// Who owns the network in the cloud.
@@ -396,6 +1363,16 @@ type NetworkSpec struct {
 	// How often the controller looks at the network again although nothing has
 	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
 	ResyncPeriod *string `json:"resyncPeriod,omitzero"`
+}
+
+// Which resources a filter keeps by their NetworkSpec: those for which all that is given holds; null is as if left out.
+type NetworkSpecFilter struct {
+	// Who owns the network in the cloud.
+	//
+	// Absent means MANAGED, in filters too.
+	ManagementPolicy *ManagementPolicyFilter `json:"managementPolicy,omitzero"`
+	// Desired state of a network that the controller owns.
+	Resource *NetworkResourceSpecFilter `json:"resource,omitzero"`
 }
 
 // Desired state of a network.
@@ -431,6 +1408,43 @@ type NetworkSpecInput struct {
 	ResyncPeriod *string `json:"resyncPeriod,omitzero"`
 }
 
+// Desired state of a network.
+//
+// resource is required while managementPolicy is MANAGED.
+//
+// import is for resources whose managementPolicy is UNMANAGED.
+//
+// resource is for resources whose managementPolicy is MANAGED.
+//
+// import is required while managementPolicy is UNMANAGED.
+//
+// managedOptions is for resources whose managementPolicy is MANAGED.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type NetworkSpecPatch struct {
+	// Who owns the network in the cloud.
+	//
+	// Absent means MANAGED. Cannot be changed once it is set.
+	ManagementPolicy graphql.Omittable[*ManagementPolicy] `json:"managementPolicy,omitzero"`
+	// How to find the network where it exists already.
+	//
+	// Exactly 1 of its fields.
+	Import graphql.Omittable[*NetworkImportPatch] `json:"import,omitzero"`
+	// Options of a network that the controller owns.
+	ManagedOptions graphql.Omittable[*ManagedOptionsPatch] `json:"managedOptions,omitzero"`
+	// Credentials that the controller uses for this network.
+	//
+	// Required: it cannot be cleared.
+	CloudCredentialsRef graphql.Omittable[*CloudCredentialsRefPatch] `json:"cloudCredentialsRef,omitzero"`
+	// Desired state of a network that the controller owns.
+	Resource graphql.Omittable[*NetworkResourceSpecPatch] `json:"resource,omitzero"`
+	// How often the controller looks at the network again although nothing has
+	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
+	//
+	// 1 to 64 characters. Format: duration.
+	ResyncPeriod graphql.Omittable[*string] `json:"resyncPeriod,omitzero"`
+}
+
 // Observed state of a network.
 type NetworkStatus struct {
 	// Id of the network in the cloud.
@@ -441,6 +1455,1494 @@ type NetworkStatus struct {
 	LastSyncTime *string `json:"lastSyncTime,omitzero"`
 	// The network as the cloud shows it.
 	Resource *NetworkResourceStatus `json:"resource,omitzero"`
+}
+
+// Which resources a filter keeps by their NetworkStatus: those for which all that is given holds; null is as if left out.
+type NetworkStatusFilter struct {
+	// Id of the network in the cloud.
+	ID *StringFilter `json:"id,omitzero"`
+	// The network as the cloud shows it.
+	Resource *NetworkResourceStatusFilter `json:"resource,omitzero"`
+}
+
+// Observed state of a network.
+type NetworkStatusInput struct {
+	// Id of the network in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	ID *string `json:"id,omitzero"`
+	// Aspects of the network's state. Available: it can be used. Progressing: the controller is still at work.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Conditions []*ConditionInput `json:"conditions,omitzero"`
+	// When the controller last read the network from the cloud; RFC 3339.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	LastSyncTime *string `json:"lastSyncTime,omitzero"`
+	// The network as the cloud shows it.
+	Resource *NetworkResourceStatusInput `json:"resource,omitzero"`
+}
+
+type PatchNetworkInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Revision that the change is based on; opaque, from metadata.revision. A change of the spec since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// What changes of the desired state. Left out: nothing.
+	Spec graphql.Omittable[*NetworkSpecPatch] `json:"spec,omitzero"`
+}
+
+type PatchNetworkPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	Network *Network `json:"network,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type PatchPortInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Revision that the change is based on; opaque, from metadata.revision. A change of the spec since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// What changes of the desired state. Left out: nothing.
+	Spec graphql.Omittable[*PortSpecPatch] `json:"spec,omitzero"`
+}
+
+type PatchPortPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	Port *Port `json:"port,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type PatchProjectInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Revision that the change is based on; opaque, from metadata.revision. A change of the spec since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// What changes of the desired state. Left out: nothing.
+	Spec graphql.Omittable[*ProjectSpecPatch] `json:"spec,omitzero"`
+}
+
+type PatchProjectPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	Project *Project `json:"project,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type PatchRouterInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Revision that the change is based on; opaque, from metadata.revision. A change of the spec since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// What changes of the desired state. Left out: nothing.
+	Spec graphql.Omittable[*RouterSpecPatch] `json:"spec,omitzero"`
+}
+
+type PatchRouterPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	Router *Router `json:"router,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type PatchSecurityGroupInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Revision that the change is based on; opaque, from metadata.revision. A change of the spec since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// What changes of the desired state. Left out: nothing.
+	Spec graphql.Omittable[*SecurityGroupSpecPatch] `json:"spec,omitzero"`
+}
+
+type PatchSecurityGroupPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	SecurityGroup *SecurityGroup `json:"securityGroup,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type PatchSubnetInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Revision that the change is based on; opaque, from metadata.revision. A change of the spec since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// What changes of the desired state. Left out: nothing.
+	Spec graphql.Omittable[*SubnetSpecPatch] `json:"spec,omitzero"`
+}
+
+type PatchSubnetPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	Subnet *Subnet `json:"subnet,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+// A place on a network that something can be plugged into.
+type Port struct {
+	// Global id: opaque, the same in every version of the API.
+	ID string `json:"id"`
+	// Name of the kind: Port.
+	Kind string `json:"kind"`
+	// Variety within the kind, for kinds that have varieties.
+	SubKind *string `json:"subKind,omitzero"`
+	// Version of the kind that the resource was stored in.
+	Version string `json:"version"`
+	// What the gateway knows of every resource.
+	Metadata *backend.Metadata `json:"metadata"`
+	// What the port should be.
+	Spec *PortSpec `json:"spec"`
+	// What the controller last observed.
+	Status *PortStatus `json:"status,omitzero"`
+	// Stored is what the value was decoded from.
+	Stored *backend.Resource `json:"-"`
+}
+
+func (Port) IsNode() {}
+
+func (Port) IsResource() {}
+
+// An address of a port.
+type PortAddress struct {
+	// Address within the subnet. Absent: the cloud chooses one.
+	IP *string `json:"ip,omitzero"`
+	// Subnet that the address is taken from.
+	SubnetRef string `json:"subnetRef"`
+}
+
+// An address of a port.
+type PortAddressInput struct {
+	// Address within the subnet. Absent: the cloud chooses one.
+	//
+	// 1 to 45 characters.
+	IP *string `json:"ip,omitzero"`
+	// Subnet that the address is taken from.
+	//
+	// 1 to 253 characters.
+	SubnetRef string `json:"subnetRef"`
+}
+
+// One change of a resource of kind Port, or a mark.
+type PortChange struct {
+	Type service.ChangeType `json:"type"`
+	// Resumes the stream after this event; opaque.
+	Cursor *string `json:"cursor,omitzero"`
+	// Revision of the change; null for a mark.
+	Revision *string `json:"revision,omitzero"`
+	// Change is the event itself; its resource is decoded when it is asked for.
+	Change *service.Change `json:"-"`
+}
+
+// A page of ports.
+type PortConnection struct {
+	// The resources of the page, each with its cursor.
+	Edges []*PortEdge `json:"edges"`
+	// The resources of the page.
+	Nodes []*Port `json:"nodes"`
+	// Where the page lies in the connection.
+	PageInfo *service.PageInfo `json:"pageInfo"`
+	// Page is the page itself; it counts when it is asked.
+	Page *service.Page `json:"-"`
+}
+
+// One resource of a page.
+type PortEdge struct {
+	// Place of the resource in the connection; opaque.
+	Cursor string `json:"cursor"`
+	Node   *Port  `json:"node"`
+}
+
+// Which resources of kind Port are kept: those for which all that is given
+// holds; null is as if left out. and, or and not are nested at most 5 deep, with
+// at most 50 conditions in all.
+type PortFilter struct {
+	// All of these hold. At most 50 elements.
+	And []*PortFilter `json:"and,omitzero"`
+	// One of these holds. At most 50 elements.
+	Or []*PortFilter `json:"or,omitzero"`
+	// This does not hold.
+	Not *PortFilter `json:"not,omitzero"`
+	// Name of the resource.
+	Name *StringFilter `json:"name,omitzero"`
+	// Namespace of the name.
+	Namespace *StringFilter `json:"namespace,omitzero"`
+	// All of these hold for the labels. At most 50 elements.
+	Labels []*LabelFilter `json:"labels,omitzero"`
+	// When the resource was created.
+	CreatedAt *TimeFilter `json:"createdAt,omitzero"`
+	// When the resource was last changed.
+	UpdatedAt *TimeFilter `json:"updatedAt,omitzero"`
+	// All of these hold for the conditions of the status. At most 50 elements.
+	Conditions []*ConditionFilter `json:"conditions,omitzero"`
+	// What the port should be.
+	Spec *PortSpecFilter `json:"spec,omitzero"`
+	// What the controller last observed.
+	Status *PortStatusFilter `json:"status,omitzero"`
+}
+
+// Names a host: by its id, or by a server that runs on it.
+type PortHost struct {
+	// Id of the host in the cloud.
+	ID *string `json:"id,omitzero"`
+	// Server whose host is meant.
+	ServerRef *string `json:"serverRef,omitzero"`
+}
+
+// Names a host: by its id, or by a server that runs on it.
+//
+// either id or serverRef is given, and is not empty.
+type PortHostInput struct {
+	// Id of the host in the cloud.
+	//
+	// At most 36 characters.
+	ID *string `json:"id,omitzero"`
+	// Server whose host is meant.
+	//
+	// 1 to 253 characters.
+	ServerRef *string `json:"serverRef,omitzero"`
+}
+
+// Names a host: by its id, or by a server that runs on it.
+//
+// either id or serverRef is given, and is not empty.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type PortHostPatch struct {
+	// Id of the host in the cloud.
+	//
+	// At most 36 characters.
+	ID graphql.Omittable[*string] `json:"id,omitzero"`
+	// Server whose host is meant.
+	//
+	// 1 to 253 characters.
+	ServerRef graphql.Omittable[*string] `json:"serverRef,omitzero"`
+}
+
+// Names one port that exists: by its id, or by a query that finds just one.
+type PortImport struct {
+	// Id of the port in the cloud.
+	ID *string `json:"id,omitzero"`
+	// Query for the port. The controller waits until it finds one; finding several is an error.
+	Filter *PortImportQuery `json:"filter,omitzero"`
+}
+
+// Names one port that exists: by its id, or by a query that finds just one.
+type PortImportInput struct {
+	// Id of the port in the cloud.
+	//
+	// At most 36 characters. Format: uuid.
+	ID *string `json:"id,omitzero"`
+	// Query for the port. The controller waits until it finds one; finding several is an error.
+	//
+	// At least 1 of its fields.
+	Filter *PortImportQueryInput `json:"filter,omitzero"`
+}
+
+// Names one port that exists: by its id, or by a query that finds just one.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type PortImportPatch struct {
+	// Id of the port in the cloud.
+	//
+	// At most 36 characters. Format: uuid.
+	ID graphql.Omittable[*string] `json:"id,omitzero"`
+	// Query for the port. The controller waits until it finds one; finding several is an error.
+	//
+	// At least 1 of its fields.
+	Filter graphql.Omittable[*PortImportQueryPatch] `json:"filter,omitzero"`
+}
+
+// A query for ports. A port must match all that is given.
+type PortImportQuery struct {
+	// Name of the port in the cloud.
+	Name *string `json:"name,omitzero"`
+	// Description of the port in the cloud.
+	Description *string `json:"description,omitzero"`
+	// Network of the port.
+	NetworkRef *string `json:"networkRef,omitzero"`
+	// Project of the port.
+	ProjectRef *string `json:"projectRef,omitzero"`
+	// Whether the port is up.
+	AdminStateUp *bool `json:"adminStateUp,omitzero"`
+	// MAC address of the port.
+	MacAddress *string `json:"macAddress,omitzero"`
+	// The port has all of these tags.
+	Tags []string `json:"tags,omitzero"`
+	// The port has at least one of these tags.
+	TagsAny []string `json:"tagsAny,omitzero"`
+	// The port lacks at least one of these tags.
+	NotTags []string `json:"notTags,omitzero"`
+	// The port has none of these tags.
+	NotTagsAny []string `json:"notTagsAny,omitzero"`
+}
+
+// A query for ports. A port must match all that is given.
+type PortImportQueryInput struct {
+	// Name of the port in the cloud.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name *string `json:"name,omitzero"`
+	// Description of the port in the cloud.
+	//
+	// 1 to 255 characters.
+	Description *string `json:"description,omitzero"`
+	// Network of the port.
+	//
+	// 1 to 253 characters.
+	NetworkRef *string `json:"networkRef,omitzero"`
+	// Project of the port.
+	//
+	// 1 to 253 characters.
+	ProjectRef *string `json:"projectRef,omitzero"`
+	// Whether the port is up.
+	AdminStateUp *bool `json:"adminStateUp,omitzero"`
+	// MAC address of the port.
+	//
+	// At most 32 characters.
+	MacAddress *string `json:"macAddress,omitzero"`
+	// The port has all of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags []string `json:"tags,omitzero"`
+	// The port has at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	TagsAny []string `json:"tagsAny,omitzero"`
+	// The port lacks at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTags []string `json:"notTags,omitzero"`
+	// The port has none of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTagsAny []string `json:"notTagsAny,omitzero"`
+}
+
+// A query for ports. A port must match all that is given.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type PortImportQueryPatch struct {
+	// Name of the port in the cloud.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name graphql.Omittable[*string] `json:"name,omitzero"`
+	// Description of the port in the cloud.
+	//
+	// 1 to 255 characters.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Network of the port.
+	//
+	// 1 to 253 characters.
+	NetworkRef graphql.Omittable[*string] `json:"networkRef,omitzero"`
+	// Project of the port.
+	//
+	// 1 to 253 characters.
+	ProjectRef graphql.Omittable[*string] `json:"projectRef,omitzero"`
+	// Whether the port is up.
+	AdminStateUp graphql.Omittable[*bool] `json:"adminStateUp,omitzero"`
+	// MAC address of the port.
+	//
+	// At most 32 characters.
+	MacAddress graphql.Omittable[*string] `json:"macAddress,omitzero"`
+	// The port has all of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags graphql.Omittable[[]string] `json:"tags,omitzero"`
+	// The port has at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	TagsAny graphql.Omittable[[]string] `json:"tagsAny,omitzero"`
+	// The port lacks at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTags graphql.Omittable[[]string] `json:"notTags,omitzero"`
+	// The port has none of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTagsAny graphql.Omittable[[]string] `json:"notTagsAny,omitzero"`
+}
+
+// One criterion of an order. Resources that it does not tell apart are in the order of namespace and name.
+type PortOrder struct {
+	Field PortOrderField `json:"field"`
+	// Absent: ASC.
+	Direction *OrderDirection `json:"direction,omitzero"`
+}
+
+// A range of port numbers.
+type PortRange struct {
+	// First of the range.
+	Min int32 `json:"min"`
+	// Last of the range.
+	Max int32 `json:"max"`
+}
+
+// A range of port numbers.
+type PortRangeInput struct {
+	// First of the range.
+	//
+	// 0 to 65535.
+	Min int32 `json:"min"`
+	// Last of the range.
+	//
+	// 0 to 65535.
+	Max int32 `json:"max"`
+}
+
+// A range of port numbers as the cloud shows it.
+type PortRangeStatus struct {
+	// First of the range.
+	Min *int32 `json:"min,omitzero"`
+	// Last of the range.
+	Max *int32 `json:"max,omitzero"`
+}
+
+// A range of port numbers as the cloud shows it.
+type PortRangeStatusInput struct {
+	// First of the range.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Min *int32 `json:"min,omitzero"`
+	// Last of the range.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Max *int32 `json:"max,omitzero"`
+}
+
+// Desired state of the port in the cloud.
+type PortResourceSpec struct {
+	// Name in the cloud. Absent: the name of this resource.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud, for people.
+	Description *string `json:"description,omitzero"`
+	// Network that the port is on.
+	NetworkRef string `json:"networkRef"`
+	// Tags of the port in the cloud.
+	Tags []string `json:"tags,omitzero"`
+	// Pairs of addresses, besides its own, that may be used from the port.
+	AllowedAddressPairs []*AllowedAddressPair `json:"allowedAddressPairs,omitzero"`
+	// Addresses of the port. Absent: the cloud chooses from the subnets of the network.
+	Addresses []*PortAddress `json:"addresses,omitzero"`
+	// Whether the port is up.
+	AdminStateUp *bool `json:"adminStateUp,omitzero"`
+	// Security groups of the port. Absent: the cloud's own, usually the one named default.
+	SecurityGroupRefs []string `json:"securityGroupRefs,omitzero"`
+	// Kind of the virtual network card: normal, macvtap, direct, baremetal,
+	// direct-physical, virtio-forwarder, smart-nic, remote-managed or one that the
+	// cloud has besides. Absent: the cloud's own.
+	VnicType *string `json:"vnicType,omitzero"`
+	// Whether packets from addresses that are not the port's are dropped.
+	PortSecurity *PortSecurity `json:"portSecurity,omitzero"`
+	// Project that the port belongs to. Clouds usually let administrators alone set it.
+	ProjectRef *string `json:"projectRef,omitzero"`
+	// MAC address of the port. Absent: the cloud chooses one.
+	MacAddress *string `json:"macAddress,omitzero"`
+	// Host that the port is bound to. A server that the port is plugged into may move it.
+	HostID *PortHost `json:"hostID,omitzero"`
+	// Whether the port goes down with the uplink of its host.
+	PropagateUplinkStatus *bool `json:"propagateUplinkStatus,omitzero"`
+	// Whether a virtual function behind the port is trusted by its physical one. Clouds let administrators alone set it.
+	TrustedVif *bool `json:"trustedVIF,omitzero"`
+	// Parameters that the cloud's network service has besides. What they do depends on the cloud; they are handed on as they are.
+	ValueSpecs []*PortValueSpec `json:"valueSpecs,omitzero"`
+}
+
+// Which resources a filter keeps by their PortResourceSpec: those for which all that is given holds; null is as if left out.
+type PortResourceSpecFilter struct {
+	// Name in the cloud. Absent: the name of this resource.
+	Name *StringFilter `json:"name,omitzero"`
+	// Network that the port is on.
+	NetworkRef *StringFilter `json:"networkRef,omitzero"`
+	// Tags of the port in the cloud.
+	Tags *StringListFilter `json:"tags,omitzero"`
+	// Whether the port is up.
+	//
+	// Absent means true, in filters too.
+	AdminStateUp *BooleanFilter `json:"adminStateUp,omitzero"`
+	// Security groups of the port. Absent: the cloud's own, usually the one named default.
+	SecurityGroupRefs *StringListFilter `json:"securityGroupRefs,omitzero"`
+	// Kind of the virtual network card: normal, macvtap, direct, baremetal,
+	// direct-physical, virtio-forwarder, smart-nic, remote-managed or one that the
+	// cloud has besides. Absent: the cloud's own.
+	VnicType *StringFilter `json:"vnicType,omitzero"`
+	// Whether packets from addresses that are not the port's are dropped.
+	//
+	// Absent means INHERIT, in filters too.
+	PortSecurity *PortSecurityFilter `json:"portSecurity,omitzero"`
+	// Project that the port belongs to. Clouds usually let administrators alone set it.
+	ProjectRef *StringFilter `json:"projectRef,omitzero"`
+	// MAC address of the port. Absent: the cloud chooses one.
+	MacAddress *StringFilter `json:"macAddress,omitzero"`
+}
+
+// Desired state of the port in the cloud.
+//
+// securityGroupRefs is for ports whose portSecurity is not DISABLED.
+//
+// allowedAddressPairs is for ports whose portSecurity is not DISABLED.
+//
+// portSecurity cannot be changed to INHERIT.
+type PortResourceSpecInput struct {
+	// Name in the cloud. Absent: the name of this resource.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud, for people.
+	//
+	// 1 to 255 characters.
+	Description *string `json:"description,omitzero"`
+	// Network that the port is on.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	NetworkRef string `json:"networkRef"`
+	// Tags of the port in the cloud.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags []string `json:"tags,omitzero"`
+	// Pairs of addresses, besides its own, that may be used from the port.
+	//
+	// At most 128 elements.
+	AllowedAddressPairs []*AllowedAddressPairInput `json:"allowedAddressPairs,omitzero"`
+	// Addresses of the port. Absent: the cloud chooses from the subnets of the network.
+	//
+	// At most 128 elements. Cannot be changed once it is set.
+	Addresses []*PortAddressInput `json:"addresses,omitzero"`
+	// Whether the port is up.
+	//
+	// Absent means true.
+	AdminStateUp *bool `json:"adminStateUp,omitzero"`
+	// Security groups of the port. Absent: the cloud's own, usually the one named default.
+	//
+	// At most 64 elements, no two equal. 1 to 253 characters each.
+	SecurityGroupRefs []string `json:"securityGroupRefs,omitzero"`
+	// Kind of the virtual network card: normal, macvtap, direct, baremetal,
+	// direct-physical, virtio-forwarder, smart-nic, remote-managed or one that the
+	// cloud has besides. Absent: the cloud's own.
+	//
+	// At most 64 characters.
+	VnicType *string `json:"vnicType,omitzero"`
+	// Whether packets from addresses that are not the port's are dropped.
+	//
+	// Absent means INHERIT.
+	PortSecurity *PortSecurity `json:"portSecurity,omitzero"`
+	// Project that the port belongs to. Clouds usually let administrators alone set it.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	ProjectRef *string `json:"projectRef,omitzero"`
+	// MAC address of the port. Absent: the cloud chooses one.
+	//
+	// At most 32 characters.
+	MacAddress *string `json:"macAddress,omitzero"`
+	// Host that the port is bound to. A server that the port is plugged into may move it.
+	//
+	// Exactly 1 of its fields. Cannot be changed once it is set.
+	HostID *PortHostInput `json:"hostID,omitzero"`
+	// Whether the port goes down with the uplink of its host.
+	//
+	// Cannot be changed once it is set.
+	PropagateUplinkStatus *bool `json:"propagateUplinkStatus,omitzero"`
+	// Whether a virtual function behind the port is trusted by its physical one. Clouds let administrators alone set it.
+	TrustedVif *bool `json:"trustedVIF,omitzero"`
+	// Parameters that the cloud's network service has besides. What they do depends on the cloud; they are handed on as they are.
+	//
+	// At most 128 elements. No two elements agree in key. Cannot be changed once it is set.
+	ValueSpecs []*PortValueSpecInput `json:"valueSpecs,omitzero"`
+}
+
+// Desired state of the port in the cloud.
+//
+// securityGroupRefs is for ports whose portSecurity is not DISABLED.
+//
+// allowedAddressPairs is for ports whose portSecurity is not DISABLED.
+//
+// portSecurity cannot be changed to INHERIT.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type PortResourceSpecPatch struct {
+	// Name in the cloud. Absent: the name of this resource.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name graphql.Omittable[*string] `json:"name,omitzero"`
+	// Description in the cloud, for people.
+	//
+	// 1 to 255 characters.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Network that the port is on.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	//
+	// Required: it cannot be cleared.
+	NetworkRef graphql.Omittable[*string] `json:"networkRef,omitzero"`
+	// Tags of the port in the cloud.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags graphql.Omittable[[]string] `json:"tags,omitzero"`
+	// Pairs of addresses, besides its own, that may be used from the port.
+	//
+	// At most 128 elements.
+	AllowedAddressPairs graphql.Omittable[[]*AllowedAddressPairInput] `json:"allowedAddressPairs,omitzero"`
+	// Addresses of the port. Absent: the cloud chooses from the subnets of the network.
+	//
+	// At most 128 elements. Cannot be changed once it is set.
+	Addresses graphql.Omittable[[]*PortAddressInput] `json:"addresses,omitzero"`
+	// Whether the port is up.
+	//
+	// Absent means true.
+	AdminStateUp graphql.Omittable[*bool] `json:"adminStateUp,omitzero"`
+	// Security groups of the port. Absent: the cloud's own, usually the one named default.
+	//
+	// At most 64 elements, no two equal. 1 to 253 characters each.
+	SecurityGroupRefs graphql.Omittable[[]string] `json:"securityGroupRefs,omitzero"`
+	// Kind of the virtual network card: normal, macvtap, direct, baremetal,
+	// direct-physical, virtio-forwarder, smart-nic, remote-managed or one that the
+	// cloud has besides. Absent: the cloud's own.
+	//
+	// At most 64 characters.
+	VnicType graphql.Omittable[*string] `json:"vnicType,omitzero"`
+	// Whether packets from addresses that are not the port's are dropped.
+	//
+	// Absent means INHERIT.
+	PortSecurity graphql.Omittable[*PortSecurity] `json:"portSecurity,omitzero"`
+	// Project that the port belongs to. Clouds usually let administrators alone set it.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	ProjectRef graphql.Omittable[*string] `json:"projectRef,omitzero"`
+	// MAC address of the port. Absent: the cloud chooses one.
+	//
+	// At most 32 characters.
+	MacAddress graphql.Omittable[*string] `json:"macAddress,omitzero"`
+	// Host that the port is bound to. A server that the port is plugged into may move it.
+	//
+	// Exactly 1 of its fields. Cannot be changed once it is set.
+	HostID graphql.Omittable[*PortHostPatch] `json:"hostID,omitzero"`
+	// Whether the port goes down with the uplink of its host.
+	//
+	// Cannot be changed once it is set.
+	PropagateUplinkStatus graphql.Omittable[*bool] `json:"propagateUplinkStatus,omitzero"`
+	// Whether a virtual function behind the port is trusted by its physical one. Clouds let administrators alone set it.
+	TrustedVif graphql.Omittable[*bool] `json:"trustedVIF,omitzero"`
+	// Parameters that the cloud's network service has besides. What they do depends on the cloud; they are handed on as they are.
+	//
+	// At most 128 elements. No two elements agree in key. Cannot be changed once it is set.
+	ValueSpecs graphql.Omittable[[]*PortValueSpecInput] `json:"valueSpecs,omitzero"`
+}
+
+// A port as the cloud shows it.
+type PortResourceStatus struct {
+	// Name in the cloud; others may share it.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud.
+	Description *string `json:"description,omitzero"`
+	// Id of the network in the cloud.
+	NetworkID *string `json:"networkID,omitzero"`
+	// Project that the port belongs to.
+	ProjectID *string `json:"projectID,omitzero"`
+	// Operational state, such as ACTIVE or DOWN.
+	Status *string `json:"status,omitzero"`
+	// Tags of the port in the cloud.
+	Tags []string `json:"tags,omitzero"`
+	// Whether the port is up.
+	AdminStateUp *bool `json:"adminStateUp,omitzero"`
+	// MAC address of the port.
+	MacAddress *string `json:"macAddress,omitzero"`
+	// Id of what is plugged in.
+	DeviceID *string `json:"deviceID,omitzero"`
+	// What sort of thing is plugged in.
+	DeviceOwner *string `json:"deviceOwner,omitzero"`
+	// Pairs of addresses, besides its own, that may be used from the port.
+	AllowedAddressPairs []*AllowedAddressPairStatus `json:"allowedAddressPairs,omitzero"`
+	// Addresses of the port.
+	FixedIPs []*FixedIPStatus `json:"fixedIPs,omitzero"`
+	// Ids of the security groups in the cloud.
+	SecurityGroups []string `json:"securityGroups,omitzero"`
+	// Id of the host that the port is bound to.
+	HostID *string `json:"hostID,omitzero"`
+	// Whether the port goes down with the uplink of its host.
+	PropagateUplinkStatus *bool `json:"propagateUplinkStatus,omitzero"`
+	// Kind of the virtual network card.
+	VnicType *string `json:"vnicType,omitzero"`
+	// Whether packets from addresses that are not the port's are dropped.
+	PortSecurityEnabled *bool `json:"portSecurityEnabled,omitzero"`
+	// Whether a virtual function behind the port is trusted by its physical one.
+	TrustedVif *bool `json:"trustedVIF,omitzero"`
+	// When the port was created in the cloud; ISO 8601.
+	CreatedAt *string `json:"createdAt,omitzero"`
+	// When the port was last updated in the cloud; ISO 8601.
+	UpdatedAt *string `json:"updatedAt,omitzero"`
+	// Number of the port's revision in the cloud.
+	RevisionNumber *int64 `json:"revisionNumber,omitzero"`
+}
+
+// Which resources a filter keeps by their PortResourceStatus: those for which all that is given holds; null is as if left out.
+type PortResourceStatusFilter struct {
+	// Operational state, such as ACTIVE or DOWN.
+	Status *StringFilter `json:"status,omitzero"`
+	// MAC address of the port.
+	MacAddress *StringFilter `json:"macAddress,omitzero"`
+	// Id of what is plugged in.
+	DeviceID *StringFilter `json:"deviceID,omitzero"`
+	// What sort of thing is plugged in.
+	DeviceOwner *StringFilter `json:"deviceOwner,omitzero"`
+}
+
+// A port as the cloud shows it.
+type PortResourceStatusInput struct {
+	// Name in the cloud; others may share it.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Description *string `json:"description,omitzero"`
+	// Id of the network in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	NetworkID *string `json:"networkID,omitzero"`
+	// Project that the port belongs to.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	ProjectID *string `json:"projectID,omitzero"`
+	// Operational state, such as ACTIVE or DOWN.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Status *string `json:"status,omitzero"`
+	// Tags of the port in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Tags []string `json:"tags,omitzero"`
+	// Whether the port is up.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	AdminStateUp *bool `json:"adminStateUp,omitzero"`
+	// MAC address of the port.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	MacAddress *string `json:"macAddress,omitzero"`
+	// Id of what is plugged in.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	DeviceID *string `json:"deviceID,omitzero"`
+	// What sort of thing is plugged in.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	DeviceOwner *string `json:"deviceOwner,omitzero"`
+	// Pairs of addresses, besides its own, that may be used from the port.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	AllowedAddressPairs []*AllowedAddressPairStatusInput `json:"allowedAddressPairs,omitzero"`
+	// Addresses of the port.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	FixedIPs []*FixedIPStatusInput `json:"fixedIPs,omitzero"`
+	// Ids of the security groups in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	SecurityGroups []string `json:"securityGroups,omitzero"`
+	// Id of the host that the port is bound to.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	HostID *string `json:"hostID,omitzero"`
+	// Whether the port goes down with the uplink of its host.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	PropagateUplinkStatus *bool `json:"propagateUplinkStatus,omitzero"`
+	// Kind of the virtual network card.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	VnicType *string `json:"vnicType,omitzero"`
+	// Whether packets from addresses that are not the port's are dropped.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	PortSecurityEnabled *bool `json:"portSecurityEnabled,omitzero"`
+	// Whether a virtual function behind the port is trusted by its physical one.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	TrustedVif *bool `json:"trustedVIF,omitzero"`
+	// When the port was created in the cloud; ISO 8601.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	CreatedAt *string `json:"createdAt,omitzero"`
+	// When the port was last updated in the cloud; ISO 8601.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	UpdatedAt *string `json:"updatedAt,omitzero"`
+	// Number of the port's revision in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	RevisionNumber *int64 `json:"revisionNumber,omitzero"`
+}
+
+// Which values a filter keeps: those for which all that is given holds; null is as if left out.
+type PortSecurityFilter struct {
+	// Equal.
+	Eq *PortSecurity `json:"eq,omitzero"`
+	// Not equal, or absent.
+	Ne *PortSecurity `json:"ne,omitzero"`
+	// Equal to one of them. At most 100 elements.
+	In []PortSecurity `json:"in,omitzero"`
+}
+
+// Desired state of a port.
+type PortSpec struct {
+	// Who owns the port in the cloud.
+	ManagementPolicy *ManagementPolicy `json:"managementPolicy,omitzero"`
+	// How to find the port where it exists already.
+	Import *PortImport `json:"import,omitzero"`
+	// Options of a port that the controller owns.
+	ManagedOptions *ManagedOptions `json:"managedOptions,omitzero"`
+	// Credentials that the controller uses for this port.
+	CloudCredentialsRef *CloudCredentialsRef `json:"cloudCredentialsRef"`
+	// Desired state of a port that the controller owns.
+	Resource *PortResourceSpec `json:"resource,omitzero"`
+	// How often the controller looks at the port again although nothing has
+	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
+	ResyncPeriod *string `json:"resyncPeriod,omitzero"`
+}
+
+// Which resources a filter keeps by their PortSpec: those for which all that is given holds; null is as if left out.
+type PortSpecFilter struct {
+	// Who owns the port in the cloud.
+	//
+	// Absent means MANAGED, in filters too.
+	ManagementPolicy *ManagementPolicyFilter `json:"managementPolicy,omitzero"`
+	// Desired state of a port that the controller owns.
+	Resource *PortResourceSpecFilter `json:"resource,omitzero"`
+}
+
+// Desired state of a port.
+//
+// resource is required while managementPolicy is MANAGED.
+//
+// import is for resources whose managementPolicy is UNMANAGED.
+//
+// resource is for resources whose managementPolicy is MANAGED.
+//
+// import is required while managementPolicy is UNMANAGED.
+//
+// managedOptions is for resources whose managementPolicy is MANAGED.
+type PortSpecInput struct {
+	// Who owns the port in the cloud.
+	//
+	// Absent means MANAGED. Cannot be changed once it is set.
+	ManagementPolicy *ManagementPolicy `json:"managementPolicy,omitzero"`
+	// How to find the port where it exists already.
+	//
+	// Exactly 1 of its fields.
+	Import *PortImportInput `json:"import,omitzero"`
+	// Options of a port that the controller owns.
+	ManagedOptions *ManagedOptionsInput `json:"managedOptions,omitzero"`
+	// Credentials that the controller uses for this port.
+	CloudCredentialsRef *CloudCredentialsRefInput `json:"cloudCredentialsRef"`
+	// Desired state of a port that the controller owns.
+	Resource *PortResourceSpecInput `json:"resource,omitzero"`
+	// How often the controller looks at the port again although nothing has
+	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
+	//
+	// 1 to 64 characters. Format: duration.
+	ResyncPeriod *string `json:"resyncPeriod,omitzero"`
+}
+
+// Desired state of a port.
+//
+// resource is required while managementPolicy is MANAGED.
+//
+// import is for resources whose managementPolicy is UNMANAGED.
+//
+// resource is for resources whose managementPolicy is MANAGED.
+//
+// import is required while managementPolicy is UNMANAGED.
+//
+// managedOptions is for resources whose managementPolicy is MANAGED.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type PortSpecPatch struct {
+	// Who owns the port in the cloud.
+	//
+	// Absent means MANAGED. Cannot be changed once it is set.
+	ManagementPolicy graphql.Omittable[*ManagementPolicy] `json:"managementPolicy,omitzero"`
+	// How to find the port where it exists already.
+	//
+	// Exactly 1 of its fields.
+	Import graphql.Omittable[*PortImportPatch] `json:"import,omitzero"`
+	// Options of a port that the controller owns.
+	ManagedOptions graphql.Omittable[*ManagedOptionsPatch] `json:"managedOptions,omitzero"`
+	// Credentials that the controller uses for this port.
+	//
+	// Required: it cannot be cleared.
+	CloudCredentialsRef graphql.Omittable[*CloudCredentialsRefPatch] `json:"cloudCredentialsRef,omitzero"`
+	// Desired state of a port that the controller owns.
+	Resource graphql.Omittable[*PortResourceSpecPatch] `json:"resource,omitzero"`
+	// How often the controller looks at the port again although nothing has
+	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
+	//
+	// 1 to 64 characters. Format: duration.
+	ResyncPeriod graphql.Omittable[*string] `json:"resyncPeriod,omitzero"`
+}
+
+// Observed state of a port.
+type PortStatus struct {
+	// Id of the port in the cloud.
+	ID *string `json:"id,omitzero"`
+	// Aspects of the port's state. Available: it can be used. Progressing: the controller is still at work.
+	Conditions []*Condition `json:"conditions,omitzero"`
+	// When the controller last read the port from the cloud; RFC 3339.
+	LastSyncTime *string `json:"lastSyncTime,omitzero"`
+	// The port as the cloud shows it.
+	Resource *PortResourceStatus `json:"resource,omitzero"`
+}
+
+// Which resources a filter keeps by their PortStatus: those for which all that is given holds; null is as if left out.
+type PortStatusFilter struct {
+	// Id of the port in the cloud.
+	ID *StringFilter `json:"id,omitzero"`
+	// The port as the cloud shows it.
+	Resource *PortResourceStatusFilter `json:"resource,omitzero"`
+}
+
+// Observed state of a port.
+type PortStatusInput struct {
+	// Id of the port in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	ID *string `json:"id,omitzero"`
+	// Aspects of the port's state. Available: it can be used. Progressing: the controller is still at work.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Conditions []*ConditionInput `json:"conditions,omitzero"`
+	// When the controller last read the port from the cloud; RFC 3339.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	LastSyncTime *string `json:"lastSyncTime,omitzero"`
+	// The port as the cloud shows it.
+	Resource *PortResourceStatusInput `json:"resource,omitzero"`
+}
+
+// A parameter of the cloud's network service.
+type PortValueSpec struct {
+	// Name of the parameter.
+	Key string `json:"key"`
+	// Value of the parameter.
+	Value string `json:"value"`
+}
+
+// A parameter of the cloud's network service.
+type PortValueSpecInput struct {
+	// Name of the parameter.
+	//
+	// 1 to 255 characters.
+	Key string `json:"key"`
+	// Value of the parameter.
+	//
+	// At most 255 characters.
+	Value string `json:"value"`
+}
+
+// A project: what owns resources of a cloud, and what its quotas and roles are for.
+type Project struct {
+	// Global id: opaque, the same in every version of the API.
+	ID string `json:"id"`
+	// Name of the kind: Project.
+	Kind string `json:"kind"`
+	// Variety within the kind, for kinds that have varieties.
+	SubKind *string `json:"subKind,omitzero"`
+	// Version of the kind that the resource was stored in.
+	Version string `json:"version"`
+	// What the gateway knows of every resource.
+	Metadata *backend.Metadata `json:"metadata"`
+	// What the project should be.
+	Spec *ProjectSpec `json:"spec"`
+	// What the controller last observed.
+	Status *ProjectStatus `json:"status,omitzero"`
+	// Stored is what the value was decoded from.
+	Stored *backend.Resource `json:"-"`
+}
+
+func (Project) IsNode() {}
+
+func (Project) IsResource() {}
+
+// One change of a resource of kind Project, or a mark.
+type ProjectChange struct {
+	Type service.ChangeType `json:"type"`
+	// Resumes the stream after this event; opaque.
+	Cursor *string `json:"cursor,omitzero"`
+	// Revision of the change; null for a mark.
+	Revision *string `json:"revision,omitzero"`
+	// Change is the event itself; its resource is decoded when it is asked for.
+	Change *service.Change `json:"-"`
+}
+
+// A page of projects.
+type ProjectConnection struct {
+	// The resources of the page, each with its cursor.
+	Edges []*ProjectEdge `json:"edges"`
+	// The resources of the page.
+	Nodes []*Project `json:"nodes"`
+	// Where the page lies in the connection.
+	PageInfo *service.PageInfo `json:"pageInfo"`
+	// Page is the page itself; it counts when it is asked.
+	Page *service.Page `json:"-"`
+}
+
+// One resource of a page.
+type ProjectEdge struct {
+	// Place of the resource in the connection; opaque.
+	Cursor string   `json:"cursor"`
+	Node   *Project `json:"node"`
+}
+
+// Which resources of kind Project are kept: those for which all that is given
+// holds; null is as if left out. and, or and not are nested at most 5 deep, with
+// at most 50 conditions in all.
+type ProjectFilter struct {
+	// All of these hold. At most 50 elements.
+	And []*ProjectFilter `json:"and,omitzero"`
+	// One of these holds. At most 50 elements.
+	Or []*ProjectFilter `json:"or,omitzero"`
+	// This does not hold.
+	Not *ProjectFilter `json:"not,omitzero"`
+	// Name of the resource.
+	Name *StringFilter `json:"name,omitzero"`
+	// Namespace of the name.
+	Namespace *StringFilter `json:"namespace,omitzero"`
+	// All of these hold for the labels. At most 50 elements.
+	Labels []*LabelFilter `json:"labels,omitzero"`
+	// When the resource was created.
+	CreatedAt *TimeFilter `json:"createdAt,omitzero"`
+	// When the resource was last changed.
+	UpdatedAt *TimeFilter `json:"updatedAt,omitzero"`
+	// All of these hold for the conditions of the status. At most 50 elements.
+	Conditions []*ConditionFilter `json:"conditions,omitzero"`
+	// What the project should be.
+	Spec *ProjectSpecFilter `json:"spec,omitzero"`
+	// What the controller last observed.
+	Status *ProjectStatusFilter `json:"status,omitzero"`
+}
+
+// Names one project that exists: by its id, or by a query that finds just one.
+type ProjectImport struct {
+	// Id of the project in the cloud.
+	ID *string `json:"id,omitzero"`
+	// Query for the project. The controller waits until it finds one; finding several is an error.
+	Filter *ProjectImportQuery `json:"filter,omitzero"`
+}
+
+// Names one project that exists: by its id, or by a query that finds just one.
+type ProjectImportInput struct {
+	// Id of the project in the cloud.
+	//
+	// At most 36 characters. Format: uuid.
+	ID *string `json:"id,omitzero"`
+	// Query for the project. The controller waits until it finds one; finding several is an error.
+	//
+	// At least 1 of its fields.
+	Filter *ProjectImportQueryInput `json:"filter,omitzero"`
+}
+
+// Names one project that exists: by its id, or by a query that finds just one.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type ProjectImportPatch struct {
+	// Id of the project in the cloud.
+	//
+	// At most 36 characters. Format: uuid.
+	ID graphql.Omittable[*string] `json:"id,omitzero"`
+	// Query for the project. The controller waits until it finds one; finding several is an error.
+	//
+	// At least 1 of its fields.
+	Filter graphql.Omittable[*ProjectImportQueryPatch] `json:"filter,omitzero"`
+}
+
+// A query for projects. A project must match all that is given.
+type ProjectImportQuery struct {
+	// Name of the project in the cloud.
+	Name *string `json:"name,omitzero"`
+	// Domain of the project.
+	DomainRef *string `json:"domainRef,omitzero"`
+	// The project has all of these tags.
+	Tags []string `json:"tags,omitzero"`
+	// The project has at least one of these tags.
+	TagsAny []string `json:"tagsAny,omitzero"`
+	// The project lacks at least one of these tags.
+	NotTags []string `json:"notTags,omitzero"`
+	// The project has none of these tags.
+	NotTagsAny []string `json:"notTagsAny,omitzero"`
+}
+
+// A query for projects. A project must match all that is given.
+type ProjectImportQueryInput struct {
+	// Name of the project in the cloud.
+	//
+	// 1 to 64 characters.
+	Name *string `json:"name,omitzero"`
+	// Domain of the project.
+	//
+	// 1 to 253 characters.
+	DomainRef *string `json:"domainRef,omitzero"`
+	// The project has all of these tags.
+	//
+	// At most 80 elements, no two equal. 1 to 255 characters each.
+	Tags []string `json:"tags,omitzero"`
+	// The project has at least one of these tags.
+	//
+	// At most 80 elements, no two equal. 1 to 255 characters each.
+	TagsAny []string `json:"tagsAny,omitzero"`
+	// The project lacks at least one of these tags.
+	//
+	// At most 80 elements, no two equal. 1 to 255 characters each.
+	NotTags []string `json:"notTags,omitzero"`
+	// The project has none of these tags.
+	//
+	// At most 80 elements, no two equal. 1 to 255 characters each.
+	NotTagsAny []string `json:"notTagsAny,omitzero"`
+}
+
+// A query for projects. A project must match all that is given.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type ProjectImportQueryPatch struct {
+	// Name of the project in the cloud.
+	//
+	// 1 to 64 characters.
+	Name graphql.Omittable[*string] `json:"name,omitzero"`
+	// Domain of the project.
+	//
+	// 1 to 253 characters.
+	DomainRef graphql.Omittable[*string] `json:"domainRef,omitzero"`
+	// The project has all of these tags.
+	//
+	// At most 80 elements, no two equal. 1 to 255 characters each.
+	Tags graphql.Omittable[[]string] `json:"tags,omitzero"`
+	// The project has at least one of these tags.
+	//
+	// At most 80 elements, no two equal. 1 to 255 characters each.
+	TagsAny graphql.Omittable[[]string] `json:"tagsAny,omitzero"`
+	// The project lacks at least one of these tags.
+	//
+	// At most 80 elements, no two equal. 1 to 255 characters each.
+	NotTags graphql.Omittable[[]string] `json:"notTags,omitzero"`
+	// The project has none of these tags.
+	//
+	// At most 80 elements, no two equal. 1 to 255 characters each.
+	NotTagsAny graphql.Omittable[[]string] `json:"notTagsAny,omitzero"`
+}
+
+// One criterion of an order. Resources that it does not tell apart are in the order of namespace and name.
+type ProjectOrder struct {
+	Field ProjectOrderField `json:"field"`
+	// Absent: ASC.
+	Direction *OrderDirection `json:"direction,omitzero"`
+}
+
+// Desired state of the project in the cloud.
+type ProjectResourceSpec struct {
+	// Name in the cloud. Absent: the name of this resource.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud, for people.
+	Description *string `json:"description,omitzero"`
+	// Domain that the project belongs to.
+	DomainRef *string `json:"domainRef,omitzero"`
+	// Whether the project can be used. Absent: the cloud's own, usually true.
+	Enabled *bool `json:"enabled,omitzero"`
+	// Tags of the project in the cloud.
+	Tags []string `json:"tags,omitzero"`
+}
+
+// Which resources a filter keeps by their ProjectResourceSpec: those for which all that is given holds; null is as if left out.
+type ProjectResourceSpecFilter struct {
+	// Name in the cloud. Absent: the name of this resource.
+	Name *StringFilter `json:"name,omitzero"`
+	// Domain that the project belongs to.
+	DomainRef *StringFilter `json:"domainRef,omitzero"`
+	// Whether the project can be used. Absent: the cloud's own, usually true.
+	Enabled *BooleanFilter `json:"enabled,omitzero"`
+	// Tags of the project in the cloud.
+	Tags *StringListFilter `json:"tags,omitzero"`
+}
+
+// Desired state of the project in the cloud.
+type ProjectResourceSpecInput struct {
+	// Name in the cloud. Absent: the name of this resource.
+	//
+	// 1 to 64 characters.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud, for people.
+	//
+	// 1 to 65,535 characters.
+	Description *string `json:"description,omitzero"`
+	// Domain that the project belongs to.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	DomainRef *string `json:"domainRef,omitzero"`
+	// Whether the project can be used. Absent: the cloud's own, usually true.
+	Enabled *bool `json:"enabled,omitzero"`
+	// Tags of the project in the cloud.
+	//
+	// At most 80 elements, no two equal. 1 to 255 characters each.
+	Tags []string `json:"tags,omitzero"`
+}
+
+// Desired state of the project in the cloud.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type ProjectResourceSpecPatch struct {
+	// Name in the cloud. Absent: the name of this resource.
+	//
+	// 1 to 64 characters.
+	Name graphql.Omittable[*string] `json:"name,omitzero"`
+	// Description in the cloud, for people.
+	//
+	// 1 to 65,535 characters.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Domain that the project belongs to.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	DomainRef graphql.Omittable[*string] `json:"domainRef,omitzero"`
+	// Whether the project can be used. Absent: the cloud's own, usually true.
+	Enabled graphql.Omittable[*bool] `json:"enabled,omitzero"`
+	// Tags of the project in the cloud.
+	//
+	// At most 80 elements, no two equal. 1 to 255 characters each.
+	Tags graphql.Omittable[[]string] `json:"tags,omitzero"`
+}
+
+// A project as the cloud shows it.
+type ProjectResourceStatus struct {
+	// Name in the cloud; others may share it.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud.
+	Description *string `json:"description,omitzero"`
+	// Id of the domain that the project belongs to.
+	DomainID *string `json:"domainID,omitzero"`
+	// Whether the project can be used.
+	Enabled *bool `json:"enabled,omitzero"`
+	// Tags of the project in the cloud.
+	Tags []string `json:"tags,omitzero"`
+}
+
+// A project as the cloud shows it.
+type ProjectResourceStatusInput struct {
+	// Name in the cloud; others may share it.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Description *string `json:"description,omitzero"`
+	// Id of the domain that the project belongs to.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	DomainID *string `json:"domainID,omitzero"`
+	// Whether the project can be used.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Enabled *bool `json:"enabled,omitzero"`
+	// Tags of the project in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Tags []string `json:"tags,omitzero"`
+}
+
+// Desired state of a project.
+type ProjectSpec struct {
+	// Who owns the project in the cloud.
+	ManagementPolicy *ManagementPolicy `json:"managementPolicy,omitzero"`
+	// How to find the project where it exists already.
+	Import *ProjectImport `json:"import,omitzero"`
+	// Options of a project that the controller owns.
+	ManagedOptions *ManagedOptions `json:"managedOptions,omitzero"`
+	// Credentials that the controller uses for this project.
+	CloudCredentialsRef *CloudCredentialsRef `json:"cloudCredentialsRef"`
+	// Desired state of a project that the controller owns.
+	Resource *ProjectResourceSpec `json:"resource,omitzero"`
+	// How often the controller looks at the project again although nothing has
+	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
+	ResyncPeriod *string `json:"resyncPeriod,omitzero"`
+}
+
+// Which resources a filter keeps by their ProjectSpec: those for which all that is given holds; null is as if left out.
+type ProjectSpecFilter struct {
+	// Who owns the project in the cloud.
+	//
+	// Absent means MANAGED, in filters too.
+	ManagementPolicy *ManagementPolicyFilter `json:"managementPolicy,omitzero"`
+	// Desired state of a project that the controller owns.
+	Resource *ProjectResourceSpecFilter `json:"resource,omitzero"`
+}
+
+// Desired state of a project.
+//
+// resource is required while managementPolicy is MANAGED.
+//
+// import is for resources whose managementPolicy is UNMANAGED.
+//
+// resource is for resources whose managementPolicy is MANAGED.
+//
+// import is required while managementPolicy is UNMANAGED.
+//
+// managedOptions is for resources whose managementPolicy is MANAGED.
+type ProjectSpecInput struct {
+	// Who owns the project in the cloud.
+	//
+	// Absent means MANAGED. Cannot be changed once it is set.
+	ManagementPolicy *ManagementPolicy `json:"managementPolicy,omitzero"`
+	// How to find the project where it exists already.
+	//
+	// Exactly 1 of its fields.
+	Import *ProjectImportInput `json:"import,omitzero"`
+	// Options of a project that the controller owns.
+	ManagedOptions *ManagedOptionsInput `json:"managedOptions,omitzero"`
+	// Credentials that the controller uses for this project.
+	CloudCredentialsRef *CloudCredentialsRefInput `json:"cloudCredentialsRef"`
+	// Desired state of a project that the controller owns.
+	Resource *ProjectResourceSpecInput `json:"resource,omitzero"`
+	// How often the controller looks at the project again although nothing has
+	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
+	//
+	// 1 to 64 characters. Format: duration.
+	ResyncPeriod *string `json:"resyncPeriod,omitzero"`
+}
+
+// Desired state of a project.
+//
+// resource is required while managementPolicy is MANAGED.
+//
+// import is for resources whose managementPolicy is UNMANAGED.
+//
+// resource is for resources whose managementPolicy is MANAGED.
+//
+// import is required while managementPolicy is UNMANAGED.
+//
+// managedOptions is for resources whose managementPolicy is MANAGED.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type ProjectSpecPatch struct {
+	// Who owns the project in the cloud.
+	//
+	// Absent means MANAGED. Cannot be changed once it is set.
+	ManagementPolicy graphql.Omittable[*ManagementPolicy] `json:"managementPolicy,omitzero"`
+	// How to find the project where it exists already.
+	//
+	// Exactly 1 of its fields.
+	Import graphql.Omittable[*ProjectImportPatch] `json:"import,omitzero"`
+	// Options of a project that the controller owns.
+	ManagedOptions graphql.Omittable[*ManagedOptionsPatch] `json:"managedOptions,omitzero"`
+	// Credentials that the controller uses for this project.
+	//
+	// Required: it cannot be cleared.
+	CloudCredentialsRef graphql.Omittable[*CloudCredentialsRefPatch] `json:"cloudCredentialsRef,omitzero"`
+	// Desired state of a project that the controller owns.
+	Resource graphql.Omittable[*ProjectResourceSpecPatch] `json:"resource,omitzero"`
+	// How often the controller looks at the project again although nothing has
+	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
+	//
+	// 1 to 64 characters. Format: duration.
+	ResyncPeriod graphql.Omittable[*string] `json:"resyncPeriod,omitzero"`
+}
+
+// Observed state of a project.
+type ProjectStatus struct {
+	// Id of the project in the cloud.
+	ID *string `json:"id,omitzero"`
+	// Aspects of the project's state. Available: it can be used. Progressing: the controller is still at work.
+	Conditions []*Condition `json:"conditions,omitzero"`
+	// When the controller last read the project from the cloud; RFC 3339.
+	LastSyncTime *string `json:"lastSyncTime,omitzero"`
+	// The project as the cloud shows it.
+	Resource *ProjectResourceStatus `json:"resource,omitzero"`
+}
+
+// Which resources a filter keeps by their ProjectStatus: those for which all that is given holds; null is as if left out.
+type ProjectStatusFilter struct {
+	// Id of the project in the cloud.
+	ID *StringFilter `json:"id,omitzero"`
+}
+
+// Observed state of a project.
+type ProjectStatusInput struct {
+	// Id of the project in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	ID *string `json:"id,omitzero"`
+	// Aspects of the project's state. Available: it can be used. Progressing: the controller is still at work.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Conditions []*ConditionInput `json:"conditions,omitzero"`
+	// When the controller last read the project from the cloud; RFC 3339.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	LastSyncTime *string `json:"lastSyncTime,omitzero"`
+	// The project as the cloud shows it.
+	Resource *ProjectResourceStatusInput `json:"resource,omitzero"`
 }
 
 type Query struct {
@@ -457,7 +2959,1898 @@ type ResourceChange struct {
 	Change *service.Change `json:"-"`
 }
 
+// A page of resources of one kind.
+type ResourceConnection struct {
+	// The resources of the page, each with its cursor.
+	Edges []*ResourceEdge `json:"edges"`
+	// The resources of the page.
+	Nodes []backend.Object `json:"nodes"`
+	// Where the page lies in the connection.
+	PageInfo *service.PageInfo `json:"pageInfo"`
+	// Page is the page itself; it counts when it is asked.
+	Page *service.Page `json:"-"`
+}
+
+// One resource of a page.
+type ResourceEdge struct {
+	// Place of the resource in the connection; opaque.
+	Cursor string         `json:"cursor"`
+	Node   backend.Object `json:"node"`
+}
+
+// A router between subnets, and to networks outside.
+type Router struct {
+	// Global id: opaque, the same in every version of the API.
+	ID string `json:"id"`
+	// Name of the kind: Router.
+	Kind string `json:"kind"`
+	// Variety within the kind, for kinds that have varieties.
+	SubKind *string `json:"subKind,omitzero"`
+	// Version of the kind that the resource was stored in.
+	Version string `json:"version"`
+	// What the gateway knows of every resource.
+	Metadata *backend.Metadata `json:"metadata"`
+	// What the router should be.
+	Spec *RouterSpec `json:"spec"`
+	// What the controller last observed.
+	Status *RouterStatus `json:"status,omitzero"`
+	// Stored is what the value was decoded from.
+	Stored *backend.Resource `json:"-"`
+}
+
+func (Router) IsNode() {}
+
+func (Router) IsResource() {}
+
+// One change of a resource of kind Router, or a mark.
+type RouterChange struct {
+	Type service.ChangeType `json:"type"`
+	// Resumes the stream after this event; opaque.
+	Cursor *string `json:"cursor,omitzero"`
+	// Revision of the change; null for a mark.
+	Revision *string `json:"revision,omitzero"`
+	// Change is the event itself; its resource is decoded when it is asked for.
+	Change *service.Change `json:"-"`
+}
+
+// A page of routers.
+type RouterConnection struct {
+	// The resources of the page, each with its cursor.
+	Edges []*RouterEdge `json:"edges"`
+	// The resources of the page.
+	Nodes []*Router `json:"nodes"`
+	// Where the page lies in the connection.
+	PageInfo *service.PageInfo `json:"pageInfo"`
+	// Page is the page itself; it counts when it is asked.
+	Page *service.Page `json:"-"`
+}
+
+// One resource of a page.
+type RouterEdge struct {
+	// Place of the resource in the connection; opaque.
+	Cursor string  `json:"cursor"`
+	Node   *Router `json:"node"`
+}
+
+// Which resources of kind Router are kept: those for which all that is given
+// holds; null is as if left out. and, or and not are nested at most 5 deep, with
+// at most 50 conditions in all.
+type RouterFilter struct {
+	// All of these hold. At most 50 elements.
+	And []*RouterFilter `json:"and,omitzero"`
+	// One of these holds. At most 50 elements.
+	Or []*RouterFilter `json:"or,omitzero"`
+	// This does not hold.
+	Not *RouterFilter `json:"not,omitzero"`
+	// Name of the resource.
+	Name *StringFilter `json:"name,omitzero"`
+	// Namespace of the name.
+	Namespace *StringFilter `json:"namespace,omitzero"`
+	// All of these hold for the labels. At most 50 elements.
+	Labels []*LabelFilter `json:"labels,omitzero"`
+	// When the resource was created.
+	CreatedAt *TimeFilter `json:"createdAt,omitzero"`
+	// When the resource was last changed.
+	UpdatedAt *TimeFilter `json:"updatedAt,omitzero"`
+	// All of these hold for the conditions of the status. At most 50 elements.
+	Conditions []*ConditionFilter `json:"conditions,omitzero"`
+	// What the router should be.
+	Spec *RouterSpecFilter `json:"spec,omitzero"`
+	// What the controller last observed.
+	Status *RouterStatusFilter `json:"status,omitzero"`
+}
+
+// Names one router that exists: by its id, or by a query that finds just one.
+type RouterImport struct {
+	// Id of the router in the cloud.
+	ID *string `json:"id,omitzero"`
+	// Query for the router. The controller waits until it finds one; finding several is an error.
+	Filter *RouterImportQuery `json:"filter,omitzero"`
+}
+
+// Names one router that exists: by its id, or by a query that finds just one.
+type RouterImportInput struct {
+	// Id of the router in the cloud.
+	//
+	// At most 36 characters. Format: uuid.
+	ID *string `json:"id,omitzero"`
+	// Query for the router. The controller waits until it finds one; finding several is an error.
+	//
+	// At least 1 of its fields.
+	Filter *RouterImportQueryInput `json:"filter,omitzero"`
+}
+
+// Names one router that exists: by its id, or by a query that finds just one.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type RouterImportPatch struct {
+	// Id of the router in the cloud.
+	//
+	// At most 36 characters. Format: uuid.
+	ID graphql.Omittable[*string] `json:"id,omitzero"`
+	// Query for the router. The controller waits until it finds one; finding several is an error.
+	//
+	// At least 1 of its fields.
+	Filter graphql.Omittable[*RouterImportQueryPatch] `json:"filter,omitzero"`
+}
+
+// A query for routers. A router must match all that is given.
+type RouterImportQuery struct {
+	// Name of the router in the cloud.
+	Name *string `json:"name,omitzero"`
+	// Description of the router in the cloud.
+	Description *string `json:"description,omitzero"`
+	// Project of the router.
+	ProjectRef *string `json:"projectRef,omitzero"`
+	// The router has all of these tags.
+	Tags []string `json:"tags,omitzero"`
+	// The router has at least one of these tags.
+	TagsAny []string `json:"tagsAny,omitzero"`
+	// The router lacks at least one of these tags.
+	NotTags []string `json:"notTags,omitzero"`
+	// The router has none of these tags.
+	NotTagsAny []string `json:"notTagsAny,omitzero"`
+}
+
+// A query for routers. A router must match all that is given.
+type RouterImportQueryInput struct {
+	// Name of the router in the cloud.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name *string `json:"name,omitzero"`
+	// Description of the router in the cloud.
+	//
+	// 1 to 255 characters.
+	Description *string `json:"description,omitzero"`
+	// Project of the router.
+	//
+	// 1 to 253 characters.
+	ProjectRef *string `json:"projectRef,omitzero"`
+	// The router has all of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags []string `json:"tags,omitzero"`
+	// The router has at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	TagsAny []string `json:"tagsAny,omitzero"`
+	// The router lacks at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTags []string `json:"notTags,omitzero"`
+	// The router has none of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTagsAny []string `json:"notTagsAny,omitzero"`
+}
+
+// A query for routers. A router must match all that is given.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type RouterImportQueryPatch struct {
+	// Name of the router in the cloud.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name graphql.Omittable[*string] `json:"name,omitzero"`
+	// Description of the router in the cloud.
+	//
+	// 1 to 255 characters.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Project of the router.
+	//
+	// 1 to 253 characters.
+	ProjectRef graphql.Omittable[*string] `json:"projectRef,omitzero"`
+	// The router has all of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags graphql.Omittable[[]string] `json:"tags,omitzero"`
+	// The router has at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	TagsAny graphql.Omittable[[]string] `json:"tagsAny,omitzero"`
+	// The router lacks at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTags graphql.Omittable[[]string] `json:"notTags,omitzero"`
+	// The router has none of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTagsAny graphql.Omittable[[]string] `json:"notTagsAny,omitzero"`
+}
+
+// One criterion of an order. Resources that it does not tell apart are in the order of namespace and name.
+type RouterOrder struct {
+	Field RouterOrderField `json:"field"`
+	// Absent: ASC.
+	Direction *OrderDirection `json:"direction,omitzero"`
+}
+
+// Desired state of the router in the cloud.
+type RouterResourceSpec struct {
+	// Name in the cloud. Absent: the name of this resource.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud, for people.
+	Description *string `json:"description,omitzero"`
+	// Tags of the router in the cloud.
+	Tags []string `json:"tags,omitzero"`
+	// Whether the router is up. Absent: the cloud's own, usually true.
+	AdminStateUp *bool `json:"adminStateUp,omitzero"`
+	// The router's way out. Several are not supported.
+	ExternalGateways []*ExternalGateway `json:"externalGateways,omitzero"`
+	// Whether the router is spread over compute hosts, where the cloud can do that.
+	Distributed *bool `json:"distributed,omitzero"`
+	// Availability zones that the router should be placed in.
+	AvailabilityZoneHints []string `json:"availabilityZoneHints,omitzero"`
+	// Project that the router belongs to. Clouds usually let administrators alone set it.
+	ProjectRef *string `json:"projectRef,omitzero"`
+}
+
+// Which resources a filter keeps by their RouterResourceSpec: those for which all that is given holds; null is as if left out.
+type RouterResourceSpecFilter struct {
+	// Name in the cloud. Absent: the name of this resource.
+	Name *StringFilter `json:"name,omitzero"`
+	// Tags of the router in the cloud.
+	Tags *StringListFilter `json:"tags,omitzero"`
+	// Whether the router is up. Absent: the cloud's own, usually true.
+	AdminStateUp *BooleanFilter `json:"adminStateUp,omitzero"`
+	// Whether the router is spread over compute hosts, where the cloud can do that.
+	Distributed *BooleanFilter `json:"distributed,omitzero"`
+	// Project that the router belongs to. Clouds usually let administrators alone set it.
+	ProjectRef *StringFilter `json:"projectRef,omitzero"`
+}
+
+// Desired state of the router in the cloud.
+type RouterResourceSpecInput struct {
+	// Name in the cloud. Absent: the name of this resource.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud, for people.
+	//
+	// 1 to 255 characters.
+	Description *string `json:"description,omitzero"`
+	// Tags of the router in the cloud.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags []string `json:"tags,omitzero"`
+	// Whether the router is up. Absent: the cloud's own, usually true.
+	AdminStateUp *bool `json:"adminStateUp,omitzero"`
+	// The router's way out. Several are not supported.
+	//
+	// At most 1 elements. Cannot be changed once it is set.
+	ExternalGateways []*ExternalGatewayInput `json:"externalGateways,omitzero"`
+	// Whether the router is spread over compute hosts, where the cloud can do that.
+	//
+	// Cannot be changed once it is set.
+	Distributed *bool `json:"distributed,omitzero"`
+	// Availability zones that the router should be placed in.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each. Cannot be changed once it is set.
+	AvailabilityZoneHints []string `json:"availabilityZoneHints,omitzero"`
+	// Project that the router belongs to. Clouds usually let administrators alone set it.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	ProjectRef *string `json:"projectRef,omitzero"`
+}
+
+// Desired state of the router in the cloud.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type RouterResourceSpecPatch struct {
+	// Name in the cloud. Absent: the name of this resource.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name graphql.Omittable[*string] `json:"name,omitzero"`
+	// Description in the cloud, for people.
+	//
+	// 1 to 255 characters.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Tags of the router in the cloud.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags graphql.Omittable[[]string] `json:"tags,omitzero"`
+	// Whether the router is up. Absent: the cloud's own, usually true.
+	AdminStateUp graphql.Omittable[*bool] `json:"adminStateUp,omitzero"`
+	// The router's way out. Several are not supported.
+	//
+	// At most 1 elements. Cannot be changed once it is set.
+	ExternalGateways graphql.Omittable[[]*ExternalGatewayInput] `json:"externalGateways,omitzero"`
+	// Whether the router is spread over compute hosts, where the cloud can do that.
+	//
+	// Cannot be changed once it is set.
+	Distributed graphql.Omittable[*bool] `json:"distributed,omitzero"`
+	// Availability zones that the router should be placed in.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each. Cannot be changed once it is set.
+	AvailabilityZoneHints graphql.Omittable[[]string] `json:"availabilityZoneHints,omitzero"`
+	// Project that the router belongs to. Clouds usually let administrators alone set it.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	ProjectRef graphql.Omittable[*string] `json:"projectRef,omitzero"`
+}
+
+// A router as the cloud shows it.
+type RouterResourceStatus struct {
+	// Name in the cloud; others may share it.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud.
+	Description *string `json:"description,omitzero"`
+	// Project that the router belongs to.
+	ProjectID *string `json:"projectID,omitzero"`
+	// Operational state, such as ACTIVE.
+	Status *string `json:"status,omitzero"`
+	// Tags of the router in the cloud.
+	Tags []string `json:"tags,omitzero"`
+	// Whether the router is up.
+	AdminStateUp *bool `json:"adminStateUp,omitzero"`
+	// The router's ways out.
+	ExternalGateways []*ExternalGatewayStatus `json:"externalGateways,omitzero"`
+	// Availability zones that the router was asked to be placed in.
+	AvailabilityZoneHints []string `json:"availabilityZoneHints,omitzero"`
+}
+
+// Which resources a filter keeps by their RouterResourceStatus: those for which all that is given holds; null is as if left out.
+type RouterResourceStatusFilter struct {
+	// Operational state, such as ACTIVE.
+	Status *StringFilter `json:"status,omitzero"`
+}
+
+// A router as the cloud shows it.
+type RouterResourceStatusInput struct {
+	// Name in the cloud; others may share it.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Description *string `json:"description,omitzero"`
+	// Project that the router belongs to.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	ProjectID *string `json:"projectID,omitzero"`
+	// Operational state, such as ACTIVE.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Status *string `json:"status,omitzero"`
+	// Tags of the router in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Tags []string `json:"tags,omitzero"`
+	// Whether the router is up.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	AdminStateUp *bool `json:"adminStateUp,omitzero"`
+	// The router's ways out.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	ExternalGateways []*ExternalGatewayStatusInput `json:"externalGateways,omitzero"`
+	// Availability zones that the router was asked to be placed in.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	AvailabilityZoneHints []string `json:"availabilityZoneHints,omitzero"`
+}
+
+// Desired state of a router.
+type RouterSpec struct {
+	// Who owns the router in the cloud.
+	ManagementPolicy *ManagementPolicy `json:"managementPolicy,omitzero"`
+	// How to find the router where it exists already.
+	Import *RouterImport `json:"import,omitzero"`
+	// Options of a router that the controller owns.
+	ManagedOptions *ManagedOptions `json:"managedOptions,omitzero"`
+	// Credentials that the controller uses for this router.
+	CloudCredentialsRef *CloudCredentialsRef `json:"cloudCredentialsRef"`
+	// Desired state of a router that the controller owns.
+	Resource *RouterResourceSpec `json:"resource,omitzero"`
+	// How often the controller looks at the router again although nothing has
+	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
+	ResyncPeriod *string `json:"resyncPeriod,omitzero"`
+}
+
+// Which resources a filter keeps by their RouterSpec: those for which all that is given holds; null is as if left out.
+type RouterSpecFilter struct {
+	// Who owns the router in the cloud.
+	//
+	// Absent means MANAGED, in filters too.
+	ManagementPolicy *ManagementPolicyFilter `json:"managementPolicy,omitzero"`
+	// Desired state of a router that the controller owns.
+	Resource *RouterResourceSpecFilter `json:"resource,omitzero"`
+}
+
+// Desired state of a router.
+//
+// resource is required while managementPolicy is MANAGED.
+//
+// import is for resources whose managementPolicy is UNMANAGED.
+//
+// resource is for resources whose managementPolicy is MANAGED.
+//
+// import is required while managementPolicy is UNMANAGED.
+//
+// managedOptions is for resources whose managementPolicy is MANAGED.
+type RouterSpecInput struct {
+	// Who owns the router in the cloud.
+	//
+	// Absent means MANAGED. Cannot be changed once it is set.
+	ManagementPolicy *ManagementPolicy `json:"managementPolicy,omitzero"`
+	// How to find the router where it exists already.
+	//
+	// Exactly 1 of its fields.
+	Import *RouterImportInput `json:"import,omitzero"`
+	// Options of a router that the controller owns.
+	ManagedOptions *ManagedOptionsInput `json:"managedOptions,omitzero"`
+	// Credentials that the controller uses for this router.
+	CloudCredentialsRef *CloudCredentialsRefInput `json:"cloudCredentialsRef"`
+	// Desired state of a router that the controller owns.
+	Resource *RouterResourceSpecInput `json:"resource,omitzero"`
+	// How often the controller looks at the router again although nothing has
+	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
+	//
+	// 1 to 64 characters. Format: duration.
+	ResyncPeriod *string `json:"resyncPeriod,omitzero"`
+}
+
+// Desired state of a router.
+//
+// resource is required while managementPolicy is MANAGED.
+//
+// import is for resources whose managementPolicy is UNMANAGED.
+//
+// resource is for resources whose managementPolicy is MANAGED.
+//
+// import is required while managementPolicy is UNMANAGED.
+//
+// managedOptions is for resources whose managementPolicy is MANAGED.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type RouterSpecPatch struct {
+	// Who owns the router in the cloud.
+	//
+	// Absent means MANAGED. Cannot be changed once it is set.
+	ManagementPolicy graphql.Omittable[*ManagementPolicy] `json:"managementPolicy,omitzero"`
+	// How to find the router where it exists already.
+	//
+	// Exactly 1 of its fields.
+	Import graphql.Omittable[*RouterImportPatch] `json:"import,omitzero"`
+	// Options of a router that the controller owns.
+	ManagedOptions graphql.Omittable[*ManagedOptionsPatch] `json:"managedOptions,omitzero"`
+	// Credentials that the controller uses for this router.
+	//
+	// Required: it cannot be cleared.
+	CloudCredentialsRef graphql.Omittable[*CloudCredentialsRefPatch] `json:"cloudCredentialsRef,omitzero"`
+	// Desired state of a router that the controller owns.
+	Resource graphql.Omittable[*RouterResourceSpecPatch] `json:"resource,omitzero"`
+	// How often the controller looks at the router again although nothing has
+	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
+	//
+	// 1 to 64 characters. Format: duration.
+	ResyncPeriod graphql.Omittable[*string] `json:"resyncPeriod,omitzero"`
+}
+
+// Observed state of a router.
+type RouterStatus struct {
+	// Id of the router in the cloud.
+	ID *string `json:"id,omitzero"`
+	// Aspects of the router's state. Available: it can be used. Progressing: the controller is still at work.
+	Conditions []*Condition `json:"conditions,omitzero"`
+	// When the controller last read the router from the cloud; RFC 3339.
+	LastSyncTime *string `json:"lastSyncTime,omitzero"`
+	// The router as the cloud shows it.
+	Resource *RouterResourceStatus `json:"resource,omitzero"`
+}
+
+// Which resources a filter keeps by their RouterStatus: those for which all that is given holds; null is as if left out.
+type RouterStatusFilter struct {
+	// Id of the router in the cloud.
+	ID *StringFilter `json:"id,omitzero"`
+	// The router as the cloud shows it.
+	Resource *RouterResourceStatusFilter `json:"resource,omitzero"`
+}
+
+// Observed state of a router.
+type RouterStatusInput struct {
+	// Id of the router in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	ID *string `json:"id,omitzero"`
+	// Aspects of the router's state. Available: it can be used. Progressing: the controller is still at work.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Conditions []*ConditionInput `json:"conditions,omitzero"`
+	// When the controller last read the router from the cloud; RFC 3339.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	LastSyncTime *string `json:"lastSyncTime,omitzero"`
+	// The router as the cloud shows it.
+	Resource *RouterResourceStatusInput `json:"resource,omitzero"`
+}
+
+// A set of rules that says what may reach ports and leave them.
+type SecurityGroup struct {
+	// Global id: opaque, the same in every version of the API.
+	ID string `json:"id"`
+	// Name of the kind: SecurityGroup.
+	Kind string `json:"kind"`
+	// Variety within the kind, for kinds that have varieties.
+	SubKind *string `json:"subKind,omitzero"`
+	// Version of the kind that the resource was stored in.
+	Version string `json:"version"`
+	// What the gateway knows of every resource.
+	Metadata *backend.Metadata `json:"metadata"`
+	// What the security group should be.
+	Spec *SecurityGroupSpec `json:"spec"`
+	// What the controller last observed.
+	Status *SecurityGroupStatus `json:"status,omitzero"`
+	// Stored is what the value was decoded from.
+	Stored *backend.Resource `json:"-"`
+}
+
+func (SecurityGroup) IsNode() {}
+
+func (SecurityGroup) IsResource() {}
+
+// One change of a resource of kind SecurityGroup, or a mark.
+type SecurityGroupChange struct {
+	Type service.ChangeType `json:"type"`
+	// Resumes the stream after this event; opaque.
+	Cursor *string `json:"cursor,omitzero"`
+	// Revision of the change; null for a mark.
+	Revision *string `json:"revision,omitzero"`
+	// Change is the event itself; its resource is decoded when it is asked for.
+	Change *service.Change `json:"-"`
+}
+
+// A page of securityGroups.
+type SecurityGroupConnection struct {
+	// The resources of the page, each with its cursor.
+	Edges []*SecurityGroupEdge `json:"edges"`
+	// The resources of the page.
+	Nodes []*SecurityGroup `json:"nodes"`
+	// Where the page lies in the connection.
+	PageInfo *service.PageInfo `json:"pageInfo"`
+	// Page is the page itself; it counts when it is asked.
+	Page *service.Page `json:"-"`
+}
+
+// One resource of a page.
+type SecurityGroupEdge struct {
+	// Place of the resource in the connection; opaque.
+	Cursor string         `json:"cursor"`
+	Node   *SecurityGroup `json:"node"`
+}
+
+// Which resources of kind SecurityGroup are kept: those for which all that is given
+// holds; null is as if left out. and, or and not are nested at most 5 deep, with
+// at most 50 conditions in all.
+type SecurityGroupFilter struct {
+	// All of these hold. At most 50 elements.
+	And []*SecurityGroupFilter `json:"and,omitzero"`
+	// One of these holds. At most 50 elements.
+	Or []*SecurityGroupFilter `json:"or,omitzero"`
+	// This does not hold.
+	Not *SecurityGroupFilter `json:"not,omitzero"`
+	// Name of the resource.
+	Name *StringFilter `json:"name,omitzero"`
+	// Namespace of the name.
+	Namespace *StringFilter `json:"namespace,omitzero"`
+	// All of these hold for the labels. At most 50 elements.
+	Labels []*LabelFilter `json:"labels,omitzero"`
+	// When the resource was created.
+	CreatedAt *TimeFilter `json:"createdAt,omitzero"`
+	// When the resource was last changed.
+	UpdatedAt *TimeFilter `json:"updatedAt,omitzero"`
+	// All of these hold for the conditions of the status. At most 50 elements.
+	Conditions []*ConditionFilter `json:"conditions,omitzero"`
+	// What the security group should be.
+	Spec *SecurityGroupSpecFilter `json:"spec,omitzero"`
+	// What the controller last observed.
+	Status *SecurityGroupStatusFilter `json:"status,omitzero"`
+}
+
+// Names one security group that exists: by its id, or by a query that finds just one.
+type SecurityGroupImport struct {
+	// Id of the security group in the cloud.
+	ID *string `json:"id,omitzero"`
+	// Query for the security group. The controller waits until it finds one; finding several is an error.
+	Filter *SecurityGroupImportQuery `json:"filter,omitzero"`
+}
+
+// Names one security group that exists: by its id, or by a query that finds just one.
+type SecurityGroupImportInput struct {
+	// Id of the security group in the cloud.
+	//
+	// At most 36 characters. Format: uuid.
+	ID *string `json:"id,omitzero"`
+	// Query for the security group. The controller waits until it finds one; finding several is an error.
+	//
+	// At least 1 of its fields.
+	Filter *SecurityGroupImportQueryInput `json:"filter,omitzero"`
+}
+
+// Names one security group that exists: by its id, or by a query that finds just one.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type SecurityGroupImportPatch struct {
+	// Id of the security group in the cloud.
+	//
+	// At most 36 characters. Format: uuid.
+	ID graphql.Omittable[*string] `json:"id,omitzero"`
+	// Query for the security group. The controller waits until it finds one; finding several is an error.
+	//
+	// At least 1 of its fields.
+	Filter graphql.Omittable[*SecurityGroupImportQueryPatch] `json:"filter,omitzero"`
+}
+
+// A query for security groups. A security group must match all that is given.
+type SecurityGroupImportQuery struct {
+	// Name of the security group in the cloud.
+	Name *string `json:"name,omitzero"`
+	// Description of the security group in the cloud.
+	Description *string `json:"description,omitzero"`
+	// Project of the security group.
+	ProjectRef *string `json:"projectRef,omitzero"`
+	// The security group has all of these tags.
+	Tags []string `json:"tags,omitzero"`
+	// The security group has at least one of these tags.
+	TagsAny []string `json:"tagsAny,omitzero"`
+	// The security group lacks at least one of these tags.
+	NotTags []string `json:"notTags,omitzero"`
+	// The security group has none of these tags.
+	NotTagsAny []string `json:"notTagsAny,omitzero"`
+}
+
+// A query for security groups. A security group must match all that is given.
+type SecurityGroupImportQueryInput struct {
+	// Name of the security group in the cloud.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name *string `json:"name,omitzero"`
+	// Description of the security group in the cloud.
+	//
+	// 1 to 255 characters.
+	Description *string `json:"description,omitzero"`
+	// Project of the security group.
+	//
+	// 1 to 253 characters.
+	ProjectRef *string `json:"projectRef,omitzero"`
+	// The security group has all of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags []string `json:"tags,omitzero"`
+	// The security group has at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	TagsAny []string `json:"tagsAny,omitzero"`
+	// The security group lacks at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTags []string `json:"notTags,omitzero"`
+	// The security group has none of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTagsAny []string `json:"notTagsAny,omitzero"`
+}
+
+// A query for security groups. A security group must match all that is given.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type SecurityGroupImportQueryPatch struct {
+	// Name of the security group in the cloud.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name graphql.Omittable[*string] `json:"name,omitzero"`
+	// Description of the security group in the cloud.
+	//
+	// 1 to 255 characters.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Project of the security group.
+	//
+	// 1 to 253 characters.
+	ProjectRef graphql.Omittable[*string] `json:"projectRef,omitzero"`
+	// The security group has all of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags graphql.Omittable[[]string] `json:"tags,omitzero"`
+	// The security group has at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	TagsAny graphql.Omittable[[]string] `json:"tagsAny,omitzero"`
+	// The security group lacks at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTags graphql.Omittable[[]string] `json:"notTags,omitzero"`
+	// The security group has none of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTagsAny graphql.Omittable[[]string] `json:"notTagsAny,omitzero"`
+}
+
+// One criterion of an order. Resources that it does not tell apart are in the order of namespace and name.
+type SecurityGroupOrder struct {
+	Field SecurityGroupOrderField `json:"field"`
+	// Absent: ASC.
+	Direction *OrderDirection `json:"direction,omitzero"`
+}
+
+// Desired state of the security group in the cloud.
+type SecurityGroupResourceSpec struct {
+	// Name in the cloud. Absent: the name of this resource.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud, for people.
+	Description *string `json:"description,omitzero"`
+	// Tags of the security group in the cloud.
+	Tags []string `json:"tags,omitzero"`
+	// Whether replies to what was let through are let through too. Absent: the cloud's own, usually true.
+	Stateful *bool `json:"stateful,omitzero"`
+	// What is let through; everything else is not.
+	Rules []*SecurityGroupRule `json:"rules,omitzero"`
+	// Project that the security group belongs to. Clouds usually let administrators alone set it.
+	ProjectRef *string `json:"projectRef,omitzero"`
+}
+
+// Which resources a filter keeps by their SecurityGroupResourceSpec: those for which all that is given holds; null is as if left out.
+type SecurityGroupResourceSpecFilter struct {
+	// Name in the cloud. Absent: the name of this resource.
+	Name *StringFilter `json:"name,omitzero"`
+	// Tags of the security group in the cloud.
+	Tags *StringListFilter `json:"tags,omitzero"`
+	// Whether replies to what was let through are let through too. Absent: the cloud's own, usually true.
+	Stateful *BooleanFilter `json:"stateful,omitzero"`
+	// Project that the security group belongs to. Clouds usually let administrators alone set it.
+	ProjectRef *StringFilter `json:"projectRef,omitzero"`
+}
+
+// Desired state of the security group in the cloud.
+type SecurityGroupResourceSpecInput struct {
+	// Name in the cloud. Absent: the name of this resource.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud, for people.
+	//
+	// 1 to 255 characters.
+	Description *string `json:"description,omitzero"`
+	// Tags of the security group in the cloud.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags []string `json:"tags,omitzero"`
+	// Whether replies to what was let through are let through too. Absent: the cloud's own, usually true.
+	//
+	// Cannot be changed once it is set.
+	Stateful *bool `json:"stateful,omitzero"`
+	// What is let through; everything else is not.
+	//
+	// At most 256 elements.
+	Rules []*SecurityGroupRuleInput `json:"rules,omitzero"`
+	// Project that the security group belongs to. Clouds usually let administrators alone set it.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	ProjectRef *string `json:"projectRef,omitzero"`
+}
+
+// Desired state of the security group in the cloud.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type SecurityGroupResourceSpecPatch struct {
+	// Name in the cloud. Absent: the name of this resource.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name graphql.Omittable[*string] `json:"name,omitzero"`
+	// Description in the cloud, for people.
+	//
+	// 1 to 255 characters.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Tags of the security group in the cloud.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags graphql.Omittable[[]string] `json:"tags,omitzero"`
+	// Whether replies to what was let through are let through too. Absent: the cloud's own, usually true.
+	//
+	// Cannot be changed once it is set.
+	Stateful graphql.Omittable[*bool] `json:"stateful,omitzero"`
+	// What is let through; everything else is not.
+	//
+	// At most 256 elements.
+	Rules graphql.Omittable[[]*SecurityGroupRuleInput] `json:"rules,omitzero"`
+	// Project that the security group belongs to. Clouds usually let administrators alone set it.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	ProjectRef graphql.Omittable[*string] `json:"projectRef,omitzero"`
+}
+
+// A security group as the cloud shows it.
+type SecurityGroupResourceStatus struct {
+	// Name in the cloud; others may share it.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud.
+	Description *string `json:"description,omitzero"`
+	// Project that the security group belongs to.
+	ProjectID *string `json:"projectID,omitzero"`
+	// Tags of the security group in the cloud.
+	Tags []string `json:"tags,omitzero"`
+	// Whether replies to what was let through are let through too.
+	Stateful *bool `json:"stateful,omitzero"`
+	// What is let through.
+	Rules []*SecurityGroupRuleStatus `json:"rules,omitzero"`
+	// When the security group was created in the cloud; ISO 8601.
+	CreatedAt *string `json:"createdAt,omitzero"`
+	// When the security group was last updated in the cloud; ISO 8601.
+	UpdatedAt *string `json:"updatedAt,omitzero"`
+	// Number of the security group's revision in the cloud.
+	RevisionNumber *int64 `json:"revisionNumber,omitzero"`
+}
+
+// A security group as the cloud shows it.
+type SecurityGroupResourceStatusInput struct {
+	// Name in the cloud; others may share it.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Description *string `json:"description,omitzero"`
+	// Project that the security group belongs to.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	ProjectID *string `json:"projectID,omitzero"`
+	// Tags of the security group in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Tags []string `json:"tags,omitzero"`
+	// Whether replies to what was let through are let through too.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Stateful *bool `json:"stateful,omitzero"`
+	// What is let through.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Rules []*SecurityGroupRuleStatusInput `json:"rules,omitzero"`
+	// When the security group was created in the cloud; ISO 8601.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	CreatedAt *string `json:"createdAt,omitzero"`
+	// When the security group was last updated in the cloud; ISO 8601.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	UpdatedAt *string `json:"updatedAt,omitzero"`
+	// Number of the security group's revision in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	RevisionNumber *int64 `json:"revisionNumber,omitzero"`
+}
+
+// What a security group lets through.
+type SecurityGroupRule struct {
+	// Description in the cloud, for people.
+	Description *string `json:"description,omitzero"`
+	// Which way packets go. Absent: the cloud's own, usually INGRESS.
+	Direction *RuleDirection `json:"direction,omitzero"`
+	// Block of addresses at the other end, of the rule's ethertype. Absent: any.
+	RemoteIPPrefix *string `json:"remoteIPPrefix,omitzero"`
+	// What the packets carry. Absent: anything.
+	Protocol *Protocol `json:"protocol,omitzero"`
+	// Version of the Internet Protocol.
+	Ethertype Ethertype `json:"ethertype"`
+	// Port numbers, or for ICMP and ICMPV6 the type (min) and code (max) of messages.
+	PortRange *PortRange `json:"portRange,omitzero"`
+}
+
+// What a security group lets through.
+//
+// portRange.min is at most portRange.max where protocol is TCP, UDP, DCCP, SCTP, UDPLITE or absent.
+//
+// portRange.min is at most 255 where protocol is ICMP, ICMPV6 or absent.
+//
+// portRange.max is at most 255 where protocol is ICMP, ICMPV6 or absent.
+type SecurityGroupRuleInput struct {
+	// Description in the cloud, for people.
+	//
+	// 1 to 255 characters.
+	Description *string `json:"description,omitzero"`
+	// Which way packets go. Absent: the cloud's own, usually INGRESS.
+	Direction *RuleDirection `json:"direction,omitzero"`
+	// Block of addresses at the other end, of the rule's ethertype. Absent: any.
+	//
+	// 1 to 49 characters. Format: cidr.
+	RemoteIPPrefix *string `json:"remoteIPPrefix,omitzero"`
+	// What the packets carry. Absent: anything.
+	Protocol *Protocol `json:"protocol,omitzero"`
+	// Version of the Internet Protocol.
+	Ethertype Ethertype `json:"ethertype"`
+	// Port numbers, or for ICMP and ICMPV6 the type (min) and code (max) of messages.
+	PortRange *PortRangeInput `json:"portRange,omitzero"`
+}
+
+// A rule of a security group as the cloud shows it.
+type SecurityGroupRuleStatus struct {
+	// Id of the rule in the cloud.
+	ID *string `json:"id,omitzero"`
+	// Description in the cloud.
+	Description *string `json:"description,omitzero"`
+	// Which way packets go.
+	Direction *string `json:"direction,omitzero"`
+	// Id in the cloud of the security group at the other end.
+	RemoteGroupID *string `json:"remoteGroupID,omitzero"`
+	// Block of addresses at the other end.
+	RemoteIPPrefix *string `json:"remoteIPPrefix,omitzero"`
+	// What the packets carry: a name or a number.
+	Protocol *string `json:"protocol,omitzero"`
+	// Version of the Internet Protocol.
+	Ethertype *string `json:"ethertype,omitzero"`
+	// Port numbers.
+	PortRange *PortRangeStatus `json:"portRange,omitzero"`
+}
+
+// A rule of a security group as the cloud shows it.
+type SecurityGroupRuleStatusInput struct {
+	// Id of the rule in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	ID *string `json:"id,omitzero"`
+	// Description in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Description *string `json:"description,omitzero"`
+	// Which way packets go.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Direction *string `json:"direction,omitzero"`
+	// Id in the cloud of the security group at the other end.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	RemoteGroupID *string `json:"remoteGroupID,omitzero"`
+	// Block of addresses at the other end.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	RemoteIPPrefix *string `json:"remoteIPPrefix,omitzero"`
+	// What the packets carry: a name or a number.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Protocol *string `json:"protocol,omitzero"`
+	// Version of the Internet Protocol.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Ethertype *string `json:"ethertype,omitzero"`
+	// Port numbers.
+	PortRange *PortRangeStatusInput `json:"portRange,omitzero"`
+}
+
+// Desired state of a security group.
+type SecurityGroupSpec struct {
+	// Who owns the security group in the cloud.
+	ManagementPolicy *ManagementPolicy `json:"managementPolicy,omitzero"`
+	// How to find the security group where it exists already.
+	Import *SecurityGroupImport `json:"import,omitzero"`
+	// Options of a security group that the controller owns.
+	ManagedOptions *ManagedOptions `json:"managedOptions,omitzero"`
+	// Credentials that the controller uses for this security group.
+	CloudCredentialsRef *CloudCredentialsRef `json:"cloudCredentialsRef"`
+	// Desired state of a security group that the controller owns.
+	Resource *SecurityGroupResourceSpec `json:"resource,omitzero"`
+	// How often the controller looks at the security group again although nothing has
+	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
+	ResyncPeriod *string `json:"resyncPeriod,omitzero"`
+}
+
+// Which resources a filter keeps by their SecurityGroupSpec: those for which all that is given holds; null is as if left out.
+type SecurityGroupSpecFilter struct {
+	// Who owns the security group in the cloud.
+	//
+	// Absent means MANAGED, in filters too.
+	ManagementPolicy *ManagementPolicyFilter `json:"managementPolicy,omitzero"`
+	// Desired state of a security group that the controller owns.
+	Resource *SecurityGroupResourceSpecFilter `json:"resource,omitzero"`
+}
+
+// Desired state of a security group.
+//
+// resource is required while managementPolicy is MANAGED.
+//
+// import is for resources whose managementPolicy is UNMANAGED.
+//
+// resource is for resources whose managementPolicy is MANAGED.
+//
+// import is required while managementPolicy is UNMANAGED.
+//
+// managedOptions is for resources whose managementPolicy is MANAGED.
+type SecurityGroupSpecInput struct {
+	// Who owns the security group in the cloud.
+	//
+	// Absent means MANAGED. Cannot be changed once it is set.
+	ManagementPolicy *ManagementPolicy `json:"managementPolicy,omitzero"`
+	// How to find the security group where it exists already.
+	//
+	// Exactly 1 of its fields.
+	Import *SecurityGroupImportInput `json:"import,omitzero"`
+	// Options of a security group that the controller owns.
+	ManagedOptions *ManagedOptionsInput `json:"managedOptions,omitzero"`
+	// Credentials that the controller uses for this security group.
+	CloudCredentialsRef *CloudCredentialsRefInput `json:"cloudCredentialsRef"`
+	// Desired state of a security group that the controller owns.
+	Resource *SecurityGroupResourceSpecInput `json:"resource,omitzero"`
+	// How often the controller looks at the security group again although nothing has
+	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
+	//
+	// 1 to 64 characters. Format: duration.
+	ResyncPeriod *string `json:"resyncPeriod,omitzero"`
+}
+
+// Desired state of a security group.
+//
+// resource is required while managementPolicy is MANAGED.
+//
+// import is for resources whose managementPolicy is UNMANAGED.
+//
+// resource is for resources whose managementPolicy is MANAGED.
+//
+// import is required while managementPolicy is UNMANAGED.
+//
+// managedOptions is for resources whose managementPolicy is MANAGED.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type SecurityGroupSpecPatch struct {
+	// Who owns the security group in the cloud.
+	//
+	// Absent means MANAGED. Cannot be changed once it is set.
+	ManagementPolicy graphql.Omittable[*ManagementPolicy] `json:"managementPolicy,omitzero"`
+	// How to find the security group where it exists already.
+	//
+	// Exactly 1 of its fields.
+	Import graphql.Omittable[*SecurityGroupImportPatch] `json:"import,omitzero"`
+	// Options of a security group that the controller owns.
+	ManagedOptions graphql.Omittable[*ManagedOptionsPatch] `json:"managedOptions,omitzero"`
+	// Credentials that the controller uses for this security group.
+	//
+	// Required: it cannot be cleared.
+	CloudCredentialsRef graphql.Omittable[*CloudCredentialsRefPatch] `json:"cloudCredentialsRef,omitzero"`
+	// Desired state of a security group that the controller owns.
+	Resource graphql.Omittable[*SecurityGroupResourceSpecPatch] `json:"resource,omitzero"`
+	// How often the controller looks at the security group again although nothing has
+	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
+	//
+	// 1 to 64 characters. Format: duration.
+	ResyncPeriod graphql.Omittable[*string] `json:"resyncPeriod,omitzero"`
+}
+
+// Observed state of a security group.
+type SecurityGroupStatus struct {
+	// Id of the security group in the cloud.
+	ID *string `json:"id,omitzero"`
+	// Aspects of the security group's state. Available: it can be used. Progressing: the controller is still at work.
+	Conditions []*Condition `json:"conditions,omitzero"`
+	// When the controller last read the security group from the cloud; RFC 3339.
+	LastSyncTime *string `json:"lastSyncTime,omitzero"`
+	// The security group as the cloud shows it.
+	Resource *SecurityGroupResourceStatus `json:"resource,omitzero"`
+}
+
+// Which resources a filter keeps by their SecurityGroupStatus: those for which all that is given holds; null is as if left out.
+type SecurityGroupStatusFilter struct {
+	// Id of the security group in the cloud.
+	ID *StringFilter `json:"id,omitzero"`
+}
+
+// Observed state of a security group.
+type SecurityGroupStatusInput struct {
+	// Id of the security group in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	ID *string `json:"id,omitzero"`
+	// Aspects of the security group's state. Available: it can be used. Progressing: the controller is still at work.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Conditions []*ConditionInput `json:"conditions,omitzero"`
+	// When the controller last read the security group from the cloud; RFC 3339.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	LastSyncTime *string `json:"lastSyncTime,omitzero"`
+	// The security group as the cloud shows it.
+	Resource *SecurityGroupResourceStatusInput `json:"resource,omitzero"`
+}
+
+// Which texts a filter keeps: those for which all that is given holds; null is as if left out.
+type StringFilter struct {
+	// Equal. At most 1,024 characters.
+	Eq *string `json:"eq,omitzero"`
+	// Not equal, or absent. At most 1,024 characters.
+	Ne *string `json:"ne,omitzero"`
+	// Equal to one of them. At most 100 elements.
+	In []string `json:"in,omitzero"`
+	// Less, by the bytes of UTF-8. At most 1,024 characters.
+	Lt *string `json:"lt,omitzero"`
+	// Less or equal. At most 1,024 characters.
+	Lte *string `json:"lte,omitzero"`
+	// Greater. At most 1,024 characters.
+	Gt *string `json:"gt,omitzero"`
+	// Greater or equal. At most 1,024 characters.
+	Gte *string `json:"gte,omitzero"`
+	// Begins with. At most 1,024 characters.
+	StartsWith *string `json:"startsWith,omitzero"`
+	// Contains. At most 1,024 characters.
+	Contains *string `json:"contains,omitzero"`
+}
+
+// Which lists a filter keeps: those for which all that is given holds; null is as if left out. An absent list is empty.
+type StringListFilter struct {
+	// The list has each of them. At most 100 elements.
+	HasAll []string `json:"hasAll,omitzero"`
+	// The list has at least one of them. At most 100 elements.
+	HasAny []string `json:"hasAny,omitzero"`
+	// The list has none of them. At most 100 elements.
+	HasNone []string `json:"hasNone,omitzero"`
+}
+
+// A block of addresses of a network.
+type Subnet struct {
+	// Global id: opaque, the same in every version of the API.
+	ID string `json:"id"`
+	// Name of the kind: Subnet.
+	Kind string `json:"kind"`
+	// Variety within the kind, for kinds that have varieties.
+	SubKind *string `json:"subKind,omitzero"`
+	// Version of the kind that the resource was stored in.
+	Version string `json:"version"`
+	// What the gateway knows of every resource.
+	Metadata *backend.Metadata `json:"metadata"`
+	// What the subnet should be.
+	Spec *SubnetSpec `json:"spec"`
+	// What the controller last observed.
+	Status *SubnetStatus `json:"status,omitzero"`
+	// Stored is what the value was decoded from.
+	Stored *backend.Resource `json:"-"`
+}
+
+func (Subnet) IsNode() {}
+
+func (Subnet) IsResource() {}
+
+// One change of a resource of kind Subnet, or a mark.
+type SubnetChange struct {
+	Type service.ChangeType `json:"type"`
+	// Resumes the stream after this event; opaque.
+	Cursor *string `json:"cursor,omitzero"`
+	// Revision of the change; null for a mark.
+	Revision *string `json:"revision,omitzero"`
+	// Change is the event itself; its resource is decoded when it is asked for.
+	Change *service.Change `json:"-"`
+}
+
+// A page of subnets.
+type SubnetConnection struct {
+	// The resources of the page, each with its cursor.
+	Edges []*SubnetEdge `json:"edges"`
+	// The resources of the page.
+	Nodes []*Subnet `json:"nodes"`
+	// Where the page lies in the connection.
+	PageInfo *service.PageInfo `json:"pageInfo"`
+	// Page is the page itself; it counts when it is asked.
+	Page *service.Page `json:"-"`
+}
+
+// One resource of a page.
+type SubnetEdge struct {
+	// Place of the resource in the connection; opaque.
+	Cursor string  `json:"cursor"`
+	Node   *Subnet `json:"node"`
+}
+
+// Which resources of kind Subnet are kept: those for which all that is given
+// holds; null is as if left out. and, or and not are nested at most 5 deep, with
+// at most 50 conditions in all.
+type SubnetFilter struct {
+	// All of these hold. At most 50 elements.
+	And []*SubnetFilter `json:"and,omitzero"`
+	// One of these holds. At most 50 elements.
+	Or []*SubnetFilter `json:"or,omitzero"`
+	// This does not hold.
+	Not *SubnetFilter `json:"not,omitzero"`
+	// Name of the resource.
+	Name *StringFilter `json:"name,omitzero"`
+	// Namespace of the name.
+	Namespace *StringFilter `json:"namespace,omitzero"`
+	// All of these hold for the labels. At most 50 elements.
+	Labels []*LabelFilter `json:"labels,omitzero"`
+	// When the resource was created.
+	CreatedAt *TimeFilter `json:"createdAt,omitzero"`
+	// When the resource was last changed.
+	UpdatedAt *TimeFilter `json:"updatedAt,omitzero"`
+	// All of these hold for the conditions of the status. At most 50 elements.
+	Conditions []*ConditionFilter `json:"conditions,omitzero"`
+	// What the subnet should be.
+	Spec *SubnetSpecFilter `json:"spec,omitzero"`
+	// What the controller last observed.
+	Status *SubnetStatusFilter `json:"status,omitzero"`
+}
+
+// The way out of a subnet.
+type SubnetGateway struct {
+	// Where the gateway comes from.
+	Type SubnetGatewayType `json:"type"`
+	// Address of the gateway, for type IP: of the subnet's version of the Internet Protocol.
+	IP *string `json:"ip,omitzero"`
+}
+
+// The way out of a subnet.
+type SubnetGatewayInput struct {
+	// Where the gateway comes from.
+	Type SubnetGatewayType `json:"type"`
+	// Address of the gateway, for type IP: of the subnet's version of the Internet Protocol.
+	//
+	// 1 to 45 characters.
+	IP *string `json:"ip,omitzero"`
+}
+
+// The way out of a subnet.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type SubnetGatewayPatch struct {
+	// Where the gateway comes from.
+	//
+	// Required: it cannot be cleared.
+	Type graphql.Omittable[*SubnetGatewayType] `json:"type,omitzero"`
+	// Address of the gateway, for type IP: of the subnet's version of the Internet Protocol.
+	//
+	// 1 to 45 characters.
+	IP graphql.Omittable[*string] `json:"ip,omitzero"`
+}
+
+// Names one subnet that exists: by its id, or by a query that finds just one.
+type SubnetImport struct {
+	// Id of the subnet in the cloud.
+	ID *string `json:"id,omitzero"`
+	// Query for the subnet. The controller waits until it finds one; finding several is an error.
+	Filter *SubnetImportQuery `json:"filter,omitzero"`
+}
+
+// Names one subnet that exists: by its id, or by a query that finds just one.
+type SubnetImportInput struct {
+	// Id of the subnet in the cloud.
+	//
+	// At most 36 characters. Format: uuid.
+	ID *string `json:"id,omitzero"`
+	// Query for the subnet. The controller waits until it finds one; finding several is an error.
+	//
+	// At least 1 of its fields.
+	Filter *SubnetImportQueryInput `json:"filter,omitzero"`
+}
+
+// Names one subnet that exists: by its id, or by a query that finds just one.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type SubnetImportPatch struct {
+	// Id of the subnet in the cloud.
+	//
+	// At most 36 characters. Format: uuid.
+	ID graphql.Omittable[*string] `json:"id,omitzero"`
+	// Query for the subnet. The controller waits until it finds one; finding several is an error.
+	//
+	// At least 1 of its fields.
+	Filter graphql.Omittable[*SubnetImportQueryPatch] `json:"filter,omitzero"`
+}
+
+// A query for subnets. A subnet must match all that is given.
+type SubnetImportQuery struct {
+	// Name of the subnet in the cloud.
+	Name *string `json:"name,omitzero"`
+	// Description of the subnet in the cloud.
+	Description *string `json:"description,omitzero"`
+	// Version of the Internet Protocol: 4 or 6.
+	IPVersion *int32 `json:"ipVersion,omitzero"`
+	// Address of the subnet's gateway.
+	GatewayIP *string `json:"gatewayIP,omitzero"`
+	// Block of addresses of the subnet.
+	Cidr *string `json:"cidr,omitzero"`
+	// What is peculiar to IPv6.
+	Ipv6 *IPv6Options `json:"ipv6,omitzero"`
+	// Network of the subnet.
+	NetworkRef *string `json:"networkRef,omitzero"`
+	// Project of the subnet.
+	ProjectRef *string `json:"projectRef,omitzero"`
+	// The subnet has all of these tags.
+	Tags []string `json:"tags,omitzero"`
+	// The subnet has at least one of these tags.
+	TagsAny []string `json:"tagsAny,omitzero"`
+	// The subnet lacks at least one of these tags.
+	NotTags []string `json:"notTags,omitzero"`
+	// The subnet has none of these tags.
+	NotTagsAny []string `json:"notTagsAny,omitzero"`
+}
+
+// A query for subnets. A subnet must match all that is given.
+//
+// ipVersion is 4 or 6.
+type SubnetImportQueryInput struct {
+	// Name of the subnet in the cloud.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name *string `json:"name,omitzero"`
+	// Description of the subnet in the cloud.
+	//
+	// 1 to 255 characters.
+	Description *string `json:"description,omitzero"`
+	// Version of the Internet Protocol: 4 or 6.
+	IPVersion *int32 `json:"ipVersion,omitzero"`
+	// Address of the subnet's gateway.
+	//
+	// 1 to 45 characters.
+	GatewayIP *string `json:"gatewayIP,omitzero"`
+	// Block of addresses of the subnet.
+	//
+	// 1 to 49 characters. Format: cidr.
+	Cidr *string `json:"cidr,omitzero"`
+	// What is peculiar to IPv6.
+	//
+	// At least 1 of its fields.
+	Ipv6 *IPv6OptionsInput `json:"ipv6,omitzero"`
+	// Network of the subnet.
+	//
+	// 1 to 253 characters.
+	NetworkRef *string `json:"networkRef,omitzero"`
+	// Project of the subnet.
+	//
+	// 1 to 253 characters.
+	ProjectRef *string `json:"projectRef,omitzero"`
+	// The subnet has all of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags []string `json:"tags,omitzero"`
+	// The subnet has at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	TagsAny []string `json:"tagsAny,omitzero"`
+	// The subnet lacks at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTags []string `json:"notTags,omitzero"`
+	// The subnet has none of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTagsAny []string `json:"notTagsAny,omitzero"`
+}
+
+// A query for subnets. A subnet must match all that is given.
+//
+// ipVersion is 4 or 6.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type SubnetImportQueryPatch struct {
+	// Name of the subnet in the cloud.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name graphql.Omittable[*string] `json:"name,omitzero"`
+	// Description of the subnet in the cloud.
+	//
+	// 1 to 255 characters.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Version of the Internet Protocol: 4 or 6.
+	IPVersion graphql.Omittable[*int32] `json:"ipVersion,omitzero"`
+	// Address of the subnet's gateway.
+	//
+	// 1 to 45 characters.
+	GatewayIP graphql.Omittable[*string] `json:"gatewayIP,omitzero"`
+	// Block of addresses of the subnet.
+	//
+	// 1 to 49 characters. Format: cidr.
+	Cidr graphql.Omittable[*string] `json:"cidr,omitzero"`
+	// What is peculiar to IPv6.
+	//
+	// At least 1 of its fields.
+	Ipv6 graphql.Omittable[*IPv6OptionsPatch] `json:"ipv6,omitzero"`
+	// Network of the subnet.
+	//
+	// 1 to 253 characters.
+	NetworkRef graphql.Omittable[*string] `json:"networkRef,omitzero"`
+	// Project of the subnet.
+	//
+	// 1 to 253 characters.
+	ProjectRef graphql.Omittable[*string] `json:"projectRef,omitzero"`
+	// The subnet has all of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags graphql.Omittable[[]string] `json:"tags,omitzero"`
+	// The subnet has at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	TagsAny graphql.Omittable[[]string] `json:"tagsAny,omitzero"`
+	// The subnet lacks at least one of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTags graphql.Omittable[[]string] `json:"notTags,omitzero"`
+	// The subnet has none of these tags.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	NotTagsAny graphql.Omittable[[]string] `json:"notTagsAny,omitzero"`
+}
+
+// One criterion of an order. Resources that it does not tell apart are in the order of namespace and name.
+type SubnetOrder struct {
+	Field SubnetOrderField `json:"field"`
+	// Absent: ASC.
+	Direction *OrderDirection `json:"direction,omitzero"`
+}
+
+// Desired state of the subnet in the cloud.
+type SubnetResourceSpec struct {
+	// Name in the cloud. Absent: the name of this resource.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud, for people.
+	Description *string `json:"description,omitzero"`
+	// Tags of the subnet in the cloud.
+	Tags []string `json:"tags,omitzero"`
+	// Network that the subnet is part of.
+	NetworkRef string `json:"networkRef"`
+	// Version of the Internet Protocol: 4 or 6.
+	IPVersion int32 `json:"ipVersion"`
+	// Block of addresses, of the subnet's version of the Internet Protocol.
+	Cidr string `json:"cidr"`
+	// Project that the subnet belongs to. Clouds usually let administrators alone set it.
+	ProjectRef *string `json:"projectRef,omitzero"`
+	// Ranges of addresses that the cloud hands out. Absent: the whole block but for the gateway.
+	AllocationPools []*AllocationPool `json:"allocationPools,omitzero"`
+	// The way out of the subnet. Absent: the cloud chooses one.
+	Gateway *SubnetGateway `json:"gateway,omitzero"`
+	// Whether addresses are handed out by DHCP.
+	EnableDhcp *bool `json:"enableDHCP,omitzero"`
+	// Addresses of the name servers that DHCP announces.
+	DNSNameservers []string `json:"dnsNameservers,omitzero"`
+	// Whether fixed addresses are published by DNS. Absent: the cloud's own, usually false.
+	DNSPublishFixedIP *bool `json:"dnsPublishFixedIP,omitzero"`
+	// Static routes that DHCP announces.
+	HostRoutes []*HostRoute `json:"hostRoutes,omitzero"`
+	// What is peculiar to IPv6.
+	Ipv6 *IPv6Options `json:"ipv6,omitzero"`
+	// Router that the subnet is attached to.
+	RouterRef *string `json:"routerRef,omitzero"`
+}
+
+// Which resources a filter keeps by their SubnetResourceSpec: those for which all that is given holds; null is as if left out.
+type SubnetResourceSpecFilter struct {
+	// Name in the cloud. Absent: the name of this resource.
+	Name *StringFilter `json:"name,omitzero"`
+	// Tags of the subnet in the cloud.
+	Tags *StringListFilter `json:"tags,omitzero"`
+	// Network that the subnet is part of.
+	NetworkRef *StringFilter `json:"networkRef,omitzero"`
+	// Version of the Internet Protocol: 4 or 6.
+	IPVersion *IntFilter `json:"ipVersion,omitzero"`
+	// Block of addresses, of the subnet's version of the Internet Protocol.
+	Cidr *StringFilter `json:"cidr,omitzero"`
+	// Project that the subnet belongs to. Clouds usually let administrators alone set it.
+	ProjectRef *StringFilter `json:"projectRef,omitzero"`
+	// Whether addresses are handed out by DHCP.
+	EnableDhcp *BooleanFilter `json:"enableDHCP,omitzero"`
+	// Router that the subnet is attached to.
+	RouterRef *StringFilter `json:"routerRef,omitzero"`
+}
+
+// Desired state of the subnet in the cloud.
+//
+// ipVersion is 4 or 6.
+type SubnetResourceSpecInput struct {
+	// Name in the cloud. Absent: the name of this resource.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud, for people.
+	//
+	// 1 to 255 characters.
+	Description *string `json:"description,omitzero"`
+	// Tags of the subnet in the cloud.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags []string `json:"tags,omitzero"`
+	// Network that the subnet is part of.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	NetworkRef string `json:"networkRef"`
+	// Version of the Internet Protocol: 4 or 6.
+	//
+	// Cannot be changed once it is set.
+	IPVersion int32 `json:"ipVersion"`
+	// Block of addresses, of the subnet's version of the Internet Protocol.
+	//
+	// 1 to 49 characters. Format: cidr. Cannot be changed once it is set.
+	Cidr string `json:"cidr"`
+	// Project that the subnet belongs to. Clouds usually let administrators alone set it.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	ProjectRef *string `json:"projectRef,omitzero"`
+	// Ranges of addresses that the cloud hands out. Absent: the whole block but for the gateway.
+	//
+	// At most 32 elements.
+	AllocationPools []*AllocationPoolInput `json:"allocationPools,omitzero"`
+	// The way out of the subnet. Absent: the cloud chooses one.
+	Gateway *SubnetGatewayInput `json:"gateway,omitzero"`
+	// Whether addresses are handed out by DHCP.
+	EnableDhcp *bool `json:"enableDHCP,omitzero"`
+	// Addresses of the name servers that DHCP announces.
+	//
+	// At most 16 elements, no two equal. 1 to 45 characters each.
+	DNSNameservers []string `json:"dnsNameservers,omitzero"`
+	// Whether fixed addresses are published by DNS. Absent: the cloud's own, usually false.
+	//
+	// Cannot be changed once it is set.
+	DNSPublishFixedIP *bool `json:"dnsPublishFixedIP,omitzero"`
+	// Static routes that DHCP announces.
+	//
+	// At most 256 elements.
+	HostRoutes []*HostRouteInput `json:"hostRoutes,omitzero"`
+	// What is peculiar to IPv6.
+	//
+	// At least 1 of its fields. Cannot be changed once it is set.
+	Ipv6 *IPv6OptionsInput `json:"ipv6,omitzero"`
+	// Router that the subnet is attached to.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	RouterRef *string `json:"routerRef,omitzero"`
+}
+
+// Desired state of the subnet in the cloud.
+//
+// ipVersion is 4 or 6.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type SubnetResourceSpecPatch struct {
+	// Name in the cloud. Absent: the name of this resource.
+	//
+	// 1 to 255 characters. Matches `^[^,]+$`.
+	Name graphql.Omittable[*string] `json:"name,omitzero"`
+	// Description in the cloud, for people.
+	//
+	// 1 to 255 characters.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Tags of the subnet in the cloud.
+	//
+	// At most 64 elements, no two equal. 1 to 255 characters each.
+	Tags graphql.Omittable[[]string] `json:"tags,omitzero"`
+	// Network that the subnet is part of.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	//
+	// Required: it cannot be cleared.
+	NetworkRef graphql.Omittable[*string] `json:"networkRef,omitzero"`
+	// Version of the Internet Protocol: 4 or 6.
+	//
+	// Cannot be changed once it is set.
+	//
+	// Required: it cannot be cleared.
+	IPVersion graphql.Omittable[*int32] `json:"ipVersion,omitzero"`
+	// Block of addresses, of the subnet's version of the Internet Protocol.
+	//
+	// 1 to 49 characters. Format: cidr. Cannot be changed once it is set.
+	//
+	// Required: it cannot be cleared.
+	Cidr graphql.Omittable[*string] `json:"cidr,omitzero"`
+	// Project that the subnet belongs to. Clouds usually let administrators alone set it.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	ProjectRef graphql.Omittable[*string] `json:"projectRef,omitzero"`
+	// Ranges of addresses that the cloud hands out. Absent: the whole block but for the gateway.
+	//
+	// At most 32 elements.
+	AllocationPools graphql.Omittable[[]*AllocationPoolInput] `json:"allocationPools,omitzero"`
+	// The way out of the subnet. Absent: the cloud chooses one.
+	Gateway graphql.Omittable[*SubnetGatewayPatch] `json:"gateway,omitzero"`
+	// Whether addresses are handed out by DHCP.
+	EnableDhcp graphql.Omittable[*bool] `json:"enableDHCP,omitzero"`
+	// Addresses of the name servers that DHCP announces.
+	//
+	// At most 16 elements, no two equal. 1 to 45 characters each.
+	DNSNameservers graphql.Omittable[[]string] `json:"dnsNameservers,omitzero"`
+	// Whether fixed addresses are published by DNS. Absent: the cloud's own, usually false.
+	//
+	// Cannot be changed once it is set.
+	DNSPublishFixedIP graphql.Omittable[*bool] `json:"dnsPublishFixedIP,omitzero"`
+	// Static routes that DHCP announces.
+	//
+	// At most 256 elements.
+	HostRoutes graphql.Omittable[[]*HostRouteInput] `json:"hostRoutes,omitzero"`
+	// What is peculiar to IPv6.
+	//
+	// At least 1 of its fields. Cannot be changed once it is set.
+	Ipv6 graphql.Omittable[*IPv6OptionsPatch] `json:"ipv6,omitzero"`
+	// Router that the subnet is attached to.
+	//
+	// 1 to 253 characters. Cannot be changed once it is set.
+	RouterRef graphql.Omittable[*string] `json:"routerRef,omitzero"`
+}
+
+// A subnet as the cloud shows it.
+type SubnetResourceStatus struct {
+	// Name in the cloud; others may share it.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud.
+	Description *string `json:"description,omitzero"`
+	// Version of the Internet Protocol.
+	IPVersion *int32 `json:"ipVersion,omitzero"`
+	// Block of addresses.
+	Cidr *string `json:"cidr,omitzero"`
+	// Address of the gateway, if there is one.
+	GatewayIP *string `json:"gatewayIP,omitzero"`
+	// Addresses of the name servers that DHCP announces.
+	DNSNameservers []string `json:"dnsNameservers,omitzero"`
+	// Whether fixed addresses are published by DNS.
+	DNSPublishFixedIP *bool `json:"dnsPublishFixedIP,omitzero"`
+	// Ranges of addresses that the cloud hands out.
+	AllocationPools []*AllocationPoolStatus `json:"allocationPools,omitzero"`
+	// Static routes that DHCP announces.
+	HostRoutes []*HostRouteStatus `json:"hostRoutes,omitzero"`
+	// Whether addresses are handed out by DHCP.
+	EnableDhcp *bool `json:"enableDHCP,omitzero"`
+	// Id of the network in the cloud.
+	NetworkID *string `json:"networkID,omitzero"`
+	// Project that the subnet belongs to.
+	ProjectID *string `json:"projectID,omitzero"`
+	// How ports come by their IPv6 addresses.
+	Ipv6AddressMode *string `json:"ipv6AddressMode,omitzero"`
+	// What router advertisements say.
+	Ipv6RAMode *string `json:"ipv6RAMode,omitzero"`
+	// Id of the pool that the block was taken from.
+	SubnetPoolID *string `json:"subnetPoolID,omitzero"`
+	// Tags of the subnet in the cloud.
+	Tags []string `json:"tags,omitzero"`
+	// When the subnet was created in the cloud; ISO 8601.
+	CreatedAt *string `json:"createdAt,omitzero"`
+	// When the subnet was last updated in the cloud; ISO 8601.
+	UpdatedAt *string `json:"updatedAt,omitzero"`
+	// Number of the subnet's revision in the cloud.
+	RevisionNumber *int64 `json:"revisionNumber,omitzero"`
+}
+
+// A subnet as the cloud shows it.
+type SubnetResourceStatusInput struct {
+	// Name in the cloud; others may share it.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Name *string `json:"name,omitzero"`
+	// Description in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Description *string `json:"description,omitzero"`
+	// Version of the Internet Protocol.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	IPVersion *int32 `json:"ipVersion,omitzero"`
+	// Block of addresses.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Cidr *string `json:"cidr,omitzero"`
+	// Address of the gateway, if there is one.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	GatewayIP *string `json:"gatewayIP,omitzero"`
+	// Addresses of the name servers that DHCP announces.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	DNSNameservers []string `json:"dnsNameservers,omitzero"`
+	// Whether fixed addresses are published by DNS.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	DNSPublishFixedIP *bool `json:"dnsPublishFixedIP,omitzero"`
+	// Ranges of addresses that the cloud hands out.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	AllocationPools []*AllocationPoolStatusInput `json:"allocationPools,omitzero"`
+	// Static routes that DHCP announces.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	HostRoutes []*HostRouteStatusInput `json:"hostRoutes,omitzero"`
+	// Whether addresses are handed out by DHCP.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	EnableDhcp *bool `json:"enableDHCP,omitzero"`
+	// Id of the network in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	NetworkID *string `json:"networkID,omitzero"`
+	// Project that the subnet belongs to.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	ProjectID *string `json:"projectID,omitzero"`
+	// How ports come by their IPv6 addresses.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Ipv6AddressMode *string `json:"ipv6AddressMode,omitzero"`
+	// What router advertisements say.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Ipv6RAMode *string `json:"ipv6RAMode,omitzero"`
+	// Id of the pool that the block was taken from.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	SubnetPoolID *string `json:"subnetPoolID,omitzero"`
+	// Tags of the subnet in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Tags []string `json:"tags,omitzero"`
+	// When the subnet was created in the cloud; ISO 8601.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	CreatedAt *string `json:"createdAt,omitzero"`
+	// When the subnet was last updated in the cloud; ISO 8601.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	UpdatedAt *string `json:"updatedAt,omitzero"`
+	// Number of the subnet's revision in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	RevisionNumber *int64 `json:"revisionNumber,omitzero"`
+}
+
+// Desired state of a subnet.
+type SubnetSpec struct {
+	// Who owns the subnet in the cloud.
+	ManagementPolicy *ManagementPolicy `json:"managementPolicy,omitzero"`
+	// How to find the subnet where it exists already.
+	Import *SubnetImport `json:"import,omitzero"`
+	// Options of a subnet that the controller owns.
+	ManagedOptions *ManagedOptions `json:"managedOptions,omitzero"`
+	// Credentials that the controller uses for this subnet.
+	CloudCredentialsRef *CloudCredentialsRef `json:"cloudCredentialsRef"`
+	// Desired state of a subnet that the controller owns.
+	Resource *SubnetResourceSpec `json:"resource,omitzero"`
+	// How often the controller looks at the subnet again although nothing has
+	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
+	ResyncPeriod *string `json:"resyncPeriod,omitzero"`
+}
+
+// Which resources a filter keeps by their SubnetSpec: those for which all that is given holds; null is as if left out.
+type SubnetSpecFilter struct {
+	// Who owns the subnet in the cloud.
+	//
+	// Absent means MANAGED, in filters too.
+	ManagementPolicy *ManagementPolicyFilter `json:"managementPolicy,omitzero"`
+	// Desired state of a subnet that the controller owns.
+	Resource *SubnetResourceSpecFilter `json:"resource,omitzero"`
+}
+
+// Desired state of a subnet.
+//
+// resource is required while managementPolicy is MANAGED.
+//
+// import is for resources whose managementPolicy is UNMANAGED.
+//
+// resource is for resources whose managementPolicy is MANAGED.
+//
+// import is required while managementPolicy is UNMANAGED.
+//
+// managedOptions is for resources whose managementPolicy is MANAGED.
+type SubnetSpecInput struct {
+	// Who owns the subnet in the cloud.
+	//
+	// Absent means MANAGED. Cannot be changed once it is set.
+	ManagementPolicy *ManagementPolicy `json:"managementPolicy,omitzero"`
+	// How to find the subnet where it exists already.
+	//
+	// Exactly 1 of its fields.
+	Import *SubnetImportInput `json:"import,omitzero"`
+	// Options of a subnet that the controller owns.
+	ManagedOptions *ManagedOptionsInput `json:"managedOptions,omitzero"`
+	// Credentials that the controller uses for this subnet.
+	CloudCredentialsRef *CloudCredentialsRefInput `json:"cloudCredentialsRef"`
+	// Desired state of a subnet that the controller owns.
+	Resource *SubnetResourceSpecInput `json:"resource,omitzero"`
+	// How often the controller looks at the subnet again although nothing has
+	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
+	//
+	// 1 to 64 characters. Format: duration.
+	ResyncPeriod *string `json:"resyncPeriod,omitzero"`
+}
+
+// Desired state of a subnet.
+//
+// resource is required while managementPolicy is MANAGED.
+//
+// import is for resources whose managementPolicy is UNMANAGED.
+//
+// resource is for resources whose managementPolicy is MANAGED.
+//
+// import is required while managementPolicy is UNMANAGED.
+//
+// managedOptions is for resources whose managementPolicy is MANAGED.
+//
+// What is left out stays as it is; null clears. Objects merge, lists are replaced.
+type SubnetSpecPatch struct {
+	// Who owns the subnet in the cloud.
+	//
+	// Absent means MANAGED. Cannot be changed once it is set.
+	ManagementPolicy graphql.Omittable[*ManagementPolicy] `json:"managementPolicy,omitzero"`
+	// How to find the subnet where it exists already.
+	//
+	// Exactly 1 of its fields.
+	Import graphql.Omittable[*SubnetImportPatch] `json:"import,omitzero"`
+	// Options of a subnet that the controller owns.
+	ManagedOptions graphql.Omittable[*ManagedOptionsPatch] `json:"managedOptions,omitzero"`
+	// Credentials that the controller uses for this subnet.
+	//
+	// Required: it cannot be cleared.
+	CloudCredentialsRef graphql.Omittable[*CloudCredentialsRefPatch] `json:"cloudCredentialsRef,omitzero"`
+	// Desired state of a subnet that the controller owns.
+	Resource graphql.Omittable[*SubnetResourceSpecPatch] `json:"resource,omitzero"`
+	// How often the controller looks at the subnet again although nothing has
+	// changed, for example "10m"; "0s" means never. Absent: the controller's own period.
+	//
+	// 1 to 64 characters. Format: duration.
+	ResyncPeriod graphql.Omittable[*string] `json:"resyncPeriod,omitzero"`
+}
+
+// Observed state of a subnet.
+type SubnetStatus struct {
+	// Id of the subnet in the cloud.
+	ID *string `json:"id,omitzero"`
+	// Aspects of the subnet's state. Available: it can be used. Progressing: the controller is still at work.
+	Conditions []*Condition `json:"conditions,omitzero"`
+	// When the controller last read the subnet from the cloud; RFC 3339.
+	LastSyncTime *string `json:"lastSyncTime,omitzero"`
+	// The subnet as the cloud shows it.
+	Resource *SubnetResourceStatus `json:"resource,omitzero"`
+}
+
+// Which resources a filter keeps by their SubnetStatus: those for which all that is given holds; null is as if left out.
+type SubnetStatusFilter struct {
+	// Id of the subnet in the cloud.
+	ID *StringFilter `json:"id,omitzero"`
+}
+
+// Observed state of a subnet.
+type SubnetStatusInput struct {
+	// Id of the subnet in the cloud.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	ID *string `json:"id,omitzero"`
+	// Aspects of the subnet's state. Available: it can be used. Progressing: the controller is still at work.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	Conditions []*ConditionInput `json:"conditions,omitzero"`
+	// When the controller last read the subnet from the cloud; RFC 3339.
+	//
+	// Not validated; the whole resource is at most 1 MiB.
+	LastSyncTime *string `json:"lastSyncTime,omitzero"`
+	// The subnet as the cloud shows it.
+	Resource *SubnetResourceStatusInput `json:"resource,omitzero"`
+}
+
 type Subscription struct {
+}
+
+// Which times a filter keeps: those for which all that is given holds; null is as if left out.
+type TimeFilter struct {
+	// Equal.
+	Eq *time.Time `json:"eq,omitzero"`
+	// Not equal, or absent.
+	Ne *time.Time `json:"ne,omitzero"`
+	// Equal to one of them. At most 100 elements.
+	In []*time.Time `json:"in,omitzero"`
+	// Earlier.
+	Lt *time.Time `json:"lt,omitzero"`
+	// Earlier or equal.
+	Lte *time.Time `json:"lte,omitzero"`
+	// Later.
+	Gt *time.Time `json:"gt,omitzero"`
+	// Later or equal.
+	Gte *time.Time `json:"gte,omitzero"`
 }
 
 type UpdateNetworkInput struct {
@@ -483,6 +4876,429 @@ type UpdateNetworkPayload struct {
 	ClientMutationID *string `json:"clientMutationId,omitzero"`
 	// The resource as it is stored; null if its status cannot be read.
 	Network *Network `json:"network,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpdateNetworkStatusInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// The current revision; opaque, from metadata.revision. Any change since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Observed state. It replaces the one that is stored.
+	Status *NetworkStatusInput `json:"status"`
+}
+
+type UpdateNetworkStatusPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its spec cannot be read.
+	Network *Network `json:"network,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpdatePortInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Revision that the change is based on; opaque, from metadata.revision. A change of the spec since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Desired state. It replaces the one that is stored.
+	Spec *PortSpecInput `json:"spec"`
+}
+
+type UpdatePortPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	Port *Port `json:"port,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpdatePortStatusInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// The current revision; opaque, from metadata.revision. Any change since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Observed state. It replaces the one that is stored.
+	Status *PortStatusInput `json:"status"`
+}
+
+type UpdatePortStatusPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its spec cannot be read.
+	Port *Port `json:"port,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpdateProjectInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Revision that the change is based on; opaque, from metadata.revision. A change of the spec since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Desired state. It replaces the one that is stored.
+	Spec *ProjectSpecInput `json:"spec"`
+}
+
+type UpdateProjectPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	Project *Project `json:"project,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpdateProjectStatusInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// The current revision; opaque, from metadata.revision. Any change since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Observed state. It replaces the one that is stored.
+	Status *ProjectStatusInput `json:"status"`
+}
+
+type UpdateProjectStatusPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its spec cannot be read.
+	Project *Project `json:"project,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpdateRouterInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Revision that the change is based on; opaque, from metadata.revision. A change of the spec since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Desired state. It replaces the one that is stored.
+	Spec *RouterSpecInput `json:"spec"`
+}
+
+type UpdateRouterPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	Router *Router `json:"router,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpdateRouterStatusInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// The current revision; opaque, from metadata.revision. Any change since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Observed state. It replaces the one that is stored.
+	Status *RouterStatusInput `json:"status"`
+}
+
+type UpdateRouterStatusPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its spec cannot be read.
+	Router *Router `json:"router,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpdateSecurityGroupInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Revision that the change is based on; opaque, from metadata.revision. A change of the spec since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Desired state. It replaces the one that is stored.
+	Spec *SecurityGroupSpecInput `json:"spec"`
+}
+
+type UpdateSecurityGroupPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	SecurityGroup *SecurityGroup `json:"securityGroup,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpdateSecurityGroupStatusInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// The current revision; opaque, from metadata.revision. Any change since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Observed state. It replaces the one that is stored.
+	Status *SecurityGroupStatusInput `json:"status"`
+}
+
+type UpdateSecurityGroupStatusPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its spec cannot be read.
+	SecurityGroup *SecurityGroup `json:"securityGroup,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpdateSubnetInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Revision that the change is based on; opaque, from metadata.revision. A change of the spec since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Desired state. It replaces the one that is stored.
+	Spec *SubnetSpecInput `json:"spec"`
+}
+
+type UpdateSubnetPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	Subnet *Subnet `json:"subnet,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpdateSubnetStatusInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// The current revision; opaque, from metadata.revision. Any change since then is a CONFLICT.
+	ExpectedRevision string `json:"expectedRevision"`
+	// Observed state. It replaces the one that is stored.
+	Status *SubnetStatusInput `json:"status"`
+}
+
+type UpdateSubnetStatusPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its spec cannot be read.
+	Subnet *Subnet `json:"subnet,omitzero"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpsertNetworkInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Desired state. It replaces the one that is stored.
+	Spec *NetworkSpecInput `json:"spec"`
+}
+
+type UpsertNetworkPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	Network *Network `json:"network,omitzero"`
+	// Whether the resource was not there before.
+	Created bool `json:"created"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpsertPortInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Desired state. It replaces the one that is stored.
+	Spec *PortSpecInput `json:"spec"`
+}
+
+type UpsertPortPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	Port *Port `json:"port,omitzero"`
+	// Whether the resource was not there before.
+	Created bool `json:"created"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpsertProjectInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Desired state. It replaces the one that is stored.
+	Spec *ProjectSpecInput `json:"spec"`
+}
+
+type UpsertProjectPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	Project *Project `json:"project,omitzero"`
+	// Whether the resource was not there before.
+	Created bool `json:"created"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpsertRouterInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Desired state. It replaces the one that is stored.
+	Spec *RouterSpecInput `json:"spec"`
+}
+
+type UpsertRouterPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	Router *Router `json:"router,omitzero"`
+	// Whether the resource was not there before.
+	Created bool `json:"created"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpsertSecurityGroupInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Desired state. It replaces the one that is stored.
+	Spec *SecurityGroupSpecInput `json:"spec"`
+}
+
+type UpsertSecurityGroupPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	SecurityGroup *SecurityGroup `json:"securityGroup,omitzero"`
+	// Whether the resource was not there before.
+	Created bool `json:"created"`
+	// What the caller should know though the change was made.
+	Warnings []string `json:"warnings"`
+}
+
+type UpsertSubnetInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Namespace of the name. A DNS label of at most 63 characters. Absent: default.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource. A DNS-1123 subdomain of at most 253 characters: lower case letters, digits, '-' and '.'.
+	Name string `json:"name"`
+	// Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none.
+	Labels graphql.Omittable[[]*backend.Label] `json:"labels,omitzero"`
+	// Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none.
+	Annotations graphql.Omittable[[]*backend.Annotation] `json:"annotations,omitzero"`
+	// A note for people. At most 1,024 characters. Left out: unchanged; null: none.
+	Description graphql.Omittable[*string] `json:"description,omitzero"`
+	// Desired state. It replaces the one that is stored.
+	Spec *SubnetSpecInput `json:"spec"`
+}
+
+type UpsertSubnetPayload struct {
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The resource as it is stored; null if its status cannot be read.
+	Subnet *Subnet `json:"subnet,omitzero"`
+	// Whether the resource was not there before.
+	Created bool `json:"created"`
 	// What the caller should know though the change was made.
 	Warnings []string `json:"warnings"`
 }

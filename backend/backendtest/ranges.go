@@ -1,0 +1,106 @@
+package backendtest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// ranges calls Ranges, which every driver offers.
+func (f *fixture) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
+	f.Helper()
+	many, ok := f.Store.(backend.Ranger)
+	if !ok {
+		f.Fatal("the store is no Ranger")
+	}
+	return many.Ranges(ctx, rs)
+}
+
+func rangesStatements() []statement {
+	return []statement{
+		{"each range is answered as Range answers it, in the order they were asked", func(f *fixture) {
+			f.start()
+			for i := range 9 {
+				f.must(rows(refs(create(key(fmt.Sprint("n", i)), "1"), bound("t")), row("i", fmt.Sprint(i%3))))
+			}
+			target := key("t")
+			rs := []backend.Range{
+				{Kind: "Net", Limit: 3}, {Kind: "Net", Limit: 2, Reverse: true}, {Kind: "Net", Index: "i", Limit: 9}, {Kind: "Net", Count: true},
+				{Kind: "None", Limit: 1}, {Kind: "Net", Limit: 3}, {Referenced: &target, Limit: 4}, {Kind: "Net", Index: "i", Namespace: "other", Count: true},
+			}
+			got, err := f.ranges(f.ctx(), rs)
+			f.wantErr(err, nil)
+			want := make([]backend.Page, len(rs))
+			for i, r := range rs {
+				want[i] = f.list(r)
+			}
+			equal(f, got, want)
+			got, err = f.ranges(f.ctx(), nil)
+			f.wantErr(err, nil)
+			equal(f, len(got), 0)
+		}},
+		{"1,000 ranges are served and one more is ErrInvalid", func(f *fixture) {
+			f.start()
+			f.must(create(key("a"), "1"))
+			rs := make([]backend.Range, backend.MaxRanges)
+			for i := range rs {
+				rs[i] = backend.Range{Kind: "Net", Limit: 1}
+			}
+			got, err := f.ranges(f.ctx(), rs)
+			f.wantErr(err, nil)
+			equal(f, names(got[backend.MaxRanges-1].Resources), []string{"a"})
+			_, err = f.ranges(f.ctx(), append(rs, backend.Range{Kind: "Net", Limit: 1}))
+			f.wantErr(err, backend.ErrInvalid)
+		}},
+		{"one range that is invalid fails all", func(f *fixture) {
+			f.start()
+			_, err := f.ranges(f.ctx(), []backend.Range{{Kind: "Net", Limit: 1}, {Kind: "Net"}})
+			f.wantErr(err, backend.ErrInvalid)
+		}},
+		{"the pages share their bytes, and each has its first resource", func(f *fixture) {
+			f.start()
+			for i := range 5 {
+				f.must(sized(key(fmt.Sprint("n", i)), backend.MaxResourceBytes))
+			}
+			r := backend.Range{Kind: "Net", Limit: 10}
+			got, err := f.ranges(f.ctx(), []backend.Range{r, r, r})
+			f.wantErr(err, nil)
+			for i, n := range []int{5, 3, 1} {
+				equal(f, len(got[i].Resources), n)
+				equal(f, got[i].More, n < 5)
+			}
+		}},
+		{"all ranges of a call see one state", func(f *fixture) {
+			f.start()
+			f.must(rows(put(key("a"), "0"), row("i", "0")))
+			workers(3, func(w int) {
+				for i := range 60 {
+					v := fmt.Sprint(i)
+					if w == 0 {
+						if _, err := f.applyAs(f.Store, w, i, rows(put(key("a"), v), row("i", v))); err != nil {
+							f.Error(err)
+						}
+						continue
+					}
+					got, err := f.ranges(f.ctx(), []backend.Range{{Kind: "Net", Limit: 1}, {Kind: "Net", Index: "i", Limit: 1}})
+					if err != nil || got[0].Resources[0].Revision != got[1].Resources[0].Revision {
+						f.Errorf("%v, error %v", got, err)
+						return
+					}
+				}
+			})
+		}},
+		{"ranges whose context has ended fail with its error, and those of a closed store with ErrClosed", func(f *fixture) {
+			f.start()
+			ctx, cancel := context.WithCancel(f.ctx())
+			cancel()
+			_, err := f.ranges(ctx, []backend.Range{{Kind: "Net", Limit: 1}})
+			f.wantErr(err, context.Canceled)
+			closed := f.in.Handle(f.Store)
+			f.wantErr(closed.Close(), nil)
+			_, err = closed.(backend.Ranger).Ranges(f.ctx(), nil)
+			f.wantErr(err, backend.ErrClosed)
+		}},
+	}
+}

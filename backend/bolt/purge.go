@@ -1,0 +1,97 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Bounds of one call.
+const (
+	purgeRound = 256
+	trimRound  = 256
+)
+
+// purge removes what is expired, at most a round of it.
+func (w *writer) purge(now time.Time) (int, error) {
+	end := backend.AppendInt(nil, now.UnixMilli()+1)
+	var due [][]byte
+	cursor := w.expiry.Cursor()
+	for k, _ := cursor.First(); k != nil && bytes.Compare(k, end) < 0 && len(due) < purgeRound; k, _ = cursor.Next() {
+		due = append(due, bytes.Clone(k))
+	}
+	n := 0
+	for _, k := range due {
+		r, err := w.expired(k, now)
+		if err != nil {
+			// The resource stays for someone to look at; its expiry would stop all others.
+			w.core.skip("purge", k, err)
+			w.changed = true
+			if err := w.expiry.Delete(k); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		head := w.log.State.Head()
+		head.Seq++
+		change := backend.Expire(r, head, now)
+		if err := w.write(&change); err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// expired returns the resource that an expiry key stands for.
+func (w *writer) expired(k []byte, now time.Time) (*backend.Resource, error) {
+	target, err := backend.SkipElement(k)
+	if err != nil {
+		return nil, err
+	}
+	key, err := backend.DecodeKey(target)
+	if err != nil {
+		return nil, err
+	}
+	r, err := w.Stored(key)
+	if err == nil && (r == nil || !r.ExpiredAt(now)) {
+		err = errors.New("no expired resource")
+	}
+	return r, err
+}
+
+// trim removes the oldest entries that are over the log's bounds, never the last one.
+func (w *writer) trim(now time.Time) error {
+	cfg := &w.core.cfg
+	var old [][]byte
+	cursor := w.logEntries.Cursor()
+	for k, v := cursor.First(); k != nil && len(old) < trimRound && w.log.Count > 1; k, v = cursor.Next() {
+		size, at, err := entryHead(v)
+		if err != nil {
+			w.core.cfg.Logger.Warn("a log entry does not decode", zap.Binary("key", k), zap.Error(err))
+			at = now
+		}
+		if w.log.Count <= int64(cfg.LogEntries) && w.log.Bytes <= cfg.LogBytes && now.Sub(at) <= cfg.LogAge {
+			break
+		}
+		old = append(old, bytes.Clone(k))
+		w.log.Count--
+		w.log.Bytes = max(w.log.Bytes-size, 0)
+	}
+	for _, k := range old {
+		w.changed = true
+		if err := w.logEntries.Delete(k); err != nil {
+			return err
+		}
+		rev, err := decodeEntryKey(k)
+		if err != nil {
+			return err
+		}
+		w.log.State.Trim(rev)
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package backend
+
+import "slices"
+
+// Change is what a driver does to one key: it stores After in the place of
+// Before, with all that makes it findable, and appends Event to the log.
+type Change struct {
+	// Before is what is stored under the key, nil if nothing is.
+	Before *Resource
+	// After is what is stored then, nil if nothing is.
+	After *Resource
+	// Event is the log entry. Its Type is zero for a reindex, which has none.
+	Event Event
+	// Damaged says that what is stored does not decode: Before has no more than
+	// the key, and the driver looks for what makes it findable.
+	Damaged bool
+}
+
+// Logged says whether the change has a log entry.
+func (c *Change) Logged() bool { return c.Event.Type != 0 }
+
+// Rows returns the index rows that end and those that begin with the change,
+// reserved ones included. Rows that stay are in neither.
+func (c *Change) Rows() (ended, begun []Row) {
+	if b, a := c.Before, c.After; b != nil && a != nil && b.Fingerprint == a.Fingerprint && b.Deleting == a.Deleting && rowsEqual(b.Rows, a.Rows) {
+		return nil, nil
+	}
+	if c.Before != nil {
+		ended = c.Before.IndexRows()
+	}
+	if c.After != nil {
+		begun = c.After.IndexRows()
+	}
+	return without(ended, begun, Row.Equal), without(begun, ended, Row.Equal)
+}
+
+// Refs returns the entries of the inverse index that end and those that begin
+// with the change.
+func (c *Change) Refs() (ended, begun []Ref) {
+	if c.Before != nil && c.After != nil && slices.Equal(c.Before.Refs, c.After.Refs) {
+		return nil, nil
+	}
+	if c.Before != nil {
+		ended = c.Before.RefEntries()
+	}
+	if c.After != nil {
+		begun = c.After.RefEntries()
+	}
+	equal := func(a, b Ref) bool { return a == b }
+	return without(ended, begun, equal), without(begun, ended, equal)
+}
+
+// without returns what of a is not in b.
+func without[T any](a, b []T, equal func(T, T) bool) []T {
+	var out []T
+	for i, x := range a {
+		// Mostly nothing has changed, and lists are made in one order.
+		if i < len(b) && equal(x, b[i]) {
+			continue
+		}
+		if !slices.ContainsFunc(b, func(y T) bool { return equal(x, y) }) {
+			out = append(out, x)
+		}
+	}
+	return out
+}

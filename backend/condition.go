@@ -1,0 +1,59 @@
+package backend
+
+// Presence is what a condition demands of a key.
+type Presence uint8
+
+// The demands.
+const (
+	Any Presence = iota
+	Absent
+	Present
+)
+
+// Condition must hold for the batch to be applied: all that is set, judged in
+// the order of the fields. An expired resource counts as absent.
+type Condition struct {
+	Presence Presence
+	// All others imply presence where set.
+	UID         string
+	Revision    Revision
+	NotDeleting bool
+	Deleting    bool
+	// Unreferenced: no live resource holds a bound reference to the key. What the
+	// resource itself refers to does not count.
+	Unreferenced bool
+}
+
+// Check judges the condition against the live resource, nil if there is none.
+// bound says whether another holds a bound reference to it; it is asked only if need be.
+func (c Condition) Check(current *Resource, bound func() (bool, error)) error {
+	if c.Presence == Absent {
+		if current != nil {
+			return ErrExists
+		}
+		return nil
+	}
+	if current == nil {
+		if c == (Condition{}) {
+			return nil
+		}
+		return ErrNotFound
+	}
+	switch {
+	case c.UID != "" && c.UID != current.UID:
+		return ErrConflict
+	case !c.Revision.IsZero() && c.Revision != current.Revision:
+		return ErrConflict
+	case c.NotDeleting && current.Deleting:
+		return ErrDeleting
+	case c.Deleting && !current.Deleting:
+		return ErrNotDeleting
+	case !c.Unreferenced:
+		return nil
+	}
+	held, err := bound()
+	if err == nil && held {
+		err = ErrReferenced
+	}
+	return err
+}

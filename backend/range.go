@@ -1,0 +1,151 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+)
+
+// Range asks for resources of one kind, or for those that refer to a key. Start
+// and End bound the order tuple, half-open: (namespace, name) without an index,
+// value + (namespace, name) with one, (kind, namespace, name) for those that
+// refer to a key. Nil leaves that side open.
+type Range struct {
+	// Kind of the resources; with Referenced it may be empty, for all kinds.
+	Kind string
+	// Referenced asks for the resources that refer to that key, itself included if
+	// it does, in the order of (kind, namespace, name). Not together with Index.
+	Referenced *Key
+	// BoundOnly leaves out references that are not bound.
+	BoundOnly bool
+	// Index orders by the rows of that name and leaves out resources without one;
+	// a resource with several rows comes, and counts, once for each. Empty orders
+	// by (namespace, name).
+	Index string
+	// Namespace, if set, leaves out all others.
+	Namespace  string
+	Start, End []byte
+	Reverse    bool
+	// Limit is the number of resources wanted, 1 to MaxLimit.
+	Limit int
+	// Count asks for the number of live resources in the range instead of a page; Limit is ignored.
+	Count bool
+}
+
+// Page is a part of a range.
+type Page struct {
+	Resources []*Resource
+	// More says that the range holds resources after the last one of the page.
+	More bool
+	// Count is the number asked for by Range.Count.
+	Count int
+}
+
+// Validate says what is wrong with the range itself: ErrInvalid.
+func (r Range) Validate() error {
+	switch {
+	case r.Kind == "" && r.Referenced == nil:
+		return fmt.Errorf("range: no kind: %w", ErrInvalid)
+	case r.Referenced != nil && r.Index != "":
+		return fmt.Errorf("range: an index and references: %w", ErrInvalid)
+	case r.Referenced != nil && !r.Referenced.valid():
+		return fmt.Errorf("range: references: %w", errKey())
+	case r.Referenced == nil && r.BoundOnly:
+		return fmt.Errorf("range: bound references to no key: %w", ErrInvalid)
+	}
+	if !r.Count && (r.Limit < 1 || r.Limit > MaxLimit) {
+		return fmt.Errorf("range: limit %d, 1 to %d wanted: %w", r.Limit, MaxLimit, ErrInvalid)
+	}
+	return nil
+}
+
+// OrderTuple is the place of a resource in the order of its names, a bound for Range.
+func OrderTuple(namespace, name string) []byte {
+	return AppendString(AppendString(nil, namespace), name)
+}
+
+// Prefix is what all keys of the range begin with where the driver keeps them:
+// the tuple (kind) of resources, (kind, index) of rows, or that of the
+// references to a key, see [AppendRefKey].
+func (r Range) Prefix() []byte {
+	switch {
+	case r.Referenced != nil:
+		return AppendBool(r.Referenced.Append(nil), r.BoundOnly)
+	case r.Index != "":
+		return AppendString(AppendString(nil, r.Kind), r.Index)
+	}
+	return AppendString(nil, r.Kind)
+}
+
+// Bounds returns the half-open interval of the range among the driver's keys.
+func (r Range) Bounds() (start, end []byte) {
+	prefix := r.Prefix()
+	start = append(append(start, prefix...), r.Start...)
+	first := r.Namespace // the first element of the order tuple, if the range fixes it
+	switch {
+	case r.Referenced != nil:
+		first = r.Kind
+	case r.Index != "":
+		first = ""
+	}
+	end = PrefixEnd(prefix)
+	if first != "" {
+		within := AppendString(append([]byte(nil), prefix...), first)
+		start = maxBytes(start, within)
+		end = PrefixEnd(within)
+	}
+	if r.End != nil {
+		end = minBytes(end, append(append([]byte(nil), prefix...), r.End...))
+	}
+	return start, end
+}
+
+func maxBytes(a, b []byte) []byte {
+	if string(a) < string(b) {
+		return b
+	}
+	return a
+}
+
+func minBytes(a, b []byte) []byte {
+	if string(a) < string(b) {
+		return a
+	}
+	return b
+}
+
+// Ranger is implemented by a store that can answer several ranges in one call.
+type Ranger interface {
+	// Ranges answers each range as Range does, all from one state of the store;
+	// one that fails fails all. At most MaxRanges. The pages share MaxPageBytes:
+	// where that is used up, each has its first resource and says if there are more.
+	Ranges(ctx context.Context, rs []Range) ([]Page, error)
+}
+
+// ValidateRanges says what is wrong with a call of [Ranger.Ranges]: ErrInvalid.
+func ValidateRanges(rs []Range) error {
+	if len(rs) > MaxRanges {
+		return fmt.Errorf("ranges: %d, at most %d: %w", len(rs), MaxRanges, ErrInvalid)
+	}
+	for i, r := range rs {
+		if err := r.Validate(); err != nil {
+			return fmt.Errorf("range %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// Ranges answers several ranges, in one call and from one state where the store
+// can, else one after the other.
+func Ranges(ctx context.Context, s Store, rs []Range) ([]Page, error) {
+	if many, ok := s.(Ranger); ok {
+		return many.Ranges(ctx, rs)
+	}
+	out := make([]Page, len(rs))
+	for i, r := range rs {
+		var err error
+		if out[i], err = s.Range(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

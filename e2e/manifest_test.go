@@ -1,0 +1,144 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/graph/v1/catalogue"
+)
+
+// TestTheRealManifests applies what real users wrote, where it is at hand: each
+// folder into a namespace of its own, its files forwards and backwards.
+func TestTheRealManifests(t *testing.T) {
+	root := filepath.Join("..", "..", "shared", "data", "orc", "examples")
+	folders, err := os.ReadDir(root)
+	if err != nil {
+		t.Logf("no real manifests here: %v", err)
+		return
+	}
+	known := map[string]string{}
+	for _, k := range catalogue.Kinds() {
+		known[k.Name] = k.Plural
+	}
+	g := start(t, "")
+	for _, folder := range folders {
+		files, err := filepath.Glob(filepath.Join(root, folder.Name(), "*.yaml"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v %v", folder.Name(), files, err)
+		}
+		for _, direction := range []string{"forwards", "backwards"} {
+			t.Run(folder.Name()+" "+direction, func(t *testing.T) {
+				g.applyReal(t, folder.Name()+"-"+direction, files, known)
+			})
+			slices.Reverse(files)
+		}
+	}
+}
+
+// applyReal applies the files in their order and holds what is stored against them.
+func (g *gateway) applyReal(t *testing.T, namespace string, files []string, known map[string]string) {
+	t.Helper()
+	args := []string{"apply", "-n", namespace}
+	type doc struct{ kind, name, text string }
+	var docs []doc
+	strangers, refused := 0, 0
+	for _, f := range files {
+		args = append(args, "-f", f)
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range manifest.Split(string(raw)) {
+			d, err := manifest.Parse(part.Text)
+			switch {
+			case err != nil:
+				t.Fatalf("%s: %v", f, err)
+			case known[d.Kind] == "":
+				strangers++
+			case breaksItsOwnRules(t, d.Spec):
+				refused++
+			default:
+				docs = append(docs, doc{d.Kind, d.Metadata.Name, part.Text})
+			}
+		}
+	}
+	for _, want := range []string{"CREATED", "UNCHANGED"} {
+		out, errOut, code := g.cli("", args...)
+		if (code != 0) != (strangers+refused > 0) || strings.Count(out, want) != len(docs) || strings.Count(out, "\n") != len(docs) {
+			t.Errorf("exit %d, want %d times %s\n%s%s", code, len(docs), want, out, errOut)
+		}
+		if got := strings.Count(errOut, "is not known; known kinds: "); got != strangers {
+			t.Errorf("%d documents of unknown kinds are named, want %d:\n%s", got, strangers, errOut)
+		}
+		if got := strings.Count(errOut, "import is required"); got != refused {
+			t.Errorf("%d documents break their own rules, want %d:\n%s", got, refused, errOut)
+		}
+	}
+	for _, d := range docs {
+		out, errOut, code := g.cli("", "get", known[d.kind], d.name, "-n", namespace, "-o", "yaml")
+		if code != 0 {
+			t.Fatalf("%s %s: %s", d.kind, d.name, errOut)
+		}
+		wantSameSpec(t, out, d.text)
+		if again, errOut, _ := g.cli(out, "apply", "-f", "-"); !strings.Contains(again, "UNCHANGED") {
+			t.Errorf("%s %s as it was read: %s%s", d.kind, d.name, again, errOut)
+		}
+	}
+}
+
+// breaksItsOwnRules recognises a manifest that is meant to be completed by an
+// overlay: unmanaged, and an import without content.
+func breaksItsOwnRules(t *testing.T, spec json.RawMessage) bool {
+	t.Helper()
+	var s struct {
+		ManagementPolicy string
+		Import           map[string]any
+	}
+	if err := json.Unmarshal(spec, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s.ManagementPolicy == "unmanaged" && len(s.Import) == 0
+}
+
+func wantSameSpec(t *testing.T, got, want string) {
+	t.Helper()
+	specOf := func(text string) any {
+		raw, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc struct{ Spec any }
+		if err := json.Unmarshal(raw, &doc); err != nil {
+			t.Fatal(err)
+		}
+		return doc.Spec
+	}
+	if g, w := specOf(got), specOf(want); !reflect.DeepEqual(g, w) {
+		t.Errorf("spec %v, want %v", g, w)
+	}
+}
+
+func TestTwoDocumentsOfOneResourceThatDifferAreRefusedTogether(t *testing.T) {
+	g := start(t, "")
+	dir := t.TempDir()
+	for name, text := range map[string]string{"a.yaml": networkManifest, "b.yaml": strings.Replace(networkManifest, "- bar", "- baz", 1)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, errOut, code := g.cli("", "apply", "-f", dir)
+	if code != 1 || out != "" || !strings.Contains(errOut, "a.yaml:1 and ") || !strings.Contains(errOut, "b.yaml:1 say different things") {
+		t.Errorf("exit %d %s%s", code, out, errOut)
+	}
+	if out, _, _ := g.cli("", "get", "networks"); strings.Contains(out, "net-a") {
+		t.Error("something was applied")
+	}
+}

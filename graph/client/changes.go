@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+)
+
+// ChangesRequest says what a stream of changes covers.
+type ChangesRequest struct {
+	Kind Kind
+	// Namespace and Name narrow the stream; empty means all.
+	Namespace, Name string
+	// After is the cursor last seen; empty means from the present state on.
+	After string
+	// Snapshot sends the state first where After is empty or has expired.
+	Snapshot bool
+	// Format of the manifests.
+	Format Format
+}
+
+// Change is one event of a stream.
+type Change struct {
+	// Type is RESET, SNAPSHOT, IN_SYNC, ADDED, MODIFIED or DELETED.
+	Type string
+	// Cursor resumes the stream after this event; empty while a snapshot is sent.
+	Cursor   string
+	Revision string
+	// Resource is nil for marks.
+	Resource *Resource
+}
+
+// Pauses before a connection is made again.
+const (
+	minPause = 100 * time.Millisecond
+	maxPause = 5 * time.Second
+)
+
+// Changes follows changes until the context ends. It survives the end of a
+// connection and of the gateway: it connects again with back-off and goes on
+// after the last cursor, so that no change is lost or comes twice. Where that
+// is not possible any more, and Snapshot is set, a RESET comes and the state
+// anew; else the iteration ends with the API's POSITION_EXPIRED.
+func (c *Client) Changes(ctx context.Context, req ChangesRequest) iter.Seq2[*Change, error] {
+	return func(yield func(*Change, error) bool) {
+		f := follower{client: c, req: req, yield: yield}
+		for pause := minPause; ; pause = min(2*pause, maxPause) {
+			f.progress = false
+			err := f.run(ctx)
+			switch {
+			case f.stopped:
+				return
+			case ctx.Err() != nil:
+				yield(nil, ctx.Err())
+				return
+			case !again(err):
+				yield(nil, err)
+				return
+			}
+			if f.progress {
+				pause = minPause
+			}
+			select {
+			case <-ctx.Done():
+				yield(nil, ctx.Err())
+				return
+			case <-time.After(pause):
+			}
+		}
+	}
+}
+
+// again says whether a stream that ended so may be taken up again.
+func again(err error) bool {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Extensions.Retryable
+	}
+	return errors.Is(err, errEnded) || errors.Is(err, io.EOF)
+}
+
+// follower keeps the place of a stream over its connections.
+type follower struct {
+	client            *Client
+	req               ChangesRequest
+	yield             func(*Change, error) bool
+	progress, stopped bool
+}
+
+func (f *follower) run(ctx context.Context) error {
+	params, args := "$format: ManifestFormat!, $snapshot: Boolean!", "snapshot: $snapshot"
+	vars := map[string]any{"format": f.req.Format, "snapshot": f.req.Snapshot}
+	add := func(name, value string) {
+		if value != "" {
+			params, args, vars[name] = params+", $"+name+": String", args+", "+name+": $"+name, value
+		}
+	}
+	if f.req.Kind.Scope != "GLOBAL" {
+		add("namespace", f.req.Namespace)
+	}
+	add("name", f.req.Name)
+	add("after", f.req.After)
+	query := fmt.Sprintf(`subscription(%s) { event: %sChanges(%s) { type cursor revision resource: %s { %s } } }`,
+		params, f.req.Kind.Singular, args, f.req.Kind.Singular, resourceFields)
+	return f.client.subscribe(ctx, query, vars, func(data json.RawMessage) error {
+		var out struct{ Event Change }
+		if err := json.Unmarshal(data, &out); err != nil {
+			return fmt.Errorf("answer of the gateway: %w", err)
+		}
+		f.progress = true
+		if out.Event.Cursor != "" {
+			f.req.After = out.Event.Cursor
+		}
+		if !f.yield(&out.Event, nil) {
+			f.stopped = true
+			return errEnded
+		}
+		return nil
+	})
+}

@@ -1,0 +1,141 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// protocol is the WebSocket subprotocol, from the GraphQL over WebSocket specification.
+const protocol = "graphql-transport-ws"
+
+// maxMessage bounds one message of a subscription, in bytes.
+const maxMessage = 8 << 20
+
+// errEnded says that the connection is gone and may be made again.
+var errEnded = errors.New("connection ended")
+
+type message struct {
+	ID      string          `json:"id,omitempty"`
+	Type    string          `json:"type"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
+
+// subscribe runs one subscription until it completes or fails; each gets the
+// data of every result. A connection that ends is errEnded, errors of the API are [Errors].
+func (c *Client) subscribe(ctx context.Context, query string, variables map[string]any, each func(json.RawMessage) error) error {
+	dialCtx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	conn, _, err := websocket.Dial(dialCtx, "ws"+strings.TrimPrefix(c.endpoint, "http"), &websocket.DialOptions{Subprotocols: []string{protocol}, HTTPClient: c.http})
+	if err != nil {
+		return ended(ctx, err)
+	}
+	defer func() { _ = conn.CloseNow() }()
+	conn.SetReadLimit(maxMessage)
+	s := &socket{conn: conn, timeout: c.timeout}
+	payload, err := json.Marshal(map[string]any{"query": query, "variables": variables})
+	if err != nil {
+		return fmt.Errorf("variables: %w", err)
+	}
+	if err := s.begin(ctx, payload); err != nil {
+		return err
+	}
+	for {
+		m, err := s.read(ctx)
+		if err != nil {
+			return err
+		}
+		switch m.Type {
+		case "ping":
+			err = s.write(ctx, message{Type: "pong"})
+		case "next":
+			err = deliver(m.Payload, each)
+		case "error":
+			var errs Errors
+			if json.Unmarshal(m.Payload, &errs) != nil || len(errs) == 0 {
+				return fmt.Errorf("answer of %s: an error without a text", c.endpoint)
+			}
+			return errs
+		case "complete":
+			return io.EOF
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func deliver(payload json.RawMessage, each func(json.RawMessage) error) error {
+	var answer struct {
+		Data   json.RawMessage `json:"data"`
+		Errors Errors          `json:"errors"`
+	}
+	if err := json.Unmarshal(payload, &answer); err != nil {
+		return fmt.Errorf("answer of the gateway: %w", err)
+	}
+	if len(answer.Errors) > 0 {
+		return answer.Errors
+	}
+	return each(answer.Data)
+}
+
+// ended marks an error of the connection, unless the caller gave up.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("%w: %w", errEnded, err)
+}
+
+type socket struct {
+	conn    *websocket.Conn
+	timeout time.Duration
+}
+
+// begin shakes hands and starts the operation.
+func (s *socket) begin(ctx context.Context, payload []byte) error {
+	limit, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	if err := s.write(limit, message{Type: "connection_init"}); err != nil {
+		return err
+	}
+	for {
+		m, err := s.read(limit)
+		if err != nil {
+			return err
+		}
+		if m.Type == "connection_ack" {
+			return s.write(limit, message{ID: "1", Type: "subscribe", Payload: payload})
+		}
+	}
+}
+
+func (s *socket) write(ctx context.Context, m message) error {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	limit, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	if err := s.conn.Write(limit, websocket.MessageText, raw); err != nil {
+		return ended(ctx, err)
+	}
+	return nil
+}
+
+func (s *socket) read(ctx context.Context) (m message, err error) {
+	_, raw, err := s.conn.Read(ctx)
+	if err != nil {
+		return m, ended(ctx, err)
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return m, fmt.Errorf("answer of the gateway: %w", err)
+	}
+	return m, nil
+}

@@ -1,0 +1,168 @@
+// Package loader batches the reads of the fields that references derive: one
+// call for all resources of one kind that a response asks for at one level, and
+// one for all inverse connections of one kind.
+//
+// Loaders live as long as one response: what they have read once is not read
+// again, and two fields of one response show one state of a resource.
+package loader
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// Limits of one batch.
+const (
+	// MaxResources is the greatest number of resources that one call reads.
+	MaxResources = 1000
+	// MaxPages is the greatest number of pages that one call reads.
+	MaxPages = 100
+)
+
+// DefaultWait is how long the first read of a batch waits for others. A busy
+// machine may take longer to begin all of them; then a level is two calls.
+const DefaultWait = time.Millisecond
+
+// Service is what loaders read from.
+type Service interface {
+	// Lookup reads resources of one kind, nil for what is absent or unreadable.
+	Lookup(context.Context, service.Caller, []backend.Key) ([]*service.Resource, error)
+	// ListMany reads pages of connections of one kind, each with its own error.
+	ListMany(context.Context, service.Caller, []service.ListRequest) ([]*service.Page, []error)
+}
+
+// Loaders are those of one caller and one response.
+type Loaders struct {
+	service Service
+	caller  service.Caller
+	wait    time.Duration
+
+	mu sync.Mutex
+	// resources and pages by kind; guarded by mu.
+	resources map[string]*batch[backend.Key, *service.Resource]
+	pages     map[string]*batch[string, *service.Page]
+	// requests by the key of their page; guarded by mu.
+	requests map[string]service.ListRequest
+}
+
+// New returns loaders that have read nothing. A zero wait means DefaultWait.
+func New(s Service, c service.Caller, wait time.Duration) *Loaders {
+	if wait <= 0 {
+		wait = DefaultWait
+	}
+	l := &Loaders{service: s, caller: c, wait: wait}
+	l.Clear()
+	return l
+}
+
+type contextKey struct{}
+
+// With returns a context that carries new loaders: for one response.
+func With(ctx context.Context, s Service, c service.Caller, wait time.Duration) context.Context {
+	return context.WithValue(ctx, contextKey{}, New(s, c, wait))
+}
+
+// From returns the loaders of a context, nil if it carries none.
+func From(ctx context.Context) *Loaders {
+	l, _ := ctx.Value(contextKey{}).(*Loaders)
+	return l
+}
+
+// Clear forgets what the loaders of a context have read: after a write.
+func Clear(ctx context.Context) {
+	if l := From(ctx); l != nil {
+		l.Clear()
+	}
+}
+
+// Clear forgets everything that was read.
+func (l *Loaders) Clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.resources = map[string]*batch[backend.Key, *service.Resource]{}
+	l.pages = map[string]*batch[string, *service.Page]{}
+	l.requests = map[string]service.ListRequest{}
+}
+
+// Resource reads one resource together with others of its kind; nil if it is
+// absent or cannot be read.
+func (l *Loaders) Resource(ctx context.Context, key backend.Key) (*service.Resource, error) {
+	return l.resourcesOf(key.Kind).load(ctx, key)()
+}
+
+// Resources reads several resources, of one kind or of several.
+func (l *Loaders) Resources(ctx context.Context, keys []backend.Key) ([]*service.Resource, error) {
+	waits := make([]func() (*service.Resource, error), len(keys))
+	for i, key := range keys {
+		waits[i] = l.resourcesOf(key.Kind).load(ctx, key)
+	}
+	out := make([]*service.Resource, len(keys))
+	for i, await := range waits {
+		var err error
+		if out[i], err = await(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Page reads one page of a connection together with others of its kind.
+func (l *Loaders) Page(ctx context.Context, req service.ListRequest) (*service.Page, error) {
+	raw, err := json.Marshal(req)
+	if err != nil {
+		return nil, fmt.Errorf("page of %s: %w", req.Kind, err)
+	}
+	key := string(raw)
+	l.mu.Lock()
+	l.requests[key] = req
+	l.mu.Unlock()
+	return l.pagesOf(req.Kind).load(ctx, key)()
+}
+
+func (l *Loaders) resourcesOf(kind string) *batch[backend.Key, *service.Resource] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.resources[kind] == nil {
+		l.resources[kind] = newBatch(l.wait, MaxResources, l.lookup)
+	}
+	return l.resources[kind]
+}
+
+func (l *Loaders) pagesOf(kind string) *batch[string, *service.Page] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pages[kind] == nil {
+		l.pages[kind] = newBatch(l.wait, MaxPages, l.list)
+	}
+	return l.pages[kind]
+}
+
+// lookup reads one batch of resources; an error is that of all.
+func (l *Loaders) lookup(ctx context.Context, keys []backend.Key) ([]*service.Resource, []error) {
+	found, err := l.service.Lookup(ctx, l.caller, keys)
+	errs := make([]error, len(keys))
+	if err != nil {
+		found = make([]*service.Resource, len(keys))
+		for i := range errs {
+			errs[i] = err
+		}
+	}
+	return found, errs
+}
+
+// list reads one batch of pages.
+func (l *Loaders) list(ctx context.Context, keys []string) ([]*service.Page, []error) {
+	requests := make([]service.ListRequest, len(keys))
+	l.mu.Lock()
+	for i, key := range keys {
+		requests[i] = l.requests[key]
+	}
+	l.mu.Unlock()
+	return l.service.ListMany(ctx, l.caller, requests)
+}

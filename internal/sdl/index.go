@@ -1,0 +1,157 @@
+package sdl
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// maxIndexed is the greatest number of characters of a value in an index.
+const maxIndexed = 256
+
+// place is a field of a kind where it stands in the body.
+type place struct {
+	kind *Kind
+	// path from the body's root, joined by dots; steps into lists are by the
+	// name of the list alone.
+	path string
+	// owner is the author's type that the field is declared in.
+	owner *ast.Definition
+	ast   *ast.FieldDefinition
+	field *backend.Field
+	// listed says that a list of objects is above.
+	listed bool
+	// types are the author's types above, the owner the last of them.
+	types []string
+}
+
+// places calls visit for every field of a shape and of the shapes in it.
+func (l *loader) places(k *Kind, s *backend.Shape, above *place, visit func(*place)) {
+	if s == nil {
+		return // reported where the kind is read
+	}
+	owner := l.types[s.Name]
+	types := append(slices.Clone(above.types), s.Name)
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		p := &place{
+			kind: k, path: above.path + "." + f.Name, owner: owner, ast: owner.Fields.ForName(f.Name), field: f,
+			listed: above.listed, types: types,
+		}
+		visit(p)
+		if f.Shape != nil {
+			l.places(k, f.Shape, &place{path: p.path, listed: p.listed || f.List, types: types}, visit)
+		}
+	}
+}
+
+// indexes reads @index and @sortable of all fields of a kind.
+func (l *loader) indexes(k *Kind) {
+	visit := func(p *place) {
+		index, sortable := l.read(p.ast.Directives, "index"), l.read(p.ast.Directives, "sortable")
+		d := index
+		if d == nil {
+			d = sortable
+		}
+		if d == nil || !l.indexable(p, d, sortable) {
+			return
+		}
+		k.Indexes = append(k.Indexes, backend.Index{Path: p.path, Sortable: sortable != nil})
+	}
+	l.places(k, k.Spec, &place{path: "spec"}, visit)
+	l.places(k, k.Status, &place{path: "status"}, visit)
+	orders := names{}
+	for _, i := range k.Indexes {
+		if !i.Sortable {
+			continue
+		}
+		if other := orders.add(OrderValue(i.Path), i.Path); other != "" {
+			l.report(k.Definition.Position, "kind %s: orders by %s and by %s would have one name, %s", k.Name, other, i.Path, OrderValue(i.Path))
+		}
+	}
+}
+
+// indexable refuses what has no index rows.
+func (l *loader) indexable(p *place, d, sortable *directive) bool {
+	where, f := p.owner.Name+"."+p.ast.Name, p.field
+	switch {
+	case f.Type == backend.TypeMap, f.Type == "":
+		return false // reported where it is read
+	case f.Type == backend.TypeObject:
+		l.report(d.Position, "%s: @%s is for scalars, enums and lists of them", where, d.Name)
+	case p.listed:
+		l.report(d.Position, "%s: @%s inside a list: %s of kind %s would have many values with no order among them", where, d.Name, p.path, p.kind.Name)
+	case f.List && sortable != nil:
+		l.report(sortable.Position, "%s: @sortable is not for lists; use @index", where)
+	case f.Type == backend.TypeString && longest(f) > maxIndexed:
+		l.report(d.Position, "%s: @%s of a String wants a maxLength of at most %d", where, d.Name, maxIndexed)
+	default:
+		return l.filterNames(p, d, where)
+	}
+	return false
+}
+
+// filterNames refuses an index whose filter would be named as one of the API.
+func (l *loader) filterNames(p *place, d *directive, where string) bool {
+	types := p.types
+	if p.field.Enum != nil {
+		types = append(slices.Clone(types), p.field.Enum.Name)
+	}
+	for _, t := range types {
+		if l.isAPI(FilterType(t)) {
+			l.report(d.Position, "%s: @%s: the filter of type %s would be named %s, as one of the API; give the type another name", where, d.Name, t, FilterType(t))
+			return false
+		}
+	}
+	return true
+}
+
+// longest is the greatest length of a String, over every limit if there is none.
+func longest(f *backend.Field) int {
+	c := f.Constraint
+	switch {
+	case c.MaxLength != nil:
+		return *c.MaxLength
+	case len(c.In) > 0:
+		return len(slices.MaxFunc(c.In, func(a, b string) int { return len(a) - len(b) }))
+	}
+	return maxIndexed + 1
+}
+
+// statusLimit reads @constraint of a field of a status: maxLength of a String,
+// and that for its index only.
+func (l *loader) statusLimit(out *backend.Field, f *ast.FieldDefinition, where string) {
+	d := l.read(f.Directives, "constraint")
+	if d == nil {
+		return
+	}
+	indexed := f.Directives.ForName("index") != nil || f.Directives.ForName("sortable") != nil
+	if !indexed || out.Type != backend.TypeString || len(d.Arguments) != 1 || !d.has("maxLength") {
+		l.report(d.Position, "%s: a status is not validated: @constraint(maxLength) of an indexed String bounds what is indexed, nothing else has an effect", where)
+		return
+	}
+	l.bounds(d, where, "minLength", "maxLength")
+	out.Constraint.MaxLength = d.integer("maxLength")
+}
+
+// OrderValue is the name of the order by an index: SPEC_RESOURCE_MTU of
+// spec.resource.mtu.
+func OrderValue(path string) string {
+	var b strings.Builder
+	lower := false
+	for _, r := range path {
+		upper := r >= 'A' && r <= 'Z'
+		if upper && lower {
+			b.WriteByte('_')
+		}
+		lower = !upper && r != '.' && r != '_'
+		if r == '.' {
+			r = '_'
+		}
+		b.WriteRune(r)
+	}
+	return strings.ToUpper(b.String())
+}

@@ -1,0 +1,75 @@
+package sdl
+
+import (
+	"regexp"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// mapEntry is the element type of a map in the API.
+const mapEntry = "MapEntry"
+
+// mapping reads a map of strings, and says whether the field is one.
+func (l *loader) mapping(out *backend.Field, f *ast.FieldDefinition, where string, p part) bool {
+	d := l.read(f.Directives, "map")
+	if out.Type != backend.TypeMap {
+		if d != nil {
+			l.report(d.Position, "%s: @map is for fields of type [%s!]", where, mapEntry)
+		}
+		return false
+	}
+	if !out.List {
+		l.report(f.Position, "%s: a map is written [%s!]", where, mapEntry)
+	}
+	out.List = false // one object, as it is stored
+	out.Immutable = l.read(f.Directives, "immutable") != nil
+	for _, name := range []string{"constraint", "list", "default", "ref", "index", "sortable"} {
+		if other := f.Directives.ForName(name); other != nil {
+			l.report(other.Position, "%s: @%s is not for maps", where, name)
+		}
+	}
+	if p == inStatus && out.Required {
+		l.report(f.Position, "%s: fields of a status are nullable: a controller can store any status", where)
+	}
+	if d == nil {
+		if f.Directives.ForName("map") == nil {
+			l.report(f.Position, "%s: a field of type [%s!] is a map of strings: add @map", where, mapEntry)
+		}
+		return true
+	}
+	l.mapLimits(out, d, where)
+	if p == inStatus {
+		return true
+	}
+	for _, arg := range []string{"maxProperties", "maxLength", "keyMaxLength"} {
+		if !d.has(arg) {
+			l.report(d.Position, "%s: a map in a spec has a maximum: add @map(%s: ...)", where, arg)
+		}
+	}
+	return true
+}
+
+func (l *loader) mapLimits(out *backend.Field, d *directive, where string) {
+	out.Constraint = backend.Constraint{
+		MinItems: d.integer("minProperties"), MaxItems: d.integer("maxProperties"),
+		MinLength: d.integer("minLength"), MaxLength: d.integer("maxLength"), Pattern: d.text("pattern"),
+		KeyMinLength: d.integer("keyMinLength"), KeyMaxLength: d.integer("keyMaxLength"), KeyPattern: d.text("keyPattern"),
+	}
+	l.bounds(d, where, "minProperties", "maxProperties")
+	l.bounds(d, where, "minLength", "maxLength")
+	l.bounds(d, where, "keyMinLength", "keyMaxLength")
+	l.expression(d, where, "pattern")
+	l.expression(d, where, "keyPattern")
+}
+
+// expression refuses what is no RE2 expression.
+func (l *loader) expression(d *directive, where, arg string) {
+	if !d.has(arg) {
+		return
+	}
+	if _, err := regexp.Compile(d.text(arg)); err != nil {
+		l.report(d.at(arg), "%s: %s is no RE2 expression: %v", where, arg, err)
+	}
+}

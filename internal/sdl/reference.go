@@ -1,0 +1,216 @@
+package sdl
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/99designs/gqlgen/codegen/templates"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Reference is a reference of a kind with what the API makes of it.
+type Reference struct {
+	backend.Reference
+	// Owner is the type that has the derived field: the kind itself for what
+	// stands directly in spec or spec.resource, else the author's type that the
+	// reference is declared in.
+	Owner string
+	// List says that the derived field is a connection.
+	List bool
+	// Deprecated is the reason, of the reference and so of the derived field.
+	Deprecated string
+
+	at *ast.Position
+}
+
+// maxReferences is the greatest length of a list of references: its connection
+// asks for them by their names.
+const maxReferences = 100
+
+// references reads @ref of all kinds.
+func (l *loader) references(kinds []Kind) {
+	byName := map[string]*Kind{}
+	for i := range kinds {
+		byName[kinds[i].Name] = &kinds[i]
+	}
+	for i := range kinds {
+		k := &kinds[i]
+		l.places(k, k.Spec, &place{path: "spec"}, func(p *place) {
+			if d := l.read(p.ast.Directives, "ref"); d != nil {
+				l.reference(p, d, byName)
+			}
+		})
+	}
+	l.derivedFields(kinds, byName)
+	l.guards(kinds, byName)
+}
+
+// reference reads one @ref.
+func (l *loader) reference(p *place, d *directive, kinds map[string]*Kind) {
+	where, f := p.owner.Name+"."+p.ast.Name, p.field
+	ending := "Ref"
+	if f.List {
+		ending = "Refs"
+	}
+	stem, ok := strings.CutSuffix(p.ast.Name, ending)
+	target := kinds[d.text("kind")]
+	switch {
+	case f.Type != backend.TypeString:
+		l.report(d.Position, "%s: @ref is for a String or [String!]", where)
+	case !ok || stem == "":
+		l.report(d.Position, "%s: the name of a reference ends in Ref, of a list in Refs: the field without that resolves to the resource", where)
+	case target == nil:
+		l.report(d.at("kind"), "%s: kind %q is not known; known are %s", where, d.text("kind"), strings.Join(l.kindList(), ", "))
+	case target.Scope != p.kind.Scope:
+		l.report(d.at("kind"), "%s: kind %s is %s and %s is %s: a reference stays in its namespace, or goes from GLOBAL to GLOBAL",
+			where, p.kind.Name, p.kind.Scope, target.Name, target.Scope)
+	case l.shapes[p.owner].status:
+		l.report(d.Position, "%s: type %s is part of a status too; @ref is for specs", where, p.owner.Name)
+	case f.List && f.Constraint.MaxItems != nil && *f.Constraint.MaxItems > maxReferences:
+		l.report(d.Position, "%s: a list of references has at most %d elements; maxItems is %d", where, maxReferences, *f.Constraint.MaxItems)
+	default:
+		l.offers(p, d, target)
+		r := l.derive(p, d, stem, target)
+		p.kind.Refs = append(p.kind.Refs, r)
+		if r.Owner == p.kind.Name && !slices.ContainsFunc(p.kind.Indexes, func(i backend.Index) bool { return i.Path == r.Path }) {
+			p.kind.Indexes = append(p.kind.Indexes, backend.Index{Path: r.Path})
+		}
+	}
+}
+
+// offers refuses what would derive a field of a verb that a kind does not have.
+func (l *loader) offers(p *place, d *directive, target *Kind) {
+	where := p.owner.Name + "." + p.ast.Name
+	switch {
+	case p.field.List && !target.Has(backend.VerbList):
+		l.report(d.at("kind"), "%s: kind %s does not offer LIST, which a list of references needs", where, target.Name)
+	case !p.field.List && !target.Has(backend.VerbGet):
+		l.report(d.at("kind"), "%s: kind %s does not offer GET, which a reference needs", where, target.Name)
+	}
+	if d.has("inverse") && !p.kind.Has(backend.VerbList) {
+		l.report(d.at("inverse"), "%s: kind %s does not offer LIST, which an inverse needs", where, p.kind.Name)
+	}
+	if d.has("inverse") && !pluralForm.MatchString(d.text("inverse")) {
+		l.report(d.at("inverse"), "%s: inverse %q: letters and digits that begin with a lower case letter are wanted", where, d.text("inverse"))
+	}
+}
+
+// derive names the field that a reference gives and the type that has it.
+func (l *loader) derive(p *place, d *directive, stem string, target *Kind) Reference {
+	r := Reference{
+		Reference: backend.Reference{Path: p.path, Kind: target.Name, Field: stem, Inverse: d.text("inverse"), Guard: d.text("guard") == "true"},
+		Owner:     p.owner.Name, List: p.field.List, Deprecated: p.field.Deprecated, at: d.Position,
+	}
+	if r.List {
+		r.Field += "s"
+		if stem == target.Singular {
+			r.Field = target.Plural
+		}
+	}
+	if parent := strings.TrimSuffix(p.path, "."+p.ast.Name); parent == "spec" || parent == "spec.resource" && !p.listed {
+		r.Owner = p.kind.Name
+	}
+	return r
+}
+
+func (l *loader) kindList() []string {
+	out := make([]string, len(l.kinds))
+	for i, k := range l.kinds {
+		out[i] = k.Name
+	}
+	slices.Sort(out)
+	return out
+}
+
+// derivedFields refuses derived fields whose name is taken, and hands the
+// references to the descriptors.
+func (l *loader) derivedFields(kinds []Kind, byName map[string]*Kind) {
+	taken := map[string]names{}
+	claim := func(at *ast.Position, owner, field, what string) {
+		if taken[owner] == nil {
+			taken[owner] = l.fieldsOf(owner, byName[owner] != nil)
+		}
+		if other := taken[owner].add(templates.ToGo(field), what); other != "" {
+			l.report(at, "%s.%s, %s: the name is that of %s too", owner, field, what, other)
+		}
+	}
+	for i := range kinds {
+		k := &kinds[i]
+		for _, r := range k.Refs {
+			what := "the resource that " + k.Name + "." + r.Path + " names"
+			if r.Owner != k.Name {
+				what = "the resource that " + r.Owner + "." + r.Path[strings.LastIndex(r.Path, ".")+1:] + " names"
+			}
+			claim(r.at, r.Owner, r.Field, what)
+			if r.Inverse != "" {
+				claim(r.at, r.Kind, r.Inverse, "the inverse of "+k.Name+"."+r.Path)
+			}
+			k.References = append(k.References, r.Reference)
+		}
+	}
+}
+
+// fieldsOf are the fields that a type has already.
+func (l *loader) fieldsOf(typ string, kind bool) names {
+	out := names{}
+	if kind {
+		for _, f := range append(kindFields(), "spec", "status", "stored") {
+			out.add(templates.ToGo(f), "the field "+f+" of every kind")
+		}
+		return out
+	}
+	for _, f := range l.types[typ].Fields {
+		out.add(templates.ToGo(f.Name), "the field "+f.Name)
+	}
+	return out
+}
+
+// guards refuses guarded references that could never be let go.
+func (l *loader) guards(kinds []Kind, byName map[string]*Kind) {
+	guarded := map[string][]string{}
+	for i := range kinds {
+		for _, r := range kinds[i].Refs {
+			if r.Guard {
+				guarded[kinds[i].Name] = append(guarded[kinds[i].Name], r.Kind)
+			}
+		}
+	}
+	for i := range kinds {
+		k := &kinds[i]
+		for _, r := range k.Refs {
+			if !r.Guard {
+				continue
+			}
+			for _, end := range []*Kind{k, byName[r.Kind]} {
+				if end.Expires {
+					l.report(r.at, "%s.%s: a guarded reference has ends that stay; kind %s expires", k.Name, r.Path, end.Name)
+				}
+			}
+			if way := route(guarded, r.Kind, k.Name); way != nil {
+				l.report(r.at, "%s.%s: guarded references make a cycle in which nothing could be deleted: %s", k.Name, r.Path, strings.Join(append([]string{k.Name}, way...), " -> "))
+			}
+		}
+	}
+}
+
+// route is the shortest way from one kind to another, nil if there is none.
+func route(edges map[string][]string, from, to string) []string {
+	ways, seen := [][]string{{from}}, map[string]bool{from: true}
+	for len(ways) > 0 {
+		way := ways[0]
+		ways = ways[1:]
+		last := way[len(way)-1]
+		if last == to {
+			return way
+		}
+		for _, next := range edges[last] {
+			if !seen[next] {
+				seen[next] = true
+				ways = append(ways, append(slices.Clone(way), next))
+			}
+		}
+	}
+	return nil
+}

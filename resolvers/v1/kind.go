@@ -1,0 +1,92 @@
+package resolvers
+
+import (
+	"encoding/json"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/graph/v1/model"
+)
+
+// fieldsOf are all fields of a kind, each after the object that it is in.
+func fieldsOf(k *backend.Kind) []*model.KindField {
+	out := shapeFields(nil, "spec", k.Spec)
+	return shapeFields(out, "status", k.Status)
+}
+
+func shapeFields(out []*model.KindField, path string, s *backend.Shape) []*model.KindField {
+	if s == nil {
+		return out
+	}
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		at := path + "." + f.Name
+		out = append(out, fieldOf(at, f))
+		out = shapeFields(out, at, f.Shape)
+	}
+	return out
+}
+
+func fieldOf(path string, f *backend.Field) *model.KindField {
+	out := &model.KindField{
+		Path: path, Name: f.Name, Type: string(f.Type), Description: f.Description, Required: f.Required, List: f.List,
+		Keys: f.Keys, Limits: limitsOf(f), EnumValues: []*model.KindEnumValue{}, Immutable: f.Immutable,
+		Since: nonempty(f.Since), Until: nonempty(f.Until), Deprecated: nonempty(f.Deprecated),
+	}
+	if f.ListType != "" {
+		out.ListType = &f.ListType
+	}
+	switch {
+	case f.Type == backend.TypeMap:
+		out.Type = "MapEntry"
+	case f.Enum != nil:
+		out.Type = f.Enum.Name
+		for _, v := range f.Enum.Values {
+			out.EnumValues = append(out.EnumValues, &model.KindEnumValue{Name: v.Name, Stored: v.Stored, Description: v.Description})
+		}
+	case f.Shape != nil:
+		out.Type = f.Shape.Name
+	}
+	if f.Default != nil {
+		if raw, err := json.Marshal(f.Default); err == nil {
+			out.Default = new(string(raw))
+		}
+	}
+	return out
+}
+
+func limitsOf(f *backend.Field) *model.KindFieldLimits {
+	c := f.Constraint
+	out := &model.KindFieldLimits{
+		MinLength: count(c.MinLength), MaxLength: count(c.MaxLength), Pattern: nonempty(c.Pattern), Format: nonempty(string(c.Format)),
+		Min: c.Min, Max: c.Max, In: c.In, MinItems: count(c.MinItems), MaxItems: count(c.MaxItems),
+		Unique:       c.Unique || f.ListType == backend.ListSet,
+		KeyMinLength: count(c.KeyMinLength), KeyMaxLength: count(c.KeyMaxLength), KeyPattern: nonempty(c.KeyPattern),
+	}
+	if s := f.Shape; s != nil {
+		out.MinProperties, out.MaxProperties = positive(s.MinProperties), positive(s.MaxProperties)
+	}
+	return out
+}
+
+func count(n *int) *int32 {
+	if n == nil {
+		return nil
+	}
+	return new(int32(*n))
+}
+
+func positive(n int) *int32 {
+	if n == 0 {
+		return nil
+	}
+	return count(&n)
+}
+
+// referencesOf are the references of a kind.
+func referencesOf(k *backend.Kind) []*model.KindReference {
+	out := make([]*model.KindReference, len(k.References))
+	for i, r := range k.References {
+		out[i] = &model.KindReference{Path: r.Path, Kind: r.Kind, Field: r.Field, Inverse: nonempty(r.Inverse), Guard: r.Guard}
+	}
+	return out
+}
