@@ -77,7 +77,7 @@ func TestARequestHasAnIDInAnswerErrorAndLog(t *testing.T) {
 	if res.Header.Get("X-Request-Id") != "req-42" || !strings.Contains(body, `"requestId":"req-42"`) {
 		t.Errorf("%v %s", res.Header, body)
 	}
-	if !strings.Contains(g.log.String(), `"requestId":"req-42"`) {
+	if !g.log.await(`"requestId":"req-42"`) {
 		t.Errorf("log:\n%s", g.log)
 	}
 	if res, _ = g.do("GET", "/healthz", "", "X-Request-Id", "bad id\t"); res.Header.Get("X-Request-Id") == "bad id\t" || len(res.Header.Get("X-Request-Id")) < 16 {

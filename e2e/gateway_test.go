@@ -56,12 +56,34 @@ type gateway struct {
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
+	// grown is closed and replaced at each line.
+	grown chan struct{}
 }
 
 func (b *lockedBuffer) write(line string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.buf.WriteString(line + "\n")
+	close(b.grown)
+	b.grown = make(chan struct{})
+}
+
+// await says whether the text comes in time.
+func (b *lockedBuffer) await(text string) bool {
+	late := time.After(patience)
+	for {
+		b.mu.Lock()
+		found, grown := strings.Contains(b.buf.String(), text), b.grown
+		b.mu.Unlock()
+		if found {
+			return true
+		}
+		select {
+		case <-grown:
+		case <-late:
+			return false
+		}
+	}
 }
 
 func (b *lockedBuffer) String() string {
@@ -80,7 +102,7 @@ func start(t *testing.T, data string, args ...string) *gateway {
 	if data == "" {
 		data = t.TempDir()
 	}
-	g := &gateway{t: t, data: data, log: &lockedBuffer{}, exited: make(chan error, 1)}
+	g := &gateway{t: t, data: data, log: &lockedBuffer{grown: make(chan struct{})}, exited: make(chan error, 1)}
 	g.cmd = exec.Command(path, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data}, args...)...)
 	stderr, err := g.cmd.StderrPipe()
 	if err != nil {

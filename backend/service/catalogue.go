@@ -35,8 +35,8 @@ type shape struct {
 
 type field struct {
 	*backend.Field
-	pattern *regexp.Regexp
-	shape   *shape
+	pattern, keyPattern *regexp.Regexp
+	shape               *shape
 }
 
 type rule struct {
@@ -115,6 +115,12 @@ func (c *compiler) shape(s *backend.Shape) *shape {
 			var err error
 			if f.pattern, err = regexp.Compile(p); err != nil {
 				c.fail(fmt.Errorf("%s.%s: pattern: %w", s.Name, f.Name, err))
+			}
+		}
+		if p := f.Constraint.KeyPattern; p != "" {
+			var err error
+			if f.keyPattern, err = regexp.Compile(p); err != nil {
+				c.fail(fmt.Errorf("%s.%s: key pattern: %w", s.Name, f.Name, err))
 			}
 		}
 		f.shape = c.shape(f.Shape)

@@ -38,6 +38,7 @@ func widget() backend.Kind {
 			{Name: "zones", Type: backend.TypeString, List: true, ListType: backend.ListSet, Immutable: true, Constraint: backend.Constraint{MaxItems: n(3), MaxLength: n(5)}},
 			{Name: "parts", Type: backend.TypeObject, Shape: part, List: true, ListType: backend.ListMap, Keys: []string{"slot"}, Constraint: backend.Constraint{MaxItems: n(4)}},
 			{Name: "box", Type: backend.TypeObject, Shape: box},
+			{Name: "notes", Type: backend.TypeMap, Constraint: backend.Constraint{MinItems: n(1), MaxItems: n(2), MaxLength: n(5), KeyMinLength: n(2), KeyMaxLength: n(4), KeyPattern: "^[a-z]+$"}},
 			{Name: "ratio", Type: backend.TypeFloat},
 			{Name: "every", Type: backend.TypeString, Constraint: backend.Constraint{Format: backend.FormatDuration, MaxLength: n(20)}},
 			{Name: "old", Type: backend.TypeString, Deprecated: "use title", Constraint: backend.Constraint{MaxLength: n(5)}},

@@ -43,13 +43,13 @@ type Config struct {
 func (c Config) Validate() error {
 	var errs []error
 	if len(c.Kinds) == 0 {
-		errs = append(errs, errors.New("Kinds: at least one wanted"))
+		errs = append(errs, errors.New("config: Kinds wants at least one"))
 	}
 	if c.Store == nil {
-		errs = append(errs, errors.New("Store: missing"))
+		errs = append(errs, errors.New("config: Store is missing"))
 	}
 	if c.WriteTimeout < 0 || c.Retries < 0 || c.ScanBudget < 0 {
-		errs = append(errs, errors.New("WriteTimeout, Retries, ScanBudget: negative"))
+		errs = append(errs, errors.New("config: WriteTimeout, Retries and ScanBudget cannot be negative"))
 	}
 	return errors.Join(errs...)
 }

@@ -173,27 +173,48 @@ func (v *violations) value(ctx context.Context, f *field, path string, value any
 	}
 }
 
-// mapping checks a map of strings to strings; the constraint of the field holds for each value.
+// mapping checks a map of strings to strings: its keys, and each value by the constraint of the field.
 func (v *violations) mapping(f *field, path string, value any) {
 	m, ok := value.(map[string]any)
 	if !ok {
 		v.add(path, "type", "map", "must be a mapping of strings to strings")
 		return
 	}
-	if limit := f.Constraint.MaxItems; limit != nil && len(m) > *limit {
-		v.add(path, "maxProperties", strconv.Itoa(*limit), "must have at most %d keys, has %d", *limit, len(m))
+	c := f.Constraint
+	if c.MinItems != nil && len(m) < *c.MinItems {
+		v.add(path, "minProperties", strconv.Itoa(*c.MinItems), "must have at least %d keys, has %d", *c.MinItems, len(m))
+	}
+	if c.MaxItems != nil && len(m) > *c.MaxItems {
+		v.add(path, "maxProperties", strconv.Itoa(*c.MaxItems), "must have at most %d keys, has %d", *c.MaxItems, len(m))
 		return
 	}
 	for _, key := range sortedKeys(m) {
 		at := join(path, key)
-		if n := utf8.RuneCountInString(key); n == 0 || n > MaxName {
-			v.add(at, "maxLength", strconv.Itoa(MaxName), "the key must have 1 to %d characters", MaxName)
-		}
+		v.mapKey(f, at, key)
 		if s, ok := m[key].(string); ok {
 			v.text(f, at, s)
 		} else {
 			v.add(at, "type", "String", "must be a string")
 		}
+	}
+}
+
+func (v *violations) mapKey(f *field, at, key string) {
+	c, n := f.Constraint, utf8.RuneCountInString(key)
+	least, most := 1, MaxName
+	if c.KeyMinLength != nil {
+		least = *c.KeyMinLength
+	}
+	if c.KeyMaxLength != nil {
+		most = *c.KeyMaxLength
+	}
+	switch {
+	case n < least:
+		v.add(at, "keyMinLength", strconv.Itoa(least), "the key must have at least %d characters", least)
+	case n > most:
+		v.add(at, "keyMaxLength", strconv.Itoa(most), "the key must have at most %d characters", most)
+	case f.keyPattern != nil && !f.keyPattern.MatchString(key):
+		v.add(at, "keyPattern", c.KeyPattern, "the key must match %s", c.KeyPattern)
 	}
 }
 
