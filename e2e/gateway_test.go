@@ -99,6 +99,12 @@ func start(t *testing.T, data string, args ...string) *gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startBinary(t, path, data, args...)
+}
+
+// startBinary runs a gateway from any binary.
+func startBinary(t *testing.T, path, data string, args ...string) *gateway {
+	t.Helper()
 	if data == "" {
 		data = t.TempDir()
 	}
