@@ -140,12 +140,19 @@ func TestWatchSurvivesARestartOfTheGateway(t *testing.T) {
 	}
 }
 
-func TestGetOfAllNamespaces(t *testing.T) {
+func TestGetOfAllNamespacesAndByLabel(t *testing.T) {
 	g := start(t, "")
 	for _, ns := range []string{"a", "b"} {
 		g.cli(networkManifest, "apply", "-n", ns, "-f", "-")
 	}
 	if out, _, _ := g.cli("", "get", "networks", "-A"); strings.Count(out, "net-a") != 2 {
+		t.Errorf("%s", out)
+	}
+	g.cli(strings.Replace(networkManifest, "  name: net-a", "  name: net-l\n  labels: {team: web}", 1), "apply", "-f", "-")
+	if out, errOut, _ := g.cli("", "get", "networks", "-l", "team=web", "-o", "name"); out != "network/net-l\n" {
+		t.Errorf("%s%s", out, errOut)
+	}
+	if out, _, _ := g.cli("", "get", "networks", "-l", "team=db"); strings.Contains(out, "net-l") {
 		t.Errorf("%s", out)
 	}
 	if out, _, code := sluice(t, "", "completion", "bash"); code != 0 || !strings.Contains(out, "sluice") {

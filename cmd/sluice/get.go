@@ -19,6 +19,7 @@ func getCommand(std streams) *cobra.Command {
 	var r remote
 	var output string
 	var everywhere, watch bool
+	var labels []string
 	cmd := &cobra.Command{
 		Use:   "get KIND [NAME...]",
 		Short: "Print resources of one kind",
@@ -40,7 +41,11 @@ func getCommand(std streams) *cobra.Command {
 			if watch {
 				return getAndWatch(cmd, std, c, client.ChangesRequest{Kind: kind, Namespace: r.namespace, Snapshot: true, Format: client.JSON}, args[1:], output)
 			}
-			all := c.List(cmd.Context(), kind, r.namespace, p.format)
+			wanted, err := parseLabels(labels)
+			if err != nil {
+				return err
+			}
+			all := c.List(cmd.Context(), client.ListRequest{Kind: kind, Namespace: r.namespace, Labels: wanted, Format: p.format})
 			if len(args) > 1 {
 				all = named(cmd, c, kind, r.namespace, args[1:], p.format)
 			}
@@ -69,9 +74,23 @@ func getCommand(std streams) *cobra.Command {
 	}
 	r.register(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, yaml, json or name")
+	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "label that resources must have, as key=value; may be repeated")
 	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "all namespaces")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on with changes as they happen (table or json)")
 	return cmd
+}
+
+// parseLabels reads key=value pairs.
+func parseLabels(texts []string) ([]client.Label, error) {
+	var out []client.Label
+	for _, text := range texts {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return nil, usageError{fmt.Errorf("label: %q; key=value is wanted", text)}
+		}
+		out = append(out, client.Label{Key: key, Value: value})
+	}
+	return out, nil
 }
 
 // getAndWatch prints what there is and then what happens.
@@ -136,13 +155,13 @@ func (p *printer) print(r *client.Resource) (err error) {
 	switch p.output {
 	case "table":
 		if p.count == 1 {
-			_, _ = fmt.Fprintln(p.table, "NAMESPACE\tNAME\tREVISION\tAGE")
+			_, _ = fmt.Fprintln(p.table, "NAMESPACE\tNAME\tAVAILABLE\tPROGRESSING\tAGE\tREVISION")
 		}
 		ns := "-"
 		if r.Metadata.Namespace != nil {
 			ns = *r.Metadata.Namespace
 		}
-		_, err = fmt.Fprintf(p.table, "%s\t%s\t%s\t%s\n", ns, r.Metadata.Name, r.Metadata.Revision, age(time.Since(r.Metadata.CreatedAt)))
+		_, err = fmt.Fprintf(p.table, "%s\t%s\t%s\t%s\t%s\t%s\n", ns, r.Metadata.Name, dash(r.Condition("Available")), dash(r.Condition("Progressing")), age(time.Since(r.Metadata.CreatedAt)), r.Metadata.Revision)
 	case "name":
 		_, err = fmt.Fprintf(p.w, "%s/%s\n", strings.ToLower(r.Kind), r.Metadata.Name)
 	case "yaml":
@@ -181,6 +200,13 @@ func (p *printer) end() error {
 	}
 	_, err := io.WriteString(p.w, "\n]\n")
 	return err
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
 }
 
 // age is how old something is, in its largest unit.

@@ -64,7 +64,7 @@ func TestListWalksAllPagesAndStopsWhenAsked(t *testing.T) {
 	})
 	kind := client.Kind{Name: "Network", Plural: "networks"}
 	got := ""
-	for r, err := range c.List(context.Background(), kind, "default", client.YAML) {
+	for r, err := range c.List(context.Background(), client.ListRequest{Kind: kind, Namespace: "default", Format: client.YAML}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestListWalksAllPagesAndStopsWhenAsked(t *testing.T) {
 	if got != "n1 n2 n3 " || requests != 3 {
 		t.Errorf("%s in %d requests", got, requests)
 	}
-	for range c.List(context.Background(), kind, "default", client.YAML) {
+	for range c.List(context.Background(), client.ListRequest{Kind: kind, Namespace: "default", Format: client.YAML}) {
 		break
 	}
 	if requests != 4 {

@@ -4,12 +4,32 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 )
 
 // Kind is one kind of the gateway's catalogue.
-type Kind struct{ Name, Singular, Plural, Scope string }
+type Kind struct {
+	Name, Singular, Plural, Scope string
+	Fields                        []Field
+}
+
+// Field is one field of a kind, by its path, like "spec.resource.mtu".
+type Field struct{ Path string }
+
+// hasConditions says whether the kind reports conditions in its status.
+func (k Kind) hasConditions() bool {
+	return slices.ContainsFunc(k.Fields, func(f Field) bool { return f.Path == "status.conditions" })
+}
+
+// fields are what is read of a resource of the kind.
+func (k Kind) fields() string {
+	if !k.hasConditions() {
+		return resourceFields
+	}
+	return resourceFields + " ... on " + k.Name + " { status { conditions { type status } } }"
+}
 
 // Resource is what every kind has.
 type Resource struct {
@@ -23,6 +43,21 @@ type Resource struct {
 	}
 	// Manifest in the format that was asked for.
 	Manifest string
+	// Status has the conditions of kinds that report them.
+	Status struct{ Conditions []Condition }
+}
+
+// Condition is one aspect of a resource's state.
+type Condition struct{ Type, Status string }
+
+// Condition returns the status of a condition, empty if there is none.
+func (r *Resource) Condition(kind string) string {
+	for _, c := range r.Status.Conditions {
+		if c.Type == kind {
+			return c.Status
+		}
+	}
+	return ""
 }
 
 // Label is one label of a resource.
@@ -40,7 +75,7 @@ const (
 // Kinds returns the catalogue.
 func (c *Client) Kinds(ctx context.Context) ([]Kind, error) {
 	var out struct{ Kinds []Kind }
-	err := c.Do(ctx, `{ kinds { name singular plural scope } }`, nil, &out)
+	err := c.Do(ctx, `{ kinds { name singular plural scope fields { path } } }`, nil, &out)
 	return out.Kinds, err
 }
 
@@ -82,7 +117,7 @@ func (c *Client) Get(ctx context.Context, k Kind, namespace, name string, format
 		vars["namespace"] = namespace
 	}
 	err := c.Do(ctx, `query($kind: String!, $namespace: String, $name: String!, $format: ManifestFormat!) {
-		resource(kind: $kind, namespace: $namespace, name: $name) { `+resourceFields+` }
+		resource(kind: $kind, namespace: $namespace, name: $name) { `+k.fields()+` }
 	}`, vars, &out)
 	return out.Resource, err
 }
@@ -90,15 +125,34 @@ func (c *Client) Get(ctx context.Context, k Kind, namespace, name string, format
 // pageSize of List.
 const pageSize = 200
 
-// List walks all resources of a kind in the order of their names, page by
-// page. An empty namespace means all. The iteration ends at the first error.
-func (c *Client) List(ctx context.Context, k Kind, namespace string, format Format) iter.Seq2[*Resource, error] {
+// ListRequest says which resources List walks.
+type ListRequest struct {
+	Kind Kind
+	// Namespace narrows the list; empty means all.
+	Namespace string
+	// Labels that resources must have.
+	Labels []Label
+	// Format of the manifests.
+	Format Format
+}
+
+// List walks resources in the order of their names, page by page. The
+// iteration ends at the first error.
+func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource, error] {
+	k := req.Kind
 	args, params := "first: $first, after: $after", "$first: Int!, $after: String, $format: ManifestFormat!"
-	vars := map[string]any{"first": pageSize, "format": format}
-	if namespace != "" && k.Scope != "GLOBAL" {
-		args, params, vars["namespace"] = args+", namespace: $namespace", params+", $namespace: String", namespace
+	vars := map[string]any{"first": pageSize, "format": req.Format}
+	if req.Namespace != "" && k.Scope != "GLOBAL" {
+		args, params, vars["namespace"] = args+", namespace: $namespace", params+", $namespace: String", req.Namespace
 	}
-	query := fmt.Sprintf(`query(%s) { list: %s(%s) { nodes { %s } pageInfo { hasNextPage endCursor } } }`, params, k.Plural, args, resourceFields)
+	if len(req.Labels) > 0 {
+		labels := make([]map[string]string, len(req.Labels))
+		for i, l := range req.Labels {
+			labels[i] = map[string]string{"key": l.Key, "eq": l.Value}
+		}
+		args, params, vars["filter"] = args+", filter: $filter", params+", $filter: "+k.Name+"Filter", map[string]any{"labels": labels}
+	}
+	query := fmt.Sprintf(`query(%s) { list: %s(%s) { nodes { %s } pageInfo { hasNextPage endCursor } } }`, params, k.Plural, args, k.fields())
 	return func(yield func(*Resource, error) bool) {
 		for {
 			var out struct {
