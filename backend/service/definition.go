@@ -75,8 +75,8 @@ func decodeDefinitions(body []byte) (definitions, error) {
 func (d definition) claim(fingerprint string, now time.Time) (next definition, mine bool) {
 	age := now.Sub(d.Seen).Abs()
 	switch {
-	case d.Fingerprint == fingerprint && age < definitionRenew:
-		return d, true
+	case d.Fingerprint == fingerprint && (age < definitionRenew || len(d.Superseded) == 0):
+		return d, true // nobody waits for a sign of life while nothing was superseded: an idle store is not written
 	case d.Fingerprint == fingerprint:
 		d.Seen = now
 		return d, true
