@@ -140,6 +140,30 @@ func TestWatchSurvivesARestartOfTheGateway(t *testing.T) {
 	}
 }
 
+func TestWatchSaysWhenItHasToStartOver(t *testing.T) {
+	g := start(t, "", "--retain-entries", "5")
+	old := g.position()
+	for i := range 10 {
+		g.create(fmt.Sprintf("n%d", i), nil)
+	}
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "watch", "networks", "--after", old, "--server", g.address)
+	errOut, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	if line, err := bufio.NewReader(errOut).ReadString('\n'); err != nil || !strings.Contains(line, "starting over from the present state") {
+		t.Errorf("%q %v", line, err)
+	}
+}
+
 func TestGetOfAllNamespacesAndByLabel(t *testing.T) {
 	g := start(t, "")
 	for _, ns := range []string{"a", "b"} {

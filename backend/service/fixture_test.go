@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
@@ -91,6 +92,8 @@ type fixture struct {
 	*service.Service
 	t     *testing.T
 	store *memory.Store
+	// unreadable counts what the service found unreadable.
+	unreadable *atomic.Int32
 }
 
 func setup(t *testing.T) *fixture {
@@ -100,11 +103,12 @@ func setup(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	s, err := service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: store})
+	unreadable := &atomic.Int32{}
+	s, err := service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: store, Unreadable: func(string) { unreadable.Add(1) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{Service: s, t: t, store: store}
+	return &fixture{Service: s, t: t, store: store, unreadable: unreadable}
 }
 
 func named(name string) service.Identity { return service.Identity{Kind: "Widget", Name: name} }

@@ -171,6 +171,9 @@ func TestAnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
 	if got := fmt.Sprint(pageNames(f.list(service.ListRequest{First: pointer(3)}))); got != "[a c d]" {
 		t.Errorf("page %s", got)
 	}
+	if n := f.unreadable.Load(); n != 1 {
+		t.Errorf("%d unreadable resources were counted, want 1", n)
+	}
 	_, err = f.Get(context.Background(), anon, named("b"))
 	wantCode(t, err, service.CodeUnreadable)
 	var types []service.ChangeType
