@@ -120,7 +120,7 @@ func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, 
 	}
 	body, err := r.DecodeBody()
 	if err != nil {
-		return "", s.fail(err, r.Key)
+		return "", translate(err, r.Key)
 	}
 	doc := manifest.Document{
 		APIVersion: k.APIVersion(), Kind: k.Name, SubKind: body.SubKind, Spec: body.Spec,
@@ -138,7 +138,7 @@ func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, 
 	}
 	out, err := write()
 	if err != nil {
-		return "", s.fail(fmt.Errorf("manifest: %w", err), r.Key)
+		return "", translate(fmt.Errorf("manifest: %w", err), r.Key)
 	}
 	return strings.TrimSuffix(string(out), "\n") + "\n", nil
 }

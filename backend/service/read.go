@@ -27,7 +27,7 @@ func (s *Service) Get(ctx context.Context, c Caller, id Identity) (*Resource, er
 	obj, err := k.decode(stored)
 	if err != nil {
 		s.unreadable(stored, err)
-		return nil, s.fail(err, key)
+		return nil, translate(err, key)
 	}
 	return &Resource{Stored: stored, Object: obj}, nil
 }
@@ -84,7 +84,7 @@ func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*
 func (s *Service) read(ctx context.Context, k *kind, key backend.Key) (*backend.Resource, error) {
 	got, err := s.store(k.Kind).Get(ctx, key)
 	if err != nil {
-		return nil, s.fail(err, key)
+		return nil, translate(err, key)
 	}
 	return got[0], nil
 }

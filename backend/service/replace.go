@@ -23,7 +23,7 @@ func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 		kind: in.kind, key: in.key, uid: s.cfg.NewID(), caller: true, cond: backend.Condition{Presence: backend.Absent},
 	}, st)
 	if err != nil {
-		return nil, s.fail(err, in.key)
+		return nil, translate(err, in.key)
 	}
 	out.Resource = s.present(in.kind, stored)
 	return out, nil
@@ -38,7 +38,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *backend.Reso
 	}
 	was, err := stateOf(current)
 	if err != nil {
-		return nil, s.fail(err, in.key)
+		return nil, translate(err, in.key)
 	}
 	found := in.found.clone()
 	found.transition(ctx, in.kind.spec, "spec", in.spec, was.spec)
@@ -61,7 +61,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *backend.Reso
 func (s *Service) replaceStatus(ctx context.Context, in *intent, current *backend.Resource, status map[string]any) (*Written, error) {
 	was, err := stateOf(current)
 	if err != nil {
-		return nil, s.fail(err, in.key)
+		return nil, translate(err, in.key)
 	}
 	next := *was
 	next.status = cloneTree(status).(map[string]any)
@@ -92,7 +92,7 @@ func (s *Service) settle(ctx context.Context, in *intent, current *backend.Resou
 	case errors.Is(err, backend.ErrConflict), errors.Is(err, backend.ErrNotFound):
 		return nil, errRaced
 	case err != nil:
-		return nil, s.fail(err, in.key)
+		return nil, translate(err, in.key)
 	}
 	out.Resource = s.present(in.kind, stored)
 	return out, nil

@@ -115,6 +115,23 @@ func TestAStatusIsWrittenAtExactlyTheCurrentRevision(t *testing.T) {
 	wantCode(t, err, service.CodeConflict)
 }
 
+func TestAStatusWriteKeepsStoredFieldsThatThisGatewayDoesNotKnow(t *testing.T) {
+	f := setup(t)
+	f.create("a", `{"title":"A"}`)
+	r := f.rewrite("a", false, func(m map[string]any) {
+		m["spec"].(map[string]any)["future"] = 1
+		m["status"] = map[string]any{"id": "one", "future": 2}
+	})
+	out, err := f.UpdateStatus(context.Background(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Status: json.RawMessage(`{"id":"two"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := out.Resource.Stored.DecodeBody()
+	if err != nil || string(body.Spec) != `{"future":1,"title":"A"}` || string(body.Status) != `{"future":2,"id":"two"}` {
+		t.Errorf("spec %s, status %s, %v", body.Spec, body.Status, err)
+	}
+}
+
 func TestSubKindAndExpiryAreForKindsThatHaveThem(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()

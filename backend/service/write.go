@@ -92,7 +92,7 @@ func (s *Service) Delete(ctx context.Context, c Caller, req DeleteRequest) (*Wri
 		case errors.Is(err, backend.ErrConflict):
 			continue
 		case err != nil:
-			return nil, s.fail(err, key)
+			return nil, translate(err, key)
 		}
 		return &Written{Resource: s.present(k, res.Resources[0])}, nil
 	}
@@ -120,7 +120,7 @@ func (s *Service) Patch(ctx context.Context, c Caller, req PatchRequest) (*Writt
 		}
 		was, err := stateOf(current)
 		if err != nil {
-			return nil, s.fail(err, in.key)
+			return nil, translate(err, in.key)
 		}
 		in.spec = in.kind.spec.project(was.spec)
 		mergePatch(in.spec, patch)
@@ -192,6 +192,3 @@ func (s *Service) apply(ctx context.Context, k *kind, a backend.Action) (backend
 		Actions:   []backend.Action{a},
 	})
 }
-
-// fail translates an error for the caller. The cause stays inside, for the log of the edge.
-func (s *Service) fail(err error, key backend.Key) error { return translate(err, key) }
