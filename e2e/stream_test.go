@@ -208,20 +208,23 @@ func TestSIGTERMDrainsAndExitsClean(t *testing.T) {
 	if a := g.create("a", nil); a.codes() != "" {
 		t.Fatalf("%+v", a)
 	}
-	begin := time.Now()
+	begin, ended := time.Now(), make(chan error, 1)
+	go func() { // a client that reads, so it answers the close frame
+		for {
+			if _, err := s.read(); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
 	if code := g.stop(); code != 0 {
 		t.Errorf("exit %d:\n%s", code, g.log)
 	}
 	if took := time.Since(begin); took > patience/2 {
 		t.Errorf("draining took %v", took)
 	}
-	for {
-		if _, err := s.read(); err != nil {
-			if code := websocket.CloseStatus(err); code != websocket.StatusGoingAway {
-				t.Errorf("the socket ended with %v (%v), want going away", code, err)
-			}
-			break
-		}
+	if err := <-ended; websocket.CloseStatus(err) != websocket.StatusGoingAway {
+		t.Errorf("the socket ended with %v, want going away", err)
 	}
 	if g = start(t, data); g.post(`{ network(name: "a") { id } }`, nil).get("network", "id") == nil {
 		t.Error("what was acknowledged is gone")

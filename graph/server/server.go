@@ -180,7 +180,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.draining.Store(true)
-	limit, cancel := context.WithTimeout(base, s.cfg.DrainTimeout)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.DrainTimeout) // outlives base, which ends the sockets
 	defer cancel()
 	err := srv.Shutdown(limit)
 	stop() // ends the sockets
