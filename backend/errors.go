@@ -59,6 +59,17 @@ var (
 	ErrUnreadable = errors.New("unreadable")
 )
 
+// ExpiredError says on which shards a watch lost its place. A store with one
+// shard may return the bare ErrPositionExpired.
+type ExpiredError struct{ Shards []int }
+
+func (e *ExpiredError) Error() string {
+	return fmt.Sprintf("%v on shards %v", ErrPositionExpired, e.Shards)
+}
+
+// Is makes errors.Is(err, ErrPositionExpired) hold.
+func (e *ExpiredError) Is(target error) bool { return target == ErrPositionExpired }
+
 // ConditionError says which action of a batch failed its condition, and why.
 type ConditionError struct {
 	// Action is the index into [Batch.Actions].

@@ -33,6 +33,21 @@ type Store interface {
 // and expiries are judged by it.
 type Clock interface{ Now() time.Time }
 
+// Sharder is implemented by a store that has several shards. Every namespace
+// lies in one; GLOBAL kinds, whose namespace is empty, all lie in shard 0.
+type Sharder interface {
+	// Shard is the index of the namespace's shard in a [Position].
+	Shard(namespace string) int
+}
+
+// Syncer is implemented by a store that acknowledges a batch only when it is
+// more durable than the log shows at once.
+type Syncer interface {
+	// Sync returns when all that the log of the namespace's shard shows now is as
+	// durable as an acknowledged batch, or ErrUnavailable.
+	Sync(ctx context.Context, namespace string) error
+}
+
 // Limits of reads.
 const (
 	// MaxKeys of one Get.
