@@ -10,10 +10,10 @@ BENCH   ?= .
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test generate generate-check lint bench fuzz e2e clean
+.PHONY: help run build test redis-server generate generate-check lint bench fuzz e2e clean
 
 help: ## print this help
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## build and serve on 127.0.0.1:8080, data in ./sluice-data
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/sluice
@@ -22,9 +22,17 @@ run: ## build and serve on 127.0.0.1:8080, data in ./sluice-data
 build: ## build bin/sluice
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/sluice
 
-test: ## vet and run all tests, with the race detector where there is a C compiler
+test: redis-server ## vet and run all tests, with the race detector where there is a C compiler
 	$(GO) vet ./...
 	$(GO) test $(RACE) -shuffle=on -timeout 9m ./...
+
+redis-server: ## make sure that the tests find redis-server; install Debian's package if they would not
+	@command -v redis-server >/dev/null 2>&1 && exit 0; \
+	  root=; [ "$$(id -u)" = 0 ] || root='sudo -n'; \
+	  if command -v apt-get >/dev/null 2>&1 && $$root true 2>/dev/null; then \
+	    $$root apt-get update -qq && $$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq redis-server; \
+	  fi; \
+	  command -v redis-server >/dev/null 2>&1 || { echo 'the tests start redis-server 7.0 or newer; install it (Debian: apt-get install redis-server)'; exit 1; }
 
 generate: ## derive everything from schema/
 	$(GO) run ./cmd/sluicegen
@@ -38,7 +46,7 @@ lint: ## gofmt, vet and staticcheck
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-bench: ## run the benchmarks (BENCH=pattern narrows them)
+bench: redis-server ## run the benchmarks (BENCH=pattern narrows them)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./backend/... ./graph/server/...
 
 fuzz: ## fuzz every decoder for FUZZTIME each
@@ -48,7 +56,7 @@ fuzz: ## fuzz every decoder for FUZZTIME each
 	  done; \
 	done
 
-e2e: ## drive the built binary from outside
+e2e: redis-server ## drive the built binary from outside
 	$(GO) test $(RACE) -count=1 -timeout 9m ./e2e/...
 
 clean: ## remove what was built

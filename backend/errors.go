@@ -53,7 +53,7 @@ var (
 	ErrUnavailable = errors.New("store unavailable")
 	// ErrClosed: the store or the watcher was closed by its owner.
 	ErrClosed = errors.New("closed")
-	// ErrFormat: the data is not ours, or was written by a newer release.
+	// ErrFormat: the data is not ours, or was written by a newer release, or its server is not fit to keep it.
 	ErrFormat = errors.New("store format")
 	// ErrUnreadable: stored bytes do not decode.
 	ErrUnreadable = errors.New("unreadable")

@@ -168,8 +168,9 @@ func expiryStatements() []statement {
 	}
 }
 
-// runIdle holds what a store does by itself, in synctest's time.
-func runIdle(t *testing.T, open Opener) {
+// RunIdle holds what a store does by itself, in synctest's time. It is for
+// drivers that talk to no other process, whose time is another one.
+func RunIdle(t *testing.T, open Opener) {
 	t.Run("an idle store purges and trims in Run", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			in := open(t, Options{Clock: time.Now, Rand: rand.New(rand.NewPCG(1, 2)), LogAge: time.Hour, PurgeInterval: time.Second})

@@ -84,5 +84,4 @@ func Run(t *testing.T, open Opener) {
 			}
 		})
 	}
-	t.Run("idle", func(t *testing.T) { runIdle(t, open) })
 }

@@ -18,23 +18,22 @@ const (
 	reindexStep = 256
 )
 
-// Run keeps the index rows of every kind of this gateway's definition, unless a
-// newer gateway is at work (see [definition.claim]): it rebuilds what an older
-// definition has made, and what an older gateway goes on writing. Without it
-// queries are right all the same, but scan. It returns when ctx ends, which is
-// no error; what fails is logged and tried again.
-func (s *Service) Run(ctx context.Context) error {
+// keepRows keeps the index rows of every kind of this gateway's definition,
+// unless a newer gateway is at work (see [definition.claim]): it rebuilds what
+// an older definition has made, and what an older gateway goes on writing. It
+// returns when ctx ends or the store is closed; what fails is logged and tried again.
+func (s *Service) keepRows(ctx context.Context) {
 	first := true
 	for {
 		done, err := s.reindexKinds(ctx, first)
 		switch {
 		case ctx.Err() != nil || errors.Is(err, backend.ErrClosed):
-			return nil
+			return
 		case err != nil:
 			s.cfg.Logger.Warn("reindexing failed and is tried again", zap.Error(err))
 		}
 		if first = first && !done; !pause(ctx, reindexPause) {
-			return nil
+			return
 		}
 	}
 }
@@ -195,7 +194,8 @@ func (s *Service) applyEach(ctx context.Context, actions []backend.Action) (int,
 	return 0, nil
 }
 
-// applyAll sends actions of no kind in particular.
+// applyAll sends actions of no kind in particular. What becomes of them if the
+// answer is lost is not asked: doing them again does no harm.
 func (s *Service) applyAll(ctx context.Context, actions []backend.Action) (backend.Result, error) {
 	return s.cfg.Store.Apply(ctx, backend.Batch{
 		RequestID: s.cfg.NewID(),

@@ -138,14 +138,17 @@ type ChangesRequest struct {
 	After *string
 	// Filter is as of ListRequest, for streams of one kind.
 	Filter any
-	// Snapshot sends the state first, between RESET and IN_SYNC, unless After can be continued from.
+	// Snapshot sends the state first, between RESET and IN_SYNC, unless After can
+	// be continued from, and again after RESET where the stream cannot go on.
 	Snapshot bool
 }
 
 // ChangeType is the type of an event in a stream of changes.
 type ChangeType string
 
-// The types of events. IN_SYNC comes once, when the stream is live.
+// The types of events. RESET, IN_SYNC and BOOKMARK are marks. IN_SYNC comes
+// once, when the stream is live; BOOKMARK when it was silent for a while, and
+// at the end of a snapshot that begins after IN_SYNC.
 const (
 	ChangeReset    ChangeType = "RESET"
 	ChangeSnapshot ChangeType = "SNAPSHOT"
@@ -153,6 +156,7 @@ const (
 	ChangeAdded    ChangeType = "ADDED"
 	ChangeModified ChangeType = "MODIFIED"
 	ChangeDeleted  ChangeType = "DELETED"
+	ChangeBookmark ChangeType = "BOOKMARK"
 )
 
 // ManifestFormat is how a manifest is written.
@@ -167,7 +171,7 @@ const (
 // Change is one event of a stream.
 type Change struct {
 	Type ChangeType
-	// Cursor resumes the stream after this event.
+	// Cursor resumes the stream after this event; empty from RESET to the end of a snapshot.
 	Cursor string
 	// Revision of the change; empty for a mark.
 	Revision string

@@ -12,8 +12,10 @@ import (
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/hub"
 )
 
 // Config of a service.
@@ -22,6 +24,9 @@ type Config struct {
 	Kinds []backend.Kind
 	// Store holds the resources of every kind. Required.
 	Store backend.Store
+	// Hub over the Store, run by who made it. Default: one of the service's own,
+	// which Run runs.
+	Hub *hub.Hub
 	// Logger receives what a client is not told. Default: none.
 	Logger *zap.Logger
 	// Clock is the gateway's; a store with a clock of its own goes before. Default: time.Now.
@@ -30,6 +35,12 @@ type Config struct {
 	NewID func() string
 	// WriteTimeout is how long the store may take to begin a batch. Default 5 s.
 	WriteTimeout time.Duration
+	// SettleTimeout is how long it may take to find out what became of a write
+	// whose answer was lost. Default 30 s.
+	SettleTimeout time.Duration
+	// BookmarkInterval is after how long of silence a stream of changes tells its
+	// cursor. Default 30 s.
+	BookmarkInterval time.Duration
 	// Retries bounds how often a write that lost a race is tried again. Default 8.
 	Retries int
 	// ScanBudget is the most resources that one page may look at. Default 200,000.
@@ -48,8 +59,8 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		errs = append(errs, errors.New("config: Store is missing"))
 	}
-	if c.WriteTimeout < 0 || c.Retries < 0 || c.ScanBudget < 0 {
-		errs = append(errs, errors.New("config: WriteTimeout, Retries and ScanBudget cannot be negative"))
+	if min(c.WriteTimeout, c.SettleTimeout, c.BookmarkInterval) < 0 || c.Retries < 0 || c.ScanBudget < 0 {
+		errs = append(errs, errors.New("config: WriteTimeout, SettleTimeout, BookmarkInterval, Retries and ScanBudget cannot be negative"))
 	}
 	return errors.Join(errs...)
 }
@@ -70,6 +81,12 @@ func (c *Config) setDefaults() {
 	if c.WriteTimeout == 0 {
 		c.WriteTimeout = 5 * time.Second
 	}
+	if c.SettleTimeout == 0 {
+		c.SettleTimeout = 30 * time.Second
+	}
+	if c.BookmarkInterval == 0 {
+		c.BookmarkInterval = 30 * time.Second
+	}
 	if c.Retries == 0 {
 		c.Retries = 8
 	}
@@ -85,6 +102,9 @@ func (c *Config) setDefaults() {
 type Service struct {
 	cfg   Config
 	kinds catalogue
+	hub   *hub.Hub
+	// ownHub says that Run runs the hub.
+	ownHub bool
 }
 
 // New compiles the catalogue's rules and patterns. It starts nothing.
@@ -97,7 +117,30 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("service: %w", err)
 	}
-	return &Service{cfg: cfg, kinds: kinds}, nil
+	s := &Service{cfg: cfg, kinds: kinds, hub: cfg.Hub, ownHub: cfg.Hub == nil}
+	if s.ownHub {
+		if s.hub, err = hub.New(hub.Config{Store: cfg.Store, Logger: cfg.Logger}); err != nil {
+			return nil, fmt.Errorf("service: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Run follows the store's changes for all streams, unless the hub came with the
+// configuration, and keeps the index rows of every kind of this gateway's
+// definition. Without it everything is right all the same, but each stream
+// follows the store by itself and queries may scan. It returns when ctx ends,
+// which is no error.
+func (s *Service) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	if s.ownHub {
+		g.Go(func() error { return s.hub.Run(ctx) })
+	}
+	g.Go(func() error {
+		s.keepRows(ctx)
+		return nil
+	})
+	return g.Wait()
 }
 
 // Caller is who asks, and by which API view. The zero value is anonymous with

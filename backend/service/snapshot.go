@@ -11,7 +11,7 @@ const (
 	// snapshotStep is how many resources one step of a snapshot reads.
 	snapshotStep = 200
 	// maxResets is how often a snapshot begins anew because the log did not
-	// reach back over one of its steps.
+	// reach back over one of its steps, or a shard lost its place.
 	maxResets = 3
 )
 
@@ -37,7 +37,7 @@ func newSnapshot(s *Service, scope changeScope) *snapshot {
 // next returns the next events; none when the state was sent.
 func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 	if n.position.IsZero() {
-		return n.reset(ctx)
+		return n.restart(ctx)
 	}
 	for n.kind < len(n.scope.kinds) {
 		out, err := n.page(ctx)
@@ -45,9 +45,6 @@ func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 			return nil, err
 		}
 		changes, err := n.consume(ctx)
-		if errors.Is(err, backend.ErrPositionExpired) && n.resets < maxResets {
-			return n.reset(ctx)
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +55,11 @@ func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 	return nil, nil
 }
 
-func (n *snapshot) reset(ctx context.Context) ([]Change, error) {
+// restart begins anew, a bounded number of times.
+func (n *snapshot) restart(ctx context.Context) ([]Change, error) {
+	if n.resets == maxResets {
+		return nil, backend.ErrPositionExpired
+	}
 	at, err := n.service.cfg.Store.Position(ctx)
 	if err != nil {
 		return nil, err
@@ -100,28 +101,38 @@ func (n *snapshot) page(ctx context.Context) ([]Change, error) {
 }
 
 // consume reads the log up to now.
-func (n *snapshot) consume(ctx context.Context) ([]Change, error) {
-	w, err := n.service.cfg.Store.Watch(ctx, backend.Watch{From: n.position})
+func (n *snapshot) consume(ctx context.Context) (out []Change, err error) {
+	for done := false; !done && err == nil; {
+		done, err = n.consumeSome(ctx, &out)
+		if errors.Is(err, backend.ErrLagged) {
+			err = nil // the watch was live for a moment in which much happened: from the same place it is not
+		}
+	}
+	return out, err
+}
+
+// consumeSome reads the log until it has caught up, or cannot go on.
+func (n *snapshot) consumeSome(ctx context.Context, out *[]Change) (done bool, err error) {
+	w, err := n.service.follow(ctx, &n.scope, n.position)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	defer w.Close()
-	var out []Change
 	for {
 		d, err := w.Next(ctx)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
 		for i := range d.Events {
 			e := &d.Events[i]
 			if change, ok := n.scope.change(e); ok && n.sent(e.Resource.Key) {
 				change.service = n.service
-				out = append(out, change)
+				*out = append(*out, change)
 			}
 		}
 		n.position = d.Position
 		if d.CaughtUp {
-			return out, nil
+			return true, nil
 		}
 	}
 }

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -17,7 +14,6 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/server"
 	"github.com/sluicegw/sluice/graph/v1/catalogue"
@@ -25,18 +21,18 @@ import (
 
 // serving are the settings of a gateway.
 type serving struct {
-	listen, data, logLevel, logFormat string
-	allowAnonymous                    bool
-	server                            server.Config
-	store                             bolt.Config
+	listen, logLevel, logFormat string
+	allowAnonymous              bool
+	server                      server.Config
+	store                       storing
 }
 
 func serveCommand(std streams) *cobra.Command {
 	var s serving
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run a gateway on the embedded store",
-		Long: "Run a gateway on the embedded store.\n\nEvery flag is also an environment variable (--listen is SLUICE_LISTEN) and a key of\n" +
+		Short: "Run a gateway on the embedded store or on Redis",
+		Long: "Run a gateway on the embedded store, or on Redis with --redis.\n\nEvery flag is also an environment variable (--listen is SLUICE_LISTEN) and a key of\n" +
 			"the configuration file (listen). A flag goes before the environment, and that before the file.",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,9 +46,9 @@ func serveCommand(std streams) *cobra.Command {
 			return s.run(cmd.Context(), log)
 		},
 	}
-	f, l, st := cmd.Flags(), &s.server.Limits, &s.store
+	f, l := cmd.Flags(), &s.server.Limits
 	f.StringVar(&s.listen, "listen", "127.0.0.1:8080", "address to listen on; port 0 picks a free one")
-	f.StringVar(&s.data, "data", "sluice-data", "folder of the embedded store")
+	s.store.flags(f)
 	f.String(configFlag, "", "configuration file (YAML)")
 	f.BoolVar(&s.allowAnonymous, "allow-anonymous", false, "serve everybody who reaches an address that is not loopback")
 	f.StringSliceVar(&s.server.AllowedHosts, "allowed-hosts", nil, "Host names to serve besides IP addresses and localhost")
@@ -67,9 +63,6 @@ func serveCommand(std streams) *cobra.Command {
 	f.IntVar(&l.Repeats, "limit-repeats", 20, "how often one selection set may name the same field")
 	f.DurationVar(&l.Time, "limit-time", 30*time.Second, "how long a query or mutation may take")
 	f.DurationVar(&s.server.DrainTimeout, "drain-timeout", 10*time.Second, "how long running requests may take at shutdown")
-	f.IntVar(&st.LogEntries, "retain-entries", 100_000, "most changes kept for listeners that resume")
-	f.Int64Var(&st.LogBytes, "retain-bytes", 256<<20, "most bytes of changes kept")
-	f.DurationVar(&st.LogAge, "retain-age", 24*time.Hour, "longest time changes are kept")
 	return cmd
 }
 
@@ -85,16 +78,15 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	defer func() { _ = listener.Close() }()
-	s.store.Path, s.store.Logger = filepath.Join(s.data, "sluice.db"), log
-	store, err := bolt.Open(s.store)
+	store, name, err := s.store.open(ctx, log)
 	if err != nil {
-		return s.explainOpen(err)
+		return err
 	}
-	svc, srv, err := s.gateway(store, log)
+	svc, srv, err := s.gateway(store, name, log)
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
-	log.Info("sluice serves", zap.String("version", versionText()), zap.String("store", "bolt "+s.data), zap.String("address", "http://"+listener.Addr().String()))
+	log.Info("sluice serves", zap.String("version", versionText()), zap.String("store", name), zap.String("address", "http://"+listener.Addr().String()))
 	err = group(ctx, srv, listener, svc.Run, store.Run)
 	if err = errors.Join(err, store.Close()); err == nil {
 		log.Info("sluice stopped")
@@ -103,7 +95,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) error {
 }
 
 // gateway wires service and server to an open store.
-func (s *serving) gateway(store *bolt.Store, log *zap.Logger) (*service.Service, *server.Server, error) {
+func (s *serving) gateway(store gatewayStore, name string, log *zap.Logger) (*service.Service, *server.Server, error) {
 	reg := prometheus.NewRegistry()
 	unreadable := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), unreadable)
@@ -115,7 +107,7 @@ func (s *serving) gateway(store *bolt.Store, log *zap.Logger) (*service.Service,
 		return nil, nil, err
 	}
 	s.server.Service, s.server.Logger, s.server.Metrics = svc, log, reg
-	s.server.Version, s.server.Store = versionText(), "the embedded store"
+	s.server.Version, s.server.Store = versionText(), name
 	s.server.Ready = func(ctx context.Context) error {
 		_, err := store.Position(ctx)
 		return err
@@ -156,15 +148,4 @@ func (s *serving) checkListen() error {
 		return nil
 	}
 	return fmt.Errorf("listen: %s is not loopback, and everybody who reaches it may read and change everything; say --allow-anonymous if that is meant", s.listen)
-}
-
-// explainOpen says in one line why the store does not open.
-func (s *serving) explainOpen(err error) error {
-	switch {
-	case errors.Is(err, bolt.ErrLocked):
-		return fmt.Errorf("data: %s is in use by another process; stop it or choose another folder with --data", s.data)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("data: %s cannot be written: permission denied; choose another folder with --data", s.data)
-	}
-	return fmt.Errorf("data: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 }

@@ -25,7 +25,8 @@ type ChangesRequest struct {
 
 // Change is one event of a stream.
 type Change struct {
-	// Type is RESET, SNAPSHOT, IN_SYNC, ADDED, MODIFIED or DELETED.
+	// Type is RESET, SNAPSHOT, IN_SYNC, ADDED, MODIFIED or DELETED. The API's
+	// BOOKMARK is not among them: it moves the place that is resumed from.
 	Type string
 	// Cursor resumes the stream after this event; empty while a snapshot is sent.
 	Cursor   string
@@ -44,7 +45,8 @@ const (
 // connection and of the gateway: it connects again with back-off and goes on
 // after the last cursor, so that no change is lost or comes twice. Where that
 // is not possible any more, and Snapshot is set, a RESET comes and the state
-// anew; else the iteration ends with the API's POSITION_EXPIRED.
+// anew; else the iteration ends with the API's POSITION_EXPIRED. A connection
+// that ends within such a state begins it again.
 func (c *Client) Changes(ctx context.Context, req ChangesRequest) iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
 		f := follower{client: c, req: req, yield: yield}
@@ -112,8 +114,14 @@ func (f *follower) run(ctx context.Context) error {
 			return fmt.Errorf("answer of the gateway: %w", err)
 		}
 		f.progress = true
-		if out.Event.Cursor != "" {
+		switch {
+		case out.Event.Type == "RESET":
+			f.req.After = "" // nothing before it can be continued from
+		case out.Event.Cursor != "":
 			f.req.After = out.Event.Cursor
+		}
+		if out.Event.Type == "BOOKMARK" {
+			return nil
 		}
 		if !f.yield(&out.Event, nil) {
 			f.stopped = true

@@ -1,0 +1,120 @@
+package redis
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Address says where the servers are.
+type Address struct {
+	// Hosts are host:port pairs: of the server, the Sentinels or some nodes of the cluster.
+	Hosts []string
+	// Master is the name that Sentinels know the server by; empty without them.
+	Master             string
+	Cluster, TLS       bool
+	DB                 int
+	Username, Password string
+}
+
+// ParseURL reads where the servers are:
+//
+//	redis://[user[:password]@]host[:port][/db]
+//	redis-sentinel://[user[:password]@]host[:port],host.../master[?db=n]
+//	redis-cluster://[user[:password]@]host[:port],host...
+//
+// and the same with rediss for TLS. Errors never repeat the URL, which may hold a password.
+func ParseURL(raw string) (*Address, error) {
+	const accepted = "redis://host:port/db, redis-sentinel://host:port,host:port/master or redis-cluster://host:port,host:port (rediss for TLS) wanted"
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return nil, fmt.Errorf("no scheme: %s", accepted)
+	}
+	a := &Address{}
+	family, topology, _ := strings.Cut(scheme, "-")
+	if family != "redis" && family != "rediss" || topology != "" && topology != "sentinel" && topology != "cluster" || strings.HasSuffix(scheme, "-") {
+		return nil, fmt.Errorf("unknown scheme %q: %s", scheme, accepted)
+	}
+	a.TLS, a.Cluster = family == "rediss", topology == "cluster"
+	if i := strings.LastIndex(rest, "@"); i >= 0 {
+		user, err := url.Parse("redis://" + rest[:i] + "@host")
+		if err != nil || user.User == nil {
+			return nil, fmt.Errorf("user and password are malformed; special characters need their percent form")
+		}
+		a.Username = user.User.Username()
+		a.Password, _ = user.User.Password()
+		rest = rest[i+1:]
+	}
+	rest, query, _ := strings.Cut(rest, "?")
+	hosts, path, _ := strings.Cut(rest, "/")
+	for _, host := range strings.Split(hosts, ",") {
+		h, err := hostPort(host, map[bool]string{false: "6379", true: "26379"}[topology == "sentinel"])
+		if err != nil {
+			return nil, err
+		}
+		a.Hosts = append(a.Hosts, h)
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, fmt.Errorf("malformed parameters after ?")
+	}
+	db := values.Get("db")
+	switch {
+	case topology == "sentinel":
+		if a.Master, err = url.PathUnescape(path); err != nil || a.Master == "" || strings.Contains(a.Master, "/") {
+			return nil, fmt.Errorf("no name of the master after the Sentinels: %s", accepted)
+		}
+	case len(a.Hosts) > 1 && !a.Cluster:
+		return nil, fmt.Errorf("several hosts: %s", accepted)
+	case path != "" && db == "":
+		db = path
+	}
+	if db != "" {
+		if a.DB, err = strconv.Atoi(db); err != nil || a.DB < 0 {
+			return nil, fmt.Errorf("database %q: a number wanted", db)
+		}
+	}
+	if a.Cluster && a.DB != 0 {
+		return nil, fmt.Errorf("database %d: a cluster has database 0 only", a.DB)
+	}
+	delete(values, "db")
+	for name := range values {
+		return nil, fmt.Errorf("unknown parameter %q; db is the only one", name)
+	}
+	return a, nil
+}
+
+func hostPort(s, port string) (string, error) {
+	host, p, err := net.SplitHostPort(s)
+	if err != nil {
+		host, p = strings.Trim(s, "[]"), port
+	}
+	if n, err := strconv.Atoi(p); host == "" || err != nil || n < 1 || n > 65535 {
+		return "", fmt.Errorf("%q is not a host and a port", s)
+	}
+	return net.JoinHostPort(host, p), nil
+}
+
+// String names the servers without user and password.
+func (a *Address) String() string {
+	s := "redis"
+	if a.TLS {
+		s = "rediss"
+	}
+	switch {
+	case a.Master != "":
+		s += "-sentinel"
+	case a.Cluster:
+		s += "-cluster"
+	}
+	s += "://" + strings.Join(a.Hosts, ",")
+	if a.Master != "" {
+		return s + "/" + a.Master
+	}
+	if !a.Cluster {
+		s += "/" + strconv.Itoa(a.DB)
+	}
+	return s
+}

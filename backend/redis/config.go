@@ -1,0 +1,151 @@
+package redis
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Durability says when a batch is acknowledged.
+type Durability string
+
+// The durabilities.
+const (
+	// DurabilityAsync acknowledges what the primary has. A failover can lose what
+	// no replica had yet.
+	DurabilityAsync Durability = "async"
+	// DurabilityReplica acknowledges what a replica has, too (WAIT). A batch that no
+	// replica confirms in time is ErrUnknown.
+	DurabilityReplica Durability = "replica"
+)
+
+// Config of a store. The zero value is a server on 127.0.0.1:6379.
+type Config struct {
+	// URL of the server, of Sentinels or of a cluster, see [ParseURL]; empty is redis://127.0.0.1:6379/0.
+	URL string
+	// Username and Password go before those of the URL.
+	Username, Password string
+	// TLS goes before what a rediss URL implies.
+	TLS *tls.Config
+	// Prefix of all keys; empty is "sluice:".
+	Prefix string
+	// Shards is the number of shards of a new store, at most 256; what is stored
+	// must have the same number. 0 means 1, and 16 for a cluster.
+	Shards int
+	// Durability; empty is DurabilityAsync.
+	Durability Durability
+	// Clock replaces the server's, for tests; nil is the server's.
+	Clock func() time.Time
+	// Rand makes epochs; nil is seeded by the runtime.
+	Rand *rand.Rand
+	// LogEntries is the most entries that the log of one shard keeps; 0 means 100,000.
+	LogEntries int
+	// LogAge is how long the log keeps an entry; 0 means 24 hours.
+	LogAge time.Duration
+	// LogBytes is the most bytes that the log of one shard keeps; 0 means 256 MiB.
+	LogBytes int64
+	// LogSlack is the number of entries by which a log may be over its bounds
+	// before it is trimmed, so that not every write has to; 0 means 128 but no more
+	// than a tenth of LogEntries, negative means none.
+	LogSlack int
+	// PurgeInterval is the pause between two rounds of Run; 0 means 1 second.
+	PurgeInterval time.Duration
+	// Timeout of one exchange with a server; 0 means 3 seconds.
+	Timeout time.Duration
+	// Connections is the most connections to one server that calls share; 0 means 64.
+	Connections int
+	// Logger takes what no caller hears; nil is silent.
+	Logger *zap.Logger
+
+	// newEpoch begins an epoch at Open whatever the server, as drivers on files
+	// do; tests compare with them.
+	newEpoch bool
+}
+
+// Validate names all fields that are out of range.
+func (c Config) Validate() error {
+	var errs []error
+	for _, f := range []struct {
+		name     string
+		negative bool
+	}{
+		{"LogEntries", c.LogEntries < 0},
+		{"LogAge", c.LogAge < 0},
+		{"LogBytes", c.LogBytes < 0},
+		{"PurgeInterval", c.PurgeInterval < 0},
+		{"Timeout", c.Timeout < 0},
+		{"Connections", c.Connections < 0},
+	} {
+		if f.negative {
+			errs = append(errs, fmt.Errorf("%s: must not be negative", f.name))
+		}
+	}
+	if c.Shards < 0 || c.Shards > maxShards {
+		errs = append(errs, fmt.Errorf("%s: 1 to %d wanted", "Shards", maxShards))
+	}
+	switch c.Durability {
+	case "", DurabilityAsync, DurabilityReplica:
+	default:
+		errs = append(errs, fmt.Errorf("%s: %q is neither async nor replica", "Durability", c.Durability))
+	}
+	if _, err := ParseURL(c.url()); err != nil {
+		errs = append(errs, fmt.Errorf("%s: %w", "URL", err))
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) url() string {
+	if c.URL == "" {
+		return "redis://127.0.0.1:6379/0"
+	}
+	return c.URL
+}
+
+func (c Config) withDefaults(at *Address) Config {
+	c.URL = c.url()
+	if c.Prefix == "" {
+		c.Prefix = "sluice:"
+	}
+	if c.Shards == 0 {
+		c.Shards = 1
+		if at.Cluster {
+			c.Shards = 16
+		}
+	}
+	if c.Durability == "" {
+		c.Durability = DurabilityAsync
+	}
+	if c.Rand == nil {
+		c.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	if c.LogEntries == 0 {
+		c.LogEntries = 100_000
+	}
+	if c.LogAge == 0 {
+		c.LogAge = 24 * time.Hour
+	}
+	if c.LogBytes == 0 {
+		c.LogBytes = 256 << 20
+	}
+	if c.LogSlack == 0 {
+		c.LogSlack = min(128, c.LogEntries/10)
+	}
+	c.LogSlack = max(c.LogSlack, 0)
+	if c.PurgeInterval == 0 {
+		c.PurgeInterval = time.Second
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 3 * time.Second
+	}
+	if c.Connections == 0 {
+		c.Connections = 64
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return c
+}

@@ -1,0 +1,127 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// patience is how long a call that certainly changed nothing is tried again.
+const patience = time.Second
+
+// refused says whether the server answered that it did not do the call, which
+// it may do a little later: it restarts, it is no primary any more, the slot is
+// being moved.
+func refused(err error) bool {
+	for _, prefix := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY", "NOREPLICAS", "UNBLOCKED", "max number of clients"} {
+		if goredis.HasErrorPrefix(err, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// elsewhere says whether the server answered that the slot is not its own.
+func elsewhere(err error) bool {
+	for _, prefix := range []string{"MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN"} {
+		if goredis.HasErrorPrefix(err, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// unsent says whether the call never left: no connection could be made or had.
+func unsent(err error) bool {
+	var r *refusal
+	var op *net.OpError
+	return errors.As(err, &r) || errors.Is(err, goredis.ErrPoolTimeout) || errors.Is(err, goredis.ErrClosed) ||
+		errors.As(err, &op) && op.Op == "dial"
+}
+
+// replied says whether the error is the server's own answer.
+func replied(err error) bool {
+	var re goredis.Error
+	return errors.As(err, &re) && !errors.Is(err, goredis.Nil)
+}
+
+// final says whether trying again cannot help.
+func final(err error) bool {
+	var r *refusal
+	return errors.As(err, &r) && r.final
+}
+
+// failed wraps the error of a call that changed nothing in what the contract has for it.
+func failed(ctx context.Context, operation string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, goredis.ErrClosed):
+		return backend.ErrClosed
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case final(err), errors.Is(err, backend.ErrUnavailable):
+		return fmt.Errorf("%s: %w", operation, err)
+	}
+	return fmt.Errorf("%s: %w: %w", operation, backend.ErrUnavailable, err)
+}
+
+// pause waits before the n-th further try, longer each time, and says whether there is time for one.
+func pause(ctx context.Context, n int, until time.Time) bool {
+	wait := min(5*time.Millisecond<<min(n, 6), 200*time.Millisecond)
+	wait = wait/2 + rand.N(wait)
+	if time.Now().Add(wait).After(until) {
+		return false
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// read runs a call that changes nothing, again where the server or the way to
+// it failed, for a short while.
+func (s *Store) read(ctx context.Context, operation string, call func(context.Context, *session) error) error {
+	until := time.Now().Add(patience)
+	for n := 0; ; n++ {
+		ses, err := s.core.acquire(s)
+		if err != nil {
+			return err
+		}
+		limited, cancel := context.WithTimeout(ctx, s.core.cfg.Timeout)
+		err = call(limited, ses)
+		cancel()
+		ses.inflight.Done()
+		switch {
+		case err == nil:
+			return nil
+		case s.isClosed():
+			return backend.ErrClosed
+		case contractual(err):
+			return err
+		case ctx.Err() != nil, final(err), !pause(ctx, n, until):
+			return failed(ctx, operation, err)
+		}
+	}
+}
+
+// contractual says whether an error is already what the contract has.
+func contractual(err error) bool {
+	for _, is := range []error{backend.ErrUnreadable, backend.ErrPositionExpired, backend.ErrInvalid, backend.ErrFormat, backend.ErrClosed} {
+		if errors.Is(err, is) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,153 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Bounds of one round.
+const (
+	purgeRound = 256
+	// purgeChunk is the most resources that one script removes, so that it does
+	// not hold the server for long.
+	purgeChunk = 64
+)
+
+// Purge removes what is expired, a bounded number in each shard, and what the
+// logs no longer keep. It returns how many resources it removed. Any number of
+// gateways may do it at the same time: the script sees to it that each resource
+// goes once, and only if it is still expired.
+func (s *Store) Purge(ctx context.Context) (int, error) {
+	if err := s.ready(ctx); err != nil {
+		return 0, err
+	}
+	total := 0
+	for i := range s.core.shards {
+		n, err := s.purge(ctx, &s.core.shards[i])
+		total += n
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+func (s *Store) purge(ctx context.Context, sh *shard) (int, error) {
+	var due []string
+	err := s.read(ctx, "purge", func(ctx context.Context, ses *session) (err error) {
+		end := string(entryExpiry) + string(backend.AppendInt(nil, s.core.now().UnixMilli()+1))
+		due, err = ses.client.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: sh.rows, ByLex: true, Start: "[" + string(entryExpiry), Stop: "(" + end, Count: purgeRound}).Result()
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	for first := true; first || len(due) > 0; first = false {
+		chunk := due[:min(len(due), purgeChunk)]
+		due = due[len(chunk):]
+		n, err := s.purgeChunk(ctx, sh, chunk)
+		total += n
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// purgeChunk removes the resources that members of the index name as due, and
+// trims the log.
+func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, error) {
+	keys := []string{sh.meta, sh.rows, sh.log}
+	var args []any
+	for _, m := range due {
+		_, k, err := expiryMember(m)
+		if err != nil {
+			s.core.skip("purge", k, err)
+			continue
+		}
+		keys = append(keys, sh.key(k))
+		args = append(args, "e", backend.AppendString(nil, k.Kind), backend.OrderTuple(k.Namespace, k.Name), "", "", "", "", "", "", m, "", sh.item)
+	}
+	n := 0
+	err := s.read(ctx, "purge", func(ctx context.Context, ses *session) error {
+		cfg := &s.core.cfg
+		on, err := ses.primary(ctx, sh)
+		if err != nil {
+			return err
+		}
+		head := []any{s.core.epochs[sh.index].Load(), Format, "", s.core.clockArgument(), "", cfg.LogEntries, cfg.LogBytes, cfg.LogAge.Milliseconds(), cfg.LogSlack, len(keys) - 3}
+		reply, err := s.core.scripts.apply.run(ctx, on, keys, append(head, args...)...)
+		switch {
+		case err != nil:
+			if elsewhere(err) {
+				ses.reload(ctx)
+			}
+			return err
+		case text(reply, 0) == "epoch":
+			s.core.renew(ses)
+			return fmt.Errorf("the epoch has changed: %w", backend.ErrUnavailable)
+		case text(reply, 0) != "ok":
+			return fmt.Errorf("purge: answer %.20q: %w", text(reply, 0), backend.ErrFormat)
+		}
+		for i := range len(keys) - 3 {
+			if text(reply, i+2) == "1" {
+				n++
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+// Run purges at every PurgeInterval until ctx ends or the store is closed; both
+// are no error. It goes on while the servers are away.
+func (s *Store) Run(ctx context.Context) error {
+	log, away := s.core.cfg.Logger, false
+	for {
+		// Many gateways do the same: not all at once.
+		pause := s.core.cfg.PurgeInterval
+		tick := time.NewTimer(pause - pause/8 + rand.N(pause/4+1))
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return nil
+		case <-s.closed:
+			tick.Stop()
+			return nil
+		case <-tick.C:
+		}
+		err := s.round(ctx)
+		switch {
+		case ctx.Err() != nil, errors.Is(err, backend.ErrClosed):
+		case err != nil && !away:
+			log.Error("the store is away", zap.Error(err))
+		case err == nil && away:
+			log.Info("the store is back")
+		}
+		away = err != nil
+	}
+}
+
+// round removes all that is due now.
+func (s *Store) round(ctx context.Context) error {
+	if s.core.cfg.Clock == nil {
+		if err := s.read(ctx, "clock", func(ctx context.Context, ses *session) error { return s.core.clock.measure(ctx, ses.client) }); err != nil {
+			return err
+		}
+	}
+	for {
+		n, err := s.Purge(ctx)
+		if err != nil || n < purgeRound {
+			return err
+		}
+	}
+}

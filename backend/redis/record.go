@@ -1,0 +1,226 @@
+package redis
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// The stored form of a resource, read by record.lua too:
+//
+//	revision, spec revision, uid, created, updated, expires, deleting, size,
+//	size of the rows, length of the entries, ext: each ended by a newline
+//	entries
+//	body
+//
+// Times are milliseconds since 1970, expires is empty for never, deleting is
+// "y" or empty. Entries are what makes the resource findable, each a type, two
+// bytes of length and as many bytes: a row (index and value), a reference
+// (target and bound, as [backend.Resource.RefEntries] has them), the expiry.
+// ext is empty; a newer release may use it, and every write carries it over.
+const headerFields = 11
+
+// The types of entries, and of the members of the index that they stand for.
+// memberName is that of the names, which every resource has.
+const (
+	entryRow    byte = 'i'
+	entryRef    byte = 'r'
+	entryExpiry byte = 'x'
+	memberName  byte = 'n'
+)
+
+const deletingFlag = "y"
+
+// appendEntries appends all that makes the resource findable but its name.
+func appendEntries(b []byte, r *backend.Resource) []byte {
+	for _, row := range r.IndexRows() {
+		b = appendEntry(b, entryRow, append(backend.AppendString(nil, row.Index), row.Value...))
+	}
+	for _, ref := range r.RefEntries() {
+		b = appendEntry(b, entryRef, backend.AppendBool(ref.Key.Append(nil), ref.Bound))
+	}
+	if !r.ExpiresAt.IsZero() {
+		b = appendEntry(b, entryExpiry, backend.AppendInt(nil, r.ExpiresAt.UnixMilli()))
+	}
+	return b
+}
+
+func appendEntry(b []byte, kind byte, middle []byte) []byte {
+	return append(binary.BigEndian.AppendUint16(append(b, kind), uint16(len(middle))), middle...)
+}
+
+// member is the place of an entry in the sorted set.
+func member(kind byte, middle []byte, k backend.Key) []byte {
+	b := []byte{kind}
+	if kind == entryRow {
+		return append(append(backend.AppendString(b, k.Kind), middle...), backend.OrderTuple(k.Namespace, k.Name)...)
+	}
+	return k.Append(append(b, middle...))
+}
+
+// takeEntry reads the first entry.
+func takeEntry(b []byte) (kind byte, middle, rest []byte, err error) {
+	if len(b) < 3 || len(b)-3 < int(binary.BigEndian.Uint16(b[1:])) {
+		return 0, nil, nil, fmt.Errorf("entry cut short: %w", backend.ErrUnreadable)
+	}
+	end := 3 + int(binary.BigEndian.Uint16(b[1:]))
+	return b[0], b[3:end:end], b[end:], nil
+}
+
+func rowsSize(rows []backend.Row) int {
+	n := 0
+	for _, row := range rows {
+		n += len(row.Index) + len(row.Value)
+	}
+	return n
+}
+
+func millis(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(at.UnixMilli(), 10)
+}
+
+// escape keeps a string that is a field of its own clear of newlines.
+func escape(s string) string {
+	if strings.ContainsAny(s, "\n%") {
+		return url.QueryEscape(s)
+	}
+	return s
+}
+
+func unescape(s string) (string, error) {
+	if !strings.Contains(s, "%") {
+		return s, nil
+	}
+	return url.QueryUnescape(s)
+}
+
+// header is what stands before the entries.
+type header struct {
+	revision, spec            backend.Revision
+	uid                       string
+	created, updated, expires time.Time
+	deleting                  bool
+	size, rowsSize            int
+	entries, rest             string // rest is the body
+}
+
+func parseHeader(value string) (h header, err error) {
+	bad := fmt.Errorf("record: %w", backend.ErrUnreadable)
+	var field [headerFields]string
+	rest := value
+	for i := range field {
+		var ok bool
+		if field[i], rest, ok = strings.Cut(rest, "\n"); !ok {
+			return header{}, bad
+		}
+	}
+	if h.revision, err = backend.ParseRevision(field[0]); err != nil {
+		return header{}, bad
+	}
+	if h.spec, err = backend.ParseRevision(field[1]); err != nil {
+		return header{}, bad
+	}
+	if h.uid, err = unescape(field[2]); err != nil {
+		return header{}, bad
+	}
+	for i, at := range []*time.Time{&h.created, &h.updated, &h.expires} {
+		if *at, err = parseMillis(field[3+i]); err != nil || i < 2 && at.IsZero() {
+			return header{}, bad
+		}
+	}
+	h.deleting = field[6] != ""
+	size, err1 := strconv.ParseUint(field[7], 10, 31)
+	rowsSize, err2 := strconv.ParseUint(field[8], 10, 31)
+	n, err3 := strconv.ParseUint(field[9], 10, 31)
+	if err1 != nil || err2 != nil || err3 != nil || n > uint64(len(rest)) || h.deleting && field[6] != deletingFlag {
+		return header{}, bad
+	}
+	h.size, h.rowsSize, h.entries, h.rest = int(size), int(rowsSize), rest[:n], rest[n:]
+	return h, nil
+}
+
+func parseMillis(s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	ms, err := strconv.ParseInt(s, 10, 64)
+	return time.UnixMilli(ms).UTC(), err
+}
+
+// decodeRecord reads a stored resource.
+func decodeRecord(k backend.Key, value string) (*backend.Resource, error) {
+	h, err := parseHeader(value)
+	if err != nil {
+		return nil, err
+	}
+	r := &backend.Resource{
+		Key: k, Body: []byte(h.rest),
+		Envelope: backend.Envelope{
+			UID: h.uid, Revision: h.revision, SpecRevision: h.spec, Deleting: h.deleting,
+			ExpiresAt: h.expires, CreatedAt: h.created, UpdatedAt: h.updated,
+		},
+	}
+	r.Fingerprint, r.Rows, r.Refs, err = decodeEntries([]byte(h.entries))
+	return r, err
+}
+
+// decodeEntries reads what the rows of a resource say: the reserved one of the
+// definition is its fingerprint, and the one of those being deleted follows
+// from the header. The result shares the memory.
+func decodeEntries(b []byte) (fingerprint string, rows []backend.Row, refs []backend.Ref, err error) {
+	for len(b) > 0 {
+		var kind byte
+		var middle []byte
+		if kind, middle, b, err = takeEntry(b); err != nil {
+			return "", nil, nil, err
+		}
+		switch kind {
+		case entryRow:
+			var index string
+			var value []byte
+			if index, value, err = backend.TakeString(middle); err != nil {
+				return "", nil, nil, err
+			}
+			switch index {
+			case backend.DefinitionIndex:
+				if fingerprint, _, err = backend.TakeString(value); err != nil {
+					return "", nil, nil, err
+				}
+			case backend.DeletingIndex:
+			default:
+				rows = append(rows, backend.Row{Index: index, Value: value[:len(value):len(value)]})
+			}
+		case entryRef:
+			if len(middle) == 0 {
+				return "", nil, nil, fmt.Errorf("reference: %w", backend.ErrUnreadable)
+			}
+			target, bound := middle[:len(middle)-1], middle[len(middle)-1] == backend.AppendBool(nil, true)[0]
+			key, err := backend.DecodeKey(target)
+			if err != nil {
+				return "", nil, nil, err
+			}
+			if n := len(refs) - 1; bound && n >= 0 && refs[n].Key == key {
+				refs[n].Bound = true
+			} else {
+				refs = append(refs, backend.Ref{Key: key, Bound: bound})
+			}
+		}
+	}
+	return fingerprint, rows, refs, nil
+}
+
+// takeTime reads what [backend.AppendInt] wrote of milliseconds.
+func takeTime(b []byte) (time.Time, error) {
+	if len(b) != 9 {
+		return time.Time{}, fmt.Errorf("time: %w", backend.ErrUnreadable)
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(b[1:]) ^ 1<<63)).UTC(), nil
+}

@@ -1,0 +1,71 @@
+-- The stored form of a resource, see record.go: header fields, each ended by a
+-- newline, then the entries and the body. Fields that a newer release adds are
+-- in ext, which every write carries over.
+local call = redis.call
+local byte, find, format, match, sub = string.byte, string.find, string.format, string.match, string.sub
+
+local HEADER = '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(%d+)\n%d+\n(%d*)\n(%l?)\n(%d+)\n(%d+)\n(%d+)\n([^\n]*)\n()'
+
+-- parse returns the record as a table, nil if it does not have the form.
+local function parse(v)
+  local rev, spec, uid, created, expires, deleting, size, rowsize, length, ext, at = match(v, HEADER)
+  if not rev then return nil end
+  return { value = v, rev = rev, spec = spec, uid = uid, created = created, expires = expires, deleting = deleting,
+    size = size, rowsize = rowsize, length = tonumber(length), ext = ext, at = at }
+end
+
+-- load reads what is stored under a key: nil if nothing is, or a record, or one
+-- that is damaged. whole asks for the body too.
+local function load(key, whole)
+  local v
+  if whole then
+    v = call('GET', key)
+    if not v then return nil end
+  else
+    v = call('GETRANGE', key, '0', '1023')
+    if v == '' then return nil end
+  end
+  local r = parse(v)
+  if not r then return { damaged = true } end
+  r.whole = whole or #v < 1024
+  if #v < r.at + r.length - 1 then
+    if r.whole then return { damaged = true } end
+    return load(key, true)
+  end
+  r.entries = sub(v, r.at, r.at + r.length - 1)
+  return r
+end
+
+-- expired says whether the record is expired at an instant in microseconds.
+local function expired(r, now)
+  return r.expires ~= '' and tonumber(r.expires) * 1000 <= now
+end
+
+-- members adds to a table the index members of the entries, by entry: each is a
+-- type, the length of what follows in two bytes, and that. It returns false if
+-- they are malformed.
+local function members(entries, kind, name, into)
+  local i, n = 1, #entries
+  while i <= n do
+    local t, hi, lo = byte(entries, i, i + 2)
+    if not lo then return false end
+    local last = i + 2 + hi * 256 + lo
+    if last > n then return false end
+    local middle = sub(entries, i + 3, last)
+    if t == 105 then -- i
+      into[sub(entries, i, last)] = 'i' .. kind .. middle .. name
+    else
+      into[sub(entries, i, last)] = sub(entries, i, i) .. middle .. kind .. name
+    end
+    i = last + 1
+  end
+  return true
+end
+
+-- zset makes one ZADD or ZREM of many members, in portions that fit the stack.
+local function zset(command, key, list)
+  local n, portion = #list, 2000
+  for from = 1, n, portion do
+    call(command, key, unpack(list, from, math.min(from + portion - 1, n)))
+  end
+end

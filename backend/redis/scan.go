@@ -1,0 +1,438 @@
+package redis
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Bounds of one scan.
+const (
+	// scanPrefetch is the most members whose resources are read before they are asked for.
+	scanPrefetch = 4096
+	// scanChunk is the number of members read at a time after the first.
+	scanChunk = 512
+	// expiredAhead is how far the server's clock may be ahead of what the gateway takes it for.
+	expiredAhead = time.Second
+)
+
+// scanner answers the ranges of one call.
+type scanner struct {
+	store   *Store
+	session *session
+	now     time.Time
+	// records are those read so far, by key; what is absent is empty.
+	records map[backend.Key]string
+	// expired are the keys that are due to be purged, by shard.
+	expired map[int][]backend.Key
+	// moved says that a resource had no more the row that led to it.
+	moved bool
+	// last says that this is the last try.
+	last bool
+}
+
+// run is the part of a range that lies in one shard, in the order of the scan.
+type run struct {
+	shard   *shard
+	lo, hi  string // as ZRANGE BYLEX has them
+	reverse bool
+	members []string
+	more    bool // the index may have members after these
+	count   *goredis.IntCmd
+	page    *goredis.StringSliceCmd
+}
+
+// scan answers all ranges: the members of the first page of each, and the
+// counts, from one state of each shard.
+func (sc *scanner) scan(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
+	runs, err := sc.first(ctx, rs)
+	if err != nil {
+		return nil, err
+	}
+	sc.records = map[backend.Key]string{}
+	fetch := sc.prefetch
+	if sc.last {
+		fetch = sc.freeze
+	}
+	if err := fetch(ctx, rs, runs); err != nil {
+		return nil, err
+	}
+	pages := make([]backend.Page, len(rs))
+	b := backend.NewPageBuilder(backend.Range{}, sc.now)
+	for i, r := range rs {
+		b = b.Next(r)
+		if r.Count {
+			if pages[i].Count, err = sc.count(ctx, r, runs[i]); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := sc.page(ctx, r, runs[i], b); err != nil {
+			return nil, err
+		}
+		pages[i] = b.Page()
+	}
+	return pages, nil
+}
+
+// memberType is the first byte of the members that a range is made of.
+func memberType(r backend.Range) byte {
+	switch {
+	case r.Referenced != nil:
+		return entryRef
+	case r.Index != "":
+		return entryRow
+	}
+	return memberName
+}
+
+// counted says whether a count needs no look at the members. Only names are
+// ordered by namespace.
+func counted(r backend.Range) bool {
+	return r.Count && (r.Namespace == "" || r.Index == "" && r.Referenced == nil)
+}
+
+// shards of a range.
+func (sc *scanner) shards(r backend.Range) []shard {
+	all := sc.store.core.shards
+	switch {
+	case r.Referenced != nil:
+		n := sc.store.Shard(r.Referenced.Namespace)
+		return all[n : n+1]
+	case r.Namespace != "":
+		n := sc.store.Shard(r.Namespace)
+		return all[n : n+1]
+	}
+	return all
+}
+
+// first asks for the first members of all ranges and what is expired.
+func (sc *scanner) first(ctx context.Context, rs []backend.Range) ([][]*run, error) {
+	s := sc.store
+	// On one server a transaction spans all shards; in a cluster each has its own.
+	pipe := sc.session.client.TxPipeline()
+	clock := s.askTime(ctx, pipe)
+	due := map[int]*goredis.StringSliceCmd{}
+	runs := make([][]*run, len(rs))
+	for i, r := range rs {
+		start, end := r.Bounds()
+		kind := string(memberType(r))
+		shards := sc.shards(r)
+		for j := range shards {
+			n := &run{shard: &shards[j], lo: "[" + kind + string(start), hi: "(" + kind + string(end), reverse: r.Reverse}
+			runs[i] = append(runs[i], n)
+			switch {
+			case counted(r):
+				n.count = pipe.ZLexCount(ctx, n.shard.rows, n.lo, n.hi)
+				if due[n.shard.index] == nil {
+					end := string(entryExpiry) + string(backend.AppendInt(nil, s.core.now().Add(expiredAhead).UnixMilli()+1))
+					due[n.shard.index] = pipe.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: n.shard.rows, ByLex: true, Start: "[" + string(entryExpiry), Stop: "(" + end})
+				}
+			case r.Count:
+				n.page = pipe.ZRangeArgs(ctx, n.args(scanChunk))
+			default:
+				n.page = pipe.ZRangeArgs(ctx, n.args(r.Limit+1))
+			}
+		}
+	}
+	asked := time.Now()
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+		return nil, err
+	}
+	sc.now = s.tellTime(clock, asked)
+	for i, r := range rs {
+		for _, n := range runs[i] {
+			if n.page != nil {
+				want := r.Limit + 1
+				if r.Count {
+					want = scanChunk
+				}
+				n.take(n.page.Val(), want)
+			}
+		}
+	}
+	sc.expired = map[int][]backend.Key{}
+	for shard, cmd := range due {
+		for _, m := range cmd.Val() {
+			if at, key, err := expiryMember(m); err == nil && !at.After(sc.now) {
+				sc.expired[shard] = append(sc.expired[shard], key)
+			}
+		}
+	}
+	return runs, nil
+}
+
+func (n *run) args(count int) goredis.ZRangeArgs {
+	from, to := n.lo, n.hi
+	if n.reverse {
+		from, to = to, from
+	}
+	return goredis.ZRangeArgs{Key: n.shard.rows, ByLex: true, Rev: n.reverse, Start: from, Stop: to, Count: int64(count)}
+}
+
+// take notes the members that were read, of as many as wanted.
+func (n *run) take(members []string, wanted int) {
+	n.members, n.more = members, len(members) == wanted
+	if len(members) > 0 {
+		if last := "(" + members[len(members)-1]; n.reverse {
+			n.hi = last
+		} else {
+			n.lo = last
+		}
+	}
+}
+
+// next removes the first member of all runs, in the order of the range.
+func (sc *scanner) next(ctx context.Context, runs []*run) (string, bool, error) {
+	var least *run
+	for _, n := range runs {
+		if len(n.members) == 0 && n.more {
+			members, err := sc.session.client.ZRangeArgs(ctx, n.args(scanChunk)).Result()
+			if err != nil {
+				return "", false, err
+			}
+			n.take(members, scanChunk)
+		}
+		if len(n.members) == 0 {
+			continue
+		}
+		if least == nil || (n.members[0] < least.members[0]) != n.reverse {
+			least = n
+		}
+	}
+	if least == nil {
+		return "", false, nil
+	}
+	m := least.members[0]
+	least.members = least.members[1:]
+	return m, true, nil
+}
+
+// prefetch reads the resources of the first members of all ranges at once.
+func (sc *scanner) prefetch(ctx context.Context, rs []backend.Range, runs [][]*run) error {
+	var keys []backend.Key
+	seen := map[backend.Key]bool{}
+	for i, r := range rs {
+		if r.Count {
+			continue
+		}
+		for _, n := range runs[i] {
+			for _, m := range n.members[:min(len(n.members), r.Limit)] {
+				if k, err := memberKey(r, m); err == nil && !seen[k] && len(keys) < scanPrefetch && (r.Namespace == "" || r.Namespace == k.Namespace) {
+					seen[k] = true
+					keys = append(keys, k)
+				}
+			}
+		}
+	}
+	return sc.load(ctx, keys)
+}
+
+func (sc *scanner) load(ctx context.Context, keys []backend.Key) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	records, _, err := sc.store.load(ctx, sc.session, keys)
+	for i, record := range records {
+		sc.records[keys[i]] = record
+	}
+	return err
+}
+
+// resource reads the resource that a member leads to; nil if it leads to none any more.
+func (sc *scanner) resource(ctx context.Context, r backend.Range, m string, runs []*run) (*backend.Resource, error) {
+	k, err := memberKey(r, m)
+	if err != nil {
+		sc.store.core.skip("range", k, err)
+		return nil, nil
+	}
+	if r.Namespace != "" && k.Namespace != r.Namespace {
+		return nil, nil
+	}
+	if _, known := sc.records[k]; !known {
+		// What follows will be asked for next.
+		keys := []backend.Key{k}
+		for _, n := range runs {
+			for _, m := range n.members[:min(len(n.members), loadChunk)] {
+				if k, err := memberKey(r, m); err == nil && (r.Namespace == "" || k.Namespace == r.Namespace) {
+					keys = append(keys, k)
+				}
+			}
+		}
+		if err := sc.load(ctx, keys); err != nil {
+			return nil, err
+		}
+	}
+	record := sc.records[k]
+	if record == "" {
+		sc.moved = true
+		return nil, nil
+	}
+	out, err := decodeRecord(k, record)
+	if err != nil {
+		sc.store.core.skip("range", k, err)
+		return nil, nil
+	}
+	if !leads(m, out) {
+		sc.moved = true
+		return nil, nil
+	}
+	return out, nil
+}
+
+// page adds resources until the page is full or the range ends.
+func (sc *scanner) page(ctx context.Context, r backend.Range, runs []*run, b *backend.PageBuilder) error {
+	for {
+		m, ok, err := sc.next(ctx, runs)
+		if err != nil || !ok {
+			return err
+		}
+		out, err := sc.resource(ctx, r, m, runs)
+		if err != nil {
+			return err
+		}
+		if out != nil && !b.Add(out) {
+			return nil
+		}
+		if sc.moved && !sc.last {
+			return nil // all is read again
+		}
+	}
+}
+
+// count is the number of live resources in a range.
+func (sc *scanner) count(ctx context.Context, r backend.Range, runs []*run) (int, error) {
+	if !counted(r) {
+		n := 0
+		for {
+			m, ok, err := sc.next(ctx, runs)
+			if err != nil || !ok {
+				return n, err
+			}
+			out, err := sc.resource(ctx, r, m, runs)
+			if err != nil {
+				return 0, err
+			}
+			if out != nil && !out.ExpiredAt(sc.now) {
+				n++
+			}
+		}
+	}
+	n := 0
+	for _, part := range runs {
+		n += int(part.count.Val())
+		gone, err := sc.countExpired(ctx, r, part)
+		if err != nil {
+			return 0, err
+		}
+		n -= gone
+	}
+	return n, nil
+}
+
+// countExpired is the number of members in a run that lead to what is expired.
+func (sc *scanner) countExpired(ctx context.Context, r backend.Range, part *run) (int, error) {
+	keys := sc.expired[part.shard.index]
+	if len(keys) == 0 {
+		return 0, nil
+	}
+	within := func(m []byte) bool {
+		return bytes.Compare(m, []byte(part.lo[1:])) >= 0 && bytes.Compare(m, []byte(part.hi[1:])) < 0
+	}
+	n := 0
+	for from := 0; from < len(keys); from += loadChunk {
+		chunk := keys[from:min(from+loadChunk, len(keys))]
+		if err := sc.load(ctx, chunk); err != nil {
+			return 0, err
+		}
+		for _, k := range chunk {
+			out, err := decodeRecord(k, sc.records[k])
+			if err != nil {
+				continue
+			}
+			for _, m := range membersOf(out) {
+				if within(m) {
+					n++
+				}
+			}
+		}
+	}
+	return n, nil
+}
+
+// membersOf are all members that lead to a resource.
+func membersOf(r *backend.Resource) [][]byte {
+	out := [][]byte{member(memberName, nil, r.Key)}
+	for b := appendEntries(nil, r); len(b) > 0; {
+		var kind byte
+		var middle []byte
+		kind, middle, b, _ = takeEntry(b)
+		out = append(out, member(kind, middle, r.Key))
+	}
+	return out
+}
+
+// leads says whether a member still leads to the resource.
+func leads(m string, r *backend.Resource) bool {
+	if m[0] == memberName {
+		return true
+	}
+	for _, own := range membersOf(r) {
+		if string(own) == m {
+			return true
+		}
+	}
+	return false
+}
+
+// memberKey is the key that a member of a range leads to.
+func memberKey(r backend.Range, m string) (backend.Key, error) {
+	switch {
+	case r.Referenced != nil:
+		return backend.DecodeKey([]byte(strings.TrimPrefix(m[1:], string(r.Prefix()))))
+	case r.Index != "":
+		return rowKey([]byte(m[1:]))
+	}
+	return backend.DecodeKey([]byte(m[1:]))
+}
+
+// rowKey is the key at the end of a row: its kind, and its last two elements.
+func rowKey(b []byte) (backend.Key, error) {
+	kind, rest, err := backend.TakeString(b)
+	if err != nil {
+		return backend.Key{}, err
+	}
+	var last, before []byte
+	for len(rest) > 0 {
+		before, last = last, rest
+		if rest, err = backend.SkipElement(rest); err != nil {
+			return backend.Key{}, err
+		}
+	}
+	namespace, _, err := backend.TakeString(before)
+	if err != nil {
+		return backend.Key{}, err
+	}
+	name, _, err := backend.TakeString(last)
+	return backend.Key{Kind: kind, Namespace: namespace, Name: name}, err
+}
+
+// expiryMember reads when a key expires. The time is one element.
+func expiryMember(m string) (at time.Time, k backend.Key, err error) {
+	b := []byte(m[1:])
+	rest, err := backend.SkipElement(b)
+	if err != nil {
+		return time.Time{}, backend.Key{}, err
+	}
+	if at, err = takeTime(b[:len(b)-len(rest)]); err != nil {
+		return time.Time{}, backend.Key{}, err
+	}
+	k, err = backend.DecodeKey(rest)
+	return at, k, err
+}

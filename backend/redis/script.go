@@ -1,0 +1,50 @@
+package redis
+
+import (
+	"context"
+	"crypto/sha1"
+	_ "embed" // the scripts
+	"encoding/hex"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+//go:embed record.lua
+var recordSource string
+
+//go:embed apply.lua
+var applySource string
+
+//go:embed range.lua
+var rangeSource string
+
+//go:embed epoch.lua
+var epochSource string
+
+// scripts are those of a store.
+type scripts struct{ apply, scan, epoch script }
+
+func newScripts() scripts {
+	return scripts{apply: newScript(recordSource, applySource), scan: newScript(rangeSource), epoch: newScript(epochSource)}
+}
+
+// script is a Lua script and the name by which a server knows it.
+type script struct{ source, sha string }
+
+func newScript(parts ...string) script {
+	source := "#!lua\n" // so that a server which is out of memory refuses it before it begins
+	for _, p := range parts {
+		source += p
+	}
+	sum := sha1.Sum([]byte(source))
+	return script{source: source, sha: hex.EncodeToString(sum[:])}
+}
+
+// run calls the script, and sends its source where the server does not know it.
+func (s script) run(ctx context.Context, c goredis.Scripter, keys []string, args ...any) ([]any, error) {
+	out, err := c.EvalSha(ctx, s.sha, keys, args...).Slice()
+	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
+		out, err = c.Eval(ctx, s.source, keys, args...).Slice()
+	}
+	return out, err
+}

@@ -1,0 +1,267 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Format is the version of the store that this release writes, and the newest it reads.
+const Format = 1
+
+// minVersion is the oldest server that knows all that the scripts use.
+const minVersion = "7.0"
+
+// blockTime is how long a watcher waits on the server before it looks again.
+const blockTime = 2 * time.Second
+
+// session is a set of connections that were all made since the store last
+// learned of a new epoch. Each was verified when it was made: its server is a
+// primary, and the epochs of its shards were begun by it. A connection that is
+// older could write to a server that lost its place in between.
+type session struct {
+	core *core
+	// client serves calls, blocking serves watchers that wait.
+	client, blocking goredis.UniversalClient
+	// inflight counts the calls that use the session.
+	inflight sync.WaitGroup
+	// run stands for the server where it does not tell its run id.
+	run string
+
+	mu       sync.Mutex // guards verified
+	verified map[verification]bool
+}
+
+// verification is a shard whose epoch was begun by the server with that run id.
+type verification struct {
+	run   string
+	shard int
+}
+
+func newSession(c *core) *session {
+	s := &session{core: c, run: "session-" + rand.Text(), verified: map[verification]bool{}}
+	s.client = s.connect(c.cfg.Timeout, c.cfg.Connections)
+	s.blocking = s.connect(blockTime+c.cfg.Timeout/2, 1024)
+	return s
+}
+
+// connect makes a client. It sends nothing twice: whether a call may be
+// repeated is for its caller to know.
+func (s *session) connect(read time.Duration, connections int) goredis.UniversalClient {
+	cfg, at := &s.core.cfg, s.core.at
+	o := &goredis.UniversalOptions{
+		Addrs: at.Hosts, MasterName: at.Master, IsClusterMode: at.Cluster, DB: at.DB,
+		Username: first(cfg.Username, at.Username), Password: first(cfg.Password, at.Password),
+		ClientName: "sluice", Protocol: 2, OnConnect: s.onConnect,
+		MaxRetries: -1, DialerRetries: 1, DialTimeout: min(cfg.Timeout, 2*time.Second),
+		ReadTimeout: read, WriteTimeout: cfg.Timeout, ContextTimeoutEnabled: true,
+		PoolSize: connections, PoolTimeout: cfg.Timeout, ConnMaxIdleTime: 5 * time.Minute,
+		TLSConfig: cfg.TLS, DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+	if o.TLSConfig == nil && at.TLS {
+		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return goredis.NewUniversalClient(o)
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// close waits for the calls under way and closes the connections.
+func (s *session) close() error {
+	s.inflight.Wait()
+	return errors.Join(s.client.Close(), s.blocking.Close())
+}
+
+// refusal is why a server is not used. It was not asked anything else.
+type refusal struct {
+	text  string // for a person, instead of that of err
+	err   error
+	final bool // trying again cannot help
+}
+
+func (r *refusal) Error() string { return first(r.text, r.err.Error()) }
+func (r *refusal) Unwrap() error { return r.err }
+
+// refuse is for what trying again cannot mend.
+func refuse(format string, args ...any) error {
+	return &refusal{text: fmt.Sprintf(format, args...), err: backend.ErrFormat, final: true}
+}
+
+// onConnect verifies a new connection before its first call.
+func (s *session) onConnect(ctx context.Context, cn *goredis.Conn) error {
+	pipe := cn.Pipeline()
+	sections := []*goredis.StringCmd{pipe.Info(ctx, "server"), pipe.Info(ctx, "replication"), pipe.Info(ctx, "memory")}
+	_, _ = pipe.Exec(ctx)
+	info := map[string]string{}
+	for _, section := range sections {
+		text, err := section.Result()
+		if err != nil {
+			return &refusal{err: fmt.Errorf("info: %w", err)}
+		}
+		for line := range strings.Lines(text) {
+			if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+				info[k] = v
+			}
+		}
+	}
+	if info["redis_mode"] == "sentinel" {
+		return nil
+	}
+	if older(info["redis_version"], minVersion) {
+		return refuse("the server is Redis %s, and %s or newer is wanted", info["redis_version"], minVersion)
+	}
+	if role := info["role"]; role != "" && role != "master" {
+		return &refusal{err: fmt.Errorf("the server is a replica")}
+	}
+	if p := info["maxmemory_policy"]; p != "" && p != "noeviction" {
+		return refuse("the server's maxmemory-policy is %s, which loses data; set it to noeviction", p)
+	}
+	run := info["run_id"]
+	if run == "" {
+		run = s.run // always safe: an epoch more than need be
+	}
+	for i := range s.core.shards {
+		v := verification{run: run, shard: i}
+		s.mu.Lock()
+		known := s.verified[v]
+		s.mu.Unlock()
+		if known {
+			continue
+		}
+		err := s.core.begin(ctx, cn, &s.core.shards[i], run, false)
+		if s.core.at.Cluster && err != nil && elsewhere(err) {
+			continue // the shard lies on another node
+		}
+		if err != nil {
+			var r *refusal
+			if errors.As(err, &r) {
+				return err
+			}
+			return &refusal{err: fmt.Errorf("epoch: %w", err)}
+		}
+		s.mu.Lock()
+		s.verified[v] = true
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+// older compares versions by their first two numbers.
+func older(version, than string) bool {
+	number := func(s string) (n int) {
+		parts := strings.SplitN(s, ".", 3)
+		for i := range 2 {
+			n *= 1000
+			if i < len(parts) {
+				v, _ := strconv.Atoi(parts[i])
+				n += v
+			}
+		}
+		return n
+	}
+	return version != "" && number(version) < number(than)
+}
+
+// begin makes sure that the server with the run id began the shard's epoch, or
+// begins one in any case, and remembers it.
+func (c *core) begin(ctx context.Context, on goredis.Scripter, sh *shard, run string, always bool) error {
+	keys := []string{sh.meta, sh.log, sh.rows}
+	args := []any{run, Format, len(c.shards), sh.index, c.clockArgument(), "", ""}
+	if always {
+		args[5], args[6] = c.random(), "begin"
+	}
+	for range 2 {
+		reply, err := c.scripts.epoch.run(ctx, on, keys, args...)
+		if err != nil {
+			return err
+		}
+		switch word := text(reply, 0); word {
+		case "ok":
+			epoch, err := strconv.ParseUint(text(reply, 1), 10, 64)
+			if err != nil {
+				return fmt.Errorf("epoch %.20q: %w", text(reply, 1), backend.ErrFormat)
+			}
+			c.epochs[sh.index].Store(epoch)
+			return nil
+		case "begin":
+			if text(reply, 1) == "new" {
+				if err := c.strangers(ctx, on); err != nil {
+					return err
+				}
+			}
+			args[5] = c.random()
+			c.begun.Store(true)
+		case "foreign":
+			return refuse("the keys under the prefix %q belong to another program; choose another prefix", c.cfg.Prefix)
+		case "format":
+			return refuse("the store has format %.20s, written by a newer release; this one reads up to %d", text(reply, 1), Format)
+		case "shards":
+			return refuse("the store was made with %.20s shards and this gateway is set to %d", text(reply, 1), len(c.shards))
+		case "clock":
+			return refuse("the server's clock is wrong: no epoch can be made of it")
+		default:
+			return fmt.Errorf("epoch: unknown answer %.20q", word)
+		}
+	}
+	return fmt.Errorf("epoch: the server does not begin one: %w", backend.ErrUnavailable)
+}
+
+// strangersRounds bounds the search for keys of others, of a thousand keys each.
+const strangersRounds = 50
+
+// strangers refuses to make a store among the keys of another program.
+func (c *core) strangers(ctx context.Context, on goredis.Scripter) error {
+	cn, ok := on.(interface {
+		Scan(ctx context.Context, cursor uint64, match string, count int64) *goredis.ScanCmd
+	})
+	if !ok {
+		return nil
+	}
+	cursor := uint64(0)
+	for range strangersRounds {
+		keys, next, err := cn.Scan(ctx, cursor, escapeGlob(c.cfg.Prefix)+"*", 1000).Result()
+		if err != nil {
+			return &refusal{err: fmt.Errorf("scan: %w", err)}
+		}
+		for _, key := range keys {
+			rest := strings.TrimPrefix(key, c.cfg.Prefix)
+			if len(rest) < 4 || !strings.ContainsRune("mxci", rune(rest[0])) || rest[1:3] != ":{" {
+				return refuse("the keys under the prefix %q belong to another program; choose another prefix", c.cfg.Prefix)
+			}
+		}
+		if cursor = next; cursor == 0 {
+			break
+		}
+	}
+	return nil
+}
+
+func escapeGlob(s string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(s)
+}
+
+// text is a string of a script's answer, empty if there is none.
+func text(reply []any, i int) string {
+	if i >= len(reply) {
+		return ""
+	}
+	s, _ := reply[i].(string)
+	return s
+}

@@ -1,0 +1,76 @@
+package redis
+
+import (
+	"hash/fnv"
+	"strconv"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// maxShards is the most that a position can hold.
+const maxShards = 256
+
+// slots of a Redis Cluster (Redis Cluster specification, "Key distribution model").
+const slots = 16384
+
+// shard names the keys of one shard. They share a hash tag, so they lie in one
+// slot of a cluster and one script can use them all.
+type shard struct {
+	index int
+	// meta is a hash: what the shard knows of itself.
+	meta string
+	// rows is a sorted set: everything that makes resources findable.
+	rows string
+	// log is a stream: the changes, by revision.
+	log string
+	// item and the tuple of a [backend.Key] is a string: a resource.
+	item string
+}
+
+func newShards(prefix string, n int) []shard {
+	out := make([]shard, n)
+	for i := range out {
+		tag := "{" + shardTag(i, n) + "}"
+		out[i] = shard{index: i, meta: prefix + "m:" + tag, rows: prefix + "x:" + tag, log: prefix + "c:" + tag, item: prefix + "i:" + tag + ":"}
+	}
+	return out
+}
+
+func (s *shard) key(k backend.Key) string { return s.item + string(k.Append(nil)) }
+
+// shardTag is the shortest number whose slot lies in the i-th of n equal parts
+// of the slot space, so that shards spread evenly over any number of masters.
+func shardTag(i, n int) string {
+	for v := 0; ; v++ {
+		tag := strconv.FormatInt(int64(v), 36)
+		if slot := int(crc16(tag)) % slots; slot*n/slots == i {
+			return tag
+		}
+	}
+}
+
+// crc16 is the sum that a cluster makes slots of: CRC-16/XMODEM.
+func crc16(s string) (sum uint16) {
+	for i := range len(s) {
+		sum ^= uint16(s[i]) << 8
+		for range 8 {
+			if sum&0x8000 != 0 {
+				sum = sum<<1 ^ 0x1021
+			} else {
+				sum <<= 1
+			}
+		}
+	}
+	return sum
+}
+
+// shardOf is the shard of a namespace among n. It must never change: it says
+// where what is stored lies.
+func shardOf(namespace string, n int) int {
+	if namespace == "" || n == 1 {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(namespace))
+	return int(h.Sum64() % uint64(n))
+}

@@ -1,0 +1,207 @@
+// Package redis keeps resources on Redis: one server, one that Sentinels watch
+// over, or a cluster. Any number of gateways can share a store. One script per
+// batch judges the conditions and changes data, index and log in one step of
+// the server; the log is a stream, whose entries have the revisions as ids.
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Store is a [backend.Store] on Redis.
+type Store struct {
+	core   *core
+	once   sync.Once
+	closed chan struct{}
+}
+
+var (
+	_ backend.Store   = (*Store)(nil)
+	_ backend.Ranger  = (*Store)(nil)
+	_ backend.Clock   = (*Store)(nil)
+	_ backend.Sharder = (*Store)(nil)
+	_ backend.Syncer  = (*Store)(nil)
+)
+
+// core is what a store knows of its servers.
+type core struct {
+	cfg     Config
+	at      *Address
+	scripts scripts
+	shards  []shard
+	// epochs are the current ones, by shard, as far as this gateway knows.
+	epochs []atomic.Uint64
+	// begun says that this gateway has begun an epoch.
+	begun atomic.Bool
+	clock serverClock
+	// unreadable counts resources that reads skipped.
+	unreadable atomic.Uint64
+	randMu     sync.Mutex // guards cfg.Rand
+
+	mu      sync.Mutex // guards session and changes of closing
+	session *session
+	closing bool
+	// running counts the goroutines that read for watchers or close sessions.
+	running sync.WaitGroup
+}
+
+// Open connects to the servers and makes the store there if there is none. A
+// server that does not answer is [backend.ErrUnavailable]; one that is not fit,
+// and data that is not ours or of a newer release, are [backend.ErrFormat].
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	at, err := ParseURL(cfg.url())
+	if err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	c := &core{cfg: cfg.withDefaults(at), at: at, scripts: newScripts()}
+	c.shards = newShards(c.cfg.Prefix, c.cfg.Shards)
+	c.epochs = make([]atomic.Uint64, len(c.shards))
+	c.session = newSession(c)
+	s := &Store{core: c, closed: make(chan struct{})}
+	if err := s.enter(ctx); err != nil {
+		_ = s.Close()
+		return nil, fmt.Errorf("redis: %s: %w", at, err)
+	}
+	return s, nil
+}
+
+// enter verifies every shard, each by a connection to its server.
+func (s *Store) enter(ctx context.Context) error {
+	return s.read(ctx, "open", func(ctx context.Context, ses *session) error {
+		for i := range s.core.shards {
+			sh := &s.core.shards[i]
+			if err := ses.client.Exists(ctx, sh.meta).Err(); err != nil {
+				return err
+			}
+			if s.core.epochs[i].Load() == 0 {
+				return fmt.Errorf("shard %d has no server: %w", i, backend.ErrUnavailable)
+			}
+			if s.core.cfg.newEpoch && !s.core.begun.Load() {
+				run, err := ses.client.HGet(ctx, sh.meta, "run").Result()
+				if err == nil {
+					err = s.core.begin(ctx, ses.client, sh, run, true)
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+		if err := s.core.clock.measure(ctx, ses.client); err != nil {
+			return err
+		}
+		return nil
+	})
+}
+
+// Handle returns another store on the same data, with connections of its own.
+// A handle of a closed store is closed.
+func (s *Store) Handle() *Store {
+	c := &core{cfg: s.core.cfg, at: s.core.at, scripts: s.core.scripts, shards: s.core.shards, epochs: make([]atomic.Uint64, len(s.core.shards))}
+	c.cfg.newEpoch = false
+	for i := range c.epochs {
+		c.epochs[i].Store(s.core.epochs[i].Load())
+	}
+	c.clock.copy(&s.core.clock)
+	h := &Store{core: c, closed: make(chan struct{})}
+	if s.isClosed() {
+		c.closing = true
+		h.once.Do(func() { close(h.closed) })
+		return h
+	}
+	c.session = newSession(c)
+	return h
+}
+
+// Close ends the store's watchers and closes its connections. Every later call returns ErrClosed.
+func (s *Store) Close() (err error) {
+	s.once.Do(func() {
+		c := s.core
+		c.mu.Lock()
+		c.closing = true
+		close(s.closed)
+		ses := c.session
+		c.mu.Unlock()
+		if ses != nil {
+			// Readers that wait on the server end with their connections.
+			err = errors.Join(ses.blocking.Close(), ses.client.Close())
+		}
+		c.running.Wait()
+		if errors.Is(err, goredis.ErrClosed) {
+			err = nil
+		}
+	})
+	return err
+}
+
+func (s *Store) isClosed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// acquire returns the current session. The caller ends its use with inflight.Done.
+func (c *core) acquire(s *Store) (*session, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing || s.isClosed() {
+		return nil, backend.ErrClosed
+	}
+	c.session.inflight.Add(1)
+	return c.session, nil
+}
+
+// renew replaces a session after its connections met an epoch that was not theirs.
+func (c *core) renew(old *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing || c.session != old {
+		return
+	}
+	c.session = newSession(c)
+	c.running.Go(func() {
+		if err := old.close(); err != nil {
+			c.cfg.Logger.Debug("close of old connections", zap.Error(err))
+		}
+	})
+}
+
+func (c *core) random() uint64 {
+	c.randMu.Lock()
+	defer c.randMu.Unlock()
+	return c.cfg.Rand.Uint64N(1 << 20)
+}
+
+// Shard is [backend.Sharder.Shard].
+func (s *Store) Shard(namespace string) int { return shardOf(namespace, len(s.core.shards)) }
+
+func (s *Store) shard(namespace string) *shard { return &s.core.shards[s.Shard(namespace)] }
+
+// Now is the server's clock, in UTC, as well as this gateway can tell.
+func (s *Store) Now() time.Time { return s.core.now() }
+
+// Unreadable is the number of times that a read skipped a resource which does not decode.
+func (s *Store) Unreadable() uint64 { return s.core.unreadable.Load() }
+
+// ready says whether the store can be asked.
+func (s *Store) ready(ctx context.Context) error {
+	if s.isClosed() {
+		return backend.ErrClosed
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,316 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+const (
+	// watchPage is the most entries of one shard that one look at the log reads.
+	watchPage = 256
+	// waitPage is the most that a watcher who waited is sent at once.
+	waitPage = 512
+	// linger is how long a watcher lets changes gather after some have come, so
+	// that a busy log is not read entry by entry. What comes after silence never waits.
+	linger = 2 * time.Millisecond
+)
+
+// Watch is [backend.Store.Watch].
+func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	n := len(s.core.shards)
+	out := &watcher{store: s, maxLag: w.MaxLag, pos: make([]backend.Revision, n), closed: make(chan struct{}), results: make(chan waited, n)}
+	if out.maxLag <= 0 {
+		out.maxLag = backend.DefaultMaxLag
+	}
+	if !w.From.IsZero() && w.From.Shards() != n {
+		return nil, backend.ErrPositionExpired
+	}
+	page, err := s.readLog(ctx, out.pos, 0)
+	if err != nil {
+		return nil, err
+	}
+	var lost []int
+	for i := range out.pos {
+		if w.From.IsZero() {
+			out.pos[i] = page.states[i].Head()
+			continue
+		}
+		out.pos[i] = w.From.Shard(i)
+		if page.states[i].Resume(out.pos[i]) != nil {
+			lost = append(lost, i)
+		}
+	}
+	if lost != nil {
+		return nil, &backend.ExpiredError{Shards: lost}
+	}
+	// One command can wait on all shards of a server, but only on one slot of a cluster.
+	for i := range out.pos {
+		if s.core.at.Cluster || i == 0 {
+			out.waits = append(out.waits, wait{})
+		}
+		last := &out.waits[len(out.waits)-1]
+		last.shards = append(last.shards, i)
+	}
+	return out, nil
+}
+
+// watcher reads the log page by page until it has caught up, and then waits on the server.
+type watcher struct {
+	store    *Store
+	pos      []backend.Revision
+	maxLag   int
+	caughtUp bool
+	err      error // what ended the watch
+	live     time.Time
+	waits    []wait
+	results  chan waited
+	once     sync.Once
+	closed   chan struct{}
+}
+
+var _ backend.Watcher = (*watcher)(nil)
+
+// wait is a group of shards that one command waits on.
+type wait struct {
+	shards  []int
+	waiting bool
+}
+
+// waited is what came of it.
+type waited struct {
+	group   int
+	streams []goredis.XStream
+	err     error
+}
+
+// Close ends the watch. A waiting Next returns ErrClosed.
+func (w *watcher) Close() { w.once.Do(func() { close(w.closed) }) }
+
+// Next is [backend.Watcher.Next].
+func (w *watcher) Next(ctx context.Context) (backend.Delivery, error) {
+	if err := w.gather(ctx); err != nil {
+		return backend.Delivery{}, err
+	}
+	for w.err == nil {
+		if err := w.ended(); err != nil {
+			w.err = err
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return backend.Delivery{}, err
+		}
+		d, ok, err := w.look(ctx)
+		if err != nil {
+			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+				return backend.Delivery{}, err
+			}
+			w.err = err
+			break
+		}
+		if ok {
+			return d, nil
+		}
+		if d, ok, err = w.wait(ctx); err != nil {
+			return backend.Delivery{}, err
+		}
+		if ok {
+			return d, nil
+		}
+	}
+	return backend.Delivery{}, w.err
+}
+
+// ended says why nobody may ask any more.
+func (w *watcher) ended() error {
+	select {
+	case <-w.closed:
+		return backend.ErrClosed
+	case <-w.store.closed:
+		return backend.ErrClosed
+	default:
+		return nil
+	}
+}
+
+// gather lingers after live changes.
+func (w *watcher) gather(ctx context.Context) error {
+	rest := linger - time.Since(w.live)
+	if w.err != nil || w.live.IsZero() || rest <= 0 {
+		return nil
+	}
+	t := time.NewTimer(rest)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-w.closed:
+	case <-w.store.closed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// look reads the log once. ok is false if there is nothing to deliver.
+func (w *watcher) look(ctx context.Context) (d backend.Delivery, ok bool, err error) {
+	page, err := w.store.readLog(ctx, w.pos, watchPage)
+	if err != nil {
+		return d, false, err
+	}
+	var lost []int
+	behind := 0
+	for i := range w.pos {
+		if page.states[i].Resume(w.pos[i]) != nil {
+			lost = append(lost, i)
+			continue
+		}
+		behind += page.states[i].Behind(w.pos[i])
+	}
+	if lost != nil {
+		return d, false, &backend.ExpiredError{Shards: lost}
+	}
+	if w.caughtUp && behind > w.maxLag {
+		return d, false, &backend.LaggedError{Position: backend.NewPosition(w.pos...)}
+	}
+	head := true
+	for i := range w.pos {
+		events, at, err := follow(&page.states[i], w.pos[i], page.entries[i])
+		if err == nil && len(page.entries[i]) < watchPage && at != page.states[i].Head() {
+			err = fmt.Errorf("the log ends at %s and not at %s: %w", at, page.states[i].Head(), backend.ErrPositionExpired)
+		}
+		if err != nil && len(events) == 0 {
+			lost = append(lost, i)
+		}
+		w.deliver(&d, i, at, events)
+		head = head && at == page.states[i].Head()
+	}
+	if lost != nil && len(d.Events) == 0 {
+		return d, false, &backend.ExpiredError{Shards: lost}
+	}
+	if head && !w.caughtUp {
+		w.caughtUp, d.CaughtUp = true, true
+	}
+	d.Position = backend.NewPosition(w.pos...)
+	if w.caughtUp && len(d.Events) > 0 {
+		w.live = time.Now()
+	}
+	return d, d.CaughtUp || len(d.Events) > 0 || !head, nil
+}
+
+// deliver adds the events of a shard, which end at a revision.
+func (w *watcher) deliver(d *backend.Delivery, shard int, at backend.Revision, events []backend.Event) {
+	for _, e := range events {
+		w.pos[shard] = e.Revision
+		e.Position = backend.NewPosition(w.pos...)
+		d.Events = append(d.Events, e)
+	}
+	w.pos[shard] = at
+}
+
+// wait waits on the server for the next changes. ok is false if the log is to be looked at.
+func (w *watcher) wait(ctx context.Context) (d backend.Delivery, ok bool, err error) {
+	for i := range w.waits {
+		if !w.waits[i].waiting {
+			w.waits[i].waiting = w.start(i)
+		}
+	}
+	var r waited
+	select {
+	case r = <-w.results:
+	case <-w.closed:
+		return d, false, nil
+	case <-w.store.closed:
+		return d, false, nil
+	case <-ctx.Done():
+		return d, false, ctx.Err()
+	}
+	w.waits[r.group].waiting = false
+	if r.err != nil && !errors.Is(r.err, goredis.Nil) {
+		if w.ended() == nil {
+			w.err = fmt.Errorf("watch: %w: %w", backend.ErrUnavailable, r.err)
+		}
+		return d, false, nil
+	}
+	for _, stream := range r.streams {
+		for _, i := range w.waits[r.group].shards {
+			if w.store.core.shards[i].log == stream.Stream && !w.take(&d, i, stream.Messages) {
+				break
+			}
+		}
+	}
+	if len(d.Events) == 0 {
+		return d, false, nil
+	}
+	d.Position = backend.NewPosition(w.pos...)
+	w.live = time.Now()
+	return d, true, nil
+}
+
+// take delivers entries that follow each other and the position. What does not
+// is left to a look at the log.
+func (w *watcher) take(d *backend.Delivery, shard int, entries []goredis.XMessage) bool {
+	for _, m := range entries {
+		e, ok, err := decodeEntry(m)
+		if err != nil || !ok {
+			return false
+		}
+		if e.Revision.Compare(w.pos[shard]) <= 0 {
+			continue
+		}
+		if e.Revision.Epoch != w.pos[shard].Epoch || e.Revision.Seq != w.pos[shard].Seq+1 {
+			return false
+		}
+		if e.Resource.Internal() {
+			w.pos[shard] = e.Revision
+			continue
+		}
+		w.deliver(d, shard, e.Revision, []backend.Event{e})
+	}
+	return true
+}
+
+// start waits in the background, for at most blockTime.
+func (w *watcher) start(group int) bool {
+	s := w.store
+	args := []any{"xread", "count", waitPage, "block", blockTime.Milliseconds(), "streams"}
+	for _, i := range w.waits[group].shards {
+		args = append(args, s.core.shards[i].log)
+	}
+	for _, i := range w.waits[group].shards {
+		args = append(args, streamID(w.pos[i]))
+	}
+	return s.spawn(func(ses *session) {
+		// XREAD by hand: the client's own would wait ten seconds longer for an answer.
+		cmd := goredis.NewXStreamSliceCmd(context.Background(), args...)
+		cmd.SetFirstKeyPos(int8(6))
+		_ = ses.blocking.Process(context.Background(), cmd)
+		streams, err := cmd.Result()
+		w.results <- waited{group: group, streams: streams, err: err}
+	})
+}
+
+// spawn runs a function with the current session in the background, unless the store is closed.
+func (s *Store) spawn(run func(*session)) bool {
+	c := s.core
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return false
+	}
+	ses := c.session
+	ses.inflight.Add(1)
+	c.running.Go(func() {
+		defer ses.inflight.Done()
+		run(ses)
+	})
+	return true
+}

@@ -1,0 +1,151 @@
+package service
+
+import (
+	"context"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// changeScope is what a stream covers.
+type changeScope struct {
+	kinds           []*kind
+	namespace, name *string
+	filter          expr
+	// updated says that the filter looks at updatedAt, of which the log knows no value before a change.
+	updated bool
+}
+
+func (s *Service) changeScope(ctx context.Context, c Caller, req ChangesRequest) (changeScope, error) {
+	scope := changeScope{namespace: req.Namespace, name: req.Name}
+	names := req.Kinds
+	if len(names) == 0 {
+		for _, k := range s.kinds.ordered {
+			if k.Has(backend.VerbWatch) {
+				names = append(names, k.Name)
+			}
+		}
+	}
+	for _, name := range names {
+		k, err := s.kind(name)
+		if err != nil {
+			return scope, err
+		}
+		if err := s.authorize(ctx, c, k.Kind, backend.VerbWatch); err != nil {
+			return scope, err
+		}
+		if scope.kind(k.Name) == nil {
+			scope.kinds = append(scope.kinds, k)
+		}
+	}
+	var v violations
+	if req.Namespace != nil {
+		checkNamespace(&v, "namespace", *req.Namespace)
+	}
+	if req.Name != nil {
+		checkName(&v, "name", *req.Name)
+	}
+	if err := v.err(backend.Key{}); err != nil {
+		return scope, err
+	}
+	if req.Filter == nil {
+		return scope, nil
+	}
+	if len(scope.kinds) != 1 {
+		return scope, badInput("filter", "a filter needs a stream of one kind")
+	}
+	var err error
+	scope.filter, _, err = scope.kinds[0].filter(req.Filter)
+	scope.updated = uses(scope.filter, updatedAttribute)
+	return scope, err
+}
+
+func (s *changeScope) kind(name string) *kind {
+	for _, k := range s.kinds {
+		if k.Name == name {
+			return k
+		}
+	}
+	return nil
+}
+
+// namespaces are those in which the scope lies, nil for all.
+func (s *changeScope) namespaces() []string {
+	if s.namespace != nil {
+		return []string{*s.namespace}
+	}
+	for _, k := range s.kinds {
+		if k.Scope != backend.Global {
+			return nil
+		}
+	}
+	return []string{""}
+}
+
+// covers says whether the scope has a key, whatever the filter says.
+func (s *changeScope) covers(key backend.Key) bool {
+	return s.kind(key.Kind) != nil && (s.namespace == nil || *s.namespace == key.Namespace) && (s.name == nil || *s.name == key.Name)
+}
+
+// change is what a log entry means to the stream: entering the filter is
+// ADDED, leaving it DELETED.
+func (s *changeScope) change(e *backend.Event) (Change, bool) {
+	if !s.covers(e.Resource.Key) {
+		return Change{}, false
+	}
+	out := Change{Type: ChangeType(e.Type.String()), Revision: e.Revision.String(), Stored: e.Resource}
+	if s.filter == nil {
+		return out, true
+	}
+	k := s.kinds[0]
+	after := e.Type != backend.Deleted && s.matches(k, e.Resource)
+	var before, known bool
+	switch {
+	case e.Type == backend.Added:
+		known = true
+	case e.Type == backend.Deleted:
+		before, known = s.matches(k, e.Resource), true
+	case e.FingerprintBefore == k.fingerprint && !s.updated:
+		before, known = s.filter.match(&view{Resource: e.Resource, rows: e.RowsBefore}), true
+	}
+	switch {
+	case !known && after:
+		out.Type = ChangeModified
+	case !known, before && !after:
+		out.Type = ChangeDeleted
+	case after && !before:
+		out.Type = ChangeAdded
+	case !after:
+		return Change{}, false
+	}
+	return out, true
+}
+
+// matches judges a state by the filter. One that cannot be read matches nothing.
+func (s *changeScope) matches(k *kind, r *backend.Resource) bool {
+	v, err := k.see(r)
+	return err == nil && s.filter.match(v)
+}
+
+// uses says whether a filter looks at an attribute.
+func uses(e expr, attribute string) bool {
+	switch e := e.(type) {
+	case all:
+		return usesAny(e, attribute)
+	case some:
+		return usesAny(e, attribute)
+	case none:
+		return uses(e.expr, attribute)
+	case test:
+		return e.attribute == attribute
+	}
+	return false
+}
+
+func usesAny(list []expr, attribute string) bool {
+	for _, e := range list {
+		if uses(e, attribute) {
+			return true
+		}
+	}
+	return false
+}

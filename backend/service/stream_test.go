@@ -1,0 +1,316 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// losing is a store whose watches can all lose their place at once.
+type losing struct {
+	*memory.Store
+	mu   sync.Mutex
+	lost chan struct{} // closed when those lose it that were opened until then
+	// namespaces are those whose shard was asked for.
+	namespaces []string
+}
+
+func (s *losing) Shard(namespace string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.namespaces = append(s.namespaces, namespace)
+	return 0
+}
+
+func (s *losing) lose() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.lost)
+	s.lost = make(chan struct{})
+}
+
+func (s *losing) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
+	inner, err := s.Store.Watch(ctx, w)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &losingWatcher{inner, s.lost}, err
+}
+
+type losingWatcher struct {
+	backend.Watcher
+	lost chan struct{}
+}
+
+func (w *losingWatcher) Next(ctx context.Context) (backend.Delivery, error) {
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-w.lost:
+			cancel()
+		case <-inner.Done():
+		}
+	}()
+	d, err := w.Watcher.Next(inner)
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+		err = backend.ErrPositionExpired
+	}
+	return d, err
+}
+
+// streaming is a gateway that runs, in a bubble of its own time.
+type streaming struct {
+	*fixture
+	lossy *losing
+}
+
+func inBubble(t *testing.T, cfg service.Config, queue hub.Config, test func(*streaming)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		store, err := memory.Open(memory.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &streaming{&fixture{t: t, store: store}, &losing{Store: store, lost: make(chan struct{})}}
+		cfg.Kinds, cfg.Store, queue.Store = []backend.Kind{widget(), cluster()}, f.lossy, f.lossy
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		run := func(r func(context.Context) error) {
+			wg.Go(func() {
+				if err := r(ctx); err != nil {
+					t.Errorf("run: %v", err)
+				}
+			})
+		}
+		if queue != (hub.Config{Store: f.lossy}) {
+			if cfg.Hub, err = hub.New(queue); err != nil {
+				t.Fatal(err)
+			}
+			run(cfg.Hub.Run)
+		}
+		if f.Service, err = service.New(cfg); err != nil {
+			t.Fatal(err)
+		}
+		run(f.Run)
+		synctest.Wait()
+		test(f)
+		stop()
+		wg.Wait()
+	})
+}
+
+// open begins a stream that the test closes.
+func (f *streaming) open(req service.ChangesRequest) *service.Changes {
+	f.t.Helper()
+	c, err := f.Changes(f.t.Context(), anon, req)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return c
+}
+
+func TestAnIdleStreamIsToldItsCursorNowAndThen(t *testing.T) {
+	inBubble(t, service.Config{}, hub.Config{}, func(f *streaming) {
+		c := f.open(service.ChangesRequest{Name: pointer("mine")})
+		defer c.Close()
+		take(f.t, c, 1)
+		begin := time.Now()
+		f.create("other", `{"title":"A"}`)
+		at := f.position()
+		mark := take(f.t, c, 1)[0]
+		if mark.Type != service.ChangeBookmark || mark.Cursor != at || time.Since(begin) != 30*time.Second {
+			f.t.Errorf("%s at %s after %v, want BOOKMARK at %s after 30 s", mark.Type, mark.Cursor, time.Since(begin), at)
+		}
+		go func() {
+			time.Sleep(20 * time.Second) // of the bubble
+			f.create("mine", `{"title":"A"}`)
+		}()
+		if s := story(take(f.t, c, 2)); s != "ADDED mine; BOOKMARK; " || time.Since(begin) != 80*time.Second {
+			f.t.Errorf("stream %s after %v", s, time.Since(begin))
+		}
+		resumed := f.open(service.ChangesRequest{After: &mark.Cursor})
+		defer resumed.Close()
+		if s := story(take(f.t, resumed, 2)); s != "ADDED mine; IN_SYNC; " {
+			f.t.Errorf("after the bookmark: %s", s)
+		}
+	})
+}
+
+func TestAStreamThatLosesItsPlaceBeginsAnewIfItAskedForTheState(t *testing.T) {
+	inBubble(t, service.Config{}, hub.Config{}, func(f *streaming) {
+		f.create("a", `{"title":"A"}`)
+		c := f.open(service.ChangesRequest{Snapshot: true, Kinds: []string{"Widget"}})
+		defer c.Close()
+		bare := f.open(service.ChangesRequest{})
+		defer bare.Close()
+		first := take(f.t, c, 3)
+		f.create("b", `{"title":"B"}`)
+		first = append(first, take(f.t, c, 1)...)
+		synctest.Wait()
+		f.lossy.lose()
+		time.Sleep(time.Second) // of the bubble
+		second := take(f.t, c, 4)
+		f.create("c", `{"title":"C"}`)
+		second = append(second, take(f.t, c, 1)...)
+		if got, want := story(first)+story(second), "RESET; SNAPSHOT a; IN_SYNC; ADDED b; RESET; SNAPSHOT a; SNAPSHOT b; BOOKMARK; ADDED c; "; got != want {
+			f.t.Errorf("stream %s\nwant   %s", got, want)
+		}
+		for i, e := range append(first, second...) {
+			if (e.Cursor == "") != slices.Contains([]int{0, 1, 4, 5, 6}, i) {
+				f.t.Errorf("event %d, %s: cursor %q", i, e.Type, e.Cursor)
+			}
+		}
+		_, err := bare.Next(f.t.Context())
+		for err == nil {
+			_, err = bare.Next(f.t.Context())
+		}
+		wantCode(f.t, err, service.CodePositionExpired)
+	})
+}
+
+func TestAListenerThatLagsIsToldWhereToResume(t *testing.T) {
+	inBubble(t, service.Config{}, hub.Config{Events: 2}, func(f *streaming) {
+		c := f.open(service.ChangesRequest{})
+		take(f.t, c, 1)
+		for i := range 5 {
+			f.create(fmt.Sprint("n", i), `{"title":"A"}`)
+			synctest.Wait()
+		}
+		_, err := c.Next(f.t.Context())
+		c.Close()
+		e := wantCode(f.t, err, service.CodeLagged)
+		if !e.Retryable {
+			f.t.Error("not retryable")
+		}
+		c = f.open(service.ChangesRequest{After: &e.Cursor})
+		defer c.Close()
+		if s := story(take(f.t, c, 6)); s != "ADDED n0; ADDED n1; ADDED n2; ADDED n3; ADDED n4; IN_SYNC; " {
+			f.t.Errorf("after the cursor: %s", s)
+		}
+	})
+}
+
+func TestOneListenerTooManyIsRefused(t *testing.T) {
+	inBubble(t, service.Config{}, hub.Config{MaxSubscribers: 1}, func(f *streaming) {
+		c := f.open(service.ChangesRequest{})
+		_, err := f.Changes(f.t.Context(), anon, service.ChangesRequest{})
+		if e := wantCode(f.t, err, service.CodeLimitExceeded); !e.Retryable {
+			f.t.Error("not retryable")
+		}
+		c.Close()
+		f.open(service.ChangesRequest{}).Close()
+	})
+}
+
+func TestAStreamDependsOnNoMoreShardsThanItCovers(t *testing.T) {
+	for name, c := range map[string]struct {
+		req  service.ChangesRequest
+		want []string
+	}{
+		"of all":           {service.ChangesRequest{}, nil},
+		"of a namespace":   {service.ChangesRequest{Namespace: pointer("x")}, []string{"x"}},
+		"of a GLOBAL kind": {service.ChangesRequest{Kinds: []string{"Cluster"}}, []string{""}},
+		"of a kind":        {service.ChangesRequest{Kinds: []string{"Widget"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &losing{Store: open(t), lost: make(chan struct{})}
+			global := cluster()
+			global.Verbs = append(global.Verbs, backend.VerbWatch)
+			s, err := service.New(service.Config{Kinds: []backend.Kind{widget(), global}, Store: store})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stream, err := s.Changes(t.Context(), anon, c.req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stream.Close()
+			if !slices.Equal(store.namespaces, c.want) {
+				t.Errorf("shards of %q, want %q", store.namespaces, c.want)
+			}
+		})
+	}
+}
+
+// TestListenersOfAGatewayThatRunsSeeWhatIsStored races writers with listeners
+// that begin with the state, cut off and resume.
+func TestListenersOfAGatewayThatRunsSeeWhatIsStored(t *testing.T) {
+	inBubble(t, service.Config{}, hub.Config{Events: 20}, func(f *streaming) {
+		const rounds = 300
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				state := map[string]string{}
+				req := service.ChangesRequest{Snapshot: true}
+				for n := 0; state["last"] == ""; n++ {
+					c := f.open(req)
+					for cut := 0; cut < 10*(i+1) && state["last"] == ""; cut++ {
+						batch, err := c.Next(f.t.Context())
+						if err != nil { // it resumes from the cursor it has
+							if e := new(service.Error); !errors.As(err, &e) || e.Code != service.CodeLagged {
+								f.t.Errorf("listener %d: %v", i, err)
+							}
+							break
+						}
+						for _, e := range batch {
+							if e.Type == service.ChangeReset {
+								clear(state)
+								req.After = nil
+							}
+							if e.Cursor != "" {
+								req.After = &e.Cursor
+							}
+							switch {
+							case e.Stored == nil:
+							case e.Type == service.ChangeDeleted:
+								delete(state, e.Stored.Name)
+							default:
+								state[e.Stored.Name] = e.Revision
+							}
+						}
+						time.Sleep(time.Duration(i) * time.Millisecond) // of the bubble
+					}
+					c.Close()
+				}
+				for k := range rounds / 10 {
+					name := fmt.Sprint("n", k)
+					want := ""
+					if r := f.stored(name); r != nil {
+						want = r.Revision.String()
+					}
+					if state[name] != want {
+						f.t.Errorf("listener %d has %s at %q, want %q", i, name, state[name], want)
+					}
+				}
+			})
+		}
+		for n := range rounds {
+			name := fmt.Sprint("n", n%(rounds/10))
+			if f.stored(name) != nil && n%3 == 0 {
+				if _, err := f.Delete(f.t.Context(), anon, service.DeleteRequest{Identity: named(name)}); err != nil {
+					f.t.Error(err)
+				}
+			} else if _, err := f.Upsert(f.t.Context(), anon, service.UpsertRequest{Identity: named(name), Spec: map[string]any{"title": fmt.Sprint(n)}}); err != nil {
+				f.t.Error(err)
+			}
+			if n%7 == 0 {
+				time.Sleep(time.Millisecond) // of the bubble
+			}
+			if n%100 == 50 {
+				f.lossy.lose()
+			}
+		}
+		f.create("last", `{"title":"Z"}`)
+		wg.Wait()
+	})
+}

@@ -1,0 +1,47 @@
+package redistest
+
+import (
+	"bufio"
+	"net"
+	"testing"
+	"time"
+)
+
+// Held is a request that the proxy keeps back. Its client was cut off and will
+// never hear of it.
+type Held struct {
+	t      testing.TB
+	caught chan struct{}
+	raw    []byte // this and target are set before caught is closed
+	target string
+}
+
+// Caught is closed when there is a request.
+func (h *Held) Caught() <-chan struct{} { return h.caught }
+
+// Deliver sends the request to the server it was for, late, and returns the raw
+// reply. It may be called again: a network delivers twice, too.
+func (h *Held) Deliver() string {
+	h.t.Helper()
+	select {
+	case <-h.caught:
+	case <-time.After(awaitLimit):
+		h.t.Fatal("redistest: no request came that was to be held")
+	}
+	c, err := net.DialTimeout("tcp", h.target, dialTimeout)
+	if err != nil {
+		h.t.Fatalf("redistest: deliver: %v", err)
+	}
+	defer func() { _ = c.Close() }()
+	if err := c.SetDeadline(time.Now().Add(awaitLimit)); err != nil {
+		h.t.Fatalf("redistest: deliver: %v", err)
+	}
+	if _, err := c.Write(h.raw); err != nil {
+		h.t.Fatalf("redistest: deliver: %v", err)
+	}
+	m, err := readMessage(bufio.NewReader(c))
+	if err != nil {
+		h.t.Fatalf("redistest: deliver: %v", err)
+	}
+	return string(m.raw)
+}

@@ -1,0 +1,60 @@
+package redistest
+
+import "net"
+
+// Migration moves one slot of a Cluster, with its keys, while it is in use.
+type Migration struct {
+	c        *Nodes
+	slot     int
+	from, to *Server
+}
+
+// Migrate begins to move a slot to another master. From now on the old owner
+// answers ASK for keys it does not have, and TRYAGAIN where it has only some.
+func (c *Nodes) Migrate(slot int, to *Server) *Migration {
+	c.t.Helper()
+	m := &Migration{c: c, slot: slot, from: c.Owner(slot), to: to}
+	m.to.Do("CLUSTER", "SETSLOT", slot, "IMPORTING", c.id(m.from))
+	m.from.Do("CLUSTER", "SETSLOT", slot, "MIGRATING", c.id(m.to))
+	return m
+}
+
+// Move moves at most n keys and returns how many it moved; 0 means that none were left.
+func (m *Migration) Move(n int) int {
+	m.c.t.Helper()
+	keys := m.from.Do("CLUSTER", "GETKEYSINSLOT", m.slot, n).([]any)
+	if len(keys) == 0 {
+		return 0
+	}
+	host, port, err := net.SplitHostPort(m.to.Addr)
+	if err != nil {
+		m.c.t.Fatalf("redistest: migrate: %v", err)
+	}
+	m.from.Do(append([]any{"MIGRATE", host, port, "", 0, 5000, "KEYS"}, keys...)...)
+	return len(keys)
+}
+
+// Finish moves the keys that are left and hands the slot over.
+func (m *Migration) Finish() {
+	m.c.t.Helper()
+	for m.Move(100) > 0 {
+	}
+	// First the new owner, so that there is always one; the others hear of it by gossip, or here.
+	m.to.Do("CLUSTER", "SETSLOT", m.slot, "NODE", m.c.id(m.to))
+	m.from.Do("CLUSTER", "SETSLOT", m.slot, "NODE", m.c.id(m.to))
+	for _, s := range m.c.All {
+		if s != m.from && s != m.to && !s.down && s.has("replication", "role:master") == nil {
+			s.Do("CLUSTER", "SETSLOT", m.slot, "NODE", m.c.id(m.to))
+		}
+	}
+}
+
+func (c *Nodes) id(s *Server) string {
+	for i, o := range c.All {
+		if o == s {
+			return c.ids[i]
+		}
+	}
+	c.t.Fatalf("redistest: %s is no node of the cluster", s.Addr)
+	return ""
+}

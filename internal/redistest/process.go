@@ -1,0 +1,101 @@
+package redistest
+
+import (
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// process is a redis-server that may be killed and started again.
+type process struct {
+	args  []string
+	stdin string // its configuration, if not in a file that args name
+	log   tail
+
+	mu   sync.Mutex // guards cmd and done
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the last one started has ended
+}
+
+// start starts it; ended says when it is no more.
+func (p *process) start() error {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return fmt.Errorf("no redis-server in PATH; on Debian: apt-get install redis-server")
+	}
+	cmd := exec.Command(path, p.args...)
+	cmd.Stdin = strings.NewReader(p.stdin)
+	cmd.Stdout, cmd.Stderr = &p.log, &p.log
+	cmd.SysProcAttr = attributes()
+	done, started := make(chan struct{}), make(chan error)
+	go func() {
+		defer close(done)
+		// Linux kills the child when the thread that started it ends, so this thread stays until the child has ended.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // killed, mostly
+		}
+	}()
+	if err := <-started; err != nil {
+		return fmt.Errorf("start redis-server: %w", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cmd, p.done = cmd, done
+	return nil
+}
+
+// ended is closed when the process has ended.
+func (p *process) ended() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.done
+}
+
+func (p *process) signal(sig syscall.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		return fmt.Errorf("signal %v to redis-server: %w", sig, err)
+	}
+	return nil
+}
+
+// kill returns when the process is gone; SIGKILL also ends one that is stopped.
+func (p *process) kill() {
+	_ = p.signal(syscall.SIGKILL) // an error means it has ended already
+	<-p.ended()
+}
+
+// tail keeps the end of what was written to it.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+var _ io.Writer = (*tail)(nil)
+
+const tailBytes = 2 << 10
+
+func (l *tail) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, b...)
+	if over := len(l.text) - tailBytes; over > tailBytes {
+		l.text = append(l.text[:0], l.text[over:]...)
+	}
+	return len(b), nil
+}
+
+func (l *tail) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.text)
+}

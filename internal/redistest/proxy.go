@@ -1,0 +1,177 @@
+package redistest
+
+import (
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Proxy stands between clients and a server without TLS, and does to the
+// messages what networks do. It understands requests and replies, so that it
+// can lose one and not another; SUBSCRIBE does not fit in. A replica may follow
+// its primary through it.
+type Proxy struct {
+	// Addr is where clients connect: host:port.
+	Addr string
+
+	t testing.TB
+
+	mu     sync.Mutex // guards what is below
+	target string
+	conns  map[*proxied]struct{}
+	rules  []*rule
+	paused chan struct{} // closed to go on; nil if not paused
+	closed bool
+	wg     sync.WaitGroup
+}
+
+// Match says whether a request is meant; args[0] is the command.
+type Match func(args []string) bool
+
+// Command matches requests by the names of their commands, in any case.
+func Command(names ...string) Match {
+	return func(args []string) bool {
+		return len(args) > 0 && slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, args[0]) })
+	}
+}
+
+// Containing matches requests that have the text in one of their arguments.
+func Containing(text string) Match {
+	return func(args []string) bool {
+		return slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, text) })
+	}
+}
+
+// rule is what is to happen to the next n requests that match.
+type rule struct {
+	match   Match
+	n       int           // requests still to match
+	pending int           // requests whose replies are still to be lost
+	held    *Held         // if not nil, the request is held back
+	done    chan struct{} // closed when all is done
+}
+
+// NewProxy starts a proxy to the server at addr. It ends with the test.
+func NewProxy(t testing.TB, addr string) *Proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("redistest: proxy: %v", err)
+	}
+	p := &Proxy{Addr: l.Addr().String(), t: t, target: addr, conns: map[*proxied]struct{}{}}
+	p.wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.accept(c)
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		p.mu.Lock()
+		p.closed = true
+		p.mu.Unlock()
+		p.Resume()
+		p.Cut()
+		p.wg.Wait()
+	})
+	return p
+}
+
+// URL is what a user configures to go through the proxy.
+func (p *Proxy) URL() string { return "redis://" + p.Addr + "/0" }
+
+// DropReplies lets the server execute the next n matching requests and loses
+// their replies: the connection is cut when they come. The channel is closed
+// when all n are lost.
+func (p *Proxy) DropReplies(n int, match Match) <-chan struct{} {
+	r := &rule{match: match, n: n, pending: n, done: make(chan struct{})}
+	p.add(r)
+	return r.done
+}
+
+// Hold keeps the next matching request back and cuts its client's connection.
+// It is delivered when the test says so, or never. Only what needs no AUTH and
+// is in database 0 can be delivered.
+func (p *Proxy) Hold(match Match) *Held {
+	r := &rule{match: match, n: 1, done: make(chan struct{})}
+	r.held = &Held{t: p.t, caught: r.done}
+	p.add(r)
+	return r.held
+}
+
+func (p *Proxy) add(r *rule) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rules = append(p.rules, r)
+}
+
+// Pause delivers nothing any more, in both directions: a partition. New
+// connections are accepted and go nowhere.
+func (p *Proxy) Pause() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.paused == nil {
+		p.paused = make(chan struct{})
+	}
+}
+
+// Resume ends a Pause; what was sent meanwhile is delivered.
+func (p *Proxy) Resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.paused != nil {
+		close(p.paused)
+		p.paused = nil
+	}
+}
+
+// Cut closes all connections.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		c.close()
+	}
+}
+
+// Redirect cuts all connections and leads new ones to another server, like an
+// address that moves to a promoted replica.
+func (p *Proxy) Redirect(addr string) {
+	p.mu.Lock()
+	p.target = addr
+	p.mu.Unlock()
+	p.Cut()
+}
+
+// take returns the rule that the request falls under, nil if none, and counts it.
+func (p *Proxy) take(args []string) *rule {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.IndexFunc(p.rules, func(r *rule) bool { return r.match(args) })
+	if i < 0 {
+		return nil
+	}
+	r := p.rules[i]
+	if r.n--; r.n == 0 {
+		p.rules = slices.Delete(p.rules, i, i+1)
+	}
+	return r
+}
+
+// wait returns when the proxy is not paused.
+func (p *Proxy) wait() {
+	for {
+		p.mu.Lock()
+		paused := p.paused
+		p.mu.Unlock()
+		if paused == nil {
+			return
+		}
+		<-paused
+	}
+}

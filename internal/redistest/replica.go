@@ -1,0 +1,63 @@
+package redistest
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+// Promote makes a replica a primary, also after a Restart.
+func (s *Server) Promote() {
+	s.t.Helper()
+	s.Do("REPLICAOF", "NO", "ONE")
+	s.Do("CONFIG", "REWRITE")
+}
+
+// Follow makes the server a replica of the one at addr, also after a Restart.
+// It returns when the replica is in sync.
+func (s *Server) Follow(addr string) {
+	s.t.Helper()
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		s.t.Fatalf("redistest: follow: %v", err)
+	}
+	s.Do("REPLICAOF", host, port)
+	s.Do("CONFIG", "REWRITE")
+	s.awaitSync()
+}
+
+func (s *Server) awaitSync() {
+	s.t.Helper()
+	Await(s.t, "replica "+s.Addr, func() error { return s.has("replication", "master_link_status:up") })
+}
+
+// AwaitReplicas returns when n replicas of the server have all that was written so far.
+func (s *Server) AwaitReplicas(n int) {
+	s.t.Helper()
+	c := s.client.Conn()
+	defer func() { _ = c.Close() }()
+	Await(s.t, "replicas of "+s.Addr, func() error {
+		// WAIT is about what its connection wrote last; a message goes to replicas and leaves no trace.
+		if err := c.Publish(s.t.Context(), "redistest", "").Err(); err != nil {
+			return err
+		}
+		reached, err := c.Wait(s.t.Context(), n, time.Second).Result()
+		if err == nil && reached < int64(n) {
+			err = fmt.Errorf("%d of %d are in sync", reached, n)
+		}
+		return err
+	})
+}
+
+// has wants a line of INFO.
+func (s *Server) has(section, line string) error {
+	info, err := s.client.Info(s.t.Context(), section).Result()
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(info, line) {
+		return fmt.Errorf("no %s in %q", line, info)
+	}
+	return nil
+}

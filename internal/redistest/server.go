@@ -1,0 +1,268 @@
+package redistest
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Server is one redis-server, of one test. Its methods fail the test when they
+// cannot do what they say, and are called by one goroutine at a time.
+type Server struct {
+	// Addr is host:port.
+	Addr string
+	// Dir is the folder of its files; empty for a shared server.
+	Dir string
+	// TLS is nil for a server without.
+	TLS *TLSFiles
+
+	t      testing.TB
+	cfg    config
+	proc   *process
+	client *redis.Client
+	down   bool // killed or stopped by the test
+}
+
+// Start starts a server and returns when it answers.
+func Start(t testing.TB, opts ...Option) *Server {
+	t.Helper()
+	s, err := start(t.TempDir(), opts)
+	if err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	s.attach(t)
+	t.Cleanup(s.proc.kill) // before the folder is removed
+	if s.cfg.replicaOf != "" {
+		s.awaitSync()
+	}
+	return s
+}
+
+// portAttempts: between the search for a port and the server's bind another process may take it.
+const portAttempts = 10
+
+// start returns a server that answers; without a folder it keeps no files.
+func start(dir string, opts []Option) (*Server, error) {
+	s := &Server{Dir: dir, proc: &process{}}
+	for _, o := range opts {
+		o(&s.cfg)
+	}
+	if s.cfg.tls {
+		var err error
+		if s.TLS, err = writeCertificates(dir); err != nil {
+			return nil, err
+		}
+	}
+	for range portAttempts {
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		s.Addr = loopback(port)
+		if err := s.configure(port); err != nil {
+			return nil, err
+		}
+		if err := s.up(); !errors.Is(err, errPortTaken) {
+			return s, err
+		}
+	}
+	return nil, errPortTaken
+}
+
+// configure says what the process is to run.
+func (s *Server) configure(port int) error {
+	dir := s.Dir
+	if dir == "" {
+		dir = os.TempDir() // it must be somewhere
+	}
+	text, err := s.cfg.file(port, dir)
+	if err != nil {
+		return err
+	}
+	s.proc.args = []string{"-"}
+	if s.Dir == "" {
+		s.proc.stdin = text
+		return nil
+	}
+	path := filepath.Join(s.Dir, "redis.conf")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("configure: %w", err)
+	}
+	s.proc.args[0] = path
+	if s.cfg.sentinel {
+		s.proc.args = append(s.proc.args, "--sentinel")
+	}
+	return nil
+}
+
+var errPortTaken = errors.New("the port was taken by another process")
+
+// up starts the process and returns when it answers.
+func (s *Server) up() error {
+	if err := s.proc.start(); err != nil {
+		return err
+	}
+	var died error
+	err := await(func() error {
+		select {
+		case <-s.proc.ended():
+			died = fmt.Errorf("redis-server %s ended at once:\n%s", s.Addr, &s.proc.log)
+			if strings.Contains(died.Error(), "Address already in use") {
+				died = errPortTaken
+			}
+			return nil
+		default:
+			return s.ping()
+		}
+	})
+	switch {
+	case died != nil:
+		return died
+	case err != nil:
+		s.proc.kill()
+		return fmt.Errorf("redis-server %s does not answer: %w", s.Addr, err)
+	}
+	return nil
+}
+
+// ping wants an answer to PING, which comes once the data is loaded. It uses no
+// client, for that logs each refused connection.
+func (s *Server) ping() error {
+	c, err := s.dial()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	if err := c.SetDeadline(time.Now().Add(time.Second)); err != nil {
+		return err
+	}
+	request, in := "PING\r\n", bufio.NewReader(c)
+	if s.cfg.user != (credentials{}) {
+		request = "AUTH " + adminName + " " + adminPassword + "\r\n" + request
+	}
+	if _, err := c.Write([]byte(request)); err != nil {
+		return err
+	}
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		switch line = strings.TrimSpace(line); line {
+		case "+OK": // AUTH
+		case "+PONG":
+			return nil
+		default:
+			return fmt.Errorf("PING: %s", line)
+		}
+	}
+}
+
+func (s *Server) dial() (net.Conn, error) {
+	if s.TLS != nil {
+		return tls.DialWithDialer(&net.Dialer{Timeout: dialTimeout}, "tcp", s.Addr, s.TLS.Config)
+	}
+	return net.DialTimeout("tcp", s.Addr, dialTimeout)
+}
+
+// attach makes s the test's: its client is closed and its log printed at the end.
+func (s *Server) attach(t testing.TB) {
+	s.t, s.client = t, s.newClient()
+	t.Cleanup(func() {
+		_ = s.client.Close()
+		if t.Failed() {
+			t.Logf("redis-server %s logged:\n%s", s.Addr, &s.proc.log)
+		}
+	})
+}
+
+func (s *Server) newClient() *redis.Client {
+	o := &redis.Options{
+		Addr: s.Addr, DialerRetries: 1, PoolSize: 4,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+	if s.TLS != nil {
+		o.TLSConfig = s.TLS.Config
+	}
+	if s.cfg.user != (credentials{}) {
+		o.Username, o.Password = adminName, adminPassword
+	}
+	return redis.NewClient(o)
+}
+
+// Client returns the test's own client of the server, which may do everything.
+// It is closed when the test ends.
+func (s *Server) Client() *redis.Client { return s.client }
+
+// URL is what a user configures: redis:// or rediss://, with the name and password of [User].
+func (s *Server) URL() string {
+	u := url.URL{Scheme: "redis", Host: s.Addr, Path: "/0"}
+	if s.TLS != nil {
+		u.Scheme = "rediss"
+	}
+	if s.cfg.user != (credentials{}) {
+		u.User = url.UserPassword(s.cfg.user.name, s.cfg.user.password)
+	}
+	return u.String()
+}
+
+// Kill ends the server by SIGKILL and returns when it is gone.
+func (s *Server) Kill() {
+	s.down = true
+	s.proc.kill()
+}
+
+// Restart starts the server again, on its port, its configuration and its
+// files, and returns when it answers. One that runs is killed first.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.proc.kill()
+	if err := s.up(); err != nil {
+		s.t.Fatalf("redistest: restart: %v", err)
+	}
+	s.down = false
+}
+
+// Stop stops the server by SIGSTOP: connections stay and nothing answers, as
+// behind a partition.
+func (s *Server) Stop() {
+	s.t.Helper()
+	s.down = true
+	s.signal(syscall.SIGSTOP)
+}
+
+// Cont ends a Stop.
+func (s *Server) Cont() {
+	s.t.Helper()
+	s.signal(syscall.SIGCONT)
+	s.down = false
+}
+
+func (s *Server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.proc.signal(sig); err != nil {
+		s.t.Fatalf("redistest: %v", err)
+	}
+}
+
+// Do sends one command and returns its answer.
+func (s *Server) Do(args ...any) any {
+	s.t.Helper()
+	v, err := s.client.Do(s.t.Context(), args...).Result()
+	if err != nil {
+		s.t.Fatalf("redistest: %s: %v: %v", s.Addr, args, err)
+	}
+	return v
+}
