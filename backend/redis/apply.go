@@ -175,7 +175,7 @@ func (s *Store) send(ctx context.Context, ses *session, p *proposal, deadline ti
 	} else {
 		reply, err = s.core.scripts.apply.run(ctx, on, p.keys, args...)
 	}
-	if err != nil && elsewhere(err) {
+	if err != nil && (elsewhere(err) || unsent(err)) {
 		ses.reload(ctx)
 	}
 	return reply, err

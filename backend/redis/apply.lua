@@ -7,6 +7,7 @@
 local STRIDE = 12
 local epoch, deadline, clock, request = ARGV[1], ARGV[3], ARGV[4], ARGV[5]
 local meta = call('HMGET', KEYS[1], 'format', 'epoch', 'seq', 'count', 'bytes', 'oldest', 'trimmed')
+if not meta[1] or not meta[2] then return { 'epoch', '' } end
 if meta[1] ~= ARGV[2] then return { 'format', meta[1] or '' } end
 if meta[2] ~= epoch then return { 'epoch', meta[2] or '' } end
 

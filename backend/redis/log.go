@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -60,17 +59,17 @@ type logPage struct {
 // the position, from one state of each shard.
 func (s *Store) readLog(ctx context.Context, after []backend.Revision, limit int) (p logPage, err error) {
 	err = s.read(ctx, "log", func(ctx context.Context, ses *session) error {
-		pipe := ses.client.TxPipeline()
+		x := s.exchange(ses)
 		states := make([]*goredis.SliceCmd, len(s.core.shards))
 		ranges := make([]*goredis.XMessageSliceCmd, len(s.core.shards))
 		for i := range s.core.shards {
-			sh := &s.core.shards[i]
+			sh, pipe := &s.core.shards[i], x.on(i)
 			states[i] = askState(ctx, pipe, sh)
 			if limit > 0 && !after[i].IsZero() {
 				ranges[i] = pipe.XRangeN(ctx, sh.log, "("+streamID(after[i]), "+", int64(limit))
 			}
 		}
-		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+		if err := x.run(ctx); err != nil {
 			return err
 		}
 		p = logPage{states: make([]backend.LogState, len(states)), entries: make([][]goredis.XMessage, len(states))}

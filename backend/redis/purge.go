@@ -88,7 +88,7 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 		reply, err := s.core.scripts.apply.run(ctx, on, keys, append(head, args...)...)
 		switch {
 		case err != nil:
-			if elsewhere(err) {
+			if elsewhere(err) || unsent(err) {
 				ses.reload(ctx)
 			}
 			return err

@@ -3,7 +3,6 @@ package redis
 import (
 	"bytes"
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -115,9 +114,8 @@ func (sc *scanner) shards(r backend.Range) []shard {
 // first asks for the first members of all ranges and what is expired.
 func (sc *scanner) first(ctx context.Context, rs []backend.Range) ([][]*run, error) {
 	s := sc.store
-	// On one server a transaction spans all shards; in a cluster each has its own.
-	pipe := sc.session.client.TxPipeline()
-	clock := s.askTime(ctx, pipe)
+	x := s.exchange(sc.session)
+	clock := s.askTime(ctx, x.on(0))
 	due := map[int]*goredis.StringSliceCmd{}
 	runs := make([][]*run, len(rs))
 	for i, r := range rs {
@@ -127,6 +125,7 @@ func (sc *scanner) first(ctx context.Context, rs []backend.Range) ([][]*run, err
 		for j := range shards {
 			n := &run{shard: &shards[j], lo: "[" + kind + string(start), hi: "(" + kind + string(end), reverse: r.Reverse}
 			runs[i] = append(runs[i], n)
+			pipe := x.on(n.shard.index)
 			switch {
 			case counted(r):
 				n.count = pipe.ZLexCount(ctx, n.shard.rows, n.lo, n.hi)
@@ -142,7 +141,7 @@ func (sc *scanner) first(ctx context.Context, rs []backend.Range) ([][]*run, err
 		}
 	}
 	asked := time.Now()
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+	if err := x.run(ctx); err != nil {
 		return nil, err
 	}
 	sc.now = s.tellTime(clock, asked)

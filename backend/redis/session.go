@@ -97,7 +97,10 @@ type refusal struct {
 }
 
 func (r *refusal) Error() string { return first(r.text, r.err.Error()) }
-func (r *refusal) Unwrap() error { return r.err }
+
+// Is stands in for Unwrap: the client library returns what an error of a new
+// connection wraps instead of the error.
+func (r *refusal) Is(target error) bool { return errors.Is(r.err, target) }
 
 // refuse is for what trying again cannot mend.
 func refuse(format string, args ...any) error {

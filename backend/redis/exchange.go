@@ -1,0 +1,50 @@
+package redis
+
+import (
+	"context"
+	"errors"
+
+	goredis "github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+)
+
+// exchange is a transaction on shards: one over all of them on one server, one
+// for each in a cluster, where a transaction has one slot.
+type exchange struct {
+	client  goredis.UniversalClient
+	cluster bool
+	pipes   map[int]goredis.Pipeliner
+}
+
+func (s *Store) exchange(ses *session) *exchange {
+	return &exchange{client: ses.client, cluster: s.core.at.Cluster, pipes: map[int]goredis.Pipeliner{}}
+}
+
+// on is where the commands for a shard go.
+func (x *exchange) on(shard int) goredis.Pipeliner {
+	if !x.cluster {
+		shard = 0
+	}
+	if x.pipes[shard] == nil {
+		x.pipes[shard] = x.client.TxPipeline()
+	}
+	return x.pipes[shard]
+}
+
+// maxExchanges bounds the transactions that one call has under way.
+const maxExchanges = 16
+
+// run sends all commands and waits for the answers. What is absent is no error.
+func (x *exchange) run(ctx context.Context) error {
+	var g errgroup.Group
+	g.SetLimit(maxExchanges)
+	for _, pipe := range x.pipes {
+		g.Go(func() error {
+			if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+				return err
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}

@@ -1,0 +1,81 @@
+package redis_test
+
+import (
+	"testing"
+
+	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/internal/redistest"
+)
+
+// clusterShards are few: every watcher waits on each with a connection of its own.
+const clusterShards = 4
+
+// slotOfLog finds the slot of a shard that the trial's namespaces are in.
+func slotOfLog(tr *trial, n *redistest.Nodes) int {
+	tr.Helper()
+	for _, s := range n.All {
+		logs, err := s.Client().Keys(tr.Context(), tr.prefix+"c:*").Result()
+		if err != nil {
+			tr.Fatal(err)
+		}
+		for _, log := range logs {
+			if s.Client().XLen(tr.Context(), log).Val() > 1 {
+				return n.Slot(log)
+			}
+		}
+	}
+	tr.Fatal("no log in the cluster")
+	return 0
+}
+
+func TestFaultClusterMovesSlots(t *testing.T) {
+	t.Parallel()
+	trialBySeed(t, []uint64{1}, func(t *testing.T, seed uint64) {
+		n := redistest.Cluster(t)
+		runTrial(t, setup{seed: seed, urls: gateways(n.URL()), shards: clusterShards, watchers: few}, func(tr *trial) {
+			slot := slotOfLog(tr, n)
+			for i := range 3 { // there and back
+				tr.write(60, func() {
+					to := n.All[i%2]
+					if n.Owner(slot) == to {
+						to = n.All[2]
+					}
+					m := n.Migrate(slot, to)
+					for tr.gate.await(20); m.Move(3) > 0; {
+					}
+					m.Finish()
+				})
+			}
+		})
+	})
+}
+
+func TestFaultClusterLosesANode(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		says       string
+		durability redis.Durability
+		lossy      bool
+	}{
+		{"writes on a replica", redis.DurabilityReplica, false},
+		{"writes on the master", redis.DurabilityAsync, true},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			trialBySeed(t, []uint64{1}, func(t *testing.T, seed uint64) {
+				n := redistest.Cluster(t)
+				runTrial(t, setup{seed: seed, urls: gateways(n.URL()), shards: clusterShards, watchers: many, durability: c.durability, lossy: c.lossy, expires: true}, func(tr *trial) {
+					tr.write(60, func() {
+						tr.parkLate()
+						slot := slotOfLog(tr, n)
+						owner := n.Owner(slot)
+						owner.Kill()
+						n.AwaitFailover(slot, owner)
+						owner.Restart()
+						n.AwaitWhole()
+					})
+				})
+			})
+		})
+	}
+}
