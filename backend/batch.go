@@ -68,7 +68,7 @@ type Result struct {
 	Resources []*Resource
 	// Revisions are parallel to the actions: the revision of each change, zero for a check and a reindex.
 	Revisions []Revision
-	// Position has seen the batch.
+	// Position has seen the batch. It says nothing (zero) of other shards than that of the batch.
 	Position Position
 }
 

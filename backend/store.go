@@ -11,7 +11,8 @@ import (
 type Store interface {
 	// Apply judges all conditions and applies all deeds in one atomic step. A
 	// *ConditionError, ErrDeadline, ErrInvalid, ErrTooLarge and ErrUnavailable
-	// say that nothing was applied. ErrUnknown says that nobody can tell yet.
+	// say that nothing was applied, and so does a bare error of the context.
+	// ErrUnknown says that nobody can tell yet.
 	Apply(ctx context.Context, b Batch) (Result, error)
 	// Get returns the live resources under keys, in their order, nil where there
 	// is none. At most MaxKeys keys. One that does not decode is ErrUnreadable if

@@ -97,7 +97,7 @@ type translation struct {
 // The first match counts. What is not in it is INTERNAL.
 func translations() []translation {
 	return []translation{
-		{is: backend.ErrUnknown, code: CodeUnavailable, outcome: OutcomeUnknown, text: "the store failed while it wrote; the change may or may not have been made: read before you send it again"},
+		{is: backend.ErrUnknown, code: CodeUnavailable, outcome: OutcomeUnknown, text: "the store's answer to the change was lost; it may or may not have been made: read before you send it again"},
 		{is: backend.ErrNotFound, code: CodeNotFound, text: "%s does not exist"},
 		{is: backend.ErrExists, code: CodeAlreadyExists, text: "%s already exists"},
 		{is: backend.ErrConflict, code: CodeConflict, retryable: true, text: "%s was changed by others all the time; try again"},
@@ -112,7 +112,7 @@ func translations() []translation {
 		{is: backend.ErrClosed, code: CodeUnavailable, retryable: true, text: "the gateway is shutting down; try again"},
 		{is: backend.ErrUnreadable, code: CodeUnreadable, text: "%s is stored in a form that this gateway cannot read"},
 		{is: context.DeadlineExceeded, code: CodeTimeout, retryable: true, text: "the request took longer than it may; nothing was changed by it"},
-		{is: context.Canceled, code: CodeTimeout, retryable: true, text: "the request was cancelled"},
+		{is: context.Canceled, code: CodeTimeout, retryable: true, text: "the request was cancelled; nothing was changed by it"},
 	}
 }
 

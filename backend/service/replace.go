@@ -22,7 +22,10 @@ func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 	stored, err := s.storeState(ctx, target{
 		kind: in.kind, key: in.key, uid: s.cfg.NewID(), caller: true, cond: backend.Condition{Presence: backend.Absent},
 	}, st)
-	if err != nil {
+	switch {
+	case errors.Is(err, errLost):
+		return nil, err
+	case err != nil:
 		return nil, translate(err, in.key)
 	}
 	out.Resource = s.present(in.kind, stored)
@@ -31,7 +34,7 @@ func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 
 // replace judges an intent against what is stored, in the order of DESIGN:
 // revision, frozen, validation, identical. It answers errRaced if the stored
-// resource changed meanwhile.
+// resource changed meanwhile, and errLost if the attempt was lost.
 func (s *Service) replace(ctx context.Context, in *intent, current *backend.Resource) (*Written, error) {
 	if err := in.open(current); err != nil {
 		return nil, err
@@ -91,6 +94,8 @@ func (s *Service) settle(ctx context.Context, in *intent, current *backend.Resou
 	switch {
 	case errors.Is(err, backend.ErrConflict), errors.Is(err, backend.ErrNotFound):
 		return nil, errRaced
+	case errors.Is(err, errLost):
+		return nil, err
 	case err != nil:
 		return nil, translate(err, in.key)
 	}

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -26,7 +27,7 @@ func (s *Service) createValid(ctx context.Context, in *intent) (*Written, error)
 		}
 		return nil, err
 	}
-	return s.create(ctx, in)
+	return s.repeat(in.key, func() (*Written, error) { return s.create(ctx, in) })
 }
 
 // Update replaces the spec of an existing resource at the expected revision.
@@ -47,15 +48,27 @@ func (s *Service) Update(ctx context.Context, c Caller, req UpdateRequest) (*Wri
 // retry reads and lets write judge what is there, again as often as another
 // writer comes in between.
 func (s *Service) retry(ctx context.Context, k *kind, key backend.Key, write func(current *backend.Resource) (*Written, error)) (*Written, error) {
-	for range s.cfg.Retries {
+	return s.repeat(key, func() (*Written, error) {
 		current, err := s.read(ctx, k, key)
 		if err != nil {
 			return nil, err
 		}
-		out, err := write(current)
-		if !errors.Is(err, errRaced) {
+		return write(current)
+	})
+}
+
+// repeat writes until neither another writer comes in between nor the attempt
+// is lost, a bounded number of times. Each attempt is settled before the next.
+func (s *Service) repeat(key backend.Key, write func() (*Written, error)) (*Written, error) {
+	err := errRaced
+	for range s.cfg.Retries {
+		var out *Written
+		if out, err = write(); !errors.Is(err, errRaced) && !errors.Is(err, errLost) {
 			return out, err
 		}
+	}
+	if errors.Is(err, errLost) {
+		return nil, translate(fmt.Errorf("%w: %w", backend.ErrUnavailable, err), key)
 	}
 	return nil, translate(backend.ErrConflict, key)
 }
@@ -72,7 +85,7 @@ func (s *Service) Delete(ctx context.Context, c Caller, req DeleteRequest) (*Wri
 	if err := s.authorize(ctx, c, k.Kind, backend.VerbDelete); err != nil {
 		return nil, err
 	}
-	for range s.cfg.Retries {
+	return s.repeat(key, func() (*Written, error) {
 		cond := backend.Condition{Presence: backend.Present}
 		if req.ExpectedRevision != nil {
 			current, err := s.read(ctx, k, key)
@@ -90,13 +103,14 @@ func (s *Service) Delete(ctx context.Context, c Caller, req DeleteRequest) (*Wri
 		res, err := s.apply(ctx, k, backend.Action{Key: key, If: cond, Do: backend.DeedDelete})
 		switch {
 		case errors.Is(err, backend.ErrConflict):
-			continue
+			return nil, errRaced
+		case errors.Is(err, errLost):
+			return nil, err
 		case err != nil:
 			return nil, translate(err, key)
 		}
 		return &Written{Resource: s.present(k, res.Resources[0])}, nil
-	}
-	return nil, translate(backend.ErrConflict, key)
+	})
 }
 
 // Patch changes parts of a spec at the expected revision; the result must be acceptable.
@@ -181,14 +195,5 @@ func (s *Service) UpdateStatus(ctx context.Context, c Caller, req StatusRequest)
 			return nil, conflict(req.ExpectedRevision, current)
 		}
 		return s.replaceStatus(ctx, in, current, status)
-	})
-}
-
-// apply sends one action with a fresh request id and a deadline.
-func (s *Service) apply(ctx context.Context, k *kind, a backend.Action) (backend.Result, error) {
-	return s.store(k.Kind).Apply(ctx, backend.Batch{
-		RequestID: s.cfg.NewID(),
-		Deadline:  s.cfg.Clock().Add(s.cfg.WriteTimeout),
-		Actions:   []backend.Action{a},
 	})
 }

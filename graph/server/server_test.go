@@ -66,7 +66,8 @@ func (e edge) post(t testing.TB, query string, variables any) string {
 
 const create = `mutation($name: String!, $mtu: Int) { createNetwork(input: {name: $name, spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, resource: {mtu: $mtu, tags: ["a", "b"]}}}) { network { id } } }`
 
-// broken is a store whose writes and reads fail as told.
+// broken is a store whose writes and reads fail as told, and whose log cannot
+// tell what became of a write.
 type broken struct {
 	backend.Store
 	err error
@@ -77,6 +78,10 @@ func (b broken) Apply(context.Context, backend.Batch) (backend.Result, error) {
 }
 
 func (b broken) Get(context.Context, ...backend.Key) ([]*backend.Resource, error) { return nil, b.err }
+
+func (b broken) Watch(context.Context, backend.Watch) (backend.Watcher, error) {
+	return nil, backend.ErrPositionExpired
+}
 
 func TestFailuresOfTheStoreAreTranslatedAndTheirCauseStaysInTheLog(t *testing.T) {
 	const secret = "dial tcp: password hunter2 refused"

@@ -1,0 +1,63 @@
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Config of a hub. The zero value but for Store works.
+type Config struct {
+	// Store whose changes are followed. Required. One with several shards is a [backend.Sharder].
+	Store backend.Store
+	// Logger receives what no subscriber is told. Default: none.
+	Logger *zap.Logger
+	// Rand makes the jitter of reconnects. Default: seeded by the runtime.
+	Rand *rand.Rand
+	// Events is the most events that wait for one subscriber. Default 1,024.
+	Events int
+	// Bytes is the most bytes that wait for one subscriber, by [backend.Event.Size];
+	// one event may always wait. Default 4 MiB.
+	Bytes int
+	// MaxSubscribers is the most watches that are open at once. Default 100,000.
+	MaxSubscribers int
+}
+
+// Validate returns every problem of the configuration, joined.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Store == nil {
+		errs = append(errs, errors.New("config: Store is missing"))
+	}
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"Events", c.Events}, {"Bytes", c.Bytes}, {"MaxSubscribers", c.MaxSubscribers}} {
+		if f.value < 0 {
+			errs = append(errs, fmt.Errorf("config: %s cannot be negative", f.name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) setDefaults() {
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	if c.Rand == nil {
+		c.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	if c.Events == 0 {
+		c.Events = 1024
+	}
+	if c.Bytes == 0 {
+		c.Bytes = 4 << 20
+	}
+	if c.MaxSubscribers == 0 {
+		c.MaxSubscribers = 100_000
+	}
+}

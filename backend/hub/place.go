@@ -1,0 +1,76 @@
+package hub
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// shards is a set of shards. The zero value is empty.
+type shards struct {
+	all  bool
+	bits [4]uint64 // a position has at most 256
+}
+
+func (s *shards) add(i int) { s.bits[i/64] |= 1 << (i % 64) }
+
+func (s *shards) has(i int) bool { return s.all || s.bits[i/64]&(1<<(i%64)) != 0 }
+
+func (s *shards) empty() bool { return !s.all && s.bits == [4]uint64{} }
+
+// list are the members below n.
+func (s *shards) list(n int) (out []int) {
+	for i := range n {
+		if s.has(i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// expired are the shards on which a watch lost its place.
+func expired(err error) (lost shards) {
+	var e *backend.ExpiredError
+	if !errors.As(err, &e) {
+		return shards{all: true}
+	}
+	for _, i := range e.Shards {
+		lost.add(i)
+	}
+	return lost
+}
+
+// reached says whether p has seen all that q has, on some shards.
+func reached(p, q backend.Position, on *shards) bool {
+	for i := range q.Shards() {
+		if on.has(i) && p.Shard(i).Compare(q.Shard(i)) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// later is the maximum per shard.
+func later(p, q backend.Position) backend.Position {
+	if reached(p, q, &shards{all: true}) {
+		return p
+	}
+	out := make([]backend.Revision, max(p.Shards(), q.Shards()))
+	for i := range out {
+		out[i] = slices.MaxFunc([]backend.Revision{p.Shard(i), q.Shard(i)}, backend.Revision.Compare)
+	}
+	return backend.NewPosition(out...)
+}
+
+// moved is p with the shards of a set taken from q.
+func moved(p, q backend.Position, set *shards) backend.Position {
+	out := make([]backend.Revision, p.Shards())
+	for i := range out {
+		out[i] = p.Shard(i)
+		if set.has(i) {
+			out[i] = q.Shard(i)
+		}
+	}
+	return backend.NewPosition(out...)
+}

@@ -1,0 +1,145 @@
+package hub
+
+import (
+	"github.com/sluicegw/sluice/backend"
+)
+
+// entry is a change on its way to subscribers. All share it.
+type entry struct {
+	event *backend.Event
+	// before is the hub's vector without this change.
+	before      backend.Position
+	shard, size int
+}
+
+// publish offers a delivery of the store to all subscribers.
+func (h *Hub) publish(d backend.Delivery) {
+	entries := make([]entry, len(d.Events))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.place
+	for i := range d.Events {
+		e := &d.Events[i]
+		entries[i] = entry{event: e, before: before, shard: h.shard(e.Resource.Namespace), size: e.Size()}
+		before = e.Position
+	}
+	for i := len(h.attached) - 1; i >= 0 && len(entries) > 0; i-- {
+		if w := h.attached[i]; !w.offer(entries) {
+			h.detach(w)
+		}
+	}
+	h.reach(d.Position)
+}
+
+// replace moves the hub's vector on the shards where it lost its place. The
+// subscribers that cover one of them cannot go on, but for those that read the
+// log themselves.
+func (h *Hub) replace(at backend.Position, lost *shards) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	was := h.place
+	if was.Shards() != at.Shards() {
+		lost = &shards{all: true}
+	}
+	if !lost.all {
+		at = moved(was, at, lost)
+	}
+	h.reach(at)
+	for i := len(h.attached) - 1; i >= 0; i-- {
+		if w := h.attached[i]; !w.lose(was, h.place, lost) {
+			h.detach(w)
+		}
+	}
+}
+
+// detach takes a watch off the list. The caller holds mu.
+func (h *Hub) detach(w *Watcher) {
+	if w.slot < 0 {
+		return
+	}
+	last := len(h.attached) - 1
+	h.attached[w.slot] = h.attached[last]
+	h.attached[w.slot].slot = w.slot
+	h.attached[last] = nil
+	h.attached, w.slot = h.attached[:last], -1
+}
+
+// offer queues the changes that the watch covers and wakes it. It answers
+// false if the watch has ended. The caller holds the hub's mu.
+func (w *Watcher) offer(entries []entry) bool {
+	locked := false
+	for i := range entries {
+		e := &entries[i]
+		if !w.shards.has(e.shard) || w.covers != nil && !w.covers(e.event.Resource.Key) {
+			continue
+		}
+		if !locked {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			locked = true
+		}
+		if w.err != nil {
+			return false
+		}
+		if !w.put(e) {
+			w.failLocked(&backend.LaggedError{Position: later(w.position, w.floor)})
+			return false
+		}
+	}
+	if locked && w.live {
+		w.rouse()
+	}
+	return true
+}
+
+// put queues one change; false says that a watch which is live has no room. One
+// that still reads the log begins its queue anew, and has to read further. The
+// caller holds w.mu.
+func (w *Watcher) put(e *entry) bool {
+	if !w.floor.IsZero() && e.event.Revision.Compare(w.floor.Shard(e.shard)) <= 0 {
+		return true // seen
+	}
+	cfg := &w.hub.cfg
+	if n := len(w.queue); n > 0 && (n == cfg.Events || w.bytes+e.size > cfg.Bytes) {
+		if w.live {
+			return false
+		}
+		w.clear()
+		w.meet = later(e.before, w.meet)
+	}
+	if w.live && len(w.queue) == 0 {
+		w.position = e.before
+	}
+	w.queue = append(w.queue, e)
+	w.bytes += e.size
+	return true
+}
+
+// lose tells the watch that the hub lost its place on some shards, and has gone
+// from one place to another. It answers false if the watch has ended. The
+// caller holds the hub's mu.
+func (w *Watcher) lose(was, now backend.Position, lost *shards) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return false
+	}
+	if !w.live {
+		w.clear()
+		w.meet = now
+		return true
+	}
+	var mine []int
+	for _, i := range lost.list(now.Shards()) {
+		// One that is ahead of the hub may be where the hub now begins.
+		ahead := w.floor.Shard(i)
+		if w.shards.has(i) && (ahead != now.Shard(i) || ahead.Compare(was.Shard(i)) <= 0) {
+			mine = append(mine, i)
+		}
+	}
+	if len(mine) > 0 {
+		w.failLocked(&backend.ExpiredError{Shards: mine})
+		return false
+	}
+	return true
+}

@@ -1,0 +1,239 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Watch begins a watch. A position that the log cannot continue from is
+// [backend.ErrPositionExpired], here or from Next, but a shard that the watch
+// does not cover is no obstacle: there it begins at the present place.
+func (h *Hub) Watch(ctx context.Context, req Watch) (*Watcher, error) {
+	w, err := h.attach(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.begin(ctx, req.From); err != nil {
+		w.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// attach makes a watch whose queue begins now, if the hub follows the store.
+func (h *Hub) attach(req Watch) (*Watcher, error) {
+	w := &Watcher{hub: h, covers: req.Covers, slot: -1, wake: make(chan struct{}, 1), shards: shards{all: req.Namespaces == nil}}
+	for _, namespace := range req.Namespaces {
+		w.shards.add(h.shard(namespace))
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.open >= h.cfg.MaxSubscribers {
+		return nil, ErrFull
+	}
+	h.open++
+	w.alone, w.meet = h.place.IsZero(), h.place
+	if !w.alone {
+		w.slot = len(h.attached)
+		h.attached = append(h.attached, w)
+	}
+	return w, nil
+}
+
+// begin finds out what is to be read before the queue. It asks the store where
+// it is, so that an own earlier write never comes after a watch from now, and
+// that who has caught up has seen all there was.
+func (w *Watcher) begin(ctx context.Context, from backend.Position) error {
+	at, err := w.hub.cfg.Store.Position(ctx)
+	if err != nil {
+		return err
+	}
+	if from.IsZero() {
+		from = at
+	}
+	if from.Shards() != at.Shards() {
+		return backend.ErrPositionExpired
+	}
+	if !w.shards.all {
+		from = moved(at, from, &w.shards)
+	}
+	w.mu.Lock()
+	w.position = from
+	live := reached(from, at, &w.shards) && reached(at, from, &w.shards) && w.enliven(from)
+	if !live {
+		w.meet = later(w.meet, at)
+	}
+	w.mu.Unlock()
+	if live {
+		return nil
+	}
+	w.reading = true
+	return w.open(ctx)
+}
+
+// maxReopens bounds how often a watch of the store is opened at once because
+// shards have expired that do not matter.
+const maxReopens = 3
+
+// open opens the store's own watch at the present place.
+func (w *Watcher) open(ctx context.Context) error {
+	for try := 0; ; try++ {
+		w.mu.Lock()
+		from := w.position
+		w.began = w.meet
+		w.mu.Unlock()
+		source, err := w.hub.cfg.Store.Watch(ctx, backend.Watch{From: from})
+		if err == nil {
+			w.mu.Lock()
+			w.source = source
+			closed := w.closed
+			w.mu.Unlock()
+			if closed {
+				source.Close()
+			}
+			return nil
+		}
+		if try == maxReopens {
+			return err
+		}
+		if err := w.spare(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// spare moves the place on the shards that have expired, unless the watch
+// covers one of them. It returns the error that it cannot heal.
+func (w *Watcher) spare(ctx context.Context, err error) error {
+	if !errors.Is(err, backend.ErrPositionExpired) {
+		return err
+	}
+	lost := expired(err)
+	w.mu.Lock()
+	from := w.position
+	w.mu.Unlock()
+	if slices.ContainsFunc(lost.list(from.Shards()), w.shards.has) {
+		return err
+	}
+	at, failed := w.hub.cfg.Store.Position(ctx)
+	if failed != nil {
+		return failed
+	}
+	if at.Shards() != from.Shards() {
+		return err
+	}
+	w.mu.Lock()
+	w.position = moved(from, at, &lost)
+	w.mu.Unlock()
+	return nil
+}
+
+// read takes the next delivery of the store's own watch. Only the end of ctx is
+// no end of the watch.
+func (w *Watcher) read(ctx context.Context) (backend.Delivery, bool, error) {
+	if w.source == nil {
+		err := w.open(ctx)
+		if err != nil && !ends(ctx, err) {
+			err = w.finish(err)
+		}
+		return backend.Delivery{}, false, err
+	}
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := w.interruptible(cancel); err != nil {
+		return backend.Delivery{}, false, w.finish(err)
+	}
+	d, err := w.source.Next(waiting)
+	if ended := w.interruptible(nil); ended != nil {
+		return backend.Delivery{}, false, w.finish(ended)
+	}
+	if err == nil {
+		return w.pass(d)
+	}
+	if ends(ctx, err) {
+		return backend.Delivery{}, false, err
+	}
+	if !errors.Is(err, backend.ErrLagged) || w.alone {
+		if err = w.spare(ctx, err); err != nil && !ends(ctx, err) {
+			return backend.Delivery{}, false, w.finish(err)
+		}
+	}
+	w.shut()
+	return backend.Delivery{}, false, nil
+}
+
+// ends says whether an error is that of the ended context.
+func ends(ctx context.Context, err error) bool { return ctx.Err() != nil && errors.Is(err, ctx.Err()) }
+
+// interruptible sets what ends the wait for source, and returns what has ended the watch.
+func (w *Watcher) interruptible(cancel context.CancelFunc) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.interrupt = cancel
+	return w.err
+}
+
+// pass leaves out what is not covered and goes over to the queue where that is met.
+func (w *Watcher) pass(d backend.Delivery) (backend.Delivery, bool, error) {
+	d.Events = w.covered(d.Events)
+	atHead := d.CaughtUp
+	w.mu.Lock()
+	w.position = d.Position
+	live := w.enliven(d.Position)
+	further := !w.meet.Equal(w.began)
+	if !w.alone {
+		d.CaughtUp = live && len(w.queue) == 0
+	}
+	w.caughtUp = w.caughtUp || d.CaughtUp
+	w.mu.Unlock()
+	switch {
+	case live:
+		w.reading = false
+		w.shut()
+	case w.alone || !atHead:
+	case further:
+		// The queue began anew behind the head that was read. Another watch gets
+		// there even if nothing comes that watches deliver.
+		w.shut()
+	default:
+		// The log ends before a place that the hub has seen in it.
+		return backend.Delivery{}, false, w.finish(backend.ErrPositionExpired)
+	}
+	return d, d.CaughtUp || len(d.Events) > 0, nil
+}
+
+// covered leaves out the events that the watch does not cover.
+func (w *Watcher) covered(events []backend.Event) (out []backend.Event) {
+	for i := range events {
+		key := events[i].Resource.Key
+		if w.shards.has(w.hub.shard(key.Namespace)) && (w.covers == nil || w.covers(key)) {
+			out = append(out, events[i])
+		}
+	}
+	return out
+}
+
+// shut closes the store's own watch.
+func (w *Watcher) shut() {
+	w.source.Close()
+	w.mu.Lock()
+	w.source = nil
+	w.mu.Unlock()
+}
+
+// finish ends the watch and returns what it ended with.
+func (w *Watcher) finish(err error) error {
+	w.fail(err)
+	if w.source != nil {
+		w.source.Close()
+	}
+	w.hub.mu.Lock()
+	w.hub.detach(w)
+	w.hub.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}

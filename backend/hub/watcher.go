@@ -1,0 +1,210 @@
+package hub
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Watch says where a watch begins and what it covers.
+type Watch struct {
+	// From is the position last seen; zero means now.
+	From backend.Position
+	// Covers says whether the watch has a key; nil means all. The hub asks it for
+	// every change, so it must be quick and must not use the hub.
+	Covers func(backend.Key) bool
+	// Namespaces are those in which covered keys lie, "" for GLOBAL kinds; nil
+	// means all. Only their shards can make the position expire.
+	Namespaces []string
+}
+
+// Watcher is a subscriber's [backend.Watcher]. Like any it delivers every
+// covered change after its position exactly once, in order per shard. It must
+// be closed.
+type Watcher struct {
+	shards shards
+	covers func(backend.Key) bool
+	hub    *Hub
+	slot   int           // in hub.attached, -1 for none; guarded by hub.mu
+	wake   chan struct{} // of one element
+
+	// These belong to who calls Next; source changes under mu.
+	caughtUp bool
+	// reading says that the store's own watch is read, and source is that watch,
+	// nil if it is to be opened again.
+	reading bool
+	source  backend.Watcher
+	// alone says that the hub did not run, so that source is all there is.
+	alone bool
+	// began is meet when source was opened.
+	began backend.Position
+
+	mu sync.Mutex // guards all below
+	// live says that the queue continues what was delivered. Until then source
+	// has to deliver all up to meet, which is where the queue begins.
+	live bool
+	meet backend.Position
+	// queue is bounded by the hub's configuration; bytes is the sum of its sizes.
+	queue []*entry
+	bytes int
+	// position is the place before the first of queue, and what was delivered.
+	position backend.Position
+	// floor is what was read ahead of the hub; zero once the hub has passed it.
+	floor backend.Position
+	// interrupt ends the wait of a Next for source; nil if none waits.
+	interrupt context.CancelFunc
+	err       error // what ended the watch
+	closed    bool
+}
+
+var _ backend.Watcher = (*Watcher)(nil)
+
+// Close ends the watch. A waiting Next returns ErrClosed.
+func (w *Watcher) Close() {
+	h := w.hub
+	h.mu.Lock()
+	h.detach(w)
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		h.open--
+		w.failLocked(backend.ErrClosed)
+	}
+	source := w.source
+	w.mu.Unlock()
+	h.mu.Unlock()
+	if source != nil {
+		source.Close()
+	}
+}
+
+// Position is the place so far: all covered changes up to it were delivered. It
+// moves on over changes that the watch does not cover.
+func (w *Watcher) Position() backend.Position {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.live && len(w.queue) == 0 && w.slot >= 0 {
+		return later(w.hub.place, w.floor)
+	}
+	return later(w.position, w.floor)
+}
+
+// Next is [backend.Watcher.Next].
+func (w *Watcher) Next(ctx context.Context) (backend.Delivery, error) {
+	for {
+		d, ok, err := w.take()
+		if ok || err != nil {
+			return d, err
+		}
+		if err := ctx.Err(); err != nil {
+			return backend.Delivery{}, err
+		}
+		if w.reading {
+			if d, ok, err = w.read(ctx); ok || err != nil {
+				return d, err
+			}
+			continue
+		}
+		select {
+		case <-w.wake:
+		case <-ctx.Done():
+			return backend.Delivery{}, ctx.Err()
+		}
+	}
+}
+
+// take returns what waits in the queue of a live watch; the first time also nothing.
+func (w *Watcher) take() (d backend.Delivery, ok bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return d, false, w.err
+	}
+	n := len(w.queue)
+	if !w.live || n == 0 && w.caughtUp {
+		return d, false, nil
+	}
+	if n > 0 {
+		d.Events = make([]backend.Event, n)
+		for i, e := range w.queue {
+			d.Events[i] = *e.event
+			d.Events[i].Position = w.lift(e.event.Position)
+		}
+		w.position = d.Events[n-1].Position
+		w.clear()
+	}
+	d.CaughtUp, w.caughtUp = !w.caughtUp, true
+	d.Position = later(w.position, w.floor)
+	return d, true, nil
+}
+
+// lift is a place of the hub as the subscriber has it, which may be ahead. The
+// caller holds mu.
+func (w *Watcher) lift(p backend.Position) backend.Position {
+	if w.floor.IsZero() {
+		return p
+	}
+	if reached(p, w.floor, &shards{all: true}) {
+		w.floor = backend.Position{}
+		return p
+	}
+	return later(p, w.floor)
+}
+
+// enliven goes over to the queue if the place meets it. The caller holds mu.
+func (w *Watcher) enliven(at backend.Position) bool {
+	if w.alone || w.err != nil || !reached(at, w.meet, &w.shards) {
+		return false
+	}
+	w.live, w.position, w.floor = true, at, at
+	waiting := w.queue
+	w.queue, w.bytes = nil, 0
+	for _, e := range waiting {
+		w.put(e)
+	}
+	w.position, w.meet, w.began = at, backend.Position{}, backend.Position{}
+	return true
+}
+
+// keep is the capacity that an empty queue may hold on to.
+const keep = 16
+
+// clear empties the queue. The caller holds mu.
+func (w *Watcher) clear() {
+	if cap(w.queue) > keep {
+		w.queue = nil
+	} else {
+		clear(w.queue)
+		w.queue = w.queue[:0]
+	}
+	w.bytes = 0
+}
+
+func (w *Watcher) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failLocked(err)
+}
+
+// failLocked ends the watch with the first error it is given. The caller holds mu.
+func (w *Watcher) failLocked(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+	w.queue, w.bytes = nil, 0
+	if w.interrupt != nil {
+		w.interrupt()
+	}
+	w.rouse()
+}
+
+// rouse wakes a waiting Next.
+func (w *Watcher) rouse() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
