@@ -48,7 +48,8 @@ func TestProxy(t *testing.T) {
 			t.Fatal("the replies came")
 		}
 		<-lost
-		redistest.Await(t, "all executed", func() error { return s.Client().Get(t.Context(), k+"c").Err() })
+		// The one whose reply was lost was executed; whether those behind it were is anybody's guess.
+		redistest.Await(t, "b executed", func() error { return s.Client().Get(t.Context(), k+"b").Err() })
 	})
 	t.Run("it delivers a request late, and twice", func(t *testing.T) {
 		s := shared.Server(t)

@@ -1,0 +1,234 @@
+package redis_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/internal/redistest"
+)
+
+// What the benchmarks store: resources of about 600 bytes with two labels.
+const (
+	benchResources = 100_000
+	benchParallel  = 25 // connections for each of GOMAXPROCS
+)
+
+// benchServer is one server with a store on it, and a plain client beside.
+type benchServer struct {
+	server *redistest.Server
+	client *goredis.Client
+	store  *redis.Store
+	names  atomic.Int64
+}
+
+func newBenchServer(b *testing.B) *benchServer {
+	s := redistest.Start(b)
+	opt, err := goredis.ParseURL(s.URL())
+	if err != nil {
+		b.Fatal(err)
+	}
+	opt.PoolSize = 64
+	client := goredis.NewClient(opt)
+	store, err := redis.Open(b.Context(), redis.Config{URL: s.URL()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _, _ = store.Close(), client.Close() })
+	return &benchServer{server: s, client: client, store: store}
+}
+
+// info is a number of the server's own account of itself.
+func (s *benchServer) info(b *testing.B, section, field string) float64 {
+	text, err := s.client.Info(context.Background(), section).Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(text) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), field+":"); ok {
+			f, _ := strconv.ParseFloat(v, 64)
+			return f
+		}
+	}
+	b.Fatalf("no %s", field)
+	return 0
+}
+
+func (s *benchServer) cpu(b *testing.B) float64 {
+	return s.info(b, "cpu", "used_cpu_user") + s.info(b, "cpu", "used_cpu_sys")
+}
+
+// parallel runs one operation on many connections, and reports what it costs the server.
+func (s *benchServer) parallel(b *testing.B, name string, op func(i int64) error) {
+	b.Run(name, func(b *testing.B) {
+		var n atomic.Int64
+		before := s.cpu(b)
+		b.SetParallelism(benchParallel)
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if err := op(n.Add(1)); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+		b.ReportMetric((s.cpu(b)-before)*1e6/float64(b.N), "server-us/op")
+	})
+}
+
+// alone runs one operation at a time and reports its median.
+func alone(b *testing.B, name string, op func(i int) error) {
+	b.Run(name, func(b *testing.B) {
+		took := make([]time.Duration, b.N)
+		for i := range b.N {
+			begin := time.Now()
+			if err := op(i); err != nil {
+				b.Fatal(err)
+			}
+			took[i] = time.Since(begin)
+		}
+		slices.Sort(took)
+		b.ReportMetric(float64(took[len(took)/2])/1e3, "p50-us")
+	})
+}
+
+func benchKey(i int64) backend.Key {
+	return backend.Key{Kind: "Network", Namespace: "default", Name: fmt.Sprintf("network-%06d", i)}
+}
+
+func benchPut(i, round int64) backend.Action {
+	label := func(key string, v int64) backend.Row {
+		return backend.Row{Index: "labels", Value: backend.AppendString(backend.AppendString(nil, key), fmt.Sprint(v))}
+	}
+	return backend.Action{Key: benchKey(i), Do: backend.DeedPut, Put: backend.Put{
+		UID: "0190163d-8694-739b-aea5-966c26f8ad90", Caller: true, Fingerprint: "0123456789abcdef",
+		Rows: []backend.Row{label("zone", i%7), label("team", i%13)},
+		Body: backend.EncodeBody(bytes.Repeat([]byte{'a' + byte((i+round)%26)}, 560)),
+	}}
+}
+
+func (s *benchServer) apply(actions ...backend.Action) (backend.Result, error) {
+	return s.store.Apply(context.Background(), backend.Batch{
+		RequestID: "0190163d-8694-739b-aea5-966c26f8ad90", Deadline: s.store.Now().Add(time.Minute), Actions: actions,
+	})
+}
+
+// fill stores the resources of the benchmarks and says what one takes.
+func (s *benchServer) fill(b *testing.B) {
+	before := s.info(b, "memory", "used_memory")
+	for i := int64(0); i < benchResources; i += 64 {
+		var batch []backend.Action
+		for j := i; j < min(i+64, benchResources); j++ {
+			batch = append(batch, benchPut(j, 0))
+		}
+		if _, err := s.apply(batch...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	all := s.info(b, "memory", "used_memory")
+	log := float64(s.client.MemoryUsage(b.Context(), "sluice:c:{0}", 0).Val())
+	events := float64(s.client.XLen(b.Context(), "sluice:c:{0}").Val())
+	b.Logf("%.0f bytes a resource, %.0f a retained event", (all-before-log)/benchResources, log/events)
+	s.names.Store(benchResources)
+}
+
+func BenchmarkRedis(b *testing.B) {
+	ctx := context.Background()
+	s := newBenchServer(b)
+	s.fill(b)
+	value := strings.Repeat("x", 600)
+	s.parallel(b, "SET", func(i int64) error { return s.client.Set(ctx, fmt.Sprint("set:", i%benchResources), value, 0).Err() })
+	s.parallel(b, "XADD", func(int64) error {
+		return s.client.XAdd(ctx, &goredis.XAddArgs{Stream: "xadd", MaxLen: benchResources, Approx: true, Values: []string{"d", value}}).Err()
+	})
+	s.parallel(b, "update", func(i int64) error {
+		a := benchPut(i%benchResources, i)
+		a.If = backend.Condition{Presence: backend.Present, UID: a.Put.UID}
+		_, err := s.apply(a)
+		return err
+	})
+	s.parallel(b, "create", func(int64) error {
+		a := benchPut(s.names.Add(1), 0)
+		a.If = backend.Condition{Presence: backend.Absent}
+		_, err := s.apply(a)
+		return err
+	})
+	alone(b, "PING", func(int) error { return s.client.Ping(ctx).Err() })
+	alone(b, "GET", func(i int) error { return s.client.Get(ctx, "set:1").Err() })
+	alone(b, "MGET of 100", func(i int) error {
+		keys := make([]string, 100)
+		for j := range keys {
+			keys[j] = fmt.Sprint("set:", (i*7919+j*101)%benchResources)
+		}
+		return s.client.MGet(ctx, keys...).Err()
+	})
+	alone(b, "page of 100", func(i int) error {
+		k := benchKey(int64(i*7919) % (benchResources - 100))
+		p, err := s.store.Range(ctx, backend.Range{Kind: "Network", Start: backend.OrderTuple(k.Namespace, k.Name), Limit: 100})
+		if err == nil && len(p.Resources) != 100 {
+			err = fmt.Errorf("%d resources", len(p.Resources))
+		}
+		return err
+	})
+	s.relay(b)
+}
+
+// relay measures from a write to its delivery, on an idle server.
+func (s *benchServer) relay(b *testing.B) {
+	w, err := s.store.Watch(b.Context(), backend.Watch{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer w.Close()
+	if _, err := w.Next(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	type arrival struct {
+		at  time.Time
+		err error
+	}
+	arrivals := make(chan arrival)
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	go func() {
+		for {
+			_, err := w.Next(ctx)
+			select {
+			case arrivals <- arrival{time.Now(), err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	b.Run("write to watcher", func(b *testing.B) {
+		took := make([]time.Duration, b.N)
+		for i := range b.N {
+			b.StopTimer()
+			quiet := time.NewTimer(3 * time.Millisecond) // past the linger: the watcher waits on the server again
+			<-quiet.C
+			b.StartTimer()
+			begin := time.Now()
+			if _, err := s.apply(benchPut(int64(i), 1)); err != nil {
+				b.Fatal(err)
+			}
+			a := <-arrivals
+			if a.err != nil {
+				b.Fatal(a.err)
+			}
+			took[i] = a.at.Sub(begin)
+		}
+		slices.Sort(took)
+		b.ReportMetric(float64(took[len(took)/2])/1e3, "p50-us")
+	})
+}
