@@ -25,6 +25,7 @@ build: ## build bin/sluice
 test: redis-server ## vet and run all tests, with the race detector where there is a C compiler
 	$(GO) vet ./...
 	$(GO) test $(RACE) -shuffle=on -timeout 9m ./...
+	SLUICE_TEST_STORE=redis $(GO) test $(RACE) -shuffle=on -timeout 9m ./e2e
 
 redis-server: ## make sure that the tests find redis-server; install Debian's package if they would not
 	@command -v redis-server >/dev/null 2>&1 && exit 0; \

@@ -6,17 +6,24 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sluicegw/sluice/internal/redistest"
 )
+
+// server is the Redis of the gateways that run on one.
+var server redistest.Shared
 
 // patience is how long anything here may take before it counts as hung.
 const patience = 30 * time.Second
@@ -108,8 +115,12 @@ func startBinary(t *testing.T, path, data string, args ...string) *gateway {
 	if data == "" {
 		data = t.TempDir()
 	}
+	args = append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)
+	if !slices.Contains(args, "--redis") && !slices.Contains(args, "--data") {
+		args = append(args, store(t, data)...)
+	}
 	g := &gateway{t: t, data: data, log: &lockedBuffer{grown: make(chan struct{})}, exited: make(chan error, 1)}
-	g.cmd = exec.Command(path, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data}, args...)...)
+	g.cmd = exec.Command(path, args...)
 	stderr, err := g.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -142,6 +153,25 @@ func startBinary(t *testing.T, path, data string, args ...string) *gateway {
 	}
 	return g
 }
+
+// storeVariable chooses the store of all gateways here: redis, or the embedded one.
+const storeVariable = "SLUICE_TEST_STORE"
+
+// store are the flags of the store that a data folder stands for: on Redis it is a prefix.
+func store(t *testing.T, data string) []string {
+	t.Helper()
+	switch chosen := os.Getenv(storeVariable); chosen {
+	case "":
+		return []string{"--data", data}
+	case "redis":
+		return []string{"--redis", server.Server(t).URL(), "--redis-prefix", prefix(data)}
+	default:
+		t.Fatalf("%s is %q; redis is accepted, and nothing for the embedded store", storeVariable, chosen)
+		return nil
+	}
+}
+
+func prefix(data string) string { return fmt.Sprintf("t%x:", crc32.ChecksumIEEE([]byte(data))) }
 
 // kill ends the process as a crash would.
 func (g *gateway) kill() {
