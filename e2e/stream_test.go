@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -182,18 +183,16 @@ func TestCursorsThatCannotResumeAreRefused(t *testing.T) {
 	defer s.close()
 	for cursor, code := range map[string]string{"rubbish": "CURSOR_INVALID", old: "POSITION_EXPIRED"} {
 		s.subscribe(code, watchNetworks, map[string]any{"after": cursor})
-		if a := s.next(code); a.codes() != code {
-			t.Errorf("after %s: %+v", cursor, a)
-		}
-		if m, err := s.read(); err != nil || m.Type != "complete" {
-			t.Errorf("%+v %v", m, err)
+		m, err := s.read()
+		if err != nil || m.ID != code || m.Type != "error" || !strings.Contains(string(m.Payload), `"code":"`+code+`"`) {
+			t.Errorf("after %s: %s %s %v", cursor, m.Type, m.Payload, err)
 		}
 	}
 }
 
 func TestASubscriptionByPostIsRefusedAtOnce(t *testing.T) {
 	g := start(t, "")
-	if a := g.post(`subscription { networkChanges { type } }`, nil); a.codes() != "BAD_USER_INPUT" {
+	if a := g.post(`subscription { networkChanges { type } }`, nil); a.codes() != "BAD_USER_INPUT" || a.Status != http.StatusNotAcceptable {
 		t.Errorf("%+v", a)
 	}
 }

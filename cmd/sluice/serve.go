@@ -46,7 +46,7 @@ func serveCommand(std streams) *cobra.Command {
 			return s.run(cmd.Context(), log)
 		},
 	}
-	f, l := cmd.Flags(), &s.server.Limits
+	f, l, d := cmd.Flags(), &s.server.Limits, &s.server.Documents
 	f.StringVar(&s.listen, "listen", "127.0.0.1:8080", "address to listen on; port 0 picks a free one")
 	s.store.flags(f)
 	f.String(configFlag, "", "configuration file (YAML)")
@@ -61,13 +61,24 @@ func serveCommand(std streams) *cobra.Command {
 	f.IntVar(&l.Aliases, "limit-aliases", 100, "most aliased fields of a document")
 	f.IntVar(&l.Fields, "limit-fields", 2000, "most fields of a document, fragments expanded")
 	f.IntVar(&l.Repeats, "limit-repeats", 20, "how often one selection set may name the same field")
+	f.IntVar(&l.Fragments, "limit-fragments", 200, "most named fragments of a document")
+	f.IntVar(&l.Introspections, "limit-introspections", 2, "how often a document may ask for the whole schema")
+	f.IntVar(&l.Objects, "limit-objects", 2_000_000, "most resources that the pages of an operation may return; pages within pages multiply")
+	f.IntVar(&l.Sockets, "limit-sockets", 10_000, "most WebSocket connections")
+	f.IntVar(&l.Streams, "limit-streams", 10_000, "most answers as server-sent events at once")
+	f.IntVar(&l.Operations, "limit-operations", 100, "most operations that run on one WebSocket connection")
+	f.Int64Var(&l.Message, "limit-message", 4<<20, "most bytes of a WebSocket message")
 	f.DurationVar(&l.Time, "limit-time", 30*time.Second, "how long a query or mutation may take")
+	f.StringSliceVar(&d.Trusted, "trusted-documents", nil, "manifests of documents that the compilers of Apollo, Relay or GraphQL Code Generator wrote")
+	f.BoolVar(&d.TrustedOnly, "trusted-only", false, "execute documents of those manifests only")
+	f.IntVar(&d.Registered, "registered-documents", 1000, "how many documents clients can register by their hash (automatic persisted queries)")
+	f.BoolVar(&s.server.HideSchema, "hide-schema", false, "refuse introspection")
 	f.DurationVar(&s.server.DrainTimeout, "drain-timeout", 10*time.Second, "how long running requests may take at shutdown")
 	return cmd
 }
 
 func (s *serving) run(ctx context.Context, log *zap.Logger) error {
-	if err := errors.Join(s.checkListen(), s.server.Limits.Validate()); err != nil {
+	if err := errors.Join(s.checkListen(), s.server.Limits.Validate(), s.server.Documents.Validate()); err != nil {
 		return usageError{err}
 	}
 	listener, err := net.Listen("tcp", s.listen)

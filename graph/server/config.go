@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/document"
 )
 
 // Config of a server. The names in errors are the user's own configuration keys.
@@ -33,6 +34,10 @@ type Config struct {
 	AllowedOrigins []string
 	// Limits of requests.
 	Limits Limits
+	// Documents are those that clients name instead of sending them.
+	Documents document.Config
+	// HideSchema refuses introspection.
+	HideSchema bool
 	// LoaderWait is how long the first read of a batch of references waits for
 	// others. Default 1 ms.
 	LoaderWait time.Duration
@@ -54,13 +59,28 @@ type Limits struct {
 	Fields int
 	// Repeats is how often one selection set may name the same field. Default 20.
 	Repeats int
+	// Fragments is the most named fragments of a document. Default 200.
+	Fragments int
+	// Introspections is how often a document may ask for the whole schema. Default 2.
+	Introspections int
+	// Objects is the most resources that the connections of an operation may
+	// return: those within others multiply. Default 2,000,000.
+	Objects int
 	// Time is how long a query or mutation may take. Default 30 s.
 	Time time.Duration
+	// Sockets is the most WebSocket connections. Default 10,000.
+	Sockets int
+	// Streams is the most answers as server-sent events at once. Default 10,000.
+	Streams int
+	// Operations is the most operations that run on one WebSocket connection. Default 100.
+	Operations int
+	// Message is the most bytes of a WebSocket message. Default 4 MiB.
+	Message int64
 }
 
 // Validate returns every problem of the configuration, joined.
 func (c Config) Validate() error {
-	errs := []error{c.Limits.Validate()}
+	errs := []error{c.Limits.Validate(), c.Documents.Validate()}
 	if c.Service == nil {
 		errs = append(errs, errors.New("service: missing"))
 	}
@@ -79,6 +99,8 @@ func (l Limits) Validate() error {
 	}{
 		{"limit-body", l.Body}, {"limit-tokens", int64(l.Tokens)}, {"limit-depth", int64(l.Depth)}, {"limit-aliases", int64(l.Aliases)},
 		{"limit-fields", int64(l.Fields)}, {"limit-repeats", int64(l.Repeats)}, {"limit-time", int64(l.Time)},
+		{"limit-fragments", int64(l.Fragments)}, {"limit-introspections", int64(l.Introspections)}, {"limit-objects", int64(l.Objects)}, {"limit-sockets", int64(l.Sockets)}, {"limit-streams", int64(l.Streams)},
+		{"limit-operations", int64(l.Operations)}, {"limit-message", l.Message},
 	} {
 		if one.value < 0 {
 			errs = append(errs, fmt.Errorf("%s: %d is negative; 0 means the default", one.key, one.value))
@@ -103,7 +125,14 @@ func (c *Config) setDefaults() {
 	fill(&c.Limits.Aliases, 100)
 	fill(&c.Limits.Fields, 2000)
 	fill(&c.Limits.Repeats, 20)
+	fill(&c.Limits.Fragments, 200)
+	fill(&c.Limits.Introspections, 2)
+	fill(&c.Limits.Objects, 2_000_000)
 	fill(&c.Limits.Time, 30*time.Second)
+	fill(&c.Limits.Sockets, 10_000)
+	fill(&c.Limits.Streams, 10_000)
+	fill(&c.Limits.Operations, 100)
+	fill(&c.Limits.Message, 4<<20)
 	fill(&c.DrainTimeout, 10*time.Second)
 }
 

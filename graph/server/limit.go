@@ -58,6 +58,9 @@ func (d documentLimits) MutateOperationParameters(ctx context.Context, p *graphq
 		return known
 	}
 	c := counter{limits: d.limits, fragments: map[string]*ast.FragmentDefinition{}, sizes: map[string]size{}}
+	if len(doc.Fragments) > d.limits.Fragments {
+		return exceeded("fragments", "limit-fragments", d.limits.Fragments)
+	}
 	for _, f := range doc.Fragments {
 		c.fragments[f.Name] = f
 	}
@@ -89,7 +92,10 @@ func exceeded(what, key string, limit int) *gqlerror.Error {
 }
 
 // size is the extent of a selection set, fragments expanded.
-type size struct{ fields, depth int }
+type size struct {
+	fields, depth int
+	schemas       int // fields named __schema: each answers with the whole schema
+}
 
 // counter measures each selection set and each fragment once, whatever it is used for.
 type counter struct {
@@ -112,6 +118,9 @@ func (c *counter) add(s size) {
 	if c.total > c.limits.Fields {
 		c.refuse("fields", "limit-fields", c.limits.Fields)
 	}
+	if s.schemas > c.limits.Introspections {
+		c.refuse("introspections of the schema", "limit-introspections", c.limits.Introspections)
+	}
 	if s.depth > c.limits.Depth {
 		c.refuse("levels of nesting", "limit-depth", c.limits.Depth)
 	}
@@ -125,7 +134,10 @@ func (c *counter) set(set ast.SelectionSet) (out size) {
 		switch sel := sel.(type) {
 		case *ast.Field:
 			s = c.set(sel.SelectionSet)
-			s = size{fields: s.fields + 1, depth: s.depth + 1}
+			s = size{fields: s.fields + 1, depth: s.depth + 1, schemas: s.schemas}
+			if sel.Name == "__schema" {
+				s.schemas++
+			}
 			name = sel.Alias
 			if sel.Alias != sel.Name {
 				c.aliases++
@@ -142,6 +154,7 @@ func (c *counter) set(set ast.SelectionSet) (out size) {
 		}
 		out.fields = min(out.fields+s.fields, c.limits.Fields+1)
 		out.depth = max(out.depth, s.depth)
+		out.schemas = min(out.schemas+s.schemas, c.limits.Introspections+1)
 		if c.err != nil {
 			return out
 		}

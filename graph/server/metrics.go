@@ -12,7 +12,9 @@ import (
 type metrics struct {
 	requests *prometheus.HistogramVec
 	errors   *prometheus.CounterVec
-	sockets  prometheus.Gauge
+	// Of long-lived connections: how many there are, and operations on sockets.
+	sockets, streams, operations prometheus.Gauge
+	closed                       *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -21,15 +23,23 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "sluice_http_request_seconds", Help: "Time to answer an HTTP request, by path, method and status.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8),
 		}, []string{"path", "method", "status"}),
-		errors:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_errors_total", Help: "Errors that clients were told, by extensions.code."}, []string{"code"}),
-		sockets: prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_websockets", Help: "Open WebSocket connections."}),
+		errors:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_errors_total", Help: "Errors that clients were told, by extensions.code."}, []string{"code"}),
+		sockets:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_websockets", Help: "Open WebSocket connections."}),
+		streams:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_event_streams", Help: "Answers as server-sent events that are under way."}),
+		operations: prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_websocket_operations", Help: "Operations that run on WebSocket connections."}),
+		closed:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_websockets_closed_total", Help: "WebSocket connections that the gateway closed, by close code."}, []string{"code"}),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.errors, m.sockets} {
+	for _, c := range []prometheus.Collector{m.requests, m.errors, m.sockets, m.streams, m.operations, m.closed} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
+}
+
+// by returns a hook that moves a gauge.
+func by(g prometheus.Gauge) func(int) {
+	return func(delta int) { g.Add(float64(delta)) }
 }
 
 func (m *metrics) observe(r *http.Request, status int, took time.Duration) {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/cors"
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/service"
@@ -22,7 +23,6 @@ type contextKey int
 
 const (
 	requestIDKey contextKey = iota
-	streamKey
 )
 
 // requestIDHeader carries the request id in both directions.
@@ -31,12 +31,6 @@ const requestIDHeader = "X-Request-Id"
 func requestID(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey).(string)
 	return id
-}
-
-// isStream says whether the transport of the request can carry a subscription.
-func isStream(ctx context.Context) bool {
-	ok, _ := ctx.Value(streamKey).(bool)
-	return ok
 }
 
 // newRequestID takes a sane id of the client, or makes one.
@@ -55,6 +49,7 @@ func newRequestID(given string) string {
 // edge gives every request an id, a log line, a metric and a guard against
 // panics, and refuses foreign hosts and origins.
 func (s *Server) edge(next http.Handler) http.Handler {
+	next = s.crossOrigin(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := newRequestID(r.Header.Get(requestIDHeader))
 		r = r.WithContext(context.WithValue(r.Context(), requestIDKey, id))
@@ -102,6 +97,23 @@ func (s *Server) originAllowed(r *http.Request) bool {
 	}
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+}
+
+// preflightAge is how long a browser may remember what it may send, in seconds.
+const preflightAge = 600
+
+// crossOrigin tells browsers that pages of the configured origins may read answers.
+func (s *Server) crossOrigin(next http.Handler) http.Handler {
+	if len(s.cfg.AllowedOrigins) == 0 {
+		return next
+	}
+	return cors.New(cors.Options{
+		AllowedOrigins: s.cfg.AllowedOrigins,
+		AllowedMethods: []string{http.MethodGet, http.MethodPost},
+		AllowedHeaders: []string{"Accept", "Authorization", "Content-Type", "Last-Event-ID", requestIDHeader},
+		ExposedHeaders: []string{requestIDHeader},
+		MaxAge:         preflightAge,
+	}).Handler(next)
 }
 
 // refuse answers a request that does not reach the API, in the form of the API.

@@ -10,18 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/handler"
-	"github.com/99designs/gqlgen/graphql/handler/extension"
-	"github.com/99designs/gqlgen/graphql/handler/lru"
-	"github.com/99designs/gqlgen/graphql/handler/transport"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/graph/loader"
+	"github.com/sluicegw/sluice/graph/document"
 	v1 "github.com/sluicegw/sluice/graph/v1"
 	resolvers "github.com/sluicegw/sluice/resolvers/v1"
 )
@@ -31,9 +24,8 @@ type Server struct {
 	cfg      Config
 	metrics  *metrics
 	handler  http.Handler
+	api      *api
 	draining atomic.Bool
-	// sockets counts the WebSocket connections, which no http.Server waits for.
-	sockets sync.WaitGroup
 }
 
 // New builds the handler. It starts nothing.
@@ -47,14 +39,20 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	s := &Server{cfg: cfg, metrics: m}
+	documents, err := document.Open(cfg.Documents)
+	if err != nil {
+		return nil, err
+	}
 	page, err := s.page()
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}
-	api := s.api(v1.NewExecutableSchema(v1.Config{Resolvers: resolvers.New(cfg.Service)}))
+	if s.api, err = s.newAPI(v1.NewExecutableSchema(v1.Config{Resolvers: resolvers.New(cfg.Service)}), documents); err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", api)
-	mux.Handle("/v1/graphql", api)
+	mux.Handle("/graphql", s.api)
+	mux.Handle("/v1/graphql", s.api)
 	mux.HandleFunc("GET /{$}", page)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", s.readyz)
@@ -68,78 +66,6 @@ func New(cfg Config) (*Server, error) {
 
 // Handler serves all paths.
 func (s *Server) Handler() http.Handler { return s.handler }
-
-// api serves one executable schema by gqlgen's stock transports.
-func (s *Server) api(schema graphql.ExecutableSchema) http.Handler {
-	delete(schema.Schema().Directives, "defer") // the transports cannot deliver it
-	srv := handler.New(schema)
-	srv.AddTransport(transport.Websocket{
-		InitTimeout:      10 * time.Second,
-		PayloadReadLimit: &s.cfg.Limits.Body,
-		Implementation:   socketImplementation{},
-	})
-	srv.AddTransport(transport.GET{})
-	srv.AddTransport(transport.POST{})
-	srv.SetQueryCache(lru.New[*ast.QueryDocument](documentCache))
-	srv.SetParserTokenLimit(s.cfg.Limits.Tokens)
-	srv.SetErrorPresenter(s.present)
-	srv.SetRecoverFunc(func(ctx context.Context, p any) error {
-		s.cfg.Logger.Error("panic in a resolver", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
-		return &service.Error{Code: service.CodeInternal, Message: "internal error"}
-	})
-	srv.Use(newDocumentLimits(s.cfg.Limits))
-	srv.Use(extension.Introspection{})
-	srv.AroundOperations(refuseStreamOverHTTP)
-	srv.AroundResponses(s.withLoaders)
-	return s.bound(srv)
-}
-
-// withLoaders gives each response loaders of its own: each query, and each
-// event of a subscription, reads afresh.
-func (s *Server) withLoaders(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	return next(loader.With(ctx, s.cfg.Service, service.Caller{}, s.cfg.LoaderWait))
-}
-
-// refuseStreamOverHTTP answers a subscription that comes by POST or GET, which
-// cannot carry it, instead of waiting for its first event.
-func refuseStreamOverHTTP(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
-	op := graphql.GetOperationContext(ctx).Operation
-	if op != nil && op.Operation == ast.Subscription && !isStream(ctx) {
-		return graphql.OneShot(&graphql.Response{Errors: gqlerror.List{{
-			Message:    "subscriptions are served over WebSocket (graphql-transport-ws) on this path",
-			Extensions: map[string]any{"code": string(service.CodeBadUserInput), "requestId": requestID(ctx)},
-		}}})
-	}
-	return next(ctx)
-}
-
-// bound limits the bytes and the time of one request.
-func (s *Server) bound(api http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Upgrade") != "" {
-			s.sockets.Add(1)
-			defer s.sockets.Done()
-			s.metrics.sockets.Inc()
-			defer s.metrics.sockets.Dec()
-			api.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), streamKey, true)))
-			return
-		}
-		if r.Method != http.MethodGet && r.Method != http.MethodPost {
-			w.Header().Set("Allow", "GET, POST")
-			refuse(w, r, http.StatusMethodNotAllowed, service.CodeBadUserInput, "use POST, or GET for queries")
-			return
-		}
-		body, err := readBody(w, r, s.cfg.Limits.Body)
-		if err != nil {
-			refuse(w, r, http.StatusRequestEntityTooLarge, service.CodeLimitExceeded, fmt.Sprintf("the request has more than the %d bytes that are accepted (configuration key limit-body)", s.cfg.Limits.Body))
-			return
-		}
-		r.Body = body
-		ctx, cancel := context.WithTimeout(r.Context(), s.cfg.Limits.Time)
-		defer cancel()
-		api.ServeHTTP(w, r.WithContext(ctx))
-	})
-}
 
 // readyz says whether requests can be served now.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
@@ -160,8 +86,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 // finish within the drain time-out and closes sockets. It returns nil after a
 // clean end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	base, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
+	base := context.WithoutCancel(ctx) // running requests may finish
 	srv := &http.Server{
 		Handler:           s.handler,
 		BaseContext:       func(net.Listener) context.Context { return base },
@@ -180,27 +105,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.draining.Store(true)
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.DrainTimeout) // outlives base, which ends the sockets
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.DrainTimeout)
 	defer cancel()
+	var streams sync.WaitGroup
+	streams.Go(func() { s.api.drain(limit) })
 	err := srv.Shutdown(limit)
-	stop() // ends the sockets
-	s.waitForSockets(limit)
+	streams.Wait()
 	if err != nil {
 		err = errors.Join(fmt.Errorf("requests did not finish in %v: %w", s.cfg.DrainTimeout, err), srv.Close())
 	}
 	<-done
 	return err
-}
-
-// waitForSockets lets the sockets say good-bye, for as long as ctx lasts.
-func (s *Server) waitForSockets(ctx context.Context) {
-	closed := make(chan struct{})
-	go func() {
-		s.sockets.Wait()
-		close(closed)
-	}()
-	select {
-	case <-closed:
-	case <-ctx.Done():
-	}
 }

@@ -4,10 +4,11 @@ import (
 	"context"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/handler/transport"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
+	live "github.com/sluicegw/sluice/graph/stream"
 )
 
 // event is a change with what the API shows as null where it is empty.
@@ -18,11 +19,14 @@ type event struct {
 
 // stream begins a subscription: a goroutine pumps the changes into the channel
 // that it returns, waits for the client each time, and closes the channel when
-// the context or the stream ends. Why a stream ended is told to the client.
+// the context or the stream ends. It tells the transport the cursor of every
+// event and why the stream ended.
 func stream[T any](ctx context.Context, r *Resolver, req service.ChangesRequest, build func(*event) *T) (<-chan *T, error) {
 	if len(req.Kinds) > maxKinds {
 		return nil, tooLong("kinds", "maxItems", maxKinds, "elements")
 	}
+	state := live.From(ctx)
+	req.After = state.Resume(req.After)
 	changes, err := r.service.Changes(ctx, caller(ctx), req)
 	if err != nil {
 		return nil, fail(ctx, err)
@@ -32,6 +36,7 @@ func stream[T any](ctx context.Context, r *Resolver, req service.ChangesRequest,
 		defer close(out)
 		defer changes.Close()
 		if err := pump(ctx, changes, func(c *service.Change) bool {
+			state.Push(c.Cursor)
 			select {
 			case out <- build(&event{Change: c, cursor: nonempty(c.Cursor), revision: nonempty(c.Revision)}):
 				return true
@@ -39,7 +44,7 @@ func stream[T any](ctx context.Context, r *Resolver, req service.ChangesRequest,
 				return false
 			}
 		}); err != nil {
-			end(ctx, err)
+			state.End(presented(ctx, err)...)
 		}
 	}()
 	return out, nil
@@ -63,15 +68,12 @@ func pump(ctx context.Context, changes *service.Changes, send func(*service.Chan
 	}
 }
 
-// end tells a WebSocket client why its stream ends, in the words of the
-// server's error presenter, which the context of a subscription carries.
-// Transports without that message complete, and the client resumes and hears it then.
-func end(ctx context.Context, err error) {
-	defer func() { _ = recover() }() // gqlgen's call has no other answer where the transport is not a WebSocket
+// presented is an error in the words of the server's error presenter, which the
+// context of a subscription carries.
+func presented(ctx context.Context, err error) gqlerror.List {
 	graphql.AddError(ctx, err)
-	if all := graphql.GetErrors(ctx); len(all) > 0 {
-		transport.AddSubscriptionError(ctx, all[len(all)-1])
-	}
+	all := graphql.GetErrors(ctx)
+	return all[max(len(all)-1, 0):]
 }
 
 // changed is the resource of an event as the type of its kind; zero for a mark

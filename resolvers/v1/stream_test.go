@@ -2,16 +2,15 @@ package resolvers_test
 
 import (
 	"context"
-	"strings"
+	"encoding/json"
 	"testing"
 
-	"github.com/99designs/gqlgen/client"
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/handler"
-	"github.com/99designs/gqlgen/graphql/handler/transport"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/document"
+	"github.com/sluicegw/sluice/graph/transport"
 )
 
 const changes = `subscription($ns: String, $name: String, $after: String) {
@@ -124,32 +123,46 @@ func TestAStreamWhoseStoreClosesEndsWithoutACrash(t *testing.T) {
 	}
 }
 
+// begin starts a subscription as a transport does.
+func (g *gateway) begin(query string, variables map[string]any, after string) *transport.Stream {
+	g.t.Helper()
+	documents, err := document.Open(document.Config{})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	op, errs := transport.NewExecutor(g.exec, documents).Prepare(g.t.Context(), &transport.Request{Query: query, Variables: variables})
+	if errs != nil {
+		g.t.Fatal(errs)
+	}
+	return op.Stream(g.t.Context(), after)
+}
+
 func TestAListenerThatLagsIsToldByTheServersPresenter(t *testing.T) {
 	g := open(t)
 	g.store.lag = make(chan struct{})
-	srv := handler.New(g.schema)
-	srv.AddTransport(transport.Websocket{})
-	srv.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error {
+	g.exec.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error {
 		e := graphql.DefaultErrorPresenter(ctx, err)
 		if known, ok := e.Err.(*service.Error); ok {
 			e.Extensions = map[string]any{"code": known.Code, "cursor": known.Cursor}
 		}
 		return e
 	})
-	sub := client.New(srv).Websocket(`subscription { networkChanges { type } }`)
-	defer func() { _ = sub.Close() }()
-	var event map[string]any
-	if err := sub.Next(&event); err != nil {
-		t.Fatal(err)
+	s := g.begin(`subscription { networkChanges { type } }`, nil, "")
+	defer s.Close()
+	if _, ok := s.Next(); !ok {
+		t.Fatal(s.Errors())
 	}
 	close(g.store.lag)
-	err := sub.Next(&event)
-	if err == nil || !strings.Contains(err.Error(), `"code":"LAGGED"`) || !strings.Contains(err.Error(), `"cursor":"`) {
-		t.Errorf("%v", err)
+	if e, ok := s.Next(); ok {
+		t.Fatalf("an event after the end: %s", e.Payload)
+	}
+	errs := s.Errors()
+	if len(errs) != 1 || errs[0].Extensions["code"] != service.CodeLagged || errs[0].Extensions["cursor"] == "" {
+		t.Errorf("%v", errs)
 	}
 }
 
-func TestAListenerThatLagsOnAnotherTransportIsCutOff(t *testing.T) {
+func TestAListenerThatLagsWhereNobodyAsksWhyIsCutOff(t *testing.T) {
 	g := open(t)
 	g.store.lag = make(chan struct{})
 	next := g.start(t.Context(), changes, nil)
@@ -157,5 +170,57 @@ func TestAListenerThatLagsOnAnotherTransportIsCutOff(t *testing.T) {
 	close(g.store.lag)
 	if a := next(); a != nil {
 		t.Errorf("an event after the end: %v %v", a.data, a.errors)
+	}
+}
+
+func TestATransportIsToldTheCursorOfEachEvent(t *testing.T) {
+	g := open(t)
+	g.create("default", "old")
+	const snapshot = `subscription($after: String) { networkChanges(snapshot: true, after: $after) { type cursor } }`
+	s := g.begin(snapshot, nil, "")
+	defer s.Close()
+	read := func(s *transport.Stream, want ...string) (cursor string) {
+		t.Helper()
+		for _, kind := range want {
+			e, ok := s.Next()
+			var answer struct {
+				Data struct {
+					NetworkChanges struct {
+						Type   string
+						Cursor *string
+					}
+				}
+			}
+			if !ok {
+				t.Fatalf("no %s: %v", kind, s.Errors())
+			}
+			if err := json.Unmarshal(e.Payload, &answer); err != nil {
+				t.Fatal(err)
+			}
+			got := answer.Data.NetworkChanges
+			if got.Type != kind || (got.Cursor == nil) != (e.Cursor == "") || got.Cursor != nil && *got.Cursor != e.Cursor {
+				t.Errorf("%s with the cursor %q, want %s", e.Payload, e.Cursor, kind)
+			}
+			cursor = e.Cursor
+		}
+		return cursor
+	}
+	if cursor := read(s, "RESET", "SNAPSHOT"); cursor != "" {
+		t.Errorf("a place to resume from before there is one: %q", cursor)
+	}
+	cursor := read(s, "IN_SYNC")
+	g.create("default", "net-a")
+	g.create("default", "net-b")
+	after := read(s, "ADDED")
+	read(s, "ADDED")
+
+	for name, s := range map[string]*transport.Stream{
+		"by the transport, which wins": g.begin(snapshot, map[string]any{"after": cursor}, after),
+		"by the argument":              g.begin(snapshot, map[string]any{"after": after}, ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer s.Close()
+			read(s, "ADDED", "IN_SYNC")
+		})
 	}
 }

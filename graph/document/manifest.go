@@ -1,0 +1,76 @@
+package document
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// maxManifest is the largest manifest that is read, in bytes.
+const maxManifest = 64 << 20
+
+// apolloFormat is what Apollo's manifests say of themselves.
+const apolloFormat = "apollo-persisted-query-manifest"
+
+// trust adds the documents of a manifest, by their ids and by their hashes.
+func (s *Store) trust(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Size() > maxManifest {
+		return fmt.Errorf("%d bytes; %d are accepted", info.Size(), maxManifest)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	documents, err := parseManifest(data)
+	if err != nil {
+		return err
+	}
+	for id, query := range documents {
+		if other, ok := s.trusted[id]; ok && other != query {
+			return fmt.Errorf("the id %.80q is that of another document in a manifest before", id)
+		}
+		s.trusted[id] = query
+		s.trusted[sha256Prefix+hashOf(query)] = query
+	}
+	return nil
+}
+
+// parseManifest reads Apollo's form, a list of operations, or an object of
+// texts by id, which is that of Relay and of GraphQL Code Generator.
+func parseManifest(data []byte) (map[string]string, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, errors.New("not a JSON object; accepted are the manifests of Apollo, Relay and GraphQL Code Generator")
+	}
+	out := map[string]string{}
+	if _, ok := fields["operations"]; ok {
+		var m struct {
+			Format     string
+			Version    int
+			Operations []struct{ ID, Body string }
+		}
+		if err := json.Unmarshal(data, &m); err != nil || m.Format != apolloFormat || m.Version != 1 {
+			return nil, fmt.Errorf("a manifest with operations has the format %q and version 1", apolloFormat)
+		}
+		for i, o := range m.Operations {
+			if o.ID == "" || o.Body == "" {
+				return nil, fmt.Errorf("operations[%d] has no id or no body", i)
+			}
+			out[o.ID] = o.Body
+		}
+		return out, nil
+	}
+	for id, raw := range fields {
+		var text string
+		if err := json.Unmarshal(raw, &text); err != nil || text == "" {
+			return nil, fmt.Errorf("%.80q is not the text of a document", id)
+		}
+		out[id] = text
+	}
+	return out, nil
+}

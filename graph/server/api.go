@@ -1,0 +1,84 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/99designs/gqlgen/graphql/handler/extension"
+	"github.com/99designs/gqlgen/graphql/handler/lru"
+	"github.com/vektah/gqlparser/v2/ast"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/document"
+	"github.com/sluicegw/sluice/graph/loader"
+	"github.com/sluicegw/sluice/graph/transport"
+)
+
+// api serves one version of the API over every transport.
+type api struct {
+	http    *transport.HTTP
+	sockets *transport.Sockets
+}
+
+func (s *Server) newAPI(schema graphql.ExecutableSchema, documents *document.Store) (*api, error) {
+	delete(schema.Schema().Directives, "defer") // the transports do not deliver it
+	exec := executor.New(schema)
+	exec.SetQueryCache(lru.New[*ast.QueryDocument](documentCache))
+	exec.SetParserTokenLimit(s.cfg.Limits.Tokens)
+	exec.SetErrorPresenter(s.present)
+	exec.SetRecoverFunc(func(ctx context.Context, p any) error {
+		s.cfg.Logger.Error("panic in a resolver", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
+		return &service.Error{Code: service.CodeInternal, Message: "internal error"}
+	})
+	exec.Use(newDocumentLimits(s.cfg.Limits))
+	exec.Use(objectLimit{most: s.cfg.Limits.Objects})
+	if !s.cfg.HideSchema {
+		exec.Use(extension.Introspection{})
+	}
+	exec.AroundResponses(s.withLoaders)
+
+	e := transport.NewExecutor(exec, documents)
+	sockets, err := transport.NewSockets(transport.SocketConfig{
+		Executor: e, Logger: s.cfg.Logger,
+		Connections: s.cfg.Limits.Sockets, Operations: s.cfg.Limits.Operations, Message: s.cfg.Limits.Message, Time: s.cfg.Limits.Time,
+		Opened: by(s.metrics.sockets), Started: by(s.metrics.operations),
+		Closed: func(code int) { s.metrics.closed.WithLabelValues(strconv.Itoa(code)).Inc() },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &api{sockets: sockets, http: &transport.HTTP{
+		Executor: e, Body: s.cfg.Limits.Body, Time: s.cfg.Limits.Time,
+		Events: &transport.Events{Executor: e, Time: s.cfg.Limits.Time, Streams: s.cfg.Limits.Streams, Opened: by(s.metrics.streams)},
+	}}, nil
+}
+
+// withLoaders gives each response loaders of its own: each query, and each
+// event of a subscription, reads afresh.
+func (s *Server) withLoaders(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	return next(loader.With(ctx, s.cfg.Service, service.Caller{}, s.cfg.LoaderWait))
+}
+
+// drain ends all streams, so that their clients resume elsewhere, and waits
+// until they have gone or ctx ends.
+func (a *api) drain(ctx context.Context) {
+	var both sync.WaitGroup
+	both.Go(func() { a.sockets.Drain(ctx) })
+	both.Go(func() { a.http.Events.Drain(ctx) })
+	both.Wait()
+}
+
+// ServeHTTP hands a request to its transport.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		a.sockets.ServeHTTP(w, r)
+		return
+	}
+	a.http.ServeHTTP(w, r)
+}

@@ -1,0 +1,4 @@
+// Package transport carries GraphQL operations between clients and gqlgen's
+// executor: over HTTP by GET and POST, as server-sent events, and over
+// WebSocket by graphql-transport-ws and the older graphql-ws.
+package transport

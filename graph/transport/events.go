@@ -1,0 +1,186 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// Events serves operations as server-sent events, in the distinct connections
+// mode of GraphQL over SSE: results are events named next, the end is one named
+// complete. The id of an event is the cursor behind it, so that EventSource of
+// browsers goes on by itself after a lost connection; a page closes it when it
+// hears complete, or it asks again.
+//
+// Zero means the default everywhere.
+type Events struct {
+	// Executor runs the operations. Required.
+	Executor *Executor
+	// Heartbeat is how often a comment is sent when there is nothing else. Default 12 s.
+	Heartbeat time.Duration
+	// WriteTimeout is how long a client may take to accept 128 KiB. Default 10 s.
+	WriteTimeout time.Duration
+	// Time is how long a query or mutation may take. Default 30 s.
+	Time time.Duration
+	// Streams is the most that are open at once; more are refused with 503. Default 10,000.
+	Streams int
+	// Queue is the most events that wait for one client. Default 256.
+	Queue int
+	// QueueBytes is the most bytes of them; one event may always wait. Default 1 MiB.
+	QueueBytes int
+	// Gather is how soon after a write the next event may be written: what comes
+	// in between leaves together. Default 1 ms; less than zero means at once.
+	Gather time.Duration
+	// Opened is told when the number of streams changes. Default: nobody is.
+	Opened func(delta int)
+
+	mu   sync.Mutex
+	open int
+	// ending is closed when all streams are to end; nil before the first.
+	ending chan struct{}
+	// drained is closed when all have gone; nil until that is wanted.
+	drained chan struct{}
+}
+
+// lastEventID is the URL parameter by which clients resume that cannot set the header.
+const lastEventID = "lastEventId"
+
+// Serve answers with the results of an operation. It returns when that has
+// ended and nothing of it runs any more.
+func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
+	s := e.begin(w, r)
+	if s == nil {
+		return
+	}
+	defer e.end(s)
+	if op.Kind() != ast.Subscription {
+		s.ending = nil // it ends by itself, in time
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	var work sync.WaitGroup
+	work.Go(func() {
+		defer s.out.finish()
+		if op.Kind() == ast.Subscription {
+			s.pump(ctx, op, resumeFrom(r))
+			return
+		}
+		limited, stop := context.WithTimeout(ctx, orDefault(e.Time, defaultTime))
+		defer stop()
+		_ = s.out.put(ctx, nil, event("next", "", op.Do(limited)), event("complete", "", nil))
+	})
+	s.write(ctx)
+	cancel()
+	s.out.discard()
+	work.Wait()
+}
+
+// Refuse answers a client that accepts nothing but server-sent events, and that
+// would not read the body of another status.
+func (e *Events) Refuse(w http.ResponseWriter, r *http.Request, errs ...*gqlerror.Error) {
+	s := e.begin(w, r)
+	if s == nil {
+		return
+	}
+	defer e.end(s)
+	_ = s.out.put(r.Context(), nil, event("next", "", e.Executor.Refuse(r.Context(), errs...)), event("complete", "", nil))
+	s.out.finish()
+	s.write(r.Context())
+}
+
+// resumeFrom is the cursor that the client has seen last.
+func resumeFrom(r *http.Request) string {
+	if id := r.Header.Get("Last-Event-ID"); id != "" {
+		return id
+	}
+	return r.URL.Query().Get(lastEventID)
+}
+
+// Drain ends all streams, so that their clients resume, and accepts no more. It
+// returns when all have gone or ctx ends.
+func (e *Events) Drain(ctx context.Context) {
+	e.mu.Lock()
+	if e.drained == nil {
+		e.drained = make(chan struct{})
+		if e.ending != nil {
+			close(e.ending)
+		}
+		if e.open == 0 {
+			close(e.drained)
+		}
+	}
+	e.mu.Unlock()
+	select {
+	case <-e.drained:
+	case <-ctx.Done():
+	}
+}
+
+// admit counts a stream and returns what tells it to end; nil if there are too many.
+func (e *Events) admit() chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.drained != nil || e.open >= orDefault(e.Streams, defaultStreams) {
+		return nil
+	}
+	if e.ending == nil {
+		e.ending = make(chan struct{})
+	}
+	e.open++
+	if e.Opened != nil {
+		e.Opened(1)
+	}
+	return e.ending
+}
+
+func (e *Events) release() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.open--
+	if e.Opened != nil {
+		e.Opened(-1)
+	}
+	if e.open == 0 && e.drained != nil {
+		close(e.drained)
+	}
+}
+
+// begin sends the head of the answer; nil if no stream is to be had.
+func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
+	ending := e.admit()
+	if ending == nil {
+		limit := orDefault(e.Streams, defaultStreams)
+		w.Header().Set("Retry-After", "1")
+		writeRefusal(w, http.StatusServiceUnavailable, e.Executor.Refuse(r.Context(), &gqlerror.Error{
+			Message:    fmt.Sprintf("the gateway has the %d event streams that it accepts (configuration key limit-streams), or is stopping", limit),
+			Extensions: map[string]any{"code": string(service.CodeLimitExceeded), "limit": limit, "key": "limit-streams", "retryable": true},
+		}))
+		return nil
+	}
+	s := &events{
+		w: w, control: http.NewResponseController(w), ending: ending, ready: make(chan struct{}, 1),
+		heartbeat: orDefault(e.Heartbeat, 12*time.Second), timeout: orDefault(e.WriteTimeout, defaultWriteTimeout), gather: orDefault(e.Gather, defaultGather),
+	}
+	s.out = outbox{messages: orDefault(e.Queue, defaultQueue), bytes: orDefault(e.QueueBytes, defaultQueueBytes), wake: s.wake}
+	h := w.Header()
+	h.Set("Content-Type", typeEvents+"; charset=utf-8")
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no") // nginx
+	w.WriteHeader(http.StatusOK)
+	_ = s.control.SetReadDeadline(time.Time{}) // the server's own is for requests that end
+	return s
+}
+
+const defaultStreams = 10_000
+
+// end leaves the last words of the answer to the server, which writes them after this.
+func (e *Events) end(s *events) {
+	_ = s.control.SetWriteDeadline(time.Now().Add(s.timeout))
+	e.release()
+}

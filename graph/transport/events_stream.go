@@ -1,0 +1,160 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+)
+
+// events is one stream. The goroutine of the request writes.
+type events struct {
+	w                          http.ResponseWriter
+	control                    *http.ResponseController
+	ending                     <-chan struct{} // closed: the gateway stops
+	heartbeat, timeout, gather time.Duration
+	out                        outbox
+	ready                      chan struct{} // holds a token when there is something to write
+	wrote                      time.Time
+	frames                     []frame
+	buf                        []byte
+}
+
+func (s *events) wake(bool) {
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+// pump puts the events of a subscription until it ends.
+func (s *events) pump(ctx context.Context, op *Operation, after string) {
+	stream := op.Stream(ctx, after)
+	defer stream.Close()
+	for {
+		e, ok := stream.Next()
+		if !ok {
+			break
+		}
+		if s.out.put(ctx, nil, event("next", e.Cursor, e.Payload)) != nil {
+			return
+		}
+	}
+	last := []frame{event("complete", "", nil)}
+	if errs := stream.Errors(); len(errs) > 0 {
+		last = append([]frame{event("next", "", encode(&graphql.Response{Errors: errs}))}, last...)
+	}
+	if ctx.Err() == nil {
+		_ = s.out.put(ctx, nil, last...)
+	}
+}
+
+// write sends what is put until the last has been sent, or ctx ends.
+func (s *events) write(ctx context.Context) {
+	// Clients of a gateway that stops come again, but not all at the same moment.
+	// This leaves at once, and the head of the answer with it.
+	s.buf = append(s.buf, "retry: "+strconv.Itoa(1000+rand.IntN(2000))+"\n\n"...)
+	if s.flush() != nil {
+		return
+	}
+	beat := time.NewTicker(s.heartbeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-s.ready:
+			if !s.empty(ctx) {
+				return
+			}
+		case <-beat.C:
+			s.buf = append(s.buf[:0], ":\n\n"...)
+			if s.flush() != nil {
+				return
+			}
+		case <-s.ending:
+			s.out.finish()
+			s.empty(ctx)
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// empty sends all that waits, what came close upon each other together. It
+// returns false if that was the end.
+func (s *events) empty(ctx context.Context) bool {
+	for {
+		if wait := s.gather - time.Since(s.wrote); wait > 0 {
+			pause := time.NewTimer(wait)
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+				pause.Stop()
+				return false
+			}
+		}
+		frames, ended := s.out.take(s.frames[:0], maxBatch)
+		if len(frames) == 0 {
+			return !ended
+		}
+		s.buf = s.buf[:0]
+		for i := range frames {
+			s.buf = append(append(append(s.buf, frames[i].head...), frames[i].payload...), frames[i].tail...)
+		}
+		clear(frames)
+		if s.frames = frames; cap(s.frames) > 4 {
+			s.frames = nil // an idle stream keeps no room for a burst
+		}
+		if s.flush() != nil {
+			return false
+		}
+		s.wrote = time.Now()
+	}
+}
+
+// flush sends the buffer, under a deadline that each part has for itself.
+func (s *events) flush() error {
+	for data := s.buf; len(data) > 0; {
+		n := min(len(data), maxWrite)
+		_ = s.control.SetWriteDeadline(time.Now().Add(s.timeout)) // not every writer has deadlines
+		if _, err := s.w.Write(data[:n]); err != nil {
+			return err
+		}
+		if err := s.control.Flush(); err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	_ = s.control.SetWriteDeadline(time.Time{}) // one that has passed cannot be moved everywhere
+	if cap(s.buf) > 4<<10 {
+		s.buf = nil
+	}
+	return nil
+}
+
+// event is one in the text form of the HTML standard, 9.2.6. A complete has an
+// empty data line: without one EventSource would not tell it.
+func event(name, id string, payload []byte) frame {
+	head := "event: " + name + "\n"
+	if id != "" && !strings.ContainsAny(id, "\r\n\x00") {
+		head += "id: " + id + "\n"
+	}
+	if bytes.ContainsAny(payload, "\r\n") { // between tokens of JSON, where a space says the same
+		payload = bytes.Map(func(r rune) rune {
+			if r == '\r' || r == '\n' {
+				return ' '
+			}
+			return r
+		}, payload)
+	}
+	head += "data:"
+	if len(payload) > 0 {
+		head += " "
+	}
+	return frame{head: []byte(head), payload: payload, tail: "\n\n"}
+}

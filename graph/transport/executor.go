@@ -1,0 +1,166 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/graph/document"
+	"github.com/sluicegw/sluice/graph/stream"
+)
+
+// maxErrors is how many errors a client is told of one request.
+const maxErrors = 50
+
+// Executor runs the operations of one version of the API. Everything that a
+// transport does goes through it.
+type Executor struct {
+	exec      *executor.Executor
+	documents *document.Store
+}
+
+// NewExecutor wraps gqlgen's executor, which has its limits, presenter and
+// middleware, with the documents that clients name instead of sending them.
+func NewExecutor(exec *executor.Executor, documents *document.Store) *Executor {
+	return &Executor{exec: exec, documents: documents}
+}
+
+// Operation is a request that is parsed, valid and ready to run.
+type Operation struct {
+	executor *Executor
+	context  *graphql.OperationContext
+}
+
+// Prepare parses and checks a request. The errors are those of a request that
+// is not executed at all: they go to the client without data.
+func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerror.List) {
+	id, err := e.documents.Resolve(&document.Request{Query: r.Query, DocumentID: r.DocumentID, Extensions: r.Extensions})
+	if err != nil {
+		return nil, gqlerror.List{err}
+	}
+	ctx = graphql.StartOperationTrace(ctx)
+	now := graphql.Now()
+	oc, errs := e.exec.CreateOperationContext(ctx, &graphql.RawParams{
+		Query: id.Query, OperationName: r.OperationName, Variables: r.Variables, Extensions: r.Extensions,
+		ReadTime: graphql.TraceTiming{Start: now, End: now},
+	})
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	e.documents.Remember(id)
+	return &Operation{executor: e, context: oc}, nil
+}
+
+// Refuse is the answer to a request that is not executed.
+func (e *Executor) Refuse(ctx context.Context, errs ...*gqlerror.Error) []byte {
+	return encode(&graphql.Response{Errors: e.Present(ctx, errs)})
+}
+
+// Present puts errors into the words and the form that clients read.
+func (e *Executor) Present(ctx context.Context, errs gqlerror.List) gqlerror.List {
+	if len(errs) > maxErrors {
+		more := fmt.Sprintf("there are %d errors more", len(errs)-maxErrors)
+		errs = append(errs[:maxErrors:maxErrors], &gqlerror.Error{Message: more, Extensions: errs[0].Extensions})
+	}
+	return e.exec.DispatchError(graphql.WithOperationContext(ctx, &graphql.OperationContext{}), errs).Errors
+}
+
+// Kind is query, mutation or subscription.
+func (o *Operation) Kind() ast.Operation { return o.context.Operation.Operation }
+
+// Do runs a query or a mutation and returns its answer as JSON.
+func (o *Operation) Do(ctx context.Context) []byte {
+	next, ctx := o.executor.exec.DispatchOperation(ctx, o.context)
+	res := next(ctx)
+	if res == nil {
+		return o.executor.Refuse(ctx, &gqlerror.Error{Message: "the request was cancelled"})
+	}
+	return encode(res)
+}
+
+// Event is one result of a subscription.
+type Event struct {
+	// Payload is the result as JSON. It is never changed: the same bytes may go to many clients.
+	Payload []byte
+	// Cursor is where a client that has seen the event resumes; empty if nowhere.
+	Cursor string
+}
+
+// Stream is a running subscription. One goroutine at a time may call Next.
+//
+// Executions of equal subscriptions can be shared behind it: nothing above
+// knows more of a result than its bytes.
+type Stream struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	next   graphql.ResponseHandler
+	state  *stream.State
+	errors gqlerror.List
+}
+
+// Stream begins a subscription, from the cursor after if it is not empty. The
+// caller closes it.
+func (o *Operation) Stream(ctx context.Context, after string) *Stream {
+	s := &Stream{state: &stream.State{After: after}}
+	ctx, s.cancel = context.WithCancel(stream.With(ctx, s.state))
+	s.next, s.ctx = o.executor.exec.DispatchOperation(ctx, o.context)
+	return s
+}
+
+// Next waits for the next event. After false the stream has ended; Errors says why.
+func (s *Stream) Next() (Event, bool) {
+	res := s.next(s.ctx)
+	switch {
+	case res == nil:
+		s.errors = s.state.Errors()
+		return Event{}, false
+	case res.Data == nil:
+		s.errors = res.Errors // it did not begin
+		return Event{}, false
+	}
+	return Event{Payload: encode(res), Cursor: s.state.Pop()}, true
+}
+
+// Errors are why the stream ended early; none after it was completed or closed.
+func (s *Stream) Errors() gqlerror.List { return s.errors }
+
+// Close ends the stream; a Next that waits returns.
+func (s *Stream) Close() { s.cancel() }
+
+// encode writes a result in memory of its own: gqlgen uses that of Data again.
+// A result without data was not executed and has no such key.
+func encode(res *graphql.Response) []byte {
+	var out bytes.Buffer
+	out.Grow(len(res.Data) + 32)
+	separator := byte('{')
+	add := func(key string, value any) {
+		data, err := json.Marshal(value)
+		if err != nil {
+			data = []byte("null")
+		}
+		out.WriteByte(separator)
+		separator = ','
+		out.WriteString(`"` + key + `":`)
+		out.Write(data)
+	}
+	if len(res.Errors) > 0 {
+		add("errors", res.Errors)
+	}
+	if res.Data != nil {
+		out.WriteByte(separator)
+		separator = ','
+		out.WriteString(`"data":`)
+		out.Write(res.Data)
+	}
+	if len(res.Extensions) > 0 {
+		add("extensions", res.Extensions)
+	}
+	out.WriteByte('}')
+	return out.Bytes()
+}

@@ -1,0 +1,404 @@
+package transport_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/gorilla/websocket"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/graph/document"
+	"github.com/sluicegw/sluice/graph/stream"
+	"github.com/sluicegw/sluice/graph/transport"
+)
+
+const schema = `
+type Query { hello: String! slow: String! panics: String! big(bytes: Int!): String! }
+type Mutation { hello: String! }
+type Subscription { feed: Int! count(to: Int!): Int! lags: Int! }
+`
+
+// api is an executable schema whose events the test makes.
+type api struct {
+	*ast.Schema
+	// slow tells of each call of slow, which ends with its context.
+	slow chan error
+
+	mu    sync.Mutex
+	feeds map[chan int]struct{}
+	fed   chan struct{} // gets a token for each feed that began or ended
+}
+
+func newAPI() *api {
+	return &api{
+		Schema: gqlparser.MustLoadSchema(&ast.Source{Input: schema}),
+		slow:   make(chan error, 1), feeds: map[chan int]struct{}{}, fed: make(chan struct{}, 100_000),
+	}
+}
+
+// executable gives gqlgen the method name that the field has.
+type executable struct{ *api }
+
+func (e executable) Schema() *ast.Schema { return e.api.Schema }
+
+func (executable) Complexity(context.Context, string, string, int, map[string]any) (int, bool) {
+	return 0, false
+}
+
+// Exec answers the first field of an operation.
+func (e executable) Exec(ctx context.Context) graphql.ResponseHandler {
+	op := graphql.GetOperationContext(ctx)
+	field := op.Operation.SelectionSet[0].(*ast.Field)
+	args := field.ArgumentMap(op.Variables)
+	if op.Operation.Operation == ast.Subscription {
+		return e.subscribe(ctx, field, args)
+	}
+	answered := false
+	return func(ctx context.Context) *graphql.Response {
+		if answered {
+			return nil
+		}
+		answered = true
+		return e.answer(ctx, field, args)
+	}
+}
+
+func (e executable) answer(ctx context.Context, field *ast.Field, args map[string]any) *graphql.Response {
+	value := "world"
+	switch field.Name {
+	case "slow":
+		e.slow <- nil
+		<-ctx.Done()
+		e.slow <- ctx.Err()
+		return &graphql.Response{Data: []byte("null"), Errors: gqlerror.List{gqlerror.Errorf("slow: %v", ctx.Err())}}
+	case "panics":
+		panic("as it is told")
+	case "big":
+		value = strings.Repeat("x", int(args["bytes"].(int64)))
+	}
+	return &graphql.Response{Data: fmt.Appendf(nil, `{%q:%q}`, field.Alias, value)}
+}
+
+func (e executable) subscribe(ctx context.Context, field *ast.Field, args map[string]any) graphql.ResponseHandler {
+	state := stream.From(ctx)
+	event := func(n int) *graphql.Response {
+		state.Push(fmt.Sprint("c", n))
+		return &graphql.Response{Data: fmt.Appendf(nil, `{%q:%d}`, field.Alias, n)}
+	}
+	switch field.Name {
+	case "count":
+		n, to := 0, int(args["to"].(int64))
+		if state.After != "" {
+			_, _ = fmt.Sscanf(state.After, "c%d", &n)
+		}
+		return func(ctx context.Context) *graphql.Response {
+			if n >= to || ctx.Err() != nil {
+				return nil
+			}
+			n++
+			return event(n)
+		}
+	case "lags":
+		first := true
+		return func(context.Context) *graphql.Response {
+			if !first {
+				state.End(&gqlerror.Error{Message: "too slow", Extensions: map[string]any{"code": "LAGGED", "cursor": "c1"}})
+				return nil
+			}
+			first = false
+			return event(1)
+		}
+	}
+	queue := make(chan int, 1024)
+	e.mu.Lock()
+	e.feeds[queue] = struct{}{}
+	e.mu.Unlock()
+	e.fed <- struct{}{}
+	context.AfterFunc(ctx, func() {
+		e.mu.Lock()
+		delete(e.feeds, queue)
+		e.mu.Unlock()
+		e.fed <- struct{}{}
+	})
+	return func(ctx context.Context) *graphql.Response {
+		select {
+		case n, ok := <-queue:
+			if !ok {
+				return nil
+			}
+			return event(n)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// publish gives an event to all feeds. It returns how many were too slow, which
+// is what the hub of the service cuts off.
+func (a *api) publish(n int) (full int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for queue := range a.feeds {
+		select {
+		case queue <- n:
+		default:
+			full++
+		}
+	}
+	return full
+}
+
+// complete ends all feeds.
+func (a *api) complete() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for queue := range a.feeds {
+		close(queue)
+	}
+	clear(a.feeds)
+}
+
+// gateway serves the transports on a listener.
+type gateway struct {
+	*api
+	t       testing.TB
+	sockets *transport.Sockets
+	events  *transport.Events
+	server  *http.Server
+	dial    func() (net.Conn, error)
+}
+
+func executorOf(t testing.TB, es graphql.ExecutableSchema) *transport.Executor {
+	t.Helper()
+	documents, err := document.Open(document.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec := executor.New(es)
+	exec.SetRecoverFunc(func(_ context.Context, p any) error { return fmt.Errorf("panic: %v", p) })
+	return transport.NewExecutor(exec, documents)
+}
+
+// serve starts the transports over the test's own schema, on a loopback address.
+func serve(t testing.TB, cfg transport.SocketConfig, events *transport.Events) *gateway {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gateway{api: newAPI(), t: t, dial: func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) }}
+	g.start(l, executorOf(t, executable{g.api}), cfg, events)
+	t.Cleanup(func() { g.stop(); noGoroutines(t) })
+	return g
+}
+
+// serveInMemory does the same without a network. Within a bubble of
+// testing/synctest time is the test's own; the test calls stop.
+func serveInMemory(t testing.TB, cfg transport.SocketConfig, events *transport.Events) *gateway {
+	t.Helper()
+	l := &pipes{accept: make(chan net.Conn), closed: make(chan struct{})}
+	g := &gateway{api: newAPI(), t: t, dial: l.dial}
+	g.start(l, executorOf(t, executable{g.api}), cfg, events)
+	return g
+}
+
+func (g *gateway) start(l net.Listener, exec *transport.Executor, cfg transport.SocketConfig, events *transport.Events) {
+	g.t.Helper()
+	cfg.Executor = exec
+	var err error
+	if g.sockets, err = transport.NewSockets(cfg); err != nil {
+		g.t.Fatal(err)
+	}
+	if events == nil {
+		events = &transport.Events{}
+	}
+	events.Executor, g.events = exec, events
+	plain := &transport.HTTP{Executor: exec, Body: 1 << 20, Time: time.Minute, Events: events}
+	g.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "" {
+			g.sockets.ServeHTTP(w, r)
+			return
+		}
+		plain.ServeHTTP(w, r)
+	})}
+	go func() { _ = g.server.Serve(l) }()
+}
+
+// stop drains and ends everything.
+func (g *gateway) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	var both sync.WaitGroup
+	both.Go(func() { g.events.Drain(ctx) })
+	both.Go(func() { g.sockets.Drain(ctx) })
+	both.Wait()
+	if ctx.Err() != nil {
+		g.t.Error("the gateway did not drain")
+	}
+	if err := g.server.Shutdown(ctx); err != nil {
+		g.t.Error(err)
+	}
+}
+
+// noGoroutines fails if something of this package still runs.
+func noGoroutines(t testing.TB) {
+	t.Helper()
+	var stacks string
+	for limit := time.Now().Add(5 * time.Second); time.Now().Before(limit); runtime.Gosched() {
+		buf := make([]byte, 4<<20)
+		stacks = string(buf[:runtime.Stack(buf, true)])
+		left := false
+		for stack := range strings.SplitSeq(stacks, "\n\n") {
+			left = left || strings.Contains(stack, "/graph/transport.(") || strings.Contains(stack, "net/http.(*conn).serve")
+		}
+		if !left {
+			return
+		}
+	}
+	t.Errorf("goroutines are left:\n%s", stacks)
+}
+
+// pipes is a listener whose connections have no network and no buffer.
+type pipes struct {
+	accept chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (p *pipes) dial() (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case p.accept <- theirs:
+		return ours, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.accept:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+
+// patience is how long a test waits for what must come.
+const patience = 20 * time.Second
+
+// peer is a client that says exactly what the test wants.
+type peer struct {
+	t testing.TB
+	*websocket.Conn
+}
+
+// connect opens a connection that offers subprotocols.
+func (g *gateway) connect(protocols ...string) *peer {
+	g.t.Helper()
+	p, err := g.tryConnect(protocols...)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return p
+}
+
+func (g *gateway) tryConnect(protocols ...string) (*peer, error) {
+	d := websocket.Dialer{Subprotocols: protocols, NetDial: func(string, string) (net.Conn, error) { return g.dial() }, ReadBufferSize: 512, WriteBufferSize: 512}
+	conn, _, err := d.Dial("ws://localhost/graphql", nil)
+	if err != nil {
+		return nil, err
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	return &peer{t: g.t, Conn: conn}, nil
+}
+
+// open is a connection that is ready for operations.
+func (g *gateway) open() *peer {
+	g.t.Helper()
+	p := g.connect("graphql-transport-ws")
+	p.say(`{"type":"connection_init"}`)
+	p.hear(`{"type":"connection_ack"}`)
+	return p
+}
+
+func (p *peer) say(message string) {
+	p.t.Helper()
+	if err := p.WriteMessage(websocket.TextMessage, []byte(message)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *peer) subscribe(id, query string) {
+	p.t.Helper()
+	payload, _ := json.Marshal(map[string]any{"query": query})
+	p.say(fmt.Sprintf(`{"id":%q,"type":"subscribe","payload":%s}`, id, payload))
+}
+
+// read is the next message.
+func (p *peer) read() string {
+	p.t.Helper()
+	_, data, err := p.ReadMessage()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(data)
+}
+
+func (p *peer) hear(want string) {
+	p.t.Helper()
+	if got := p.read(); got != want {
+		p.t.Fatalf("heard %s, want %s", got, want)
+	}
+}
+
+// hearError reads a message that ends an operation and returns the code of its first error.
+func (p *peer) hearError(id string) string {
+	p.t.Helper()
+	text := p.read()
+	var m struct {
+		ID, Type string
+		Payload  gqlerror.List
+	}
+	if err := json.Unmarshal([]byte(text), &m); err != nil || m.ID != id || m.Type != "error" || len(m.Payload) == 0 {
+		p.t.Fatalf("heard %s, want an error of %s", text, id)
+	}
+	code, _ := m.Payload[0].Extensions["code"].(string)
+	return code
+}
+
+// closed reads until the connection ends, and returns how.
+func (p *peer) closed() (code int, reason string) {
+	p.t.Helper()
+	defer func() { _ = p.Close() }()
+	for {
+		_, _, err := p.ReadMessage()
+		var closed *websocket.CloseError
+		if errors.As(err, &closed) {
+			return closed.Code, closed.Text
+		}
+		if err != nil {
+			p.t.Fatalf("the connection ended without a code: %v", err)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// Bounds of what waits for one client.
+const (
+	defaultQueue      = 256     // messages
+	defaultQueueBytes = 1 << 20 // bytes
+)
+
+var (
+	// errGone says that a queue takes nothing more: its connection ends.
+	errGone = errors.New("the connection ends")
+	// errForgotten says that the client does not want to hear of an operation any more.
+	errForgotten = errors.New("the operation was cancelled")
+)
+
+// frame is one message on its way to a client. The payload stands between the
+// head and the tail and is shared: it is copied first when it is written.
+type frame struct {
+	from    *source
+	kind    byte // for WebSocket: its opcode
+	head    []byte
+	payload []byte
+	tail    string
+	soon    bool // may wait a moment for others, to leave with them
+}
+
+func (f *frame) size() int { return len(f.head) + len(f.payload) + len(f.tail) }
+
+// source is who puts frames: an operation. The queue's lock guards it.
+type source struct{ forgotten bool }
+
+// outbox is what waits for one client, bounded in messages and bytes; one put
+// may always wait. It has one writer at a time, which is called when there is
+// something to write and takes until it gets nothing.
+type outbox struct {
+	messages, bytes int
+	// wake starts the writer; soon says that a moment does not matter. It is
+	// called with the lock held, never while a writer is at work.
+	wake func(soon bool)
+
+	mu     sync.Mutex
+	frames []frame
+	held   int           // bytes of frames
+	room   chan struct{} // closed when something was taken; nil if nobody waits for it
+	busy   bool          // a writer is at work
+	gone   bool          // nothing more is accepted
+}
+
+// put adds frames, all together, and waits for room until ctx ends. accepted is
+// called, if it is not nil, before a writer can see them.
+func (o *outbox) put(ctx context.Context, accepted func(), frames ...frame) error {
+	size := 0
+	for i := range frames {
+		size += frames[i].size()
+	}
+	for {
+		o.mu.Lock()
+		switch {
+		case o.gone:
+			o.mu.Unlock()
+			return errGone
+		case frames[0].from != nil && frames[0].from.forgotten:
+			o.mu.Unlock()
+			return errForgotten
+		case len(o.frames) == 0 || len(o.frames)+len(frames) <= o.messages && o.held+size <= o.bytes:
+			if accepted != nil {
+				accepted()
+			}
+			o.add(size, frames...)
+			o.mu.Unlock()
+			return nil
+		}
+		if o.room == nil {
+			o.room = make(chan struct{})
+		}
+		room := o.room
+		o.mu.Unlock()
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// offer adds a small frame if there is room at once. What is left out comes again.
+func (o *outbox) offer(f frame) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.gone && len(o.frames) < o.messages {
+		o.add(f.size(), f)
+	}
+}
+
+// finish adds what is said last, whatever waits. Nothing is accepted after it,
+// and the writer hears of the end. It returns false if that was so before.
+func (o *outbox) finish(last ...frame) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.gone {
+		return false
+	}
+	o.gone = true
+	o.frames = append(o.frames, last...)
+	for i := range last {
+		o.held += last[i].size()
+	}
+	o.start(false)
+	o.makeRoom()
+	return true
+}
+
+// discard drops what waits and accepts nothing more.
+func (o *outbox) discard() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.gone, o.frames, o.held = true, nil, 0
+	o.makeRoom()
+}
+
+// forget drops what waits from a source, and what it would put.
+func (o *outbox) forget(s *source) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s.forgotten = true
+	o.frames = slices.DeleteFunc(o.frames, func(f frame) bool {
+		if f.from != s {
+			return false
+		}
+		o.held -= f.size()
+		return true
+	})
+	o.makeRoom()
+}
+
+// take returns the frames that come next: as many as have most bytes together,
+// at least one. With nothing left the writer's work is done, and ended says
+// whether it was the last.
+func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.frames) == 0 {
+		o.busy = false
+		return nil, o.gone
+	}
+	n := 0
+	for size := 0; n < len(o.frames); n++ {
+		if size += o.frames[n].size(); n > 0 && size > most {
+			break
+		}
+	}
+	out = append(into, o.frames[:n]...)
+	for i := range out {
+		o.held -= out[i].size()
+	}
+	o.frames = slices.Delete(o.frames, 0, n)
+	if len(o.frames) == 0 && cap(o.frames) > 4 {
+		o.frames = nil // an idle connection keeps no room for a burst
+	}
+	o.makeRoom()
+	return out, false
+}
+
+func (o *outbox) add(size int, frames ...frame) {
+	o.frames = append(o.frames, frames...)
+	o.held += size
+	o.start(frames[0].soon)
+}
+
+func (o *outbox) start(soon bool) {
+	if !o.busy {
+		o.busy = true
+		o.wake(soon)
+	}
+}
+
+func (o *outbox) makeRoom() {
+	if o.room != nil {
+		close(o.room)
+		o.room = nil
+	}
+}

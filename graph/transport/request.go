@@ -1,0 +1,143 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// Request is what a client asks: the parameters of the GraphQL over HTTP
+// specification, which a subscribe message of a WebSocket has too, and the
+// document id of its appendix on persisted documents.
+type Request struct {
+	Query         string
+	OperationName string
+	DocumentID    string
+	// Variables and Extensions are nil where there are none. Numbers are [json.Number].
+	Variables, Extensions map[string]any
+}
+
+// maxNesting is how deep the JSON of a request may be nested.
+const maxNesting = 200
+
+// UnmarshalJSON reads the JSON form. null stands for what is absent; parameters
+// that are not known are ignored, as the specification demands. Its errors are
+// for the client and quote nothing of the input.
+func (r *Request) UnmarshalJSON(data []byte) error {
+	if err := checkNesting(data); err != nil {
+		return err
+	}
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(data, &raw); err != nil || raw == nil {
+		return errors.New("a request is a JSON object")
+	}
+	// Numbers keep their digits: int64 does not fit a float.
+	object := func(name string) (map[string]any, error) {
+		var out map[string]any
+		if len(raw[name]) == 0 {
+			return nil, nil
+		}
+		dec := json.NewDecoder(bytes.NewReader(raw[name]))
+		dec.UseNumber()
+		if err := dec.Decode(&out); err != nil {
+			return nil, fmt.Errorf("%s: an object or null is accepted", name)
+		}
+		return out, nil
+	}
+	text := func(name string, into *string) error {
+		if len(raw[name]) == 0 {
+			return nil
+		}
+		var v *string
+		if err := json.Unmarshal(raw[name], &v); err != nil {
+			return fmt.Errorf("%s: a string or null is accepted", name)
+		}
+		if v != nil {
+			*into = *v
+		}
+		return nil
+	}
+	var out Request
+	var err1, err2 error
+	out.Variables, err1 = object("variables")
+	out.Extensions, err2 = object("extensions")
+	if err := errors.Join(text("query", &out.Query), text("operationName", &out.OperationName), text("documentId", &out.DocumentID), err1, err2); err != nil {
+		return err
+	}
+	*r = out
+	return nil
+}
+
+// checkNesting refuses what is nested too deep, before anything recursive reads it.
+func checkNesting(data []byte) error {
+	depth, quoted := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > maxNesting {
+				return fmt.Errorf("the JSON is nested deeper than %d levels", maxNesting)
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return nil
+}
+
+// parseBody reads the body of a POST.
+func parseBody(data []byte) (*Request, *gqlerror.Error) {
+	var r Request
+	if !json.Valid(data) {
+		return nil, badRequest("the body is not valid JSON")
+	}
+	if err := r.UnmarshalJSON(data); err != nil {
+		return nil, badRequest(err.Error())
+	}
+	if r.Query == "" && r.DocumentID == "" && r.Extensions["persistedQuery"] == nil {
+		return nil, badRequest("the request has neither a query nor a documentId")
+	}
+	return &r, nil
+}
+
+// parseQuery reads the parameters of a GET.
+func parseQuery(raw string) (*Request, *gqlerror.Error) {
+	q, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, badRequest("the query string is malformed")
+	}
+	fields := map[string]json.RawMessage{}
+	for _, name := range []string{"query", "operationName", "documentId"} {
+		if q.Has(name) {
+			fields[name], _ = json.Marshal(q.Get(name))
+		}
+	}
+	for _, name := range []string{"variables", "extensions"} {
+		switch v := q.Get(name); {
+		case v == "":
+		case !json.Valid([]byte(v)):
+			return nil, badRequest(name + ": not valid JSON")
+		default:
+			fields[name] = json.RawMessage(v)
+		}
+	}
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return nil, badRequest("the query string is malformed")
+	}
+	return parseBody(data)
+}
+
+func badRequest(message string) *gqlerror.Error {
+	return &gqlerror.Error{Message: message, Extensions: map[string]any{"code": string(service.CodeBadUserInput)}}
+}

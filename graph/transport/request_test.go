@@ -1,0 +1,79 @@
+package transport_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/sluicegw/sluice/graph/transport"
+)
+
+func TestARequestIsReadFromABodyAndFromParameters(t *testing.T) {
+	want := transport.Request{
+		Query: "query Q($n: Int) { a }", OperationName: "Q", DocumentID: "sha256:00",
+		Variables: map[string]any{"n": json.Number("9007199254740993")}, Extensions: map[string]any{"x": true},
+	}
+	got, err := transport.ParseBody([]byte(`{"query":"query Q($n: Int) { a }","operationName":"Q","documentId":"sha256:00","variables":{"n":9007199254740993},"extensions":{"x":true},"other":1}`))
+	if err != nil || !reflect.DeepEqual(*got, want) {
+		t.Errorf("body: %+v %v", got, err)
+	}
+	q := url.Values{"query": {want.Query}, "operationName": {"Q"}, "documentId": {"sha256:00"}, "variables": {`{"n":9007199254740993}`}, "extensions": {`{"x":true}`}}
+	if got, err = transport.ParseQuery(q.Encode()); err != nil || !reflect.DeepEqual(*got, want) {
+		t.Errorf("parameters: %+v %v", got, err)
+	}
+	got, err = transport.ParseBody([]byte(`{"query":"{ a }","documentId":null,"operationName":null,"variables":null,"extensions":null}`))
+	if err != nil || !reflect.DeepEqual(*got, transport.Request{Query: "{ a }"}) {
+		t.Errorf("null: %+v %v", got, err)
+	}
+}
+
+func TestWhatIsNoRequestIsRefusedAndNotQuoted(t *testing.T) {
+	for body, want := range map[string]string{
+		``:                              "not valid JSON",
+		`{"query":"secret`:              "not valid JSON",
+		`[{"query":"secret"}]`:          "a JSON object",
+		`"secret"`:                      "a JSON object",
+		`null`:                          "a JSON object",
+		`{"query":["secret"]}`:          "query: a string",
+		`{"variables":"secret"}`:        "variables: an object",
+		`{"variables":[1]}`:             "variables: an object",
+		`{"qeury":"secret"}`:            "neither a query",
+		`{"extensions":0}`:              "extensions: an object",
+		`{"operationName":1,"query":2}`: "operationName: a string",
+		`{"variables":` + strings.Repeat(`{"a":`, 300) + `1` + strings.Repeat(`}`, 301): "nested deeper",
+	} {
+		_, err := transport.ParseBody([]byte(body))
+		if err == nil || !strings.Contains(err.Message, want) || strings.Contains(err.Message, "secret") {
+			t.Errorf("%.40s: %v", body, err)
+		}
+	}
+	for _, raw := range []string{"query=%zz", "variables={", "extensions=x", "variables=1"} {
+		if _, err := transport.ParseQuery(raw); err == nil {
+			t.Errorf("%s is accepted", raw)
+		}
+	}
+}
+
+func FuzzBody(f *testing.F) {
+	f.Add([]byte(`{"query":"{ a }","variables":{"a":[1,{"b":"\"{["}]}}`))
+	f.Add([]byte(`{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"00"}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := transport.ParseBody(data)
+		if (r == nil) == (err == nil) {
+			t.Errorf("%v %v", r, err)
+		}
+	})
+}
+
+func FuzzParameters(f *testing.F) {
+	f.Add("query=%7B+a+%7D&variables=%7B%7D&operationName=A&documentId=x")
+	f.Fuzz(func(t *testing.T, raw string) {
+		r, err := transport.ParseQuery(raw)
+		if (r == nil) == (err == nil) {
+			t.Error(fmt.Sprint(r, err))
+		}
+	})
+}

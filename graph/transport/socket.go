@@ -1,0 +1,291 @@
+package transport
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
+)
+
+// Codes of graphql-transport-ws, and those of RFC 6455, 7.4.1, that are used.
+const (
+	codeNormal         = 1000
+	codeGoingAway      = 1001
+	codeProtocolError  = 1002
+	codeNoStatus       = 1005 // never sent: the client named none
+	codeInvalidText    = 1007
+	codeTooBig         = 1009
+	codeInternal       = 1011
+	codeBadMessage     = 4400
+	codeUnauthorized   = 4401
+	codeForbidden      = 4403
+	codeBadSubprotocol = 4406
+	codeInitTimeout    = 4408
+	codeDuplicateID    = 4409
+	codeTooManyInits   = 4429
+)
+
+const (
+	// maxFirstMessage bounds messages before the connection is initialised, in bytes.
+	maxFirstMessage = 64 << 10
+	// closeWait is how long a client may take to answer that its connection is closed.
+	closeWait = 2 * time.Second
+	// maxLate bounds what is read, and dropped, of a client that was refused, in bytes.
+	maxLate = 8 << 20
+)
+
+// closing is how a connection ends.
+type closing struct {
+	code   int // 0: without a word
+	reason string
+	// wait says that the client may hear of it first and close by itself.
+	wait bool
+	// mute says that nothing sensible can be read any more.
+	mute bool
+	// echo says that the client closed first.
+	echo bool
+}
+
+// socket is one connection. One goroutine reads; one writes while there is
+// something to write; each operation has its own.
+type socket struct {
+	parent *Sockets
+	conn   *websocket.Conn // reads
+	net    net.Conn        // writes
+	out    outbox
+	cancel context.CancelFunc
+	place  *list.Element // in parent.waiting, whose lock guards it
+
+	// Of the writer.
+	writers sync.WaitGroup
+	gather  *time.Timer // starts it a moment later; nil until that was needed
+	wrote   time.Time   // when it wrote last
+
+	// receiving says that a message has begun. Of the reader.
+	receiving bool
+
+	mu         sync.Mutex
+	beat       *time.Timer // pings
+	ready      bool        // connection_init was accepted
+	operations map[string]*operation
+	running    int       // goroutines of operations, of those whose id is free again too
+	answers    int       // queries and mutations among them
+	draining   bool      // closes when answers is zero
+	ending     *closing  // nil while the connection lives
+	endBy      time.Time // when the last write of a connection that ends has failed
+	work       sync.WaitGroup
+}
+
+func newSocket(parent *Sockets, conn *websocket.Conn, raw net.Conn) *socket {
+	s := &socket{parent: parent, conn: conn, net: raw, operations: map[string]*operation{}}
+	s.out = outbox{messages: parent.cfg.Queue, bytes: parent.cfg.QueueBytes, wake: s.wake}
+	conn.SetReadLimit(maxFirstMessage)
+	conn.SetPingHandler(func(data string) error {
+		s.alive()
+		s.out.offer(frame{kind: opPong, tail: data})
+		return nil
+	})
+	conn.SetPongHandler(func(string) error { s.alive(); return nil })
+	conn.SetCloseHandler(func(int, string) error { return nil })
+	return s
+}
+
+// protocol is the subprotocol that was agreed on.
+func (s *socket) protocol() string { return s.conn.Subprotocol() }
+
+// serve reads until the connection ends, and returns when nothing of it is left.
+func (s *socket) serve(ctx context.Context) {
+	defer s.parent.release(s)
+	s.deadline(s.parent.cfg.InitTimeout)
+	s.startPings()
+	end := s.read(ctx)
+	s.close(end)
+	if end.mute {
+		_, _ = io.CopyN(io.Discard, s.net, maxLate)
+	} else {
+		for err := error(nil); err == nil; {
+			_, _, err = s.conn.NextReader() // until the client closes too, or closeWait is over
+		}
+	}
+	s.work.Wait()
+	s.writers.Wait()
+	_ = s.net.Close()
+}
+
+// read handles messages until the connection must end.
+func (s *socket) read(ctx context.Context) (end closing) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.parent.cfg.Logger.Error("panic on a socket", zap.Any("panic", p), zap.Stack("stack"))
+			end = closing{code: codeInternal, reason: "internal error", wait: true}
+		}
+	}()
+	if s.protocol() == "" {
+		return closing{code: codeBadSubprotocol, reason: "Subprotocol not acceptable: use " + protocolModern, wait: true}
+	}
+	for {
+		kind, r, err := s.conn.NextReader()
+		var data []byte
+		if err == nil {
+			s.alive()
+			s.receiving = true
+			data, err = io.ReadAll(r)
+			s.receiving = false
+		}
+		switch {
+		case err != nil:
+			return s.failed(err)
+		case kind != websocket.TextMessage:
+			return closing{code: codeBadMessage, reason: "Invalid message: text frames are accepted", wait: true}
+		case !utf8.Valid(data):
+			return closing{code: codeInvalidText, reason: "Invalid message: not UTF-8", wait: true}
+		case s.isEnding():
+			return closing{}
+		}
+		s.alive()
+		m, err := decodeMessage(s.protocol(), data)
+		if err != nil {
+			return closing{code: codeBadMessage, reason: "Invalid message: " + err.Error(), wait: true}
+		}
+		var stop *closing
+		if ctx, stop = s.handle(ctx, m); stop != nil {
+			stop.wait = true
+			return *stop
+		}
+	}
+}
+
+// failed is how a connection ends that cannot be read any more.
+func (s *socket) failed(err error) closing {
+	var closed *websocket.CloseError
+	var network net.Error
+	switch {
+	case errors.As(err, &closed):
+		switch closed.Code {
+		case websocket.CloseAbnormalClosure:
+			return closing{}
+		case codeNoStatus:
+			return closing{code: codeNormal, echo: true}
+		}
+		return closing{code: closed.Code, echo: true}
+	case errors.Is(err, websocket.ErrReadLimit):
+		reason := fmt.Sprintf("a message has at most %d bytes (configuration key limit-message)", s.parent.cfg.Message)
+		if !s.isReady() {
+			reason = fmt.Sprintf("a message before connection_ack has at most %d bytes", maxFirstMessage)
+		}
+		return closing{code: codeTooBig, reason: reason, wait: true, mute: true}
+	case errors.As(err, &network) && network.Timeout() && !s.isReady():
+		return closing{code: codeInitTimeout, reason: "Connection initialisation timeout"}
+	case errors.As(err, &network) && network.Timeout():
+		return closing{code: codeGoingAway, reason: "nothing was heard for too long"}
+	case errors.As(err, &network), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe):
+		return closing{}
+	}
+	return closing{code: codeProtocolError, reason: err.Error(), wait: true, mute: true}
+}
+
+// close says good-bye, after what waits, and ends all operations. Only the first
+// call counts.
+func (s *socket) close(end closing) {
+	s.mu.Lock()
+	if s.ending != nil {
+		s.mu.Unlock()
+		return
+	}
+	s.ending, s.endBy = &end, time.Now().Add(s.parent.cfg.WriteTimeout)
+	_ = s.net.SetReadDeadline(s.endBy.Add(closeWait))
+	if s.beat != nil {
+		s.beat.Stop()
+	}
+	s.work.Add(1) // serve waits until all is said
+	defer s.work.Done()
+	s.mu.Unlock()
+	s.cancel()
+	if end.code == 0 {
+		s.abort()
+		return
+	}
+	if !end.echo {
+		s.parent.cfg.Closed(end.code)
+	}
+	s.out.finish(closeFrame(end.code, end.reason))
+}
+
+// abort ends the connection without a word, and frees what the kernel holds for it.
+func (s *socket) abort() {
+	if c, ok := s.net.(interface{ SetLinger(int) error }); ok {
+		_ = c.SetLinger(0)
+	}
+	_ = s.net.Close()
+	s.out.discard()
+}
+
+// drain closes the connection when its queries and mutations are answered.
+func (s *socket) drain() {
+	s.mu.Lock()
+	s.draining = true
+	answered := s.answers == 0
+	s.mu.Unlock()
+	if answered {
+		s.close(closing{code: codeGoingAway, reason: "the gateway stops", wait: true})
+	}
+}
+
+func (s *socket) isReady() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ready
+}
+
+func (s *socket) isEnding() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ending != nil
+}
+
+// alive notes that the client is there. While it sends a message nothing but the
+// end of that counts.
+func (s *socket) alive() {
+	if !s.receiving && s.isReady() {
+		s.deadline(2 * s.parent.cfg.PingInterval)
+	}
+}
+
+// deadline is how long the client may be silent, unless the connection ends.
+func (s *socket) deadline(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending == nil {
+		_ = s.net.SetReadDeadline(time.Now().Add(d))
+	}
+}
+
+func (s *socket) startPings() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending == nil {
+		s.beat = time.AfterFunc(s.parent.cfg.PingInterval, s.ping)
+	}
+}
+
+// ping asks the client whether it is there, by a frame: clients know messages
+// for that as well, but some end at one from the server.
+func (s *socket) ping() {
+	if s.protocol() == protocolLegacy && s.isReady() {
+		s.out.offer(textFrame(`{"type":"ka"}`))
+	}
+	s.out.offer(frame{kind: opPing})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending == nil {
+		s.beat.Reset(s.parent.cfg.PingInterval)
+	}
+}

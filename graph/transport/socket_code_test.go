@@ -1,0 +1,214 @@
+package transport_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/sluicegw/sluice/graph/transport"
+)
+
+func TestWhatTheProtocolForbidsClosesWithItsCode(t *testing.T) {
+	const init = `{"type":"connection_init"}`
+	const feed = `{"id":"a","type":"subscribe","payload":{"query":"subscription{feed}"}}`
+	g := serve(t, transport.SocketConfig{Message: 100_000}, nil)
+	for name, c := range map[string]struct {
+		messages []string
+		code     int
+		reason   string
+	}{
+		"what is not JSON":                  {[]string{`{"type":`}, 4400, "Invalid message: a message is a JSON object"},
+		"what is no object":                 {[]string{`["connection_init"]`}, 4400, "Invalid message: a message is a JSON object"},
+		"null":                              {[]string{`null`}, 4400, "Invalid message: type: a string is required"},
+		"no type":                           {[]string{`{"id":"1"}`}, 4400, "Invalid message: type: a string is required"},
+		"a type that is no string":          {[]string{`{"type":1}`}, 4400, "Invalid message: type: a string is required"},
+		"a type that is not known":          {[]string{`{"type":"hello"}`}, 4400, "Invalid message: type: not a message of a client in graphql-transport-ws"},
+		"a type of the older protocol":      {[]string{init, `{"id":"1","type":"start","payload":{"query":"{hello}"}}`}, 4400, ""},
+		"a message of the server":           {[]string{init, `{"id":"1","type":"next","payload":{}}`}, 4400, ""},
+		"connection_init with a list":       {[]string{`{"type":"connection_init","payload":[]}`}, 4400, "Invalid message: payload: an object or null is accepted"},
+		"ping with a string":                {[]string{`{"type":"ping","payload":"x"}`}, 4400, ""},
+		"pong with a number":                {[]string{`{"type":"pong","payload":1}`}, 4400, ""},
+		"subscribe without id":              {[]string{init, `{"type":"subscribe","payload":{"query":"{hello}"}}`}, 4400, "Invalid message: id: a string of 1 to 256 bytes is required"},
+		"subscribe with an empty id":        {[]string{init, `{"id":"","type":"subscribe","payload":{"query":"{hello}"}}`}, 4400, ""},
+		"subscribe with a number for id":    {[]string{init, `{"id":1,"type":"subscribe","payload":{"query":"{hello}"}}`}, 4400, ""},
+		"subscribe with an endless id":      {[]string{init, `{"id":"` + strings.Repeat("i", 257) + `","type":"subscribe","payload":{"query":"{hello}"}}`}, 4400, ""},
+		"subscribe without payload":         {[]string{init, `{"id":"1","type":"subscribe"}`}, 4400, "Invalid message: payload: a request is required"},
+		"subscribe with payload null":       {[]string{init, `{"id":"1","type":"subscribe","payload":null}`}, 4400, ""},
+		"subscribe without query":           {[]string{init, `{"id":"1","type":"subscribe","payload":{}}`}, 4400, "Invalid message: payload: a query or a documentId is required"},
+		"subscribe with a number for query": {[]string{init, `{"id":"1","type":"subscribe","payload":{"query":1}}`}, 4400, ""},
+		"subscribe with variables of text":  {[]string{init, `{"id":"1","type":"subscribe","payload":{"query":"{hello}","variables":"x"}}`}, 4400, "Invalid message: payload: variables: an object or null is accepted"},
+		"complete without id":               {[]string{init, `{"type":"complete"}`}, 4400, ""},
+		"JSON that is nested too deep":      {[]string{`{"type":"ping","payload":{"a":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}}`}, 4400, ""},
+		"what is not UTF-8":                 {[]string{"{\"type\":\"ping\xff\"}"}, 1007, ""},
+		"subscribe before connection_init":  {[]string{feed}, 4401, "Unauthorized"},
+		"an id that is in use":              {[]string{init, feed, feed}, 4409, "Subscriber for a already exists"},
+		"connection_init twice":             {[]string{init, init}, 4429, "Too many initialisation requests"},
+		"a message that is too large":       {[]string{init, `{"type":"ping","payload":{"a":"` + strings.Repeat("a", 100_000) + `"}}`}, 1009, "a message has at most 100000 bytes (configuration key limit-message)"},
+		"a large message before all":        {[]string{`{"type":"connection_init","payload":{"a":"` + strings.Repeat("a", 65_536) + `"}}`}, 1009, "a message before connection_ack has at most 65536 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := g.connect("graphql-transport-ws")
+			p.t = t
+			for _, m := range c.messages {
+				p.say(m)
+			}
+			if code, reason := p.closed(); code != c.code || c.reason != "" && reason != c.reason {
+				t.Errorf("closed with %d %q, want %d %q", code, reason, c.code, c.reason)
+			}
+		})
+	}
+}
+
+func TestFramesThatTheProtocolForbidsClose(t *testing.T) {
+	g := serve(t, transport.SocketConfig{}, nil)
+	for name, c := range map[string]struct {
+		frame []byte
+		code  int
+	}{
+		"a binary frame":                  {[]byte{0x82, 0x82, 0, 0, 0, 0, '{', '}'}, 4400},
+		"a frame that is not masked":      {[]byte{0x81, 0x02, '{', '}'}, 1002},
+		"an opcode that is not known":     {[]byte{0x83, 0x80, 0, 0, 0, 0}, 1002},
+		"a reserved bit":                  {[]byte{0xC1, 0x80, 0, 0, 0, 0}, 1002},
+		"a continuation of nothing":       {[]byte{0x80, 0x80, 0, 0, 0, 0}, 1002},
+		"a ping in parts":                 {[]byte{0x09, 0x80, 0, 0, 0, 0}, 1002},
+		"a frame of 2^63 bytes":           {[]byte{0x81, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0}, 1009},
+		"a close code that cannot be":     {[]byte{0x88, 0x82, 0, 0, 0, 0, 0x03, 0xED}, 1002},
+		"a client that closes with 4321":  {[]byte{0x88, 0x82, 0, 0, 0, 0, 0x10, 0xE1}, 4321},
+		"a client that closes with 1000":  {[]byte{0x88, 0x82, 0, 0, 0, 0, 0x03, 0xE8}, 1000},
+		"a client that closes in silence": {[]byte{0x88, 0x80, 0, 0, 0, 0}, 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := g.open()
+			p.t = t
+			if _, err := p.NetConn().Write(c.frame); err != nil {
+				t.Fatal(err)
+			}
+			if code, reason := p.closed(); code != c.code {
+				t.Errorf("closed with %d %q, want %d", code, reason, c.code)
+			}
+		})
+	}
+}
+
+func TestASubprotocolThatIsNotSpokenClosesWith4406(t *testing.T) {
+	g := serve(t, transport.SocketConfig{}, nil)
+	for name, protocols := range map[string][]string{"none": nil, "another": {"mqtt"}} {
+		t.Run(name, func(t *testing.T) {
+			p := g.connect(protocols...)
+			if code, reason := p.closed(); code != 4406 || reason != "Subprotocol not acceptable: use graphql-transport-ws" {
+				t.Errorf("closed with %d %q", code, reason)
+			}
+		})
+	}
+	p := g.connect("graphql-ws", "graphql-transport-ws")
+	defer func() { _ = p.Close() }()
+	if p.Subprotocol() != "graphql-transport-ws" {
+		t.Errorf("of both the gateway speaks %s", p.Subprotocol())
+	}
+}
+
+func TestAClientThatIsRefusedIsClosedWith4403(t *testing.T) {
+	type key struct{}
+	g := serve(t, transport.SocketConfig{Init: func(ctx context.Context, payload json.RawMessage) (context.Context, error) {
+		if string(payload) != `{"token":"good"}` {
+			return nil, errors.New("a secret reason")
+		}
+		return context.WithValue(ctx, key{}, true), nil
+	}}, nil)
+	p := g.connect("graphql-transport-ws")
+	p.say(`{"type":"connection_init","payload":{"token":"bad"}}`)
+	if code, reason := p.closed(); code != 4403 || reason != "Forbidden" {
+		t.Errorf("closed with %d %q", code, reason)
+	}
+	p = g.connect("graphql-transport-ws")
+	p.say(`{"type":"connection_init","payload":{"token":"good"}}`)
+	p.hear(`{"type":"connection_ack"}`)
+	_ = p.Close()
+}
+
+func TestAClientThatDoesNotInitialiseInTimeIsClosedWith4408(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := serveInMemory(t, transport.SocketConfig{InitTimeout: 3 * time.Second}, nil)
+		defer g.stop()
+		for name, meanwhile := range map[string]func(*peer){
+			"silent":       func(*peer) {},
+			"it pings":     func(p *peer) { p.say(`{"type":"ping"}`); p.hear(`{"type":"pong"}`) },
+			"half a frame": func(p *peer) { _, _ = p.NetConn().Write([]byte{0x81}) },
+		} {
+			p := g.connect("graphql-transport-ws")
+			begin := time.Now()
+			meanwhile(p)
+			code, reason := p.closed()
+			if took := time.Since(begin); code != 4408 || reason != "Connection initialisation timeout" || took != 3*time.Second {
+				t.Errorf("%s: closed with %d %q after %v", name, code, reason, took)
+			}
+		}
+	})
+}
+
+func TestAGatewayThatStopsClosesWith1001(t *testing.T) {
+	g := serve(t, transport.SocketConfig{}, nil)
+	fresh, idle, busy := g.connect("graphql-transport-ws"), g.open(), g.open()
+	busy.subscribe("1", "subscription{feed}")
+	<-g.fed
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		g.sockets.Drain(t.Context())
+	}()
+	for name, p := range map[string]*peer{"that has not initialised": fresh, "that is idle": idle, "with a subscription": busy} {
+		if code, _ := p.closed(); code != 1001 {
+			t.Errorf("a connection %s is closed with %d", name, code)
+		}
+	}
+	<-done
+	if _, err := g.tryConnect("graphql-transport-ws"); !errors.Is(err, websocket.ErrBadHandshake) {
+		t.Errorf("a new connection: %v", err)
+	}
+}
+
+func TestADrainLetsQueriesFinish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := serveInMemory(t, transport.SocketConfig{Time: 5 * time.Second}, nil)
+		defer g.stop()
+		p := g.open()
+		p.subscribe("1", "{slow}")
+		<-g.slow
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			g.sockets.Drain(t.Context())
+		}()
+		synctest.Wait()
+		p.subscribe("2", "{hello}") // comes too late
+		<-g.slow
+		p.hear(`{"id":"1","type":"next","payload":{"errors":[{"message":"slow: context deadline exceeded"}],"data":null}}`)
+		p.hear(`{"id":"1","type":"complete"}`)
+		if code, _ := p.closed(); code != 1001 {
+			t.Errorf("closed with %d", code)
+		}
+		<-done
+	})
+}
+
+func TestADrainEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := serveInMemory(t, transport.SocketConfig{Time: time.Hour}, nil)
+		p := g.open()
+		p.subscribe("1", "{slow}")
+		<-g.slow
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		g.sockets.Drain(ctx)
+		if err := <-g.slow; !errors.Is(err, context.Canceled) {
+			t.Errorf("the query ended with %v", err)
+		}
+		g.stop()
+	})
+}

@@ -1,0 +1,120 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// SocketConfig of WebSocket connections. Zero means the default everywhere. The
+// names in errors are the user's own configuration keys.
+type SocketConfig struct {
+	// Executor runs the operations. Required.
+	Executor *Executor
+	// Logger receives what no client is told. Default: none.
+	Logger *zap.Logger
+	// Init judges the payload of connection_init, which is an object, null or
+	// empty. An error refuses the client with 4403; else its operations run in the
+	// context that it returns. Default: everyone is welcome.
+	Init func(ctx context.Context, payload json.RawMessage) (context.Context, error)
+
+	// Connections is the most that are open at once; more are refused with 503. Default 10,000.
+	Connections int
+	// Waiting is the most of them that have not initialised; more close the oldest. Default 1,000.
+	Waiting int
+	// Operations is the most that run on one connection. Default 100.
+	Operations int
+	// Message is the largest that a client may send, in bytes; before it has
+	// initialised at most 64 KiB. Default 4 MiB.
+	Message int64
+	// Queue is the most messages that wait for one client. Default 256.
+	Queue int
+	// QueueBytes is the most bytes of them; one message may always wait. Default 1 MiB.
+	QueueBytes int
+
+	// InitTimeout is how long a client may take to initialise. Default 10 s.
+	InitTimeout time.Duration
+	// PingInterval is how often a client is asked whether it is there. One that has
+	// not answered, nor finished a message, in two of them is gone. Default 25 s.
+	PingInterval time.Duration
+	// WriteTimeout is how long a client may take to accept 128 KiB. Default 10 s.
+	WriteTimeout time.Duration
+	// Time is how long a query or mutation may take. Default 30 s.
+	Time time.Duration
+	// Gather is how soon after a write the next event may be written: what comes
+	// in between leaves together. Default 1 ms; less than zero means at once.
+	Gather time.Duration
+
+	// Opened and Started are told when the number of connections and of running
+	// operations changes. Default: nobody is.
+	Opened, Started func(delta int)
+	// Closed is told the code with which the gateway ended a connection that its
+	// client would have kept. Default: nobody is.
+	Closed func(code int)
+}
+
+// Validate returns every problem of the configuration, joined.
+func (c *SocketConfig) Validate() error {
+	var errs []error
+	if c.Executor == nil {
+		errs = append(errs, errors.New("executor: missing"))
+	}
+	for _, one := range []struct {
+		key   string
+		value int64
+	}{
+		{"limit-sockets", int64(c.Connections)}, {"limit-sockets-waiting", int64(c.Waiting)}, {"limit-operations", int64(c.Operations)},
+		{"limit-message", c.Message}, {"limit-queue", int64(c.Queue)}, {"limit-queue-bytes", int64(c.QueueBytes)},
+		{"init-timeout", int64(c.InitTimeout)}, {"ping-interval", int64(c.PingInterval)}, {"write-timeout", int64(c.WriteTimeout)},
+		{"limit-time", int64(c.Time)},
+	} {
+		if one.value < 0 {
+			errs = append(errs, fmt.Errorf("%s: %d is negative; 0 means the default", one.key, one.value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *SocketConfig) setDefaults() {
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	if c.Init == nil {
+		c.Init = func(ctx context.Context, _ json.RawMessage) (context.Context, error) { return ctx, nil }
+	}
+	for _, hook := range []*func(int){&c.Opened, &c.Started, &c.Closed} {
+		if *hook == nil {
+			*hook = func(int) {}
+		}
+	}
+	c.Connections = orDefault(c.Connections, 10_000)
+	c.Waiting = min(orDefault(c.Waiting, 1000), c.Connections)
+	c.Operations = orDefault(c.Operations, 100)
+	c.Message = orDefault(c.Message, 4<<20)
+	c.Queue = orDefault(c.Queue, defaultQueue)
+	c.QueueBytes = orDefault(c.QueueBytes, defaultQueueBytes)
+	c.InitTimeout = orDefault(c.InitTimeout, 10*time.Second)
+	c.PingInterval = orDefault(c.PingInterval, 25*time.Second)
+	c.WriteTimeout = orDefault(c.WriteTimeout, defaultWriteTimeout)
+	c.Time = orDefault(c.Time, defaultTime)
+	c.Gather = orDefault(c.Gather, defaultGather)
+}
+
+// What sockets and streams have in common.
+const (
+	defaultWriteTimeout = 10 * time.Second
+	defaultTime         = 30 * time.Second
+	defaultGather       = time.Millisecond
+)
+
+func orDefault[T comparable](v, value T) T {
+	var zero T
+	if v == zero {
+		return value
+	}
+	return v
+}

@@ -1,0 +1,48 @@
+package transport
+
+import (
+	"encoding/binary"
+	"unicode/utf8"
+)
+
+// Opcodes of frames (RFC 6455, 5.2).
+const (
+	opText  = 0x1
+	opClose = 0x8
+	opPing  = 0x9
+	opPong  = 0xA
+)
+
+// maxReason is how many bytes of text fit into a close frame (RFC 6455, 5.5.1).
+const maxReason = 123
+
+// appendFrame adds a frame in the form of RFC 6455, 5.2: whole, and not masked
+// since a server sends it.
+func appendFrame(b []byte, f *frame) []byte {
+	b = append(b, 0x80|f.kind)
+	switch n := f.size(); {
+	case n < 126:
+		b = append(b, byte(n))
+	case n <= 0xFFFF:
+		b = binary.BigEndian.AppendUint16(append(b, 126), uint16(n))
+	default:
+		b = binary.BigEndian.AppendUint64(append(b, 127), uint64(n))
+	}
+	b = append(b, f.head...)
+	b = append(b, f.payload...)
+	return append(b, f.tail...)
+}
+
+// closeFrame is the last frame of a connection. Code 0 stands for none.
+func closeFrame(code int, reason string) frame {
+	if code == 0 {
+		return frame{kind: opClose}
+	}
+	for len(reason) > maxReason || !utf8.ValidString(reason) && reason != "" {
+		reason = reason[:min(len(reason)-1, maxReason)]
+	}
+	return frame{kind: opClose, head: binary.BigEndian.AppendUint16(nil, uint16(code)), tail: reason}
+}
+
+// textFrame is a message that is ready.
+func textFrame(message string) frame { return frame{kind: opText, tail: message} }

@@ -1,0 +1,229 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// operation is one that runs on a connection.
+type operation struct {
+	source
+	id     string
+	kind   ast.Operation
+	cancel context.CancelFunc
+}
+
+// handle does what a message asks for. It returns the context of what comes
+// next, and how the connection ends if the message is not allowed.
+func (s *socket) handle(ctx context.Context, m message) (context.Context, *closing) {
+	switch m.verb {
+	case verbInit:
+		return s.initialise(ctx, m)
+	case verbStart:
+		return ctx, s.start(ctx, m)
+	case verbStop:
+		s.stop(m.id)
+	case verbPing:
+		s.say(ctx, frame{kind: opText, head: []byte(`{"type":"pong"`), payload: member("payload", m.payload), tail: "}"})
+	case verbTerminate:
+		return ctx, &closing{code: codeNormal}
+	}
+	return ctx, nil
+}
+
+// say puts a message that belongs to no operation, and waits for room: who does
+// not read is not answered.
+func (s *socket) say(ctx context.Context, f frame) {
+	_ = s.out.put(ctx, nil, f) // the connection ends
+}
+
+func member(name string, value json.RawMessage) []byte {
+	if len(value) == 0 {
+		return nil
+	}
+	return append([]byte(`,"`+name+`":`), value...)
+}
+
+func (s *socket) initialise(ctx context.Context, m message) (context.Context, *closing) {
+	if s.isReady() {
+		return ctx, &closing{code: codeTooManyInits, reason: "Too many initialisation requests"}
+	}
+	admitted, err := s.parent.cfg.Init(ctx, m.payload)
+	if err != nil {
+		s.parent.cfg.Logger.Debug("a socket was refused", zap.Error(err))
+		return ctx, &closing{code: codeForbidden, reason: "Forbidden"}
+	}
+	s.mu.Lock()
+	s.ready = true
+	s.mu.Unlock()
+	s.parent.initialised(s)
+	s.conn.SetReadLimit(s.parent.cfg.Message)
+	s.alive()
+	s.say(ctx, textFrame(`{"type":"connection_ack"}`))
+	if s.protocol() == protocolLegacy {
+		s.say(ctx, textFrame(`{"type":"ka"}`))
+	}
+	return admitted, nil
+}
+
+// start begins an operation. Documents are checked here, one after the other:
+// no connection occupies more than one core with that.
+func (s *socket) start(ctx context.Context, m message) *closing {
+	if !s.isReady() {
+		return &closing{code: codeUnauthorized, reason: "Unauthorized"}
+	}
+	s.mu.Lock()
+	_, duplicate := s.operations[m.id]
+	// A cancelled operation may still be on its way out, and counts a little.
+	full := len(s.operations) >= s.parent.cfg.Operations || s.running >= 2*s.parent.cfg.Operations
+	stops := s.draining
+	s.mu.Unlock()
+	switch {
+	case duplicate:
+		return &closing{code: codeDuplicateID, reason: "Subscriber for " + m.id + " already exists"}
+	case stops:
+		return nil // the connection ends soon, and the client asks elsewhere
+	case full:
+		limit := s.parent.cfg.Operations
+		s.refuse(ctx, m.id, &gqlerror.Error{
+			Message:    fmt.Sprintf("the connection has the %d operations that may run on it (configuration key limit-operations)", limit),
+			Extensions: map[string]any{"code": string(service.CodeLimitExceeded), "limit": limit, "key": "limit-operations"},
+		})
+		return nil
+	}
+	prepared, errs := s.parent.cfg.Executor.Prepare(ctx, m.request)
+	if len(errs) > 0 {
+		s.refuse(ctx, m.id, errs...)
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	op := &operation{id: m.id, kind: prepared.Kind(), cancel: cancel}
+	s.mu.Lock()
+	s.operations[m.id] = op
+	s.running++
+	if op.kind != ast.Subscription {
+		s.answers++
+	}
+	s.mu.Unlock()
+	s.parent.cfg.Started(1)
+	s.work.Go(func() { s.run(ctx, op, prepared) })
+	return nil
+}
+
+func (s *socket) refuse(ctx context.Context, id string, errs ...*gqlerror.Error) {
+	presented := s.parent.cfg.Executor.Present(ctx, errs)
+	s.say(ctx, s.message(nil, id, "error", encodeErrors(s.protocol(), presented)))
+}
+
+// stop ends an operation that the client wants no more. Its id is free at once,
+// and nothing is said of it any more.
+func (s *socket) stop(id string) {
+	s.mu.Lock()
+	op := s.operations[id]
+	delete(s.operations, id)
+	s.mu.Unlock()
+	if op != nil {
+		op.cancel()
+		s.out.forget(&op.source)
+	}
+}
+
+// run executes an operation to its end.
+func (s *socket) run(ctx context.Context, op *operation, prepared *Operation) {
+	defer s.ended(op)
+	defer func() {
+		if p := recover(); p != nil {
+			s.parent.cfg.Logger.Error("panic in an operation", zap.Any("panic", p), zap.Stack("stack"))
+			s.finish(ctx, op, s.message(op, op.id, "error", []byte(`[{"message":"internal error","extensions":{"code":"INTERNAL"}}]`)))
+		}
+	}()
+	complete := s.message(op, op.id, "complete", nil)
+	if op.kind != ast.Subscription {
+		limited, cancel := context.WithTimeout(ctx, s.parent.cfg.Time)
+		payload := prepared.Do(limited)
+		cancel()
+		s.finish(ctx, op, s.message(op, op.id, s.next(), payload), complete)
+		return
+	}
+	stream := prepared.Stream(ctx, "")
+	defer stream.Close()
+	event := s.message(op, op.id, s.next(), nil)
+	event.soon = true
+	for {
+		e, ok := stream.Next()
+		if !ok {
+			break
+		}
+		event.payload = e.Payload
+		if s.out.put(ctx, nil, event) != nil {
+			return
+		}
+	}
+	if errs := stream.Errors(); len(errs) > 0 {
+		s.finish(ctx, op, s.message(op, op.id, "error", encodeErrors(s.protocol(), errs)))
+		return
+	}
+	s.finish(ctx, op, complete)
+}
+
+// finish says the last of an operation. The id is free before the client can know.
+func (s *socket) finish(ctx context.Context, op *operation, last ...frame) {
+	_ = s.out.put(ctx, func() { s.free(op) }, last...) // it was cancelled, or the connection ends
+}
+
+func (s *socket) free(op *operation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.operations[op.id] == op {
+		delete(s.operations, op.id)
+	}
+}
+
+// ended notes that nothing of an operation runs any more.
+func (s *socket) ended(op *operation) {
+	op.cancel()
+	s.free(op)
+	s.mu.Lock()
+	s.running--
+	if op.kind != ast.Subscription {
+		s.answers--
+	}
+	stop := s.draining && s.answers == 0
+	s.mu.Unlock()
+	s.parent.cfg.Started(-1)
+	if stop {
+		s.drain()
+	}
+}
+
+// next is the type of the message that carries a result.
+func (s *socket) next() string {
+	if s.protocol() == protocolLegacy {
+		return "data"
+	}
+	return "next"
+}
+
+// message is one that belongs to an operation. Its payload is not copied.
+func (s *socket) message(op *operation, id, kind string, payload []byte) frame {
+	name, err := json.Marshal(id)
+	if err != nil {
+		name = []byte(`""`)
+	}
+	f := frame{kind: opText, tail: "}"}
+	if op != nil {
+		f.from = &op.source
+	}
+	f.head = append(append([]byte(`{"id":`), name...), `,"type":"`+kind+`"`...)
+	if kind != "complete" {
+		f.head, f.payload = append(f.head, `,"payload":`...), payload
+	}
+	return f
+}

@@ -1,0 +1,103 @@
+package transport
+
+import "time"
+
+const (
+	// maxBatch is how many bytes of frames leave together.
+	maxBatch = 64 << 10
+	// maxWrite is how many bytes a client must accept within the write time-out.
+	maxWrite = 128 << 10
+)
+
+// buffer is the memory of a writer that is at work.
+type buffer struct {
+	frames []frame
+	bytes  []byte
+}
+
+// wake starts the writer at once, or so that events that come close upon each
+// other leave together.
+func (s *socket) wake(soon bool) {
+	s.writers.Add(1)
+	if soon {
+		if wait := s.parent.cfg.Gather - time.Since(s.wrote); wait > 0 {
+			if s.gather == nil {
+				s.gather = time.AfterFunc(wait, s.write)
+			} else {
+				s.gather.Reset(wait)
+			}
+			return
+		}
+	}
+	go s.write()
+}
+
+// write empties the outbox, as many frames by one call of the system as wait.
+func (s *socket) write() {
+	defer s.writers.Done()
+	b := s.parent.buffers.Get().(*buffer)
+	defer s.parent.keep(b)
+	for {
+		frames, ended := s.out.take(b.frames[:0], maxBatch)
+		if len(frames) == 0 {
+			if ended {
+				s.farewell()
+			}
+			return
+		}
+		b.frames, b.bytes = frames, b.bytes[:0]
+		for i := range frames {
+			b.bytes = appendFrame(b.bytes, &frames[i])
+		}
+		clear(frames) // the payloads are not held while they travel
+		if err := s.send(b.bytes); err != nil {
+			s.close(closing{})
+			s.abort()
+			return
+		}
+		s.wrote = time.Now()
+	}
+}
+
+// send writes under a deadline that each part has for itself.
+func (s *socket) send(data []byte) error {
+	for len(data) > 0 {
+		n := min(len(data), maxWrite)
+		if err := s.net.SetWriteDeadline(s.writeBy()); err != nil {
+			return err
+		}
+		if _, err := s.net.Write(data[:n]); err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+func (s *socket) writeBy() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending != nil {
+		return s.endBy
+	}
+	return time.Now().Add(s.parent.cfg.WriteTimeout)
+}
+
+// farewell comes after the last frame.
+func (s *socket) farewell() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending != nil && s.ending.wait {
+		_ = s.net.SetReadDeadline(time.Now().Add(closeWait))
+		return
+	}
+	_ = s.net.Close()
+}
+
+// keep takes the memory of a writer back, unless it is that of a large message.
+func (s *Sockets) keep(b *buffer) {
+	if cap(b.bytes) <= 2*maxBatch && cap(b.frames) <= defaultQueue {
+		clear(b.frames[:cap(b.frames)])
+		s.buffers.Put(b)
+	}
+}

@@ -1,0 +1,244 @@
+package transport
+
+import (
+	"bufio"
+	"container/list"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/gorilla/websocket"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// Sockets serves WebSocket connections by graphql-transport-ws, and by
+// graphql-ws for the clients that speak nothing else.
+type Sockets struct {
+	cfg      SocketConfig
+	upgrader websocket.Upgrader
+	// buffers holds the memory of writers that are not at work.
+	buffers sync.Pool
+
+	mu      sync.Mutex
+	open    int // connections, and requests on their way to become one
+	sockets map[*socket]struct{}
+	// waiting are the sockets that have not initialised, the oldest first.
+	waiting *list.List
+	// drained is closed when all have gone; nil until that is wanted.
+	drained chan struct{}
+}
+
+// NewSockets starts nothing.
+func NewSockets(cfg SocketConfig) (*Sockets, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg.setDefaults()
+	s := &Sockets{cfg: cfg, sockets: map[*socket]struct{}{}, waiting: list.New()}
+	s.buffers.New = func() any { return new(buffer) }
+	s.upgrader = websocket.Upgrader{
+		HandshakeTimeout: cfg.WriteTimeout,
+		// A connection keeps 512 bytes to read into, and none to write from.
+		ReadBufferSize:  512,
+		WriteBufferPool: new(sync.Pool),
+		Subprotocols:    []string{protocolModern, protocolLegacy},
+		CheckOrigin:     func(*http.Request) bool { return true }, // the edge has done it
+		Error: func(w http.ResponseWriter, r *http.Request, status int, reason error) {
+			s.refuse(w, r, status, badRequest(reason.Error()))
+		},
+	}
+	return s, nil
+}
+
+// ServeHTTP upgrades the request and returns; the connection lives on, with the
+// values of the request's context. The edge has checked Host and Origin.
+func (s *Sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.admit() {
+		w.Header().Set("Retry-After", "1")
+		s.refuse(w, r, http.StatusServiceUnavailable, &gqlerror.Error{
+			Message:    fmt.Sprintf("the gateway has the %d WebSocket connections that it accepts (configuration key limit-sockets), or is stopping", s.cfg.Connections),
+			Extensions: map[string]any{"code": string(service.CodeLimitExceeded), "limit": s.cfg.Connections, "key": "limit-sockets", "retryable": true},
+		})
+		return
+	}
+	h := &hijacker{ResponseWriter: w}
+	conn, err := s.upgrader.Upgrade(h, r, nil)
+	if err != nil {
+		s.release(nil)
+		return
+	}
+	h.conn.mute = true
+	c := newSocket(s, conn, h.conn.Conn)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	c.cancel = cancel
+	s.add(c)
+	go c.serve(ctx)
+}
+
+func (s *Sockets) refuse(w http.ResponseWriter, r *http.Request, status int, err *gqlerror.Error) {
+	writeRefusal(w, status, s.cfg.Executor.Refuse(r.Context(), err))
+}
+
+// writeRefusal answers a request that gets no connection to stay.
+func writeRefusal(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Set("Content-Type", typeJSON+"; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that has gone hears nothing
+}
+
+// admit reserves a place for a connection.
+func (s *Sockets) admit() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.drained != nil || s.open >= s.cfg.Connections {
+		return false
+	}
+	s.open++
+	s.cfg.Opened(1)
+	return true
+}
+
+// add registers a connection. If too many wait for their initialisation the
+// oldest of them goes, so that silent ones keep nobody out.
+func (s *Sockets) add(c *socket) {
+	var oldest *socket
+	s.mu.Lock()
+	s.sockets[c] = struct{}{}
+	c.place = s.waiting.PushBack(c)
+	if s.waiting.Len() > s.cfg.Waiting {
+		oldest = s.waiting.Front().Value.(*socket)
+		s.leaveWaiting(oldest)
+	}
+	draining := s.drained != nil
+	s.mu.Unlock()
+	if oldest != nil {
+		oldest.close(closing{code: codeInitTimeout, reason: "Connection initialisation timeout: too many wait"})
+	}
+	if draining {
+		c.drain()
+	}
+}
+
+// initialised says that a connection waits no more.
+func (s *Sockets) initialised(c *socket) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leaveWaiting(c)
+}
+
+func (s *Sockets) leaveWaiting(c *socket) {
+	if c.place != nil {
+		s.waiting.Remove(c.place)
+		c.place = nil
+	}
+}
+
+// release gives the place of a connection back; c is nil if it never became one.
+func (s *Sockets) release(c *socket) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c != nil {
+		s.leaveWaiting(c)
+		delete(s.sockets, c)
+	}
+	s.open--
+	s.cfg.Opened(-1)
+	if s.open == 0 && s.drained != nil {
+		close(s.drained)
+	}
+}
+
+// Drain closes all connections with 1001, which clients take as a reason to
+// connect again, each when its queries and mutations have been answered, and
+// accepts no more. It returns when all have gone; when ctx ends before, it cuts
+// off those that are left.
+func (s *Sockets) Drain(ctx context.Context) {
+	s.mu.Lock()
+	if s.drained == nil {
+		s.drained = make(chan struct{})
+		if s.open == 0 {
+			close(s.drained)
+		}
+	}
+	s.mu.Unlock()
+	s.each((*socket).drain)
+	select {
+	case <-s.drained:
+	case <-ctx.Done():
+		s.each((*socket).abort)
+		s.cfg.Logger.Info("sockets were cut off at the end of the drain time-out", zap.Error(ctx.Err()))
+	}
+}
+
+func (s *Sockets) each(do func(*socket)) {
+	s.mu.Lock()
+	all := make([]*socket, 0, len(s.sockets))
+	for c := range s.sockets {
+		all = append(all, c)
+	}
+	s.mu.Unlock()
+	for _, c := range all {
+		do(c)
+	}
+}
+
+// hijacker lets the WebSocket library take the connection through whatever
+// wraps the response, and keeps what was taken.
+type hijacker struct {
+	http.ResponseWriter
+	conn *inbound
+}
+
+var _ http.Hijacker = (*hijacker)(nil)
+
+// Hijack takes over the connection.
+func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	// A dead client holds this much of the kernel's memory, not what it grows to by itself.
+	if c, ok := conn.(interface{ SetWriteBuffer(int) error }); ok {
+		_ = c.SetWriteBuffer(sendBuffer)
+	}
+	h.conn = &inbound{Conn: conn}
+	return h.conn, rw, nil
+}
+
+// sendBuffer is what the kernel holds for one client, in bytes; Linux doubles it.
+const sendBuffer = 64 << 10
+
+// inbound is the connection as the WebSocket library has it: once mute it only
+// reads. All frames to the client go through its outbox.
+type inbound struct {
+	net.Conn
+	mute bool
+}
+
+// Write drops what the library says of its own accord; the outbox says it.
+func (c *inbound) Write(b []byte) (int, error) {
+	if c.mute {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+// encodeErrors is the payload of a message that ends an operation with errors.
+func encodeErrors(protocol string, errs gqlerror.List) []byte {
+	var v any = errs
+	if protocol == protocolLegacy {
+		// The older protocol has one error there; its clients read all if they stand beside it.
+		v = map[string]any{"message": errs[0].Message, "errors": errs}
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return []byte(`[{"message":"internal error"}]`)
+	}
+	return data
+}
