@@ -24,6 +24,7 @@ const (
 	CodeLagged           Code = "LAGGED"
 	CodeCursorInvalid    Code = "CURSOR_INVALID"
 	CodeUnreadable       Code = "UNREADABLE"
+	CodeForbidden        Code = "FORBIDDEN"
 	CodeLimitExceeded    Code = "LIMIT_EXCEEDED"
 	CodeUnavailable      Code = "UNAVAILABLE"
 	CodeTimeout          Code = "TIMEOUT"

@@ -36,11 +36,9 @@ func (s *Server) newAPI(schema graphql.ExecutableSchema, documents *document.Sto
 		s.cfg.Logger.Error("panic in a resolver", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
 		return &service.Error{Code: service.CodeInternal, Message: "internal error"}
 	})
-	exec.Use(newDocumentLimits(s.cfg.Limits))
+	exec.Use(newDocumentLimits(s.cfg.Limits, s.cfg.HideSchema))
 	exec.Use(objectLimit{most: s.cfg.Limits.Objects})
-	if !s.cfg.HideSchema {
-		exec.Use(extension.Introspection{})
-	}
+	exec.Use(extension.Introspection{})
 	exec.AroundResponses(s.withLoaders)
 
 	e := transport.NewExecutor(exec, documents)

@@ -22,6 +22,7 @@ const documentCache = 1000
 // validation takes time that grows with the square of some of its parts.
 type documentLimits struct {
 	limits Limits
+	hidden bool // the schema
 	seen   graphql.Cache[bool]
 }
 
@@ -30,8 +31,8 @@ var _ interface {
 	graphql.HandlerExtension
 } = documentLimits{}
 
-func newDocumentLimits(l Limits) documentLimits {
-	return documentLimits{limits: l, seen: lru.New[bool](documentCache)}
+func newDocumentLimits(l Limits, hidden bool) documentLimits {
+	return documentLimits{limits: l, hidden: hidden, seen: lru.New[bool](documentCache)}
 }
 
 // ExtensionName is the name in gqlgen's errors.
@@ -57,7 +58,7 @@ func (d documentLimits) MutateOperationParameters(ctx context.Context, p *graphq
 		errcode.Set(known, errcode.ParseFailed)
 		return known
 	}
-	c := counter{limits: d.limits, fragments: map[string]*ast.FragmentDefinition{}, sizes: map[string]size{}}
+	c := counter{limits: d.limits, hidden: d.hidden, fragments: map[string]*ast.FragmentDefinition{}, sizes: map[string]size{}}
 	if len(doc.Fragments) > d.limits.Fragments {
 		return exceeded("fragments", "limit-fragments", d.limits.Fragments)
 	}
@@ -100,6 +101,7 @@ type size struct {
 // counter measures each selection set and each fragment once, whatever it is used for.
 type counter struct {
 	limits    Limits
+	hidden    bool
 	fragments map[string]*ast.FragmentDefinition
 	sizes     map[string]size
 	aliases   int
@@ -137,6 +139,9 @@ func (c *counter) set(set ast.SelectionSet) (out size) {
 			s = size{fields: s.fields + 1, depth: s.depth + 1, schemas: s.schemas}
 			if sel.Name == "__schema" {
 				s.schemas++
+			}
+			if c.hidden && (sel.Name == "__schema" || sel.Name == "__type") && c.err == nil {
+				c.err = &gqlerror.Error{Message: "introspection is switched off (configuration key hide-schema)", Extensions: map[string]any{"code": string(service.CodeForbidden)}}
 			}
 			name = sel.Alias
 			if sel.Alias != sel.Name {

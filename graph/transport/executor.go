@@ -51,6 +51,9 @@ func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerro
 		ReadTime: graphql.TraceTiming{Start: now, End: now},
 	})
 	if len(errs) > 0 {
+		if r.OperationName == "" && oc.Doc != nil && len(oc.Doc.Operations) > 1 {
+			errs[0].Message = "the document has several operations; operationName must say which"
+		}
 		return nil, errs
 	}
 	e.documents.Remember(id)
