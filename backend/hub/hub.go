@@ -35,6 +35,8 @@ type Hub struct {
 	place backend.Position
 	// known is place, for who must not wait for mu.
 	known atomic.Pointer[backend.Position]
+	// lagged counts the watches that were closed because they were too slow.
+	lagged atomic.Uint64
 	// attached are the watches that changes are offered to.
 	attached []*Watcher
 	// open counts the watches that nobody closed yet.
@@ -81,6 +83,9 @@ func (h *Hub) Subscribers() int {
 	defer h.mu.Unlock()
 	return h.open
 }
+
+// Lagged is the number of watches that were closed because they were too slow, so far.
+func (h *Hub) Lagged() uint64 { return h.lagged.Load() }
 
 // Pauses before the store is watched again.
 const (

@@ -228,6 +228,9 @@ func TestASlowSubscriberLagsAndResumesWithoutGapOrRepeat(t *testing.T) {
 					f.Errorf("then %v", again)
 				}
 				w.Close()
+				if n := f.Hub.Lagged(); n != 1 {
+					t.Errorf("%d watches lagged", n)
+				}
 				next := f.watch(hub.Watch{From: lagged.Position})
 				defer next.Close()
 				more, _ := f.all(next, 5)

@@ -82,6 +82,7 @@ func (w *Watcher) offer(entries []entry) bool {
 			return false
 		}
 		if !w.put(e) {
+			w.hub.lagged.Add(1)
 			w.failLocked(&backend.LaggedError{Position: later(w.position, w.floor)})
 			return false
 		}

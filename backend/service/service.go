@@ -143,6 +143,10 @@ func (s *Service) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
+// Streams is the number of open change streams, and of those that were ended so
+// far because they were too slow.
+func (s *Service) Streams() (open int, lagged uint64) { return s.hub.Subscribers(), s.hub.Lagged() }
+
 // Caller is who asks, and by which API view. The zero value is anonymous with
 // the newest view.
 type Caller struct{ Identity, View string }

@@ -117,6 +117,19 @@ func (s *serving) gateway(store gatewayStore, name string, log *zap.Logger) (*se
 	if err != nil {
 		return nil, nil, err
 	}
+	reg.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_change_streams", Help: "Open change streams, over all transports."}, func() float64 {
+			open, _ := svc.Streams()
+			return float64(open)
+		}),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_change_streams_lagged_total", Help: "Change streams that were ended because their clients were too slow."}, func() float64 {
+			_, lagged := svc.Streams()
+			return float64(lagged)
+		}),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_store_unreadable_total", Help: "Stored data whose envelope could not be read and was passed over."}, func() float64 {
+			return float64(store.Unreadable())
+		}),
+	)
 	s.server.Service, s.server.Logger, s.server.Metrics = svc, log, reg
 	s.server.Version, s.server.Store = versionText(), name
 	s.server.Ready = func(ctx context.Context) error {

@@ -51,6 +51,8 @@ type gatewayStore interface {
 	backend.Store
 	Run(ctx context.Context) error
 	Close() error
+	// Unreadable counts what was stored and could not be read.
+	Unreadable() uint64
 }
 
 // open opens the store. name says to a person which one it is. An error is one line.
