@@ -190,6 +190,33 @@ func TestCursorsThatCannotResumeAreRefused(t *testing.T) {
 	}
 }
 
+func TestAnExpiredCursorWithASnapshotBeginsAnewWithTheState(t *testing.T) {
+	g := start(t, "", "--retain-entries", "5")
+	old := g.position()
+	want := map[string]bool{}
+	for i := range 10 {
+		g.create(fmt.Sprintf("n%d", i), nil)
+		want[fmt.Sprintf("n%d", i)] = true
+	}
+	s := g.dial()
+	defer s.close()
+	s.subscribe("1", `subscription($after: String) { networkChanges(after: $after, snapshot: true) { type cursor network { metadata { name } } } }`, map[string]any{"after": old})
+	if a := s.next("1"); a.get("networkChanges", "type") != "RESET" {
+		t.Fatalf("%+v", a)
+	}
+	for range 10 {
+		a := s.next("1")
+		name, _ := a.get("networkChanges", "network", "metadata", "name").(string)
+		if a.get("networkChanges", "type") != "SNAPSHOT" || !want[name] {
+			t.Errorf("%+v", a)
+		}
+		delete(want, name)
+	}
+	if a := s.next("1"); a.get("networkChanges", "type") != "IN_SYNC" || a.get("networkChanges", "cursor") == nil {
+		t.Errorf("%+v", a)
+	}
+}
+
 func TestASubscriptionByPostIsRefusedAtOnce(t *testing.T) {
 	g := start(t, "")
 	if a := g.post(`subscription { networkChanges { type } }`, nil); a.codes() != "BAD_USER_INPUT" || a.Status != http.StatusNotAcceptable {
