@@ -7,10 +7,17 @@ LDFLAGS := -X main.version=$(VERSION)
 # The race detector needs a C compiler; without one the tests run plain.
 RACE    := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo -race)
 BENCH   ?= .
+# need,program,packages,text: Debian's packages are installed if the program is missing and nobody has to be asked.
+need     = @command -v $(1) >/dev/null 2>&1 && exit 0; \
+  root=; [ "$$(id -u)" = 0 ] || root='sudo -n'; \
+  if command -v apt-get >/dev/null 2>&1 && $$root true 2>/dev/null; then \
+    $$root apt-get update -qq && $$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(2); \
+  fi; \
+  command -v $(1) >/dev/null 2>&1 || { echo $(3); exit 1; }
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test redis-server generate generate-check lint bench fuzz e2e clean
+.PHONY: help run build npm console test redis-server browser clients generate generate-check lint bench fuzz e2e clean
 
 help: ## print this help
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,8 +26,12 @@ run: ## build and serve on 127.0.0.1:8080, data in ./sluice-data
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/sluice
 	$(BIN) serve
 
-build: ## build bin/sluice
+build: ## build bin/sluice, with GraphiQL where there is npm
+	@if command -v npm >/dev/null 2>&1; then graph/console/fetch.sh || echo 'GraphiQL was not fetched; a plain page stands in for it'; fi
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/sluice
+
+console: npm ## fetch GraphiQL for the page at /, checked by its hashes; does nothing the second time
+	graph/console/fetch.sh
 
 test: redis-server ## vet and run all tests, with the race detector where there is a C compiler
 	$(GO) vet ./...
@@ -28,12 +39,16 @@ test: redis-server ## vet and run all tests, with the race detector where there 
 	SLUICE_TEST_STORE=redis $(GO) test $(RACE) -shuffle=on -timeout 9m ./e2e
 
 redis-server: ## make sure that the tests find redis-server; install Debian's package if they would not
-	@command -v redis-server >/dev/null 2>&1 && exit 0; \
-	  root=; [ "$$(id -u)" = 0 ] || root='sudo -n'; \
-	  if command -v apt-get >/dev/null 2>&1 && $$root true 2>/dev/null; then \
-	    $$root apt-get update -qq && $$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq redis-server; \
-	  fi; \
-	  command -v redis-server >/dev/null 2>&1 || { echo 'the tests start redis-server 7.0 or newer; install it (Debian: apt-get install redis-server)'; exit 1; }
+	$(call need,redis-server,redis-server,'the tests start redis-server 7.0 or newer; install it (Debian: apt-get install redis-server)')
+
+npm:
+	$(call need,npm,nodejs npm,'this needs Node.js 20 or newer with npm (Debian: apt-get install nodejs npm)')
+
+browser: ## make sure that the tests find Chromium; install Debian's package if they would not
+	$(call need,chromium,chromium,'the tests of the page need Chromium (Debian: apt-get install chromium)')
+
+clients: console browser ## drive the built binary by other people's clients and a browser (needs npm)
+	SLUICE_E2E_CLIENTS=1 $(GO) test -count=1 -timeout 9m -v -run '^Test(Clients|Browser)' ./e2e
 
 generate: ## derive everything from schema/
 	$(GO) run ./cmd/sluicegen
@@ -57,8 +72,8 @@ fuzz: ## fuzz every decoder for FUZZTIME each
 	  done; \
 	done
 
-e2e: redis-server ## drive the built binary from outside
-	$(GO) test $(RACE) -count=1 -timeout 9m ./e2e/...
+e2e: redis-server console browser ## drive the built binary from outside, by other people's clients and a browser too
+	SLUICE_E2E_CLIENTS=1 $(GO) test $(RACE) -count=1 -timeout 15m ./e2e/...
 
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin graph/console/dist/*

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/console"
 	"github.com/sluicegw/sluice/graph/document"
 	v1 "github.com/sluicegw/sluice/graph/v1"
 	resolvers "github.com/sluicegw/sluice/resolvers/v1"
@@ -43,9 +44,9 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.page()
+	front, err := console.New(console.Config{Version: cfg.Version, Store: cfg.Store, Kinds: cfg.Service.Kinds(), Endpoint: "/v1/graphql"})
 	if err != nil {
-		return nil, fmt.Errorf("page: %w", err)
+		return nil, fmt.Errorf("console: %w", err)
 	}
 	if s.api, err = s.newAPI(v1.NewExecutableSchema(v1.Config{Resolvers: resolvers.New(cfg.Service)}), documents); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
@@ -53,7 +54,8 @@ func New(cfg Config) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.Handle("/graphql", s.api)
 	mux.Handle("/v1/graphql", s.api)
-	mux.HandleFunc("GET /{$}", page)
+	mux.Handle("GET /{$}", front)
+	mux.Handle("GET /console/", front)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{}))

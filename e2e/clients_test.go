@@ -1,0 +1,105 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// clientsSwitch is set where other people's clients are to be driven: they
+// need npm, which `make test` must not.
+const clientsSwitch = "SLUICE_E2E_CLIENTS"
+
+// clientPatience is how long a suite of clients may take: code generators and
+// browsers start slowly.
+const clientPatience = 4 * time.Minute
+
+// clients is the npm project of the suites.
+const clients = "clients"
+
+// clientsInstalled runs `npm ci` once, and not at all if what is installed is
+// what the lock file says.
+var clientsInstalled = sync.OnceValue(func() error {
+	want, err := os.ReadFile(filepath.Join(clients, "package-lock.json"))
+	if err != nil {
+		return err
+	}
+	mark := filepath.Join(clients, "node_modules", ".sluice-lock.json")
+	if have, err := os.ReadFile(mark); err == nil && bytes.Equal(have, want) {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(context.Background(), clientPatience)
+	defer stop()
+	cmd := exec.CommandContext(ctx, "npm", "ci", "--no-audit", "--no-fund", "--loglevel=error")
+	cmd.Dir = clients
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return &clientError{err: err, out: string(out)}
+	}
+	return os.WriteFile(mark, want, 0o600)
+})
+
+// clientError is a program that failed, with what it printed.
+type clientError struct {
+	err error
+	out string
+}
+
+func (e *clientError) Error() string { return e.err.Error() + "\n" + e.out }
+
+func (e *clientError) Unwrap() error { return e.err }
+
+// needClients skips a test that was not asked for, and fails one that cannot run.
+func needClients(t *testing.T) {
+	t.Helper()
+	if os.Getenv(clientsSwitch) == "" {
+		t.Skip("other people's clients need npm; `make clients` runs them")
+	}
+	if err := clientsInstalled(); err != nil {
+		t.Fatalf("install the clients: %v", err)
+	}
+}
+
+// suite runs one file of tests against a gateway of its own.
+func suite(t *testing.T, file string, env ...string) {
+	t.Helper()
+	g := start(t, "")
+	ctx, stop := context.WithTimeout(context.Background(), clientPatience)
+	defer stop()
+	cmd := exec.CommandContext(ctx, "node", "--test", "--test-reporter=spec", filepath.Base(file))
+	cmd.Dir = clients
+	cmd.Env = append(append(os.Environ(), "SLUICE_URL="+g.address), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %v\n%s\nthe gateway said:\n%s", file, err, out, g.log)
+	} else {
+		t.Logf("%s", out)
+	}
+	if !regexp.MustCompile(`(?m)^\S* ?pass [1-9]`).Match(out) {
+		t.Errorf("%s ran no test:\n%s", file, out)
+	}
+	if code := g.stop(); code != 0 {
+		t.Errorf("%s: the gateway ended with %d:\n%s", file, code, g.log)
+	}
+}
+
+func TestClientsOfOtherPeople(t *testing.T) {
+	needClients(t)
+	files, err := filepath.Glob(filepath.Join(clients, "*.test.mjs"))
+	if err != nil || len(files) < 9 {
+		t.Fatalf("%d suites: %v", len(files), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".test.mjs")
+		if name == "browser" {
+			continue // TestBrowser
+		}
+		t.Run(name, func(t *testing.T) { suite(t, file) })
+	}
+}

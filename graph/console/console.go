@@ -1,0 +1,102 @@
+// Package console serves the page at /: GraphiQL with the examples of the
+// catalogue, or, where GraphiQL was not built in, a plain page of our own. It
+// asks no other host for anything.
+//
+// GraphiQL comes from pinned npm packages: fetch.sh puts it, checked and
+// compressed, into dist, and the binary embeds what lies there. dist is empty
+// in a fresh clone, so that building needs no npm.
+//
+// Both pages stand on page/api.js, the page's own client of the API. A richer
+// console is one more page beside them: its built files go into dist, New
+// prefers it, and the examples and api.js serve it as they are.
+package console
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Config of a console.
+type Config struct {
+	// Version and Store are shown on the page.
+	Version, Store string
+	// Kinds that the API offers; the examples are made of them.
+	Kinds []*backend.Kind
+	// Endpoint is the path of the API. Default /graphql.
+	Endpoint string
+	// Dist is the folder of GraphiQL's files. Default: what was built in.
+	Dist fs.FS
+}
+
+// Console is a handler for / and everything under /console/.
+type Console struct {
+	mux *http.ServeMux
+	// whole says that GraphiQL is there; else the plain page stands in.
+	whole bool
+}
+
+var _ http.Handler = (*Console)(nil)
+
+// New reads and prepares all files. It starts nothing.
+func New(cfg Config) (*Console, error) {
+	if cfg.Endpoint == "" {
+		cfg.Endpoint = "/graphql"
+	}
+	if cfg.Dist == nil {
+		built, err := fs.Sub(dist, "dist")
+		if err != nil {
+			return nil, err
+		}
+		cfg.Dist = built
+	}
+	own, err := ownAssets()
+	if err != nil {
+		return nil, fmt.Errorf("assets of the page: %w", err)
+	}
+	theirs, err := builtAssets(cfg.Dist)
+	whole := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("assets of GraphiQL: %w", err)
+	}
+	files := map[string]asset{}
+	for _, a := range append(own, theirs...) {
+		files[a.source] = a
+	}
+	examples, err := Examples(cfg.Kinds)
+	if err != nil {
+		return nil, fmt.Errorf("examples: %w", err)
+	}
+	c := &Console{mux: http.NewServeMux(), whole: whole}
+	for _, a := range files {
+		c.mux.Handle("GET "+a.path, a)
+	}
+	plain, err := newPage("plain.html", cfg, files, examples)
+	if err != nil {
+		return nil, err
+	}
+	front := plain
+	if whole {
+		if front, err = newPage("graphiql.html", cfg, files, examples); err != nil {
+			return nil, err
+		}
+	}
+	c.mux.Handle("GET /{$}", front)
+	c.mux.Handle("GET /console/plain", plain)
+	return c, nil
+}
+
+// Whole says whether GraphiQL is served; else the plain page stands in.
+func (c *Console) Whole() bool { return c.whole }
+
+// ServeHTTP answers GET and HEAD.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	c.mux.ServeHTTP(w, r)
+}

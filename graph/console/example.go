@@ -1,0 +1,160 @@
+package console
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// examples/<Kind>/<number>-<what>.graphql are examples that a person wrote, each
+// with its variables in a .json file of the same name, if it has any. Their
+// first line is a comment that says what they show. Removing a kind from the
+// schema removes its examples from the page.
+//
+//go:embed examples
+var written embed.FS
+
+// Example is an operation that is ready to run.
+type Example struct {
+	// Title says what it shows.
+	Title string `json:"title"`
+	// Group is the plural of the kind that it is about; "all kinds" for others.
+	Group string `json:"group"`
+	// Query is a document of one operation.
+	Query string `json:"query"`
+	// Variables is a JSON object, as a person writes it; empty if there are none.
+	Variables string `json:"variables"`
+	// First says that the page shows it at the first visit.
+	First bool `json:"first"`
+}
+
+// Examples of the kinds: those that were written for them, and for the other
+// kinds a list and a stream of changes. The kinds that somebody wrote for come
+// first; those of all kinds come last.
+func Examples(kinds []*backend.Kind) ([]Example, error) {
+	var wrote, made []Example
+	for _, k := range kinds {
+		own, err := writtenFor(k)
+		if err != nil {
+			return nil, err
+		}
+		wrote = append(wrote, own...)
+		if len(own) == 0 {
+			made = append(made, madeFor(k)...)
+		}
+	}
+	out := append(wrote, made...)
+	for i := range out {
+		out[i].First = i < firstExamples
+	}
+	return append(out, forAll()...), nil
+}
+
+// firstExamples is how many tabs the page opens at the first visit.
+const firstExamples = 4
+
+func writtenFor(k *backend.Kind) ([]Example, error) {
+	entries, err := written.ReadDir("examples/" + k.Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []Example
+	for _, e := range entries {
+		name := "examples/" + k.Name + "/" + e.Name()
+		if path.Ext(name) != ".graphql" {
+			continue
+		}
+		query, err := written.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		title, ok := strings.CutPrefix(strings.SplitN(string(query), "\n", 2)[0], "# ")
+		if !ok {
+			return nil, fmt.Errorf("%s: the first line is no comment that says what the example shows", name)
+		}
+		variables, err := written.ReadFile(strings.TrimSuffix(name, ".graphql") + ".json")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if len(variables) > 0 && !json.Valid(variables) {
+			return nil, fmt.Errorf("%s: its variables are no JSON", name)
+		}
+		out = append(out, Example{Title: strings.TrimSuffix(title, "."), Group: k.Plural, Query: string(query), Variables: strings.TrimSpace(string(variables))})
+	}
+	return out, nil
+}
+
+// madeFor are the examples that every kind can have.
+func madeFor(k *backend.Kind) []Example {
+	names := "name revision"
+	if k.Scope == backend.Namespaced {
+		names = "namespace name revision"
+	}
+	upper := strings.ToUpper(k.Plural[:1]) + k.Plural[1:]
+	var out []Example
+	if k.Has(backend.VerbList) {
+		title := "List " + k.Plural + ", a page at a time"
+		out = append(out, Example{Title: title, Group: k.Plural, Variables: "{\n  \"first\": 10\n}", Query: fmt.Sprintf(`# %s.
+query %s($first: Int, $after: String) {
+  %s(first: $first, after: $after) {
+    totalCount
+    nodes {
+      id
+      metadata { %s }
+    }
+    pageInfo { hasNextPage endCursor }
+  }
+}
+`, title, upper, k.Plural, names)})
+	}
+	if k.Has(backend.VerbWatch) {
+		title := "Watch " + k.Plural + ": the state, then every change"
+		out = append(out, Example{Title: title, Group: k.Plural, Query: fmt.Sprintf(`# %s.
+subscription %sChanges($after: String) {
+  %sChanges(after: $after, snapshot: true) {
+    type
+    cursor
+    revision
+    %s { metadata { %s } }
+  }
+}
+`, title, upper[:1]+k.Singular[1:], k.Singular, k.Singular, names)})
+	}
+	return out
+}
+
+// forAll are the examples that name no kind.
+func forAll() []Example {
+	return []Example{
+		{Title: "What kinds there are", Group: "all kinds", Query: `# What kinds there are, and what can be done with them.
+query Kinds {
+  kinds {
+    name
+    plural
+    scope
+    verbs
+    description
+  }
+}
+`},
+		{Title: "Watch everything", Group: "all kinds", Query: `# Watch everything: the changes of all kinds, from now on.
+subscription ResourceChanges($after: String) {
+  resourceChanges(after: $after) {
+    type
+    cursor
+    revision
+    resource { kind metadata { namespace name } }
+  }
+}
+`},
+	}
+}
