@@ -7,8 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/service"
 )
@@ -23,6 +25,8 @@ import (
 type Events struct {
 	// Executor runs the operations. Required.
 	Executor *Executor
+	// Logger receives what no client is told. Default: none.
+	Logger *zap.Logger
 	// Heartbeat is how often a comment is sent when there is nothing else. Default 12 s.
 	Heartbeat time.Duration
 	// WriteTimeout is how long a client may take to accept 128 KiB. Default 10 s.
@@ -67,6 +71,12 @@ func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
 	var work sync.WaitGroup
 	work.Go(func() {
 		defer s.out.finish()
+		defer func() {
+			if p := recover(); p != nil {
+				e.panicked(p)
+				_ = s.out.put(ctx, nil, event("next", "", encode(&graphql.Response{Errors: internalError()})), event("complete", "", nil))
+			}
+		}()
 		if op.Kind() == ast.Subscription {
 			s.pump(ctx, op, resumeFrom(r))
 			return
@@ -79,6 +89,17 @@ func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
 	cancel()
 	s.out.discard()
 	work.Wait()
+}
+
+func (e *Events) panicked(p any) {
+	if e.Logger != nil {
+		e.Logger.Error("panic in a stream", zap.Any("panic", p), zap.Stack("stack"))
+	}
+}
+
+// internalError is all that a client is told of a defect.
+func internalError() gqlerror.List {
+	return gqlerror.List{{Message: "internal error", Extensions: map[string]any{"code": string(service.CodeInternal)}}}
 }
 
 // Refuse answers a client that accepts nothing but server-sent events, and that

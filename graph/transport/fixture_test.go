@@ -15,6 +15,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/99designs/gqlgen/graphql/handler/lru"
 	"github.com/gorilla/websocket"
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -28,7 +29,7 @@ import (
 const schema = `
 type Query { hello: String! slow: String! panics: String! big(bytes: Int!): String! }
 type Mutation { hello: String! }
-type Subscription { feed: Int! count(to: Int!): Int! lags: Int! }
+type Subscription { feed(pad: Int! = 0): Int! count(to: Int!): Int! lags: Int! }
 `
 
 // api is an executable schema whose events the test makes.
@@ -93,10 +94,13 @@ func (e executable) answer(ctx context.Context, field *ast.Field, args map[strin
 }
 
 func (e executable) subscribe(ctx context.Context, field *ast.Field, args map[string]any) graphql.ResponseHandler {
-	state := stream.From(ctx)
+	state, end := stream.From(ctx), "}"
+	if pad, _ := args["pad"].(int64); pad > 0 {
+		end = `,"pad":"` + strings.Repeat("p", int(pad)) + `"}`
+	}
 	event := func(n int) *graphql.Response {
 		state.Push(fmt.Sprint("c", n))
-		return &graphql.Response{Data: fmt.Appendf(nil, `{%q:%d}`, field.Alias, n)}
+		return &graphql.Response{Data: fmt.Appendf(nil, `{%q:%d%s`, field.Alias, n, end)}
 	}
 	switch field.Name {
 	case "count":
@@ -174,7 +178,9 @@ func (a *api) complete() {
 // gateway serves the transports on a listener.
 type gateway struct {
 	*api
-	t       testing.TB
+	t testing.TB
+	// wrap, if set, is given each connection that the gateway accepts.
+	wrap    func(net.Conn) net.Conn
 	sockets *transport.Sockets
 	events  *transport.Events
 	server  *http.Server
@@ -188,6 +194,7 @@ func executorOf(t testing.TB, es graphql.ExecutableSchema) *transport.Executor {
 		t.Fatal(err)
 	}
 	exec := executor.New(es)
+	exec.SetQueryCache(lru.New[*ast.QueryDocument](100))
 	exec.SetRecoverFunc(func(_ context.Context, p any) error { return fmt.Errorf("panic: %v", p) })
 	return transport.NewExecutor(exec, documents)
 }
@@ -217,6 +224,7 @@ func serveInMemory(t testing.TB, cfg transport.SocketConfig, events *transport.E
 
 func (g *gateway) start(l net.Listener, exec *transport.Executor, cfg transport.SocketConfig, events *transport.Events) {
 	g.t.Helper()
+	l = &wrapping{Listener: l, g: g}
 	cfg.Executor = exec
 	var err error
 	if g.sockets, err = transport.NewSockets(cfg); err != nil {
@@ -227,7 +235,7 @@ func (g *gateway) start(l net.Listener, exec *transport.Executor, cfg transport.
 	}
 	events.Executor, g.events = exec, events
 	plain := &transport.HTTP{Executor: exec, Body: 1 << 20, Time: time.Minute, Events: events}
-	g.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g.server = &http.Server{ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "" {
 			g.sockets.ServeHTTP(w, r)
 			return
@@ -271,6 +279,20 @@ func noGoroutines(t testing.TB) {
 	t.Errorf("goroutines are left:\n%s", stacks)
 }
 
+// wrapping lets a test look into the connections of a listener.
+type wrapping struct {
+	net.Listener
+	g *gateway
+}
+
+func (w *wrapping) Accept() (net.Conn, error) {
+	c, err := w.Listener.Accept()
+	if err == nil && w.g.wrap != nil {
+		c = w.g.wrap(c)
+	}
+	return c, err
+}
+
 // pipes is a listener whose connections have no network and no buffer.
 type pipes struct {
 	accept chan net.Conn
@@ -311,6 +333,7 @@ const patience = 20 * time.Second
 type peer struct {
 	t testing.TB
 	*websocket.Conn
+	saying sync.WaitGroup
 }
 
 // connect opens a connection that offers subprotocols.
@@ -324,7 +347,7 @@ func (g *gateway) connect(protocols ...string) *peer {
 }
 
 func (g *gateway) tryConnect(protocols ...string) (*peer, error) {
-	d := websocket.Dialer{Subprotocols: protocols, NetDial: func(string, string) (net.Conn, error) { return g.dial() }, ReadBufferSize: 512, WriteBufferSize: 512}
+	d := websocket.Dialer{Subprotocols: protocols, NetDial: func(string, string) (net.Conn, error) { return g.dial() }, WriteBufferSize: 512}
 	conn, _, err := d.Dial("ws://localhost/graphql", nil)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,8 @@ type SocketConfig struct {
 
 	// Connections is the most that are open at once; more are refused with 503. Default 10,000.
 	Connections int
-	// Waiting is the most of them that have not initialised; more close the oldest. Default 1,000.
+	// Waiting is the most of them that have not initialised; more close the oldest.
+	// Clients that come back all at once wait too. Default half of Connections.
 	Waiting int
 	// Operations is the most that run on one connection. Default 100.
 	Operations int
@@ -92,7 +93,7 @@ func (c *SocketConfig) setDefaults() {
 		}
 	}
 	c.Connections = orDefault(c.Connections, 10_000)
-	c.Waiting = min(orDefault(c.Waiting, 1000), c.Connections)
+	c.Waiting = min(orDefault(c.Waiting, max(c.Connections/2, 1)), c.Connections)
 	c.Operations = orDefault(c.Operations, 100)
 	c.Message = orDefault(c.Message, 4<<20)
 	c.Queue = orDefault(c.Queue, defaultQueue)

@@ -130,8 +130,8 @@ func (s *socket) stop(id string) {
 	delete(s.operations, id)
 	s.mu.Unlock()
 	if op != nil {
+		s.out.forget(&op.source) // before it can say that it has ended
 		op.cancel()
-		s.out.forget(&op.source)
 	}
 }
 
@@ -141,7 +141,7 @@ func (s *socket) run(ctx context.Context, op *operation, prepared *Operation) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.parent.cfg.Logger.Error("panic in an operation", zap.Any("panic", p), zap.Stack("stack"))
-			s.finish(ctx, op, s.message(op, op.id, "error", []byte(`[{"message":"internal error","extensions":{"code":"INTERNAL"}}]`)))
+			s.finish(ctx, op, s.message(op, op.id, "error", encodeErrors(s.protocol(), internalError())))
 		}
 	}()
 	complete := s.message(op, op.id, "complete", nil)

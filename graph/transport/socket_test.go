@@ -127,6 +127,43 @@ func TestACompleteCancelsAtOnceAndFreesTheID(t *testing.T) {
 	p.hear(`{"id":"1","type":"complete"}`)
 }
 
+func TestWhatWaitsOfACancelledOperationIsNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := serveInMemory(t, transport.SocketConfig{Gather: time.Second}, nil)
+		defer g.stop()
+		p := g.open()
+		p.subscribe("1", "subscription{feed}")
+		<-g.fed
+		time.Sleep(2 * time.Second) // the next event leaves at once
+		g.publish(1)
+		p.hear(`{"id":"1","type":"next","payload":{"data":{"feed":1}}}`)
+		synctest.Wait()
+		g.publish(2)
+		g.publish(3)
+		synctest.Wait() // they wait for others
+		p.say(`{"id":"1","type":"complete"}`)
+		p.say(`{"type":"ping"}`)
+		p.hear(`{"type":"pong"}`)
+		_ = p.Close()
+	})
+}
+
+func TestTheCodesOfConnectionsThatTheGatewayEndedAreCounted(t *testing.T) {
+	codes := make(chan int, 10)
+	g := serve(t, transport.SocketConfig{Closed: func(code int) { codes <- code }}, nil)
+	p := g.open()
+	_ = p.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(4321, ""), time.Now().Add(patience))
+	p.closed()
+	p = g.open()
+	p.say("{")
+	p.closed()
+	g.open()
+	g.sockets.Drain(t.Context())
+	if a, b := <-codes, <-codes; a != 4400 || b != 1001 || len(codes) > 0 {
+		t.Errorf("%d and %d are counted, and %d more", a, b, len(codes))
+	}
+}
+
 func TestAClientThatGoesFreesItsOperations(t *testing.T) {
 	for name, leave := range map[string]func(*peer){
 		"without a word": func(p *peer) { _ = p.NetConn().Close() },
@@ -247,18 +284,20 @@ func TestAMessageThatIsNeverFinishedEndsTheConnection(t *testing.T) {
 		"half a header":     func(p *peer) { _, _ = p.NetConn().Write(part[:1]) },
 		"half a frame":      func(p *peer) { _, _ = p.NetConn().Write(part[:7]) },
 		"half a message":    func(p *peer) { _, _ = p.NetConn().Write(part) },
-		"with pongs within": func(p *peer) { _, _ = p.NetConn().Write(part); go p.keepSaying(pong) },
+		"with pongs within": func(p *peer) { _, _ = p.NetConn().Write(part); p.keepSaying(pong) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := serveInMemory(t, transport.SocketConfig{PingInterval: 4 * time.Second}, nil)
 				defer g.stop()
 				p := g.open()
+				p.SetPingHandler(func(string) error { return nil }) // nor does it answer
 				begin := time.Now()
 				say(p)
 				if code, reason := p.closed(); code != 1001 || time.Since(begin) > 8*time.Second {
 					t.Errorf("closed with %d %q after %v", code, reason, time.Since(begin))
 				}
+				p.saying.Wait()
 			})
 		})
 	}
@@ -266,12 +305,12 @@ func TestAMessageThatIsNeverFinishedEndsTheConnection(t *testing.T) {
 
 // keepSaying sends a frame every second until the connection ends.
 func (p *peer) keepSaying(frame []byte) {
-	for {
-		time.Sleep(time.Second) // of the bubble
-		if _, err := p.NetConn().Write(frame); err != nil {
-			return
+	p.saying.Go(func() {
+		for err := error(nil); err == nil; {
+			time.Sleep(time.Second) // of the bubble
+			_, err = p.NetConn().Write(frame)
 		}
-	}
+	})
 }
 
 func TestALargeAnswerArrivesWhole(t *testing.T) {

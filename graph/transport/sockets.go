@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/gorilla/websocket"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -19,6 +20,9 @@ import (
 
 // Sockets serves WebSocket connections by graphql-transport-ws, and by
 // graphql-ws for the clients that speak nothing else.
+//
+// The library shakes hands and reads; it was chosen for what an idle connection
+// costs, and because it does not take memory for a message before that has come.
 type Sockets struct {
 	cfg      SocketConfig
 	upgrader websocket.Upgrader
@@ -227,6 +231,14 @@ func (c *inbound) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	return c.Conn.Write(b)
+}
+
+// SetWriteDeadline is for the outbox alone, too.
+func (c *inbound) SetWriteDeadline(t time.Time) error {
+	if c.mute {
+		return nil
+	}
+	return c.Conn.SetWriteDeadline(t)
 }
 
 // encodeErrors is the payload of a message that ends an operation with errors.

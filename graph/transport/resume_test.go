@@ -1,0 +1,263 @@
+package transport_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/99designs/gqlgen/graphql/handler/lru"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/document"
+	"github.com/sluicegw/sluice/graph/loader"
+	"github.com/sluicegw/sluice/graph/transport"
+	graph "github.com/sluicegw/sluice/graph/v1"
+	"github.com/sluicegw/sluice/graph/v1/catalogue"
+	resolvers "github.com/sluicegw/sluice/resolvers/v1"
+)
+
+// store is a service that many gateways may serve, one after the other.
+type store struct {
+	*service.Service
+	exec *transport.Executor
+}
+
+func openStore(t testing.TB, cfg memory.Config) *store {
+	t.Helper()
+	m, err := memory.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	svc, err := service.New(service.Config{Kinds: catalogue.Kinds(), Store: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = svc.Run(ctx) })
+	t.Cleanup(func() { stop(); running.Wait(); _ = m.Close() })
+	documents, err := document.Open(document.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec := executor.New(graph.NewExecutableSchema(graph.Config{Resolvers: resolvers.New(svc)}))
+	exec.SetQueryCache(lru.New[*ast.QueryDocument](100))
+	exec.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+		return next(loader.With(ctx, svc, service.Caller{}, 0))
+	})
+	exec.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error {
+		e := graphql.DefaultErrorPresenter(ctx, err)
+		if known, ok := e.Err.(*service.Error); ok {
+			e.Extensions = map[string]any{"code": known.Code, "cursor": known.Cursor}
+		}
+		return e
+	})
+	return &store{Service: svc, exec: transport.NewExecutor(exec, documents)}
+}
+
+func (s *store) create(t testing.TB, name string) {
+	t.Helper()
+	_, err := s.Create(t.Context(), service.Caller{}, service.CreateRequest{
+		Identity: service.Identity{Kind: "Network", Name: name},
+		Spec:     map[string]any{"cloudCredentialsRef": map[string]any{"secretName": "s", "cloudName": "c"}, "resource": map[string]any{}},
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// serve starts a gateway over the store.
+func (s *store) serve(t testing.TB) *gateway {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gateway{t: t, dial: func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) }}
+	g.start(l, s.exec, transport.SocketConfig{}, nil)
+	return g
+}
+
+// change is an event of a subscription to networks.
+type change struct {
+	Type, Cursor string
+	Network      struct{ Metadata struct{ Name string } }
+}
+
+func parseChange(t testing.TB, payload []byte) change {
+	t.Helper()
+	var m struct {
+		Data struct{ NetworkChanges change }
+	}
+	if err := json.Unmarshal(payload, &m); err != nil || m.Data.NetworkChanges.Type == "" {
+		t.Fatalf("%s: %v", payload, err)
+	}
+	return m.Data.NetworkChanges
+}
+
+// client follows the changes after a cursor. next returns false when the
+// connection is lost; cut loses it.
+type client func(g *gateway, after string) (next func() (change, bool), cut func())
+
+func overSocket(g *gateway, after string) (func() (change, bool), func()) {
+	p := g.open()
+	var variable *string
+	if after != "" {
+		variable = &after
+	}
+	payload, _ := json.Marshal(map[string]any{
+		"query":     `subscription($after: String) { networkChanges(after: $after) { type cursor network { metadata { name } } } }`,
+		"variables": map[string]any{"after": variable},
+	})
+	p.say(fmt.Sprintf(`{"id":"1","type":"subscribe","payload":%s}`, payload))
+	return func() (change, bool) {
+		_, data, err := p.ReadMessage()
+		if err != nil {
+			return change{}, false
+		}
+		var m struct {
+			Type    string
+			Payload json.RawMessage
+		}
+		if err := json.Unmarshal(data, &m); err != nil || m.Type != "next" {
+			g.t.Fatalf("%s %v", data, err)
+		}
+		return parseChange(g.t, m.Payload), true
+	}, func() { _ = p.NetConn().Close() }
+}
+
+// byEventSource asks the same again each time, as a browser does, and says where it was.
+func byEventSource(g *gateway, after string) (func() (change, bool), func()) {
+	header := map[string]string{}
+	if after != "" {
+		header["Last-Event-ID"] = after
+	}
+	s := g.listen("GET", "/graphql?query=subscription{networkChanges{type,cursor,network{metadata{name}}}}", header, "")
+	return func() (change, bool) {
+		e, ok := s.read()
+		if !ok {
+			return change{}, false
+		}
+		c := parseChange(g.t, []byte(e.data))
+		if c.Cursor != e.id {
+			g.t.Errorf("%+v has the id %q", c, e.id)
+		}
+		return c, true
+	}, func() { _ = s.conn.Close() }
+}
+
+// TestAStreamThatIsCutAgainAndAgainMissesNothing has a writer and a listener
+// whose connection is lost many times, half of them while the gateway restarts.
+func TestAStreamThatIsCutAgainAndAgainMissesNothing(t *testing.T) {
+	total := 10_000
+	if underRace {
+		total = 2000
+	}
+	for name, follow := range map[string]client{"over a socket": overSocket, "by EventSource": byEventSource} {
+		t.Run(name, func(t *testing.T) {
+			seed := uint64(time.Now().UnixNano())
+			rnd := rand.New(rand.NewPCG(seed, 0))
+			s := openStore(t, memory.Config{})
+			g := s.serve(t)
+			next, cut := follow(g, "")
+			first, ok := next()
+			if !ok || first.Type != "IN_SYNC" {
+				t.Fatalf("%+v %v", first, ok)
+			}
+			var writer sync.WaitGroup
+			writer.Go(func() {
+				for i := range total {
+					s.create(t, fmt.Sprintf("n-%05d", i))
+				}
+			})
+			cursor, cuts, left := first.Cursor, 0, rnd.IntN(total/10)
+			for seen := 0; seen < total; {
+				c, ok := next()
+				if left--; !ok || left < 0 {
+					// What was on its way is lost with the connection.
+					if cut(); cuts%2 == 0 {
+						g.stop()
+						g = s.serve(t)
+					}
+					cuts++
+					next, cut = follow(g, cursor)
+					left = rnd.IntN(total / 10)
+					continue
+				}
+				cursor = c.Cursor
+				if c.Type == "IN_SYNC" || c.Type == "BOOKMARK" {
+					continue
+				}
+				if want := fmt.Sprintf("n-%05d", seen); c.Type != "ADDED" || c.Network.Metadata.Name != want {
+					t.Fatalf("event %d after %d cuts, seed %d: %+v", seen, cuts, seed, c)
+				}
+				seen++
+			}
+			writer.Wait()
+			cut()
+			g.stop()
+			noGoroutines(t)
+			t.Logf("%d events in order over %d connections", total, cuts+1)
+		})
+	}
+}
+
+func TestACursorThatIsOlderThanTheLogIsRefusedOrBeginsAnew(t *testing.T) {
+	s := openStore(t, memory.Config{LogEntries: 5})
+	g := s.serve(t)
+	defer noGoroutines(t)
+	defer g.stop()
+	next, cut := overSocket(g, "")
+	first, _ := next()
+	cut()
+	for i := range 20 {
+		s.create(t, fmt.Sprintf("n-%d", i))
+	}
+	p := g.open()
+	payload, _ := json.Marshal(map[string]any{"query": `subscription($after: String) { networkChanges(after: $after) { type } }`, "variables": map[string]any{"after": first.Cursor}})
+	p.say(fmt.Sprintf(`{"id":"1","type":"subscribe","payload":%s}`, payload))
+	if code := p.hearError("1"); code != "POSITION_EXPIRED" {
+		t.Errorf("over a socket: %s", code)
+	}
+	header := map[string]string{"Last-Event-ID": first.Cursor}
+	e := g.listen("GET", "/graphql?query=subscription{networkChanges{type}}", header, "")
+	var answer struct{ Errors gqlerror.List }
+	if got := e.next(); json.Unmarshal([]byte(got.data), &answer) != nil || len(answer.Errors) == 0 || answer.Errors[0].Extensions["code"] != "POSITION_EXPIRED" {
+		t.Errorf("as server-sent event: %+v", got)
+	}
+	e.hear(sent{"complete", "", ""})
+	e.ends()
+	e = g.listen("GET", "/graphql?query=subscription{networkChanges(snapshot:true){type,cursor,network{metadata{name}}}}", header, "")
+	state := map[string]bool{}
+	for i := 0; ; i++ {
+		got := e.next()
+		c := parseChange(t, []byte(got.data))
+		if i == 0 && c.Type != "RESET" || i > 0 && c.Type != "SNAPSHOT" && c.Type != "IN_SYNC" {
+			t.Fatalf("event %d: %+v", i, c)
+		}
+		if (got.id == "") != (c.Type != "IN_SYNC") {
+			t.Errorf("%s has the id %q", c.Type, got.id)
+		}
+		if c.Type == "IN_SYNC" {
+			break
+		}
+		if c.Type == "SNAPSHOT" {
+			state[c.Network.Metadata.Name] = true
+		}
+	}
+	if len(state) != 20 {
+		t.Errorf("%d resources", len(state))
+	}
+	_ = e.conn.Close()
+	_ = p.Close()
+}
