@@ -17,7 +17,7 @@ need     = @command -v $(1) >/dev/null 2>&1 && exit 0; \
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build npm console test redis-server browser clients generate generate-check lint bench fuzz e2e clean
+.PHONY: help run build npm console test redis-server browser clients generate generate-check lint bench bench-live fuzz e2e clean
 
 help: ## print this help
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ lint: ## gofmt, vet and staticcheck
 
 bench: redis-server ## run the benchmarks (BENCH=pattern narrows them)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./backend/... ./graph/server/...
+
+bench-live: ## measure deliveries to 1,000 listeners, beside raw writes and gqlgen's own WebSocket transport
+	$(GO) test -run '^$$' -bench '^BenchmarkLive' -benchtime 3s ./graph/transport
 
 fuzz: ## fuzz every decoder for FUZZTIME each
 	@for pkg in $$($(GO) list ./...); do \

@@ -65,21 +65,27 @@ func serveCommand(std streams) *cobra.Command {
 	f.IntVar(&l.Introspections, "limit-introspections", 2, "how often a document may ask for the whole schema")
 	f.IntVar(&l.Objects, "limit-objects", 2_000_000, "most resources that the pages of an operation may return; pages within pages multiply")
 	f.IntVar(&l.Sockets, "limit-sockets", 10_000, "most WebSocket connections")
+	f.IntVar(&l.SocketsWaiting, "limit-sockets-waiting", 0, "most of them that have not initialised; more close the oldest; 0 is half of limit-sockets")
 	f.IntVar(&l.Streams, "limit-streams", 10_000, "most answers as server-sent events at once")
 	f.IntVar(&l.Operations, "limit-operations", 100, "most operations that run on one WebSocket connection")
+	f.IntVar(&l.Queue, "limit-queue", 256, "most events that wait for one listener's connection")
+	f.IntVar(&l.QueueBytes, "limit-queue-bytes", 1<<20, "most bytes of them")
 	f.Int64Var(&l.Message, "limit-message", 4<<20, "most bytes of a WebSocket message")
 	f.DurationVar(&l.Time, "limit-time", 30*time.Second, "how long a query or mutation may take")
 	f.StringSliceVar(&d.Trusted, "trusted-documents", nil, "manifests of documents that the compilers of Apollo, Relay or GraphQL Code Generator wrote")
 	f.BoolVar(&d.TrustedOnly, "trusted-only", false, "execute documents of those manifests only")
 	f.IntVar(&d.Registered, "registered-documents", 1000, "how many documents clients can register by their hash (automatic persisted queries)")
 	f.BoolVar(&s.server.HideSchema, "hide-schema", false, "refuse introspection")
+	f.DurationVar(&s.server.InitTimeout, "init-timeout", 10*time.Second, "how long a WebSocket client may take to initialise")
+	f.DurationVar(&s.server.PingInterval, "ping-interval", 25*time.Second, "how often a WebSocket client is asked whether it is there")
+	f.DurationVar(&s.server.WriteTimeout, "write-timeout", 10*time.Second, "how long a listener may take to accept 128 KiB before it is cut off")
 	f.DurationVar(&s.server.DrainTimeout, "drain-timeout", 10*time.Second, "how long running requests may take at shutdown")
 	return cmd
 }
 
 func (s *serving) run(ctx context.Context, log *zap.Logger) error {
-	if err := errors.Join(s.checkListen(), s.server.Limits.Validate(), s.server.Documents.Validate()); err != nil {
-		return usageError{err}
+	if err := errors.Join(s.checkListen(), s.server.ValidateSettings()); err != nil {
+		return usageError{errors.New(oneLine(err))}
 	}
 	listener, err := net.Listen("tcp", s.listen)
 	if err != nil {

@@ -41,10 +41,12 @@ func (s *Server) newAPI(schema graphql.ExecutableSchema, documents *document.Sto
 	exec.Use(extension.Introspection{})
 	exec.AroundResponses(s.withLoaders)
 
-	e := transport.NewExecutor(exec, documents)
+	e, l := transport.NewExecutor(exec, documents), s.cfg.Limits
 	sockets, err := transport.NewSockets(transport.SocketConfig{
 		Executor: e, Logger: s.cfg.Logger,
-		Connections: s.cfg.Limits.Sockets, Operations: s.cfg.Limits.Operations, Message: s.cfg.Limits.Message, Time: s.cfg.Limits.Time,
+		Connections: l.Sockets, Waiting: l.SocketsWaiting, Operations: l.Operations, Message: l.Message, Time: l.Time,
+		Queue: l.Queue, QueueBytes: l.QueueBytes,
+		InitTimeout: s.cfg.InitTimeout, PingInterval: s.cfg.PingInterval, WriteTimeout: s.cfg.WriteTimeout,
 		Opened: by(s.metrics.sockets), Started: by(s.metrics.operations),
 		Closed: func(code int) { s.metrics.closed.WithLabelValues(strconv.Itoa(code)).Inc() },
 	})
@@ -52,8 +54,11 @@ func (s *Server) newAPI(schema graphql.ExecutableSchema, documents *document.Sto
 		return nil, err
 	}
 	return &api{sockets: sockets, http: &transport.HTTP{
-		Executor: e, Body: s.cfg.Limits.Body, Time: s.cfg.Limits.Time,
-		Events: &transport.Events{Executor: e, Time: s.cfg.Limits.Time, Streams: s.cfg.Limits.Streams, Opened: by(s.metrics.streams)},
+		Executor: e, Body: l.Body, Time: l.Time,
+		Events: &transport.Events{
+			Executor: e, Logger: s.cfg.Logger, Time: l.Time, Streams: l.Streams, Queue: l.Queue, QueueBytes: l.QueueBytes,
+			WriteTimeout: s.cfg.WriteTimeout, Opened: by(s.metrics.streams),
+		},
 	}}, nil
 }
 

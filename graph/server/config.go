@@ -41,6 +41,12 @@ type Config struct {
 	// LoaderWait is how long the first read of a batch of references waits for
 	// others. Default 1 ms.
 	LoaderWait time.Duration
+	// InitTimeout is how long a WebSocket client may take to initialise. Default 10 s.
+	InitTimeout time.Duration
+	// PingInterval is how often a WebSocket client is asked whether it is there. Default 25 s.
+	PingInterval time.Duration
+	// WriteTimeout is how long a listener may take to accept 128 KiB. Default 10 s.
+	WriteTimeout time.Duration
 	// DrainTimeout is how long running requests may take after the server was told to stop. Default 10 s.
 	DrainTimeout time.Duration
 }
@@ -70,22 +76,36 @@ type Limits struct {
 	Time time.Duration
 	// Sockets is the most WebSocket connections. Default 10,000.
 	Sockets int
+	// SocketsWaiting is the most of them that have not initialised; more close the oldest. Default half of Sockets.
+	SocketsWaiting int
 	// Streams is the most answers as server-sent events at once. Default 10,000.
 	Streams int
 	// Operations is the most operations that run on one WebSocket connection. Default 100.
 	Operations int
+	// Queue is the most events that wait for one client, QueueBytes their bytes. Default 256, 1 MiB.
+	Queue, QueueBytes int
 	// Message is the most bytes of a WebSocket message. Default 4 MiB.
 	Message int64
 }
 
 // Validate returns every problem of the configuration, joined.
 func (c Config) Validate() error {
-	errs := []error{c.Limits.Validate(), c.Documents.Validate()}
 	if c.Service == nil {
-		errs = append(errs, errors.New("service: missing"))
+		return errors.Join(c.ValidateSettings(), errors.New("service: missing"))
 	}
-	if c.DrainTimeout < 0 {
-		errs = append(errs, fmt.Errorf("drain-timeout: %v is negative; 0 means the default", c.DrainTimeout))
+	return c.ValidateSettings()
+}
+
+// ValidateSettings is [Config.Validate] for what an operator sets.
+func (c Config) ValidateSettings() error {
+	errs := []error{c.Limits.Validate(), c.Documents.Validate()}
+	for _, one := range []struct {
+		key   string
+		value time.Duration
+	}{{"drain-timeout", c.DrainTimeout}, {"init-timeout", c.InitTimeout}, {"ping-interval", c.PingInterval}, {"write-timeout", c.WriteTimeout}} {
+		if one.value < 0 {
+			errs = append(errs, fmt.Errorf("%s: %v is negative; 0 means the default", one.key, one.value))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -100,6 +120,7 @@ func (l Limits) Validate() error {
 		{"limit-body", l.Body}, {"limit-tokens", int64(l.Tokens)}, {"limit-depth", int64(l.Depth)}, {"limit-aliases", int64(l.Aliases)},
 		{"limit-fields", int64(l.Fields)}, {"limit-repeats", int64(l.Repeats)}, {"limit-time", int64(l.Time)},
 		{"limit-fragments", int64(l.Fragments)}, {"limit-introspections", int64(l.Introspections)}, {"limit-objects", int64(l.Objects)}, {"limit-sockets", int64(l.Sockets)}, {"limit-streams", int64(l.Streams)},
+		{"limit-sockets-waiting", int64(l.SocketsWaiting)}, {"limit-queue", int64(l.Queue)}, {"limit-queue-bytes", int64(l.QueueBytes)},
 		{"limit-operations", int64(l.Operations)}, {"limit-message", l.Message},
 	} {
 		if one.value < 0 {
