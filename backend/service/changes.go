@@ -158,7 +158,7 @@ func (c *Change) Object() (backend.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	obj, err := k.decode(c.Stored)
+	obj, err := c.service.recent.object(k, c.Stored)
 	if err == nil {
 		return obj, nil
 	}

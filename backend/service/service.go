@@ -105,6 +105,7 @@ type Service struct {
 	hub   *hub.Hub
 	// ownHub says that Run runs the hub.
 	ownHub bool
+	recent recent
 }
 
 // New compiles the catalogue's rules and patterns. It starts nothing.

@@ -84,6 +84,10 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// sendBuffer is how much the kernel holds for one connection, in bytes; Linux
+// doubles it. By itself it would grow to megabytes for a client that is dead.
+const sendBuffer = 256 << 10
+
 // Serve answers on the listener until ctx ends, then lets running requests
 // finish within the drain time-out and closes sockets. It returns nil after a
 // clean end.
@@ -92,6 +96,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
 		Handler:           s.handler,
 		BaseContext:       func(net.Listener) context.Context { return base },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			if c, ok := c.(interface{ SetWriteBuffer(int) error }); ok {
+				_ = c.SetWriteBuffer(sendBuffer)
+			}
+			return ctx
+		},
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       time.Minute,
 		WriteTimeout:      s.cfg.Limits.Time + time.Minute,
