@@ -99,7 +99,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) error {
 	if err != nil {
 		return err
 	}
-	svc, srv, err := s.gateway(store, name, log)
+	svc, srv, err := s.gateway(store, log)
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
@@ -112,7 +112,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) error {
 }
 
 // gateway wires service and server to an open store.
-func (s *serving) gateway(store gatewayStore, name string, log *zap.Logger) (*service.Service, *server.Server, error) {
+func (s *serving) gateway(store gatewayStore, log *zap.Logger) (*service.Service, *server.Server, error) {
 	reg := prometheus.NewRegistry()
 	unreadable := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), unreadable)
@@ -137,7 +137,11 @@ func (s *serving) gateway(store gatewayStore, name string, log *zap.Logger) (*se
 		}),
 	)
 	s.server.Service, s.server.Logger, s.server.Metrics = svc, log, reg
-	s.server.Version, s.server.Store = versionText(), name
+	// The page is for everybody who reaches the gateway; where the data lies is not.
+	s.server.Version, s.server.Store = versionText(), "the embedded store"
+	if s.store.url != "" {
+		s.server.Store = "Redis"
+	}
 	s.server.Ready = func(ctx context.Context) error {
 		_, err := store.Position(ctx)
 		return err
