@@ -6,11 +6,17 @@ import (
 	"testing"
 )
 
+// browserSuites are those that need Chromium: the page, and one that is
+// reloaded while it listens.
+var browserSuites = []string{"browser", "reload"}
+
 func TestBrowser(t *testing.T) {
 	needClients(t)
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatalf("%v; `make browser` installs it", err)
 	}
-	suite(t, filepath.Join(clients, "browser.test.mjs"), "SLUICE_CHROMIUM="+chromium)
+	for _, name := range browserSuites {
+		t.Run(name, func(t *testing.T) { suite(t, filepath.Join(clients, name+".test.mjs"), "SLUICE_CHROMIUM="+chromium) })
+	}
 }
