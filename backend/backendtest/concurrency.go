@@ -132,7 +132,7 @@ func concurrencyStatements() []statement {
 					return
 				}
 				defer watcher.Close()
-				last := from.Shard(0)
+				last := f.own(from)
 				for last.Seq < 2*writers*rounds {
 					d, err := watcher.Next(f.ctx())
 					if err != nil {

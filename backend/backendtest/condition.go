@@ -181,8 +181,8 @@ func resultStatements() []statement {
 			equal(f, res.Revisions[1], f.get(key("new")).Revision)
 			equal(f, res.Revisions[2].Seq, res.Revisions[1].Seq+1)
 			equal(f, res.Revisions[3], backend.Revision{})
-			equal(f, res.Position, f.position())
-			equal(f, res.Position.Shard(0), res.Revisions[2])
+			equal(f, f.after(res), f.position())
+			equal(f, f.own(res.Position), res.Revisions[2])
 		}},
 		{"a put returns what a get returns, envelope, rows and body", func(f *fixture) {
 			f.start()

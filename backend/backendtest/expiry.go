@@ -86,7 +86,7 @@ func expiryStatements() []statement {
 			equal(f, summary(events), []string{"DELETED n4", "DELETED n3", "DELETED n2"})
 			for i, e := range events {
 				equal(f, e.RequestID, "")
-				equal(f, e.Revision.Seq, from.Shard(0).Seq+uint64(i)+1)
+				equal(f, e.Revision.Seq, f.own(from).Seq+uint64(i)+1)
 				equal(f, e.Time, f.clock.Now().Truncate(time.Millisecond))
 				equal(f, string(e.Resource.Body), "j1")
 				equal(f, e.RowsBefore, []backend.Row{row("i", "1")})

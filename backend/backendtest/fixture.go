@@ -134,6 +134,28 @@ func (f *fixture) position() backend.Position {
 	return p
 }
 
+// shard is that of key and of all that most statements write.
+func (f *fixture) shard() int {
+	if s, ok := f.Store.(backend.Sharder); ok {
+		return s.Shard(key("").Namespace)
+	}
+	return 0
+}
+
+// own is what a position says of that shard.
+func (f *fixture) own(p backend.Position) backend.Revision { return p.Shard(f.shard()) }
+
+// at is a position that says this of that shard, and of others that they are seen.
+func (f *fixture) at(r backend.Revision) backend.Position { return f.position().With(f.shard(), r) }
+
+// after is the place that a result names, as far as it does: it says nothing of other shards.
+func (f *fixture) after(res backend.Result) backend.Position {
+	f.Helper()
+	now := f.position()
+	equal(f, res.Position, backend.NewPosition(make([]backend.Revision, now.Shards())...).With(f.shard(), f.own(res.Position)))
+	return now.With(f.shard(), f.own(res.Position))
+}
+
 func (f *fixture) get(k backend.Key) *backend.Resource {
 	f.Helper()
 	rs, err := f.Get(f.ctx(), k)

@@ -105,7 +105,7 @@ func lifeStatements() []statement {
 			_, err := f.Apply(ctx, f.batch(create(key("a"), "1")))
 			f.wantErr(err, context.Canceled)
 			equal(f, f.get(key("a")), nil)
-			equal(f, f.position().Shard(0).Seq, 0)
+			equal(f, f.own(f.position()).Seq, 0)
 		}},
 	}
 }

@@ -16,14 +16,14 @@ func logStatements() []statement {
 			for i := range 50 {
 				f.must(put(key(fmt.Sprint("n", i)), "1"))
 			}
-			epoch := first.Shard(0).Epoch
+			epoch := f.own(first).Epoch
 			f.expired(first)
 			for seq := range uint64(30) {
-				f.expired(backend.NewPosition(backend.Revision{Epoch: epoch, Seq: seq}))
+				f.expired(f.at(backend.Revision{Epoch: epoch, Seq: seq}))
 			}
 			// The change at 30 is gone, but nothing after it is missing.
 			for seq := uint64(30); seq <= 50; seq++ {
-				events := f.replay(backend.NewPosition(backend.Revision{Epoch: epoch, Seq: seq}))
+				events := f.replay(f.at(backend.Revision{Epoch: epoch, Seq: seq}))
 				equal(f, len(events), int(50-seq))
 			}
 			equal(f, f.list(backend.Range{Kind: "Net", Count: true}).Count, 50)
@@ -34,12 +34,12 @@ func logStatements() []statement {
 			for range 10 {
 				f.must(put(key("a"), strings.Repeat("x", 30_000)))
 			}
-			epoch := from.Shard(0).Epoch
-			f.expired(backend.NewPosition(backend.Revision{Epoch: epoch, Seq: 7}))
-			equal(f, len(f.replay(backend.NewPosition(backend.Revision{Epoch: epoch, Seq: 8}))), 2)
+			epoch := f.own(from).Epoch
+			f.expired(f.at(backend.Revision{Epoch: epoch, Seq: 7}))
+			equal(f, len(f.replay(f.at(backend.Revision{Epoch: epoch, Seq: 8}))), 2)
 			f.must(put(key("a"), strings.Repeat("x", 100_000)))
-			equal(f, len(f.replay(backend.NewPosition(backend.Revision{Epoch: epoch, Seq: 10}))), 1)
-			f.expired(backend.NewPosition(backend.Revision{Epoch: epoch, Seq: 9}))
+			equal(f, len(f.replay(f.at(backend.Revision{Epoch: epoch, Seq: 10}))), 1)
+			f.expired(f.at(backend.Revision{Epoch: epoch, Seq: 9}))
 		}},
 		{"the log is bounded by age, by a purge and by a write, but for its last entry", func(f *fixture) {
 			f.start(func(o *Options) { o.LogAge = time.Minute })
@@ -56,10 +56,10 @@ func logStatements() []statement {
 			f.clock.Advance(time.Hour)
 			f.must(put(key("a"), "1"))
 			f.expired(mid)
-			equal(f, len(f.replay(backend.NewPosition(backend.Revision{Epoch: mid.Shard(0).Epoch, Seq: 7}))), 1)
+			equal(f, len(f.replay(f.at(backend.Revision{Epoch: f.own(mid).Epoch, Seq: 7}))), 1)
 			f.clock.Advance(time.Hour)
 			f.purge()
-			equal(f, len(f.replay(backend.NewPosition(backend.Revision{Epoch: mid.Shard(0).Epoch, Seq: 7}))), 1)
+			equal(f, len(f.replay(f.at(backend.Revision{Epoch: f.own(mid).Epoch, Seq: 7}))), 1)
 			equal(f, len(f.replay(f.position())), 0)
 		}},
 		{"a long backlog is trimmed in bounded steps until it fits", func(f *fixture) {
@@ -73,10 +73,10 @@ func logStatements() []statement {
 				f.purge()
 			}
 			f.expired(from)
-			head := f.position().Shard(0)
-			equal(f, len(f.replay(backend.NewPosition(backend.Revision{Epoch: head.Epoch, Seq: head.Seq - 1}))), 1)
+			head := f.own(f.position())
+			equal(f, len(f.replay(f.at(backend.Revision{Epoch: head.Epoch, Seq: head.Seq - 1}))), 1)
 			head.Seq -= 2
-			f.expired(backend.NewPosition(head))
+			f.expired(f.at(head))
 		}},
 		{"a watcher that is overtaken by the trimming expires", func(f *fixture) {
 			f.start(func(o *Options) { o.LogEntries = 20 })

@@ -12,8 +12,8 @@ func revisionStatements() []statement {
 	return []statement{
 		{"revisions are dense from 1 and count puts and deletes alike", func(f *fixture) {
 			f.start()
-			epoch := f.position().Shard(0).Epoch
-			equal(f, f.position().Shard(0).Seq, 0)
+			epoch := f.own(f.position()).Epoch
+			equal(f, f.own(f.position()).Seq, 0)
 			seq := uint64(0)
 			for i := range 20 {
 				k := key(fmt.Sprint("n", i%3))
@@ -26,7 +26,7 @@ func revisionStatements() []statement {
 				equal(f, f.must(remove(k)).Revisions[0], backend.Revision{Epoch: epoch, Seq: seq})
 				f.refuse(0, backend.ErrNotFound, remove(k))
 			}
-			equal(f, f.position().Shard(0), backend.Revision{Epoch: epoch, Seq: seq})
+			equal(f, f.own(f.position()), backend.Revision{Epoch: epoch, Seq: seq})
 		}},
 		{"the same bytes again get a new revision", func(f *fixture) {
 			f.start()
@@ -75,7 +75,7 @@ func revisionStatements() []statement {
 			for range 3 {
 				f.stop()
 				f.reopen()
-				equal(f, f.position().Shard(0).Seq, 0)
+				equal(f, f.own(f.position()).Seq, 0)
 				rev := f.must(put(key("a"), "1")).Revisions[0]
 				equal(f, rev.Compare(last), 1)
 				equal(f, rev.Epoch > last.Epoch, true)
@@ -85,22 +85,22 @@ func revisionStatements() []statement {
 		}},
 		{"an epoch is later than the one before even if the clock went back", func(f *fixture) {
 			f.start()
-			before := f.position().Shard(0).Epoch
+			before := f.own(f.position()).Epoch
 			f.stop()
 			f.clock.Advance(-1000 * time.Hour)
 			f.reopen()
-			after := f.position().Shard(0).Epoch
+			after := f.own(f.position()).Epoch
 			equal(f, after > before && after <= backend.MaxEpoch, true)
 		}},
 		{"an epoch tells the second it was begun in", func(f *fixture) {
 			f.start()
-			equal(f, f.position().Shard(0).Epoch>>20-uint64(f.clock.Now().Unix()) <= 1, true)
+			equal(f, f.own(f.position()).Epoch>>20-uint64(f.clock.Now().Unix()) <= 1, true)
 		}},
 		{"two stores opened in the same second have different epochs", func(f *fixture) {
 			f.start()
 			other := &fixture{T: f.T, open: f.open, clock: f.clock}
 			other.start(func(o *Options) { o.Rand = rand.New(rand.NewPCG(3, 4)) })
-			equal(f, f.position().Shard(0).Epoch != other.position().Shard(0).Epoch, true)
+			equal(f, f.own(f.position()).Epoch != other.own(other.position()).Epoch, true)
 		}},
 		{"a conditional put survives an opening, its revision being of an older epoch", func(f *fixture) {
 			f.start()

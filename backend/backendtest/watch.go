@@ -50,8 +50,8 @@ func watchStatements() []statement {
 			}
 			start := f.clock.Now().Truncate(time.Millisecond).Add(-3 * time.Second)
 			for i := range want {
-				want[i].Revision = backend.Revision{Epoch: from.Shard(0).Epoch, Seq: uint64(i + 1)}
-				want[i].Position = backend.NewPosition(want[i].Revision)
+				want[i].Revision = backend.Revision{Epoch: f.own(from).Epoch, Seq: uint64(i + 1)}
+				want[i].Position = f.at(want[i].Revision)
 				want[i].RequestID = ids[i]
 				want[i].Time = start.Add(time.Duration(i) * time.Second)
 			}

@@ -27,6 +27,8 @@ import (
 type Hub struct {
 	cfg     Config
 	sharder backend.Sharder // nil: one shard
+	// replays has a place for each watch that may read the store's log at once.
+	replays chan struct{}
 
 	mu sync.Mutex // guards all below
 	// running says that Run was called and has not returned.
@@ -59,7 +61,7 @@ func New(cfg Config) (*Hub, error) {
 	}
 	cfg.setDefaults()
 	sharder, _ := cfg.Store.(backend.Sharder)
-	return &Hub{cfg: cfg, sharder: sharder}, nil
+	return &Hub{cfg: cfg, sharder: sharder, replays: make(chan struct{}, maxReplays)}, nil
 }
 
 // Position is the hub's vector: how far it has followed the store. It is zero

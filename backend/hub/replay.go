@@ -146,7 +146,7 @@ func (w *Watcher) read(ctx context.Context) (backend.Delivery, bool, error) {
 	if err := w.interruptible(cancel); err != nil {
 		return backend.Delivery{}, false, w.finish(err)
 	}
-	d, err := w.source.Next(waiting)
+	d, err := w.next(waiting)
 	if ended := w.interruptible(nil); ended != nil {
 		return backend.Delivery{}, false, w.finish(ended)
 	}
@@ -163,6 +163,26 @@ func (w *Watcher) read(ctx context.Context) (backend.Delivery, bool, error) {
 	}
 	w.shut()
 	return backend.Delivery{}, false, nil
+}
+
+// maxReplays bounds the watches that read the store's log at the same time,
+// when many clients come back at once. A place is held for one page, never while
+// the subscriber handles it.
+const maxReplays = 64
+
+// next reads on in the store's own watch. One that is alone waits there for
+// what comes, and is not bounded.
+func (w *Watcher) next(ctx context.Context) (backend.Delivery, error) {
+	if w.alone {
+		return w.source.Next(ctx)
+	}
+	select {
+	case w.hub.replays <- struct{}{}:
+		defer func() { <-w.hub.replays }()
+	case <-ctx.Done():
+		return backend.Delivery{}, ctx.Err()
+	}
+	return w.source.Next(ctx)
 }
 
 // ends says whether an error is that of the ended context.

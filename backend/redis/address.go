@@ -89,12 +89,17 @@ func ParseURL(raw string) (*Address, error) {
 func hostPort(s, port string) (string, error) {
 	host, p, err := net.SplitHostPort(s)
 	if err != nil {
-		host, p = strings.Trim(s, "[]"), port
+		host, p = s, port
+		if inner, ok := strings.CutPrefix(s, "["); ok {
+			host = strings.TrimSuffix(inner, "]")
+		}
 	}
-	if n, err := strconv.Atoi(p); host == "" || err != nil || n < 1 || n > 65535 {
+	n, err := strconv.Atoi(p)
+	if host == "" || err != nil || n < 1 || n > 65535 || strings.ContainsAny(host, "[]") ||
+		strings.Contains(host, ":") && net.ParseIP(strings.Split(host, "%")[0]) == nil {
 		return "", fmt.Errorf("%q is not a host and a port", s)
 	}
-	return net.JoinHostPort(host, p), nil
+	return net.JoinHostPort(host, strconv.Itoa(n)), nil
 }
 
 // String names the servers without user and password.

@@ -1,30 +1,9 @@
--- Judges all conditions of a batch and makes all its changes, or none. Nothing
--- is written before everything was judged.
--- KEYS  meta, index, log, then the resource of each action
--- ARGV  epoch, format, deadline and clock in microseconds (clock '' is TIME),
---       request id, the log's bounds (entries, bytes, age in ms, slack in
---       entries), number of actions, then STRIDE arguments for each action
-local STRIDE = 12
-local epoch, deadline, clock, request = ARGV[1], ARGV[3], ARGV[4], ARGV[5]
-local meta = call('HMGET', KEYS[1], 'format', 'epoch', 'seq', 'count', 'bytes', 'oldest', 'trimmed')
-if not meta[1] or not meta[2] then return { 'epoch', '' } end
-if meta[1] ~= ARGV[2] then return { 'format', meta[1] or '' } end
-if meta[2] ~= epoch then return { 'epoch', meta[2] or '' } end
-
-local now
-if clock ~= '' then
-  now = tonumber(clock)
-else
-  local t = call('TIME')
-  now = t[1] * 1000000 + t[2]
-end
-if deadline ~= '' and now > tonumber(deadline) then return { 'deadline' } end
-local ms = format('%.0f', math.floor(now / 1000))
-local seq, count, bytes = tonumber(meta[3]), tonumber(meta[4]), tonumber(meta[5])
+-- The general case, for any number of actions of any kind.
 
 -- bound says whether a live resource other than the key's holds a bound
 -- reference to it. A referrer that does not decode counts as live.
-local function bound(prefix, own, items)
+local function bound(prefix, own, key)
+  local items = sub(key, 1, #key - #own)
   local from = '[' .. prefix
   while true do
     local page = call('ZRANGE', KEYS[2], from, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', '0', '64')
@@ -57,6 +36,19 @@ local function judge(a, r)
   return nil
 end
 
+-- unknown returns the entries of types that only a newer release knows. Every
+-- write carries them over.
+local function unknown(entries)
+  local out, i = '', 1
+  while i <= #entries do
+    local t, hi, lo = byte(entries, i, i + 2)
+    local last = i + 2 + hi * 256 + lo
+    if t ~= 105 and t ~= 114 and t ~= 120 then out = out .. sub(entries, i, last) end
+    i = last + 1
+  end
+  return out
+end
+
 -- kept adds to the entries of a reindex those that do not follow from the body:
 -- that of the deletion behind the first, which is the definition, and the expiry.
 local function kept(old, new)
@@ -70,14 +62,14 @@ local function kept(old, new)
   end
   local _, hi, lo = byte(new, 1, 3)
   local first = 3 + hi * 256 + lo
-  return sub(new, 1, first) .. deleting .. sub(new, first + 1) .. expiry
+  return sub(new, 1, first) .. deleting .. sub(new, first + 1) .. expiry .. unknown(old)
 end
 
 -- What is stored, and what of it counts: what is expired is absent.
-local actions = tonumber(ARGV[10])
+local actions = #KEYS - 3
 local stored, live, was, will = {}, {}, {}, {}
 for i = 1, actions do
-  local a, key = 11 + (i - 1) * STRIDE, KEYS[3 + i]
+  local a, key = HEAD + 1 + (i - 1) * STRIDE, KEYS[3 + i]
   local deed, kind, name = ARGV[a], ARGV[a + 1], ARGV[a + 2]
   local r = load(key, deed ~= 'p')
   if r and r.damaged then
@@ -93,13 +85,18 @@ for i = 1, actions do
   live[i] = (r and (r.damaged or not expired(r, now))) and r or nil
   if deed ~= 'e' and not (r and r.damaged) then
     local failed = judge(a, live[i])
-    if not failed and live[i] and ARGV[a + 7] ~= '' and bound(ARGV[a + 7], kind .. name, ARGV[a + 11]) then failed = 'referenced' end
+    if not failed and live[i] and ARGV[a + 7] ~= '' and bound(ARGV[a + 7], kind .. name, key) then failed = 'referenced' end
     if failed then
       local current = live[i] and load(key, true)
       return { 'condition', tostring(i), failed, current and current.value or '' }
     end
   end
   if deed == 'r' and live[i] then ARGV[a + 9] = kept(r.entries, ARGV[a + 9]) end
+  local more = deed == 'p' and live[i] and unknown(r.entries) or ''
+  if more ~= '' then
+    ARGV[a + 9] = ARGV[a + 9] .. more
+    ARGV[a + 11] = match(ARGV[a + 11], '^(.*\n)%d+\n$') .. #ARGV[a + 9] .. '\n'
+  end
   if deed == 'p' or deed == 'r' then
     will[i] = { n = 'n' .. kind .. name }
     members(ARGV[a + 9], kind, name, will[i])
@@ -108,19 +105,19 @@ end
 
 -- append writes one entry of the log and returns its revision.
 local function append(id, kind, size, key, value, before)
-  local head = kind .. '\n' .. size .. '\n' .. ms .. '\n' .. request .. '\n' .. key
+  local head = kind .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. request .. '\n' .. key
   if before then
     call('XADD', KEYS[3], id, 'h', head, 'd', value, 'b', before)
   else
     call('XADD', KEYS[3], id, 'h', head, 'd', value)
   end
-  if count == 0 then meta[6] = ms end
+  if count == 0 then oldest = ms + 0 end
   count, bytes = count + 1, bytes + size
 end
 
 local function revision()
   seq = seq + 1
-  return epoch .. '-' .. format('%.0f', seq)
+  return epoch .. '-' .. format('%d', seq)
 end
 
 -- reindexed moves a resource from one set of index members to another.
@@ -155,7 +152,7 @@ end
 local reply = { 'ok', '' }
 local first = seq
 for i = 1, actions do
-  local a, key = 11 + (i - 1) * STRIDE, KEYS[3 + i]
+  local a, key = HEAD + 1 + (i - 1) * STRIDE, KEYS[3 + i]
   local deed, r = ARGV[a], live[i]
   if deed == 'p' then
     local old = was[i] or {}
@@ -167,12 +164,10 @@ for i = 1, actions do
     local uid, created, spec, ext = ARGV[a + 8], ms, id, ''
     if r then
       uid, created, ext = r.uid, r.created, r.ext
-      if sub(ARGV[a + 10], 1, 1) ~= 'c' then spec = r.spec end
+      if ARGV[a + 10] ~= 'c' then spec = r.spec end
     end
-    -- rest: caller flag, expiry, deleting flag, size and size of rows, then entries and body after the last newline
-    local expires, deleting, size, rowsize, at = match(ARGV[a + 10], '^.(%d*)\n(%l?)\n(%d+)\n(%d+)\n()')
-    local value = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms .. '\n' .. expires .. '\n' .. deleting .. '\n' ..
-      size .. '\n' .. rowsize .. '\n' .. #entries .. '\n' .. ext .. '\n' .. entries .. sub(ARGV[a + 10], at)
+    local value = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms .. '\n' .. ARGV[a + 11] .. ext .. '\n' .. entries .. ARGV[a + 13]
+    local size = ARGV[a + 12] + 0
     if not r then
       append(id, 'a', size + 64, ARGV[a + 1] .. ARGV[a + 2], value)
       reindexed(old, will[i])
@@ -188,9 +183,9 @@ for i = 1, actions do
     reply[i + 2] = remove(i, a) .. '\n' .. (r.value or '')
   elseif deed == 'r' then
     local entries = ARGV[a + 9]
-    local size, rowsize = match(ARGV[a + 10], '^.%d*\n%l?\n(%d+)\n(%d+)\n')
+    local size, rowsize = ARGV[a + 12], ARGV[a + 11]
     local head = match(r.value, '^[^\n]*\n[^\n]*\n[^\n]*\n%d+\n%d+\n%d*\n%l?\n')
-    size = format('%.0f', size + #r.value - r.at - r.length + 1) -- the caller does not know the body
+    size = format('%d', size + #r.value - r.at - r.length + 1) -- the caller does not know the body
     local value = head .. size .. '\n' .. rowsize .. '\n' .. #entries .. '\n' .. r.ext .. '\n' .. entries .. sub(r.value, r.at + r.length)
     call('SET', key, value)
     reindexed(was[i], will[i])
@@ -211,11 +206,12 @@ for i = 1, actions do
 end
 
 -- trim removes the oldest entries that are over the log's bounds, never the last.
-local most, size, age, slack = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
-local trimmed = meta[7] or ''
 local function trim()
+  local most, size, age = match(ARGV[6], '^(%d+) (%d+) (%d+)$')
+  most, size, age = most + 0, size + 0, age + 0
+  local trimmed = call('HGET', KEYS[1], 'trimmed')
   local removed, last = 0, nil
-  local from = trimmed == '' and '-' or '(' .. trimmed
+  local from = trimmed and '(' .. trimmed or '-'
   while true do
     local page = call('XRANGE', KEYS[3], from, '+', 'COUNT', '64')
     if #page == 0 then return last end
@@ -224,7 +220,7 @@ local function trim()
       if kind ~= 's' then
         at = tonumber(at) or now / 1000
         if removed == 256 or count <= 1 or count <= most and bytes <= size and now / 1000 - at <= age then
-          meta[6] = format('%.0f', at)
+          oldest = at
           return last
         end
         removed, last = removed + 1, entry[1]
@@ -234,18 +230,17 @@ local function trim()
     end
   end
 end
-if count > 1 and (count > most + slack or bytes > size + size * slack / most or now / 1000 - (tonumber(meta[6]) or 0) > age + age * slack / most) then
-  local last = trim()
-  if last then
-    trimmed = last
-    local e, s = match(last, '^(%d+)-(%d+)$')
-    call('XTRIM', KEYS[3], 'MINID', '~', e .. '-' .. format('%.0f', s + 1))
-    call('HSET', KEYS[1], 'seq', format('%.0f', seq), 'count', format('%.0f', count), 'bytes', format('%.0f', bytes), 'oldest', meta[6], 'trimmed', trimmed)
-    first = seq
+local trimmed
+if count > 1 and due(count, bytes) then
+  trimmed = trim()
+  if trimmed then
+    local e, s = match(trimmed, '^(%d+)-(%d+)$')
+    call('XTRIM', KEYS[3], 'MINID', '~', e .. '-' .. format('%d', s + 1))
+    call('HSET', KEYS[1], 'trimmed', trimmed)
   end
 end
-if seq ~= first then
-  call('HSET', KEYS[1], 'seq', format('%.0f', seq), 'count', format('%.0f', count), 'bytes', format('%.0f', bytes), 'oldest', meta[6])
+if trimmed or seq ~= first then
+  call('HSET', KEYS[1], 'seq', format('%d', seq), 'count', format('%d', count), 'bytes', format('%d', bytes), 'oldest', format('%d', oldest))
 end
-reply[2] = format('%.0f', seq)
+reply[2] = format('%d', seq)
 return reply

@@ -87,9 +87,10 @@ func (s *benchServer) parallel(b *testing.B, name string, op func(i int64) error
 	})
 }
 
-// alone runs one operation at a time and reports its median.
-func alone(b *testing.B, name string, op func(i int) error) {
+// alone runs one operation at a time and reports its median, and what it costs the server.
+func (s *benchServer) alone(b *testing.B, name string, op func(i int) error) {
 	b.Run(name, func(b *testing.B) {
+		before := s.cpu(b)
 		took := make([]time.Duration, b.N)
 		for i := range b.N {
 			begin := time.Now()
@@ -98,8 +99,8 @@ func alone(b *testing.B, name string, op func(i int) error) {
 			}
 			took[i] = time.Since(begin)
 		}
-		slices.Sort(took)
-		b.ReportMetric(float64(took[len(took)/2])/1e3, "p50-us")
+		b.ReportMetric((s.cpu(b)-before)*1e6/float64(b.N), "server-us/op")
+		b.ReportMetric(median(took), "p50-us")
 	})
 }
 
@@ -124,9 +125,8 @@ func (s *benchServer) apply(actions ...backend.Action) (backend.Result, error) {
 	})
 }
 
-// fill stores the resources of the benchmarks and says what one takes.
+// fill stores the resources of the benchmarks.
 func (s *benchServer) fill(b *testing.B) {
-	before := s.info(b, "memory", "used_memory")
 	for i := int64(0); i < benchResources; i += 64 {
 		var batch []backend.Action
 		for j := i; j < min(i+64, benchResources); j++ {
@@ -136,17 +136,29 @@ func (s *benchServer) fill(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	all := s.info(b, "memory", "used_memory")
-	log := float64(s.client.MemoryUsage(b.Context(), "sluice:c:{0}", 0).Val())
-	events := float64(s.client.XLen(b.Context(), "sluice:c:{0}").Val())
-	b.Logf("%.0f bytes a resource, %.0f a retained event", (all-before-log)/benchResources, log/events)
 	s.names.Store(benchResources)
+}
+
+// memory reports what a resource and a retained event take, of as many each.
+func (s *benchServer) memory(b *testing.B, before float64) {
+	b.Run("memory", func(b *testing.B) {
+		for range b.N {
+			all := s.info(b, "memory", "used_memory")
+			log := float64(s.client.MemoryUsage(b.Context(), "sluice:c:{0}", 0).Val())
+			events := float64(s.client.XLen(b.Context(), "sluice:c:{0}").Val())
+			b.ReportMetric((all-before-log)/benchResources, "B/resource")
+			b.ReportMetric(log/events, "B/event")
+		}
+		b.ReportMetric(0, "ns/op")
+	})
 }
 
 func BenchmarkRedis(b *testing.B) {
 	ctx := context.Background()
 	s := newBenchServer(b)
+	before := s.info(b, "memory", "used_memory")
 	s.fill(b)
+	s.memory(b, before)
 	value := strings.Repeat("x", 600)
 	s.parallel(b, "SET", func(i int64) error { return s.client.Set(ctx, fmt.Sprint("set:", i%benchResources), value, 0).Err() })
 	s.parallel(b, "XADD", func(int64) error {
@@ -164,16 +176,31 @@ func BenchmarkRedis(b *testing.B) {
 		_, err := s.apply(a)
 		return err
 	})
-	alone(b, "PING", func(int) error { return s.client.Ping(ctx).Err() })
-	alone(b, "GET", func(i int) error { return s.client.Get(ctx, "set:1").Err() })
-	alone(b, "MGET of 100", func(i int) error {
+	s.alone(b, "PING", func(int) error { return s.client.Ping(ctx).Err() })
+	b.Run("PING after silence", func(b *testing.B) {
+		took := make([]time.Duration, b.N)
+		for i := range b.N {
+			silence(b)
+			begin := time.Now()
+			if err := s.client.Ping(ctx).Err(); err != nil {
+				b.Fatal(err)
+			}
+			took[i] = time.Since(begin)
+		}
+		b.ReportMetric(median(took), "p50-us")
+	})
+	if err := s.client.Set(ctx, "set:1", value, 0).Err(); err != nil {
+		b.Fatal(err)
+	}
+	s.alone(b, "GET", func(i int) error { return s.client.Get(ctx, "set:1").Err() })
+	s.alone(b, "MGET of 100", func(i int) error {
 		keys := make([]string, 100)
 		for j := range keys {
 			keys[j] = fmt.Sprint("set:", (i*7919+j*101)%benchResources)
 		}
 		return s.client.MGet(ctx, keys...).Err()
 	})
-	alone(b, "page of 100", func(i int) error {
+	s.alone(b, "page of 100", func(i int) error {
 		k := benchKey(int64(i*7919) % (benchResources - 100))
 		p, err := s.store.Range(ctx, backend.Range{Kind: "Network", Start: backend.OrderTuple(k.Namespace, k.Name), Limit: 100})
 		if err == nil && len(p.Resources) != 100 {
@@ -212,23 +239,35 @@ func (s *benchServer) relay(b *testing.B) {
 		}
 	}()
 	b.Run("write to watcher", func(b *testing.B) {
-		took := make([]time.Duration, b.N)
+		seen, written := make([]time.Duration, b.N), make([]time.Duration, b.N)
 		for i := range b.N {
-			b.StopTimer()
-			quiet := time.NewTimer(3 * time.Millisecond) // past the linger: the watcher waits on the server again
-			<-quiet.C
-			b.StartTimer()
+			silence(b)
 			begin := time.Now()
 			if _, err := s.apply(benchPut(int64(i), 1)); err != nil {
 				b.Fatal(err)
 			}
+			written[i] = time.Since(begin)
 			a := <-arrivals
 			if a.err != nil {
 				b.Fatal(a.err)
 			}
-			took[i] = a.at.Sub(begin)
+			seen[i] = a.at.Sub(begin)
 		}
-		slices.Sort(took)
-		b.ReportMetric(float64(took[len(took)/2])/1e3, "p50-us")
+		b.ReportMetric(median(seen), "p50-us")
+		b.ReportMetric(median(written), "write-p50-us")
 	})
+}
+
+// silence lets the machine rest past a watcher's linger, so that it waits on the server again.
+func silence(b *testing.B) {
+	b.StopTimer()
+	quiet := time.NewTimer(3 * time.Millisecond)
+	<-quiet.C
+	b.StartTimer()
+}
+
+// median in microseconds.
+func median(took []time.Duration) float64 {
+	slices.Sort(took)
+	return float64(took[len(took)/2]) / 1e3
 }

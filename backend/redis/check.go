@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -26,7 +28,10 @@ func (s *Store) Check(ctx context.Context) error {
 		return err
 	}
 	defer ses.inflight.Done()
-	c := &checker{client: ses.client}
+	c := &checker{client: ses.client, shards: s.core.shards, stored: make([]map[backend.Key]*backend.Resource, len(s.core.shards)), unknown: make([]map[string]backend.Key, len(s.core.shards))}
+	if err := c.read(ctx, s.core.cfg.Prefix); err != nil {
+		return err
+	}
 	for i := range s.core.shards {
 		if err := c.check(ctx, &s.core.shards[i]); err != nil {
 			return err
@@ -37,7 +42,13 @@ func (s *Store) Check(ctx context.Context) error {
 
 type checker struct {
 	client goredis.UniversalClient
-	errs   []error
+	shards []shard
+	// stored are the resources, and unknown the members for entries that only a
+	// newer release knows, of each shard.
+	stored  []map[backend.Key]*backend.Resource
+	unknown []map[string]backend.Key
+	mu      sync.Mutex // guards what is above and below while nodes are read
+	errs    []error
 }
 
 func (c *checker) wrong(format string, args ...any) {
@@ -51,11 +62,7 @@ func (c *checker) check(ctx context.Context, sh *shard) error {
 	if err != nil {
 		return err
 	}
-	stored, err := c.resources(ctx, sh)
-	if err != nil {
-		return err
-	}
-	missing := map[string]backend.Key{}
+	stored, missing := c.stored[sh.index], c.unknown[sh.index]
 	for _, r := range stored {
 		for _, m := range membersOf(r) {
 			missing[string(m)] = r.Key
@@ -74,42 +81,67 @@ func (c *checker) check(ctx context.Context, sh *shard) error {
 	return c.log(ctx, sh, stored)
 }
 
-// resources reads all resources of a shard.
-func (c *checker) resources(ctx context.Context, sh *shard) (map[backend.Key]*backend.Resource, error) {
-	node := c.client
+// read reads all resources, each node once.
+func (c *checker) read(ctx context.Context, prefix string) error {
+	for i := range c.shards {
+		c.stored[i], c.unknown[i] = map[backend.Key]*backend.Resource{}, map[string]backend.Key{}
+	}
+	node := func(ctx context.Context, node goredis.UniversalClient) error {
+		it := node.Scan(ctx, 0, escapeGlob(prefix)+"i:*", 1000).Iterator()
+		for it.Next(ctx) {
+			record, err := node.Get(ctx, it.Val()).Result()
+			if err != nil {
+				return err
+			}
+			c.resource(it.Val(), record)
+		}
+		return it.Err()
+	}
 	if cluster, ok := c.client.(*goredis.ClusterClient); ok {
-		one, err := cluster.MasterForKey(ctx, sh.meta)
-		if err != nil {
-			return nil, err
-		}
-		node = one
+		return cluster.ForEachMaster(ctx, func(ctx context.Context, one *goredis.Client) error { return node(ctx, one) })
 	}
-	out := map[backend.Key]*backend.Resource{}
-	it := node.Scan(ctx, 0, escapeGlob(sh.item)+"*", 1000).Iterator()
-	for it.Next(ctx) {
-		k, err := backend.DecodeKey([]byte(strings.TrimPrefix(it.Val(), sh.item)))
-		if err != nil {
-			c.wrong("key %q: %w", it.Val(), err)
-			continue
-		}
-		record, err := node.Get(ctx, it.Val()).Result()
-		if err != nil {
-			return nil, err
-		}
-		if out[k], err = decodeRecord(k, record); err != nil {
-			c.wrong("resource %s: %w", k, err)
-			delete(out, k)
-		}
+	return node(ctx, c.client)
+}
+
+// resource notes what one key holds.
+func (c *checker) resource(name, record string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.shards, func(sh shard) bool { return strings.HasPrefix(name, sh.item) })
+	if i < 0 {
+		c.wrong("key %q is of no shard", name)
+		return
 	}
-	return out, it.Err()
+	k, err := backend.DecodeKey([]byte(strings.TrimPrefix(name, c.shards[i].item)))
+	if err != nil {
+		c.wrong("key %q: %w", name, err)
+		return
+	}
+	if shardOf(k.Namespace, len(c.shards)) != i {
+		c.wrong("resource %s lies in shard %d", k, i)
+	}
+	r, err := decodeRecord(k, record)
+	if err != nil {
+		c.wrong("resource %s: %w", k, err)
+		return
+	}
+	c.stored[i][k] = r
+	for _, m := range unknownMembers(k, record) {
+		c.unknown[i][string(m)] = k
+	}
 }
 
 // log wants dense revisions from the trim mark to the head, and of every key the
 // last change that the log holds to be what is stored.
 func (c *checker) log(ctx context.Context, sh *shard, stored map[backend.Key]*backend.Resource) error {
-	meta, err := c.client.HGetAll(ctx, sh.meta).Result()
+	names := []string{"epoch", "seq", "count", "bytes", "trimmed"}
+	values, err := c.client.HMGet(ctx, sh.meta, names...).Result()
 	if err != nil {
 		return err
+	}
+	meta := map[string]string{}
+	for i, name := range names {
+		meta[name], _ = values[i].(string)
 	}
 	entries, err := c.client.XRange(ctx, sh.log, "-", "+").Result()
 	if err != nil {

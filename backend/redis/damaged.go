@@ -53,24 +53,3 @@ func (s *Store) reproposal(ctx context.Context, p *proposal, reply []any, err er
 	args[8], args[9] = "damaged", found
 	return p, nil
 }
-
-// targetOf is the key that any member of the index leads to.
-func targetOf(m string) (backend.Key, error) {
-	b := []byte(m[1:])
-	switch m[0] {
-	case entryRow:
-		return rowKey(b)
-	case entryExpiry:
-		_, k, err := expiryMember(m)
-		return k, err
-	case entryRef:
-		// The tuple of the target and whether it is bound come before.
-		for range 4 {
-			var err error
-			if b, err = backend.SkipElement(b); err != nil {
-				return backend.Key{}, err
-			}
-		}
-	}
-	return backend.DecodeKey(b)
-}

@@ -27,8 +27,20 @@ const (
 
 // decodeEntry reads an entry. ok is false for one that is no change.
 func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
-	bad := fmt.Errorf("log entry %.60s: %w", m.ID, backend.ErrPositionExpired)
-	if e.Revision, err = backend.ParseRevision(m.ID); err != nil {
+	return names(nil).entry(m)
+}
+
+// entry reads an entry. ok is false for one that is no change.
+func (n names) entry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
+	if e, ok, err = n.change(m); err != nil {
+		return e, false, fmt.Errorf("log entry %.60s: %w", m.ID, backend.ErrPositionExpired)
+	}
+	return e, ok, nil
+}
+
+func (n names) change(m goredis.XMessage) (e backend.Event, ok bool, err error) {
+	bad := backend.ErrUnreadable
+	if e.Revision, err = parseRevision(m.ID); err != nil {
 		return e, false, bad
 	}
 	head, _ := m.Values["h"].(string)
@@ -43,7 +55,7 @@ func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 	if field[0] == typeStart {
 		return e, false, nil
 	}
-	key, err := backend.DecodeKey([]byte(head))
+	key, err := n.key([]byte(head))
 	if err != nil {
 		return e, false, bad
 	}
@@ -61,7 +73,7 @@ func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 		e.Type, e.Resource = backend.Deleted, &backend.Resource{Key: key}
 		return e, true, nil
 	}
-	if e.Resource, err = decodeRecord(key, data); err != nil {
+	if e.Resource, err = n.record(key, data); err != nil {
 		return e, false, bad
 	}
 	switch field[0] {
@@ -70,7 +82,7 @@ func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 	case typeModified:
 		e.Type, e.RowsBefore, e.FingerprintBefore = backend.Modified, e.Resource.Rows, e.Resource.Fingerprint
 		if before, changed := m.Values["b"].(string); changed {
-			if e.FingerprintBefore, e.RowsBefore, _, err = decodeEntries([]byte(before)); err != nil {
+			if e.FingerprintBefore, e.RowsBefore, _, err = n.entries([]byte(before)); err != nil {
 				return e, false, bad
 			}
 		}

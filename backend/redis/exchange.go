@@ -13,11 +13,13 @@ import (
 type exchange struct {
 	client  goredis.UniversalClient
 	cluster bool
-	pipes   map[int]goredis.Pipeliner
+	// loose: each shard is asked one thing, which needs no transaction.
+	loose bool
+	pipes map[int]goredis.Pipeliner
 }
 
-func (s *Store) exchange(ses *session) *exchange {
-	return &exchange{client: ses.client, cluster: s.core.at.Cluster, pipes: map[int]goredis.Pipeliner{}}
+func (s *Store) exchange(ses *session, loose bool) *exchange {
+	return &exchange{client: ses.client, cluster: s.core.at.Cluster, loose: loose, pipes: map[int]goredis.Pipeliner{}}
 }
 
 // on is where the commands for a shard go.
@@ -25,7 +27,9 @@ func (x *exchange) on(shard int) goredis.Pipeliner {
 	if !x.cluster {
 		shard = 0
 	}
-	if x.pipes[shard] == nil {
+	if x.pipes[shard] == nil && x.loose {
+		x.pipes[shard] = x.client.Pipeline()
+	} else if x.pipes[shard] == nil {
 		x.pipes[shard] = x.client.TxPipeline()
 	}
 	return x.pipes[shard]

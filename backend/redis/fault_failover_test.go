@@ -23,6 +23,7 @@ func newPair(t *testing.T) *pair {
 	p := &pair{primary: redistest.Start(t)}
 	p.front, p.link = redistest.NewProxy(t, p.primary.Addr), redistest.NewProxy(t, p.primary.Addr)
 	p.replica = redistest.Start(t, redistest.ReplicaOf(p.link.Addr))
+	p.primary.AwaitReplicas(1) // a replica is in sync up to a second before it is sent what follows
 	return p
 }
 

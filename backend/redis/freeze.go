@@ -42,7 +42,7 @@ func (sc *scanner) freeze(ctx context.Context, rs []backend.Range, runs [][]*run
 			return fmt.Errorf("range: %d answers to %d ranges: %w", len(reply), len(all), backend.ErrUnavailable)
 		}
 		for i, n := range all {
-			n.take(texts(reply[i]), args[sh][5*i+3].(int))
+			sc.take(n, texts(reply[i]), args[sh][5*i+3].(int))
 		}
 		records := texts(reply[len(all)])
 		for i := 0; i+1 < len(records); i += 2 {

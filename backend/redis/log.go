@@ -25,25 +25,34 @@ func (s *Store) readState(ses *session, shard int, cmd *goredis.SliceCmd) (backe
 		field[i], _ = v.(string)
 	}
 	known := s.core.epochs[shard].Load()
-	head, err := backend.ParseRevision(field[0] + "-" + field[1])
+	head, err := parseRevision(field[0] + "-" + field[1])
 	if err != nil || head.Epoch != known {
 		s.core.renew(ses)
 	}
 	if err != nil || head.Epoch < known {
 		return backend.LogState{}, fmt.Errorf("shard %d has lost its place: %w", shard, backend.ErrUnavailable)
 	}
-	state := backend.LogState{}
-	for _, e := range strings.Fields(field[3]) {
-		r, err := backend.ParseRevision(e)
+	state, err := parseState(head, field[2], field[3])
+	if err != nil {
+		return backend.LogState{}, fmt.Errorf("shard %d: %w", shard, err)
+	}
+	return state, nil
+}
+
+// parseState reads the trim mark, which may be empty, and the older epochs, each
+// with its last sequence and ended by a space.
+func parseState(head backend.Revision, trimmed, epochs string) (state backend.LogState, err error) {
+	for _, e := range strings.Fields(epochs) {
+		r, err := parseRevision(e)
 		if err != nil {
-			return backend.LogState{}, fmt.Errorf("epochs of shard %d: %w", shard, backend.ErrFormat)
+			return backend.LogState{}, fmt.Errorf("epochs: %w", backend.ErrFormat)
 		}
 		state.Epochs = append(state.Epochs, r)
 	}
 	state.Epochs = append(state.Epochs, head)
-	if field[2] != "" {
-		if state.Trimmed, err = backend.ParseRevision(field[2]); err != nil {
-			return backend.LogState{}, fmt.Errorf("trim mark of shard %d: %w", shard, backend.ErrFormat)
+	if trimmed != "" {
+		if state.Trimmed, err = parseRevision(trimmed); err != nil {
+			return backend.LogState{}, fmt.Errorf("trim mark: %w", backend.ErrFormat)
 		}
 	}
 	return state, nil
@@ -59,7 +68,7 @@ type logPage struct {
 // the position, from one state of each shard.
 func (s *Store) readLog(ctx context.Context, after []backend.Revision, limit int) (p logPage, err error) {
 	err = s.read(ctx, "log", func(ctx context.Context, ses *session) error {
-		x := s.exchange(ses)
+		x := s.exchange(ses, limit == 0)
 		states := make([]*goredis.SliceCmd, len(s.core.shards))
 		ranges := make([]*goredis.XMessageSliceCmd, len(s.core.shards))
 		for i := range s.core.shards {
@@ -97,8 +106,9 @@ func streamID(r backend.Revision) string {
 // is missing or does not decode.
 func follow(state *backend.LogState, at backend.Revision, entries []goredis.XMessage) ([]backend.Event, backend.Revision, error) {
 	var events []backend.Event
+	shared := names{}
 	for _, m := range entries {
-		e, ok, err := decodeEntry(m)
+		e, ok, err := shared.entry(m)
 		if err != nil {
 			return events, at, err
 		}

@@ -75,16 +75,15 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 			continue
 		}
 		keys = append(keys, sh.key(k))
-		args = append(args, "e", backend.AppendString(nil, k.Kind), backend.OrderTuple(k.Namespace, k.Name), "", "", "", "", "", "", m, "", sh.item)
+		args = append(args, "e", backend.AppendString(nil, k.Kind), backend.OrderTuple(k.Namespace, k.Name), "", "", "", "", "", "", m, "", "", "", "")
 	}
 	n := 0
 	err := s.read(ctx, "purge", func(ctx context.Context, ses *session) error {
-		cfg := &s.core.cfg
 		on, err := ses.primary(ctx, sh)
 		if err != nil {
 			return err
 		}
-		head := []any{s.core.epochs[sh.index].Load(), Format, "", s.core.clockArgument(), "", cfg.LogEntries, cfg.LogBytes, cfg.LogAge.Milliseconds(), cfg.LogSlack, len(keys) - 3}
+		head := s.core.head(sh, "", s.core.clockArgument(), "", len(args))
 		reply, err := s.core.scripts.apply.run(ctx, on, keys, append(head, args...)...)
 		switch {
 		case err != nil:

@@ -32,12 +32,13 @@ func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resour
 		if err != nil {
 			return err
 		}
+		shared := names{}
 		for i, k := range keys {
 			out[i] = nil
 			if records[i] == "" {
 				continue
 			}
-			r, err := decodeRecord(k, records[i])
+			r, err := shared.record(k, records[i])
 			if err != nil && len(keys) == 1 {
 				return unreadable(k, err)
 			}
@@ -156,7 +157,7 @@ func (s *Store) ranges(ctx context.Context, rs []backend.Range) (pages []backend
 	}
 	err = s.read(ctx, "range", func(ctx context.Context, ses *session) error {
 		for try := 1; ; try++ {
-			sc := &scanner{store: s, session: ses, last: try == scanTries}
+			sc := &scanner{store: s, session: ses, last: try == scanTries, names: names{}}
 			if pages, err = sc.scan(ctx, rs); err != nil || !sc.moved || sc.last {
 				return err
 			}

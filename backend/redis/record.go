@@ -54,15 +54,6 @@ func appendEntry(b []byte, kind byte, middle []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(append(b, kind), uint16(len(middle))), middle...)
 }
 
-// member is the place of an entry in the sorted set.
-func member(kind byte, middle []byte, k backend.Key) []byte {
-	b := []byte{kind}
-	if kind == entryRow {
-		return append(append(backend.AppendString(b, k.Kind), middle...), backend.OrderTuple(k.Namespace, k.Name)...)
-	}
-	return k.Append(append(b, middle...))
-}
-
 // takeEntry reads the first entry.
 func takeEntry(b []byte) (kind byte, middle, rest []byte, err error) {
 	if len(b) < 3 || len(b)-3 < int(binary.BigEndian.Uint16(b[1:])) {
@@ -112,28 +103,29 @@ type header struct {
 	entries, rest             string // rest is the body
 }
 
+func badRecord() error { return fmt.Errorf("record: %w", backend.ErrUnreadable) }
+
 func parseHeader(value string) (h header, err error) {
-	bad := fmt.Errorf("record: %w", backend.ErrUnreadable)
 	var field [headerFields]string
 	rest := value
 	for i := range field {
 		var ok bool
 		if field[i], rest, ok = strings.Cut(rest, "\n"); !ok {
-			return header{}, bad
+			return header{}, badRecord()
 		}
 	}
-	if h.revision, err = backend.ParseRevision(field[0]); err != nil {
-		return header{}, bad
+	if h.revision, err = parseRevision(field[0]); err != nil {
+		return header{}, badRecord()
 	}
-	if h.spec, err = backend.ParseRevision(field[1]); err != nil {
-		return header{}, bad
+	if h.spec, err = parseRevision(field[1]); err != nil {
+		return header{}, badRecord()
 	}
 	if h.uid, err = unescape(field[2]); err != nil {
-		return header{}, bad
+		return header{}, badRecord()
 	}
 	for i, at := range []*time.Time{&h.created, &h.updated, &h.expires} {
 		if *at, err = parseMillis(field[3+i]); err != nil || i < 2 && at.IsZero() {
-			return header{}, bad
+			return header{}, badRecord()
 		}
 	}
 	h.deleting = field[6] != ""
@@ -141,10 +133,25 @@ func parseHeader(value string) (h header, err error) {
 	rowsSize, err2 := strconv.ParseUint(field[8], 10, 31)
 	n, err3 := strconv.ParseUint(field[9], 10, 31)
 	if err1 != nil || err2 != nil || err3 != nil || n > uint64(len(rest)) || h.deleting && field[6] != deletingFlag {
-		return header{}, bad
+		return header{}, badRecord()
 	}
 	h.size, h.rowsSize, h.entries, h.rest = int(size), int(rowsSize), rest[:n], rest[n:]
 	return h, nil
+}
+
+// parseRevision is [backend.ParseRevision] without an allocation: every record has two.
+func parseRevision(s string) (backend.Revision, error) {
+	epoch, seq, _ := strings.Cut(s, "-")
+	e, err1 := strconv.ParseUint(epoch, 10, 64)
+	q, err2 := strconv.ParseUint(seq, 10, 64)
+	if err1 != nil || err2 != nil || epoch[0] == '0' && len(epoch) > 1 || seq[0] == '0' && len(seq) > 1 {
+		return backend.Revision{}, badRecord()
+	}
+	r := backend.Revision{Epoch: e, Seq: q}
+	if r.IsZero() {
+		return r, badRecord()
+	}
+	return r, nil
 }
 
 func parseMillis(s string) (time.Time, error) {
@@ -157,25 +164,32 @@ func parseMillis(s string) (time.Time, error) {
 
 // decodeRecord reads a stored resource.
 func decodeRecord(k backend.Key, value string) (*backend.Resource, error) {
+	return names(nil).record(k, value)
+}
+
+// record reads a stored resource.
+func (n names) record(k backend.Key, value string) (*backend.Resource, error) {
 	h, err := parseHeader(value)
 	if err != nil {
 		return nil, err
 	}
+	own := []byte(value[len(value)-len(h.entries)-len(h.rest):]) // one copy of both
+	at := len(h.entries)
 	r := &backend.Resource{
-		Key: k, Body: []byte(h.rest),
+		Key: k, Body: own[at:],
 		Envelope: backend.Envelope{
 			UID: h.uid, Revision: h.revision, SpecRevision: h.spec, Deleting: h.deleting,
 			ExpiresAt: h.expires, CreatedAt: h.created, UpdatedAt: h.updated,
 		},
 	}
-	r.Fingerprint, r.Rows, r.Refs, err = decodeEntries([]byte(h.entries))
+	r.Fingerprint, r.Rows, r.Refs, err = n.entries(own[:at:at])
 	return r, err
 }
 
-// decodeEntries reads what the rows of a resource say: the reserved one of the
+// entries reads what the rows of a resource say: the reserved one of the
 // definition is its fingerprint, and the one of those being deleted follows
 // from the header. The result shares the memory.
-func decodeEntries(b []byte) (fingerprint string, rows []backend.Row, refs []backend.Ref, err error) {
+func (n names) entries(b []byte) (fingerprint string, rows []backend.Row, refs []backend.Ref, err error) {
 	for len(b) > 0 {
 		var kind byte
 		var middle []byte
@@ -186,16 +200,19 @@ func decodeEntries(b []byte) (fingerprint string, rows []backend.Row, refs []bac
 		case entryRow:
 			var index string
 			var value []byte
-			if index, value, err = backend.TakeString(middle); err != nil {
+			if index, value, err = n.take(middle); err != nil {
 				return "", nil, nil, err
 			}
 			switch index {
 			case backend.DefinitionIndex:
-				if fingerprint, _, err = backend.TakeString(value); err != nil {
+				if fingerprint, _, err = n.take(value); err != nil {
 					return "", nil, nil, err
 				}
 			case backend.DeletingIndex:
 			default:
+				if rows == nil {
+					rows = make([]backend.Row, 0, 4)
+				}
 				rows = append(rows, backend.Row{Index: index, Value: value[:len(value):len(value)]})
 			}
 		case entryRef:
@@ -203,7 +220,7 @@ func decodeEntries(b []byte) (fingerprint string, rows []backend.Row, refs []bac
 				return "", nil, nil, fmt.Errorf("reference: %w", backend.ErrUnreadable)
 			}
 			target, bound := middle[:len(middle)-1], middle[len(middle)-1] == backend.AppendBool(nil, true)[0]
-			key, err := backend.DecodeKey(target)
+			key, err := n.key(target)
 			if err != nil {
 				return "", nil, nil, err
 			}

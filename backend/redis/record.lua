@@ -1,10 +1,4 @@
--- The stored form of a resource, see record.go: header fields, each ended by a
--- newline, then the entries and the body. Fields that a newer release adds are
--- in ext, which every write carries over.
-local call = redis.call
-local byte, find, format, match, sub = string.byte, string.find, string.format, string.match, string.sub
-
-local HEADER = '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(%d+)\n%d+\n(%d*)\n(%l?)\n(%d+)\n(%d+)\n(%d+)\n([^\n]*)\n()'
+-- How the general case reads and indexes records.
 
 -- parse returns the record as a table, nil if it does not have the form.
 local function parse(v)

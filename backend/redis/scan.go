@@ -3,7 +3,6 @@ package redis
 import (
 	"bytes"
 	"context"
-	"strings"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -13,8 +12,12 @@ import (
 
 // Bounds of one scan.
 const (
-	// scanPrefetch is the most members whose resources are read before they are asked for.
+	// scanPrefetch is the most members whose resources are read before they are
+	// asked for, and scanBytes what they may take, as far as it can be guessed.
 	scanPrefetch = 4096
+	scanBytes    = 2 * backend.MaxPageBytes
+	// scanLeast are read at once whatever they may take.
+	scanLeast = 16
 	// scanChunk is the number of members read at a time after the first.
 	scanChunk = 512
 	// expiredAhead is how far the server's clock may be ahead of what the gateway takes it for.
@@ -26,6 +29,7 @@ type scanner struct {
 	store   *Store
 	session *session
 	now     time.Time
+	names   names
 	// records are those read so far, by key; what is absent is empty.
 	records map[backend.Key]string
 	// expired are the keys that are due to be purged, by shard.
@@ -38,10 +42,11 @@ type scanner struct {
 
 // run is the part of a range that lies in one shard, in the order of the scan.
 type run struct {
+	of      *backend.Range
 	shard   *shard
 	lo, hi  string // as ZRANGE BYLEX has them
 	reverse bool
-	members []string
+	members []found
 	more    bool // the index may have members after these
 	count   *goredis.IntCmd
 	page    *goredis.StringSliceCmd
@@ -114,7 +119,7 @@ func (sc *scanner) shards(r backend.Range) []shard {
 // first asks for the first members of all ranges and what is expired.
 func (sc *scanner) first(ctx context.Context, rs []backend.Range) ([][]*run, error) {
 	s := sc.store
-	x := s.exchange(sc.session)
+	x := s.exchange(sc.session, len(rs) == 1 && !rs[0].Count)
 	clock := s.askTime(ctx, x.on(0))
 	due := map[int]*goredis.StringSliceCmd{}
 	runs := make([][]*run, len(rs))
@@ -123,7 +128,7 @@ func (sc *scanner) first(ctx context.Context, rs []backend.Range) ([][]*run, err
 		kind := string(memberType(r))
 		shards := sc.shards(r)
 		for j := range shards {
-			n := &run{shard: &shards[j], lo: "[" + kind + string(start), hi: "(" + kind + string(end), reverse: r.Reverse}
+			n := &run{of: &rs[i], shard: &shards[j], lo: "[" + kind + string(start), hi: "(" + kind + string(end), reverse: r.Reverse}
 			runs[i] = append(runs[i], n)
 			pipe := x.on(n.shard.index)
 			switch {
@@ -152,7 +157,7 @@ func (sc *scanner) first(ctx context.Context, rs []backend.Range) ([][]*run, err
 				if r.Count {
 					want = scanChunk
 				}
-				n.take(n.page.Val(), want)
+				sc.take(n, n.page.Val(), want)
 			}
 		}
 	}
@@ -176,8 +181,11 @@ func (n *run) args(count int) goredis.ZRangeArgs {
 }
 
 // take notes the members that were read, of as many as wanted.
-func (n *run) take(members []string, wanted int) {
-	n.members, n.more = members, len(members) == wanted
+func (sc *scanner) take(n *run, members []string, wanted int) {
+	n.members, n.more = make([]found, len(members)), len(members) == wanted
+	for i, m := range members {
+		n.members[i] = sc.names.find(n.of, m)
+	}
 	if len(members) > 0 {
 		if last := "(" + members[len(members)-1]; n.reverse {
 			n.hi = last
@@ -188,42 +196,49 @@ func (n *run) take(members []string, wanted int) {
 }
 
 // next removes the first member of all runs, in the order of the range.
-func (sc *scanner) next(ctx context.Context, runs []*run) (string, bool, error) {
+func (sc *scanner) next(ctx context.Context, runs []*run) (f found, ok bool, err error) {
 	var least *run
 	for _, n := range runs {
 		if len(n.members) == 0 && n.more {
 			members, err := sc.session.client.ZRangeArgs(ctx, n.args(scanChunk)).Result()
 			if err != nil {
-				return "", false, err
+				return f, false, err
 			}
-			n.take(members, scanChunk)
+			sc.take(n, members, scanChunk)
 		}
 		if len(n.members) == 0 {
 			continue
 		}
-		if least == nil || (n.members[0] < least.members[0]) != n.reverse {
+		if least == nil || (n.members[0].text < least.members[0].text) != n.reverse {
 			least = n
 		}
 	}
 	if least == nil {
-		return "", false, nil
+		return f, false, nil
 	}
-	m := least.members[0]
-	least.members = least.members[1:]
-	return m, true, nil
+	f, least.members = least.members[0], least.members[1:]
+	return f, true, nil
 }
 
-// prefetch reads the resources of the first members of all ranges at once.
+// prefetch reads the resources of the first members of all ranges at once, those
+// too that only say whether there is more.
 func (sc *scanner) prefetch(ctx context.Context, rs []backend.Range, runs [][]*run) error {
-	var keys []backend.Key
-	seen := map[backend.Key]bool{}
+	n := 0
+	for i := range rs {
+		for _, run := range runs[i] {
+			n += len(run.members)
+		}
+	}
+	n = min(n, sc.store.core.typical.fit())
+	keys, seen := make([]backend.Key, 0, n), make(map[backend.Key]bool, n)
+	sc.records = make(map[backend.Key]string, n)
 	for i, r := range rs {
 		if r.Count {
 			continue
 		}
 		for _, n := range runs[i] {
-			for _, m := range n.members[:min(len(n.members), r.Limit)] {
-				if k, err := memberKey(r, m); err == nil && !seen[k] && len(keys) < scanPrefetch && (r.Namespace == "" || r.Namespace == k.Namespace) {
+			for _, m := range n.members {
+				if k := m.key; m.err == nil && !seen[k] && len(keys) < cap(keys) && (r.Namespace == "" || r.Namespace == k.Namespace) {
 					seen[k] = true
 					keys = append(keys, k)
 				}
@@ -238,17 +253,20 @@ func (sc *scanner) load(ctx context.Context, keys []backend.Key) error {
 		return nil
 	}
 	records, _, err := sc.store.load(ctx, sc.session, keys)
+	bytes := 0
 	for i, record := range records {
 		sc.records[keys[i]] = record
+		bytes += len(record)
 	}
+	sc.store.core.typical.note(bytes, len(records))
 	return err
 }
 
 // resource reads the resource that a member leads to; nil if it leads to none any more.
-func (sc *scanner) resource(ctx context.Context, r backend.Range, m string, runs []*run) (*backend.Resource, error) {
-	k, err := memberKey(r, m)
-	if err != nil {
-		sc.store.core.skip("range", k, err)
+func (sc *scanner) resource(ctx context.Context, r backend.Range, f found, runs []*run) (*backend.Resource, error) {
+	k := f.key
+	if f.err != nil {
+		sc.store.core.skip("range", k, f.err)
 		return nil, nil
 	}
 	if r.Namespace != "" && k.Namespace != r.Namespace {
@@ -258,9 +276,9 @@ func (sc *scanner) resource(ctx context.Context, r backend.Range, m string, runs
 		// What follows will be asked for next.
 		keys := []backend.Key{k}
 		for _, n := range runs {
-			for _, m := range n.members[:min(len(n.members), loadChunk)] {
-				if k, err := memberKey(r, m); err == nil && (r.Namespace == "" || k.Namespace == r.Namespace) {
-					keys = append(keys, k)
+			for _, m := range n.members[:min(len(n.members), loadChunk, sc.store.core.typical.fit())] {
+				if m.err == nil && (r.Namespace == "" || m.key.Namespace == r.Namespace) {
+					keys = append(keys, m.key)
 				}
 			}
 		}
@@ -273,12 +291,12 @@ func (sc *scanner) resource(ctx context.Context, r backend.Range, m string, runs
 		sc.moved = true
 		return nil, nil
 	}
-	out, err := decodeRecord(k, record)
+	out, err := sc.names.record(k, record)
 	if err != nil {
 		sc.store.core.skip("range", k, err)
 		return nil, nil
 	}
-	if !leads(m, out) {
+	if !f.leads(record) {
 		sc.moved = true
 		return nil, nil
 	}
@@ -363,75 +381,4 @@ func (sc *scanner) countExpired(ctx context.Context, r backend.Range, part *run)
 		}
 	}
 	return n, nil
-}
-
-// membersOf are all members that lead to a resource.
-func membersOf(r *backend.Resource) [][]byte {
-	out := [][]byte{member(memberName, nil, r.Key)}
-	for b := appendEntries(nil, r); len(b) > 0; {
-		var kind byte
-		var middle []byte
-		kind, middle, b, _ = takeEntry(b)
-		out = append(out, member(kind, middle, r.Key))
-	}
-	return out
-}
-
-// leads says whether a member still leads to the resource.
-func leads(m string, r *backend.Resource) bool {
-	if m[0] == memberName {
-		return true
-	}
-	for _, own := range membersOf(r) {
-		if string(own) == m {
-			return true
-		}
-	}
-	return false
-}
-
-// memberKey is the key that a member of a range leads to.
-func memberKey(r backend.Range, m string) (backend.Key, error) {
-	switch {
-	case r.Referenced != nil:
-		return backend.DecodeKey([]byte(strings.TrimPrefix(m[1:], string(r.Prefix()))))
-	case r.Index != "":
-		return rowKey([]byte(m[1:]))
-	}
-	return backend.DecodeKey([]byte(m[1:]))
-}
-
-// rowKey is the key at the end of a row: its kind, and its last two elements.
-func rowKey(b []byte) (backend.Key, error) {
-	kind, rest, err := backend.TakeString(b)
-	if err != nil {
-		return backend.Key{}, err
-	}
-	var last, before []byte
-	for len(rest) > 0 {
-		before, last = last, rest
-		if rest, err = backend.SkipElement(rest); err != nil {
-			return backend.Key{}, err
-		}
-	}
-	namespace, _, err := backend.TakeString(before)
-	if err != nil {
-		return backend.Key{}, err
-	}
-	name, _, err := backend.TakeString(last)
-	return backend.Key{Kind: kind, Namespace: namespace, Name: name}, err
-}
-
-// expiryMember reads when a key expires. The time is one element.
-func expiryMember(m string) (at time.Time, k backend.Key, err error) {
-	b := []byte(m[1:])
-	rest, err := backend.SkipElement(b)
-	if err != nil {
-		return time.Time{}, backend.Key{}, err
-	}
-	if at, err = takeTime(b[:len(b)-len(rest)]); err != nil {
-		return time.Time{}, backend.Key{}, err
-	}
-	k, err = backend.DecodeKey(rest)
-	return at, k, err
 }

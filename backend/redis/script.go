@@ -9,6 +9,12 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
+//go:embed batch.lua
+var batchSource string
+
+//go:embed put.lua
+var putSource string
+
 //go:embed record.lua
 var recordSource string
 
@@ -25,7 +31,7 @@ var epochSource string
 type scripts struct{ apply, scan, epoch script }
 
 func newScripts() scripts {
-	return scripts{apply: newScript(recordSource, applySource), scan: newScript(rangeSource), epoch: newScript(epochSource)}
+	return scripts{apply: newScript(batchSource, putSource, recordSource, applySource), scan: newScript(rangeSource), epoch: newScript(epochSource)}
 }
 
 // script is a Lua script and the name by which a server knows it.

@@ -130,6 +130,9 @@ func (s *session) onConnect(ctx context.Context, cn *goredis.Conn) error {
 	if older(info["redis_version"], minVersion) {
 		return refuse("the server is Redis %s, and %s or newer is wanted", info["redis_version"], minVersion)
 	}
+	if bits := info["arch_bits"]; bits == "32" {
+		return refuse("the server is built for 32 bits, whose scripts cannot count far enough; 64 are wanted")
+	}
 	if role := info["role"]; role != "" && role != "master" {
 		return &refusal{err: fmt.Errorf("the server is a replica")}
 	}

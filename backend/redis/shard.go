@@ -36,7 +36,10 @@ func newShards(prefix string, n int) []shard {
 	return out
 }
 
-func (s *shard) key(k backend.Key) string { return s.item + string(k.Append(nil)) }
+func (s *shard) key(k backend.Key) string {
+	var b [128]byte
+	return string(k.Append(append(b[:0], s.item...)))
+}
 
 // shardTag is the shortest number whose slot lies in the i-th of n equal parts
 // of the slot space, so that shards spread evenly over any number of masters.

@@ -39,11 +39,14 @@ type core struct {
 	at      *Address
 	scripts scripts
 	shards  []shard
+	bounds  [4]any // of logs, see logBounds
 	// epochs are the current ones, by shard, as far as this gateway knows.
 	epochs []atomic.Uint64
 	// begun says that this gateway has begun an epoch.
 	begun atomic.Bool
 	clock serverClock
+	// typical is the size of what scans read.
+	typical typical
 	// unreadable counts resources that reads skipped.
 	unreadable atomic.Uint64
 	randMu     sync.Mutex // guards cfg.Rand
@@ -67,7 +70,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
 	c := &core{cfg: cfg.withDefaults(at), at: at, scripts: newScripts()}
-	c.shards = newShards(c.cfg.Prefix, c.cfg.Shards)
+	c.shards, c.bounds = newShards(c.cfg.Prefix, c.cfg.Shards), logBounds(c.cfg)
 	c.epochs = make([]atomic.Uint64, len(c.shards))
 	c.session = newSession(c)
 	s := &Store{core: c, closed: make(chan struct{})}
@@ -109,7 +112,7 @@ func (s *Store) enter(ctx context.Context) error {
 // Handle returns another store on the same data, with connections of its own.
 // A handle of a closed store is closed.
 func (s *Store) Handle() *Store {
-	c := &core{cfg: s.core.cfg, at: s.core.at, scripts: s.core.scripts, shards: s.core.shards, epochs: make([]atomic.Uint64, len(s.core.shards))}
+	c := &core{cfg: s.core.cfg, at: s.core.at, scripts: s.core.scripts, shards: s.core.shards, bounds: s.core.bounds, epochs: make([]atomic.Uint64, len(s.core.shards))}
 	c.cfg.newEpoch = false
 	for i := range c.epochs {
 		c.epochs[i].Store(s.core.epochs[i].Load())

@@ -13,10 +13,13 @@ var server redistest.Shared
 
 // instance keeps each store under a prefix of its own on one server.
 func instance(t testing.TB, o backendtest.Options) backendtest.Instance {
-	cfg := redis.ForTest(redis.Config{
-		URL: server.Server(t).URL(), Prefix: redistest.Prefix(), Clock: o.Clock, Rand: o.Rand,
-		LogEntries: o.LogEntries, LogAge: o.LogAge, LogBytes: o.LogBytes, LogSlack: -1, PurgeInterval: o.PurgeInterval,
-	})
+	return instanceOf(redis.Config{URL: server.Server(t).URL()}, o)
+}
+
+func instanceOf(cfg redis.Config, o backendtest.Options) backendtest.Instance {
+	cfg.Prefix, cfg.Clock, cfg.Rand = redistest.Prefix(), o.Clock, o.Rand
+	cfg.LogEntries, cfg.LogAge, cfg.LogBytes, cfg.LogSlack, cfg.PurgeInterval = o.LogEntries, o.LogAge, o.LogBytes, -1, o.PurgeInterval
+	cfg = redis.ForTest(cfg)
 	return backendtest.Instance{
 		Open:   func() (backendtest.Store, error) { return redis.Open(context.Background(), cfg) },
 		Handle: func(s backendtest.Store) backendtest.Store { return s.(*redis.Store).Handle() },

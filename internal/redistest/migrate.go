@@ -30,7 +30,11 @@ func (m *Migration) Move(n int) int {
 	if err != nil {
 		m.c.t.Fatalf("redistest: migrate: %v", err)
 	}
-	m.from.Do(append([]any{"MIGRATE", host, port, "", 0, 5000, "KEYS"}, keys...)...)
+	args := []any{"MIGRATE", host, port, "", 0, 5000}
+	if m.to.cfg.user != (credentials{}) {
+		args = append(args, "AUTH2", adminName, adminPassword)
+	}
+	m.from.Do(append(append(args, "KEYS"), keys...)...)
 	return len(keys)
 }
 

@@ -57,6 +57,14 @@ func User(name, password string, rules ...string) Option {
 	}
 }
 
+// FollowAsAdmin lets the server, as a replica, follow a primary that has a [User].
+func FollowAsAdmin() Option {
+	return func(c *config) {
+		c.directive("masteruser", adminName)
+		c.directive("masterauth", adminPassword)
+	}
+}
+
 // ReplicaOf makes the server a replica of the one at addr, which may be a
 // [Proxy]. Start returns when it is in sync.
 func ReplicaOf(addr string) Option { return func(c *config) { c.replicaOf = addr } }

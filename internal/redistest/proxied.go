@@ -136,7 +136,7 @@ func (c *proxied) replies() {
 			}
 			n++
 		}
-		if _, err := c.client.Write(m.raw); err != nil {
+		if _, err := c.client.Write(c.p.told(m.raw)); err != nil {
 			return
 		}
 	}

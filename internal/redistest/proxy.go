@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"bytes"
 	"net"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ type Proxy struct {
 	target string
 	conns  map[*proxied]struct{}
 	rules  []*rule
+	lies   []lie
 	paused chan struct{} // closed to go on; nil if not paused
 	closed bool
 	wg     sync.WaitGroup
@@ -146,6 +148,31 @@ func (p *Proxy) Redirect(addr string) {
 	p.target = addr
 	p.mu.Unlock()
 	p.Cut()
+}
+
+// lie is what replies say instead of the truth.
+type lie struct{ truth, said string }
+
+// Lie makes every reply say something else of the same length, like the version
+// of a server that the machine does not have.
+func (p *Proxy) Lie(truth, said string) {
+	p.t.Helper()
+	if len(truth) != len(said) {
+		p.t.Fatalf("redistest: %q and %q differ in length", truth, said)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lies = append(p.lies, lie{truth, said})
+}
+
+// told is what a reply says by now.
+func (p *Proxy) told(raw []byte) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.lies {
+		raw = bytes.ReplaceAll(raw, []byte(l.truth), []byte(l.said))
+	}
+	return raw
 }
 
 // take returns the rule that the request falls under, nil if none, and counts it.

@@ -51,6 +51,15 @@ func TestProxy(t *testing.T) {
 		// The one whose reply was lost was executed; whether those behind it were is anybody's guess.
 		redistest.Await(t, "b executed", func() error { return s.Client().Get(t.Context(), k+"b").Err() })
 	})
+	t.Run("it says what is not so", func(t *testing.T) {
+		s := shared.Server(t)
+		p := redistest.NewProxy(t, s.Addr)
+		c, k := through(t, p), redistest.Prefix()
+		set(t, s, k, "the truth")
+		p.Lie("truth", "false")
+		want(t, get(t, c, k), "the false")
+		want(t, get(t, s.Client(), k), "the truth")
+	})
 	t.Run("it delivers a request late, and twice", func(t *testing.T) {
 		s := shared.Server(t)
 		p := redistest.NewProxy(t, s.Addr)

@@ -1,0 +1,99 @@
+package redis_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/internal/redistest"
+)
+
+func TestPageIsReadInTwoExchanges(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL(), Shards: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	for i := range 12 {
+		putOne(t, st, faultKey(0, i), fmt.Sprint(i), backend.Row{Index: "color", Value: backend.AppendInt(nil, 1)})
+	}
+	for _, c := range []struct {
+		says string
+		read backend.Range
+		want []string
+	}{
+		{"a page by name with more to come", backend.Range{Kind: "Net", Namespace: "ns0", Limit: 5}, []string{"zrange=1", "mget=1"}},
+		{"the last page by name", backend.Range{Kind: "Net", Namespace: "ns0", Limit: 6}, []string{"zrange=1", "mget=1"}},
+		{"a page by index over all shards", backend.Range{Kind: "Net", Index: "color", Limit: 5}, []string{"zrange=3", "mget=1"}},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			s.Do("CONFIG", "RESETSTAT")
+			p, err := st.Range(t.Context(), c.read)
+			if err != nil || len(p.Resources) != c.read.Limit || p.More != (c.read.Limit < 6) {
+				t.Fatalf("%d resources, more %v, error %v", len(p.Resources), p.More, err)
+			}
+			stats := s.Client().Info(t.Context(), "commandstats").Val()
+			for _, want := range c.want {
+				name, calls, _ := strings.Cut(want, "=")
+				if !strings.Contains(stats, "cmdstat_"+name+":calls="+calls+",") {
+					t.Errorf("no %s calls of %s in:\n%s", calls, name, stats)
+				}
+			}
+		})
+	}
+}
+
+func TestScanOfLargeResourcesReadsLittleAhead(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	const size, n = 600 << 10, 60
+	for i := range n {
+		putOne(t, st, backend.Key{Kind: "Net", Namespace: "ns", Name: fmt.Sprint("n", i)}, strings.Repeat("x", size))
+	}
+	sent := func() int {
+		_, text, _ := strings.Cut(s.Client().Info(t.Context(), "stats").Val(), "total_net_output_bytes:")
+		text, _, _ = strings.Cut(text, "\r\n")
+		bytes, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes
+	}
+	for try := range 3 {
+		before := sent()
+		p, err := st.Range(t.Context(), backend.Range{Kind: "Net", Limit: n})
+		if err != nil || !p.More || len(p.Resources) < 10 {
+			t.Fatalf("%d resources, more %v, error %v", len(p.Resources), p.More, err)
+		}
+		if got := sent() - before; try > 0 && got > 3*backend.MaxPageBytes {
+			t.Errorf("%d bytes were read for a page of at most %d", got, backend.MaxPageBytes)
+		}
+	}
+}
+
+// putOne stores a resource, whatever is there.
+func putOne(t *testing.T, st *redis.Store, k backend.Key, body string, rows ...backend.Row) *backend.Resource {
+	t.Helper()
+	res, err := st.Apply(t.Context(), batchOf(st, backend.Action{Key: k, Do: backend.DeedPut, Put: backend.Put{
+		UID: "u", Caller: true, Rows: rows, Body: backend.EncodeBody([]byte(body)),
+	}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Resources[0]
+}
+
+// batchOf has time enough to be judged.
+func batchOf(st *redis.Store, actions ...backend.Action) backend.Batch {
+	return backend.Batch{RequestID: redistest.Prefix(), Deadline: st.Now().Add(batchDeadline), Actions: actions}
+}

@@ -1,0 +1,48 @@
+-- The common batch in a straight line: one put that creates a resource, or that
+-- replaces one and leaves what makes it findable. What it does apply.lua does as
+-- well, at twice the cost. Whatever else it meets it leaves to that, unwritten.
+local function alone()
+  local kind, name, presence, wanted, revision, deleting = unpack(ARGV, HEAD + 2, HEAD + 7)
+  local uid, entries, caller, fields, size, body = unpack(ARGV, HEAD + 9, HEAD + 14)
+  size = size + 64
+  local id = epoch .. '-' .. format('%d', seq + 1)
+  local event, spec, created, ext, members = 'a', id, ms, '', nil
+  local v = call('GETRANGE', KEYS[4], '0', '1023')
+  if v == '' then
+    if presence == 'p' or wanted ~= '' or revision ~= '' or deleting ~= '' then return end
+    members = { '0', 'n' .. kind .. name }
+    local i, n, m = 1, #entries, 2
+    while i <= n do -- see members() in record.lua
+      local t, hi, lo = byte(entries, i, i + 2)
+      local last = i + 2 + hi * 256 + lo
+      members[m + 1] = '0'
+      if t == 105 then
+        members[m + 2] = 'i' .. kind .. sub(entries, i + 3, last) .. name
+      else
+        members[m + 2] = sub(entries, i, i) .. sub(entries, i + 3, last) .. kind .. name
+      end
+      i, m = last + 1, m + 2
+    end
+    if m > 2000 then return end
+  else
+    local rev, oldspec, olduid, oldcreated, expires, gone, _, rowsize, length, oldext, at = match(v, HEADER)
+    if not rev or presence == 'a' or expires ~= '' or wanted ~= '' and wanted ~= olduid or revision ~= '' and revision ~= rev or
+      deleting ~= '' and (deleting == 'y') ~= (gone ~= '') or sub(v, at, at + length - 1) ~= entries then return end
+    event, uid, created, ext, size = 'm', olduid, oldcreated, oldext, size + rowsize
+    if caller ~= 'c' then spec = oldspec end
+  end
+  if count == 0 or due(count + 1, bytes + size) then return end
+  local stamped = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms
+  local value = stamped .. '\n' .. fields .. ext .. '\n' .. entries .. body
+  call('XADD', KEYS[3], id, 'h', event .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. request .. '\n' .. kind .. name, 'd', value)
+  call('SET', KEYS[4], value)
+  if members then call('ZADD', KEYS[2], unpack(members)) end
+  local last = format('%d', seq + 1)
+  call('HSET', KEYS[1], 'seq', last, 'count', format('%d', count + 1), 'bytes', format('%d', bytes + size))
+  return { 'ok', last, stamped }
+end
+-- The eighth argument asks for references to the resource.
+if #KEYS == 4 and ARGV[HEAD + 1] == 'p' and ARGV[HEAD + 8] == '' then
+  local reply = alone()
+  if reply then return reply end
+end

@@ -1,0 +1,96 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/internal/redistest"
+)
+
+func TestOpenRefusesWhatIsNotFit(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		says string
+		// spoil prepares the server, on which a store with 2 shards was made under the prefix.
+		spoil func(t *testing.T, s *redistest.Server, prefix string, cfg *redis.Config)
+		want  string
+	}{
+		{"a store of a newer format", func(t *testing.T, s *redistest.Server, prefix string, _ *redis.Config) {
+			for _, key := range s.Client().Keys(t.Context(), prefix+"m:*").Val() {
+				s.Do("HSET", key, "format", redis.Format+1)
+			}
+		}, "the store has format 2, written by a newer release; this one reads up to 1"},
+		{"another number of shards", func(_ *testing.T, _ *redistest.Server, _ string, cfg *redis.Config) {
+			cfg.Shards = 3
+		}, "the store was made with 2 shards and this gateway is set to 3"},
+		{"keys of another program under the prefix", func(_ *testing.T, s *redistest.Server, _ string, cfg *redis.Config) {
+			cfg.Prefix = redistest.Prefix()
+			s.Do("SET", cfg.Prefix+"session:17", "v")
+		}, "belong to another program; choose another prefix"},
+		{"a key of another type where the store's would be", func(_ *testing.T, s *redistest.Server, _ string, cfg *redis.Config) {
+			cfg.Prefix, cfg.Shards = redistest.Prefix(), 1
+			s.Do("SET", cfg.Prefix+"m:{0}", "v")
+		}, "belong to another program; choose another prefix"},
+		{"a hash of another program where the store's would be", func(_ *testing.T, s *redistest.Server, _ string, cfg *redis.Config) {
+			cfg.Prefix, cfg.Shards = redistest.Prefix(), 1
+			s.Do("HSET", cfg.Prefix+"m:{0}", "user", "17")
+		}, "belong to another program; choose another prefix"},
+		{"a policy that evicts", func(_ *testing.T, s *redistest.Server, _ string, _ *redis.Config) {
+			s.Do("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+		}, "the server's maxmemory-policy is allkeys-lru, which loses data; set it to noeviction"},
+		{"a server that is too old", func(t *testing.T, s *redistest.Server, _ string, cfg *redis.Config) {
+			info := s.Client().Info(t.Context(), "server").Val()
+			_, version, _ := strings.Cut(info, "redis_version:")
+			p := redistest.NewProxy(t, s.Addr)
+			p.Lie("redis_version:"+version[:1], "redis_version:6")
+			cfg.URL = p.URL()
+		}, "and 7.0 or newer is wanted"},
+		{"a server of 32 bits", func(t *testing.T, s *redistest.Server, _ string, cfg *redis.Config) {
+			p := redistest.NewProxy(t, s.Addr)
+			p.Lie("arch_bits:64", "arch_bits:32")
+			cfg.URL = p.URL()
+		}, "64 are wanted"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			s, prefix := redistest.Start(t), redistest.Prefix()
+			cfg := redis.Config{URL: s.URL(), Prefix: prefix, Shards: 2}
+			st, err := redis.Open(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := st.Close(); err != nil {
+				t.Fatal(err)
+			}
+			c.spoil(t, s, prefix, &cfg)
+			st, err = redis.Open(t.Context(), cfg)
+			if err == nil {
+				_ = st.Close()
+			}
+			if !errors.Is(err, backend.ErrFormat) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, want one line with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestWritesStopWhenANewerReleaseChangesTheFormat(t *testing.T) {
+	t.Parallel()
+	s, prefix := server.Server(t), redistest.Prefix()
+	st := openLate(t, s.URL(), prefix)
+	k := backend.Key{Kind: "Net", Namespace: "default", Name: "n"}
+	before := putOne(t, st, k, "1")
+	s.Do("HSET", prefix+"m:{0}", "format", redis.Format+1)
+	_, err := st.Apply(context.Background(), batchOf(st, backend.Action{Key: k, Do: backend.DeedDelete}))
+	if !errors.Is(err, backend.ErrFormat) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v", err)
+	}
+	found, err := st.Get(t.Context(), k)
+	if err != nil || found[0] == nil || found[0].Revision != before.Revision {
+		t.Errorf("%v is there, error %v", found, err)
+	}
+}

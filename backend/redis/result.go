@@ -1,0 +1,147 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// outcome reads the script's answer.
+func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
+	switch word := text(reply, 0); word {
+	case "ok":
+		res, err := s.result(p, reply)
+		if err != nil {
+			// It was applied, and what it left does not decode.
+			return res, fmt.Errorf("apply: %w: %w", backend.ErrUnknown, err)
+		}
+		return res, nil
+	case "deadline":
+		return backend.Result{}, backend.ErrDeadline
+	case "condition":
+		return backend.Result{}, p.conditionError(reply)
+	case "unreadable":
+		i, err := p.action(text(reply, 1))
+		if err != nil {
+			return backend.Result{}, err
+		}
+		return backend.Result{}, unreadable(p.batch.Actions[i].Key, backend.ErrUnreadable)
+	case "format":
+		return backend.Result{}, fmt.Errorf("apply: the store has format %.20s, this release reads up to %d: %w", text(reply, 1), Format, backend.ErrFormat)
+	default:
+		return backend.Result{}, fmt.Errorf("apply: unknown answer %.20q: %w", word, backend.ErrUnknown)
+	}
+}
+
+// action reads the number of an action, which scripts count from 1.
+func (p *proposal) action(number string) (int, error) {
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > len(p.batch.Actions) {
+		return 0, fmt.Errorf("apply: unknown action %.20q: %w", number, backend.ErrUnavailable)
+	}
+	return n - 1, nil
+}
+
+func (p *proposal) conditionError(reply []any) error {
+	i, err := p.action(text(reply, 1))
+	if err != nil {
+		return err
+	}
+	ce := &backend.ConditionError{Action: i, Key: p.batch.Actions[i].Key}
+	switch word := text(reply, 2); word {
+	case "absent":
+		ce.Err = backend.ErrNotFound
+	case "exists":
+		ce.Err = backend.ErrExists
+	case "conflict":
+		ce.Err = backend.ErrConflict
+	case "deleting":
+		ce.Err = backend.ErrDeleting
+	case "notdeleting":
+		ce.Err = backend.ErrNotDeleting
+	case "referenced":
+		ce.Err = backend.ErrReferenced
+	default:
+		return fmt.Errorf("apply: unknown condition %.20q: %w", word, backend.ErrUnavailable)
+	}
+	if record := text(reply, 3); record != "" {
+		if ce.Current, err = decodeRecord(ce.Key, record); err != nil {
+			return unreadable(ce.Key, err)
+		}
+	}
+	return ce
+}
+
+// result reads what an applied batch left behind.
+func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
+	n := len(p.batch.Actions)
+	res := backend.Result{Resources: make([]*backend.Resource, n), Revisions: make([]backend.Revision, n)}
+	for i := range p.batch.Actions {
+		a, said := &p.batch.Actions[i], text(reply, i+2)
+		var err error
+		switch a.Do {
+		case backend.DeedPut:
+			res.Resources[i], err = putResult(a, said)
+			if err == nil {
+				res.Revisions[i] = res.Resources[i].Revision
+			}
+		case backend.DeedDelete:
+			id, record, _ := strings.Cut(said, "\n")
+			if res.Revisions[i], err = backend.ParseRevision(id); err == nil && record != "" {
+				res.Resources[i], err = decodeRecord(a.Key, record)
+			} else if err == nil {
+				res.Resources[i] = &backend.Resource{Key: a.Key}
+			}
+		default:
+			if said != "" {
+				res.Resources[i], err = decodeRecord(a.Key, said)
+			}
+		}
+		if err != nil {
+			return backend.Result{}, err
+		}
+	}
+	seq, err := strconv.ParseUint(text(reply, 1), 10, 64)
+	if err != nil {
+		return backend.Result{}, err
+	}
+	head := backend.Revision{Epoch: s.core.epochs[p.shard.index].Load(), Seq: seq}
+	for _, r := range res.Revisions {
+		head.Epoch = max(head.Epoch, r.Epoch)
+	}
+	heads := make([]backend.Revision, len(s.core.shards))
+	heads[p.shard.index] = head
+	res.Position = backend.NewPosition(heads...)
+	return res, nil
+}
+
+// putResult is the stored resource by what the script stamped.
+func putResult(a *backend.Action, said string) (*backend.Resource, error) {
+	field := strings.Split(said, "\n")
+	if len(field) != 5 {
+		return nil, fmt.Errorf("put: %w", backend.ErrUnreadable)
+	}
+	r := &backend.Resource{Key: a.Key, Rows: a.Put.Rows, Refs: a.Put.Refs, Body: a.Put.Body}
+	r.Fingerprint, r.Deleting = a.Put.Fingerprint, a.Put.Deleting
+	if !a.Put.ExpiresAt.IsZero() {
+		r.ExpiresAt = a.Put.ExpiresAt.UTC().Truncate(time.Millisecond)
+	}
+	var errs [5]error
+	r.Revision, errs[0] = backend.ParseRevision(field[0])
+	r.SpecRevision, errs[1] = backend.ParseRevision(field[1])
+	r.UID, errs[2] = unescape(field[2])
+	r.CreatedAt, errs[3] = parseMillis(field[3])
+	r.UpdatedAt, errs[4] = parseMillis(field[4])
+	return r, errors.Join(errs[:]...)
+}
+
+func unreadable(k backend.Key, err error) error {
+	if errors.Is(err, backend.ErrUnreadable) {
+		return fmt.Errorf("%s: %w", k, err)
+	}
+	return fmt.Errorf("%s: %w: %w", k, backend.ErrUnreadable, err)
+}

@@ -1,0 +1,118 @@
+package redis_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// thing is a kind with all verbs and one field.
+func thing() backend.Kind {
+	return backend.Kind{
+		Name: "Thing", Singular: "thing", Plural: "things", Group: "example.org", Version: "v1", Scope: backend.Namespaced,
+		Verbs: []backend.Verb{
+			backend.VerbGet, backend.VerbList, backend.VerbWatch, backend.VerbCreate, backend.VerbUpdate,
+			backend.VerbPatch, backend.VerbUpsert, backend.VerbStatus, backend.VerbDelete,
+		},
+		Indexes: []backend.Index{{Path: "spec.title", Sortable: true}},
+		Spec:    &backend.Shape{Name: "ThingSpec", Fields: []backend.Field{{Name: "title", Type: backend.TypeString}}},
+		Status:  &backend.Shape{Name: "ThingStatus", Fields: []backend.Field{{Name: "id", Type: backend.TypeString}}},
+		Decode: func(r *backend.Resource) (backend.Object, error) {
+			_, err := r.DecodeBody()
+			return thingObject{}, err
+		},
+	}
+}
+
+type thingObject struct{}
+
+func (thingObject) IsResource() {}
+
+func thingKey(name string) backend.Key {
+	return backend.Key{Kind: "Thing", Namespace: backend.DefaultNamespace, Name: name}
+}
+
+func thingNamed(name string) service.Identity { return service.Identity{Kind: "Thing", Name: name} }
+
+func titled(title string) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{"title":%q}`, title))
+}
+
+// gateway is a service whose requests are known by their prefix. It runs until
+// the test ends.
+func gateway(t *testing.T, st *redis.Store, prefix string, writeTimeout time.Duration) *service.Service {
+	t.Helper()
+	var n atomic.Int64
+	svc, err := service.New(service.Config{
+		Kinds: []backend.Kind{thing()}, Store: st, WriteTimeout: writeTimeout,
+		NewID: func() string { return fmt.Sprint(prefix, n.Add(1)) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = svc.Run(ctx) })
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+	})
+	return svc
+}
+
+// changes are the events of a kind after a position, up to the head.
+func changes(t *testing.T, st *redis.Store, from backend.Position, kind string) (out []backend.Event) {
+	t.Helper()
+	w, err := st.Watch(t.Context(), backend.Watch{From: from})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for {
+		d, err := w.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range d.Events {
+			if e.Resource.Kind == kind {
+				out = append(out, e)
+			}
+		}
+		if d.CaughtUp {
+			return out
+		}
+	}
+}
+
+// by counts the events whose request has the prefix.
+func by(events []backend.Event, prefix string) (n int) {
+	for _, e := range events {
+		if strings.HasPrefix(e.RequestID, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// code is that of an error of the service, empty for none.
+func code(t *testing.T, err error) service.Code {
+	t.Helper()
+	var known *service.Error
+	if err != nil && !errors.As(err, &known) {
+		t.Fatalf("error %v is none of the service", err)
+	}
+	if known == nil {
+		return ""
+	}
+	return known.Code
+}
