@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"slices"
 
 	goredis "github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
@@ -44,11 +45,31 @@ func (x *exchange) run(ctx context.Context) error {
 	g.SetLimit(maxExchanges)
 	for _, pipe := range x.pipes {
 		g.Go(func() error {
-			if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
-				return err
+			cmds, err := pipe.Exec(ctx)
+			if err != nil && slices.ContainsFunc(cmds, outOfMemory) {
+				err = x.plainly(ctx, cmds)
 			}
-			return nil
+			if errors.Is(err, goredis.Nil) {
+				return nil
+			}
+			return err
 		})
 	}
 	return g.Wait()
+}
+
+// outOfMemory says whether the server refused to queue a command because it is
+// full. It takes no transactions then, not even of reads.
+func outOfMemory(cmd goredis.Cmder) bool { return goredis.HasErrorPrefix(cmd.Err(), "OOM") }
+
+// plainly sends the commands of a transaction without one. A full server makes
+// no changes that could come between them.
+func (x *exchange) plainly(ctx context.Context, cmds []goredis.Cmder) error {
+	pipe := x.client.Pipeline()
+	for _, cmd := range cmds {
+		cmd.SetErr(nil)
+		_ = pipe.Process(ctx, cmd) // only queues
+	}
+	_, err := pipe.Exec(ctx)
+	return err
 }

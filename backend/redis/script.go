@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	_ "embed" // the scripts
 	"encoding/hex"
+	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -31,17 +32,20 @@ var epochSource string
 type scripts struct{ apply, scan, epoch script }
 
 func newScripts() scripts {
-	return scripts{apply: newScript(batchSource, putSource, recordSource, applySource), scan: newScript(rangeSource), epoch: newScript(epochSource)}
+	// A server that is out of memory refuses changes before they begin; it is still read.
+	const refused, allowed = "#!lua\n", "#!lua flags=allow-oom\n"
+	return scripts{
+		apply: newScript(refused, batchSource, putSource, recordSource, applySource),
+		scan:  newScript(allowed, rangeSource),
+		epoch: newScript(allowed, epochSource),
+	}
 }
 
 // script is a Lua script and the name by which a server knows it.
 type script struct{ source, sha string }
 
 func newScript(parts ...string) script {
-	source := "#!lua\n" // so that a server which is out of memory refuses it before it begins
-	for _, p := range parts {
-		source += p
-	}
+	source := strings.Join(parts, "")
 	sum := sha1.Sum([]byte(source))
 	return script{source: source, sha: hex.EncodeToString(sum[:])}
 }

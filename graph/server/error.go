@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"errors"
+	"sync/atomic"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -40,10 +42,25 @@ func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	out.Extensions = ext
 	code, _ := ext["code"].(string)
 	s.metrics.errors.WithLabelValues(code).Inc()
-	if code == string(service.CodeInternal) || known != nil && known.Outcome != "" {
+	switch {
+	case code == string(service.CodeInternal) || known != nil && known.Outcome != "":
 		s.cfg.Logger.Error("operation failed", zap.String("requestId", requestID(ctx)), zap.String("code", code), zap.Error(cause(err)))
+	case code == string(service.CodeUnavailable) && s.unavailable.first(time.Now()):
+		s.cfg.Logger.Warn("the store is not available", zap.String("requestId", requestID(ctx)), zap.Error(cause(err)))
 	}
 	return out
+}
+
+// seldom is a line of the log that would come with every request.
+type seldom struct{ last atomic.Int64 }
+
+// seldomEvery is how often such a line is written.
+const seldomEvery = 5 * time.Second
+
+// first says whether the line is due.
+func (s *seldom) first(now time.Time) bool {
+	last := s.last.Load()
+	return now.UnixNano()-last >= int64(seldomEvery) && s.last.CompareAndSwap(last, now.UnixNano())
 }
 
 // isInput recognises an error of reading an argument whose text speaks of the

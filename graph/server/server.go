@@ -27,6 +27,8 @@ type Server struct {
 	handler  http.Handler
 	api      *api
 	draining atomic.Bool
+	// unavailable is logged when clients are told that the store is not there.
+	unavailable seldom
 }
 
 // New builds the handler. It starts nothing.
@@ -94,8 +96,8 @@ const sendBuffer = 256 << 10
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	base := context.WithoutCancel(ctx) // running requests may finish
 	srv := &http.Server{
-		Handler:           s.handler,
-		BaseContext:       func(net.Listener) context.Context { return base },
+		Handler:     s.handler,
+		BaseContext: func(net.Listener) context.Context { return base },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			if c, ok := c.(interface{ SetWriteBuffer(int) error }); ok {
 				_ = c.SetWriteBuffer(sendBuffer)
