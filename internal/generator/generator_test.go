@@ -25,7 +25,7 @@ func house(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, part := range []string{"go.mod", "go.sum", "gqlgen.yml", "schema", "graph/scalar", "graph/loader", "graph/v1", "resolvers", "backend"} {
+	for _, part := range []string{"go.mod", "go.sum", "gqlgen.yml", "schema", "graph/scalar", "graph/loader", "graph/stream", "graph/v1", "resolvers", "backend"} {
 		err := filepath.WalkDir(filepath.Join(root, part), func(path string, d fs.DirEntry, err error) error {
 			rel, _ := filepath.Rel(root, path)
 			switch {
