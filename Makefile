@@ -48,7 +48,7 @@ browser: ## make sure that the tests find Chromium; install Debian's package if 
 	$(call need,chromium,chromium,'the tests of the page need Chromium (Debian: apt-get install chromium)')
 
 clients: console browser ## drive the built binary by other people's clients and a browser (needs npm)
-	SLUICE_E2E_CLIENTS=1 $(GO) test -count=1 -timeout 9m -v -run '^Test(Clients|Browser)' ./e2e
+	$(GO) test -tags clients -count=1 -timeout 9m -v -run '^Test(Clients|Browser)' ./e2e
 
 generate: ## derive everything from schema/
 	$(GO) run ./cmd/sluicegen
@@ -59,8 +59,8 @@ generate-check: generate ## fail if what is committed is not what the schema der
 
 lint: ## gofmt, vet and staticcheck
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
-	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
+	$(GO) vet -tags clients ./...
+	$(GO) tool staticcheck -tags clients ./...
 
 bench: redis-server ## run the benchmarks (BENCH=pattern narrows them)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./backend/... ./graph/server/...
@@ -76,7 +76,7 @@ fuzz: ## fuzz every decoder for FUZZTIME each
 	done
 
 e2e: redis-server console browser ## drive the built binary from outside, by other people's clients and a browser too
-	SLUICE_E2E_CLIENTS=1 $(GO) test $(RACE) -count=1 -timeout 15m ./e2e/...
+	$(GO) test -tags clients $(RACE) -count=1 -timeout 15m ./e2e/...
 
 clean: ## remove what was built
 	rm -rf bin graph/console/dist/*

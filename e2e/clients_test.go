@@ -1,3 +1,5 @@
+//go:build clients
+
 package e2e_test
 
 import (
@@ -13,10 +15,6 @@ import (
 	"testing"
 	"time"
 )
-
-// clientsSwitch is set where other people's clients are to be driven: they
-// need npm, which `make test` must not.
-const clientsSwitch = "SLUICE_E2E_CLIENTS"
 
 // clientPatience is how long a suite of clients may take: code generators and
 // browsers start slowly.
@@ -56,12 +54,9 @@ func (e *clientError) Error() string { return e.err.Error() + "\n" + e.out }
 
 func (e *clientError) Unwrap() error { return e.err }
 
-// needClients skips a test that was not asked for, and fails one that cannot run.
+// needClients fails a test that cannot run.
 func needClients(t *testing.T) {
 	t.Helper()
-	if os.Getenv(clientsSwitch) == "" {
-		t.Skip("other people's clients need npm; `make clients` runs them")
-	}
 	if err := clientsInstalled(); err != nil {
 		t.Fatalf("install the clients: %v", err)
 	}

@@ -1,12 +1,12 @@
 package bolt
 
 import (
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
 )
 
 // Config of a store. The zero value keeps sluice.db in the working directory.
@@ -36,22 +36,13 @@ type Config struct {
 
 // Validate names all fields that are out of range.
 func (c Config) Validate() error {
-	var errs []error
-	for _, f := range []struct {
-		name     string
-		negative bool
-	}{
-		{"LogEntries", c.LogEntries < 0},
-		{"LogAge", c.LogAge < 0},
-		{"LogBytes", c.LogBytes < 0},
-		{"PurgeInterval", c.PurgeInterval < 0},
-		{"LockTimeout", c.LockTimeout < 0},
-	} {
-		if f.negative {
-			errs = append(errs, fmt.Errorf("%s: must not be negative", f.name))
-		}
-	}
-	return errors.Join(errs...)
+	return backend.NotNegative(
+		backend.Setting{Name: "LogEntries", Value: int64(c.LogEntries)},
+		backend.Setting{Name: "LogAge", Value: int64(c.LogAge)},
+		backend.Setting{Name: "LogBytes", Value: int64(c.LogBytes)},
+		backend.Setting{Name: "PurgeInterval", Value: int64(c.PurgeInterval)},
+		backend.Setting{Name: "LockTimeout", Value: int64(c.LockTimeout)},
+	)
 }
 
 func (c Config) withDefaults() Config {

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 
 	"go.uber.org/zap"
@@ -33,14 +32,11 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		errs = append(errs, errors.New("config: Store is missing"))
 	}
-	for _, f := range []struct {
-		name  string
-		value int
-	}{{"Events", c.Events}, {"Bytes", c.Bytes}, {"MaxSubscribers", c.MaxSubscribers}} {
-		if f.value < 0 {
-			errs = append(errs, fmt.Errorf("config: %s cannot be negative", f.name))
-		}
-	}
+	errs = append(errs, backend.NotNegative(
+		backend.Setting{Name: "Events", Value: int64(c.Events)},
+		backend.Setting{Name: "Bytes", Value: int64(c.Bytes)},
+		backend.Setting{Name: "MaxSubscribers", Value: int64(c.MaxSubscribers)},
+	))
 	return errors.Join(errs...)
 }
 

@@ -121,7 +121,7 @@ func (h *Hub) Run(ctx context.Context) error {
 		if known && progress {
 			continue
 		}
-		if !wait(ctx, pause/2+time.Duration(h.cfg.Rand.Int64N(int64(pause/2)))) {
+		if !backend.Pause(ctx, pause/2+time.Duration(h.cfg.Rand.Int64N(int64(pause/2)))) {
 			return nil
 		}
 		pause = min(2*pause, maxPause)
@@ -133,17 +133,6 @@ func (h *Hub) report(err error, first bool) {
 		h.cfg.Logger.Warn("following the store's changes was interrupted", zap.Error(err))
 	} else {
 		h.cfg.Logger.Debug("following the store's changes is still interrupted", zap.Error(err))
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }
 

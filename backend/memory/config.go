@@ -1,12 +1,12 @@
 package memory
 
 import (
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
 )
 
 // Config of a store. The zero value is an empty store of its own.
@@ -32,21 +32,12 @@ type Config struct {
 
 // Validate names all fields that are out of range.
 func (c Config) Validate() error {
-	var errs []error
-	for _, f := range []struct {
-		name     string
-		negative bool
-	}{
-		{"LogEntries", c.LogEntries < 0},
-		{"LogAge", c.LogAge < 0},
-		{"LogBytes", c.LogBytes < 0},
-		{"PurgeInterval", c.PurgeInterval < 0},
-	} {
-		if f.negative {
-			errs = append(errs, fmt.Errorf("%s: must not be negative", f.name))
-		}
-	}
-	return errors.Join(errs...)
+	return backend.NotNegative(
+		backend.Setting{Name: "LogEntries", Value: int64(c.LogEntries)},
+		backend.Setting{Name: "LogAge", Value: int64(c.LogAge)},
+		backend.Setting{Name: "LogBytes", Value: int64(c.LogBytes)},
+		backend.Setting{Name: "PurgeInterval", Value: int64(c.PurgeInterval)},
+	)
 }
 
 func (c Config) withDefaults() Config {

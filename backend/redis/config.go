@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
 )
 
 // Durability says when a batch is acknowledged.
@@ -68,22 +70,14 @@ type Config struct {
 
 // Validate names all fields that are out of range.
 func (c Config) Validate() error {
-	var errs []error
-	for _, f := range []struct {
-		name     string
-		negative bool
-	}{
-		{"LogEntries", c.LogEntries < 0},
-		{"LogAge", c.LogAge < 0},
-		{"LogBytes", c.LogBytes < 0},
-		{"PurgeInterval", c.PurgeInterval < 0},
-		{"Timeout", c.Timeout < 0},
-		{"Connections", c.Connections < 0},
-	} {
-		if f.negative {
-			errs = append(errs, fmt.Errorf("%s: must not be negative", f.name))
-		}
-	}
+	errs := []error{backend.NotNegative(
+		backend.Setting{Name: "LogEntries", Value: int64(c.LogEntries)},
+		backend.Setting{Name: "LogAge", Value: int64(c.LogAge)},
+		backend.Setting{Name: "LogBytes", Value: int64(c.LogBytes)},
+		backend.Setting{Name: "PurgeInterval", Value: int64(c.PurgeInterval)},
+		backend.Setting{Name: "Timeout", Value: int64(c.Timeout)},
+		backend.Setting{Name: "Connections", Value: int64(c.Connections)},
+	)}
 	if c.Shards < 0 || c.Shards > maxShards {
 		errs = append(errs, fmt.Errorf("%s: 1 to %d wanted", "Shards", maxShards))
 	}

@@ -80,14 +80,7 @@ func pause(ctx context.Context, n int, until time.Time) bool {
 	if time.Now().Add(wait).After(until) {
 		return false
 	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return backend.Pause(ctx, wait)
 }
 
 // read runs a call that changes nothing, again where the server or the way to

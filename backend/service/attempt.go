@@ -81,7 +81,7 @@ func (t *attempt) settle(ctx context.Context, unknown error) (backend.Result, er
 			return backend.Result{}, unknown
 		case err == nil:
 			continue // the deadline has passed meanwhile
-		case !pause(ctx, wait):
+		case !backend.Pause(ctx, wait):
 			return backend.Result{}, unknown
 		}
 	}

@@ -32,21 +32,9 @@ func (s *Service) keepRows(ctx context.Context) {
 		case err != nil:
 			s.cfg.Logger.Warn("reindexing failed and is tried again", zap.Error(err))
 		}
-		if first = first && !done; !pause(ctx, reindexPause) {
+		if first = first && !done; !backend.Pause(ctx, reindexPause) {
 			return
 		}
-	}
-}
-
-// pause waits and says whether ctx still lives.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // listenersEnv makes this test binary a process of subscribers: what it costs to
@@ -122,9 +121,6 @@ func listeners(spec string) error {
 				failed <- err
 			}
 		}()
-		if i%100 == 99 {
-			time.Sleep(time.Millisecond) // the backlog of the listener is short
-		}
 	}
 	done := make(chan struct{})
 	go func() {
