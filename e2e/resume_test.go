@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/sluicegw/sluice/graph/client"
 )
@@ -23,9 +22,36 @@ const (
 	restarts     = 3
 )
 
+// beacon says whether the gateway is up. It is down at first.
+type beacon struct {
+	mu sync.Mutex
+	up chan struct{} // closed while it is up
+}
+
+func (b *beacon) set(up bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if up {
+		close(b.up)
+	} else {
+		b.up = make(chan struct{})
+	}
+}
+
+// wait returns when the gateway is up, or ctx ends.
+func (b *beacon) wait(ctx context.Context) {
+	b.mu.Lock()
+	up := b.up
+	b.mu.Unlock()
+	select {
+	case <-up:
+	case <-ctx.Done():
+	}
+}
+
 // eventSource reads a subscription as the EventSource of a browser does: it
 // connects again whenever the answer ends, with the id of the last event.
-func eventSource(ctx context.Context, address, query string, each func(data string) (more bool)) error {
+func eventSource(ctx context.Context, up *beacon, address, query string, each func(data string) (more bool)) error {
 	last := ""
 	for ctx.Err() == nil {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/graphql?query="+url.QueryEscape(query), nil)
@@ -38,10 +64,7 @@ func eventSource(ctx context.Context, address, query string, each func(data stri
 		}
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
-			select { // the gateway starts again
-			case <-ctx.Done():
-			case <-time.After(50 * time.Millisecond):
-			}
+			up.wait(ctx)
 			continue
 		}
 		more := readEvents(res, &last, each)
@@ -113,6 +136,8 @@ func TestTenThousandEventsSurviveRestartsOfTheGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	up := &beacon{up: make(chan struct{})}
+	up.set(true)
 	ready := make(chan struct{}, 2)
 	var socket, events listener
 	var listening sync.WaitGroup
@@ -130,7 +155,7 @@ func TestTenThousandEventsSurviveRestartsOfTheGateway(t *testing.T) {
 		}
 	})
 	listening.Go(func() {
-		err := eventSource(ctx, address, `subscription { networkChanges { type network { metadata { name } } } }`, func(data string) bool {
+		err := eventSource(ctx, up, address, `subscription { networkChanges { type network { metadata { name } } } }`, func(data string) bool {
 			var e struct {
 				Data struct {
 					NetworkChanges struct {
@@ -178,18 +203,21 @@ func TestTenThousandEventsSurviveRestartsOfTheGateway(t *testing.T) {
 						}
 						break
 					}
+					up.wait(ctx)
 				}
 			}
 		})
 	}
 	for i := range restarts {
 		<-parts
+		up.set(false)
 		if i%2 == 0 {
 			g.kill()
 		} else if err := g.cmd.Process.Signal(syscall.SIGTERM); err == nil {
 			g.wait()
 		}
 		g = start(t, data, "--listen", strings.TrimPrefix(address, "http://"))
+		up.set(true)
 	}
 	writing.Wait()
 	listening.Wait()

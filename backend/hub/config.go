@@ -22,7 +22,7 @@ type Config struct {
 	// Bytes is the most bytes that wait for one subscriber, by [backend.Event.Size];
 	// one event may always wait. Default 4 MiB.
 	Bytes int
-	// MaxSubscribers is the most watches that are open at once. Default 100,000.
+	// MaxSubscribers is the most subscribers at once. Default 100,000.
 	MaxSubscribers int
 }
 

@@ -41,13 +41,13 @@ type Hub struct {
 	lagged atomic.Uint64
 	// attached are the watches that changes are offered to.
 	attached []*Watcher
-	// open counts the watches that nobody closed yet.
+	// open counts the places that were taken and not given back.
 	open int
 }
 
 // Errors of the hub's own.
 var (
-	// ErrFull: as many watches are open as may be.
+	// ErrFull: there are as many subscribers as there may be.
 	ErrFull = errors.New("too many subscribers")
 	// ErrRunning: Run was called while it runs.
 	ErrRunning = errors.New("hub runs already")
@@ -79,7 +79,23 @@ func (h *Hub) reach(p backend.Position) {
 	h.known.Store(&p)
 }
 
-// Subscribers is the number of open watches.
+// Admit takes the place of one subscriber, or fails with [ErrFull]. The watches
+// of who holds a place are [Watch.Admitted]. leave gives it back, once.
+func (h *Hub) Admit() (leave func(), err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.open >= h.cfg.MaxSubscribers {
+		return nil, ErrFull
+	}
+	h.open++
+	return sync.OnceFunc(func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.open--
+	}), nil
+}
+
+// Subscribers is the number of places that are taken.
 func (h *Hub) Subscribers() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -29,12 +29,14 @@ func (h *Hub) attach(req Watch) (*Watcher, error) {
 	for _, namespace := range req.Namespaces {
 		w.shards.add(h.shard(namespace))
 	}
+	if !req.Admitted {
+		var err error
+		if w.leave, err = h.Admit(); err != nil {
+			return nil, err
+		}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.open >= h.cfg.MaxSubscribers {
-		return nil, ErrFull
-	}
-	h.open++
 	w.alone, w.meet = h.place.IsZero(), h.place
 	if !w.alone {
 		w.slot = len(h.attached)

@@ -21,7 +21,7 @@ type sharded struct {
 	age    time.Duration // of the clock: every shard that begins anew is of a later epoch
 	shards []*memory.Store
 	down   chan struct{} // closed while the store is cut off
-	// calls counts the watches that were opened.
+	// watches counts those that were opened.
 	watches int
 	n       int
 }

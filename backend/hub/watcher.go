@@ -17,6 +17,9 @@ type Watch struct {
 	// Namespaces are those in which covered keys lie, "" for GLOBAL kinds; nil
 	// means all. Only their shards can make the position expire.
 	Namespaces []string
+	// Admitted says that the watch is part of what [Hub.Admit] gave a place to, or
+	// of the gateway's own work: it is neither counted nor refused.
+	Admitted bool
 }
 
 // Watcher is a subscriber's [backend.Watcher]. Like any it delivers every
@@ -26,6 +29,7 @@ type Watcher struct {
 	shards shards
 	covers func(backend.Key) bool
 	hub    *Hub
+	leave  func()        // gives the place back; nil if there is none of its own
 	slot   int           // in hub.attached, -1 for none; guarded by hub.mu
 	wake   chan struct{} // of one element
 
@@ -68,12 +72,14 @@ func (w *Watcher) Close() {
 	w.mu.Lock()
 	if !w.closed {
 		w.closed = true
-		h.open--
 		w.failLocked(backend.ErrClosed)
 	}
 	source := w.source
 	w.mu.Unlock()
 	h.mu.Unlock()
+	if w.leave != nil {
+		w.leave()
+	}
 	if source != nil {
 		source.Close()
 	}

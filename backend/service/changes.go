@@ -18,6 +18,8 @@ type Changes struct {
 	watcher *hub.Watcher
 	// state sends a snapshot; nil if there is none to send.
 	state *snapshot
+	// leave gives up the stream's place among the listeners.
+	leave func()
 	// mark comes before all else; nil if there is none.
 	mark *Change
 	// inSync says that IN_SYNC was sent.
@@ -34,12 +36,15 @@ func (s *Service) Changes(ctx context.Context, c Caller, req ChangesRequest) (*C
 	}
 	out := &Changes{service: s, scope: scope, again: req.Snapshot}
 	var from backend.Position
-	switch {
-	case req.After != nil:
+	if req.After != nil {
 		if from, err = backend.ParsePosition(*req.After); err != nil {
 			return nil, &Error{Code: CodeCursorInvalid, Path: "after", Message: "after: not a cursor of a change; take it from the cursor field of an event"}
 		}
-	case req.Snapshot:
+	}
+	if out.leave, err = s.hub.Admit(); err != nil {
+		return nil, translate(err, backend.Key{})
+	}
+	if req.After == nil && req.Snapshot {
 		out.state = newSnapshot(s, scope)
 		return out, nil
 	}
@@ -48,6 +53,7 @@ func (s *Service) Changes(ctx context.Context, c Caller, req ChangesRequest) (*C
 	case errors.Is(err, backend.ErrPositionExpired) && out.again:
 		out.state = newSnapshot(s, scope)
 	case err != nil:
+		out.leave()
 		return nil, translate(err, backend.Key{})
 	case req.After == nil:
 		out.begin(ChangeInSync, out.watcher.Position())
@@ -55,9 +61,9 @@ func (s *Service) Changes(ctx context.Context, c Caller, req ChangesRequest) (*C
 	return out, nil
 }
 
-// follow watches what a scope covers.
+// follow watches what the scope of a stream covers.
 func (s *Service) follow(ctx context.Context, scope *changeScope, from backend.Position) (*hub.Watcher, error) {
-	return s.hub.Watch(ctx, hub.Watch{From: from, Covers: scope.covers, Namespaces: scope.namespaces()})
+	return s.hub.Watch(ctx, hub.Watch{From: from, Covers: scope.covers, Namespaces: scope.namespaces(), Admitted: true})
 }
 
 // begin sets the mark that comes next.
@@ -71,6 +77,7 @@ func (c *Changes) Close() {
 	if c.watcher != nil {
 		c.watcher.Close()
 	}
+	c.leave()
 }
 
 // Next waits for the next events of the stream, at least one. Any error ends it.
@@ -151,8 +158,8 @@ func (c *Changes) nextOfState(ctx context.Context) ([]Change, error) {
 // one that is unreadable. An unreadable ADDED or MODIFIED is UNREADABLE; the
 // stream goes on.
 func (c *Change) Object() (backend.Object, error) {
-	if c.Stored == nil {
-		return nil, nil
+	if c.Stored == nil || c.object != nil {
+		return c.object, nil
 	}
 	k, err := c.service.kind(c.Stored.Kind)
 	if err != nil {

@@ -14,40 +14,41 @@ const (
 
 // recent holds the Go values of resources that changed lately. All listeners of
 // a gateway get the same stored resource of a change from the hub, so it is
-// decoded once for all of them. The values are never changed. The zero value is
-// ready; all methods are safe for concurrent use.
+// decoded once for all of them, unless it is large. The values are never
+// changed. The zero value is ready; all methods are safe for concurrent use.
 type recent struct {
-	mu      sync.RWMutex
-	objects map[*backend.Resource]backend.Object
+	mu      sync.RWMutex // guards all below
+	objects map[*backend.Resource]func() (backend.Object, error)
 	ring    [recentObjects]*backend.Resource
 	next    int
 }
 
-// object decodes a resource, unless somebody did.
+// object decodes a resource, unless somebody did or does.
 func (r *recent) object(k *kind, stored *backend.Resource) (backend.Object, error) {
+	if len(stored.Body) > recentBytes {
+		return k.decode(stored)
+	}
 	r.mu.RLock()
-	obj, ok := r.objects[stored]
+	decode, ok := r.objects[stored]
 	r.mu.RUnlock()
-	if ok {
-		return obj, nil
+	if !ok {
+		decode = r.keep(stored, sync.OnceValues(func() (backend.Object, error) { return k.decode(stored) }))
 	}
-	obj, err := k.decode(stored)
-	if err == nil && len(stored.Body) <= recentBytes {
-		r.keep(stored, obj)
-	}
-	return obj, err
+	return decode()
 }
 
-func (r *recent) keep(stored *backend.Resource, obj backend.Object) {
+// keep notes how a resource is decoded, unless somebody was faster.
+func (r *recent) keep(stored *backend.Resource, decode func() (backend.Object, error)) func() (backend.Object, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.objects == nil {
-		r.objects = make(map[*backend.Resource]backend.Object, recentObjects)
+	if known, ok := r.objects[stored]; ok {
+		return known
 	}
-	if _, ok := r.objects[stored]; ok {
-		return
+	if r.objects == nil {
+		r.objects = make(map[*backend.Resource]func() (backend.Object, error), recentObjects)
 	}
 	delete(r.objects, r.ring[r.next])
-	r.ring[r.next], r.objects[stored] = stored, obj
+	r.ring[r.next], r.objects[stored] = stored, decode
 	r.next = (r.next + 1) % recentObjects
+	return decode
 }

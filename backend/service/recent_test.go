@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -51,16 +52,21 @@ func TestAChangeIsDecodedOnceForAllListeners(t *testing.T) {
 				t.Fatal(err)
 			}
 			decoded.Store(0)
+			var listeners sync.WaitGroup
 			for _, s := range streams {
-				got, err := s.Next(ctx)
-				if err != nil || len(got) != 1 {
-					t.Fatal(got, err)
-				}
-				obj, err := got[0].Object()
-				if err != nil || obj.(*object).spec["title"] != title {
-					t.Fatalf("%+v %v", obj, err)
-				}
+				listeners.Go(func() {
+					got, err := s.Next(ctx)
+					if err != nil || len(got) != 1 {
+						t.Error(got, err)
+						return
+					}
+					obj, err := got[0].Object()
+					if err != nil || obj.(*object).spec["title"] != title {
+						t.Errorf("%+v %v", obj, err)
+					}
+				})
 			}
+			listeners.Wait()
 			if d := decoded.Load(); d != 1 {
 				t.Fatalf("decoded %d times for %d listeners", d, len(streams))
 			}

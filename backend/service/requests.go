@@ -179,4 +179,5 @@ type Change struct {
 	Stored *backend.Resource
 
 	service *Service
+	object  backend.Object // if it was decoded already
 }

@@ -86,12 +86,9 @@ func (s *changeScope) covers(key backend.Key) bool {
 	return s.kind(key.Kind) != nil && (s.namespace == nil || *s.namespace == key.Namespace) && (s.name == nil || *s.name == key.Name)
 }
 
-// change is what a log entry means to the stream: entering the filter is
+// change is what a log entry that the scope covers means to the stream: entering the filter is
 // ADDED, leaving it DELETED.
 func (s *changeScope) change(e *backend.Event) (Change, bool) {
-	if !s.covers(e.Resource.Key) {
-		return Change{}, false
-	}
 	out := Change{Type: ChangeType(e.Type.String()), Revision: e.Revision.String(), Stored: e.Resource}
 	if s.filter == nil {
 		return out, true

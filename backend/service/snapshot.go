@@ -85,11 +85,12 @@ func (n *snapshot) page(ctx context.Context) ([]Change, error) {
 		if !n.scope.covers(stored.Key) || n.scope.filter != nil && !n.scope.matches(k, stored) {
 			continue
 		}
-		if _, err := k.decode(stored); err != nil {
+		obj, err := k.decode(stored)
+		if err != nil {
 			n.service.unreadable(stored, err)
 			continue
 		}
-		out = append(out, Change{Type: ChangeSnapshot, Revision: stored.Revision.String(), Stored: stored, service: n.service})
+		out = append(out, Change{Type: ChangeSnapshot, Revision: stored.Revision.String(), Stored: stored, service: n.service, object: obj})
 	}
 	if page.More && len(page.Resources) > 0 {
 		last := page.Resources[len(page.Resources)-1]

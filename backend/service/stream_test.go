@@ -201,15 +201,35 @@ func TestAListenerThatLagsIsToldWhereToResume(t *testing.T) {
 }
 
 func TestOneListenerTooManyIsRefused(t *testing.T) {
-	inBubble(t, service.Config{}, hub.Config{MaxSubscribers: 1}, func(f *streaming) {
-		c := f.open(service.ChangesRequest{})
-		_, err := f.Changes(f.t.Context(), anon, service.ChangesRequest{})
-		if e := wantCode(f.t, err, service.CodeLimitExceeded); !e.Retryable {
-			f.t.Error("not retryable")
-		}
-		c.Close()
-		f.open(service.ChangesRequest{}).Close()
-	})
+	for name, req := range map[string]service.ChangesRequest{"of changes": {}, "that begins with the state": {Snapshot: true}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, service.Config{}, hub.Config{MaxSubscribers: 1}, func(f *streaming) {
+				c := f.open(req)
+				_, err := f.Changes(f.t.Context(), anon, req)
+				if e := wantCode(f.t, err, service.CodeLimitExceeded); !e.Retryable {
+					f.t.Error("not retryable")
+				}
+				// Who was let in stays in, whatever it has to read.
+				for synced := false; !synced; {
+					events, err := c.Next(f.t.Context())
+					if err != nil {
+						f.t.Fatal(err)
+					}
+					synced = events[len(events)-1].Type == service.ChangeInSync
+				}
+				if n, _ := f.Streams(); n != 1 {
+					f.t.Errorf("%d streams", n)
+				}
+				c.Close()
+				c = f.open(req)
+				c.Close()
+				c.Close()
+				if n, _ := f.Streams(); n != 0 {
+					f.t.Errorf("%d streams", n)
+				}
+			})
+		})
+	}
 }
 
 func TestAStreamDependsOnNoMoreShardsThanItCovers(t *testing.T) {

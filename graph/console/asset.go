@@ -110,7 +110,6 @@ func (a asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", a.mediaType)
 	h.Set("Vary", "Accept-Encoding")
-	h.Set("ETag", strconv.Quote(path.Base(a.path)))
 	h.Set("Cache-Control", "no-cache")
 	if strings.HasPrefix(a.path, "/console/assets/") {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")

@@ -22,7 +22,7 @@
   }
 
   // Close codes after which the same request would fail again.
-  const fatal = new Set([1002, 1009, 1011, 4400, 4401, 4406, 4409, 4429, 4500]);
+  const fatal = new Set([1002, 1009, 1011, 4400, 4401, 4403, 4406, 4409, 4429, 4500]);
   const attempts = 10;
 
   // cursorOf finds the cursor of an event, if it selects one.
