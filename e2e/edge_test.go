@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/sluicegw/sluice/internal/redistest"
 )
 
 func (g *gateway) do(method, path, body string, headers ...string) (*http.Response, string) {
@@ -121,4 +123,16 @@ func TestHostileDocumentsAreRefusedByTheLimitTheyBreak(t *testing.T) {
 	if a := g.post(`{ __typename }`, nil); a.codes() != "" {
 		t.Errorf("the next client: %+v", a)
 	}
+}
+
+func TestAConnectionThatBecomesAWebSocketIsCountedAsSuch(t *testing.T) {
+	g := start(t, "")
+	s := g.dial()
+	defer s.close()
+	redistest.Await(t, "the metric", func() error {
+		if _, body := g.do("GET", "/metrics", ""); !strings.Contains(body, `sluice_http_request_seconds_count{method="GET",path="/graphql",status="101"} 1`) {
+			return fmt.Errorf("metrics:\n%s", body)
+		}
+		return nil
+	})
 }

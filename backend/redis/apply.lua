@@ -72,14 +72,15 @@ for i = 1, actions do
   local a, key = HEAD + 1 + (i - 1) * STRIDE, KEYS[3 + i]
   local deed, kind, name = ARGV[a], ARGV[a + 1], ARGV[a + 2]
   local r = load(key, deed ~= 'p')
+  if r and not r.damaged then
+    was[i] = { n = 'n' .. kind .. name }
+    if not members(r.entries, kind, name, was[i]) then r, was[i] = { damaged = true }, nil end
+  end
   if r and r.damaged then
     -- Only a delete that asks nothing else may go on, with the members to remove.
     if not (deed == 'd' and ARGV[a + 8] == 'damaged') and deed ~= 'e' then return { 'unreadable', tostring(i) } end
-  end
-  if r and not r.damaged then
-    was[i] = { n = 'n' .. kind .. name }
-    if not members(r.entries, kind, name, was[i]) then return { 'unreadable', tostring(i) } end
-    if deed == 'p' and not r.whole and expired(r, now) then r = load(key, true) end
+  elseif r and deed == 'p' and not r.whole and expired(r, now) then
+    r = load(key, true)
   end
   stored[i] = r
   live[i] = (r and (r.damaged or not expired(r, now))) and r or nil
@@ -196,7 +197,7 @@ for i = 1, actions do
       remove(i, a)
       reply[i + 2] = '1'
     else
-      -- What is not expired or cannot be judged must not come up for ever.
+      -- What is gone or cannot be judged must not come up for ever.
       if not s or s.damaged then call('ZREM', KEYS[2], ARGV[a + 9]) end
       reply[i + 2] = ''
     end

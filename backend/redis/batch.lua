@@ -7,7 +7,9 @@
 --       (more entries, more bytes, an older entry in ms), then STRIDE arguments for
 --       each action: deed, kind, name, the condition (presence, uid, revision,
 --       deleting, references), new uid, entries, 'c' for a caller's put, fields of
---       the record from expiry to the length of the entries, size, body
+--       the record from expiry to the length of the entries, size, body. To
+--       delete what is damaged the uid is 'damaged' and the entries are members;
+--       the deed 'e' removes what is expired, its entries are the expiry's member
 local HEAD, STRIDE = 9, 14
 local call, KEYS, ARGV = redis.call, KEYS, ARGV
 local byte, format, match, sub = string.byte, string.format, string.match, string.sub
@@ -36,4 +38,4 @@ end
 -- The stored form of a resource, see record.go: header fields, each ended by a
 -- newline, then the entries and the body. Fields that a newer release adds are
 -- in ext, which every write carries over.
-local HEADER = '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(%d+)\n%d+\n(%d*)\n(%l?)\n(%d+)\n(%d+)\n(%d+)\n([^\n]*)\n()'
+local HEADER = '^(%d+%-%d+)\n(%d+%-%d+)\n([^\n]*)\n(%d+)\n%d+\n(%d*)\n(%l?)\n(%d+)\n(%d+)\n(%d+)\n([^\n]*)\n()'

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -78,6 +79,9 @@ func (c Config) Validate() error {
 		backend.Setting{Name: "Timeout", Value: int64(c.Timeout)},
 		backend.Setting{Name: "Connections", Value: int64(c.Connections)},
 	)}
+	if strings.ContainsAny(c.Prefix, "{}") {
+		errs = append(errs, errors.New("Prefix: braces are not accepted; the store's own say which keys lie together"))
+	}
 	if c.Shards < 0 || c.Shards > maxShards {
 		errs = append(errs, fmt.Errorf("%s: 1 to %d wanted", "Shards", maxShards))
 	}

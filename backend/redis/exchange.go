@@ -63,7 +63,7 @@ func (x *exchange) run(ctx context.Context) error {
 func outOfMemory(cmd goredis.Cmder) bool { return goredis.HasErrorPrefix(cmd.Err(), "OOM") }
 
 // plainly sends the commands of a transaction without one. A full server makes
-// no changes that could come between them.
+// no changes of resources that could come between them.
 func (x *exchange) plainly(ctx context.Context, cmds []goredis.Cmder) error {
 	pipe := x.client.Pipeline()
 	for _, cmd := range cmds {

@@ -83,7 +83,7 @@ func pause(ctx context.Context, n int, until time.Time) bool {
 	return backend.Pause(ctx, wait)
 }
 
-// read runs a call that changes nothing, again where the server or the way to
+// read runs a call that may be repeated, again where the server or the way to
 // it failed, for a short while.
 func (s *Store) read(ctx context.Context, operation string, call func(context.Context, *session) error) error {
 	until := time.Now().Add(patience)

@@ -67,11 +67,12 @@ func (s *Store) purge(ctx context.Context, sh *shard) (int, error) {
 // trims the log.
 func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, error) {
 	keys := []string{sh.meta, sh.rows, sh.log}
-	var args []any
+	var args, bad []any
 	for _, m := range due {
 		_, k, err := expiryMember(m)
 		if err != nil {
 			s.core.skip("purge", k, err)
+			bad = append(bad, m)
 			continue
 		}
 		keys = append(keys, sh.key(k))
@@ -82,6 +83,11 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 		on, err := ses.primary(ctx, sh)
 		if err != nil {
 			return err
+		}
+		if len(bad) > 0 { // they would come up for ever
+			if err := on.ZRem(ctx, sh.rows, bad...).Err(); err != nil {
+				return err
+			}
 		}
 		head := s.core.head(sh, "", s.core.clockArgument(), "", len(args))
 		reply, err := s.core.scripts.apply.run(ctx, on, keys, append(head, args...)...)

@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// The stored form of a resource, read by record.lua too:
+// The stored form of a resource, read by the script too, see HEADER in batch.lua:
 //
 //	revision, spec revision, uid, created, updated, expires, deleting, size,
 //	size of the rows, length of the entries, ext: each ended by a newline

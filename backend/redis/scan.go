@@ -344,7 +344,7 @@ func (sc *scanner) count(ctx context.Context, r backend.Range, runs []*run) (int
 	n := 0
 	for _, part := range runs {
 		n += int(part.count.Val())
-		gone, err := sc.countExpired(ctx, r, part)
+		gone, err := sc.countExpired(ctx, part)
 		if err != nil {
 			return 0, err
 		}
@@ -354,7 +354,7 @@ func (sc *scanner) count(ctx context.Context, r backend.Range, runs []*run) (int
 }
 
 // countExpired is the number of members in a run that lead to what is expired.
-func (sc *scanner) countExpired(ctx context.Context, r backend.Range, part *run) (int, error) {
+func (sc *scanner) countExpired(ctx context.Context, part *run) (int, error) {
 	keys := sc.expired[part.shard.index]
 	if len(keys) == 0 {
 		return 0, nil
@@ -369,6 +369,10 @@ func (sc *scanner) countExpired(ctx context.Context, r backend.Range, part *run)
 			return 0, err
 		}
 		for _, k := range chunk {
+			if sc.records[k] == "" {
+				sc.moved = true // purged since it was counted
+				continue
+			}
 			out, err := decodeRecord(k, sc.records[k])
 			if err != nil {
 				continue

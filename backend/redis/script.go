@@ -29,15 +29,21 @@ var rangeSource string
 var epochSource string
 
 // scripts are those of a store.
-type scripts struct{ apply, scan, epoch script }
+type scripts struct {
+	apply, scan script
+	// epoch begins one; asked is the same script where it only says whether one is needed.
+	epoch, asked script
+}
 
 func newScripts() scripts {
 	// A server that is out of memory refuses changes before they begin; it is still read.
-	const refused, allowed = "#!lua\n", "#!lua flags=allow-oom\n"
+	// One that cannot save what changes is read, too.
+	const refused, allowed, reads = "#!lua\n", "#!lua flags=allow-oom\n", "#!lua flags=no-writes,allow-oom\n"
 	return scripts{
 		apply: newScript(refused, batchSource, putSource, recordSource, applySource),
-		scan:  newScript(allowed, rangeSource),
+		scan:  newScript(reads, rangeSource),
 		epoch: newScript(allowed, epochSource),
+		asked: newScript(reads, epochSource),
 	}
 }
 

@@ -194,7 +194,11 @@ func (c *core) begin(ctx context.Context, on goredis.Scripter, sh *shard, run st
 		args[5], args[6] = c.random(), "begin"
 	}
 	for range 2 {
-		reply, err := c.scripts.epoch.run(ctx, on, keys, args...)
+		begin := &c.scripts.epoch
+		if args[5] == "" {
+			begin = &c.scripts.asked
+		}
+		reply, err := begin.run(ctx, on, keys, args...)
 		if err != nil {
 			return err
 		}

@@ -135,10 +135,14 @@ func (s *Store) Remember(r Resolved) {
 func (s *Store) sent(query string) (Resolved, *gqlerror.Error) {
 	if s.cfg.TrustedOnly {
 		if _, ok := s.trusted[sha256Prefix+hashOf(query)]; !ok {
-			return Resolved{}, refusal(codeForbidden, "this gateway executes trusted documents only, and this is none (configuration key trusted-only)")
+			return Resolved{}, s.untrusted()
 		}
 	}
 	return Resolved{Query: query}, nil
+}
+
+func (s *Store) untrusted() *gqlerror.Error {
+	return refusal(codeForbidden, "this gateway executes trusted documents only, and this is none (configuration key trusted-only)")
 }
 
 func (s *Store) known(id string) (Resolved, *gqlerror.Error) {
@@ -147,6 +151,9 @@ func (s *Store) known(id string) (Resolved, *gqlerror.Error) {
 	}
 	if query, ok := s.registered.Get(id); ok {
 		return Resolved{Query: query}, nil
+	}
+	if s.cfg.TrustedOnly { // sending the text would not help
+		return Resolved{}, s.untrusted()
 	}
 	return Resolved{}, refusal(codeNotFound, "PersistedQueryNotFound") // Apollo's clients know this text
 }

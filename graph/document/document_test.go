@@ -152,7 +152,8 @@ func TestManifestsThatCannotBeReadAreRefusedAtStart(t *testing.T) {
 		`[]`:                 "not a JSON object",
 		`{"operations": []}`: "has the format",
 		`{"a": 1}`:           "not the text of a document",
-		`{"format":"apollo-persisted-query-manifest","version":1,"operations":[{"id":"a"}]}`: "operations[0]",
+		`{"format":"apollo-persisted-query-manifest","version":1,"operations":[{"id":"a","body":"{ a }"},{"id":"a","body":"{ b }"}]}`: "the id of another",
+		`{"format":"apollo-persisted-query-manifest","version":1,"operations":[{"id":"a"}]}`:                                          "operations[0]",
 	} {
 		path := manifest(t, text)
 		if _, err := document.Open(document.Config{Trusted: []string{path}}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {

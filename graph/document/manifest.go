@@ -61,6 +61,9 @@ func parseManifest(data []byte) (map[string]string, error) {
 			if o.ID == "" || o.Body == "" {
 				return nil, fmt.Errorf("operations[%d] has no id or no body", i)
 			}
+			if other, ok := out[o.ID]; ok && other != o.Body {
+				return nil, fmt.Errorf("operations[%d] has the id of another", i)
+			}
 			out[o.ID] = o.Body
 		}
 		return out, nil

@@ -10,7 +10,6 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/99designs/gqlgen/graphql/handler/extension"
-	"github.com/99designs/gqlgen/graphql/handler/lru"
 	"github.com/vektah/gqlparser/v2/ast"
 	"go.uber.org/zap"
 
@@ -29,7 +28,7 @@ type api struct {
 func (s *Server) newAPI(schema graphql.ExecutableSchema, documents *document.Store) (*api, error) {
 	delete(schema.Schema().Directives, "defer") // the transports do not deliver it
 	exec := executor.New(schema)
-	exec.SetQueryCache(lru.New[*ast.QueryDocument](documentCache))
+	exec.SetQueryCache(newShort[*ast.QueryDocument]())
 	exec.SetParserTokenLimit(s.cfg.Limits.Tokens)
 	exec.SetErrorPresenter(s.present)
 	exec.SetRecoverFunc(func(ctx context.Context, p any) error {

@@ -53,7 +53,7 @@ type Config struct {
 
 // Limits bound one request. Zero means the default.
 type Limits struct {
-	// Body is the most bytes of a request, and of a WebSocket message. Default 4 MiB.
+	// Body is the most bytes of a request. Default 4 MiB.
 	Body int64
 	// Tokens is the most lexical tokens of a document. Default 5,000.
 	Tokens int

@@ -196,6 +196,17 @@ func TestOnlyTrustedDocumentsAreExecutedIfThatIsSaid(t *testing.T) {
 	}
 }
 
+func TestOnlyTrustedDocumentsAreAskedFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "persisted.json")
+	if err := os.WriteFile(path, []byte(`{"app-1": "{ __typename }"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := newEdge(t, plain, server.Config{Documents: document.Config{Trusted: []string{path}, TrustedOnly: true}})
+	if w := e.do(posted(`{"documentId":"app-2"}`)); !strings.Contains(w.Body.String(), `"code":"FORBIDDEN"`) {
+		t.Error(w.Body) // PERSISTED_QUERY_NOT_FOUND would ask for the text
+	}
+}
+
 func TestTheSchemaCanBeHidden(t *testing.T) {
 	e := newEdge(t, plain, server.Config{HideSchema: true})
 	if w := e.do(posted(`{"query":"{ __schema { queryType { name } } }"}`)); strings.Contains(w.Body.String(), `"Query"`) || !strings.Contains(w.Body.String(), "hide-schema") {

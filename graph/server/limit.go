@@ -7,16 +7,12 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/errcode"
-	"github.com/99designs/gqlgen/graphql/handler/lru"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"github.com/sluicegw/sluice/backend/service"
 )
-
-// documentCache is how many documents are remembered as parsed and checked.
-const documentCache = 1000
 
 // documentLimits refuses a document that is too large before it is validated:
 // validation takes time that grows with the square of some of its parts.
@@ -32,7 +28,7 @@ var _ interface {
 } = documentLimits{}
 
 func newDocumentLimits(l Limits, hidden bool) documentLimits {
-	return documentLimits{limits: l, hidden: hidden, seen: lru.New[bool](documentCache)}
+	return documentLimits{limits: l, hidden: hidden, seen: newShort[bool]()}
 }
 
 // ExtensionName is the name in gqlgen's errors.

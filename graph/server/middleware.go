@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -65,7 +66,7 @@ func (s *Server) edge(next http.Handler) http.Handler {
 				s.cfg.Logger.Error("panic", zap.String("requestId", id), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
 				refuse(rec, r, http.StatusInternalServerError, service.CodeInternal, "internal error")
 			}
-			s.metrics.observe(r, rec.status, time.Since(begin))
+			s.metrics.observe(r, rec.status, rec.answered(begin))
 			s.cfg.Logger.Debug("request", zap.String("requestId", id), zap.String("method", r.Method), zap.String("path", r.URL.Path), zap.Int("status", rec.status), zap.Duration("took", time.Since(begin)))
 		}()
 		switch {
@@ -131,11 +132,32 @@ type recorder struct {
 	http.ResponseWriter
 	status int
 	wrote  bool
+	stream time.Time // when an answer began that goes on; zero if it is no stream
+}
+
+// answered is how long the answer took: of a stream, how long until it began.
+func (r *recorder) answered(begin time.Time) time.Duration {
+	if !r.stream.IsZero() {
+		return r.stream.Sub(begin)
+	}
+	return time.Since(begin)
+}
+
+// Hijack hands the connection to WebSocket.
+func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(r.ResponseWriter).Hijack()
+	if err == nil {
+		r.status, r.wrote = http.StatusSwitchingProtocols, true
+	}
+	return conn, rw, err
 }
 
 func (r *recorder) WriteHeader(status int) {
 	if !r.wrote {
 		r.status, r.wrote = status, true
+		if strings.HasPrefix(r.Header().Get("Content-Type"), "text/event-stream") {
+			r.stream = time.Now()
+		}
 		r.ResponseWriter.WriteHeader(status)
 	}
 }

@@ -8,13 +8,9 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend/service"
 )
-
-// pageDefault is the size of a page that a document does not state.
-const pageDefault = 100
-
-// pageMost is the largest page; the service refuses what asks for more.
-const pageMost = 1000
 
 // objectLimit refuses an operation whose connections could return too many
 // resources. A page within a page multiplies.
@@ -80,17 +76,17 @@ func pageOf(f *ast.Field, variables map[string]any) (int, bool) {
 		switch v := argument(f, name, variables).(type) {
 		case json.Number:
 			if n, err := v.Int64(); err == nil {
-				return int(max(min(n, pageMost), 0)), true
+				return int(max(min(n, service.MaxPage), 0)), true
 			}
 		case int64:
-			return int(max(min(v, pageMost), 0)), true
+			return int(max(min(v, service.MaxPage), 0)), true
 		case int:
-			return max(min(v, pageMost), 0), true
+			return max(min(v, service.MaxPage), 0), true
 		case float64:
-			return int(max(min(v, pageMost), 0)), true
+			return int(max(min(v, service.MaxPage), 0)), true
 		}
 	}
-	return pageDefault, true
+	return service.DefaultPage, true
 }
 
 // argument is the value of an argument, nil if it is absent or cannot be read:

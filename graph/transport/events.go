@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
@@ -74,7 +73,7 @@ func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
 		defer func() {
 			if p := recover(); p != nil {
 				e.panicked(p)
-				_ = s.out.put(ctx, nil, event("next", "", encode(&graphql.Response{Errors: internalError()})), event("complete", "", nil))
+				_ = s.out.put(ctx, nil, event("next", "", e.Executor.Refuse(ctx, internalError()...)), event("complete", "", nil))
 			}
 		}()
 		if op.Kind() == ast.Subscription {

@@ -11,11 +11,12 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// maxErrors is how many errors a client is told of one request.
+// maxErrors is how many errors a client is told of a request that is not executed.
 const maxErrors = 50
 
 // Executor runs the operations of one version of the API. Everything that a
@@ -81,8 +82,8 @@ func (o *Operation) Kind() ast.Operation { return o.context.Operation.Operation 
 func (o *Operation) Do(ctx context.Context) []byte {
 	next, ctx := o.executor.exec.DispatchOperation(ctx, o.context)
 	res := next(ctx)
-	if res == nil {
-		return o.executor.Refuse(ctx, &gqlerror.Error{Message: "the request was cancelled"})
+	if res == nil { // ctx had ended before it began
+		return o.executor.Refuse(ctx, &gqlerror.Error{Message: "the request was cancelled", Extensions: map[string]any{"code": string(service.CodeTimeout)}})
 	}
 	return encode(res)
 }

@@ -74,6 +74,11 @@ func (r *Request) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// namesDocument says whether the request has a document or names one.
+func (r *Request) namesDocument() bool {
+	return r.Query != "" || r.DocumentID != "" || r.Extensions["persistedQuery"] != nil
+}
+
 // checkNesting refuses what is nested too deep, before anything recursive reads it.
 func checkNesting(data []byte) error {
 	depth, quoted := 0, false
@@ -104,7 +109,7 @@ func parseBody(data []byte) (*Request, *gqlerror.Error) {
 	if err := r.UnmarshalJSON(data); err != nil {
 		return nil, badRequest(err.Error())
 	}
-	if r.Query == "" && r.DocumentID == "" && r.Extensions["persistedQuery"] == nil {
+	if !r.namesDocument() {
 		return nil, badRequest("the request has neither a query nor a documentId")
 	}
 	return &r, nil

@@ -85,9 +85,12 @@ func (m *message) readRequest() error {
 	if err := m.request.UnmarshalJSON(m.payload); err != nil {
 		return fmt.Errorf("payload: %w", err)
 	}
-	var keys struct{ Query json.RawMessage }
-	if err := json.Unmarshal(m.payload, &keys); err != nil || keys.Query == nil && m.request.DocumentID == "" && m.request.Extensions["persistedQuery"] == nil {
-		return errors.New("payload: a query or a documentId is required")
+	if !m.request.namesDocument() {
+		// An empty query is a request, and refused as one.
+		var keys map[string]json.RawMessage
+		if err := json.Unmarshal(m.payload, &keys); err != nil || keys["query"] == nil {
+			return errors.New("payload: a query or a documentId is required")
+		}
 	}
 	m.payload = nil
 	return nil

@@ -141,7 +141,7 @@ func (s *socket) run(ctx context.Context, op *operation, prepared *Operation) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.parent.cfg.Logger.Error("panic in an operation", zap.Any("panic", p), zap.Stack("stack"))
-			s.finish(ctx, op, s.message(op, op.id, "error", encodeErrors(s.protocol(), internalError())))
+			s.finish(ctx, op, s.message(op, op.id, "error", encodeErrors(s.protocol(), s.parent.cfg.Executor.Present(ctx, internalError()))))
 		}
 	}()
 	complete := s.message(op, op.id, "complete", nil)

@@ -1,0 +1,93 @@
+package redis_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/internal/redistest"
+)
+
+// TestDamageStopsNeitherThePurgeNorTheOthers spoils what is stored, as a bug or a
+// foreign hand would.
+func TestDamageStopsNeitherThePurgeNorTheOthers(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(value string) string{
+		"no header":         func(string) string { return "rubbish" },
+		"a bad revision":    func(v string) string { return "x" + v },
+		"malformed entries": func(v string) string { return strings.Replace(v, "i\x00", "i\xff", 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := redistest.Start(t)
+			st, err := redis.Open(t.Context(), redis.Config{URL: s.URL()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = st.Close() })
+			key := func(i int) backend.Key { return backend.Key{Kind: "Net", Namespace: "ns", Name: fmt.Sprint("k", i)} }
+			apply := func(a backend.Action) error {
+				_, err := st.Apply(t.Context(), backend.Batch{RequestID: "r", Deadline: st.Now().Add(time.Minute), Actions: []backend.Action{a}})
+				return err
+			}
+			for i, expires := range []time.Time{st.Now().Add(-2 * time.Second), st.Now().Add(-time.Second), {}} {
+				put := backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}")), ExpiresAt: expires, Rows: []backend.Row{{Index: "color", Value: backend.AppendInt(nil, 1)}}}
+				if err := apply(backend.Action{Key: key(i), Do: backend.DeedPut, Put: put}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, k := range s.Client().Keys(t.Context(), "sluice:i:*").Val() {
+				if strings.Contains(k, "k0") || strings.Contains(k, "k2") {
+					v := s.Client().Get(t.Context(), k).Val()
+					if spoil(v) == v {
+						t.Fatal("nothing was spoilt")
+					}
+					s.Do("SET", k, spoil(v))
+				}
+			}
+			s.Do("ZADD", "sluice:x:{0}", "0", "x\x00")
+			if n, err := st.Purge(t.Context()); err != nil || n != 1 {
+				t.Errorf("purged %d, %v", n, err)
+			}
+			if n, err := st.Purge(t.Context()); err != nil || n != 0 {
+				t.Errorf("then purged %d, %v", n, err)
+			}
+			if due := s.Client().ZRangeByLex(t.Context(), "sluice:x:{0}", &goredis.ZRangeBy{Min: "[x", Max: "(y"}).Val(); len(due) > 0 {
+				t.Errorf("due for ever: %q", due)
+			}
+			if err := apply(backend.Action{Key: key(2), Do: backend.DeedPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}"))}}); !errors.Is(err, backend.ErrUnreadable) {
+				t.Errorf("a put over it: %v", err)
+			}
+			if err := apply(backend.Action{Key: key(2), Do: backend.DeedDelete}); err != nil {
+				t.Errorf("its delete: %v", err)
+			}
+			if p, err := st.Range(t.Context(), backend.Range{Kind: "Net", Index: "color", Limit: 10}); err != nil || len(p.Resources) != 0 {
+				t.Errorf("%d resources, %v", len(p.Resources), err)
+			}
+		})
+	}
+}
+
+func TestAServerThatCannotSaveIsRead(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	putOne(t, st, faultKey(0, 0), "a")
+	_ = st.Close()
+	s.Do("CONFIG", "SET", "min-replicas-to-write", "1")
+	if st, err = redis.Open(t.Context(), redis.Config{URL: s.URL()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	if got, err := st.Get(t.Context(), faultKey(0, 0)); err != nil || got[0] == nil {
+		t.Errorf("%v %v", got, err)
+	}
+}
