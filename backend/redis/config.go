@@ -80,7 +80,7 @@ func (c Config) Validate() error {
 		backend.Setting{Name: "Connections", Value: int64(c.Connections)},
 	)}
 	if strings.ContainsAny(c.Prefix, "{}") {
-		errs = append(errs, errors.New("Prefix: braces are not accepted; the store's own say which keys lie together"))
+		errs = append(errs, fmt.Errorf("%s: braces are not accepted; the store's own say which keys lie together", "Prefix"))
 	}
 	if c.Shards < 0 || c.Shards > maxShards {
 		errs = append(errs, fmt.Errorf("%s: 1 to %d wanted", "Shards", maxShards))

@@ -57,7 +57,7 @@ func TestDamageStopsNeitherThePurgeNorTheOthers(t *testing.T) {
 			if n, err := st.Purge(t.Context()); err != nil || n != 0 {
 				t.Errorf("then purged %d, %v", n, err)
 			}
-			if due := s.Client().ZRangeByLex(t.Context(), "sluice:x:{0}", &goredis.ZRangeBy{Min: "[x", Max: "(y"}).Val(); len(due) > 0 {
+			if due := s.Client().ZRangeArgs(t.Context(), goredis.ZRangeArgs{Key: "sluice:x:{0}", ByLex: true, Start: "[x", Stop: "(y"}).Val(); len(due) > 0 {
 				t.Errorf("due for ever: %q", due)
 			}
 			if err := apply(backend.Action{Key: key(2), Do: backend.DeedPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}"))}}); !errors.Is(err, backend.ErrUnreadable) {
