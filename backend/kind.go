@@ -221,6 +221,11 @@ type Enum struct {
 	Values []EnumValue
 }
 
+// Has says whether the enum has a value of that stored form.
+func (e *Enum) Has(stored string) bool {
+	return slices.ContainsFunc(e.Values, func(v EnumValue) bool { return v.Stored == stored })
+}
+
 // EnumValue is one value of an enum: its GraphQL name, and the form in which
 // it is stored and stands in manifests.
 type EnumValue struct{ Name, Stored, Description string }

@@ -169,7 +169,7 @@ func (c *Change) Object() (backend.Object, error) {
 	if err == nil {
 		return obj, nil
 	}
-	c.service.unreadable(c.Stored, err)
+	c.service.noteUnreadable(c.Stored, err)
 	if c.Type == ChangeDeleted {
 		return nil, nil
 	}

@@ -21,6 +21,8 @@ const (
 	definitionRenew = 20 * time.Second
 	// definitionLease is how long a sign of life counts.
 	definitionLease = time.Minute
+	// maxClaims is how often a gateway that loses the race for the record tries again before its next look.
+	maxClaims = 8
 	// maxSuperseded bounds the memory of fingerprints that were replaced.
 	maxSuperseded = 16
 )
@@ -96,7 +98,7 @@ func (d definition) claim(fingerprint string, now time.Time) (next definition, m
 // claim writes what is to be written of the record and returns the kinds whose
 // rows this gateway makes.
 func (s *Service) claim(ctx context.Context) ([]*kind, error) {
-	for range s.cfg.Retries {
+	for range maxClaims {
 		got, err := s.cfg.Store.Get(ctx, definitionsKey())
 		if err != nil && !errors.Is(err, backend.ErrUnreadable) {
 			return nil, err

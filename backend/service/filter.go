@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -112,7 +113,24 @@ const (
 	updatedAttribute   = "updatedAt"
 )
 
-func encodeTime(t time.Time) []byte { return backend.AppendInt(nil, t.UnixNano()) }
+// The first and the last instant that encodeTime tells apart from others, some
+// in 1677 and 2262. What a store stamps lies between them.
+var (
+	firstInstant = time.Unix(0, math.MinInt64)
+	lastInstant  = time.Unix(0, math.MaxInt64)
+)
+
+// encodeTime is nanoseconds since 1970. What lies before the first or after the
+// last instant counts as that.
+func encodeTime(t time.Time) []byte {
+	switch {
+	case t.Before(firstInstant):
+		t = firstInstant
+	case t.After(lastInstant):
+		t = lastInstant
+	}
+	return backend.AppendInt(nil, t.UnixNano())
+}
 
 // values of an attribute, encoded.
 func (v *view) values(attribute string) (out [][]byte) {

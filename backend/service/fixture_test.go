@@ -192,3 +192,25 @@ func paths(e *service.Error) string {
 	}
 	return strings.Join(out, "; ")
 }
+
+func raw(spec string) json.RawMessage { return json.RawMessage(spec) }
+
+// reading is a store that counts the resources it returns.
+type reading struct {
+	*memory.Store
+	resources int
+}
+
+func (s *reading) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
+	page, err := s.Store.Range(ctx, r)
+	s.resources += len(page.Resources)
+	return page, err
+}
+
+func (s *reading) Ranges(ctx context.Context, list []backend.Range) ([]backend.Page, error) {
+	pages, err := s.Store.Ranges(ctx, list)
+	for _, p := range pages {
+		s.resources += len(p.Resources)
+	}
+	return pages, err
+}

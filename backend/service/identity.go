@@ -2,7 +2,6 @@ package service
 
 import (
 	"encoding/base64"
-	"fmt"
 	"regexp"
 
 	"github.com/sluicegw/sluice/backend"
@@ -93,36 +92,4 @@ func ParseGlobalID(id string) (backend.Key, error) {
 		return backend.Key{}, bad
 	}
 	return key, nil
-}
-
-// violations collects what is wrong with an input, up to a bound.
-type violations struct {
-	list    []Violation
-	dropped int
-}
-
-// maxViolations bounds an answer.
-const maxViolations = 100
-
-func (v *violations) add(path, rule, limit, format string, args ...any) {
-	if len(v.list) >= maxViolations {
-		v.dropped++
-		return
-	}
-	v.list = append(v.list, Violation{Path: path, Rule: rule, Limit: limit, Message: fmt.Sprintf(format, args...)})
-}
-
-// err returns VALIDATION_FAILED if there is any violation.
-func (v *violations) err(key backend.Key) error {
-	if len(v.list) == 0 {
-		return nil
-	}
-	e := &Error{Code: CodeValidationFailed, Violations: v.list}
-	switch n := len(v.list) + v.dropped; n {
-	case 1:
-		e.Message = v.list[0].Path + ": " + v.list[0].Message
-	default:
-		e.Message = fmt.Sprintf("%d values are not acceptable; the first: %s: %s", n, v.list[0].Path, v.list[0].Message)
-	}
-	return e.of(key)
 }

@@ -18,9 +18,12 @@ type intent struct {
 	meta                Metadata
 	labels, annotations map[string]string
 	spec                map[string]any
-	// found are the violations that do not depend on what is stored.
+	// found are the violations outside the spec.
 	found    violations
 	expected *string
+	// verb that the caller asked for; see applyVerb.
+	verb   backend.Verb
+	caller Caller
 	// subKind of a resource that is created; an existing one must have it, if it is given.
 	subKind  string
 	dryRun   bool
@@ -36,7 +39,7 @@ func (s *Service) intend(ctx context.Context, c Caller, verb backend.Verb, id Id
 	if err := s.authorize(ctx, c, k.Kind, verb); err != nil {
 		return nil, err
 	}
-	in := &intent{kind: k, key: key, meta: meta}
+	in := &intent{kind: k, key: key, meta: meta, verb: verb, caller: c}
 	in.labels, in.annotations = meta.check(&in.found)
 	if t := meta.ExpiresAt; t.Set && !k.Expires {
 		return nil, badInput("metadata.expiresAt", "resources of kind %s do not expire", k.Name).of(key)
@@ -46,7 +49,7 @@ func (s *Service) intend(ctx context.Context, c Caller, verb backend.Verb, id Id
 	return in, nil
 }
 
-// intendSpec also reads and validates a whole spec.
+// intendSpec also reads a whole spec.
 func (s *Service) intendSpec(ctx context.Context, c Caller, verb backend.Verb, id Identity, meta Metadata, spec any) (*intent, error) {
 	in, err := s.intend(ctx, c, verb, id, meta)
 	if err != nil {
@@ -55,7 +58,6 @@ func (s *Service) intendSpec(ctx context.Context, c Caller, verb backend.Verb, i
 	if in.spec, err = in.parse("spec", spec); err != nil {
 		return nil, err
 	}
-	in.found.object(ctx, in.kind.spec, "spec", in.spec)
 	in.warnings = in.kind.spec.deprecated(nil, "spec", in.spec)
 	return in, nil
 }
@@ -106,6 +108,24 @@ func (in *intent) setSubKind(subKind string) {
 	}
 	accepted := strings.Join(in.kind.SubKinds, ", ")
 	in.found.add("subKind", "in", accepted, "must be one of %s", accepted)
+}
+
+// judge returns all violations of the intent, a change of what is stored or,
+// where old is nil, a new resource.
+func (in *intent) judge(ctx context.Context, old *state) *violations {
+	found := in.found.clone()
+	if old == nil {
+		found.object(ctx, in.kind.spec, "spec", in.spec)
+		return &found
+	}
+	found.kept = keptEnums{}
+	found.kept.add(in.kind.spec, old.spec)
+	found.object(ctx, in.kind.spec, "spec", in.spec)
+	found.transition(ctx, in.kind.spec, "spec", in.spec, in.kind.spec.project(old.spec))
+	if in.subKind != "" && in.subKind != old.subKind {
+		found.add("subKind", "immutable", "", "is set at creation and cannot be changed")
+	}
+	return &found
 }
 
 // open says whether the caller may write on what is stored: its revision, then whether it is frozen.

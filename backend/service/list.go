@@ -131,6 +131,7 @@ func (p *Page) any(ctx context.Context, in interval) (bool, error) {
 }
 
 // TotalCount is the number of resources of the connection, whatever the page.
+// What this gateway found unreadable is left out, as it is from the pages.
 func (p *Page) TotalCount(ctx context.Context) (int, error) {
 	if p.query.filter == nil {
 		r := p.query.source(interval{})
@@ -139,7 +140,8 @@ func (p *Page) TotalCount(ctx context.Context) (int, error) {
 		if err != nil {
 			return 0, translate(err, backend.Key{Kind: p.query.kind.Name})
 		}
-		return page.Count, nil
+		unreadable, err := p.service.countUnreadable(ctx, p.query.kind, p.query.namespace)
+		return max(page.Count-unreadable, 0), err
 	}
 	sc := newScan(p.query, interval{}, false, 0)
 	sc.counting = true

@@ -2,11 +2,12 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/manifest"
@@ -52,11 +53,8 @@ func (s *Service) intendManifest(ctx context.Context, c Caller, req ApplyRequest
 	if doc.Spec != nil {
 		spec = doc.Spec
 	}
-	in, err := s.intendSpec(ctx, c, backend.VerbUpdate, id, metadataOf(doc.Metadata), spec)
+	in, err := s.intendSpec(ctx, c, applyVerb(k, req), id, metadataOf(doc.Metadata), spec)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.authorize(ctx, c, k.Kind, backend.VerbCreate); err != nil {
 		return nil, err
 	}
 	in.setSubKind(doc.SubKind)
@@ -69,6 +67,21 @@ func (s *Service) intendManifest(ctx context.Context, c Caller, req ApplyRequest
 		in.warnings = append(in.warnings, key+" belongs to the server and was ignored")
 	}
 	return in, nil
+}
+
+// applyVerb is what an apply is to the kind: UPSERT where the kind offers it.
+// Where it does not, an apply can still create what is absent or update what is
+// there; the other half is refused when it is known which of them it is.
+func applyVerb(k *kind, req ApplyRequest) backend.Verb {
+	switch {
+	case req.CreateOnly:
+		return backend.VerbCreate
+	case k.Has(backend.VerbUpsert):
+		return backend.VerbUpsert
+	case k.Has(backend.VerbCreate):
+		return backend.VerbCreate
+	}
+	return backend.VerbUpdate
 }
 
 // manifestKind finds the kind a manifest names, and holds it against its apiVersion.
@@ -91,7 +104,8 @@ func (s *Service) manifestKind(doc *manifest.Document) (*kind, error) {
 	return k, nil
 }
 
-// metadataOf is what a manifest sets; what it leaves out stays as it is.
+// metadataOf is what a manifest sets; what it leaves out stays as it is and what
+// is null is cleared.
 func metadataOf(m manifest.Metadata) Metadata {
 	var out Metadata
 	if m.Labels != nil {
@@ -109,28 +123,52 @@ func metadataOf(m manifest.Metadata) Metadata {
 	if m.Description != nil {
 		out.Description = Optional[string]{Set: true, Value: *m.Description}
 	}
+	if m.ExpiresAt != nil {
+		out.ExpiresAt = Optional[time.Time]{Set: true, Value: *m.ExpiresAt}
+	}
+	for _, key := range m.Cleared {
+		switch key {
+		case "labels":
+			out.Labels.Set = true
+		case "annotations":
+			out.Annotations.Set = true
+		case "description":
+			out.Description.Set = true
+		case "expiresAt":
+			out.ExpiresAt.Set = true
+		}
+	}
 	return out
 }
 
-// Manifest writes a stored resource as the manifest that would apply it UNCHANGED.
+// Manifest writes a stored resource as the manifest that would apply it
+// UNCHANGED through this gateway: with all that its kind can name. What a newer
+// gateway stored besides is not printed, and kept when the manifest is applied.
 func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, error) {
 	k, err := s.kind(r.Kind)
 	if err != nil {
 		return "", err
 	}
-	body, err := r.DecodeBody()
+	st, err := stateOf(r)
 	if err != nil {
 		return "", translate(err, r.Key)
 	}
+	spec, err := json.Marshal(k.spec.project(st.spec))
+	if err != nil {
+		return "", translate(fmt.Errorf("manifest: %w", err), r.Key)
+	}
 	doc := manifest.Document{
-		APIVersion: k.APIVersion(), Kind: k.Name, SubKind: body.SubKind, Spec: body.Spec,
-		Metadata: manifest.Metadata{Name: r.Name, Labels: body.Metadata.Labels, Annotations: body.Metadata.Annotations},
+		APIVersion: k.APIVersion(), Kind: k.Name, SubKind: st.subKind, Spec: spec,
+		Metadata: manifest.Metadata{Name: r.Name, Labels: st.meta.Labels, Annotations: st.meta.Annotations},
 	}
 	if r.Namespace != "" {
 		doc.Metadata.Namespace = &r.Namespace
 	}
-	if body.Metadata.Description != "" {
-		doc.Metadata.Description = &body.Metadata.Description
+	if st.meta.Description != "" {
+		doc.Metadata.Description = &st.meta.Description
+	}
+	if k.Expires && !r.ExpiresAt.IsZero() {
+		doc.Metadata.ExpiresAt = &r.ExpiresAt
 	}
 	write := doc.YAML
 	if format == JSON {
@@ -140,5 +178,5 @@ func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, 
 	if err != nil {
 		return "", translate(fmt.Errorf("manifest: %w", err), r.Key)
 	}
-	return strings.TrimSuffix(string(out), "\n") + "\n", nil
+	return string(out), nil
 }

@@ -2,10 +2,15 @@ package service_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/backend/service"
 )
 
@@ -85,7 +90,7 @@ func TestManifestsAreHeldToTheirForm(t *testing.T) {
 		"no spec":             {widgetManifest[:strings.Index(widgetManifest, "spec:")], "spec", service.CodeBadUserInput},
 		"no name":             {replace("  name: a\n", ""), "metadata.name", service.CodeValidationFailed},
 		"bomb":                {"a: &a [1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n", "YAML", service.CodeBadUserInput},
-		"too large":           {widgetManifest + "# " + strings.Repeat("x", 1<<20), "bytes", service.CodeBadUserInput},
+		"too large":           {widgetManifest + "# " + strings.Repeat("x", manifest.MaxBytes), "bytes", service.CodeBadUserInput},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := f.apply(c.manifest)
@@ -222,4 +227,111 @@ func FuzzManifest(f *testing.F) {
 			t.Fatalf("what was read does not apply UNCHANGED: %v %v\n%s", out, err, again)
 		}
 	})
+}
+
+func TestNullInAManifestClearsAndAbsenceLeavesAlone(t *testing.T) {
+	k := widget()
+	k.Expires = true
+	f := setupKinds(t, k)
+	manifest := func(meta string) string {
+		return "apiVersion: example.org/v1\nkind: Widget\nmetadata:\n  name: a\n" + meta + "spec: {title: A}\n"
+	}
+	full := "  labels: {x: v}\n  annotations: {k: w}\n  description: d\n  expiresAt: 2999-01-02T03:04:05.678Z\n"
+	for _, step := range []struct {
+		meta    string
+		outcome service.Outcome
+		want    string
+	}{
+		{full, service.Created, "map[x:v] map[k:w] d 2999-01-02T03:04:05.678Z"},
+		{"", service.Unchanged, "map[x:v] map[k:w] d 2999-01-02T03:04:05.678Z"},
+		{"  labels: null\n", service.Updated, "map[] map[k:w] d 2999-01-02T03:04:05.678Z"},
+		{"  annotations: null\n  description:\n", service.Updated, "map[] map[]  2999-01-02T03:04:05.678Z"},
+		{"  expiresAt: ~\n", service.Updated, "map[] map[]  0001-01-01T00:00:00Z"},
+		{"  labels: null\n  annotations: null\n  description: null\n  expiresAt: null\n", service.Unchanged, "map[] map[]  0001-01-01T00:00:00Z"},
+	} {
+		out, err := f.apply(manifest(step.meta))
+		if err != nil || out.Outcome != step.outcome {
+			t.Fatalf("%s: %+v %v, want %s", step.meta, out, err, step.outcome)
+		}
+		r := f.stored("a")
+		body, err := r.DecodeBody()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(body.Metadata.Labels, body.Metadata.Annotations, " ", body.Metadata.Description, " ", r.ExpiresAt.Format(time.RFC3339Nano)); got != step.want {
+			t.Errorf("%s: %s, want %s", step.meta, got, step.want)
+		}
+	}
+	_, err := f.apply(manifest("  expiresAt: tomorrow\n"))
+	if e := wantCode(t, err, service.CodeBadUserInput); !strings.Contains(e.Message, "RFC 3339") {
+		t.Errorf("message %q", e.Message)
+	}
+	_, err = f.apply(manifest("  expiresAt: 1999-01-01T00:00:00Z\n"))
+	wantCode(t, err, service.CodeValidationFailed)
+}
+
+func TestADumpKeepsTheExpiry(t *testing.T) {
+	k := widget()
+	k.Expires = true
+	f := setupKinds(t, k)
+	until := time.Now().Add(time.Hour)
+	out, err := f.Create(t.Context(), anon, service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"A"}`), Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true, Value: until}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := f.Manifest(out.Resource.Stored, service.YAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Delete(t.Context(), anon, service.DeleteRequest{Identity: named("a")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.apply(text); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.stored("a").ExpiresAt; !got.Equal(until.Truncate(time.Millisecond)) {
+		t.Errorf("expires at %v, want %v\n%s", got, until, text)
+	}
+}
+
+func TestAnApplyAsksForTheVerbThatItIs(t *testing.T) {
+	create := "create"
+	for name, c := range map[string]struct {
+		verbs   []backend.Verb
+		accepts map[string]bool
+	}{
+		"CREATE alone":      {[]backend.Verb{backend.VerbCreate}, map[string]bool{create: true, "apply of what is absent": true}},
+		"UPSERT alone":      {[]backend.Verb{backend.VerbUpsert}, map[string]bool{"apply of what is absent": true, "apply of what is there": true}},
+		"UPDATE alone":      {[]backend.Verb{backend.VerbUpdate}, map[string]bool{"apply of what is there": true}},
+		"CREATE and UPDATE": {[]backend.Verb{backend.VerbCreate, backend.VerbUpdate}, map[string]bool{create: true, "apply of what is absent": true, "apply of what is there": true}},
+		"neither":           {[]backend.Verb{backend.VerbGet}, nil},
+	} {
+		for step, req := range map[string]service.ApplyRequest{
+			create:                    {Manifest: widgetManifest, CreateOnly: true},
+			"apply of what is absent": {Manifest: widgetManifest},
+			"apply of what is there":  {Manifest: strings.Replace(widgetManifest, "title: A", "title: B", 1)},
+		} {
+			t.Run(name+": "+step, func(t *testing.T) {
+				f := setup(t)
+				if strings.Contains(step, "there") {
+					f.create("a", `{"title":"A"}`)
+				}
+				k := widget()
+				k.Verbs = c.verbs
+				s, err := service.New(service.Config{Kinds: []backend.Kind{k}, Store: f.store})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = s.Apply(t.Context(), anon, req)
+				if c.accepts[step] && err != nil {
+					t.Error(err)
+				}
+				if !c.accepts[step] {
+					if e := wantCode(t, err, service.CodeBadUserInput); !strings.Contains(e.Message, "does not offer") {
+						t.Errorf("message %q", e.Message)
+					}
+				}
+			})
+		}
+	}
 }

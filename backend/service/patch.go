@@ -58,38 +58,6 @@ func mergePatch(target, patch map[string]any) {
 	}
 }
 
-// project returns a copy of the tree with what the shape can name.
-func (s *shape) project(tree map[string]any) map[string]any {
-	out := make(map[string]any, len(tree))
-	for name, value := range tree {
-		f := s.fields[name]
-		if f == nil {
-			continue
-		}
-		switch value := value.(type) {
-		case map[string]any:
-			if f.shape != nil {
-				out[name] = f.shape.project(value)
-				continue
-			}
-		case []any:
-			if f.shape != nil {
-				list := make([]any, len(value))
-				for i, e := range value {
-					list[i] = e
-					if m, ok := e.(map[string]any); ok {
-						list[i] = f.shape.project(m)
-					}
-				}
-				out[name] = list
-				continue
-			}
-		}
-		out[name] = cloneTree(value)
-	}
-	return out
-}
-
 // dropUnknown notes every name of a patch that the shape does not have, null or
 // not, and removes it. What lies in lists is found when the result is validated.
 func (v *violations) dropUnknown(s *shape, path string, patch map[string]any) {
@@ -102,9 +70,4 @@ func (v *violations) dropUnknown(s *shape, path string, patch map[string]any) {
 			v.dropUnknown(f.shape, join(path, name), m)
 		}
 	}
-}
-
-// clone returns the same violations, to add to.
-func (v *violations) clone() violations {
-	return violations{list: v.list[:len(v.list):len(v.list)], dropped: v.dropped}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/tidwall/gjson"
-	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -26,7 +25,7 @@ func (s *Service) Get(ctx context.Context, c Caller, id Identity) (*Resource, er
 	}
 	obj, err := k.decode(stored)
 	if err != nil {
-		s.unreadable(stored, err)
+		s.noteUnreadable(stored, err)
 		return nil, translate(err, key)
 	}
 	return &Resource{Stored: stored, Object: obj}, nil
@@ -72,7 +71,7 @@ func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*
 			}
 			obj, err := k.decode(stored)
 			if err != nil {
-				s.unreadable(stored, err)
+				s.noteUnreadable(stored, err)
 				continue
 			}
 			out[begin+i] = &Resource{Stored: stored, Object: obj}
@@ -94,16 +93,10 @@ func (s *Service) read(ctx context.Context, k *kind, key backend.Key) (*backend.
 func (s *Service) present(k *kind, stored *backend.Resource) *Resource {
 	obj, err := k.decode(stored)
 	if err != nil {
-		s.unreadable(stored, err)
+		s.noteUnreadable(stored, err)
 		return &Resource{Stored: stored}
 	}
 	return &Resource{Stored: stored, Object: obj}
-}
-
-// unreadable notes a stored body that breaks its kind's type.
-func (s *Service) unreadable(r *backend.Resource, err error) {
-	s.cfg.Unreadable(r.Kind)
-	s.cfg.Logger.Warn("stored resource is unreadable", zap.Stringer("key", r.Key), zap.Stringer("revision", r.Revision), zap.Error(err))
 }
 
 // decode returns the generated value of a stored resource. What the kind

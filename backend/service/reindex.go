@@ -147,10 +147,14 @@ func (s *Service) reindex(ctx context.Context, k *kind, resources []*backend.Res
 func (s *Service) derive(k *kind, r *backend.Resource) backend.Action {
 	put := backend.Put{Fingerprint: k.fingerprint}
 	if st, err := stateOf(r); err != nil {
-		s.unreadable(r, err)
+		s.noteUnreadable(r, err)
 		put.Fingerprint += unreadableMark
 	} else {
 		put.Rows, put.Refs = k.rows(st), k.refs(r.Namespace, st)
+		if err := checkRows(r.Key, put.Rows); err != nil { // only under a definition that has more indexes than the one it was written under
+			s.cfg.Logger.Warn("a stored resource is not found by all of its values", zap.Stringer("key", r.Key), zap.Error(err))
+			put.Rows = put.Rows[:backend.MaxRows]
+		}
 	}
 	for _, old := range r.Refs {
 		i := slices.IndexFunc(put.Refs, func(ref backend.Ref) bool { return ref.Key == old.Key })

@@ -40,15 +40,13 @@ func (s *Service) replace(ctx context.Context, in *intent, current *backend.Reso
 		return nil, err
 	}
 	was, err := stateOf(current)
+	if errors.Is(err, backend.ErrUnreadable) && in.expected == nil {
+		return s.rewrite(ctx, in, current)
+	}
 	if err != nil {
 		return nil, translate(err, in.key)
 	}
-	found := in.found.clone()
-	found.transition(ctx, in.kind.spec, "spec", in.spec, was.spec)
-	if in.subKind != "" && in.subKind != was.subKind {
-		found.add("subKind", "immutable", "", "is set at creation and cannot be changed")
-	}
-	if err := found.err(in.key); err != nil {
+	if err := in.judge(ctx, was).err(in.key); err != nil {
 		return nil, err
 	}
 	next := &state{subKind: was.subKind, status: was.status, expiresAt: was.expiresAt, meta: in.meta.applyTo(was.meta, in.labels, in.annotations)}
@@ -58,6 +56,19 @@ func (s *Service) replace(ctx context.Context, in *intent, current *backend.Reso
 		next.expiresAt = in.meta.ExpiresAt.Value
 	}
 	return s.settle(ctx, in, current, was, next)
+}
+
+// rewrite stores an intent in place of a body that does not decode, of which
+// nothing can be kept.
+func (s *Service) rewrite(ctx context.Context, in *intent, damaged *backend.Resource) (*Written, error) {
+	if err := in.judge(ctx, nil).err(in.key); err != nil {
+		return nil, err
+	}
+	next := &state{subKind: in.subKind, spec: in.spec, meta: in.meta.applyTo(backend.BodyMetadata{}, in.labels, in.annotations), expiresAt: damaged.ExpiresAt}
+	if in.meta.ExpiresAt.Set {
+		next.expiresAt = in.meta.ExpiresAt.Value
+	}
+	return s.settle(ctx, in, damaged, nil, next)
 }
 
 // replaceStatus stores another status.
@@ -74,17 +85,17 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *backen
 	return s.settle(ctx, in, current, was, &next)
 }
 
-// settle writes the next state if it differs from what was.
+// settle writes the next state if it differs from what was, nil for what could not be read.
 func (s *Service) settle(ctx context.Context, in *intent, current *backend.Resource, was, next *state) (*Written, error) {
 	out := &Written{Outcome: Updated, Warnings: in.warnings}
-	if next.same(was) {
+	if was != nil && next.same(was) {
 		out.Outcome = Unchanged
 	}
 	if out.Outcome == Unchanged || in.dryRun {
 		out.Resource = s.present(in.kind, current)
 		return out, nil
 	}
-	if !equal(next.spec, was.spec) {
+	if was == nil || !equal(next.spec, was.spec) {
 		next.meta.Generation++
 	}
 	stored, err := s.storeState(ctx, target{

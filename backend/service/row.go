@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -122,11 +123,17 @@ func fingerprint(indexes []index, references []backend.Reference) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// rows are the index rows of a state, no two equal. Null has no row.
+// rows are the index rows of a state, no two equal. Null has no row, and neither
+// has a text that is longer than an index takes.
 func (k *kind) rows(st *state) []backend.Row {
 	var out []backend.Row
+	seen := map[string]bool{}
 	add := func(name string, value []byte) {
-		if value != nil && !slices.ContainsFunc(out, func(r backend.Row) bool { return r.Index == name && string(r.Value) == string(value) }) {
+		if value == nil || len(name)+len(value) > backend.MaxRowBytes {
+			return
+		}
+		if id := name + "\x00" + string(value); !seen[id] {
+			seen[id] = true
 			out = append(out, backend.Row{Index: name, Value: value})
 		}
 	}
@@ -149,7 +156,34 @@ func (k *kind) rows(st *state) []backend.Row {
 			}
 		}
 	}
-	return out[:min(len(out), backend.MaxRows)]
+	return out
+}
+
+// checkRows refuses a state with more index rows than a resource may have, and
+// names the index that has most of them.
+func checkRows(key backend.Key, rows []backend.Row) error {
+	if len(rows) <= backend.MaxRows {
+		return nil
+	}
+	count := map[string]int{}
+	most := rows[0].Index
+	for _, r := range rows {
+		if count[r.Index]++; count[r.Index] > count[most] {
+			most = r.Index
+		}
+	}
+	path := most
+	switch most {
+	case labelIndex:
+		path = "metadata.labels"
+	case conditionIndex:
+		path = "status.conditions"
+	}
+	e := &Error{
+		Code: CodeLimitExceeded, Path: path, Limit: strconv.Itoa(backend.MaxRows),
+		Message: fmt.Sprintf("%s: the resource has %d different values in indexed fields, %d of them here; at most %d are accepted", path, len(rows), count[most], backend.MaxRows),
+	}
+	return e.of(key)
 }
 
 func pair(a, b string) []byte { return backend.AppendString(backend.AppendString(nil, a), b) }

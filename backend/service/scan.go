@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"container/heap"
 	"context"
 	"slices"
@@ -81,7 +82,7 @@ func (sc *scan) take(s *Service, page backend.Page) error {
 		sc.settle(s)
 		return nil
 	}
-	sc.advance(page.Resources[len(page.Resources)-1])
+	sc.advance(page.Resources)
 	return nil
 }
 
@@ -89,7 +90,7 @@ func (sc *scan) take(s *Service, page backend.Page) error {
 func (sc *scan) judge(s *Service, stored *backend.Resource) bool {
 	v, err := sc.query.kind.see(stored)
 	if err != nil {
-		s.unreadable(stored, err)
+		s.noteUnreadable(stored, err)
 		return false
 	}
 	if sc.query.filter != nil && !sc.query.filter.match(v) {
@@ -102,7 +103,11 @@ func (sc *scan) judge(s *Service, stored *backend.Resource) bool {
 		sc.seen[stored.Key] = true
 	}
 	if sc.counting {
-		sc.count++
+		if _, err := sc.query.kind.decode(stored); err != nil {
+			s.noteUnreadable(stored, err)
+		} else {
+			sc.count++
+		}
 		return false
 	}
 	key := sc.query.order.key(v)
@@ -117,7 +122,7 @@ func (sc *scan) judge(s *Service, stored *backend.Resource) bool {
 	}
 	obj, err := sc.query.kind.decode(stored)
 	if err != nil {
-		s.unreadable(stored, err)
+		s.noteUnreadable(stored, err)
 		return false
 	}
 	if len(sc.found) == sc.size {
@@ -147,7 +152,7 @@ func (sc *scan) settle(s *Service) {
 		h := &sc.found[i]
 		var err error
 		if h.object, err = sc.query.kind.decode(h.stored); err != nil {
-			s.unreadable(h.stored, err)
+			s.noteUnreadable(h.stored, err)
 			if sc.unreadable == nil {
 				sc.unreadable = map[backend.Key]bool{}
 			}
@@ -161,12 +166,24 @@ func (sc *scan) settle(s *Service) {
 	}
 }
 
-// advance moves the range behind a resource. In an index run that may have
-// other values the place is that of the row which was read.
-func (sc *scan) advance(last *backend.Resource) {
+// advance moves the range behind the last resource of a page. In an index run
+// that may have other values the place is that of the row which was read.
+func (sc *scan) advance(page []*backend.Resource) {
+	last := page[len(page)-1]
 	at := backend.OrderTuple(last.Namespace, last.Name)
 	if run := sc.query.run; run != nil {
-		at = append(run.rowValue(last, sc.r), at...)
+		met := 0 // how often the page has the resource: once for each of its rows up to the last one
+		for _, r := range page {
+			if r.Key == last.Key {
+				met++
+			}
+		}
+		value := run.rowValue(last, sc.r, met)
+		if value == nil { // the store showed a row that the resource does not have
+			sc.withoutRun()
+			return
+		}
+		at = append(value, at...)
 	}
 	if sc.r.Reverse {
 		sc.r.End = at
@@ -175,17 +192,20 @@ func (sc *scan) advance(last *backend.Resource) {
 	}
 }
 
-// rowValue is the value of the row by which a range met a resource: the least
-// one within its bounds.
-func (c *candidate) rowValue(r *backend.Resource, in backend.Range) []byte {
-	var best []byte
+// rowValue is the value of the n-th row, from 1, by which a range met a resource.
+func (c *candidate) rowValue(r *backend.Resource, in backend.Range, n int) []byte {
+	var values [][]byte
 	for _, row := range r.Rows {
 		full := append(slices.Clone(row.Value), backend.OrderTuple(r.Namespace, r.Name)...)
-		if row.Index == c.index && string(full) >= string(in.Start) && (in.End == nil || string(full) < string(in.End)) && (best == nil || string(row.Value) < string(best)) {
-			best = row.Value
+		if row.Index == c.index && string(full) >= string(in.Start) && (in.End == nil || string(full) < string(in.End)) {
+			values = append(values, row.Value)
 		}
 	}
-	return slices.Clone(best)
+	if len(values) == 0 {
+		return nil
+	}
+	slices.SortFunc(values, bytes.Compare)
+	return slices.Clone(values[min(n, len(values))-1])
 }
 
 // finish puts the matches on the page, in the order of the query.

@@ -100,7 +100,9 @@ func (s *changeScope) change(e *backend.Event) (Change, bool) {
 	case e.Type == backend.Added:
 		known = true
 	case e.Type == backend.Deleted:
-		before, known = s.matches(k, e.Resource), true
+		if v, err := k.see(e.Resource); err == nil { // else nobody knows whether the listener has it
+			before, known = s.filter.match(v), true
+		}
 	case e.FingerprintBefore == k.fingerprint && !s.updated:
 		before, known = s.filter.match(&view{Resource: e.Resource, rows: e.RowsBefore}), true
 	}

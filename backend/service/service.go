@@ -41,8 +41,9 @@ type Config struct {
 	// BookmarkInterval is after how long of silence a stream of changes tells its
 	// cursor. Default 30 s.
 	BookmarkInterval time.Duration
-	// Retries bounds how often a write that lost a race is tried again. Default 8.
-	Retries int
+	// RetryTimeout is how long a write that loses races is tried again where the
+	// request has no deadline of its own. Default 30 s.
+	RetryTimeout time.Duration
 	// ScanBudget is the most resources that one page may look at. Default 200,000.
 	ScanBudget int
 	// Unreadable is called for every stored body that does not decode, for
@@ -59,8 +60,8 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		errs = append(errs, errors.New("config: Store is missing"))
 	}
-	if min(c.WriteTimeout, c.SettleTimeout, c.BookmarkInterval) < 0 || c.Retries < 0 || c.ScanBudget < 0 {
-		errs = append(errs, errors.New("config: WriteTimeout, SettleTimeout, BookmarkInterval, Retries and ScanBudget cannot be negative"))
+	if min(c.WriteTimeout, c.SettleTimeout, c.RetryTimeout, c.BookmarkInterval) < 0 || c.ScanBudget < 0 {
+		errs = append(errs, errors.New("config: WriteTimeout, SettleTimeout, RetryTimeout, BookmarkInterval and ScanBudget cannot be negative"))
 	}
 	return errors.Join(errs...)
 }
@@ -87,8 +88,8 @@ func (c *Config) setDefaults() {
 	if c.BookmarkInterval == 0 {
 		c.BookmarkInterval = 30 * time.Second
 	}
-	if c.Retries == 0 {
-		c.Retries = 8
+	if c.RetryTimeout == 0 {
+		c.RetryTimeout = 30 * time.Second
 	}
 	if c.ScanBudget == 0 {
 		c.ScanBudget = 200_000
@@ -104,8 +105,10 @@ type Service struct {
 	kinds catalogue
 	hub   *hub.Hub
 	// ownHub says that Run runs the hub.
-	ownHub bool
-	recent recent
+	ownHub     bool
+	turns      turns
+	recent     recent
+	unreadable unreadable
 }
 
 // New compiles the catalogue's rules and patterns. It starts nothing.

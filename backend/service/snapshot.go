@@ -87,7 +87,7 @@ func (n *snapshot) page(ctx context.Context) ([]Change, error) {
 		}
 		obj, err := k.decode(stored)
 		if err != nil {
-			n.service.unreadable(stored, err)
+			n.service.noteUnreadable(stored, err)
 			continue
 		}
 		out = append(out, Change{Type: ChangeSnapshot, Revision: stored.Revision.String(), Stored: stored, service: n.service, object: obj})

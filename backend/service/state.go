@@ -90,9 +90,13 @@ func (s *Service) storeState(ctx context.Context, t target, st *state) (*backend
 	if err != nil {
 		return nil, err
 	}
+	rows := t.kind.rows(st)
+	if err := checkRows(t.key, rows); err != nil {
+		return nil, err
+	}
 	put := backend.Put{
 		UID: t.uid, Caller: t.caller, ExpiresAt: st.expiresAt, Body: raw,
-		Rows: t.kind.rows(st), Refs: t.kind.refs(t.key.Namespace, st), Fingerprint: t.kind.fingerprint,
+		Rows: rows, Refs: t.kind.refs(t.key.Namespace, st), Fingerprint: t.kind.fingerprint,
 	}
 	res, err := s.apply(ctx, t.kind, backend.Action{Key: t.key, If: t.cond, Do: backend.DeedPut, Put: put})
 	if err != nil {

@@ -123,32 +123,6 @@ func shortNumber(n json.Number) string {
 	return n.String()
 }
 
-// sameSet compares two lists without order.
-func sameSet(a, b []any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	rest := slices.Clone(b)
-	for _, v := range a {
-		i := slices.IndexFunc(rest, func(w any) bool { return equal(v, w) })
-		if i < 0 {
-			return false
-		}
-		rest = slices.Delete(rest, i, i+1)
-	}
-	return true
-}
-
-// sameValue compares two values of a field as its type says.
-func (f *field) sameValue(a, b any) bool {
-	x, ok1 := a.([]any)
-	y, ok2 := b.([]any)
-	if ok1 && ok2 && f.ListType == backend.ListSet {
-		return sameSet(x, y)
-	}
-	return equal(a, b)
-}
-
 // effective returns a copy of the object with the effective defaults of what
 // is absent, for rules: numbers as the field's type says, int64 or float64, and
 // names that CEL reserves escaped.
@@ -202,64 +176,4 @@ func escapeCEL(name string) string {
 		return "__" + name + "__"
 	}
 	return name
-}
-
-// keepUnknown copies into next what old has and the shape cannot name: what a
-// newer gateway stored survives the writes of an older one.
-func (s *shape) keepUnknown(next, old map[string]any) {
-	for name, was := range old {
-		f := s.fields[name]
-		if f == nil {
-			if _, ok := next[name]; !ok {
-				next[name] = was
-			}
-			continue
-		}
-		if f.shape == nil {
-			continue
-		}
-		switch now := next[name].(type) {
-		case map[string]any:
-			if was, ok := was.(map[string]any); ok {
-				f.shape.keepUnknown(now, was)
-			}
-		case []any:
-			if was, ok := was.([]any); ok {
-				f.keepUnknownElements(now, was)
-			}
-		}
-	}
-}
-
-// keepUnknownElements pairs the objects of two lists: by their keys in a MAP,
-// else those that are equal in all that the shape can name.
-func (f *field) keepUnknownElements(next, old []any) {
-	used := make([]bool, len(old))
-	for _, e := range next {
-		now, ok := e.(map[string]any)
-		if !ok {
-			continue
-		}
-		for i, o := range old {
-			was, ok := o.(map[string]any)
-			if !ok || used[i] || !f.sameElement(now, was) {
-				continue
-			}
-			used[i] = true
-			f.shape.keepUnknown(now, was)
-			break
-		}
-	}
-}
-
-func (f *field) sameElement(a, b map[string]any) bool {
-	if f.ListType == backend.ListMap {
-		return !slices.ContainsFunc(f.Keys, func(k string) bool { return !equal(a[k], b[k]) })
-	}
-	for name, g := range f.shape.fields {
-		if !g.sameValue(a[name], b[name]) {
-			return false
-		}
-	}
-	return true
 }

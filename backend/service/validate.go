@@ -156,12 +156,11 @@ func (v *violations) value(ctx context.Context, f *field, path string, value any
 	case backend.TypeInt, backend.TypeInt64, backend.TypeFloat:
 		v.number(f, path, value)
 	case backend.TypeEnum:
-		s, _ := value.(string)
-		accepted := make([]string, len(f.Enum.Values))
-		for i, e := range f.Enum.Values {
-			accepted[i] = e.Stored
-		}
-		if !slices.Contains(accepted, s) {
+		if s, _ := value.(string); !f.Enum.Has(s) && !slices.Contains(v.kept[f], s) {
+			accepted := make([]string, len(f.Enum.Values))
+			for i, e := range f.Enum.Values {
+				accepted[i] = e.Stored
+			}
 			v.add(path, "enum", strings.Join(accepted, ", "), "must be one of %s", strings.Join(accepted, ", "))
 		}
 	default:
@@ -275,7 +274,7 @@ func (v *violations) text(f *field, path, s string) {
 
 // transition checks a change of an object: that the effective value of each
 // immutable field, where both sides have one, is the same, and the rules that
-// mention oldSelf.
+// mention oldSelf. Both are compared in what the shape can name.
 func (v *violations) transition(ctx context.Context, s *shape, path string, next, old map[string]any) {
 	before := len(v.list)
 	for i := range s.Fields {
@@ -286,7 +285,7 @@ func (v *violations) transition(ctx context.Context, s *shape, path string, next
 			continue
 		}
 		at := join(path, f.Name)
-		if f.Immutable && !f.sameValue(now, was) {
+		if f.Immutable && !f.same(now, was, effective) {
 			v.add(at, "immutable", "", "cannot be changed once it is set")
 			continue
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -20,14 +22,14 @@ func (s *Service) Create(ctx context.Context, c Caller, req CreateRequest) (*Wri
 
 // createValid stores an intent that must have no violations.
 func (s *Service) createValid(ctx context.Context, in *intent) (*Written, error) {
-	if err := in.found.err(in.key); err != nil {
+	if err := in.judge(ctx, nil).err(in.key); err != nil {
 		// What exists is said first: then the input need not be mended.
 		if current, readErr := s.read(ctx, in.kind, in.key); readErr == nil && current != nil {
 			return nil, translate(backend.ErrExists, in.key)
 		}
 		return nil, err
 	}
-	return s.repeat(in.key, func() (*Written, error) { return s.create(ctx, in) })
+	return s.repeat(ctx, in.key, func() (*Written, error) { return s.create(ctx, in) })
 }
 
 // Update replaces the spec of an existing resource at the expected revision.
@@ -48,7 +50,7 @@ func (s *Service) Update(ctx context.Context, c Caller, req UpdateRequest) (*Wri
 // retry reads and lets write judge what is there, again as often as another
 // writer comes in between.
 func (s *Service) retry(ctx context.Context, k *kind, key backend.Key, write func(current *backend.Resource) (*Written, error)) (*Written, error) {
-	return s.repeat(key, func() (*Written, error) {
+	return s.repeat(ctx, key, func() (*Written, error) {
 		current, err := s.read(ctx, k, key)
 		if err != nil {
 			return nil, err
@@ -57,20 +59,41 @@ func (s *Service) retry(ctx context.Context, k *kind, key backend.Key, write fun
 	})
 }
 
+// Pauses of a write that lost a race against another gateway; each is random up to its bound.
+const (
+	minRacePause = 2 * time.Millisecond
+	maxRacePause = 128 * time.Millisecond
+)
+
 // repeat writes until neither another writer comes in between nor the attempt
-// is lost, a bounded number of times. Each attempt is settled before the next.
-func (s *Service) repeat(key backend.Key, write func() (*Written, error)) (*Written, error) {
-	err := errRaced
-	for range s.cfg.Retries {
-		var out *Written
-		if out, err = write(); !errors.Is(err, errRaced) && !errors.Is(err, errLost) {
+// is lost, or until the request's time is over. The writers of this gateway take
+// turns at the key; those of others are given way by random pauses. Each attempt
+// is settled before the next.
+func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Written, error)) (*Written, error) {
+	if _, limited := ctx.Deadline(); !limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.cfg.RetryTimeout)
+		defer cancel()
+	}
+	release, ok := s.turns.take(ctx, key)
+	if !ok {
+		return nil, translate(backend.ErrConflict, key)
+	}
+	defer release()
+	for pause := minRacePause; ; pause = min(2*pause, maxRacePause) {
+		out, err := write()
+		switch {
+		case errors.Is(err, errRaced):
+			err = backend.ErrConflict
+		case errors.Is(err, errLost):
+			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+		default:
 			return out, err
 		}
+		if !backend.Pause(ctx, rand.N(pause)) {
+			return nil, translate(err, key)
+		}
 	}
-	if errors.Is(err, errLost) {
-		return nil, translate(fmt.Errorf("%w: %w", backend.ErrUnavailable, err), key)
-	}
-	return nil, translate(backend.ErrConflict, key)
 }
 
 // errRaced says that another writer came in between, so that the write may be judged anew.
@@ -85,7 +108,7 @@ func (s *Service) Delete(ctx context.Context, c Caller, req DeleteRequest) (*Wri
 	if err := s.authorize(ctx, c, k.Kind, backend.VerbDelete); err != nil {
 		return nil, err
 	}
-	return s.repeat(key, func() (*Written, error) {
+	return s.repeat(ctx, key, func() (*Written, error) {
 		cond := backend.Condition{Presence: backend.Present}
 		if req.ExpectedRevision != nil {
 			current, err := s.read(ctx, k, key)
@@ -124,7 +147,6 @@ func (s *Service) Patch(ctx context.Context, c Caller, req PatchRequest) (*Writt
 		return nil, err
 	}
 	in.expected = &req.ExpectedRevision
-	given := in.found
 	return s.retry(ctx, in.kind, in.key, func(current *backend.Resource) (*Written, error) {
 		if current == nil {
 			return nil, translate(backend.ErrNotFound, in.key)
@@ -138,8 +160,6 @@ func (s *Service) Patch(ctx context.Context, c Caller, req PatchRequest) (*Writt
 		}
 		in.spec = in.kind.spec.project(was.spec)
 		mergePatch(in.spec, patch)
-		in.found = given.clone()
-		in.found.object(ctx, in.kind.spec, "spec", in.spec)
 		return s.replace(ctx, in, current)
 	})
 }
@@ -154,16 +174,31 @@ func (s *Service) Upsert(ctx context.Context, c Caller, req UpsertRequest) (*Wri
 	return s.upsert(ctx, in)
 }
 
-// upsert creates what is absent, unless a revision is expected, and replaces the rest.
+// upsert creates what is absent, unless a revision is expected, and replaces the
+// rest. What is damaged, so that nobody can read it, is written anew.
 func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
-	return s.retry(ctx, in.kind, in.key, func(current *backend.Resource) (*Written, error) {
-		if current != nil {
+	return s.repeat(ctx, in.key, func() (*Written, error) {
+		current, err := s.read(ctx, in.kind, in.key)
+		switch {
+		case errors.Is(err, backend.ErrUnreadable) && in.expected == nil:
+			return s.discard(ctx, in)
+		case err != nil:
+			return nil, err
+		case current != nil:
+			if in.verb == backend.VerbCreate { // an apply, to a kind without UPSERT
+				if err := s.authorize(ctx, in.caller, in.kind.Kind, backend.VerbUpdate); err != nil {
+					return nil, err
+				}
+			}
 			return s.replace(ctx, in, current)
-		}
-		if in.expected != nil {
+		case in.expected != nil:
 			return nil, translate(backend.ErrNotFound, in.key)
+		case in.verb == backend.VerbUpdate:
+			if err := s.authorize(ctx, in.caller, in.kind.Kind, backend.VerbCreate); err != nil {
+				return nil, err
+			}
 		}
-		if err := in.found.err(in.key); err != nil {
+		if err := in.judge(ctx, nil).err(in.key); err != nil {
 			return nil, err
 		}
 		out, err := s.create(ctx, in)
@@ -173,6 +208,25 @@ func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 		}
 		return out, err
 	})
+}
+
+// discard removes what does not decode, so that it can be created anew: it
+// answers errRaced, or what is wrong with the intent or the store.
+func (s *Service) discard(ctx context.Context, in *intent) (*Written, error) {
+	if err := in.judge(ctx, nil).err(in.key); err != nil {
+		return nil, err
+	}
+	if in.dryRun {
+		return &Written{Outcome: Updated, Warnings: in.warnings}, nil
+	}
+	_, err := s.apply(ctx, in.kind, backend.Action{Key: in.key, If: backend.Condition{Presence: backend.Present}, Do: backend.DeedDelete})
+	switch {
+	case err == nil, errors.Is(err, backend.ErrNotFound):
+		return nil, errRaced
+	case errors.Is(err, errLost):
+		return nil, err
+	}
+	return nil, translate(err, in.key)
 }
 
 // UpdateStatus replaces the status and leaves everything else, at exactly the

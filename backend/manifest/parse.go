@@ -1,0 +1,201 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Parse reads one document. Keys that stand twice are refused, so are unknown
+// ones outside the spec.
+func Parse(text string) (*Document, error) {
+	if len(text) > MaxBytes {
+		return nil, fmt.Errorf("the document has %d bytes, at most %d are accepted", len(text), MaxBytes)
+	}
+	switch docs := Split(text); len(docs) {
+	case 0:
+		return nil, ErrEmpty
+	case 1:
+	default:
+		return nil, fmt.Errorf("%d documents, one is wanted", len(docs))
+	}
+	raw, err := toJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	var top map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &top); err != nil || top == nil {
+		return nil, errors.New("a mapping with apiVersion, kind, metadata and spec is wanted")
+	}
+	d := &Document{}
+	if d.Ignored, err = sift(top, "", topKeys, topOwned); err != nil {
+		return nil, err
+	}
+	var meta map[string]json.RawMessage
+	r := reader{}
+	r.into(top, "", "apiVersion", &d.APIVersion)
+	r.into(top, "", "version", &d.Version)
+	r.into(top, "", "kind", &d.Kind)
+	r.into(top, "", "subKind", &d.SubKind)
+	r.into(top, "", "metadata", &meta)
+	if r.err != nil {
+		return nil, r.err
+	}
+	ignored, err := sift(meta, "metadata.", metadataKeys, metadataOwned)
+	if err != nil {
+		return nil, err
+	}
+	d.Ignored = append(d.Ignored, ignored...)
+	r.into(meta, "metadata.", "name", &d.Metadata.Name)
+	r.into(meta, "metadata.", "namespace", &d.Metadata.Namespace)
+	r.into(meta, "metadata.", "labels", &d.Metadata.Labels)
+	r.into(meta, "metadata.", "annotations", &d.Metadata.Annotations)
+	r.into(meta, "metadata.", "description", &d.Metadata.Description)
+	r.into(meta, "metadata.", "expiresAt", &d.Metadata.ExpiresAt)
+	r.into(meta, "metadata.", "revision", &d.Metadata.Revision)
+	for _, key := range strings.Fields(clearable) {
+		if string(meta[key]) == "null" {
+			d.Metadata.Cleared = append(d.Metadata.Cleared, key)
+		}
+	}
+	if spec := top["spec"]; !bytes.Equal(spec, []byte("null")) {
+		d.Spec = spec
+	}
+	return d, r.err
+}
+
+// sift drops the owned keys and refuses the unknown ones.
+func sift(m map[string]json.RawMessage, path, known, owned string) (ignored []string, err error) {
+	for key := range m {
+		switch {
+		case slices.Contains(strings.Fields(known), key):
+		case slices.Contains(strings.Fields(owned), key):
+			ignored = append(ignored, path+key)
+			delete(m, key)
+		default:
+			return nil, &UnknownError{Path: path + key, Accepted: strings.Fields(known)}
+		}
+	}
+	slices.Sort(ignored)
+	return ignored, nil
+}
+
+type reader struct{ err error }
+
+func (r *reader) into(m map[string]json.RawMessage, path, key string, dst any) {
+	raw, ok := m[key]
+	if !ok || r.err != nil {
+		return
+	}
+	if err := json.Unmarshal(raw, dst); err != nil {
+		want := "a string"
+		switch dst.(type) {
+		case *map[string]string:
+			want = "a mapping of strings to strings (quote numbers and booleans)"
+		case *map[string]json.RawMessage:
+			want = "a mapping"
+		case **time.Time:
+			want = "a time in RFC 3339 form, like \"2006-01-02T15:04:05Z\""
+		}
+		r.err = fmt.Errorf("%s%s must be %s", path, key, want)
+	}
+}
+
+// toJSON reads a document as JSON if it is that, else as YAML: YAML accepts
+// most JSON, but not all characters that JSON does.
+func toJSON(text string) ([]byte, error) {
+	if raw := []byte(text); json.Valid(raw) {
+		if err := checkJSON(raw); err != nil {
+			return nil, fmt.Errorf("not acceptable as JSON: %w", err)
+		}
+		return raw, nil
+	}
+	raw, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("not acceptable as YAML: %s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:\n  "))
+	}
+	return raw, nil
+}
+
+// checkJSON refuses what encoding/json reads without a word: keys that stand
+// twice, and text that is no Unicode.
+func checkJSON(raw []byte) error {
+	if !utf8.Valid(raw) {
+		return errors.New("the text is not UTF-8")
+	}
+	if at := loneSurrogate(raw); at >= 0 {
+		return fmt.Errorf("the escape %s is half of a character", raw[at:at+6])
+	}
+	type level struct {
+		keys map[string]bool // nil in a list
+		key  bool            // a key comes next
+	}
+	var levels []level
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	for {
+		t, err := dec.Token()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if n := len(levels) - 1; n >= 0 && levels[n].keys != nil && levels[n].key {
+			if key, ok := t.(string); ok {
+				if levels[n].keys[key] {
+					return fmt.Errorf("key %q is given twice", key)
+				}
+				levels[n].keys[key], levels[n].key = true, false
+				continue
+			}
+		}
+		switch t {
+		case json.Delim('{'):
+			levels = append(levels, level{keys: map[string]bool{}, key: true})
+			continue
+		case json.Delim('['):
+			levels = append(levels, level{})
+			continue
+		case json.Delim('}'), json.Delim(']'):
+			levels = levels[:len(levels)-1]
+		}
+		if n := len(levels) - 1; n >= 0 {
+			levels[n].key = true
+		}
+	}
+}
+
+// loneSurrogate finds the escape of a surrogate that is not one of a pair in
+// valid JSON, -1 if there is none.
+func loneSurrogate(raw []byte) int {
+	unit := func(i int) (u rune) {
+		if i+6 > len(raw) || raw[i] != '\\' || raw[i+1] != 'u' {
+			return 0
+		}
+		_, _ = fmt.Sscanf(string(raw[i+2:i+6]), "%x", &u)
+		return u
+	}
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' {
+			continue
+		}
+		switch u := unit(i); {
+		case u >= 0xD800 && u < 0xDC00 && unit(i+6) >= 0xDC00 && unit(i+6) < 0xE000:
+			i += 11
+		case u >= 0xD800 && u < 0xE000:
+			return i
+		default:
+			i++
+		}
+	}
+	return -1
+}

@@ -1,0 +1,130 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// out fixes the order of keys.
+type out struct {
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	SubKind    string          `json:"subKind,omitempty"`
+	Metadata   outMetadata     `json:"metadata"`
+	Spec       json.RawMessage `json:"spec"`
+}
+
+type outMetadata struct {
+	Name        string            `json:"name"`
+	Namespace   *string           `json:"namespace,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Description *string           `json:"description,omitempty"`
+	ExpiresAt   *time.Time        `json:"expiresAt,omitempty"`
+}
+
+// JSON writes the document, indented, without what the server owns.
+func (d *Document) JSON() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	m := d.Metadata
+	err := enc.Encode(out{
+		APIVersion: d.APIVersion, Kind: d.Kind, SubKind: d.SubKind, Spec: d.Spec,
+		Metadata: outMetadata{Name: m.Name, Namespace: m.Namespace, Labels: m.Labels, Annotations: m.Annotations, Description: m.Description, ExpiresAt: m.ExpiresAt},
+	})
+	return b.Bytes(), err
+}
+
+// YAML writes the document, keys in alphabetical order, without what the server
+// owns. Any text comes back as it was.
+func (d *Document) YAML() ([]byte, error) {
+	raw, err := d.JSON()
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var tree any
+	if err := dec.Decode(&tree); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	enc.CompactSeqIndent()
+	if err := enc.Encode(node(tree)); err != nil {
+		return nil, fmt.Errorf("yaml: %w", err)
+	}
+	return b.Bytes(), enc.Close()
+}
+
+// node is the form in which the library writes a JSON value. It is told the
+// style of every text, since its own choice is not always read back as that text.
+func node(v any) *yaml.Node {
+	switch v := v.(type) {
+	case map[string]any:
+		n := &yaml.Node{Kind: yaml.MappingNode}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			n.Content = append(n.Content, textNode(key), node(v[key]))
+		}
+		return n
+	case []any:
+		n := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, e := range v {
+			n.Content = append(n.Content, node(e))
+		}
+		return n
+	case string:
+		return textNode(v)
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(v)} // a number as it is written, or a Boolean
+}
+
+func textNode(s string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Style: yaml.DoubleQuotedStyle}
+	switch {
+	case isPlain(s):
+		n.Style = 0
+	case isBlock(s):
+		n.Style = yaml.LiteralStyle
+	}
+	return n
+}
+
+var (
+	// plainText is text that needs no quotes, unless it is read as something else.
+	plainText = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9_./-]*( [A-Za-z0-9_./(][A-Za-z0-9_./(),-]*)*$`)
+	// notText is what YAML 1.1 or 1.2 reads as a number, a time, a Boolean or null.
+	notText = regexp.MustCompile(`(?i)^([0-9][0-9_]*(\.[0-9_]*)?([e][0-9+-]*)?|0[xob][0-9a-f_]*|[0-9]+-[0-9-]*|y|n|yes|no|on|off|true|false|null)$`)
+)
+
+func isPlain(s string) bool { return plainText.MatchString(s) && !notText.MatchString(s) }
+
+// isBlock says whether text is easier to read as a block of lines.
+func isBlock(s string) bool {
+	if !strings.Contains(strings.TrimRight(s, "\n"), "\n") {
+		return false
+	}
+	for line := range strings.Lines(s) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || line != strings.TrimRight(line, " ") || line[0] == ' ' {
+			return false
+		}
+		for _, r := range line {
+			if r < ' ' || r >= 0x7F && r < 0xA0 || r == 0x2028 || r == 0x2029 || r >= 0xD7FF {
+				return false
+			}
+		}
+	}
+	return true
+}

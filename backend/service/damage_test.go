@@ -1,0 +1,186 @@
+package service_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// damage leaves a widget with a body that is no JSON.
+func (f *fixture) damage(name string) *backend.Resource {
+	f.t.Helper()
+	r := f.stored(name)
+	return f.put(r.Key, backend.Put{UID: r.UID, Caller: true, Body: backend.EncodeBody([]byte(`{"version":"v1","spec":`))})
+}
+
+func TestADamagedResourceIsWrittenAnewByAnUnconditionalWrite(t *testing.T) {
+	for name, write := range map[string]func(f *fixture) (*service.Written, error){
+		"upsert": func(f *fixture) (*service.Written, error) {
+			return f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: named("a"), Spec: raw(`{"title":"B"}`)})
+		},
+		"apply": func(f *fixture) (*service.Written, error) {
+			return f.apply(strings.Replace(widgetManifest, "title: A", "title: B", 1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := setup(t)
+			uid := f.create("a", `{"title":"A"}`).Resource.Stored.UID
+			f.damage("a")
+			_, err := f.Get(t.Context(), anon, named("a"))
+			wantCode(t, err, service.CodeUnreadable)
+			out, err := write(f)
+			if err != nil || out.Outcome != service.Updated || out.Resource.Object == nil {
+				t.Fatalf("%+v %v", out, err)
+			}
+			got, err := f.Get(t.Context(), anon, named("a"))
+			if err != nil || got.Stored.UID != uid {
+				t.Fatalf("%+v %v", got, err)
+			}
+			if body, err := got.Stored.DecodeBody(); err != nil || body.Metadata.Generation != 1 || !strings.Contains(string(body.Spec), `"title":"B"`) {
+				t.Errorf("%+v %v", body, err)
+			}
+		})
+	}
+	t.Run("a conditional one is refused", func(t *testing.T) {
+		f := setup(t)
+		f.create("a", `{"title":"A"}`)
+		r := f.damage("a")
+		_, err := f.update("a", r.Revision.String(), `{"title":"B"}`)
+		wantCode(t, err, service.CodeUnreadable)
+	})
+}
+
+func TestAFilteredListenerHearsThatADamagedResourceIsGone(t *testing.T) {
+	f := setup(t)
+	f.create("a", `{"title":"A"}`)
+	f.create("b", `{"title":"B"}`)
+	f.damage("a")
+	c := f.changes(service.ChangesRequest{Kinds: []string{"Widget"}, Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "A"}}}})
+	if got := take(t, c, 1)[0].Type; got != service.ChangeInSync {
+		t.Fatalf("first is %s", got)
+	}
+	for _, name := range []string{"b", "a"} {
+		if _, err := f.Delete(t.Context(), anon, service.DeleteRequest{Identity: named(name)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := take(t, c, 1)[0]
+	if e.Type != service.ChangeDeleted || e.Stored.Name != "a" {
+		t.Fatalf("%s %v, want DELETED of a", e.Type, e.Stored)
+	}
+	if obj, err := e.Object(); obj != nil || err != nil {
+		t.Errorf("its last state is %v %v, want nothing", obj, err)
+	}
+}
+
+func TestACountLeavesOutWhatPagesLeaveOut(t *testing.T) {
+	f := setup(t)
+	for i := range 5 {
+		f.create(fmt.Sprint("w", i), `{"title":"A"}`)
+	}
+	for _, name := range []string{"w1", "w3"} {
+		r := f.stored(name)
+		put := backend.Put{UID: r.UID, Caller: true, Rows: r.Rows, Fingerprint: r.Fingerprint, Body: backend.EncodeBody([]byte(`{"version":"v1","metadata":{"generation":1},"spec":{}}`))}
+		f.put(r.Key, put)
+	}
+	for name, req := range map[string]service.ListRequest{
+		"all":           {Kind: "Widget"},
+		"a namespace":   {Kind: "Widget", Namespace: pointer("default")},
+		"an index":      {Kind: "Widget", Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "A"}}}},
+		"a scan":        {Kind: "Widget", Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"contains": "A"}}}},
+		"another order": {Kind: "Widget", OrderBy: []service.Order{{Field: "spec.title"}}},
+	} {
+		p := f.list(req)
+		n, err := p.TotalCount(t.Context())
+		if err != nil || n != 3 || len(p.Edges) != 3 {
+			t.Errorf("%s: count %d, edges %d, error %v; want 3", name, n, len(p.Edges), err)
+		}
+	}
+	// What becomes readable is counted again.
+	f.rewrite("w1", true, func(tree map[string]any) { tree["spec"].(map[string]any)["title"] = "A" })
+	if n, err := f.list(service.ListRequest{Kind: "Widget"}).TotalCount(t.Context()); err != nil || n != 4 {
+		t.Errorf("count %d, error %v; want 4", n, err)
+	}
+}
+
+func TestAStatusOfAnyTextIsStored(t *testing.T) {
+	f := setup(t)
+	for name, conditionType := range map[string]string{"NULs": strings.Repeat("\x00", 1024), "long": strings.Repeat("x", 5000), "many bytes": strings.Repeat("\U0001F600", 300)} {
+		r := f.create(strings.ReplaceAll(strings.ToLower(name), " ", "-"), `{"title":"A"}`).Resource.Stored
+		status := map[string]any{"id": conditionType, "conditions": []any{map[string]any{"type": conditionType, "status": conditionType}}}
+		if _, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: service.Identity{Kind: "Widget", Name: r.Name}, ExpectedRevision: r.Revision.String(), Status: status}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestMoreIndexedValuesThanAResourceMayHaveAreRefused(t *testing.T) {
+	f := setup(t)
+	r := f.create("a", `{"title":"A","tags":["x"]}`).Resource.Stored
+	conditions := func(n int) map[string]any {
+		var list []any
+		for i := range n {
+			list = append(list, map[string]any{"type": fmt.Sprint("t", i), "status": "True"})
+		}
+		return map[string]any{"conditions": list}
+	}
+	own := len(r.Rows)
+	out, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Status: conditions(backend.MaxRows - own)})
+	if err != nil || len(out.Resource.Stored.Rows) != backend.MaxRows {
+		t.Fatalf("as many as fit: %v", err)
+	}
+	_, err = f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Status: conditions(backend.MaxRows - own + 1)})
+	if e := wantCode(t, err, service.CodeLimitExceeded); e.Path != "status.conditions" || e.Limit != "1024" || e.Name != "a" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestARunWithManyRowsOfAResourceIsReadOnce(t *testing.T) {
+	store := &reading{Store: setup(t).store}
+	s, err := service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{Service: s, t: t, store: store.Store}
+	const resources, rows = 4, 1000
+	for i := range resources {
+		var list []any
+		for j := range rows {
+			list = append(list, map[string]any{"type": "Ready", "status": fmt.Sprintf("s%04d", j)})
+		}
+		name := fmt.Sprint("w", i)
+		r := f.create(name, `{"title":"A"}`).Resource.Stored
+		if _, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named(name), ExpectedRevision: r.Revision.String(), Status: map[string]any{"conditions": list}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store.resources = 0
+	p := f.list(service.ListRequest{Kind: "Widget", Filter: map[string]any{"conditions": []any{map[string]any{"type": "Ready"}}}})
+	if len(p.Edges) != resources {
+		t.Errorf("%d found, want %d", len(p.Edges), resources)
+	}
+	if most := resources*rows + 600; store.resources > most {
+		t.Errorf("%d rows were read for %d", store.resources, resources*rows)
+	}
+}
+
+func TestTimesOutsideTheOrdinaryFilterLikeOthers(t *testing.T) {
+	f := setup(t)
+	f.create("a", `{"title":"A"}`)
+	for _, c := range []struct {
+		op, at string
+		want   int
+	}{
+		{"lt", "9999-12-31T23:59:59Z", 1}, {"lt", "2263-01-01T00:00:00Z", 1}, {"gt", "2300-01-01T00:00:00Z", 0}, {"gte", "9999-12-31T23:59:59Z", 0},
+		{"gt", "0001-01-01T00:00:00Z", 1}, {"gte", "1500-01-01T00:00:00Z", 1}, {"gt", "1600-01-01T00:00:00Z", 1}, {"lt", "1600-01-01T00:00:00Z", 0}, {"lte", "0000-01-01T00:00:00Z", 0},
+	} {
+		for _, field := range []string{"createdAt", "updatedAt"} {
+			if p := f.list(service.ListRequest{Kind: "Widget", Filter: map[string]any{field: map[string]any{c.op: c.at}}}); len(p.Edges) != c.want {
+				t.Errorf("%s %s %s: %d found, want %d", field, c.op, c.at, len(p.Edges), c.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// freeWidget is a widget whose text may be anything.
+func freeWidget() backend.Kind {
+	k := widget()
+	n := func(i int) *int { return &i }
+	free := backend.Constraint{MaxLength: n(1 << 20)}
+	inner := &backend.Shape{Name: "FreeInner", Fields: []backend.Field{
+		{Name: "text", Type: backend.TypeString, Constraint: free},
+		{Name: "real", Type: backend.TypeFloat},
+	}}
+	keys := free
+	keys.KeyMinLength, keys.KeyMaxLength, keys.MaxItems = n(0), n(1000), n(1000)
+	k.Spec = &backend.Shape{Name: "FreeSpec", Fields: []backend.Field{
+		{Name: "text", Type: backend.TypeString, Constraint: free},
+		{Name: "list", Type: backend.TypeString, List: true, ListType: backend.ListAtomic, Constraint: backend.Constraint{MaxLength: n(1000), MaxItems: n(100_000)}},
+		{Name: "map", Type: backend.TypeMap, Constraint: keys},
+		{Name: "number", Type: backend.TypeInt64},
+		{Name: "inners", Type: backend.TypeObject, Shape: inner, List: true, ListType: backend.ListAtomic, Constraint: backend.Constraint{MaxItems: n(1000)}},
+		{Name: "y", Type: backend.TypeBoolean},
+	}}
+	k.Indexes, k.Expires = nil, true
+	return k
+}
+
+// roundTrip creates a widget with that spec and metadata, and applies the manifest of it.
+func (f *fixture) roundTrip(t testing.TB, spec map[string]any, meta service.Metadata) {
+	t.Helper()
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := f.Upsert(context.Background(), anon, service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(raw), Metadata: meta})
+	if err != nil {
+		t.Fatalf("%.200q: %v", raw, err)
+	}
+	for _, format := range []service.ManifestFormat{service.YAML, service.JSON} {
+		text, err := f.Manifest(stored.Resource.Stored, format)
+		if err != nil {
+			t.Fatalf("%s of %.200q: %v", format, raw, err)
+		}
+		out, err := f.apply(text)
+		if err != nil || out.Outcome != service.Unchanged {
+			t.Fatalf("%s: %+v %v\nspec %.500q\nmanifest %.500s", format, out, err, raw, text)
+		}
+	}
+}
+
+func TestTextOfEveryCharacterGoesThroughAManifestUnchanged(t *testing.T) {
+	f := setupKinds(t, freeWidget())
+	texts := []string{"", " ", "  a", "a ", "\ta\t", "\n", "a\n", "\n\na\n\n", " a\n  b\n", "a\r\nb\r", "<<", "=", "~", "null", "NULL", "yes", "n", "Off", "true",
+		"0", "-1", "0x1f", "0o7", "07", "1_000", "1:20", "1e3", ".5", ".inf", ".nan", "2001-01-01", "-", "- a", "?", "? a", ":", "a: b", "a:", "#", "a #b", "&a", "*a", "!a", "!!str a",
+		"%a", "@a", "`a", "|", ">", "---", "--- a", "...", "'", "\"", "\\", "{}", "[", "a,b", "{{ .x }}", strings.Repeat("long words ", 25)}
+	var all []any
+	one := func(s string) { all = append(all, s, "a"+s+"b", s+" "+s+"\n"+s) }
+	for _, s := range texts {
+		one(s)
+	}
+	for r := rune(0); r <= utf8.MaxRune; r++ {
+		// Every character of the planes where some are special, one of many elsewhere.
+		if utf8.ValidRune(r) && (r < 0x3100 || r > 0xD000 && r < 0x10200 || r%257 == 0) {
+			one(string(r))
+		}
+	}
+	for begin := 0; begin < len(all); begin += 2000 {
+		f.roundTrip(t, map[string]any{"list": all[begin:min(begin+2000, len(all))]}, service.Metadata{})
+	}
+	for begin := 0; begin < len(all); begin += 500 {
+		keys := map[string]any{}
+		for _, s := range all[begin:min(begin+500, len(all))] {
+			keys[s.(string)] = s
+		}
+		f.roundTrip(t, map[string]any{"map": keys, "text": all[begin]}, service.Metadata{Description: service.Optional[string]{Set: true, Value: all[begin].(string)}})
+	}
+}
+
+func TestTheManifestOfARandomResourceAppliesUnchanged(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	f := setupKinds(t, freeWidget())
+	text := func() string {
+		out := make([]rune, r.IntN(12))
+		for i := range out {
+			switch r.IntN(4) {
+			case 0:
+				out[i] = rune(r.IntN(0x80))
+			case 1:
+				out[i] = []rune("-:#\n\r \t'\"\\<&*!|>%@`{}[],?=~\u0085\u2028\u2029\ufeff\ufffe\uffff\u007f\u0080")[r.IntN(35)]
+			default:
+				for out[i] = -1; !utf8.ValidRune(out[i]); {
+					out[i] = rune(r.IntN(utf8.MaxRune + 1))
+				}
+			}
+		}
+		return string(out)
+	}
+	for range 300 {
+		spec := map[string]any{"text": text(), "y": r.IntN(2) == 0, "number": r.Int64N(1<<53) - 1<<52}
+		keys := map[string]any{}
+		for range r.IntN(5) {
+			keys[text()] = text()
+		}
+		spec["map"] = keys
+		list, inners := []any{}, []any{}
+		for range r.IntN(5) {
+			list = append(list, text())
+			inners = append(inners, map[string]any{"text": text(), "real": r.NormFloat64() * float64(r.Int64())})
+		}
+		spec["list"], spec["inners"] = list, inners
+		f.roundTrip(t, spec, service.Metadata{
+			Labels:      service.Optional[[]backend.Label]{Set: true, Value: []backend.Label{{Key: "yes", Value: []string{"", "1", "no", "1.5"}[r.IntN(4)]}}},
+			Annotations: service.Optional[[]backend.Annotation]{Set: true, Value: []backend.Annotation{{Key: "a", Value: text()}}},
+			Description: service.Optional[string]{Set: true, Value: text()},
+			ExpiresAt:   service.Optional[time.Time]{Set: true, Value: time.Now().Add(time.Hour + time.Duration(r.Int64N(1e15)))},
+		})
+	}
+}
+
+func TestTheManifestOfTheLargestResourceApplies(t *testing.T) {
+	f := setupKinds(t, freeWidget())
+	for name, unit := range map[string]string{"characters of four bytes": "\U0001F600", "quotes": `"`, "line breaks": "\n", "not printable": "\u0080"} {
+		t.Run(name, func(t *testing.T) {
+			encoded, _ := json.Marshal(unit)
+			f.roundTrip(t, map[string]any{"text": strings.Repeat(unit, 1_000_000/(len(encoded)-2))}, service.Metadata{})
+		})
+	}
+}
+
+func TestAManifestInJSONIsHeldToJSON(t *testing.T) {
+	f := setupKinds(t, freeWidget())
+	for text, says := range map[string]string{
+		`"text":"\ud800"`:          `\ud800 is half of a character`,
+		`"text":"\udc00\ud800"`:    `\udc00 is half of a character`,
+		`"text":"a","text":"b"`:    `"text" is given twice`,
+		`"map":{"a":"1","a":"2"}`:  `"a" is given twice`,
+		`"list":[{"a":1,"a":"2"}]`: `"a" is given twice`,
+		"\"text\":\"\xff\"":        "UTF-8",
+	} {
+		_, err := f.apply(fmt.Sprintf(`{"apiVersion":"example.org/v1","kind":"Widget","metadata":{"name":"a"},"spec":{%s}}`, text))
+		if e := wantCode(t, err, service.CodeBadUserInput); !strings.Contains(e.Message, says) {
+			t.Errorf("%s: message %q does not say %q", text, e.Message, says)
+		}
+	}
+	if _, err := f.apply(`{"apiVersion":"example.org/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"text":"\ud83d\ude00 \\ud800","list":["a","a"]}}`); err != nil {
+		t.Error(err)
+	}
+}

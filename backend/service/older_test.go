@@ -1,0 +1,199 @@
+package service_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// novelty is what the newer gateway of these tests stores and the older one cannot name.
+const novelty = "novelty"
+
+// nestedWidget is a widget with objects in lists without a key, and with
+// immutable values that have an inside.
+func nestedWidget() backend.Kind {
+	k := widget()
+	n := func(i int) *int { return &i }
+	inner := &backend.Shape{Name: "Inner", Fields: []backend.Field{
+		{Name: "x", Type: backend.TypeString, Constraint: backend.Constraint{MaxLength: n(20)}},
+		{Name: "ports", Type: backend.TypeInt, List: true, ListType: backend.ListSet, Constraint: backend.Constraint{MaxItems: n(9)}},
+		{Name: "mode", Type: backend.TypeString, Default: "auto", Constraint: backend.Constraint{MaxLength: n(20)}},
+	}}
+	element := &backend.Shape{Name: "Element", Fields: []backend.Field{
+		{Name: "id", Type: backend.TypeString, Constraint: backend.Constraint{MaxLength: n(20)}},
+		{Name: "inner", Type: backend.TypeObject, Shape: inner},
+		{Name: "inners", Type: backend.TypeObject, Shape: inner, List: true, ListType: backend.ListAtomic, Constraint: backend.Constraint{MaxItems: n(4)}},
+	}}
+	spec := *k.Spec
+	spec.Fields = append(append([]backend.Field(nil), spec.Fields...),
+		backend.Field{Name: "elements", Type: backend.TypeObject, Shape: element, List: true, ListType: backend.ListAtomic, Constraint: backend.Constraint{MaxItems: n(9)}},
+		backend.Field{Name: "fixed", Type: backend.TypeObject, Shape: inner, Immutable: true},
+		backend.Field{Name: "fixeds", Type: backend.TypeObject, Shape: inner, List: true, ListType: backend.ListAtomic, Immutable: true, Constraint: backend.Constraint{MaxItems: n(9)}},
+		backend.Field{Name: "fixedParts", Type: backend.TypeObject, Shape: widget().Spec.Field("parts").Shape, List: true, ListType: backend.ListMap, Keys: []string{"slot"}, Immutable: true, Constraint: backend.Constraint{MaxItems: n(4)}})
+	spec.Rules = append(append([]backend.Rule(nil), spec.Rules...), backend.Rule{CEL: "!has(self.box) || !has(oldSelf.box) || self.box == oldSelf.box", Message: "the box stays"})
+	k.Spec = &spec
+	return k
+}
+
+func setupKinds(t *testing.T, kinds ...backend.Kind) *fixture {
+	t.Helper()
+	f := setup(t)
+	s, err := service.New(service.Config{Kinds: kinds, Store: f.store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Service = s
+	return f
+}
+
+const nestedSpec = `{"title":"A","box":{"import":true},
+	"elements":[{"id":"1","inner":{"x":"y","ports":[1,2]},"inners":[{"x":"1"},{"x":"2"}]},{"id":"2"}],
+	"fixed":{"x":"1","ports":[1,2]},"fixeds":[{"x":"1"}],"fixedParts":[{"slot":"a"}],"parts":[{"slot":"a","serial":"1"}]}`
+
+// at walks into a tree: names of fields and indexes of lists.
+func at(tree any, path ...any) map[string]any {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			tree = tree.(map[string]any)[step]
+		case int:
+			tree = tree.([]any)[step]
+		}
+	}
+	return tree.(map[string]any)
+}
+
+// places are where a newer gateway may have put a field into nestedSpec.
+func places() map[string][]any {
+	return map[string][]any{
+		"in the spec":                          {"spec"},
+		"in an object":                         {"spec", "box"},
+		"in an element of a list without key":  {"spec", "elements", 0},
+		"in an object of such an element":      {"spec", "elements", 0, "inner"},
+		"in a list without key in an element":  {"spec", "elements", 0, "inners", 1},
+		"in an element of a list with key":     {"spec", "parts", 0},
+		"in an immutable object":               {"spec", "fixed"},
+		"in an immutable list without key":     {"spec", "fixeds", 0},
+		"in an immutable list with key":        {"spec", "fixedParts", 0},
+		"in a status, which is no spec at all": {"status"},
+	}
+}
+
+func TestAnOlderGatewayKeepsWhatItCannotNameAndIsNotDisturbedByIt(t *testing.T) {
+	for where, path := range places() {
+		for verb, write := range map[string]func(f *fixture, r *backend.Resource) (*service.Written, error){
+			"update with what it read": func(f *fixture, r *backend.Resource) (*service.Written, error) {
+				return f.update("a", r.Revision.String(), nestedSpec)
+			},
+			"update of another field": func(f *fixture, r *backend.Resource) (*service.Written, error) {
+				return f.update("a", r.Revision.String(), strings.Replace(nestedSpec, `"A"`, `"B"`, 1))
+			},
+			"patch of another field": func(f *fixture, r *backend.Resource) (*service.Written, error) {
+				return f.Patch(t.Context(), anon, service.PatchRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Patch: map[string]any{"title": "B"}})
+			},
+			"upsert": func(f *fixture, _ *backend.Resource) (*service.Written, error) {
+				return f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(nestedSpec)})
+			},
+			"get and apply": func(f *fixture, r *backend.Resource) (*service.Written, error) {
+				text, err := f.Manifest(r, service.YAML)
+				if err != nil || strings.Contains(text, novelty) {
+					t.Fatalf("%v\n%s", err, text)
+				}
+				return f.apply(text)
+			},
+			"status": func(f *fixture, r *backend.Resource) (*service.Written, error) {
+				return f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Status: map[string]any{"id": "i"}})
+			},
+		} {
+			t.Run(where+": "+verb, func(t *testing.T) {
+				f := setupKinds(t, nestedWidget(), cluster())
+				f.create("a", nestedSpec)
+				r := f.rewrite("a", true, func(tree map[string]any) {
+					tree["status"] = map[string]any{"id": "i"}
+					at(tree, path...)[novelty] = map[string]any{"keep": "me"}
+				})
+				out, err := write(f, r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := service.Unchanged
+				if strings.Contains(verb, "another field") {
+					want = service.Updated
+				}
+				if out.Outcome != want {
+					t.Errorf("outcome %s, want %s", out.Outcome, want)
+				}
+				var tree map[string]any
+				raw, _ := backend.DecodeBody(f.stored("a").Body)
+				if err := json.Unmarshal(raw, &tree); err != nil {
+					t.Fatal(err)
+				}
+				if at(tree, path...)[novelty] == nil {
+					t.Errorf("the newer gateway's field is gone: %s", raw)
+				}
+			})
+		}
+	}
+}
+
+func TestImmutabilityLooksAtEffectiveValues(t *testing.T) {
+	f := setupKinds(t, nestedWidget(), cluster())
+	f.create("a", nestedSpec)
+	for name, c := range map[string]struct {
+		old, new string
+		accepted bool
+	}{
+		"the default written out":      {`"fixed":{"x":"1",`, `"fixed":{"mode":"auto","x":"1",`, true},
+		"another order of a set":       {`"fixed":{"x":"1","ports":[1,2]}`, `"fixed":{"x":"1","ports":[2,1]}`, true},
+		"another value than default":   {`"fixed":{"x":"1",`, `"fixed":{"mode":"manual","x":"1",`, false},
+		"another value":                {`"fixed":{"x":"1",`, `"fixed":{"x":"2",`, false},
+		"a field less inside":          {`"fixed":{"x":"1","ports":[1,2]}`, `"fixed":{"ports":[1,2]}`, false},
+		"an element more":              {`"fixeds":[{"x":"1"}]`, `"fixeds":[{"x":"1"},{}]`, false},
+		"without the immutable object": {`"fixed":{"x":"1","ports":[1,2]},`, ``, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(nestedSpec)}
+			if _, err := f.Delete(t.Context(), anon, service.DeleteRequest{Identity: named("a")}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Upsert(t.Context(), anon, req); err != nil {
+				t.Fatal(err)
+			}
+			req.Spec = json.RawMessage(strings.Replace(nestedSpec, c.old, c.new, 1))
+			_, err := f.Upsert(t.Context(), anon, req)
+			if c.accepted && err != nil {
+				t.Error(err)
+			}
+			if !c.accepted {
+				if e := wantCode(t, err, service.CodeValidationFailed); !strings.Contains(paths(e), "immutable") {
+					t.Errorf("violations %s", paths(e))
+				}
+			}
+		})
+	}
+}
+
+func TestAnEnumValueThatANewerGatewayStoredStaysWhereItStands(t *testing.T) {
+	f := setup(t)
+	f.create("a", `{"title":"A"}`)
+	newer := func(tree map[string]any) { tree["spec"].(map[string]any)["colour"] = "ultraviolet" }
+	r := f.rewrite("a", true, newer)
+	out, err := f.Patch(t.Context(), anon, service.PatchRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Patch: map[string]any{"title": "B"}})
+	if err != nil || out.Outcome != service.Updated {
+		t.Fatalf("a patch of another field: %+v %v", out, err)
+	}
+	text, err := f.Manifest(f.stored("a"), service.YAML)
+	if err != nil || !strings.Contains(text, "ultraviolet") {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if out, err = f.apply(text); err != nil || out.Outcome != service.Unchanged {
+		t.Errorf("get and apply: %+v %v", out, err)
+	}
+	_, err = f.Create(t.Context(), anon, service.CreateRequest{Identity: named("b"), Spec: json.RawMessage(`{"title":"B","colour":"ultraviolet"}`)})
+	wantCode(t, err, service.CodeValidationFailed)
+	_, err = f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"B","colour":"infrared"}`)})
+	wantCode(t, err, service.CodeValidationFailed)
+}

@@ -1,0 +1,155 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/bolt"
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// stores are a store in memory and one in a file.
+func stores(t *testing.T) map[string]backend.Store {
+	t.Helper()
+	m, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bolt.Open(bolt.Config{Path: filepath.Join(t.TempDir(), "s.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = m.Close(), b.Close() })
+	return map[string]backend.Store{"memory": m, "bolt": b}
+}
+
+// gateways are services over one store.
+func gateways(t *testing.T, store backend.Store, n int) []*service.Service {
+	t.Helper()
+	out := make([]*service.Service, n)
+	for i := range out {
+		var err error
+		if out[i], err = service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: store}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func TestUnconditionalWritesOfOneResourceAreNeverAConflict(t *testing.T) {
+	for name, store := range stores(t) {
+		for _, n := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s, gateways: %d", name, n), func(t *testing.T) {
+				gws := gateways(t, store, n)
+				var wg sync.WaitGroup
+				for c := range 64 {
+					wg.Go(func() {
+						s := gws[c%n]
+						for i := range 5 {
+							spec := map[string]any{"title": fmt.Sprint(c, "-", i)}
+							if _, err := s.Upsert(t.Context(), anon, service.UpsertRequest{Identity: named("a"), Spec: spec}); err != nil {
+								t.Errorf("upsert: %v", err)
+							}
+							manifest := fmt.Sprintf("{apiVersion: example.org/v1, kind: Widget, metadata: {name: a}, spec: {title: %d-%d}}", i, c)
+							if _, err := s.Apply(t.Context(), anon, service.ApplyRequest{Manifest: manifest}); err != nil {
+								t.Errorf("apply: %v", err)
+							}
+						}
+					})
+				}
+				wg.Wait()
+			})
+		}
+	}
+}
+
+func TestAnEditOfTheSpecAmongStatusWritesIsNeverAConflict(t *testing.T) {
+	for name, store := range stores(t) {
+		for _, n := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s, gateways: %d", name, n), func(t *testing.T) {
+				gws := gateways(t, store, n)
+				editor := gws[n-1]
+				if _, err := editor.Upsert(t.Context(), anon, service.UpsertRequest{Identity: named("a"), Spec: map[string]any{"title": "A"}}); err != nil {
+					t.Fatal(err)
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				var wg sync.WaitGroup
+				for c := range 16 {
+					wg.Go(func() {
+						s := gws[c%n]
+						for i := 0; ctx.Err() == nil; i++ {
+							if got, err := s.Get(ctx, anon, named("a")); err == nil {
+								_, _ = s.UpdateStatus(ctx, anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: got.Stored.Revision.String(), Status: map[string]any{"id": fmt.Sprint(c, "-", i)}})
+							}
+						}
+					})
+				}
+				for i := range 100 {
+					got, err := editor.Get(ctx, anon, named("a"))
+					if err != nil {
+						t.Fatal(err)
+					}
+					r := got.Stored.Revision.String()
+					if i%2 == 0 {
+						_, err = editor.Update(ctx, anon, service.UpdateRequest{Identity: named("a"), ExpectedRevision: r, Spec: map[string]any{"title": fmt.Sprint(i)}})
+					} else {
+						_, err = editor.Patch(ctx, anon, service.PatchRequest{Identity: named("a"), ExpectedRevision: r, Patch: map[string]any{"title": fmt.Sprint(i)}})
+					}
+					if err != nil {
+						t.Fatalf("edit %d: %v", i, err)
+					}
+				}
+				stop()
+				wg.Wait()
+			})
+		}
+	}
+}
+
+// contested is a store in which another gateway is always faster.
+type contested struct{ *memory.Store }
+
+func (s contested) Apply(_ context.Context, b backend.Batch) (backend.Result, error) {
+	return backend.Result{}, &backend.ConditionError{Key: b.Actions[0].Key, Err: backend.ErrConflict}
+}
+
+func TestAWriteThatLosesEveryRaceIsAConflictWhenTheRequestsTimeIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := setup(t)
+		f.create("a", `{"title":"A"}`)
+		s := gateways(t, contested{f.store}, 1)[0]
+		for name, c := range map[string]struct{ limit, took time.Duration }{
+			"with a deadline":    {5 * time.Second, 5 * time.Second},
+			"without a deadline": {0, 30 * time.Second},
+		} {
+			ctx, cancel := t.Context(), func() {}
+			if c.limit > 0 {
+				ctx, cancel = context.WithTimeout(ctx, c.limit)
+			}
+			begin := time.Now()
+			var wg sync.WaitGroup
+			for range 3 { // the others wait for their turn
+				wg.Go(func() {
+					_, err := s.Upsert(ctx, anon, service.UpsertRequest{Identity: named("a"), Spec: map[string]any{"title": "B"}})
+					var e *service.Error
+					if !errors.As(err, &e) || e.Code != service.CodeConflict || !e.Retryable {
+						t.Errorf("%s: %v", name, err)
+					}
+				})
+			}
+			wg.Wait()
+			cancel()
+			if took := time.Since(begin); took != c.took {
+				t.Errorf("%s: it took %v, want %v", name, took, c.took)
+			}
+		}
+	})
+}

@@ -1,0 +1,46 @@
+package service
+
+import (
+	"fmt"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// violations collects what is wrong with an input, up to a bound.
+type violations struct {
+	list    []Violation
+	dropped int
+	// kept are values that are acceptable since they are stored.
+	kept keptEnums
+}
+
+// maxViolations bounds an answer.
+const maxViolations = 100
+
+func (v *violations) add(path, rule, limit, format string, args ...any) {
+	if len(v.list) >= maxViolations {
+		v.dropped++
+		return
+	}
+	v.list = append(v.list, Violation{Path: path, Rule: rule, Limit: limit, Message: fmt.Sprintf(format, args...)})
+}
+
+// err returns VALIDATION_FAILED if there is any violation.
+func (v *violations) err(key backend.Key) error {
+	if len(v.list) == 0 {
+		return nil
+	}
+	e := &Error{Code: CodeValidationFailed, Violations: v.list}
+	switch n := len(v.list) + v.dropped; n {
+	case 1:
+		e.Message = v.list[0].Path + ": " + v.list[0].Message
+	default:
+		e.Message = fmt.Sprintf("%d values are not acceptable; the first: %s: %s", n, v.list[0].Path, v.list[0].Message)
+	}
+	return e.of(key)
+}
+
+// clone returns the same violations, to add to.
+func (v *violations) clone() violations {
+	return violations{list: v.list[:len(v.list):len(v.list)], dropped: v.dropped}
+}
