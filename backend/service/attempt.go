@@ -41,8 +41,8 @@ type attempt struct {
 // what became of it. [backend.ErrUnknown] says that this is not possible, and
 // errLost that it was not applied for no fault of its own. Any other error, that
 // of the context too, says that nothing was applied.
-func (s *Service) apply(ctx context.Context, k *kind, a backend.Action) (backend.Result, error) {
-	t := &attempt{service: s, store: s.store(k.Kind), from: s.hub.Position()}
+func (s *Service) apply(ctx context.Context, a backend.Action) (backend.Result, error) {
+	t := &attempt{service: s, store: s.cfg.Store, from: s.hub.Position()}
 	if t.from.IsZero() {
 		var err error
 		if t.from, err = t.store.Position(ctx); err != nil {

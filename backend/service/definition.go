@@ -95,9 +95,9 @@ func (d definition) claim(fingerprint string, now time.Time) (next definition, m
 	return next, true
 }
 
-// claim writes what is to be written of the record and returns the kinds whose
+// claimKinds writes what is to be written of the record and returns the kinds whose
 // rows this gateway makes.
-func (s *Service) claim(ctx context.Context) ([]*kind, error) {
+func (s *Service) claimKinds(ctx context.Context) ([]*kind, error) {
 	for range maxClaims {
 		got, err := s.cfg.Store.Get(ctx, definitionsKey())
 		if err != nil && !errors.Is(err, backend.ErrUnreadable) {
@@ -112,7 +112,7 @@ func (s *Service) claim(ctx context.Context) ([]*kind, error) {
 				return nil, err
 			}
 		}
-		next, mine, changed := d.claim(s.kinds, s.cfg.Clock().UTC().Truncate(time.Millisecond))
+		next, mine, changed := d.claimAll(s.kinds, s.cfg.Clock().UTC().Truncate(time.Millisecond))
 		if !changed {
 			return mine, nil
 		}
@@ -129,8 +129,8 @@ func (s *Service) claim(ctx context.Context) ([]*kind, error) {
 	return nil, backend.ErrConflict
 }
 
-// claim claims all kinds of a catalogue and leaves others as they are.
-func (d definitions) claim(c catalogue, now time.Time) (next definitions, mine []*kind, changed bool) {
+// claimAll claims all kinds of a catalogue and leaves others as they are.
+func (d definitions) claimAll(c catalogue, now time.Time) (next definitions, mine []*kind, changed bool) {
 	next = definitions{Format: definitionFormat, Kinds: map[string]definition{}}
 	for name, def := range d.Kinds {
 		next.Kinds[name] = def

@@ -20,7 +20,7 @@ const (
 )
 
 // expr is a condition on one resource.
-type expr interface{ match(v *view) bool }
+type expr interface{ match(v *indexedResource) bool }
 
 // all, some and none are the connectives. An empty all holds, an empty some does not.
 type (
@@ -29,15 +29,15 @@ type (
 	none struct{ expr }
 )
 
-func (e all) match(v *view) bool {
+func (e all) match(v *indexedResource) bool {
 	return !slices.ContainsFunc(e, func(x expr) bool { return !x.match(v) })
 }
 
-func (e some) match(v *view) bool {
+func (e some) match(v *indexedResource) bool {
 	return slices.ContainsFunc(e, func(x expr) bool { return x.match(v) })
 }
 
-func (e none) match(v *view) bool { return !e.expr.match(v) }
+func (e none) match(v *indexedResource) bool { return !e.expr.match(v) }
 
 // test compares the values of one attribute. An attribute without a value,
 // null, is matched by ne and hasNone alone.
@@ -50,7 +50,7 @@ type test struct {
 	text string
 }
 
-func (t test) match(v *view) bool {
+func (t test) match(v *indexedResource) bool {
 	have := v.values(t.attribute)
 	is := func(h []byte) bool {
 		return slices.ContainsFunc(t.values, func(w []byte) bool { return bytes.Equal(h, w) })
@@ -87,22 +87,22 @@ func (t test) compare(h []byte) bool {
 	return false
 }
 
-// view is a resource as filters and orders see it.
-type view struct {
+// indexedResource is a resource with its index rows, as filters and orders see it.
+type indexedResource struct {
 	*backend.Resource
 	rows []backend.Row
 }
 
-// see takes the stored index rows, or makes them anew if another definition made them.
-func (k *kind) see(r *backend.Resource) (*view, error) {
+// indexedResource takes the stored index rows, or makes them anew if another definition made them.
+func (k *kind) indexedResource(r *backend.Resource) (*indexedResource, error) {
 	if r.Fingerprint == k.fingerprint {
-		return &view{Resource: r, rows: r.Rows}, nil
+		return &indexedResource{Resource: r, rows: r.Rows}, nil
 	}
 	st, err := stateOf(r)
 	if err != nil {
 		return nil, err
 	}
-	return &view{Resource: r, rows: k.rows(st)}, nil
+	return &indexedResource{Resource: r, rows: k.rows(st)}, nil
 }
 
 // The attributes that are no index rows.
@@ -133,7 +133,7 @@ func encodeTime(t time.Time) []byte {
 }
 
 // values of an attribute, encoded.
-func (v *view) values(attribute string) (out [][]byte) {
+func (v *indexedResource) values(attribute string) (out [][]byte) {
 	switch attribute {
 	case nameAttribute:
 		return [][]byte{backend.AppendString(nil, v.Name)}

@@ -47,7 +47,7 @@ func (s *Service) ListMany(ctx context.Context, c Caller, reqs []ListRequest) (p
 	var scans []*scan
 	var owner []int
 	for i, req := range reqs {
-		p, size, err := s.page(ctx, c, req)
+		p, size, err := s.newPage(ctx, c, req)
 		if err != nil {
 			errs[i] = err
 			continue
@@ -66,8 +66,8 @@ func (s *Service) ListMany(ctx context.Context, c Caller, reqs []ListRequest) (p
 	return pages, errs
 }
 
-// page checks a request.
-func (s *Service) page(ctx context.Context, c Caller, req ListRequest) (*Page, int, error) {
+// newPage checks a request.
+func (s *Service) newPage(ctx context.Context, c Caller, req ListRequest) (*Page, int, error) {
 	k, err := s.kind(req.Kind)
 	if err != nil {
 		return nil, 0, err
@@ -90,7 +90,7 @@ func (s *Service) page(ctx context.Context, c Caller, req ListRequest) (*Page, i
 		return nil, 0, err
 	}
 	if req.ChangeCursor {
-		at, err := s.store(k.Kind).Position(ctx)
+		at, err := s.cfg.Store.Position(ctx)
 		if err != nil {
 			return nil, 0, translate(err, backend.Key{Kind: k.Name})
 		}
@@ -136,7 +136,7 @@ func (p *Page) TotalCount(ctx context.Context) (int, error) {
 	if p.query.filter == nil {
 		r := p.query.source(interval{})
 		r.Count = true
-		page, err := p.service.store(p.query.kind.Kind).Range(ctx, r)
+		page, err := p.service.cfg.Store.Range(ctx, r)
 		if err != nil {
 			return 0, translate(err, backend.Key{Kind: p.query.kind.Name})
 		}

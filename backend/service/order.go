@@ -40,7 +40,7 @@ func (k *kind) order(orders []Order) (order, error) {
 // for each criterion whether there is a value and the value, inverted if
 // descending, then (namespace, name). So nulls come first, and last if
 // descending, and equal values are told apart the same way in both directions.
-func (o order) key(v *view) []byte {
+func (o order) key(v *indexedResource) []byte {
 	var out []byte
 	for _, c := range o {
 		begin := len(out)

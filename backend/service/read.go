@@ -61,7 +61,7 @@ func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*
 	}
 	for begin := 0; begin < len(keys); begin += backend.MaxKeys {
 		part := keys[begin:min(begin+backend.MaxKeys, len(keys))]
-		got, err := s.store(k.Kind).Get(ctx, part...)
+		got, err := s.cfg.Store.Get(ctx, part...)
 		if err != nil {
 			return nil, translate(err, backend.Key{Kind: k.Name})
 		}
@@ -81,7 +81,7 @@ func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*
 }
 
 func (s *Service) read(ctx context.Context, k *kind, key backend.Key) (*backend.Resource, error) {
-	got, err := s.store(k.Kind).Get(ctx, key)
+	got, err := s.cfg.Store.Get(ctx, key)
 	if err != nil {
 		return nil, translate(err, key)
 	}

@@ -41,7 +41,7 @@ func (s *Service) keepRows(ctx context.Context) {
 // reindexKinds looks at all kinds and rebuilds what it finds. With retry it
 // also tries anew what could not be read before. done says that it came to the end.
 func (s *Service) reindexKinds(ctx context.Context, retry bool) (done bool, err error) {
-	mine, err := s.claim(ctx)
+	mine, err := s.claimKinds(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -105,7 +105,7 @@ func (s *Service) rebuild(ctx context.Context, k *kind, r backend.Range) (n int,
 		}
 		r.Start = backend.Successor(append(backend.AppendString(nil, last.Fingerprint), backend.OrderTuple(last.Namespace, last.Name)...))
 		s.cfg.Logger.Debug("rebuilding index rows", zap.String("kind", k.Name), zap.Int("resources", n))
-		mine, err := s.claim(ctx)
+		mine, err := s.claimKinds(ctx)
 		if err != nil {
 			return n, err
 		}

@@ -55,7 +55,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *backend.Reso
 	if in.meta.ExpiresAt.Set {
 		next.expiresAt = in.meta.ExpiresAt.Value
 	}
-	return s.settle(ctx, in, current, was, next)
+	return s.save(ctx, in, current, was, next)
 }
 
 // rewrite stores an intent in place of a body that does not decode, of which
@@ -68,7 +68,7 @@ func (s *Service) rewrite(ctx context.Context, in *intent, damaged *backend.Reso
 	if in.meta.ExpiresAt.Set {
 		next.expiresAt = in.meta.ExpiresAt.Value
 	}
-	return s.settle(ctx, in, damaged, nil, next)
+	return s.save(ctx, in, damaged, nil, next)
 }
 
 // replaceStatus stores another status.
@@ -82,11 +82,11 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *backen
 	if in.kind.status != nil && was.status != nil {
 		in.kind.status.keepUnknown(next.status, was.status)
 	}
-	return s.settle(ctx, in, current, was, &next)
+	return s.save(ctx, in, current, was, &next)
 }
 
-// settle writes the next state if it differs from what was, nil for what could not be read.
-func (s *Service) settle(ctx context.Context, in *intent, current *backend.Resource, was, next *state) (*Written, error) {
+// save writes the next state if it differs from what was, nil for what could not be read.
+func (s *Service) save(ctx context.Context, in *intent, current *backend.Resource, was, next *state) (*Written, error) {
 	out := &Written{Outcome: Updated, Warnings: in.warnings}
 	if was != nil && next.same(was) {
 		out.Outcome = Unchanged

@@ -79,7 +79,7 @@ func (sc *scan) take(s *Service, page backend.Page) error {
 	}
 	if !page.More || len(page.Resources) == 0 {
 		sc.done = true
-		sc.settle(s)
+		sc.decodeFound(s)
 		return nil
 	}
 	sc.advance(page.Resources)
@@ -88,7 +88,7 @@ func (sc *scan) take(s *Service, page backend.Page) error {
 
 // judge looks at one resource and says whether the scan has all it wants.
 func (sc *scan) judge(s *Service, stored *backend.Resource) bool {
-	v, err := sc.query.kind.see(stored)
+	v, err := sc.query.kind.indexedResource(stored)
 	if err != nil {
 		s.noteUnreadable(stored, err)
 		return false
@@ -142,9 +142,9 @@ func (sc *scan) keepNearest(h hit) {
 	}
 }
 
-// settle decodes what a scan that is not in order has kept. If something of it
+// decodeFound decodes what a scan that is not in order has kept. If something of it
 // is unreadable, the scan begins anew without it, so that the page is full.
-func (sc *scan) settle(s *Service) {
+func (sc *scan) decodeFound(s *Service) {
 	if sc.query.streams() {
 		return
 	}

@@ -100,11 +100,11 @@ func (s *changeScope) change(e *backend.Event) (Change, bool) {
 	case e.Type == backend.Added:
 		known = true
 	case e.Type == backend.Deleted:
-		if v, err := k.see(e.Resource); err == nil { // else nobody knows whether the listener has it
+		if v, err := k.indexedResource(e.Resource); err == nil { // else nobody knows whether the listener has it
 			before, known = s.filter.match(v), true
 		}
 	case e.FingerprintBefore == k.fingerprint && !s.updated:
-		before, known = s.filter.match(&view{Resource: e.Resource, rows: e.RowsBefore}), true
+		before, known = s.filter.match(&indexedResource{Resource: e.Resource, rows: e.RowsBefore}), true
 	}
 	switch {
 	case !known && after:
@@ -121,7 +121,7 @@ func (s *changeScope) change(e *backend.Event) (Change, bool) {
 
 // matches judges a state by the filter. One that cannot be read matches nothing.
 func (s *changeScope) matches(k *kind, r *backend.Resource) bool {
-	v, err := k.see(r)
+	v, err := k.indexedResource(r)
 	return err == nil && s.filter.match(v)
 }
 

@@ -29,7 +29,7 @@ type Config struct {
 	Hub *hub.Hub
 	// Logger receives what a client is not told. Default: none.
 	Logger *zap.Logger
-	// Clock is the gateway's; a store with a clock of its own goes before. Default: time.Now.
+	// Clock is the gateway's; a store's own clock takes precedence. Default: time.Now.
 	Clock func() time.Time
 	// NewID makes uids and request ids. Default: random UUIDs.
 	NewID func() string
@@ -176,9 +176,6 @@ type Metadata struct {
 	// ExpiresAt is for kinds that expire.
 	ExpiresAt Optional[time.Time]
 }
-
-// store returns the store that holds a kind.
-func (s *Service) store(*backend.Kind) backend.Store { return s.cfg.Store }
 
 // authorize is the one place that says whether the caller may do this. Until
 // access control exists, everybody may do everything a kind offers.

@@ -40,7 +40,7 @@ func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 		return n.restart(ctx)
 	}
 	for n.kind < len(n.scope.kinds) {
-		out, err := n.page(ctx)
+		out, err := n.readPage(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -69,14 +69,14 @@ func (n *snapshot) restart(ctx context.Context) ([]Change, error) {
 	return []Change{{Type: ChangeReset}}, nil
 }
 
-// page reads the next resources.
-func (n *snapshot) page(ctx context.Context) ([]Change, error) {
+// readPage reads the next resources.
+func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 	k := n.scope.kinds[n.kind]
 	r := backend.Range{Kind: k.Name, Limit: snapshotStep, Start: n.after}
 	if n.scope.namespace != nil {
 		r.Namespace = *n.scope.namespace
 	}
-	page, err := n.service.store(k.Kind).Range(ctx, r)
+	page, err := n.service.cfg.Store.Range(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func (s *Service) countUnreadable(ctx context.Context, k *kind, namespace string
 	if len(keys) == 0 {
 		return 0, nil
 	}
-	got, err := s.store(k.Kind).Get(ctx, keys...)
+	got, err := s.cfg.Store.Get(ctx, keys...)
 	if errors.Is(err, backend.ErrUnreadable) {
 		return len(keys), nil // the one that was asked for
 	}
