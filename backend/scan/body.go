@@ -1,0 +1,133 @@
+package scan
+
+import (
+	"iter"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Span is where a value is, or that there is none, its zero value.
+type Span struct {
+	// begin and end are the bytes of a scalar, a list of scalars or a map in the
+	// body; a negative end says that they are not in the API's form. Of an object
+	// begin is its table. Of a list of objects begin is the first one's table and
+	// end tells their number.
+	begin, end int32
+}
+
+// IsZero says whether there is no value: the field is absent or null.
+func (s Span) IsZero() bool { return s.end == 0 }
+
+// Ready says whether the bytes of a scalar or a list of scalars can stand in an
+// answer as they are stored: no escapes, no white space, nothing to translate.
+func (s Span) Ready() bool { return s.end > 0 }
+
+// Table is the place of an object of a body.
+type Table int32
+
+// Root is the table of the body itself.
+const Root Table = 0
+
+// Body is a stored resource that was read once: its tape has a table for each
+// object, with a span for each field of the object's shape. It is never changed.
+type Body struct {
+	// Stored is the resource whose body it is.
+	Stored *backend.Resource
+	// Shape of the root.
+	Shape *Shape
+	raw   []byte
+	tape  []Span
+}
+
+// IsResource is part of [backend.Object].
+func (*Body) IsResource() {}
+
+// At is the span of a field of the object at a table.
+func (b *Body) At(t Table, slot int) Span { return b.tape[int(t)+1+slot] }
+
+// Bytes are those of a scalar, a list of scalars or a map, as they are stored.
+// They are shared and must not be changed.
+func (b *Body) Bytes(s Span) []byte { return b.raw[s.begin:abs(s.end)] }
+
+// Object is the table of an object.
+func (b *Body) Object(s Span) Table { return Table(s.begin) }
+
+// Len is the number of objects in a list of them.
+func (b *Body) Len(s Span) int { return int(s.end >> 1) }
+
+// Objects are the tables of a list of objects.
+func (b *Body) Objects(s Span) iter.Seq2[int, Table] {
+	return func(yield func(int, Table) bool) {
+		at := Table(s.begin)
+		for i := range b.Len(s) {
+			if !yield(i, at) {
+				return
+			}
+			at = Table(b.tape[at].begin) // the head of a table leads to the next one of its list
+		}
+	}
+}
+
+// Text is a string as the API means it. A span without a value is "".
+func (b *Body) Text(s Span) string {
+	switch {
+	case s.end == 0:
+		return ""
+	case s.end > 0:
+		return string(b.raw[s.begin+1 : s.end-1])
+	}
+	return string(Unquote(nil, b.raw[s.begin:-s.end]))
+}
+
+// Scalars are the elements of a list of scalars, as they are stored.
+func (b *Body) Scalars(s Span) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		if s.IsZero() {
+			return
+		}
+		r := reader{raw: b.Bytes(s)}
+		for i := r.space(1); r.raw[i] != ']'; {
+			end := r.scalarEnd(i)
+			if !yield(r.raw[i:end]) {
+				return
+			}
+			if i = r.space(end); r.raw[i] == ',' {
+				i = r.space(i + 1)
+			}
+		}
+	}
+}
+
+// Entries are the keys and values of a map, in the order in which they are
+// stored. A value of null is the empty string.
+func (b *Body) Entries(s Span) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		if s.IsZero() {
+			return
+		}
+		r := reader{raw: b.Bytes(s)}
+		for i := r.space(1); r.raw[i] != '}'; {
+			end := r.scalarEnd(i)
+			key := Unquote(nil, r.raw[i:end])
+			i = r.space(r.space(end) + 1)
+			end = r.scalarEnd(i)
+			var value []byte
+			if r.raw[i] == '"' {
+				value = Unquote(nil, r.raw[i:end])
+			}
+			if !yield(string(key), string(value)) {
+				return
+			}
+			if i = r.space(end); r.raw[i] == ',' {
+				i = r.space(i + 1)
+			}
+		}
+	}
+}
+
+func abs(n int32) int32 {
+	if n < 0 {
+		return -n
+	}
+	return n
+}

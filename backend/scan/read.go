@@ -1,0 +1,380 @@
+package scan
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// maxDepth bounds the nesting of a body.
+const maxDepth = 100
+
+// minTape is the capacity of a tape for a small kind.
+const minTape = 32
+
+// Read scans a stored body. One that is not JSON of the shape, with all that it
+// requires, is [backend.ErrUnreadable].
+func (s *Shape) Read(stored *backend.Resource) (*Body, error) {
+	raw, err := backend.DecodeBody(stored.Body)
+	if err != nil {
+		return nil, err
+	}
+	r := reader{raw: raw, invalid: !utf8.Valid(raw), tape: make([]Span, 0, max(minTape, len(raw)/16))}
+	_, end, err := r.object(r.space(0), s)
+	if err != nil {
+		return nil, err
+	}
+	if end = r.space(end); end != len(raw) {
+		return nil, r.bad(end, "the end of the body")
+	}
+	return &Body{Stored: stored, Shape: s, raw: raw, tape: r.tape}, nil
+}
+
+// reader passes over one body. Its methods take the place where a value begins
+// and return the place behind it.
+type reader struct {
+	raw  []byte
+	tape []Span
+	// invalid says that some text is not UTF-8.
+	invalid bool
+	depth   int
+}
+
+func (r *reader) bad(at int, want string) error {
+	return fmt.Errorf("body at byte %d: %s expected: %w", at, want, backend.ErrUnreadable)
+}
+
+func (r *reader) space(i int) int {
+	for i < len(r.raw) && (r.raw[i] == ' ' || r.raw[i] == '\n' || r.raw[i] == '\t' || r.raw[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+func (r *reader) is(i int, c byte) bool { return i < len(r.raw) && r.raw[i] == c }
+
+func (r *reader) word(i int, w string) bool {
+	return i+len(w) <= len(r.raw) && string(r.raw[i:i+len(w)]) == w
+}
+
+// object reads an object into a new table.
+func (r *reader) object(i int, s *Shape) (t Table, end int, err error) {
+	if !r.is(i, '{') {
+		return 0, i, r.bad(i, s.Name+", an object,")
+	}
+	if r.depth++; r.depth > maxDepth {
+		return 0, i, r.bad(i, "less nesting")
+	}
+	t = Table(len(r.tape))
+	for range len(s.Fields) + 1 {
+		r.tape = append(r.tape, Span{})
+	}
+	for i, hint := r.space(i+1), 0; ; {
+		if r.is(i, '}') {
+			end = i + 1
+			break
+		}
+		slot, next, err := r.name(i, s, hint)
+		if err != nil {
+			return 0, i, err
+		}
+		hint = slot + 1
+		var span Span
+		switch {
+		case slot < 0:
+			next, err = r.skip(next)
+		case r.word(next, "null") && !s.Fields[slot].object:
+			next += len("null")
+		default:
+			if span, next, err = r.field(next, &s.Fields[slot]); err != nil {
+				err = fmt.Errorf("%s.%s: %w", s.Name, s.Fields[slot].Name, err)
+			}
+		}
+		if err != nil {
+			return 0, i, err
+		}
+		if slot >= 0 {
+			r.tape[int(t)+1+slot] = span
+		}
+		if i, err = r.separator(next, '}'); err != nil {
+			return 0, i, err
+		}
+	}
+	for _, slot := range s.required {
+		if r.tape[int(t)+1+slot].IsZero() {
+			return 0, end, fmt.Errorf("%s.%s: required and absent: %w", s.Name, s.Fields[slot].Name, backend.ErrUnreadable)
+		}
+	}
+	r.depth--
+	return t, end, nil
+}
+
+// name reads a name and the colon behind it: the slot of the field, -1 if the
+// shape has none of that name. Names are often stored in the order of the
+// slots, so the one at the hint is tried first.
+func (r *reader) name(i int, s *Shape, hint int) (slot, next int, err error) {
+	end, escaped, err := r.text(i)
+	if err != nil {
+		return 0, i, err
+	}
+	name := r.raw[i+1 : end-1]
+	if escaped {
+		name = Unquote(nil, r.raw[i:end])
+	}
+	if end = r.space(end); !r.is(end, ':') {
+		return 0, end, r.bad(end, "a colon")
+	}
+	next = r.space(end + 1)
+	if hint < len(s.Fields) && s.Fields[hint].Name == string(name) {
+		return hint, next, nil
+	}
+	if slot, ok := s.slots[string(name)]; ok {
+		return slot, next, nil
+	}
+	return -1, next, nil
+}
+
+// separator passes over what stands behind an element: a comma that another
+// element follows, or nothing before the closing bracket.
+func (r *reader) separator(i int, closing byte) (int, error) {
+	if i = r.space(i); r.is(i, closing) {
+		return i, nil
+	}
+	if !r.is(i, ',') {
+		return i, r.bad(i, "a comma")
+	}
+	if i = r.space(i + 1); r.is(i, closing) {
+		return i, r.bad(i, "another element")
+	}
+	return i, nil
+}
+
+func (r *reader) field(i int, f *Field) (Span, int, error) {
+	switch {
+	case f.List && f.Type == backend.TypeObject:
+		return r.objects(i, f)
+	case f.List:
+		return r.scalars(i, f)
+	case f.Type == backend.TypeObject:
+		t, end, err := r.object(i, f.Shape)
+		return Span{int32(t), 1}, end, err
+	case f.Type == backend.TypeMap:
+		end, err := r.mapping(i)
+		return Span{int32(i), int32(end)}, end, err
+	}
+	end, ready, err := r.scalar(i, f.Type)
+	span := Span{int32(i), int32(end)}
+	if !ready {
+		span.end = -span.end
+	}
+	return span, end, err
+}
+
+// objects reads a list of objects. Their tables are chained.
+func (r *reader) objects(i int, f *Field) (Span, int, error) {
+	if !r.is(i, '[') {
+		return Span{}, i, r.bad(i, "a list")
+	}
+	var first, last Table
+	n := int32(0)
+	for i = r.space(i + 1); !r.is(i, ']'); n++ {
+		t, end, err := r.object(i, f.Shape)
+		if err != nil {
+			return Span{}, i, err
+		}
+		if n == 0 {
+			first = t
+		} else {
+			r.tape[last].begin = int32(t)
+		}
+		last = t
+		if i, err = r.separator(end, ']'); err != nil {
+			return Span{}, i, err
+		}
+	}
+	return Span{int32(first), n<<1 | 1}, i + 1, nil // never zero, also for an empty list
+}
+
+// scalars reads a list of scalars, without nulls.
+func (r *reader) scalars(i int, f *Field) (Span, int, error) {
+	if !r.is(i, '[') {
+		return Span{}, i, r.bad(i, "a list")
+	}
+	begin, all := i, true
+	i = r.space(i + 1)
+	all = all && i == begin+1
+	for !r.is(i, ']') {
+		end, ready, err := r.scalar(i, f.Type)
+		if err != nil {
+			return Span{}, i, err
+		}
+		if i, err = r.separator(end, ']'); err != nil {
+			return Span{}, i, err
+		}
+		compact := i == end || r.raw[end] == ',' && i == end+1
+		all = all && ready && compact
+	}
+	end := i + 1
+	span := Span{int32(begin), int32(end)}
+	if !all {
+		span.end = -span.end
+	}
+	return span, end, nil
+}
+
+// mapping reads a map of strings; null stands for the empty one.
+func (r *reader) mapping(i int) (int, error) {
+	if !r.is(i, '{') {
+		return i, r.bad(i, "a map")
+	}
+	for i = r.space(i + 1); !r.is(i, '}'); {
+		end, _, err := r.text(i)
+		if err != nil {
+			return i, err
+		}
+		if i = r.space(end); !r.is(i, ':') {
+			return i, r.bad(i, "a colon")
+		}
+		if i = r.space(i + 1); r.word(i, "null") {
+			end = i + len("null")
+		} else if end, _, err = r.text(i); err != nil {
+			return i, err
+		}
+		if i, err = r.separator(end, '}'); err != nil {
+			return i, err
+		}
+	}
+	return i + 1, nil
+}
+
+// scalar reads a scalar of a type; ready says that its bytes can stand in an answer.
+func (r *reader) scalar(i int, t backend.FieldType) (end int, ready bool, err error) {
+	switch t {
+	case backend.TypeString:
+		end, escaped, err := r.text(i)
+		return end, !escaped, err
+	case backend.TypeEnum:
+		end, _, err = r.text(i)
+		return end, false, err
+	case backend.TypeBoolean:
+		if r.word(i, "true") {
+			return i + len("true"), true, nil
+		}
+		if r.word(i, "false") {
+			return i + len("false"), true, nil
+		}
+		return i, false, r.bad(i, "true or false")
+	case backend.TypeFloat:
+		if end, err = r.number(i); err == nil {
+			_, err = strconv.ParseFloat(string(r.raw[i:end]), 64)
+		}
+		if err != nil {
+			return i, false, r.bad(i, "a number of 64 bits")
+		}
+		return end, false, nil
+	}
+	return r.integer(i, t)
+}
+
+// integer reads a whole number, written without fraction and exponent.
+func (r *reader) integer(i int, t backend.FieldType) (end int, ready bool, err error) {
+	if end, err = r.number(i); err != nil {
+		return i, false, err
+	}
+	n, err := strconv.ParseInt(string(r.raw[i:end]), 10, 64)
+	if err != nil || t == backend.TypeInt && (n > math.MaxInt32 || n < math.MinInt32) {
+		return i, false, r.bad(i, "a whole number of type "+string(t))
+	}
+	return end, n != 0 || end == i+1, nil // -0 is 0
+}
+
+// number passes over a number of JSON (RFC 8259 section 6).
+func (r *reader) number(i int) (int, error) {
+	digits := func(i int) int {
+		for i < len(r.raw) && r.raw[i] >= '0' && r.raw[i] <= '9' {
+			i++
+		}
+		return i
+	}
+	at := i
+	if r.is(i, '-') {
+		i++
+	}
+	end := digits(i)
+	if end == i || r.raw[i] == '0' && end > i+1 {
+		return at, r.bad(at, "a number")
+	}
+	if i = end; r.is(i, '.') {
+		if end = digits(i + 1); end == i+1 {
+			return at, r.bad(at, "a number")
+		}
+		i = end
+	}
+	if r.is(i, 'e') || r.is(i, 'E') {
+		if i++; r.is(i, '+') || r.is(i, '-') {
+			i++
+		}
+		if end = digits(i); end == i {
+			return at, r.bad(at, "a number")
+		}
+		i = end
+	}
+	return i, nil
+}
+
+// skip passes over any value, of a field that the shape does not have.
+func (r *reader) skip(i int) (end int, err error) {
+	if i >= len(r.raw) {
+		return i, r.bad(i, "a value")
+	}
+	switch c := r.raw[i]; c {
+	case '"':
+		end, _, err = r.text(i)
+		return end, err
+	case '{', '[':
+		if r.depth++; r.depth > maxDepth {
+			return i, r.bad(i, "less nesting")
+		}
+		closing := c + 2 // in ASCII
+		for i = r.space(i + 1); !r.is(i, closing); {
+			if c == '{' {
+				if end, _, err = r.text(i); err != nil {
+					return i, err
+				}
+				if i = r.space(end); !r.is(i, ':') {
+					return i, r.bad(i, "a colon")
+				}
+				i = r.space(i + 1)
+			}
+			if end, err = r.skip(i); err != nil {
+				return i, err
+			}
+			if i, err = r.separator(end, closing); err != nil {
+				return i, err
+			}
+		}
+		r.depth--
+		return i + 1, nil
+	}
+	for _, w := range [...]string{"true", "false", "null"} {
+		if r.word(i, w) {
+			return i + len(w), nil
+		}
+	}
+	return r.number(i)
+}
+
+// scalarEnd is the end of a scalar that was read before.
+func (r *reader) scalarEnd(i int) int {
+	if r.raw[i] == '"' {
+		end, _, _ := r.text(i)
+		return end
+	}
+	for i < len(r.raw) && r.raw[i] != ',' && r.raw[i] != ']' && r.raw[i] != '}' && r.raw[i] > ' ' {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,342 @@
+package scan_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/scan"
+)
+
+// kind has a field of every type, at several depths.
+func kind() *backend.Kind {
+	colour := &backend.Enum{Name: "Colour", Values: []backend.EnumValue{{Name: "DARK_RED", Stored: "dark-red"}, {Name: "BLUE", Stored: "blue"}}}
+	fields := func(more ...backend.Field) []backend.Field {
+		return append([]backend.Field{
+			{Name: "text", Type: backend.TypeString}, {Name: "int", Type: backend.TypeInt}, {Name: "int64", Type: backend.TypeInt64},
+			{Name: "float", Type: backend.TypeFloat}, {Name: "bool", Type: backend.TypeBoolean}, {Name: "enum", Type: backend.TypeEnum, Enum: colour},
+			{Name: "map", Type: backend.TypeMap}, {Name: "texts", Type: backend.TypeString, List: true}, {Name: "ints", Type: backend.TypeInt, List: true},
+			{Name: "floats", Type: backend.TypeFloat, List: true}, {Name: "bools", Type: backend.TypeBoolean, List: true}, {Name: "enums", Type: backend.TypeEnum, Enum: colour, List: true},
+		}, more...)
+	}
+	inner := &backend.Shape{Name: "Inner", Fields: fields(backend.Field{Name: "need", Type: backend.TypeInt, Required: true})}
+	outer := &backend.Shape{Name: "Outer", Fields: fields(
+		backend.Field{Name: "one", Type: backend.TypeObject, Shape: inner}, backend.Field{Name: "many", Type: backend.TypeObject, Shape: inner, List: true})}
+	return &backend.Kind{Name: "Thing", Spec: outer, Status: &backend.Shape{Name: "Status", Fields: fields()}}
+}
+
+func read(body string) (*scan.Body, error) {
+	var c scan.Compiler
+	return c.Kind(kind()).Read(&backend.Resource{Body: backend.EncodeBody([]byte(body))})
+}
+
+// tree is what the spans of an object mean, as encoding/json would decode it.
+func tree(b *scan.Body, s *scan.Shape, t scan.Table) map[string]any {
+	out := map[string]any{}
+	for slot := range s.Fields {
+		f, span := &s.Fields[slot], b.At(t, slot)
+		if span.IsZero() {
+			continue
+		}
+		switch {
+		case f.List && f.Type == backend.TypeObject:
+			list := []any{}
+			for i, at := range b.Objects(span) {
+				if i != len(list) {
+					panic("objects are not in order")
+				}
+				list = append(list, tree(b, f.Shape, at))
+			}
+			if len(list) != b.Len(span) {
+				panic("the number of objects differs")
+			}
+			out[f.Name] = list
+		case f.Type == backend.TypeObject:
+			out[f.Name] = tree(b, f.Shape, b.Object(span))
+		case f.Type == backend.TypeMap:
+			m := map[string]any{}
+			for k, v := range b.Entries(span) {
+				m[k] = v
+			}
+			out[f.Name] = m
+		case f.List:
+			list := []any{}
+			for raw := range b.Scalars(span) {
+				list = append(list, scalar(raw))
+			}
+			if span.Ready() { // then its bytes are those of the elements
+				joined := []string{}
+				for raw := range b.Scalars(span) {
+					joined = append(joined, string(raw))
+				}
+				if want := "[" + strings.Join(joined, ",") + "]"; string(b.Bytes(span)) != want {
+					panic(fmt.Sprintf("%q is said to be ready", b.Bytes(span)))
+				}
+			}
+			out[f.Name] = list
+		case b.Bytes(span)[0] == '"':
+			out[f.Name] = b.Text(span)
+		default:
+			out[f.Name] = scalar(b.Bytes(span))
+		}
+	}
+	return out
+}
+
+func scalar(raw []byte) any {
+	switch raw[0] {
+	case '"':
+		return string(scan.Unquote(nil, raw))
+	case 't':
+		return true
+	case 'f':
+		return false
+	}
+	return json.Number(raw)
+}
+
+// reference says by encoding/json what a body means, nil if it is unreadable.
+func reference(body string) map[string]any {
+	dec := json.NewDecoder(strings.NewReader(body))
+	dec.UseNumber()
+	var v any
+	if !json.Valid([]byte(body)) || dec.Decode(&v) != nil {
+		return nil
+	}
+	top, ok := v.(map[string]any)
+	if !ok {
+		return nil
+	}
+	k := kind()
+	metadata := &backend.Shape{Fields: []backend.Field{{Name: "generation", Type: backend.TypeInt64}, {Name: "labels", Type: backend.TypeMap}, {Name: "annotations", Type: backend.TypeMap}, {Name: "description", Type: backend.TypeString}}}
+	root := &backend.Shape{Fields: []backend.Field{
+		{Name: "subKind", Type: backend.TypeString}, {Name: "version", Type: backend.TypeString}, {Name: "metadata", Type: backend.TypeObject, Shape: metadata},
+		{Name: "spec", Type: backend.TypeObject, Shape: k.Spec, Required: true}, {Name: "status", Type: backend.TypeObject, Shape: k.Status},
+	}}
+	if status, ok := top["status"]; ok && status == nil {
+		return nil
+	}
+	out, ok := known(root, top)
+	if !ok {
+		return nil
+	}
+	return out
+}
+
+func known(s *backend.Shape, m map[string]any) (map[string]any, bool) {
+	out := map[string]any{}
+	for _, f := range s.Fields {
+		v, ok := m[f.Name]
+		if !ok || v == nil {
+			if f.Required {
+				return nil, false
+			}
+			continue
+		}
+		if !f.List {
+			if out[f.Name], ok = value(f, v); !ok {
+				return nil, false
+			}
+			continue
+		}
+		list, ok := v.([]any)
+		if !ok {
+			return nil, false
+		}
+		all := []any{}
+		for _, e := range list {
+			one, ok := value(f, e)
+			if !ok {
+				return nil, false
+			}
+			all = append(all, one)
+		}
+		out[f.Name] = all
+	}
+	return out, true
+}
+
+func value(f backend.Field, v any) (any, bool) {
+	switch f.Type {
+	case backend.TypeObject:
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		return known(f.Shape, m)
+	case backend.TypeMap:
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		out := map[string]any{}
+		for k, e := range m {
+			if e == nil {
+				e = ""
+			}
+			if out[k], ok = e.(string); !ok {
+				return nil, false
+			}
+		}
+		return out, true
+	case backend.TypeBoolean:
+		b, ok := v.(bool)
+		return b, ok
+	case backend.TypeInt, backend.TypeInt64, backend.TypeFloat:
+		n, ok := v.(json.Number)
+		if !ok {
+			return nil, false
+		}
+		if f.Type == backend.TypeFloat {
+			_, err := n.Float64()
+			return n, err == nil
+		}
+		i, err := strconv.ParseInt(n.String(), 10, 64)
+		return n, err == nil && (f.Type == backend.TypeInt64 || i <= math.MaxInt32 && i >= math.MinInt32)
+	}
+	s, ok := v.(string)
+	return s, ok
+}
+
+// repeats says whether a valid body has a name twice in an object: the value
+// that does not count is read too, and may be what is refused.
+func repeats(body string) bool {
+	names, inText := 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case c == ':' && !inText:
+			names++
+		}
+	}
+	var count func(v any) int
+	count = func(v any) (n int) {
+		switch v := v.(type) {
+		case map[string]any:
+			for _, e := range v {
+				n += 1 + count(e)
+			}
+		case []any:
+			for _, e := range v {
+				n += count(e)
+			}
+		}
+		return n
+	}
+	var v any
+	_ = json.Unmarshal([]byte(body), &v)
+	return count(v) < names
+}
+
+func check(t *testing.T, body string) {
+	t.Helper()
+	want := reference(body)
+	b, err := read(body)
+	if err != nil {
+		if !errors.Is(err, backend.ErrUnreadable) {
+			t.Errorf("%q: error %v is not ErrUnreadable", body, err)
+		}
+		if want != nil && strings.Count(body, "{")+strings.Count(body, "[") < 90 && !repeats(body) {
+			t.Errorf("%q: %v, want %v", body, err, want)
+		}
+		return
+	}
+	if want == nil {
+		t.Errorf("%q is read, and is no acceptable body", body)
+		return
+	}
+	if diff := cmp.Diff(want, tree(b, b.Shape, scan.Root)); diff != "" {
+		t.Errorf("%q: %s", body, diff)
+	}
+}
+
+func bodies() []string {
+	whole := `{"subKind":"s","version":"v1","metadata":{"generation":3,"labels":{"a":"b"},"description":"d"},"spec":{"text":"t","int":-5,"int64":9007199254740991,"float":1.5e3,"bool":true,"enum":"dark-red","map":{"k":"v","a":null},"texts":["a","b"],"ints":[1,2],"floats":[0.5],"bools":[true,false],"enums":["blue"],"one":{"need":1},"many":[{"need":2,"text":"x"},{"need":3,"texts":[]}]},"status":{"text":"s"}}`
+	out := []string{whole, strings.ReplaceAll(strings.ReplaceAll(whole, ":", " : "), ",", "\n,\t"), `{"spec":{}}`, ``, `null`, `[]`, `{`, `{}`, `{"spec":null}`, `{"spec":[]}`, `{"spec":{}}x`, `{"spec":{}} `, `{"spec":{},}`, `{"spec":{},"status":null}`}
+	for _, value := range []string{
+		`"a"`, `""`, `"\u003c\n\"\\\/\b\f\r\t"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\ude00\ud83d"`, `"\ud83dx"`, `"\x"`, `"\u12"`, `"`, "\"\x01\"", "\"\xff\"", "\"a\xc3\"", "\"\u2028\"",
+		`0`, `-0`, `1`, `01`, `1.`, `.5`, `1.0`, `1e2`, `1E+2`, `1e`, `-`, `+1`, `2147483647`, `2147483648`, `-2147483648`, `9223372036854775807`, `9223372036854775808`, `1e999`,
+		`true`, `false`, `tru`, `null`, `[]`, `[ ]`, `[1]`, `[1, 2]`, `[1 ,2]`, `[1,]`, `[,1]`, `[null]`, `["a",null]`, `["a" ]`, `["<","\u003c"]`, `[true]`, `[1.0]`, `[[1]]`, `[{}]`, `[{"need":1}]`, `[{"need":1} , {"need":2}]`,
+		`{}`, `{ }`, `{"a":"b"}`, `{"a":null}`, `{"a":1}`, `{"a":"b",}`, `{"a"}`, `{a:1}`, `{"need":1}`, `{"need":null}`, `{"need":1,"need":2}`, `{"need":1,"need":null}`, `{"n\u0065ed":1}`, `{"need":1,"unknown":[{"a":[1,{"b":"\u0041"}]},null,1.5e3,"x"]}`,
+		`"dark-red"`, `"violet"`, `"dark\u002dred"`, strings.Repeat("[", 120) + strings.Repeat("]", 120),
+	} {
+		for _, name := range []string{"text", "int", "int64", "float", "bool", "enum", "map", "texts", "ints", "floats", "bools", "enums", "one", "many", "unknown"} {
+			out = append(out, fmt.Sprintf(`{"spec":{%q:%s}}`, name, value))
+		}
+		out = append(out, fmt.Sprintf(`{"metadata":%s,"spec":{}}`, value), fmt.Sprintf(`{"metadata":{"labels":%s},"spec":{}}`, value), fmt.Sprintf(`{"version":%s,"spec":{},"other":%[1]s}`, value))
+	}
+	return out
+}
+
+func TestABodyIsReadAsEncodingJSONReadsIt(t *testing.T) {
+	for _, body := range bodies() {
+		check(t, body)
+	}
+}
+
+func TestABodyThatIsCutOffIsUnreadable(t *testing.T) {
+	whole := bodies()[0]
+	for i := range whole {
+		check(t, whole[:i])
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, body := range bodies() {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body string) { check(t, body) })
+}
+
+func TestWhatIsReadyIsCopiedAndTheRestIsNot(t *testing.T) {
+	b, err := read(`{"spec":{"text":"<é","int":-0,"texts":["a","b"],"ints":[1, 2],"enum":"blue","bools":[true,false],"floats":[]}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := b.Object(b.At(scan.Root, scan.SlotSpec))
+	shape := b.Shape.Fields[scan.SlotSpec].Shape
+	for name, want := range map[string]bool{"text": true, "int": false, "texts": true, "ints": false, "enum": false, "bools": true, "floats": true} {
+		slot, _ := shape.Slot(name)
+		if got := b.At(spec, slot).Ready(); got != want {
+			t.Errorf("%s: ready %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestFindFollowsAPath(t *testing.T) {
+	var c scan.Compiler
+	root := c.Kind(kind())
+	slots, f, err := root.Find("spec.many.texts")
+	if err != nil || f.Name != "texts" || len(slots) != 3 || slots[0] != scan.SlotSpec {
+		t.Errorf("%v %v %v", slots, f, err)
+	}
+	for _, path := range []string{"spec.none", "none", "spec.text.more", ""} {
+		if _, _, err := root.Find(path); err == nil {
+			t.Errorf("%q is found", path)
+		}
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	var c scan.Compiler
+	root := c.Kind(kind())
+	stored := &backend.Resource{Body: backend.EncodeBody(bytes.TrimSpace([]byte(bodies()[0])))}
+	b.ReportAllocs()
+	b.SetBytes(int64(len(stored.Body)))
+	for b.Loop() {
+		if _, err := root.Read(stored); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

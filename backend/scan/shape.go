@@ -1,0 +1,145 @@
+// Package scan reads the stored JSON of a resource in one pass, by the shape of
+// its kind: where each field's value is, whether everything has its type, and
+// whether everything required is there. The values stay JSON.
+package scan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Shape is a compiled [backend.Shape]. Each field has a slot, in the order of
+// declaration. It is never changed and safe for concurrent use.
+type Shape struct {
+	// Name of the type in the SDL; of a root the name of the kind.
+	Name   string
+	Fields []Field
+	slots  map[string]int
+	// required are the slots that must have a value.
+	required []int
+}
+
+// Field is a compiled [backend.Field].
+type Field struct {
+	Name string
+	Type backend.FieldType
+	List bool
+	// Shape of an object, or of the elements of a list of objects.
+	Shape *Shape
+	// EnumNames are the names of an enum's values by their stored forms.
+	EnumNames map[string]string
+	// object says that a value of null is refused: the parts of a body are objects, or absent.
+	object bool
+}
+
+// Slot is the place of a field in the tables of the shape.
+func (s *Shape) Slot(name string) (int, bool) {
+	slot, ok := s.slots[name]
+	return slot, ok
+}
+
+// Find follows a path of names joined by dots, through lists too, and returns
+// the slots and the field at its end.
+func (s *Shape) Find(path string) ([]int, *Field, error) {
+	var slots []int
+	var f *Field
+	for name := range strings.SplitSeq(path, ".") {
+		if s == nil {
+			return nil, nil, fmt.Errorf("path %s: nothing is below %s", path, f.Name)
+		}
+		slot, ok := s.slots[name]
+		if !ok {
+			return nil, nil, fmt.Errorf("path %s: %s has no field %s", path, s.Name, name)
+		}
+		f = &s.Fields[slot]
+		slots, s = append(slots, slot), f.Shape
+	}
+	return slots, f, nil
+}
+
+// The slots of a body's root.
+const (
+	SlotSubKind = iota
+	SlotVersion
+	SlotMetadata
+	SlotSpec
+	// SlotStatus is there only if the kind has a status.
+	SlotStatus
+)
+
+// The slots of a body's metadata.
+const (
+	SlotGeneration = iota
+	SlotLabels
+	SlotAnnotations
+	SlotDescription
+)
+
+// Compiler compiles the shapes of a catalogue. Shapes that several kinds use
+// are compiled once. The zero value is ready; it is not safe for concurrent use.
+type Compiler struct {
+	metadata *Shape
+	done     map[*backend.Shape]*Shape
+}
+
+// Kind compiles the shape of a kind's stored bodies.
+func (c *Compiler) Kind(k *backend.Kind) *Shape {
+	if c.metadata == nil {
+		c.metadata = newShape("Metadata", []Field{
+			SlotGeneration: {Name: "generation", Type: backend.TypeInt64}, SlotLabels: {Name: "labels", Type: backend.TypeMap},
+			SlotAnnotations: {Name: "annotations", Type: backend.TypeMap}, SlotDescription: {Name: "description", Type: backend.TypeString},
+		})
+	}
+	fields := []Field{
+		SlotSubKind: {Name: "subKind", Type: backend.TypeString}, SlotVersion: {Name: "version", Type: backend.TypeString},
+		SlotMetadata: {Name: "metadata", Type: backend.TypeObject, Shape: c.metadata},
+		SlotSpec:     {Name: "spec", Type: backend.TypeObject, Shape: c.Shape(k.Spec), object: true},
+	}
+	if k.Status != nil {
+		fields = append(fields, Field{Name: "status", Type: backend.TypeObject, Shape: c.Shape(k.Status), object: true})
+	}
+	s := newShape(k.Name, fields)
+	s.required = []int{SlotSpec}
+	return s
+}
+
+func newShape(name string, fields []Field) *Shape {
+	s := &Shape{Name: name, Fields: fields, slots: make(map[string]int, len(fields))}
+	for i := range fields {
+		s.slots[fields[i].Name] = i
+	}
+	return s
+}
+
+// Shape compiles a shape and those below it.
+func (c *Compiler) Shape(s *backend.Shape) *Shape {
+	if s == nil {
+		return nil
+	}
+	if out := c.done[s]; out != nil {
+		return out
+	}
+	if c.done == nil {
+		c.done = map[*backend.Shape]*Shape{}
+	}
+	out := &Shape{Name: s.Name, Fields: make([]Field, len(s.Fields)), slots: make(map[string]int, len(s.Fields))}
+	c.done[s] = out
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		out.Fields[i] = Field{Name: f.Name, Type: f.Type, List: f.List, Shape: c.Shape(f.Shape)}
+		out.slots[f.Name] = i
+		if f.Required {
+			out.required = append(out.required, i)
+		}
+		if f.Enum != nil {
+			names := make(map[string]string, len(f.Enum.Values))
+			for _, v := range f.Enum.Values {
+				names[v.Stored] = v.Name
+			}
+			out.Fields[i].EnumNames = names
+		}
+	}
+	return out
+}

@@ -1,0 +1,95 @@
+package scan
+
+import (
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// text passes over a string. escaped says that its bytes are not the text: it
+// has escapes, or is not UTF-8.
+func (r *reader) text(i int) (end int, escaped bool, err error) {
+	if !r.is(i, '"') {
+		return i, false, r.bad(i, "a string")
+	}
+	for j := i + 1; j < len(r.raw); j++ {
+		switch c := r.raw[j]; {
+		case c == '"':
+			if r.invalid && !escaped {
+				escaped = !utf8.Valid(r.raw[i : j+1])
+			}
+			return j + 1, escaped, nil
+		case c == '\\':
+			escaped = true
+			if j++; r.is(j, 'u') {
+				if _, ok := hex4(r.raw, j+1); !ok {
+					return j, false, r.bad(j, "four hexadecimal digits")
+				}
+				j += 4
+			} else if j >= len(r.raw) || escapes[r.raw[j]] == 0 {
+				return j, false, r.bad(j, "an escape of JSON")
+			}
+		case c < 0x20:
+			return j, false, r.bad(j, "no control character")
+		}
+	}
+	return i, false, r.bad(len(r.raw), "the end of a string")
+}
+
+// escapes are the characters that a backslash and another one stand for.
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// Unquote appends the text of a JSON string that was scanned. What is not
+// Unicode is U+FFFD, as in encoding/json.
+func Unquote(dst, raw []byte) []byte {
+	for i := 1; i < len(raw)-1; {
+		c := raw[i]
+		switch {
+		case c == '\\' && raw[i+1] == 'u':
+			r, _ := hex4(raw, i+2)
+			i += 6
+			if utf16.IsSurrogate(r) {
+				low := rune(0)
+				if i+6 < len(raw) && raw[i] == '\\' && raw[i+1] == 'u' {
+					low, _ = hex4(raw, i+2)
+				}
+				if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+					i += 6
+				}
+			}
+			dst = utf8.AppendRune(dst, r)
+		case c == '\\':
+			dst = append(dst, escapes[raw[i+1]])
+			i += 2
+		case c < utf8.RuneSelf:
+			dst = append(dst, c)
+			i++
+		default:
+			r, n := utf8.DecodeRune(raw[i : len(raw)-1])
+			dst = utf8.AppendRune(dst, r)
+			i += n
+		}
+	}
+	return dst
+}
+
+// hex4 reads the four hexadecimal digits of an escape.
+func hex4(raw []byte, i int) (rune, bool) {
+	if i+4 > len(raw) {
+		return 0, false
+	}
+	var r rune
+	for _, c := range raw[i : i+4] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
