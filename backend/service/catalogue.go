@@ -11,13 +11,16 @@ import (
 	"cel.dev/cel-go/ext"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 )
 
 // kind is a descriptor with what is compiled from it.
 type kind struct {
 	*backend.Kind
 	spec, status *shape
-	indexes      []index
+	// body is the shape of stored bodies.
+	body    *body.Shape
+	indexes []index
 	// fingerprint of the definition that makes index rows and references.
 	fingerprint string
 	// stale is a hint, see [Service.indexed].
@@ -70,9 +73,10 @@ func newCatalogue(kinds []backend.Kind) (catalogue, error) {
 		return catalogue{}, fmt.Errorf("rules: %w", err)
 	}
 	c := catalogue{byName: map[string]*kind{}}
+	var bodies body.Compiler
 	var errs []error
 	for i := range kinds {
-		k := &kind{Kind: &kinds[i]}
+		k := &kind{Kind: &kinds[i], body: bodies.Kind(&kinds[i])}
 		comp := compiler{env: env, done: map[*backend.Shape]*shape{}}
 		k.spec = comp.shape(k.Spec)
 		k.status = comp.shape(k.Status)
@@ -144,6 +148,14 @@ func (c *compiler) shape(s *backend.Shape) *shape {
 }
 
 func (c *compiler) fail(err error) { c.err = errors.Join(c.err, err) }
+
+// Body is the shape of the stored bodies of a kind, nil if the kind is not known.
+func (s *Service) Body(kind string) *body.Shape {
+	if k := s.kinds.byName[strings.ToLower(kind)]; k != nil {
+		return k.body
+	}
+	return nil
+}
 
 // Kinds is the catalogue, in its order.
 func (s *Service) Kinds() []*backend.Kind { return s.kinds.ordered }

@@ -399,6 +399,18 @@ func limited(path, format string, limit int) *Error {
 	return &Error{Code: CodeLimitExceeded, Path: path, Limit: fmt.Sprint(limit), Message: path + ": " + fmt.Sprintf(format, limit)}
 }
 
+// isTest says whether the condition is one test of one attribute.
+func (e all) isTest() bool {
+	if len(e) != 1 {
+		return false
+	}
+	if inner, nested := e[0].(all); nested {
+		return inner.isTest()
+	}
+	_, ok := e[0].(test)
+	return ok
+}
+
 // candidate is a run of index rows that holds everything that a filter can match.
 type candidate struct {
 	index      string

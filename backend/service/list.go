@@ -25,11 +25,25 @@ type Page struct {
 	changeCursor *string
 }
 
-// Edge is one resource of a page and the cursor that leads behind it.
+// Edge is one resource of a page.
 type Edge struct {
-	Cursor   string
 	Resource *Resource
+	// key is the place in the order; nil where that is the name alone.
+	key []byte
 }
+
+// AppendCursor appends the cursor of an edge, which leads behind it.
+func (p *Page) AppendCursor(dst []byte, edge int) []byte {
+	e := &p.Edges[edge]
+	key := e.key
+	if key == nil {
+		key = backend.OrderTuple(e.Resource.Stored.Namespace, e.Resource.Stored.Name)
+	}
+	return p.query.appendCursor(dst, key)
+}
+
+// Cursor is the cursor of an edge, which leads behind it.
+func (p *Page) Cursor(edge int) string { return string(p.AppendCursor(nil, edge)) }
 
 // List returns a page by the algorithm of the Relay cursor specification. A
 // resource whose place in the order does not change meanwhile is in exactly
@@ -164,13 +178,13 @@ func (i *PageInfo) StartCursor() *string {
 	if len(i.page.Edges) == 0 {
 		return nil
 	}
-	return &i.page.Edges[0].Cursor
+	return new(i.page.Cursor(0))
 }
 
 // EndCursor is the cursor of the last edge, nil if there is none.
 func (i *PageInfo) EndCursor() *string {
 	if n := len(i.page.Edges); n > 0 {
-		return &i.page.Edges[n-1].Cursor
+		return new(i.page.Cursor(n - 1))
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func TestPageInfoIsExactInBothDirections(t *testing.T) {
 		f.create(n, `{"title":"A"}`)
 	}
 	all := f.list(service.ListRequest{})
-	cursor := func(i int) *string { return &all.Edges[i].Cursor }
+	cursor := func(i int) *string { return new(all.Cursor(i)) }
 	for _, c := range []struct {
 		name       string
 		req        service.ListRequest
@@ -149,7 +149,7 @@ func TestBadPagesAreRefusedAndNameTheLimit(t *testing.T) {
 		wantCode(t, err, service.CodeBadUserInput)
 	}
 	f.create("a", `{"title":"A"}`)
-	foreign := f.list(service.ListRequest{Namespace: pointer("default")}).Edges[0].Cursor
+	foreign := f.list(service.ListRequest{Namespace: pointer("default")}).Cursor(0)
 	for _, cursor := range []string{"x", "====", "AQ", foreign, service.GlobalID(backend.Key{Kind: "Widget", Name: "a"})} {
 		_, err := f.List(context.Background(), anon, service.ListRequest{Kind: "Widget", After: &cursor})
 		wantCode(t, err, service.CodeCursorInvalid)

@@ -18,6 +18,8 @@ type query struct {
 	order     order
 	// run is the run of index rows to read, nil for the range of the names.
 	run *candidate
+	// whole says that the run holds just what the filter keeps.
+	whole bool
 	// hash tells connections apart; cursors carry it.
 	hash uint32
 }
@@ -55,6 +57,7 @@ func (s *Service) query(ctx context.Context, k *kind, req ListRequest) (*query, 
 		q.filter = conditions
 		if run, ok := conditions.candidate(); ok && s.indexed(ctx, k) {
 			q.run = &run
+			q.whole = run.exact && len(conditions) == 1 && conditions.isTest()
 		}
 	}
 	h := fnv.New32a()
@@ -117,11 +120,12 @@ func (q *query) source(in interval) backend.Range {
 
 const cursorFormat = 1
 
-// cursor is a place in the order: base64url of a format byte, the query's hash
-// and the key. The same for a resource whatever the page.
-func (q *query) cursor(key []byte) string {
-	b := binary.BigEndian.AppendUint32(append(make([]byte, 0, 5+len(key)), cursorFormat), q.hash)
-	return base64.RawURLEncoding.EncodeToString(append(b, key...))
+// appendCursor appends a place in the order: base64url of a format byte, the
+// query's hash and the key. It is the same for a resource whatever the page.
+func (q *query) appendCursor(dst, key []byte) []byte {
+	var space [128]byte
+	b := binary.BigEndian.AppendUint32(append(space[:0], cursorFormat), q.hash)
+	return base64.RawURLEncoding.AppendEncode(dst, append(b, key...))
 }
 
 // maxCursor bounds what is read as a cursor: order values and a key.

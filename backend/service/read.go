@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/tidwall/gjson"
@@ -44,32 +45,39 @@ func (s *Service) Node(ctx context.Context, c Caller, id string) (*Resource, err
 	return s.Get(ctx, c, at)
 }
 
-// Lookup returns resources of one kind, parallel to the keys: nil where there
+// Lookup returns resources of any kinds, parallel to the keys: nil where there
 // is none, or none that can be read. It is one call of the store for each
 // backend.MaxKeys keys.
 func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*Resource, error) {
 	out := make([]*Resource, len(keys))
-	if len(keys) == 0 {
-		return out, nil
-	}
-	k, err := s.kind(keys[0].Kind)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.authorize(ctx, c, k.Kind, backend.VerbGet); err != nil {
-		return nil, err
+	var k *kind
+	kinds := make([]*kind, len(keys))
+	for i, key := range keys {
+		if k == nil || k.Name != key.Kind {
+			var err error
+			if k, err = s.kind(key.Kind); err != nil {
+				return nil, err
+			}
+			if err := s.authorize(ctx, c, k.Kind, backend.VerbGet); err != nil {
+				return nil, err
+			}
+		}
+		kinds[i] = k
 	}
 	for begin := 0; begin < len(keys); begin += backend.MaxKeys {
 		part := keys[begin:min(begin+backend.MaxKeys, len(keys))]
 		got, err := s.cfg.Store.Get(ctx, part...)
+		if len(part) == 1 && errors.Is(err, backend.ErrUnreadable) {
+			continue
+		}
 		if err != nil {
-			return nil, translate(err, backend.Key{Kind: k.Name})
+			return nil, translate(err, backend.Key{})
 		}
 		for i, stored := range got {
 			if stored == nil {
 				continue
 			}
-			obj, err := k.decode(stored)
+			obj, err := kinds[begin+i].decode(stored)
 			if err != nil {
 				s.noteUnreadable(stored, err)
 				continue
@@ -102,6 +110,9 @@ func (s *Service) present(k *kind, stored *backend.Resource) *Resource {
 // decode returns the generated value of a stored resource. What the kind
 // demands must be there: the API promises it.
 func (k *kind) decode(r *backend.Resource) (backend.Object, error) {
+	if k.Kind.Decode == nil {
+		return k.body.Read(r)
+	}
 	raw, err := backend.DecodeBody(r.Body)
 	if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func (sc *scan) begin() {
 // request is the range of the next step.
 func (sc *scan) request() backend.Range {
 	sc.r.Limit = scanStep
-	if sc.query.filter == nil && sc.query.streams() && !sc.counting {
+	if sc.plain() {
 		// One more than wanted says whether there is more.
 		sc.r.Limit = min(sc.size-len(sc.found)+1, backend.MaxLimit)
 	}
@@ -88,6 +88,9 @@ func (sc *scan) take(s *Service, page backend.Page) error {
 
 // judge looks at one resource and says whether the scan has all it wants.
 func (sc *scan) judge(s *Service, stored *backend.Resource) bool {
+	if sc.plain() && len(sc.query.order) == 0 {
+		return sc.add(s, hit{stored: stored})
+	}
 	v, err := sc.query.kind.indexedResource(stored)
 	if err != nil {
 		s.noteUnreadable(stored, err)
@@ -120,16 +123,27 @@ func (sc *scan) judge(s *Service, stored *backend.Resource) bool {
 		}
 		return false
 	}
-	obj, err := sc.query.kind.decode(stored)
-	if err != nil {
-		s.noteUnreadable(stored, err)
+	return sc.add(s, hit{key: key, stored: stored})
+}
+
+// plain says that the source holds just what the page wants, in its order.
+func (sc *scan) plain() bool {
+	q := sc.query
+	return !sc.counting && (q.filter == nil || q.whole) && q.streams()
+}
+
+// add takes a match of a scan that is in order, and says whether it has all it wants.
+func (sc *scan) add(s *Service, h hit) bool {
+	var err error
+	if h.object, err = sc.query.kind.decode(h.stored); err != nil {
+		s.noteUnreadable(h.stored, err)
 		return false
 	}
 	if len(sc.found) == sc.size {
 		sc.more, sc.done = true, true
 		return true
 	}
-	sc.found = append(sc.found, hit{key: key, stored: stored, object: obj})
+	sc.found = append(sc.found, h)
 	return false
 }
 
@@ -210,11 +224,18 @@ func (c *candidate) rowValue(r *backend.Resource, in backend.Range, n int) []byt
 
 // finish puts the matches on the page, in the order of the query.
 func (sc *scan) finish(p *Page) {
-	slices.SortFunc(sc.found, func(a, b hit) int { return slices.Compare(a.key, b.key) })
+	switch {
+	case !sc.query.streams():
+		slices.SortFunc(sc.found, func(a, b hit) int { return bytes.Compare(a.key, b.key) })
+	case sc.backward:
+		slices.Reverse(sc.found)
+	}
 	p.cut = sc.more
 	p.Edges = make([]Edge, len(sc.found))
+	resources := make([]Resource, len(sc.found))
 	for i, h := range sc.found {
-		p.Edges[i] = Edge{Cursor: sc.query.cursor(h.key), Resource: &Resource{Stored: h.stored, Object: h.object}}
+		resources[i] = Resource{Stored: h.stored, Object: h.object}
+		p.Edges[i] = Edge{key: h.key, Resource: &resources[i]}
 	}
 }
 
@@ -250,7 +271,7 @@ func (sc *scan) Pop() any {
 // withoutRun begins the scan anew over the range of the names.
 func (sc *scan) withoutRun() {
 	q := *sc.query
-	q.run = nil
+	q.run, q.whole = nil, false
 	counting := sc.counting
 	*sc = *newScan(&q, sc.in, sc.backward, sc.size)
 	sc.counting = counting

@@ -151,10 +151,6 @@ func (s *Service) Run(ctx context.Context) error {
 // far because they were too slow.
 func (s *Service) Streams() (open int, lagged uint64) { return s.hub.Subscribers(), s.hub.Lagged() }
 
-// Caller is who asks, and by which API view. The zero value is anonymous with
-// the newest view.
-type Caller struct{ Identity, View string }
-
 // Resource is a stored resource and its generated Go value.
 type Resource struct {
 	Stored *backend.Resource

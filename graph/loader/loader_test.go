@@ -55,7 +55,7 @@ func (f *fake) ListMany(_ context.Context, _ service.Caller, reqs []service.List
 		if req.After != nil {
 			errs[i] = f.fail
 		}
-		pages[i] = &service.Page{Edges: []service.Edge{{Cursor: req.Parent.Key.Name}}}
+		pages[i] = &service.Page{Edges: []service.Edge{{Resource: &service.Resource{Stored: &backend.Resource{Key: req.Parent.Key}}}}}
 	}
 	return pages, errs
 }
@@ -117,7 +117,7 @@ func TestPagesAreToldApartByEveryArgument(t *testing.T) {
 		together(40, func(i int) {
 			req := service.ListRequest{Kind: "A", First: new(i % 2), Filter: map[string]int{"x": i / 20}, Parent: &service.Parent{Key: key("B", i%10/2)}}
 			p, err := l.Page(t.Context(), req)
-			if err != nil || p.Edges[0].Cursor != req.Parent.Key.Name {
+			if err != nil || p.Edges[0].Resource.Stored.Key != req.Parent.Key {
 				t.Errorf("page of %v: %v", req.Parent.Key, err)
 			}
 		})

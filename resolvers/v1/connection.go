@@ -171,7 +171,7 @@ func orders[T any](in []*T, read func(*T) (field string, direction *model.OrderD
 func resourceConnection(p *page[backend.Object]) *model.ResourceConnection {
 	c := &model.ResourceConnection{Nodes: p.nodes, PageInfo: p.PageInfo(), Page: p.Page, Edges: make([]*model.ResourceEdge, len(p.nodes))}
 	for i, node := range p.nodes {
-		c.Edges[i] = &model.ResourceEdge{Cursor: p.Edges[i].Cursor, Node: node}
+		c.Edges[i] = &model.ResourceEdge{Cursor: p.Cursor(i), Node: node}
 	}
 	return c
 }

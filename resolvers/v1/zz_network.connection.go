@@ -11,7 +11,7 @@ import (
 func networkConnection(p *page[*model.Network]) *model.NetworkConnection {
 	c := &model.NetworkConnection{Nodes: p.nodes, PageInfo: p.PageInfo(), Page: p.Page, Edges: make([]*model.NetworkEdge, len(p.nodes))}
 	for i, node := range p.nodes {
-		c.Edges[i] = &model.NetworkEdge{Cursor: p.Edges[i].Cursor, Node: node}
+		c.Edges[i] = &model.NetworkEdge{Cursor: p.Cursor(i), Node: node}
 	}
 	return c
 }

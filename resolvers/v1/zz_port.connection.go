@@ -11,7 +11,7 @@ import (
 func portConnection(p *page[*model.Port]) *model.PortConnection {
 	c := &model.PortConnection{Nodes: p.nodes, PageInfo: p.PageInfo(), Page: p.Page, Edges: make([]*model.PortEdge, len(p.nodes))}
 	for i, node := range p.nodes {
-		c.Edges[i] = &model.PortEdge{Cursor: p.Edges[i].Cursor, Node: node}
+		c.Edges[i] = &model.PortEdge{Cursor: p.Cursor(i), Node: node}
 	}
 	return c
 }

@@ -11,7 +11,7 @@ import (
 func projectConnection(p *page[*model.Project]) *model.ProjectConnection {
 	c := &model.ProjectConnection{Nodes: p.nodes, PageInfo: p.PageInfo(), Page: p.Page, Edges: make([]*model.ProjectEdge, len(p.nodes))}
 	for i, node := range p.nodes {
-		c.Edges[i] = &model.ProjectEdge{Cursor: p.Edges[i].Cursor, Node: node}
+		c.Edges[i] = &model.ProjectEdge{Cursor: p.Cursor(i), Node: node}
 	}
 	return c
 }

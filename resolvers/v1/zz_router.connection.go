@@ -11,7 +11,7 @@ import (
 func routerConnection(p *page[*model.Router]) *model.RouterConnection {
 	c := &model.RouterConnection{Nodes: p.nodes, PageInfo: p.PageInfo(), Page: p.Page, Edges: make([]*model.RouterEdge, len(p.nodes))}
 	for i, node := range p.nodes {
-		c.Edges[i] = &model.RouterEdge{Cursor: p.Edges[i].Cursor, Node: node}
+		c.Edges[i] = &model.RouterEdge{Cursor: p.Cursor(i), Node: node}
 	}
 	return c
 }

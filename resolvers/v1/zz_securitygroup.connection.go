@@ -11,7 +11,7 @@ import (
 func securityGroupConnection(p *page[*model.SecurityGroup]) *model.SecurityGroupConnection {
 	c := &model.SecurityGroupConnection{Nodes: p.nodes, PageInfo: p.PageInfo(), Page: p.Page, Edges: make([]*model.SecurityGroupEdge, len(p.nodes))}
 	for i, node := range p.nodes {
-		c.Edges[i] = &model.SecurityGroupEdge{Cursor: p.Edges[i].Cursor, Node: node}
+		c.Edges[i] = &model.SecurityGroupEdge{Cursor: p.Cursor(i), Node: node}
 	}
 	return c
 }

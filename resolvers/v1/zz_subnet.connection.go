@@ -11,7 +11,7 @@ import (
 func subnetConnection(p *page[*model.Subnet]) *model.SubnetConnection {
 	c := &model.SubnetConnection{Nodes: p.nodes, PageInfo: p.PageInfo(), Page: p.Page, Edges: make([]*model.SubnetEdge, len(p.nodes))}
 	for i, node := range p.nodes {
-		c.Edges[i] = &model.SubnetEdge{Cursor: p.Edges[i].Cursor, Node: node}
+		c.Edges[i] = &model.SubnetEdge{Cursor: p.Cursor(i), Node: node}
 	}
 	return c
 }

@@ -1,7 +1,7 @@
-// Package scan reads the stored JSON of a resource in one pass, by the shape of
+// Package body reads the stored JSON of a resource in one pass, by the shape of
 // its kind: where each field's value is, whether everything has its type, and
 // whether everything required is there. The values stay JSON.
-package scan
+package body
 
 import (
 	"fmt"

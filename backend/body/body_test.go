@@ -1,4 +1,4 @@
-package scan_test
+package body_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/scan"
+	"github.com/sluicegw/sluice/backend/body"
 )
 
 // kind has a field of every type, at several depths.
@@ -33,13 +33,13 @@ func kind() *backend.Kind {
 	return &backend.Kind{Name: "Thing", Spec: outer, Status: &backend.Shape{Name: "Status", Fields: fields()}}
 }
 
-func read(body string) (*scan.Body, error) {
-	var c scan.Compiler
-	return c.Kind(kind()).Read(&backend.Resource{Body: backend.EncodeBody([]byte(body))})
+func read(text string) (*body.Body, error) {
+	var c body.Compiler
+	return c.Kind(kind()).Read(&backend.Resource{Body: backend.EncodeBody([]byte(text))})
 }
 
 // tree is what the spans of an object mean, as encoding/json would decode it.
-func tree(b *scan.Body, s *scan.Shape, t scan.Table) map[string]any {
+func tree(b *body.Body, s *body.Shape, t body.Table) map[string]any {
 	out := map[string]any{}
 	for slot := range s.Fields {
 		f, span := &s.Fields[slot], b.At(t, slot)
@@ -94,7 +94,7 @@ func tree(b *scan.Body, s *scan.Shape, t scan.Table) map[string]any {
 func scalar(raw []byte) any {
 	switch raw[0] {
 	case '"':
-		return string(scan.Unquote(nil, raw))
+		return string(body.Unquote(nil, raw))
 	case 't':
 		return true
 	case 'f':
@@ -103,12 +103,12 @@ func scalar(raw []byte) any {
 	return json.Number(raw)
 }
 
-// reference says by encoding/json what a body means, nil if it is unreadable.
-func reference(body string) map[string]any {
-	dec := json.NewDecoder(strings.NewReader(body))
+// reference says by encoding/json what a text means, nil if it is unreadable.
+func reference(text string) map[string]any {
+	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
 	var v any
-	if !json.Valid([]byte(body)) || dec.Decode(&v) != nil {
+	if !json.Valid([]byte(text)) || dec.Decode(&v) != nil {
 		return nil
 	}
 	top, ok := v.(map[string]any)
@@ -206,12 +206,12 @@ func value(f backend.Field, v any) (any, bool) {
 	return s, ok
 }
 
-// repeats says whether a valid body has a name twice in an object: the value
+// repeats says whether a valid text has a name twice in an object: the value
 // that does not count is read too, and may be what is refused.
-func repeats(body string) bool {
+func repeats(text string) bool {
 	names, inText := 0, false
-	for i := 0; i < len(body); i++ {
-		switch c := body[i]; {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
 		case inText && c == '\\':
 			i++
 		case c == '"':
@@ -235,29 +235,29 @@ func repeats(body string) bool {
 		return n
 	}
 	var v any
-	_ = json.Unmarshal([]byte(body), &v)
+	_ = json.Unmarshal([]byte(text), &v)
 	return count(v) < names
 }
 
-func check(t *testing.T, body string) {
+func check(t *testing.T, text string) {
 	t.Helper()
-	want := reference(body)
-	b, err := read(body)
+	want := reference(text)
+	b, err := read(text)
 	if err != nil {
 		if !errors.Is(err, backend.ErrUnreadable) {
-			t.Errorf("%q: error %v is not ErrUnreadable", body, err)
+			t.Errorf("%q: error %v is not ErrUnreadable", text, err)
 		}
-		if want != nil && strings.Count(body, "{")+strings.Count(body, "[") < 90 && !repeats(body) {
-			t.Errorf("%q: %v, want %v", body, err, want)
+		if want != nil && strings.Count(text, "{")+strings.Count(text, "[") < 90 && !repeats(text) {
+			t.Errorf("%q: %v, want %v", text, err, want)
 		}
 		return
 	}
 	if want == nil {
-		t.Errorf("%q is read, and is no acceptable body", body)
+		t.Errorf("%q is read, and is no acceptable text", text)
 		return
 	}
-	if diff := cmp.Diff(want, tree(b, b.Shape, scan.Root)); diff != "" {
-		t.Errorf("%q: %s", body, diff)
+	if diff := cmp.Diff(want, tree(b, b.Shape, body.Root)); diff != "" {
+		t.Errorf("%q: %s", text, diff)
 	}
 }
 
@@ -280,8 +280,8 @@ func bodies() []string {
 }
 
 func TestABodyIsReadAsEncodingJSONReadsIt(t *testing.T) {
-	for _, body := range bodies() {
-		check(t, body)
+	for _, text := range bodies() {
+		check(t, text)
 	}
 }
 
@@ -293,10 +293,10 @@ func TestABodyThatIsCutOffIsUnreadable(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, body := range bodies() {
-		f.Add(body)
+	for _, text := range bodies() {
+		f.Add(text)
 	}
-	f.Fuzz(func(t *testing.T, body string) { check(t, body) })
+	f.Fuzz(func(t *testing.T, text string) { check(t, text) })
 }
 
 func TestWhatIsReadyIsCopiedAndTheRestIsNot(t *testing.T) {
@@ -304,8 +304,8 @@ func TestWhatIsReadyIsCopiedAndTheRestIsNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := b.Object(b.At(scan.Root, scan.SlotSpec))
-	shape := b.Shape.Fields[scan.SlotSpec].Shape
+	spec := b.Object(b.At(body.Root, body.SlotSpec))
+	shape := b.Shape.Fields[body.SlotSpec].Shape
 	for name, want := range map[string]bool{"text": true, "int": false, "texts": true, "ints": false, "enum": false, "bools": true, "floats": true} {
 		slot, _ := shape.Slot(name)
 		if got := b.At(spec, slot).Ready(); got != want {
@@ -315,10 +315,10 @@ func TestWhatIsReadyIsCopiedAndTheRestIsNot(t *testing.T) {
 }
 
 func TestFindFollowsAPath(t *testing.T) {
-	var c scan.Compiler
+	var c body.Compiler
 	root := c.Kind(kind())
 	slots, f, err := root.Find("spec.many.texts")
-	if err != nil || f.Name != "texts" || len(slots) != 3 || slots[0] != scan.SlotSpec {
+	if err != nil || f.Name != "texts" || len(slots) != 3 || slots[0] != body.SlotSpec {
 		t.Errorf("%v %v %v", slots, f, err)
 	}
 	for _, path := range []string{"spec.none", "none", "spec.text.more", ""} {
@@ -329,7 +329,7 @@ func TestFindFollowsAPath(t *testing.T) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	var c scan.Compiler
+	var c body.Compiler
 	root := c.Kind(kind())
 	stored := &backend.Resource{Body: backend.EncodeBody(bytes.TrimSpace([]byte(bodies()[0])))}
 	b.ReportAllocs()

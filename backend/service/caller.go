@@ -1,0 +1,21 @@
+package service
+
+import "context"
+
+// Caller is who asks, and by which API view. The zero value is anonymous with
+// the newest view.
+type Caller struct{ Identity, View string }
+
+type callerKey struct{}
+
+// WithCaller returns a context that says who asks. The edge makes it, once for
+// each request.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// CallerFrom is who asks; the zero value where the context does not say.
+func CallerFrom(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	return c
+}
