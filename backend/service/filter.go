@@ -399,7 +399,7 @@ func limited(path, format string, limit int) *Error {
 	return &Error{Code: CodeLimitExceeded, Path: path, Limit: fmt.Sprint(limit), Message: path + ": " + fmt.Sprintf(format, limit)}
 }
 
-// isTest says whether the condition is one test of one attribute.
+// isTest says whether the condition is one test of one attribute for one value.
 func (e all) isTest() bool {
 	if len(e) != 1 {
 		return false
@@ -407,8 +407,8 @@ func (e all) isTest() bool {
 	if inner, nested := e[0].(all); nested {
 		return inner.isTest()
 	}
-	_, ok := e[0].(test)
-	return ok
+	t, ok := e[0].(test)
+	return ok && len(t.values) == 1
 }
 
 // candidate is a run of index rows that holds everything that a filter can match.
