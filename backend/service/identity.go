@@ -74,7 +74,12 @@ const idFormat = 1
 // GlobalID is the id of a resource in every API version: base64url of a format
 // byte and the tuple (kind, namespace, name).
 func GlobalID(key backend.Key) string {
-	return base64.RawURLEncoding.EncodeToString(key.Append([]byte{idFormat}))
+	return base64.RawURLEncoding.EncodeToString(AppendGlobalID(nil, key))
+}
+
+// AppendGlobalID appends what a global id is the base64url of.
+func AppendGlobalID(dst []byte, key backend.Key) []byte {
+	return key.Append(append(dst, idFormat))
 }
 
 // ParseGlobalID reads what [GlobalID] wrote; anything else is BAD_USER_INPUT.

@@ -19,6 +19,8 @@ import (
 type Config struct {
 	// Service answers the API. Required.
 	Service *service.Service
+	// Engine executes by package engine instead of the generated executor.
+	Engine bool
 	// Ready says why the gateway cannot serve now, nil if it can. Default: always ready.
 	Ready func(context.Context) error
 	// Logger. Default: none.

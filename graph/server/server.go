@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/console"
 	"github.com/sluicegw/sluice/graph/document"
+	"github.com/sluicegw/sluice/graph/engine"
 	v1 "github.com/sluicegw/sluice/graph/v1"
 	resolvers "github.com/sluicegw/sluice/resolvers/v1"
 )
@@ -50,7 +51,13 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
-	if s.api, err = s.newAPI(v1.NewExecutableSchema(v1.Config{Resolvers: resolvers.New(cfg.Service)}), documents); err != nil {
+	schema := v1.NewExecutableSchema(v1.Config{Resolvers: resolvers.New(cfg.Service)})
+	if cfg.Engine {
+		if schema, err = engine.New(engine.Config{Service: cfg.Service, Schema: schema.Schema(), Core: schema}); err != nil {
+			return nil, err
+		}
+	}
+	if s.api, err = s.newAPI(schema, documents); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	mux := http.NewServeMux()

@@ -1,0 +1,256 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/scalar"
+)
+
+// arguments are the coerced arguments of a field, or what is wrong with one. An
+// argument that is absent has no entry, one that is null has nil.
+type arguments struct {
+	values map[string]any
+	err    error
+}
+
+// argumentError is what is wrong with an argument, and where in it.
+type argumentError struct {
+	path ast.Path
+	err  error
+}
+
+func (e *argumentError) Error() string { return e.err.Error() }
+func (e *argumentError) Unwrap() error { return e.err }
+
+// arguments coerces the arguments of a field.
+func (e *Engine) arguments(f *field, vars map[string]any) *arguments {
+	raw := f.node.ArgumentMap(vars)
+	out := &arguments{values: make(map[string]any, len(raw))}
+	for _, def := range f.node.Definition.Arguments {
+		v, ok := raw[def.Name]
+		if !ok {
+			continue
+		}
+		if out.values[def.Name], out.err = e.coerce(def.Type, v, ast.Path{ast.PathName(def.Name)}); out.err != nil {
+			return out
+		}
+	}
+	return out
+}
+
+// coerce reads a value of a request as its type says, into a tree of JSON:
+// objects, lists, strings, Booleans, [json.Number] and nil. Enums become their
+// stored forms, entries of a map an object.
+func (e *Engine) coerce(t *ast.Type, v any, path ast.Path) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	if t.Elem != nil {
+		return e.coerceList(t.Elem, graphql.CoerceList(v), path)
+	}
+	var out any
+	var err error
+	switch t.NamedType {
+	case "String":
+		out, err = graphql.UnmarshalString(v)
+	case "ID":
+		out, err = graphql.UnmarshalID(v)
+	case "Boolean":
+		out, err = graphql.UnmarshalBoolean(v)
+	case "Int":
+		var n int32
+		n, err = graphql.UnmarshalInt32(v)
+		out = json.Number(strconv.Itoa(int(n)))
+	case "Int64":
+		var n int64
+		n, err = scalar.UnmarshalInt64(v)
+		out = json.Number(strconv.FormatInt(n, 10))
+	case "Float":
+		var x float64
+		if x, err = graphql.UnmarshalFloat(v); err == nil {
+			var raw []byte
+			raw, err = json.Marshal(x)
+			out = json.Number(raw)
+		}
+	case "Time":
+		var at time.Time
+		at, err = graphql.UnmarshalTime(v)
+		out = at.Format(time.RFC3339Nano)
+	default:
+		return e.coerceNamed(t.NamedType, v, path)
+	}
+	if err != nil {
+		return nil, &argumentError{path, err}
+	}
+	return out, nil
+}
+
+func (e *Engine) coerceList(elem *ast.Type, list []any, path ast.Path) (any, error) {
+	switch elem.NamedType {
+	case "MapEntryInput":
+		var m scalar.StringMap
+		if err := m.UnmarshalGQL(list); err != nil {
+			return nil, &argumentError{path, err}
+		}
+		out := make(map[string]any, len(m))
+		for k, v := range m {
+			out[k] = v
+		}
+		return out, nil
+	case "MapEntryPatch":
+		var m scalar.StringMapPatch
+		if err := m.UnmarshalGQL(list); err != nil {
+			return nil, &argumentError{path, err}
+		}
+		out := make(map[string]any, len(m))
+		for k, v := range m {
+			out[k] = nil
+			if v != nil {
+				out[k] = *v
+			}
+		}
+		return out, nil
+	}
+	out := make([]any, len(list))
+	for i, v := range list {
+		var err error
+		if out[i], err = e.coerce(elem, v, append(path[:len(path):len(path)], ast.PathIndex(i))); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// coerceNamed reads an enum or an input object.
+func (e *Engine) coerceNamed(name string, v any, path ast.Path) (any, error) {
+	def := e.schema.Types[name]
+	if def.Kind == ast.Enum {
+		text, _ := v.(string)
+		if stored, ok := e.enums[name][text]; ok {
+			return stored, nil
+		}
+		return text, nil
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, &argumentError{path, scalar.Refuse("%T is no %s: an object is wanted", v, name)}
+	}
+	out := make(map[string]any, len(m))
+	for _, f := range def.Fields {
+		v, ok := m[f.Name]
+		if !ok {
+			continue
+		}
+		var err error
+		if out[f.Name], err = e.coerce(f.Type, v, append(path[:len(path):len(path)], ast.PathName(f.Name))); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// optional is an argument that may be absent or null: then it is nil.
+func optional[T any](args map[string]any, name string) *T {
+	v, ok := args[name].(T)
+	if !ok {
+		return nil
+	}
+	return &v
+}
+
+// value is an argument; what is absent or null is the zero value.
+func value[T any](args map[string]any, name string) T {
+	v, _ := args[name].(T)
+	return v
+}
+
+// count is an argument of type Int.
+func count(args map[string]any, name string) *int {
+	n, ok := args[name].(json.Number)
+	if !ok {
+		return nil
+	}
+	i, _ := strconv.Atoi(n.String()) // it was written from an int32
+	return &i
+}
+
+// listRequest is the request of a connection, but for its parent.
+func listRequest(f *field, args map[string]any) service.ListRequest {
+	req := service.ListRequest{
+		Namespace: optional[string](args, "namespace"), Filter: args["filter"], First: count(args, "first"), Last: count(args, "last"),
+		After: optional[string](args, "after"), Before: optional[string](args, "before"), ChangeCursor: f.changeCursor,
+	}
+	if f.kind == nil {
+		req.Kind = value[string](args, "kind")
+		return req
+	}
+	req.Kind = f.kind.Name
+	for _, o := range value[[]any](args, "orderBy") {
+		o, _ := o.(map[string]any)
+		req.OrderBy = append(req.OrderBy, service.Order{Field: f.kind.orders[value[string](o, "field")], Descending: value[string](o, "direction") == "DESC"})
+	}
+	return req
+}
+
+// identity names the resource that an input is about.
+func identity(k *kind, in map[string]any) service.Identity {
+	return service.Identity{Kind: k.Name, Namespace: optional[string](in, "namespace"), Name: value[string](in, "name")}
+}
+
+// metadata is what an input sets besides the spec.
+func metadata(in map[string]any) service.Metadata {
+	var m service.Metadata
+	m.Labels.Value, m.Annotations.Value = []backend.Label{}, []backend.Annotation{}
+	m.Labels.Set = pairs(in, "labels", func(k, v string) { m.Labels.Value = append(m.Labels.Value, backend.Label{Key: k, Value: v}) })
+	m.Annotations.Set = pairs(in, "annotations", func(k, v string) {
+		m.Annotations.Value = append(m.Annotations.Value, backend.Annotation{Key: k, Value: v})
+	})
+	_, m.Description.Set = in["description"]
+	m.Description.Value = value[string](in, "description")
+	_, m.ExpiresAt.Set = in["expiresAt"]
+	if text := value[string](in, "expiresAt"); text != "" {
+		m.ExpiresAt.Value, _ = time.Parse(time.RFC3339Nano, text) // it was written from a time
+	}
+	return m
+}
+
+// pairs calls add for each pair of a list and says whether the list was given, null included.
+func pairs(in map[string]any, name string, add func(k, v string)) bool {
+	v, set := in[name]
+	list, _ := v.([]any)
+	for _, e := range list {
+		p, _ := e.(map[string]any)
+		add(value[string](p, "key"), value[string](p, "value"))
+	}
+	return set
+}
+
+// Limits of arguments.
+const (
+	maxMutationID = 128
+	maxIDs        = 100
+	maxKinds      = 100
+)
+
+func checkMutationID(in map[string]any) error {
+	if utf8.RuneCountInString(value[string](in, "clientMutationId")) <= maxMutationID {
+		return nil
+	}
+	return tooLong("clientMutationId", "maxLength", maxMutationID, "characters")
+}
+
+func tooLong(path, rule string, limit int, unit string) error {
+	return &service.Error{
+		Code: service.CodeValidationFailed, Path: path, Rule: rule, Limit: strconv.Itoa(limit),
+		Message: fmt.Sprintf("%s: must have at most %d %s", path, limit, unit),
+	}
+}

@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"sync"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// maxTruths is how many plans of one operation are kept: one for each truth of
+// the variables that @skip and @include name.
+const maxTruths = 64
+
+// plans are those of the documents that the gateway remembers. The zero value
+// is ready; safe for concurrent use.
+type plans struct {
+	mu   sync.RWMutex // guards docs
+	docs map[*ast.QueryDocument]*document
+}
+
+// document holds the plans of a document that is remembered.
+type document struct {
+	mu         sync.Mutex // guards operations
+	operations map[*ast.OperationDefinition]*operation
+}
+
+type operation struct {
+	// variables are those that @skip and @include name.
+	variables []string
+	plans     map[string]*plan
+}
+
+// Keep lets the engine remember the plans of a document, until [Engine.Forget].
+func (e *Engine) Keep(doc *ast.QueryDocument) {
+	e.plans.mu.Lock()
+	defer e.plans.mu.Unlock()
+	if e.plans.docs == nil {
+		e.plans.docs = map[*ast.QueryDocument]*document{}
+	}
+	if e.plans.docs[doc] == nil {
+		e.plans.docs[doc] = &document{operations: map[*ast.OperationDefinition]*operation{}}
+	}
+}
+
+// Forget gives up the plans of a document.
+func (e *Engine) Forget(doc *ast.QueryDocument) {
+	e.plans.mu.Lock()
+	defer e.plans.mu.Unlock()
+	delete(e.plans.docs, doc)
+}
+
+// plan finds or compiles the plan of an operation.
+func (e *Engine) plan(oc *graphql.OperationContext) (*plan, error) {
+	e.plans.mu.RLock()
+	d := e.plans.docs[oc.Doc]
+	e.plans.mu.RUnlock()
+	if d == nil {
+		return e.compile(oc, conditionVariables(oc.Doc, oc.Operation))
+	}
+	d.mu.Lock()
+	op := d.operations[oc.Operation]
+	if op == nil {
+		op = &operation{variables: conditionVariables(oc.Doc, oc.Operation), plans: map[string]*plan{}}
+		d.operations[oc.Operation] = op
+	}
+	var space [16]byte
+	truth := space[:0]
+	for _, name := range op.variables {
+		bit := byte('0')
+		if b, _ := oc.Variables[name].(bool); b {
+			bit = '1'
+		}
+		truth = append(truth, bit)
+	}
+	p := op.plans[string(truth)]
+	d.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	p, err := e.compile(oc, op.variables)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if first := op.plans[string(truth)]; first != nil {
+		return first, nil
+	}
+	if len(op.plans) < maxTruths {
+		op.plans[string(truth)] = p
+	}
+	return p, nil
+}
+
+// conditionVariables are the variables that decide which fields are selected.
+func conditionVariables(doc *ast.QueryDocument, op *ast.OperationDefinition) []string {
+	var out []string
+	seen, visited := map[string]bool{}, map[string]bool{}
+	directives := func(list ast.DirectiveList) {
+		for _, d := range list {
+			if d.Name != "skip" && d.Name != "include" {
+				continue
+			}
+			for _, a := range d.Arguments {
+				if name := a.Value.Raw; a.Value.Kind == ast.Variable && !seen[name] {
+					seen[name] = true
+					out = append(out, name)
+				}
+			}
+		}
+	}
+	var visit func(ast.SelectionSet)
+	visit = func(set ast.SelectionSet) {
+		for _, s := range set {
+			switch s := s.(type) {
+			case *ast.Field:
+				directives(s.Directives)
+				visit(s.SelectionSet)
+			case *ast.InlineFragment:
+				directives(s.Directives)
+				visit(s.SelectionSet)
+			case *ast.FragmentSpread:
+				directives(s.Directives)
+				if f := doc.Fragments.ForName(s.Name); f != nil && !visited[s.Name] {
+					visited[s.Name] = true
+					visit(f.SelectionSet)
+				}
+			}
+		}
+	}
+	visit(op.SelectionSet)
+	return out
+}

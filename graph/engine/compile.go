@@ -1,0 +1,335 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+)
+
+// compiler makes the plan of an operation whose document is valid. What the
+// tables of types do not know is a fault of the engine: it panics, and compile
+// returns that as an error.
+type compiler struct {
+	engine *Engine
+	doc    *ast.QueryDocument
+	// conditions are the values of the variables that @skip and @include name.
+	conditions map[string]any
+}
+
+// compileError is a field for which the tables have no entry.
+type compileError struct{ what string }
+
+func (e *compileError) Error() string { return "engine: no way to execute " + e.what }
+
+func (e *Engine) compile(oc *graphql.OperationContext, variables []string) (p *plan, err error) {
+	c := &compiler{engine: e, doc: oc.Doc, conditions: map[string]any{}}
+	for _, name := range variables {
+		c.conditions[name] = oc.Variables[name]
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			failed, ok := v.(*compileError)
+			if !ok {
+				panic(v)
+			}
+			err = failed
+		}
+	}()
+	return &plan{root: c.object(e.rootType(oc.Operation.Operation), oc.Operation.SelectionSet)}, nil
+}
+
+func (e *Engine) rootType(op ast.Operation) *ast.Definition {
+	switch op {
+	case ast.Mutation:
+		return e.schema.Mutation
+	case ast.Subscription:
+		return e.schema.Subscription
+	}
+	return e.schema.Query
+}
+
+// selected is a field with all that is selected below it.
+type selected struct {
+	*ast.Field
+	set ast.SelectionSet
+}
+
+// collect is CollectFields of the specification (October 2021, section 6.3.2):
+// fields of one response name are merged, in the order of their first place.
+func (c *compiler) collect(def *ast.Definition, set ast.SelectionSet, visited map[string]bool, out []*selected) []*selected {
+	for _, s := range set {
+		switch s := s.(type) {
+		case *ast.Field:
+			if !c.included(s.Directives) {
+				continue
+			}
+			i := slices.IndexFunc(out, func(o *selected) bool { return o.Alias == s.Alias })
+			if i < 0 {
+				i = len(out)
+				out = append(out, &selected{Field: s})
+			}
+			out[i].set = append(out[i].set, s.SelectionSet...)
+		case *ast.InlineFragment:
+			if c.included(s.Directives) && applies(def, s.TypeCondition) {
+				out = c.collect(def, s.SelectionSet, visited, out)
+			}
+		case *ast.FragmentSpread:
+			f := c.doc.Fragments.ForName(s.Name)
+			if f == nil || visited[s.Name] || !c.included(s.Directives) {
+				continue
+			}
+			visited[s.Name] = true
+			if applies(def, f.TypeCondition) {
+				out = c.collect(def, f.SelectionSet, visited, out)
+			}
+		}
+	}
+	return out
+}
+
+// applies says whether a fragment is about an object type.
+func applies(def *ast.Definition, condition string) bool {
+	return condition == "" || condition == def.Name || slices.Contains(def.Interfaces, condition)
+}
+
+// included evaluates @skip and @include.
+func (c *compiler) included(list ast.DirectiveList) bool {
+	value := func(name string, otherwise bool) bool {
+		d := list.ForName(name)
+		if d == nil {
+			return otherwise
+		}
+		v, err := d.Arguments.ForName("if").Value.Value(c.conditions)
+		b, ok := v.(bool)
+		return err == nil && ok && b
+	}
+	return len(list) == 0 || !value("skip", false) && value("include", true)
+}
+
+// object compiles a selection on an object type.
+func (c *compiler) object(def *ast.Definition, set ast.SelectionSet) *object {
+	list := c.collect(def, set, map[string]bool{}, nil)
+	o := &object{fields: make([]field, len(list))}
+	for i, s := range list {
+		f := &o.fields[i]
+		separator := byte(',')
+		if i == 0 {
+			separator = '{'
+		}
+		f.prefix = append(appendText([]byte{separator}, s.Alias), ':')
+		f.alias, f.node, f.set = s.Alias, s.Field, s.set
+		if s.Position != nil {
+			f.location = gqlerror.Location{Line: s.Position.Line, Column: s.Position.Column}
+		}
+		if s.Name == "__typename" {
+			f.op, f.constant, f.nonNull = opConst, appendText(nil, def.Name), true
+			continue
+		}
+		f.nonNull = s.Definition.Type.NonNull
+		f.elementNonNull = s.Definition.Type.Elem != nil && s.Definition.Type.Elem.NonNull
+		c.field(def, f)
+		if f.op != opCore && len(s.set) > 0 {
+			c.below(f, s.Definition.Type.Name())
+		}
+	}
+	for i := range o.fields {
+		if f := &o.fields[i]; f.linked() {
+			o.links = append(o.links, f)
+		}
+	}
+	return o
+}
+
+// below compiles what is selected of a field's value.
+func (c *compiler) below(f *field, typ string) {
+	def := c.engine.schema.Types[typ]
+	if def.Kind == ast.Interface {
+		f.abstract = &abstract{compiler: c, set: f.set}
+		return
+	}
+	f.sub = c.object(def, f.set)
+}
+
+// field says how a field is executed.
+func (c *compiler) field(def *ast.Definition, f *field) {
+	e, name := c.engine, f.node.Name
+	if def == e.schema.Query || def == e.schema.Mutation || def == e.schema.Subscription {
+		c.rootField(def, f)
+		return
+	}
+	t := e.types[def.Name]
+	if t == nil {
+		panic(&compileError{"type " + def.Name})
+	}
+	ops := map[string]op{}
+	switch t.role {
+	case roleResource:
+		c.resourceField(t, f)
+		return
+	case roleShape:
+		c.shapeField(t, f)
+		return
+	case roleMetadata:
+		ops = metadataOps
+	case roleEntry:
+		ops = entryOps
+	case roleConnection, roleEdge, rolePageInfo:
+		ops = connectionOps
+	case rolePayload:
+		if t.kind != nil && name == t.kind.Singular {
+			f.op = opWritten
+			return
+		}
+		if t.kind != nil && name == "deleted"+t.kind.Name+"Id" {
+			f.op = opDeletedID
+			return
+		}
+		f.constant = []byte(`"DELETED"`) // the one state of a deletion, until deletions wait
+		ops = payloadOps
+	case roleChange:
+		if t.kind != nil && name == t.kind.Singular {
+			f.op = opChanged
+			return
+		}
+		ops = changeOps
+	}
+	o, ok := ops[name]
+	if !ok {
+		panic(&compileError{def.Name + "." + name})
+	}
+	f.op = o
+}
+
+// The op codes of the types whose fields are the same for all kinds.
+var (
+	metadataOps = map[string]op{
+		"namespace": opNamespace, "name": opName, "uid": opUID, "revision": opRevision, "generation": opGeneration, "labels": opLabels,
+		"annotations": opAnnotations, "description": opDescription, "createdAt": opCreatedAt, "updatedAt": opUpdatedAt, "expiresAt": opExpiresAt,
+	}
+	entryOps      = map[string]op{"key": opKey, "value": opValue}
+	connectionOps = map[string]op{
+		"edges": opEdges, "nodes": opNodes, "pageInfo": opPageInfo, "totalCount": opTotalCount, "changeCursor": opPageChangeCursor,
+		"cursor": opCursor, "node": opNode,
+		"hasNextPage": opHasNextPage, "hasPreviousPage": opHasPreviousPage, "startCursor": opStartCursor, "endCursor": opEndCursor,
+	}
+	payloadOps = map[string]op{
+		"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "created": opCreated, "state": opConst, "resource": opWritten,
+	}
+	changeOps = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resource": opChanged}
+)
+
+func (c *compiler) rootField(def *ast.Definition, f *field) {
+	root, ok := c.engine.roots[rootKey{def.Name, f.node.Name}]
+	if !ok {
+		f.op = opCore
+		return
+	}
+	f.op, f.kind, f.verb = root.op, root.kind, root.verb
+	if f.op == opList {
+		f.changeCursor = c.selects(f.set, "changeCursor")
+	}
+	c.arguments(f)
+}
+
+func (c *compiler) resourceField(t *typeInfo, f *field) {
+	k := t.kind
+	switch name := f.node.Name; name {
+	case "id":
+		f.op = opID
+	case "kind":
+		f.op, f.constant = opConst, k.quoted
+	case "subKind":
+		f.op = opSubKind
+	case "version":
+		f.op = opVersion
+	case "metadata":
+		f.op = opMetadata
+	case "manifest":
+		f.op = opManifest
+		c.arguments(f)
+	case "spec":
+		f.op, f.slot = opObject, body.SlotSpec
+	case "status":
+		f.op, f.slot = opObject, body.SlotStatus
+	default:
+		if inv := k.inverses[name]; inv != nil {
+			f.op, f.inverse, f.kind = opInverse, inv, inv.kind
+			f.changeCursor = c.selects(f.set, "changeCursor")
+			c.arguments(f)
+			return
+		}
+		c.refField(t, k.Name, f)
+	}
+}
+
+func (c *compiler) refField(t *typeInfo, owner string, f *field) {
+	f.ref = t.refs[f.node.Name]
+	if f.ref == nil {
+		panic(&compileError{owner + "." + f.node.Name})
+	}
+	f.op, f.kind = opRef, f.ref.kind
+	if f.ref.list {
+		f.op = opRefs
+		f.changeCursor = c.selects(f.set, "changeCursor")
+		c.arguments(f)
+	}
+}
+
+func (c *compiler) shapeField(t *typeInfo, f *field) {
+	slot, ok := t.shape.Slot(f.node.Name)
+	if !ok {
+		c.refField(t, t.shape.Name, f)
+		return
+	}
+	sf := &t.shape.Fields[slot]
+	f.slot, f.enum = slot, sf.EnumNames
+	switch {
+	case sf.Type == backend.TypeMap:
+		f.op = opMap
+	case sf.Type == backend.TypeObject && sf.List:
+		f.op = opObjects
+	case sf.Type == backend.TypeObject:
+		f.op = opObject
+	case sf.List:
+		f.op = opScalars
+	case sf.Type == backend.TypeEnum:
+		f.op = opEnum
+	case sf.Type == backend.TypeFloat:
+		f.op = opFloat
+	default:
+		f.op = opScalar
+	}
+}
+
+// selects says whether a selection on a connection has a field.
+func (c *compiler) selects(set ast.SelectionSet, name string) bool {
+	return slices.ContainsFunc(set, func(s ast.Selection) bool {
+		switch s := s.(type) {
+		case *ast.Field:
+			return s.Name == name && c.included(s.Directives)
+		case *ast.InlineFragment:
+			return c.included(s.Directives) && c.selects(s.SelectionSet, name)
+		case *ast.FragmentSpread:
+			f := c.doc.Fragments.ForName(s.Name)
+			return f != nil && c.included(s.Directives) && c.selects(f.SelectionSet, name)
+		}
+		return false
+	})
+}
+
+// arguments evaluates the arguments of a field that no variable is in.
+func (c *compiler) arguments(f *field) {
+	if slices.ContainsFunc(f.node.Arguments, func(a *ast.Argument) bool { return hasVariable(a.Value) }) {
+		return
+	}
+	f.args = c.engine.arguments(f, nil)
+}
+
+func hasVariable(v *ast.Value) bool {
+	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return hasVariable(c.Value) })
+}

@@ -1,0 +1,72 @@
+package engine
+
+import "strconv"
+
+// connection writes a page of a connection.
+func (r *run) connection(buf []byte, f *field, p *page) ([]byte, bool) {
+	for i := range p.items {
+		p.items[i].at = 0
+	}
+	return r.below(buf, f, &source{page: p})
+}
+
+// pageItems writes the resources of a page, each with its cursor or alone.
+func (r *run) pageItems(buf []byte, f *field, src *source) ([]byte, bool) {
+	p := src.page
+	if f.op == opNode {
+		return r.resourceOn(buf, f, &p.items[src.index])
+	}
+	r.push(f)
+	defer r.pop()
+	buf = append(buf, '[')
+	ok := true
+	for i := range p.items {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		r.pushIndex(i)
+		var some bool
+		if f.op == opEdges {
+			buf, some = r.object(buf, f.sub, &source{page: p, index: i})
+		} else {
+			it := &p.items[i]
+			buf, some = r.object(buf, f.on(it.kind), &source{item: it})
+		}
+		ok = ok && some // elements are never null
+		r.pop()
+	}
+	return append(buf, ']'), ok
+}
+
+// pageField writes what is told of a page and of an edge.
+func (r *run) pageField(buf []byte, f *field, src *source) ([]byte, bool) {
+	p := src.page
+	switch f.op {
+	case opPageInfo:
+		return r.below(buf, f, src)
+	case opCursor:
+		buf = p.AppendCursor(append(buf, '"'), src.index)
+		return append(buf, '"'), true
+	case opPageChangeCursor:
+		return r.text(buf, p.ChangeCursor())
+	case opStartCursor:
+		return r.text(buf, p.PageInfo().StartCursor())
+	case opEndCursor:
+		return r.text(buf, p.PageInfo().EndCursor())
+	case opTotalCount:
+		n, err := p.TotalCount(r.ctx)
+		if err != nil {
+			return r.null(buf, f, err)
+		}
+		return strconv.AppendInt(buf, int64(min(n, 1<<31-1)), 10), true
+	}
+	more := p.PageInfo().HasNextPage
+	if f.op == opHasPreviousPage {
+		more = p.PageInfo().HasPreviousPage
+	}
+	yes, err := more(r.ctx)
+	if err != nil {
+		return r.null(buf, f, err)
+	}
+	return strconv.AppendBool(buf, yes), true
+}

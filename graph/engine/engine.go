@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// Config of an engine.
+type Config struct {
+	// Service answers for all kinds. Required.
+	Service *service.Service
+	// Schema is the whole API as clients see it. Required.
+	Schema *ast.Schema
+	// Core executes the fields that are no kind's: introspection and what is
+	// written by hand. Required.
+	Core graphql.ExecutableSchema
+}
+
+// Engine is gqlgen's executable schema over kinds. It is safe for concurrent use.
+type Engine struct {
+	svc    *service.Service
+	schema *ast.Schema
+	core   graphql.ExecutableSchema
+	types  map[string]*typeInfo
+	roots  map[rootKey]rootField
+	// enums are the stored forms of inputs, by type and name.
+	enums map[string]map[string]string
+	plans plans
+	// spare are runs whose memory is used again.
+	spare sync.Pool
+}
+
+var _ graphql.ExecutableSchema = (*Engine)(nil)
+
+// New makes an engine for the kinds of a service.
+func New(cfg Config) (*Engine, error) {
+	if cfg.Service == nil || cfg.Schema == nil || cfg.Core == nil {
+		return nil, errors.New("engine: config: Service, Schema and Core are needed")
+	}
+	e := &Engine{svc: cfg.Service, schema: cfg.Schema, core: cfg.Core}
+	if err := e.readKinds(); err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	return e, nil
+}
+
+// Schema is part of [graphql.ExecutableSchema].
+func (e *Engine) Schema() *ast.Schema { return e.schema }
+
+// Complexity is part of [graphql.ExecutableSchema]; operations are limited elsewhere.
+func (e *Engine) Complexity(context.Context, string, string, int, map[string]any) (int, bool) {
+	return 0, false
+}
+
+// Exec is part of [graphql.ExecutableSchema].
+func (e *Engine) Exec(ctx context.Context) graphql.ResponseHandler {
+	oc := graphql.GetOperationContext(ctx)
+	p, err := e.plan(oc)
+	if err != nil {
+		return graphql.OneShot(graphql.ErrorResponse(ctx, "%v", err))
+	}
+	if oc.Operation.Operation == ast.Subscription {
+		return e.subscribe(ctx, oc, p)
+	}
+	done := false
+	return func(ctx context.Context) *graphql.Response {
+		if done {
+			return nil
+		}
+		done = true
+		return e.answer(ctx, oc, p)
+	}
+}
+
+// answer executes a query or a mutation. A panic costs the whole answer.
+func (e *Engine) answer(ctx context.Context, oc *graphql.OperationContext, p *plan) (res *graphql.Response) {
+	r := e.begin(ctx, oc, p)
+	defer func() {
+		if v := recover(); v != nil {
+			graphql.AddError(ctx, oc.Recover(ctx, v)) // the run is not used again
+			res = &graphql.Response{Data: []byte("null")}
+		}
+	}()
+	lease := leaseFrom(ctx)
+	buf := r.buf[:0]
+	if lease == nil {
+		buf = make([]byte, 0, p.size.Load()+64)
+	}
+	data := r.execute(buf)
+	p.size.Store(int64(len(data)))
+	if lease == nil {
+		e.end(r, nil)
+	} else {
+		lease.engine, lease.run, lease.buf = e, r, data
+	}
+	return &graphql.Response{Data: data}
+}
+
+// begin takes a run.
+func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *plan) *run {
+	r, _ := e.spare.Get().(*run)
+	if r == nil {
+		r = &run{}
+	}
+	r.engine, r.ctx, r.oc, r.plan, r.caller = e, ctx, oc, p, service.CallerFrom(ctx)
+	return r
+}
+
+// maxSpare is the largest memory of an answer that is kept for another one.
+const maxSpare = 1 << 20
+
+// end gives a run back, with the memory of its answer.
+func (e *Engine) end(r *run, buf []byte) {
+	if cap(buf) > maxSpare {
+		buf = nil
+	}
+	clear(r.wanted[:cap(r.wanted)])
+	clear(r.level[:cap(r.level)])
+	clear(r.next[:cap(r.next)])
+	*r = run{buf: buf[:0], path: r.path[:0], wanted: r.wanted[:0], level: r.level[:0], next: r.next[:0], scratch: r.scratch[:0]}
+	e.spare.Put(r)
+}
+
+type leaseKey struct{}
+
+// Lease is the memory of an answer until it is released. The zero value is ready.
+type Lease struct {
+	engine *Engine
+	run    *run
+	buf    []byte
+}
+
+// WithLease lets the engine write the answer to a query or a mutation into
+// memory that is used again after [Lease.Release].
+func WithLease(ctx context.Context, l *Lease) context.Context {
+	return context.WithValue(ctx, leaseKey{}, l)
+}
+
+func leaseFrom(ctx context.Context) *Lease {
+	l, _ := ctx.Value(leaseKey{}).(*Lease)
+	return l
+}
+
+// Release gives the memory back. The answer must not be read after it.
+func (l *Lease) Release() {
+	if l.run != nil {
+		l.engine.end(l.run, l.buf)
+		*l = Lease{}
+	}
+}

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// write does one mutation. What comes after it in the operation reads afresh.
+func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
+	if err := checkMutationID(in); err != nil {
+		return nil, err
+	}
+	defer r.forget()
+	s, ctx, c := r.engine.svc, r.ctx, r.caller
+	if f.op == opApply {
+		return s.Apply(ctx, c, service.ApplyRequest{
+			Manifest: value[string](in, "manifest"), Namespace: optional[string](in, "namespace"),
+			ExpectedRevision: optional[string](in, "expectedRevision"), CreateOnly: value[bool](in, "createOnly"), DryRun: value[bool](in, "dryRun"),
+		})
+	}
+	id, revision := identity(f.kind, in), value[string](in, "expectedRevision")
+	switch f.verb {
+	case backend.VerbCreate:
+		return s.Create(ctx, c, service.CreateRequest{Identity: id, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: in["spec"]})
+	case backend.VerbUpdate:
+		return s.Update(ctx, c, service.UpdateRequest{Identity: id, Metadata: metadata(in), ExpectedRevision: revision, Spec: in["spec"]})
+	case backend.VerbPatch:
+		spec, given := in["spec"]
+		if given && spec == nil {
+			return nil, &service.Error{Code: service.CodeBadUserInput, Path: "spec", Kind: f.kind.Name, Message: "spec: null clears nothing; leave it out, or name what changes"}
+		}
+		return s.Patch(ctx, c, service.PatchRequest{Identity: id, Metadata: metadata(in), ExpectedRevision: revision, Patch: spec})
+	case backend.VerbUpsert:
+		return s.Upsert(ctx, c, service.UpsertRequest{Identity: id, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: in["spec"]})
+	case backend.VerbStatus:
+		return s.UpdateStatus(ctx, c, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: in["status"]})
+	}
+	return s.Delete(ctx, c, service.DeleteRequest{Identity: id, ExpectedRevision: optional[string](in, "expectedRevision")})
+}
+
+// newWritten is the payload of a mutation, whose links are to be read.
+func (r *run) newWritten(f *field, w *service.Written, in map[string]any) *written {
+	out := &written{Written: w, mutationID: optional[string](in, "clientMutationId")}
+	b := bodyOf(w.Resource)
+	if b == nil {
+		return out
+	}
+	out.item = &item{body: b, kind: r.kindOf(b)}
+	for i := range f.sub.fields {
+		if p := &f.sub.fields[i]; p.op == opWritten {
+			r.visit(out.item, p.on(out.item.kind))
+		}
+	}
+	return out
+}

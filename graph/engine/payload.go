@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"strconv"
+
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// written is what a mutation did.
+type written struct {
+	*service.Written
+	mutationID *string
+	// item is the resource that it left behind, nil if there is none to show.
+	item *item
+}
+
+// payloadField writes a field of the payload of a mutation.
+func (r *run) payloadField(buf []byte, f *field, w *written) ([]byte, bool) {
+	switch f.op {
+	case opMutationID:
+		return r.text(buf, w.mutationID)
+	case opWritten:
+		if w.item == nil {
+			return buf, false
+		}
+		return r.resourceOn(buf, f, w.item)
+	case opWarnings:
+		buf = append(buf, '[')
+		for i, text := range w.Warnings {
+			if i > 0 {
+				buf = append(buf, ',')
+			}
+			buf = appendText(buf, text)
+		}
+		return append(buf, ']'), true
+	case opOutcome:
+		return appendText(buf, string(w.Outcome)), true
+	case opCreated:
+		return strconv.AppendBool(buf, w.Outcome == service.Created), true
+	}
+	if w.Resource == nil {
+		return buf, false
+	}
+	return r.appendID(buf, w.Resource.Stored.Key), true // of what was deleted
+}
+
+// changeField writes a field of an event of a stream of changes.
+func (r *run) changeField(buf []byte, f *field, c *service.Change) ([]byte, bool) {
+	switch f.op {
+	case opChangeType:
+		return appendText(buf, string(c.Type)), true
+	case opChangeCursor:
+		return appendText(buf, c.Cursor), c.Cursor != ""
+	case opChangeRevision:
+		return appendText(buf, c.Revision), c.Revision != ""
+	}
+	obj, err := c.Object()
+	if err != nil {
+		return r.null(buf, f, err)
+	}
+	b := bodyOf(&service.Resource{Object: obj})
+	if b == nil {
+		return buf, false
+	}
+	it := r.newItem(b, f)
+	r.resolve()
+	return r.resource(buf, f, it)
+}

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// op says how a field is written, and of a root field how it is executed.
+type op uint8
+
+const (
+	opConst op = iota
+	// Of a resource.
+	opID
+	opSubKind
+	opVersion
+	opMetadata
+	opManifest
+	opRef
+	opRefs
+	opInverse
+	// Of an object of a body.
+	opScalar
+	opEnum
+	opFloat
+	opScalars
+	opMap
+	opObject
+	opObjects
+	// Of metadata.
+	opNamespace
+	opName
+	opUID
+	opRevision
+	opGeneration
+	opLabels
+	opAnnotations
+	opDescription
+	opCreatedAt
+	opUpdatedAt
+	opExpiresAt
+	// Of an entry of a map, a label or an annotation.
+	opKey
+	opValue
+	// Of a connection, its edges and its page info.
+	opEdges
+	opNodes
+	opPageInfo
+	opTotalCount
+	opPageChangeCursor
+	opCursor
+	opNode
+	opHasNextPage
+	opHasPreviousPage
+	opStartCursor
+	opEndCursor
+	// Of payloads and changes.
+	opMutationID
+	opWritten
+	opWarnings
+	opOutcome
+	opCreated
+	opDeletedID
+	opChangeType
+	opChangeCursor
+	opChangeRevision
+	opChanged
+	// Of the roots.
+	opGet
+	opList
+	opNodeByID
+	opNodesByID
+	opWrite
+	opApply
+	opChanges
+	opCore
+)
+
+// plan is a compiled operation, for one truth of its conditions. It is never
+// changed, but for what is compiled on first use.
+type plan struct {
+	root *object
+	// size is the length of the last answer, a hint for the next.
+	size atomic.Int64
+}
+
+// object is the selection on an object type.
+type object struct {
+	fields []field
+	// links are the fields that lead to other resources, themselves or below.
+	links []*field
+}
+
+// field is one field of the answer.
+type field struct {
+	// prefix stands before the value: {"alias": or ,"alias":
+	prefix []byte
+	alias  string
+	op     op
+	// nonNull says that the value, and elementNonNull that an element, cannot be null.
+	nonNull, elementNonNull bool
+	// slot of a field of a body.
+	slot int
+	// enum are the names in the API by stored forms.
+	enum map[string]string
+	// constant is the value of opConst.
+	constant []byte
+	// sub is the selection below, if its type is an object; abstract, if it is an interface.
+	sub      *object
+	abstract *abstract
+	ref      *reference
+	inverse  *inverse
+	kind     *kind
+	verb     backend.Verb
+	// changeCursor says that a connection is asked for it.
+	changeCursor bool
+	// node is the first of the fields that were merged into this one; it has the arguments.
+	node *ast.Field
+	// set is everything that is selected below.
+	set      ast.SelectionSet
+	location gqlerror.Location
+	// args are the arguments if no variable is in them.
+	args *arguments
+}
+
+// linked says whether the field leads to other resources.
+func (f *field) linked() bool {
+	switch f.op {
+	case opRef, opRefs, opInverse:
+		return true
+	}
+	return f.abstract != nil || f.sub != nil && len(f.sub.links) > 0
+}
+
+// on is the selection on a kind below the field.
+func (f *field) on(k *kind) *object {
+	if f.abstract != nil {
+		return f.abstract.on(k.Name)
+	}
+	return f.sub
+}
+
+// abstract is a selection on an interface. It is compiled for each type when a
+// value of that type is met for the first time.
+type abstract struct {
+	compiler *compiler
+	set      ast.SelectionSet
+	mu       sync.Mutex // guards types
+	types    map[string]*object
+}
+
+func (a *abstract) on(typ string) *object {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	o := a.types[typ]
+	if o == nil {
+		o = a.compiler.object(a.compiler.engine.schema.Types[typ], a.set)
+		if a.types == nil {
+			a.types = map[string]*object{}
+		}
+		a.types[typ] = o
+	}
+	return o
+}

@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/base64"
+	"slices"
+	"strconv"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// resourceField writes a field that every kind has, or that leads to others.
+func (r *run) resourceField(buf []byte, f *field, it *item) ([]byte, bool) {
+	b := it.body
+	switch f.op {
+	case opID:
+		return r.appendID(buf, b.Stored.Key), true
+	case opSubKind, opVersion:
+		slot := body.SlotVersion
+		if f.op == opSubKind {
+			slot = body.SlotSubKind
+		}
+		text := b.Text(b.At(body.Root, slot))
+		return appendText(buf, text), text != "" || f.op == opVersion
+	case opMetadata:
+		return r.below(buf, f, &source{item: it})
+	case opManifest:
+		args, err := r.arguments(f)
+		if err != nil {
+			return r.null(buf, f, err)
+		}
+		text, err := r.engine.svc.Manifest(b.Stored, service.ManifestFormat(value[string](args, "format")))
+		if err != nil {
+			return r.null(buf, f, err)
+		}
+		return appendText(buf, text), true
+	}
+	l := &it.links[it.at]
+	it.at++
+	switch {
+	case l.err != nil:
+		return r.null(buf, f, l.err)
+	case f.op != opRef:
+		return r.connection(buf, f, l.page)
+	case l.item == nil:
+		return buf, false
+	}
+	return r.resource(buf, f, l.item)
+}
+
+// appendID writes a global id: see [service.GlobalID].
+func (r *run) appendID(buf []byte, key backend.Key) []byte {
+	r.scratch = service.AppendGlobalID(r.scratch[:0], key)
+	buf = base64.RawURLEncoding.AppendEncode(append(buf, '"'), r.scratch)
+	return append(buf, '"')
+}
+
+// metadataField writes a field of the metadata.
+func (r *run) metadataField(buf []byte, f *field, b *body.Body) ([]byte, bool) {
+	stored := b.Stored
+	switch f.op {
+	case opNamespace:
+		return appendText(buf, stored.Namespace), stored.Namespace != ""
+	case opName:
+		return appendText(buf, stored.Name), true
+	case opUID:
+		return appendText(buf, stored.UID), true
+	case opRevision:
+		return append(appendRevision(append(buf, '"'), stored.Revision), '"'), true
+	case opCreatedAt:
+		return appendTime(buf, stored.CreatedAt)
+	case opUpdatedAt:
+		return appendTime(buf, stored.UpdatedAt)
+	case opExpiresAt:
+		return appendTime(buf, stored.ExpiresAt)
+	}
+	at := func(slot int) body.Span {
+		if s := b.At(body.Root, body.SlotMetadata); !s.IsZero() {
+			return b.At(b.Object(s), slot)
+		}
+		return body.Span{}
+	}
+	switch f.op {
+	case opLabels:
+		return r.entries(buf, f, sortedEntries(b, at(body.SlotLabels)))
+	case opAnnotations:
+		return r.entries(buf, f, sortedEntries(b, at(body.SlotAnnotations)))
+	case opDescription:
+		text := b.Text(at(body.SlotDescription))
+		return appendText(buf, text), text != ""
+	}
+	if s := at(body.SlotGeneration); !s.IsZero() {
+		return appendScalar(buf, b.Bytes(s)), true
+	}
+	return append(buf, '0'), true
+}
+
+func appendRevision(buf []byte, r backend.Revision) []byte {
+	if r.IsZero() {
+		return buf
+	}
+	buf = strconv.AppendUint(buf, r.Epoch, 10)
+	return strconv.AppendUint(append(buf, '-'), r.Seq, 10)
+}
+
+// sortedEntries are those of a map, by key.
+func sortedEntries(b *body.Body, s body.Span) []entry {
+	var out []entry
+	for k, v := range b.Entries(s) {
+		out = append(out, entry{k, v})
+	}
+	slices.SortStableFunc(out, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
+	// Of a key that is stored twice the last value counts.
+	for i := len(out) - 1; i > 0; i-- {
+		if out[i].key == out[i-1].key {
+			out = slices.Delete(out, i-1, i)
+		}
+	}
+	return out
+}

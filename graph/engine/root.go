@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// answer is what a root field was resolved to.
+type answer struct {
+	err     error
+	item    *item
+	page    *page
+	items   []*item // of nodes, nil where there is none
+	written *written
+	change  *service.Change
+	// core is the value of a field that the engine does not execute.
+	core []byte
+}
+
+// execute resolves the root fields, of a query all together and of a mutation
+// one after the other, and appends the answer.
+func (r *run) execute(buf []byte) []byte {
+	fields := r.plan.root.fields
+	answers := make([]answer, len(fields))
+	serial := r.oc.Operation.Operation == ast.Mutation
+	if !serial {
+		r.executeCore(fields, answers)
+		for i := range fields {
+			r.resolveRoot(&fields[i], &answers[i])
+		}
+		r.resolve()
+	}
+	start, ok := len(buf), true
+	for i := range fields {
+		f, a := &fields[i], &answers[i]
+		if serial {
+			r.executeCore(fields[i:i+1], answers[i:i+1])
+			r.resolveRoot(f, a)
+			r.resolve()
+		}
+		buf = append(buf, f.prefix...)
+		at := len(buf)
+		var some bool
+		if buf, some = r.root(buf, f, a); !some {
+			buf = append(buf[:at], "null"...)
+			ok = ok && !f.nonNull
+		}
+	}
+	switch {
+	case !ok:
+		return append(buf[:start], "null"...)
+	case len(fields) == 0:
+		return append(buf, "{}"...)
+	}
+	return append(buf, '}')
+}
+
+// resolveRoot reads or writes what a root field is about.
+func (r *run) resolveRoot(f *field, a *answer) {
+	if f.op == opCore || f.op == opConst {
+		return
+	}
+	args, err := r.arguments(f)
+	if a.err = err; err != nil {
+		return
+	}
+	switch f.op {
+	case opGet:
+		id := service.Identity{Kind: value[string](args, "kind"), Namespace: optional[string](args, "namespace"), Name: value[string](args, "name")}
+		if f.kind != nil {
+			id.Kind = f.kind.Name
+		}
+		res, err := r.engine.svc.Get(r.ctx, r.caller, id)
+		r.one(f, a, res, err)
+	case opNodeByID:
+		res, err := r.engine.svc.Node(r.ctx, r.caller, value[string](args, "id"))
+		r.one(f, a, res, err)
+	case opNodesByID:
+		a.err = r.nodes(f, a, value[[]any](args, "ids"))
+	case opList:
+		p, err := r.engine.svc.List(r.ctx, r.caller, listRequest(f, args))
+		if a.err = err; err == nil {
+			a.page = r.newPage(p, f)
+		}
+	case opWrite, opApply:
+		in := value[map[string]any](args, "input")
+		w, err := r.write(f, in)
+		if a.err = err; err == nil {
+			a.written = r.newWritten(f, w, in)
+		}
+	}
+}
+
+// one is the answer of a field that reads one resource.
+func (r *run) one(f *field, a *answer, res *service.Resource, err error) {
+	if a.err = err; err != nil {
+		return
+	}
+	if b := bodyOf(res); b != nil {
+		a.item = r.newItem(b, f)
+	}
+}
+
+// nodes reads the resources with these ids.
+func (r *run) nodes(f *field, a *answer, ids []any) error {
+	if len(ids) > maxIDs {
+		return tooLong("ids", "maxItems", maxIDs, "elements")
+	}
+	keys := make([]backend.Key, len(ids))
+	for i, id := range ids {
+		text, _ := id.(string)
+		var err error
+		if keys[i], err = service.ParseGlobalID(text); err != nil {
+			return err
+		}
+	}
+	found, err := r.engine.svc.Lookup(r.ctx, r.caller, keys)
+	if err != nil {
+		return err
+	}
+	a.items = make([]*item, len(ids))
+	for i, res := range found {
+		if b := bodyOf(res); b != nil {
+			a.items[i] = r.newItem(b, f)
+		}
+	}
+	return nil
+}
+
+// root writes the value of a root field.
+func (r *run) root(buf []byte, f *field, a *answer) ([]byte, bool) {
+	if a.err != nil {
+		return r.null(buf, f, a.err)
+	}
+	switch f.op {
+	case opConst:
+		return append(buf, f.constant...), true
+	case opCore:
+		return append(buf, a.core...), a.core != nil && string(a.core) != "null"
+	case opList:
+		return r.connection(buf, f, a.page)
+	case opWrite, opApply:
+		return r.below(buf, f, &source{written: a.written})
+	case opChanges:
+		return r.below(buf, f, &source{change: a.change})
+	case opNodesByID:
+		return r.rootNodes(buf, f, a.items)
+	}
+	if a.item == nil {
+		return buf, false
+	}
+	return r.resource(buf, f, a.item)
+}
+
+func (r *run) rootNodes(buf []byte, f *field, items []*item) ([]byte, bool) {
+	r.push(f)
+	defer r.pop()
+	buf = append(buf, '[')
+	for i, it := range items {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		at, some := len(buf), false
+		if it != nil {
+			r.pushIndex(i)
+			buf, some = r.object(buf, f.on(it.kind), &source{item: it})
+			r.pop()
+		}
+		if !some {
+			buf = append(buf[:at], "null"...)
+		}
+	}
+	return append(buf, ']'), true
+}

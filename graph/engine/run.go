@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// run is one execution of a plan. One goroutine uses it.
+type run struct {
+	engine *Engine
+	ctx    context.Context
+	oc     *graphql.OperationContext
+	plan   *plan
+	caller service.Caller
+	// buf is the memory of the answer between two runs.
+	buf  []byte
+	path []step
+	// level are the selections whose links are read now, next those after them.
+	level, next []visit
+	wanted      []want
+	// found are the resources that references led to, nil for none.
+	found map[backend.Key]*body.Body
+	// items are those of references, by selection and resource.
+	items map[itemKey]*item
+	// args are the arguments with variables, evaluated once.
+	args    map[*field]*arguments
+	scratch []byte
+}
+
+// step of a path: a field, or an index where that is nil.
+type step struct {
+	field *field
+	index int
+}
+
+// item is a resource in the answer, with the links that its selection has in
+// the order in which they are met.
+type item struct {
+	body  *body.Body
+	kind  *kind
+	links []link
+	// at is the link that is written next.
+	at int
+}
+
+type itemKey struct {
+	on   *object
+	body *body.Body
+}
+
+// link is what a reference or a connection led to.
+type link struct {
+	item *item
+	page *page
+	err  error
+}
+
+// page is a page of a connection.
+type page struct {
+	*service.Page
+	items []item
+}
+
+// visit is a selection on an item whose links are to be read.
+type visit struct {
+	item *item
+	on   *object
+}
+
+// bodyOf is the scanned body of a resource, nil if there is none.
+func bodyOf(r *service.Resource) *body.Body {
+	if r == nil {
+		return nil
+	}
+	b, _ := r.Object.(*body.Body)
+	return b
+}
+
+// kindOf is the kind of a resource.
+func (r *run) kindOf(b *body.Body) *kind { return r.engine.types[b.Stored.Kind].kind }
+
+// newItem is an item whose links are to be read.
+func (r *run) newItem(b *body.Body, f *field) *item {
+	it := &item{body: b, kind: r.kindOf(b)}
+	r.visit(it, f.on(it.kind))
+	return it
+}
+
+// visit notes that the links of a selection are to be read.
+func (r *run) visit(it *item, on *object) {
+	if len(on.links) > 0 {
+		r.next = append(r.next, visit{it, on})
+	}
+}
+
+// newPage is a page whose links are to be read: those below nodes and edges.
+func (r *run) newPage(p *service.Page, f *field) *page {
+	out := &page{Page: p, items: make([]item, len(p.Edges))}
+	for i := range p.Edges {
+		it := &out.items[i]
+		it.body = bodyOf(p.Edges[i].Resource)
+		it.kind = r.kindOf(it.body)
+		// A resource that is shown by nodes and by edges has the links of both, in
+		// the order in which they are written.
+		for _, l := range f.sub.links {
+			switch l.op {
+			case opNodes:
+				r.visit(it, l.on(it.kind))
+			case opEdges:
+				for _, node := range l.sub.links {
+					r.visit(it, node.on(it.kind))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// arguments are those of a field; evaluated once for all places of it in the answer.
+func (r *run) arguments(f *field) (map[string]any, error) {
+	a := f.args
+	if a == nil {
+		if a = r.args[f]; a == nil {
+			a = r.engine.arguments(f, r.oc.Variables)
+			if r.args == nil {
+				r.args = map[*field]*arguments{}
+			}
+			r.args[f] = a
+		}
+	}
+	return a.values, a.err
+}
+
+// forget makes what comes next read afresh: after a write.
+func (r *run) forget() {
+	clear(r.found)
+	clear(r.items)
+}
+
+func (r *run) push(f *field)   { r.path = append(r.path, step{field: f}) }
+func (r *run) pushIndex(i int) { r.path = append(r.path, step{index: i}) }
+func (r *run) pop()            { r.path = r.path[:len(r.path)-1] }
+
+// failed reports an error of a field, whose value then is null. An error with
+// several violations is as many errors of the answer.
+func (r *run) failed(err error, f *field) {
+	r.push(f)
+	defer r.pop()
+	var argument *argumentError
+	var known *service.Error
+	switch {
+	case errors.As(err, &argument):
+		r.report(argument.err, nil, argument.path)
+	case errors.As(err, &known):
+		all := known.Split()
+		for _, one := range all[:len(all)-1] {
+			r.report(one, nil, nil)
+		}
+		r.report(all[len(all)-1], f, nil)
+	default:
+		r.report(err, f, nil)
+	}
+}
+
+// report adds an error at the current path to the answer, at the place of the
+// field in the document if one is given.
+func (r *run) report(err error, f *field, below ast.Path) {
+	out := &gqlerror.Error{Err: err, Message: err.Error(), Path: append(r.where(), below...)}
+	if f != nil && f.location.Line > 0 {
+		out.Locations = []gqlerror.Location{f.location}
+	}
+	graphql.AddError(r.ctx, out)
+}
+
+// where is the current path.
+func (r *run) where() ast.Path {
+	out := make(ast.Path, 0, len(r.path)+2)
+	for _, s := range r.path {
+		if s.field != nil {
+			out = append(out, ast.PathName(s.field.alias))
+		} else {
+			out = append(out, ast.PathIndex(s.index))
+		}
+	}
+	return out
+}

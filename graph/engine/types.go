@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/internal/sdl"
+)
+
+// role says what the fields of an object type are written of.
+type role uint8
+
+const (
+	roleResource role = iota + 1
+	roleShape
+	roleMetadata
+	roleEntry
+	roleConnection
+	roleEdge
+	rolePageInfo
+	rolePayload
+	roleChange
+)
+
+// typeInfo is what the engine knows of an object type.
+type typeInfo struct {
+	role  role
+	kind  *kind       // of a resource, a connection and so on; nil for resources of any kind
+	shape *body.Shape // of a part of a body
+	// refs are the fields that references derive.
+	refs map[string]*reference
+}
+
+// kind is a descriptor with what is compiled from it.
+type kind struct {
+	*backend.Kind
+	body *body.Shape
+	// quoted is the name as JSON.
+	quoted   []byte
+	inverses map[string]*inverse
+	// orders are the fields that orders name.
+	orders map[string]string
+}
+
+// reference is a field that a reference derives.
+type reference struct {
+	kind *kind
+	list bool
+	// slots lead to the value: from the root of the body for a field of the kind
+	// itself, else from the object that the reference stands in. No step is
+	// through a list.
+	slots    []int
+	fromRoot bool
+}
+
+// inverse is a connection of the resources that refer to one.
+type inverse struct {
+	kind *kind
+	// path of the reference.
+	path string
+}
+
+type rootKey struct{ typ, field string }
+
+// rootField says how a root field is executed.
+type rootField struct {
+	op   op
+	kind *kind
+	verb backend.Verb
+}
+
+// readKinds makes the tables of types and root fields.
+func (e *Engine) readKinds() error {
+	e.types = map[string]*typeInfo{
+		"Metadata": {role: roleMetadata}, "Label": {role: roleEntry}, "Annotation": {role: roleEntry}, "MapEntry": {role: roleEntry},
+		"PageInfo": {role: rolePageInfo}, "ResourceConnection": {role: roleConnection}, "ResourceEdge": {role: roleEdge},
+		"ResourceChange": {role: roleChange}, "ApplyManifestPayload": {role: rolePayload},
+	}
+	e.roots = map[rootKey]rootField{
+		{"Query", "node"}: {op: opNodeByID}, {"Query", "nodes"}: {op: opNodesByID}, {"Query", "resource"}: {op: opGet},
+		{"Query", "resources"}: {op: opList}, {"Mutation", "applyManifest"}: {op: opApply}, {"Subscription", "resourceChanges"}: {op: opChanges},
+	}
+	e.enums = map[string]map[string]string{}
+	kinds := map[string]*kind{}
+	for _, bk := range e.svc.Kinds() {
+		k := &kind{Kind: bk, body: e.svc.Body(bk.Name), quoted: appendText(nil, bk.Name), inverses: map[string]*inverse{}, orders: orders(bk)}
+		kinds[bk.Name] = k
+		e.addKind(k)
+	}
+	for _, k := range kinds {
+		for _, r := range k.References {
+			if err := e.addReference(k, r, kinds); err != nil {
+				return fmt.Errorf("kind %s: %w", k.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// orders are the fields that orders of a kind name, by their names in the API.
+func orders(k *backend.Kind) map[string]string {
+	out := map[string]string{}
+	for _, name := range []string{"name", "namespace", "createdAt", "updatedAt"} {
+		out[sdl.OrderValue(name)] = name
+	}
+	for _, i := range k.Indexes {
+		if i.Sortable {
+			out[sdl.OrderValue(i.Path)] = i.Path
+		}
+	}
+	return out
+}
+
+// addKind notes the types and root fields of a kind.
+func (e *Engine) addKind(k *kind) {
+	e.types[k.Name] = &typeInfo{role: roleResource, kind: k, refs: map[string]*reference{}}
+	e.types[k.Name+"Connection"] = &typeInfo{role: roleConnection, kind: k}
+	e.types[k.Name+"Edge"] = &typeInfo{role: roleEdge, kind: k}
+	e.types[k.Name+"Change"] = &typeInfo{role: roleChange, kind: k}
+	e.addShape(k.body.Fields[body.SlotSpec].Shape, k.Spec)
+	if k.Status != nil {
+		e.addShape(k.body.Fields[body.SlotStatus].Shape, k.Status)
+	}
+	e.roots[rootKey{"Query", k.Singular}] = rootField{op: opGet, kind: k}
+	e.roots[rootKey{"Query", k.Plural}] = rootField{op: opList, kind: k}
+	e.roots[rootKey{"Subscription", k.Singular + "Changes"}] = rootField{op: opChanges, kind: k}
+	for verb, name := range map[backend.Verb]string{
+		backend.VerbCreate: "create" + k.Name, backend.VerbUpdate: "update" + k.Name, backend.VerbPatch: "patch" + k.Name,
+		backend.VerbUpsert: "upsert" + k.Name, backend.VerbDelete: "delete" + k.Name, backend.VerbStatus: "update" + k.Name + "Status",
+	} {
+		e.roots[rootKey{"Mutation", name}] = rootField{op: opWrite, kind: k, verb: verb}
+		e.types[strings.ToUpper(name[:1])+name[1:]+"Payload"] = &typeInfo{role: rolePayload, kind: k}
+	}
+}
+
+// addShape notes an object type of a spec or status, those below it and their enums.
+func (e *Engine) addShape(s *body.Shape, of *backend.Shape) {
+	if e.types[s.Name] != nil {
+		return
+	}
+	e.types[s.Name] = &typeInfo{role: roleShape, shape: s, refs: map[string]*reference{}}
+	for i := range of.Fields {
+		f := &of.Fields[i]
+		if f.Enum != nil && e.enums[f.Enum.Name] == nil {
+			stored := make(map[string]string, len(f.Enum.Values))
+			for _, v := range f.Enum.Values {
+				stored[v.Name] = v.Stored
+			}
+			e.enums[f.Enum.Name] = stored
+		}
+		if f.Shape != nil {
+			e.addShape(s.Fields[i].Shape, f.Shape)
+		}
+	}
+}
+
+// addReference notes the fields that a reference derives: on the kind where it
+// stands directly in spec or spec.resource, else beside the reference.
+func (e *Engine) addReference(k *kind, r backend.Reference, kinds map[string]*kind) error {
+	slots, f, err := k.body.Find(r.Path)
+	if err != nil {
+		return err
+	}
+	target := kinds[r.Kind]
+	if target == nil {
+		return fmt.Errorf("reference %s: kind %s is not known", r.Path, r.Kind)
+	}
+	ref := &reference{kind: target, list: f.List, slots: slots, fromRoot: true}
+	owner, listed := k.body, false
+	for _, slot := range slots[:len(slots)-1] {
+		listed = listed || owner.Fields[slot].List
+		owner = owner.Fields[slot].Shape
+	}
+	typ := k.Name
+	if parent := r.Path[:strings.LastIndex(r.Path, ".")]; parent != "spec" && (parent != "spec.resource" || listed) {
+		typ, ref.slots, ref.fromRoot = owner.Name, slots[len(slots)-1:], false
+	}
+	e.types[typ].refs[r.Field] = ref
+	if r.Inverse != "" {
+		target.inverses[r.Inverse] = &inverse{kind: k, path: r.Path}
+	}
+	return nil
+}

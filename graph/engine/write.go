@@ -1,0 +1,267 @@
+package engine
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// A writer appends a value to the answer. If it returns false, the value is
+// null: what it has appended does not count, and whoever called it cuts the
+// answer back. Null that is not allowed makes the nearest value around it null
+// that may be (GraphQL, October 2021, section 6.4.4); all other fields are
+// written all the same, so that all errors are told.
+
+// source is what the fields of an object are written of.
+type source struct {
+	// item and table of a resource, or of an object of its body.
+	item  *item
+	table body.Table
+	// page, and index of an edge of it.
+	page  *page
+	index int
+	// written is what a mutation did, change an event of a stream.
+	written *written
+	change  *service.Change
+	// key and value of an entry.
+	key, value string
+}
+
+// object writes an object.
+func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
+	if len(o.fields) == 0 {
+		return append(buf, "{}"...), true
+	}
+	ok := true
+	for i := range o.fields {
+		f := &o.fields[i]
+		buf = append(buf, f.prefix...)
+		if f.op == opScalar { // as most fields are
+			b := src.item.body
+			switch s := b.At(src.table, f.slot); {
+			case s.Ready():
+				buf = append(buf, b.Bytes(s)...)
+			case s.IsZero():
+				buf = append(buf, "null"...)
+				ok = ok && !f.nonNull
+			default:
+				buf = appendScalar(buf, b.Bytes(s))
+			}
+			continue
+		}
+		at := len(buf)
+		var some bool
+		if buf, some = r.value(buf, f, src); !some {
+			buf = append(buf[:at], "null"...)
+			ok = ok && !f.nonNull
+		}
+	}
+	return append(buf, '}'), ok
+}
+
+// value writes the value of a field.
+func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
+	switch f.op {
+	case opConst:
+		return append(buf, f.constant...), true
+	case opObject, opObjects, opEnum, opFloat, opScalars, opMap:
+		return r.bodyField(buf, f, src)
+	case opID, opSubKind, opVersion, opMetadata, opManifest, opRef, opRefs, opInverse:
+		return r.resourceField(buf, f, src.item)
+	case opNamespace, opName, opUID, opRevision, opGeneration, opLabels, opAnnotations, opDescription, opCreatedAt, opUpdatedAt, opExpiresAt:
+		return r.metadataField(buf, f, src.item.body)
+	case opKey:
+		return appendText(buf, src.key), true
+	case opValue:
+		return appendText(buf, src.value), true
+	case opEdges, opNodes, opNode:
+		return r.pageItems(buf, f, src)
+	case opPageInfo, opTotalCount, opPageChangeCursor, opCursor, opHasNextPage, opHasPreviousPage, opStartCursor, opEndCursor:
+		return r.pageField(buf, f, src)
+	case opChangeType, opChangeCursor, opChangeRevision, opChanged:
+		return r.changeField(buf, f, src.change)
+	}
+	return r.payloadField(buf, f, src.written)
+}
+
+// below writes the object below a field.
+func (r *run) below(buf []byte, f *field, src *source) ([]byte, bool) {
+	r.push(f)
+	buf, ok := r.object(buf, f.sub, src)
+	r.pop()
+	return buf, ok
+}
+
+// resource writes a resource below a field.
+func (r *run) resource(buf []byte, f *field, it *item) ([]byte, bool) {
+	it.at = 0
+	return r.resourceOn(buf, f, it)
+}
+
+// resourceOn writes a resource of which a part may have been written already.
+func (r *run) resourceOn(buf []byte, f *field, it *item) ([]byte, bool) {
+	r.push(f)
+	buf, ok := r.object(buf, f.on(it.kind), &source{item: it})
+	r.pop()
+	return buf, ok
+}
+
+// null reports an error of a field, whose value is null.
+func (r *run) null(buf []byte, f *field, err error) ([]byte, bool) {
+	r.failed(err, f)
+	return buf, false
+}
+
+// bodyField writes a field of an object of a body.
+func (r *run) bodyField(buf []byte, f *field, src *source) ([]byte, bool) {
+	b := src.item.body
+	s := b.At(src.table, f.slot)
+	if s.IsZero() {
+		return buf, false
+	}
+	switch f.op {
+	case opObject:
+		return r.below(buf, f, &source{item: src.item, table: b.Object(s)})
+	case opObjects:
+		return r.objects(buf, f, src.item, s)
+	case opEnum:
+		return appendEnum(buf, f, b.Bytes(s)), true
+	case opFloat:
+		return appendFloat(buf, b.Bytes(s)), true
+	case opMap:
+		return r.entries(buf, f, sortedEntries(b, s))
+	}
+	if s.Ready() && f.enum == nil {
+		return append(buf, b.Bytes(s)...), true
+	}
+	buf = append(buf, '[')
+	first := true
+	for raw := range b.Scalars(s) {
+		if !first {
+			buf = append(buf, ',')
+		}
+		first = false
+		switch {
+		case f.enum != nil:
+			buf = appendEnum(buf, f, raw)
+		default:
+			buf = appendScalar(buf, raw)
+		}
+	}
+	return append(buf, ']'), true
+}
+
+// objects writes a list of objects of a body.
+func (r *run) objects(buf []byte, f *field, it *item, s body.Span) ([]byte, bool) {
+	r.push(f)
+	defer r.pop()
+	buf = append(buf, '[')
+	ok := true
+	for i, t := range it.body.Objects(s) {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		r.pushIndex(i)
+		at := len(buf)
+		var some bool
+		if buf, some = r.object(buf, f.sub, &source{item: it, table: t}); !some {
+			buf = append(buf[:at], "null"...)
+			ok = ok && !f.elementNonNull
+		}
+		r.pop()
+	}
+	return append(buf, ']'), ok
+}
+
+// entry of a map, a label or an annotation.
+type entry struct{ key, value string }
+
+func (r *run) entries(buf []byte, f *field, list []entry) ([]byte, bool) {
+	buf = append(buf, '[')
+	for i, e := range list {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf, _ = r.object(buf, f.sub, &source{key: e.key, value: e.value})
+	}
+	return append(buf, ']'), true
+}
+
+func (r *run) text(buf []byte, s *string) ([]byte, bool) {
+	if s == nil {
+		return buf, false
+	}
+	return appendText(buf, *s), true
+}
+
+func appendTime(buf []byte, t time.Time) ([]byte, bool) {
+	if t.IsZero() {
+		return buf, false
+	}
+	buf = t.AppendFormat(append(buf, '"'), time.RFC3339Nano)
+	return append(buf, '"'), true
+}
+
+// appendScalar writes a scalar that is stored in another form than the API's.
+func appendScalar(buf, raw []byte) []byte {
+	switch {
+	case raw[0] == '"':
+		return appendText(buf, body.Unquote(nil, raw))
+	case string(raw) == "-0":
+		return append(buf, '0')
+	}
+	return append(buf, raw...)
+}
+
+// appendEnum writes the name of a stored value of an enum, or the value itself
+// where a newer gateway stored one that this gateway has no name for.
+func appendEnum(buf []byte, f *field, raw []byte) []byte {
+	if name, ok := f.enum[string(raw[1:len(raw)-1])]; ok {
+		buf = append(append(buf, '"'), name...)
+		return append(buf, '"')
+	}
+	text := body.Unquote(nil, raw)
+	if name, ok := f.enum[string(text)]; ok {
+		text = []byte(name)
+	}
+	return appendText(buf, text)
+}
+
+func appendFloat(buf, raw []byte) []byte {
+	x, _ := strconv.ParseFloat(string(raw), 64) // the scan has read it
+	return strconv.AppendFloat(buf, x, 'g', -1, 64)
+}
+
+// hexDigits of escapes.
+const hexDigits = "0123456789ABCDEF"
+
+// appendText writes a string as gqlgen does: with no more escapes than JSON
+// needs (RFC 8259 section 7).
+func appendText[T string | []byte](buf []byte, s T) []byte {
+	buf = append(buf, '"')
+	start := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= 0x20 && c != '\\' && c != '"' {
+			continue
+		}
+		buf = append(buf, s[start:i]...)
+		switch c {
+		case '\t':
+			buf = append(buf, `\t`...)
+		case '\r':
+			buf = append(buf, `\r`...)
+		case '\n':
+			buf = append(buf, `\n`...)
+		case '\\', '"':
+			buf = append(buf, '\\', c)
+		default:
+			buf = append(buf, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xF])
+		}
+		start = i + 1
+	}
+	buf = append(buf, s[start:]...)
+	return append(buf, '"')
+}
