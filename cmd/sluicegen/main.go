@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/internal/generator"
-	"github.com/sluicegw/sluice/internal/sdl"
 )
 
 func main() {
@@ -17,7 +17,7 @@ func main() {
 		os.Exit(2)
 	}
 	err := generator.Run("gqlgen.yml")
-	var findings sdl.Findings
+	var findings kinds.Findings
 	switch {
 	case errors.As(err, &findings):
 		fmt.Fprintln(os.Stderr, findings)

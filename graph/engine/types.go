@@ -6,7 +6,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
-	"github.com/sluicegw/sluice/internal/sdl"
+	"github.com/sluicegw/sluice/graph/kinds"
 )
 
 // role says what the fields of an object type are written of.
@@ -103,11 +103,11 @@ func (e *Engine) readKinds() error {
 func orders(k *backend.Kind) map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{"name", "namespace", "createdAt", "updatedAt"} {
-		out[sdl.OrderValue(name)] = name
+		out[kinds.OrderValue(name)] = name
 	}
 	for _, i := range k.Indexes {
 		if i.Sortable {
-			out[sdl.OrderValue(i.Path)] = i.Path
+			out[kinds.OrderValue(i.Path)] = i.Path
 		}
 	}
 	return out

@@ -7,7 +7,7 @@ import (
 	"github.com/99designs/gqlgen/codegen/templates"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/internal/sdl"
+	sdl "github.com/sluicegw/sluice/graph/kinds"
 )
 
 // bodyView is what the bodies ask of a kind.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/99designs/gqlgen/codegen/templates"
 
-	"github.com/sluicegw/sluice/internal/sdl"
+	sdl "github.com/sluicegw/sluice/graph/kinds"
 )
 
 //go:embed catalogue.go.tmpl

@@ -4,7 +4,7 @@ import (
 	"github.com/99designs/gqlgen/codegen/config"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/internal/sdl"
+	sdl "github.com/sluicegw/sluice/graph/kinds"
 )
 
 const scalarImport = "github.com/sluicegw/sluice/graph/scalar"

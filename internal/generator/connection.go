@@ -6,7 +6,7 @@ import (
 	"text/template"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/internal/sdl"
+	sdl "github.com/sluicegw/sluice/graph/kinds"
 )
 
 //go:embed connection.go.tmpl

@@ -13,7 +13,7 @@ import (
 	"github.com/vektah/gqlparser/v2/formatter"
 	"github.com/vektah/gqlparser/v2/parser"
 
-	"github.com/sluicegw/sluice/internal/sdl"
+	sdl "github.com/sluicegw/sluice/graph/kinds"
 )
 
 //go:embed kind.graphqls.tmpl

@@ -12,8 +12,8 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	sdl "github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/internal/generator"
-	"github.com/sluicegw/sluice/internal/sdl"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")

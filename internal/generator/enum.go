@@ -11,7 +11,7 @@ import (
 	"github.com/99designs/gqlgen/plugin/modelgen"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/internal/sdl"
+	sdl "github.com/sluicegw/sluice/graph/kinds"
 )
 
 //go:embed enum.go.tmpl

@@ -7,7 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/internal/sdl"
+	sdl "github.com/sluicegw/sluice/graph/kinds"
 )
 
 // filter derives the filter of an object type: its indexed fields, and the

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	sdl "github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/internal/generator"
-	"github.com/sluicegw/sluice/internal/sdl"
 )
 
 // house is a copy of the part of the module that generated code needs.

@@ -9,7 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/internal/sdl"
+	sdl "github.com/sluicegw/sluice/graph/kinds"
 )
 
 // typeHomes are the authors' types that have fields with derived resolvers, and

@@ -11,7 +11,7 @@ import (
 	"github.com/99designs/gqlgen/codegen/templates"
 	gqlgen "github.com/99designs/gqlgen/plugin"
 
-	"github.com/sluicegw/sluice/internal/sdl"
+	sdl "github.com/sluicegw/sluice/graph/kinds"
 )
 
 //go:embed body.go.tmpl

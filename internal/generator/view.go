@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/internal/sdl"
+	sdl "github.com/sluicegw/sluice/graph/kinds"
 )
 
 // kindView is what the templates ask of a kind.

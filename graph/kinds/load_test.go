@@ -1,4 +1,4 @@
-package sdl_test
+package kinds_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/internal/sdl"
+	"github.com/sluicegw/sluice/graph/kinds"
 )
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata")
@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 const divider = "\n----\n"
 
 // load reads a transcript's SDL: files that begin with "# file: name", or one of the transcript's name.
-func load(name, text string) (*sdl.Schema, error) {
+func load(name, text string) (*kinds.Schema, error) {
 	var files []*ast.Source
 	for i, part := range strings.Split(text, "# file: ") {
 		file, body := name+".graphqls", part
@@ -31,7 +31,7 @@ func load(name, text string) (*sdl.Schema, error) {
 			files = append(files, &ast.Source{Name: file, Input: body})
 		}
 	}
-	return sdl.Load(files...)
+	return kinds.Load(files...)
 }
 
 func TestRefusalsNameTheAuthorsLine(t *testing.T) {
@@ -67,13 +67,13 @@ func TestRefusalsNameTheAuthorsLine(t *testing.T) {
 	}
 }
 
-func accepted(t *testing.T, file string) *sdl.Schema {
+func accepted(t *testing.T, file string) *kinds.Schema {
 	t.Helper()
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema, err := sdl.Load(&ast.Source{Name: filepath.Base(file), Input: string(raw)})
+	schema, err := kinds.Load(&ast.Source{Name: filepath.Base(file), Input: string(raw)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestTheNameOfAnOrderIsItsPathInCapitals(t *testing.T) {
 		"spec.resource.mtu": "SPEC_RESOURCE_MTU", "spec.adminStateUp": "SPEC_ADMIN_STATE_UP", "status.id": "STATUS_ID",
 		"spec.hostID": "SPEC_HOST_ID", "spec.a_b": "SPEC_A_B", "spec.ipv6Mode": "SPEC_IPV6_MODE",
 	} {
-		if got := sdl.OrderValue(path); got != want {
+		if got := kinds.OrderValue(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
@@ -220,7 +220,7 @@ func TestTheSchemaOfTheProductIsAccepted(t *testing.T) {
 		}
 		files = append(files, &ast.Source{Name: filepath.Base(path), Input: string(raw)})
 	}
-	if _, err := sdl.Load(files...); err != nil {
+	if _, err := kinds.Load(files...); err != nil {
 		t.Error(err)
 	}
 }

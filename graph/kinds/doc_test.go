@@ -1,4 +1,4 @@
-package sdl_test
+package kinds_test
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
 
-	"github.com/sluicegw/sluice/internal/sdl"
+	"github.com/sluicegw/sluice/graph/kinds"
 )
 
 const shelf = `type Shelf @resource(plural: "shelves", group: "example.org", version: "v1", scope: NAMESPACED) { spec: ShelfSpec! }
@@ -44,14 +44,14 @@ func TestTheExamplesOfTheManualAreAccepted(t *testing.T) {
 	}
 	for _, part := range parts {
 		text, _, _ := strings.Cut(part, "```")
-		if _, err := sdl.Load(&ast.Source{Name: "shelf.graphqls", Input: text}); err != nil {
+		if _, err := kinds.Load(&ast.Source{Name: "shelf.graphqls", Input: text}); err != nil {
 			t.Errorf("%s\n%v", text, err)
 		}
 	}
 }
 
 func TestEveryAnnotationHasAnExampleInTheManual(t *testing.T) {
-	doc, err := parser.ParseSchema(&ast.Source{Input: sdl.Directives()})
+	doc, err := parser.ParseSchema(&ast.Source{Input: kinds.Directives()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,22 +70,22 @@ func TestEveryAnnotationHasAnExampleInTheManual(t *testing.T) {
 func TestReservedNamesAreThoseOfTheManual(t *testing.T) {
 	types := slices.Concat(reserved(t, "types of a kind"), reserved(t, "types"))
 	for _, name := range types {
-		_, err := sdl.Load(&ast.Source{Name: "shelf.graphqls", Input: shelf + "type " + name + " { size: Int }"})
+		_, err := kinds.Load(&ast.Source{Name: "shelf.graphqls", Input: shelf + "type " + name + " { size: Int }"})
 		if err == nil || !strings.Contains(err.Error(), "type "+name+": the name is reserved") {
 			t.Errorf("type %s: %v", name, err)
 		}
 	}
 	for _, name := range reserved(t, "kinds") {
 		kind := strings.NewReplacer("Shelf ", name+" ", "shelves", "others").Replace(shelf)
-		if _, err := sdl.Load(&ast.Source{Name: "shelf.graphqls", Input: kind}); err == nil || !strings.Contains(err.Error(), "the name is reserved: payloads") {
+		if _, err := kinds.Load(&ast.Source{Name: "shelf.graphqls", Input: kind}); err == nil || !strings.Contains(err.Error(), "the name is reserved: payloads") {
 			t.Errorf("kind %s: %v", name, err)
 		}
 	}
-	api, err := parser.ParseSchema(&ast.Source{Input: sdl.API()})
+	api, err := parser.ParseSchema(&ast.Source{Input: kinds.API()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := sdl.DerivedTypes("Shelf")
+	names := kinds.DerivedTypes("Shelf")
 	for _, def := range api.Definitions {
 		names = append(names, def.Name)
 	}
@@ -97,7 +97,7 @@ func TestReservedNamesAreThoseOfTheManual(t *testing.T) {
 }
 
 func TestTheManualNamesEveryAnnotationAndItsArguments(t *testing.T) {
-	doc, err := parser.ParseSchema(&ast.Source{Input: sdl.Directives()})
+	doc, err := parser.ParseSchema(&ast.Source{Input: kinds.Directives()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package sdl
+package kinds
 
 import (
 	_ "embed" // the two SDL files beside this one

@@ -1,0 +1,230 @@
+package kinds
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// What descriptions of several fields say.
+const (
+	aboutSpec      = "Desired state: what callers set."
+	aboutStatus    = "Observed state: what a controller reports."
+	aboutName      = "Name of the resource. A DNS-1123 subdomain of at most 253 characters"
+	aboutNamespace = "A DNS label of at most 63 characters."
+	aboutRevision  = "Revision that the change is based on; opaque, from metadata.revision. A change of the spec since then is a CONFLICT."
+)
+
+// kind derives the types and root fields of a kind.
+func (d *derivation) kind(k *Kind) {
+	d.resource(k)
+	if k.Has(backend.VerbList) {
+		d.connection(k)
+	}
+	if k.Has(backend.VerbList) || k.Has(backend.VerbWatch) {
+		d.add(kindFilter(k))
+	}
+	if k.Has(backend.VerbWatch) {
+		d.add(object(k.Name+"Change", "One change of a resource of kind "+k.Name+", or a mark.",
+			field("type", "ChangeType!", ""),
+			field("cursor", "String", "Resumes the stream after this event; opaque."),
+			field("revision", "String", "Revision of the change; null for a mark."),
+			field(k.Singular, k.Name, "The resource at that revision; for DELETED its last state, or null if that cannot be read. Null for a mark."),
+		))
+	}
+	d.writes(k)
+	d.roots(k)
+}
+
+func (d *derivation) add(defs ...*ast.Definition) { d.definitions = append(d.definitions, defs...) }
+
+// about is the author's description of a field of the kind, or one for all kinds.
+func (k *Kind) about(name, otherwise string) string {
+	if f := k.Definition.Fields.ForName(name); f != nil && f.Description != "" {
+		return f.Description
+	}
+	return otherwise
+}
+
+// resource derives the kind's own type.
+func (d *derivation) resource(k *Kind) {
+	title := k.Description
+	if title == "" {
+		title = "A resource of kind " + k.Name + "."
+	}
+	def := object(k.Name, title,
+		field("id", "ID!", "Global id: opaque, the same in every version of the API."),
+		field("kind", "String!", "Name of the kind: "+k.Name+"."),
+		field("subKind", "String", "Variety within the kind, for kinds that have varieties."),
+		field("version", "String!", "Version of the kind that the resource was stored in."),
+		field("metadata", "Metadata!", "What the gateway knows of every resource."),
+		field("spec", k.Spec.Name+"!", k.about("spec", aboutSpec)),
+		when(k.Status != nil, func() *ast.FieldDefinition {
+			return field("status", k.Status.Name, k.about("status", aboutStatus))
+		}),
+	)
+	def.Interfaces = []string{"Node", "Resource"}
+	for _, r := range referencesOn(d.owners[k.Name]) {
+		def.Fields = append(def.Fields, referenceField(r))
+	}
+	refs, from := d.inverses(k)
+	for i, r := range refs {
+		o := from[i]
+		about := fmt.Sprintf("Resources of kind %s whose %s names this one. Without orderBy they are in the order of their names.", o.Name, r.Path)
+		f := field(r.Inverse, o.Name+"Connection!", about, slices.Concat(listingArguments(o), pagingArguments())...)
+		f.Directives = deprecated(r.Deprecated)
+		def.Fields = append(def.Fields, f)
+	}
+	def.Fields = append(def.Fields, field("manifest", "String!", "The manifest that would apply the resource UNCHANGED.",
+		otherwise(argument("format", "ManifestFormat!", ""), ast.EnumValue, "YAML")))
+	d.add(def)
+}
+
+// referenceField is the field that a reference derives.
+func referenceField(r Reference) *ast.FieldDefinition {
+	name := r.Path[strings.LastIndex(r.Path, ".")+1:]
+	f := field(r.Field, r.Kind, fmt.Sprintf("The %s that %s names; null if there is none.", r.Kind, name))
+	if r.List {
+		f = field(r.Field, r.Kind+"Connection!",
+			fmt.Sprintf("Resources of kind %s that %s names, those that there are, in the order of their names.", r.Kind, name), pagingArguments()...)
+	}
+	f.Directives = deprecated(r.Deprecated)
+	return f
+}
+
+func listingArguments(k *Kind) ast.ArgumentDefinitionList {
+	return ast.ArgumentDefinitionList{
+		argument("filter", k.Name+"Filter", "Which resources are wanted; null: all."),
+		argument("orderBy", "["+k.Name+"Order!]", "What the order goes by, the most important first. At most 5 elements."),
+	}
+}
+
+func pagingArguments() ast.ArgumentDefinitionList {
+	return ast.ArgumentDefinitionList{
+		argument("first", "Int", "Resources wanted from the front, 0 to 1,000. Without first and last: 100. Excludes last."),
+		argument("after", "String", "Only what follows this cursor; opaque, from pageInfo or an edge of this field with the same arguments."),
+		argument("last", "Int", "Resources wanted from the end, 0 to 1,000. Excludes first."),
+		argument("before", "String", "Only what precedes this cursor; opaque, from pageInfo or an edge of this field with the same arguments."),
+	}
+}
+
+// connection derives the types of pages and orders.
+func (d *derivation) connection(k *Kind) {
+	place := "name"
+	if k.namespaced() {
+		place = "namespace and name"
+	}
+	fields := &ast.Definition{Kind: ast.Enum, Name: k.Name + "OrderField", Description: "The fields that orders of resources of kind " + k.Name + " can name."}
+	value := func(name, about string) {
+		fields.EnumValues = append(fields.EnumValues, &ast.EnumValueDefinition{Name: name, Description: about})
+	}
+	value("NAME", "Name of the resource.")
+	if k.namespaced() {
+		value("NAMESPACE", "Namespace of the name.")
+	}
+	value("CREATED_AT", "When the resource was created.")
+	value("UPDATED_AT", "When the resource was last changed.")
+	for _, i := range k.Indexes {
+		if i.Sortable {
+			value(OrderValue(i.Path), "The field "+i.Path+".")
+		}
+	}
+	d.add(
+		object(k.Name+"Connection", "A page of "+k.Plural+".",
+			field("edges", "["+k.Name+"Edge!]!", "The resources of the page, each with its cursor."),
+			field("nodes", "["+k.Name+"!]!", "The resources of the page."),
+			field("pageInfo", "PageInfo!", "Where the page lies in the connection."),
+			field("totalCount", "Int!", "Number of resources in the whole connection. Counted when it is asked for."),
+			field("changeCursor", "String", "Cursor for the field after of a stream of changes: taken before the page was\nread, so that what the page does not show is told there. A client that pages\nuses that of the first page."),
+		),
+		object(k.Name+"Edge", "One resource of a page.",
+			field("cursor", "String!", "Place of the resource in the connection; opaque."),
+			field("node", k.Name+"!", ""),
+		),
+		input(k.Name+"Order", "One criterion of an order. Resources that it does not tell apart are in the order of "+place+".",
+			field("field", k.Name+"OrderField!", ""),
+			field("direction", "OrderDirection", "Absent: ASC."),
+		),
+		fields,
+	)
+}
+
+// kindFilter derives the filter of a kind.
+func kindFilter(k *Kind) *ast.Definition {
+	name := k.Name + "Filter"
+	return input(name, "Which resources of kind "+k.Name+" are kept: those for which all that is given\nholds; null is as if left out. and, or and not are nested at most 5 deep, with\nat most 50 conditions in all.",
+		field("and", "["+name+"!]", "All of these hold. At most 50 elements."),
+		field("or", "["+name+"!]", "One of these holds. At most 50 elements."),
+		field("not", name, "This does not hold."),
+		field("name", "StringFilter", "Name of the resource."),
+		when(k.namespaced(), func() *ast.FieldDefinition { return field("namespace", "StringFilter", "Namespace of the name.") }),
+		field("labels", "[LabelFilter!]", "All of these hold for the labels. At most 50 elements."),
+		field("createdAt", "TimeFilter", "When the resource was created."),
+		field("updatedAt", "TimeFilter", "When the resource was last changed."),
+		when(k.hasConditions(), func() *ast.FieldDefinition {
+			return field("conditions", "[ConditionFilter!]", "All of these hold for the conditions of the status. At most 50 elements.")
+		}),
+		when(filtered(k, "spec"), func() *ast.FieldDefinition {
+			return field("spec", FilterType(k.Spec.Name), k.about("spec", aboutSpec))
+		}),
+		when(k.Status != nil && filtered(k, "status"), func() *ast.FieldDefinition {
+			return field("status", FilterType(k.Status.Name), k.about("status", aboutStatus))
+		}),
+	)
+}
+
+// hasConditions says whether the status has conditions: objects with type and status.
+func (k *Kind) hasConditions() bool {
+	if k.Status == nil {
+		return false
+	}
+	f := k.Status.Field("conditions")
+	if f == nil || !f.List || f.Shape == nil {
+		return false
+	}
+	return !slices.ContainsFunc([]string{"type", "status"}, func(name string) bool {
+		g := f.Shape.Field(name)
+		return g == nil || g.Type != backend.TypeString || g.List
+	})
+}
+
+// roots derives the root fields that read and follow a kind.
+func (d *derivation) roots(k *Kind) {
+	var namespace func(about string) ast.ArgumentDefinitionList
+	namespace = func(about string) ast.ArgumentDefinitionList {
+		if !k.namespaced() {
+			return nil
+		}
+		return ast.ArgumentDefinitionList{argument("namespace", "String", about+" "+aboutNamespace+" null: all.")}
+	}
+	if k.Has(backend.VerbGet) {
+		var args ast.ArgumentDefinitionList
+		if k.namespaced() {
+			args = append(args, otherwise(argument("namespace", "String!", "Namespace of the name. "+aboutNamespace), ast.StringValue, backend.DefaultNamespace))
+		}
+		args = append(args, argument("name", "String!", aboutName+"."))
+		d.query = append(d.query, field(k.Singular, k.Name, "The "+k.Name+" of that name, null if there is none.", args...))
+	}
+	if k.Has(backend.VerbList) {
+		of, order := "", "name"
+		if k.namespaced() {
+			of, order = ", of one namespace or of all", "namespace and name"
+		}
+		d.query = append(d.query, field(k.Plural, k.Name+"Connection!",
+			"Resources of kind "+k.Name+of+". Without orderBy they are in the order of "+order+".",
+			slices.Concat(namespace("Namespace to list."), listingArguments(k), pagingArguments())...))
+	}
+	if k.Has(backend.VerbWatch) {
+		args := append(namespace("Namespace to follow."),
+			argument("name", "String", "Name to follow. A DNS-1123 subdomain of at most 253 characters. null: all."),
+			argument("filter", k.Name+"Filter", "Which resources to follow; null: all."),
+			argument("after", "String", "Cursor of the event seen last, or changeCursor of a connection; opaque. null: from now on."),
+			otherwise(argument("snapshot", "Boolean!", "Whether the state comes first where the stream does not continue from a cursor."), ast.BooleanValue, "false"))
+		d.subscription = append(d.subscription, field(k.Singular+"Changes", k.Name+"Change!",
+			"Changes of resources of kind "+k.Name+", as they happen. With `after`, the\nchanges after that cursor come first. Where they are not all available any\nmore, then or later, the state comes anew with `snapshot`, else\nPOSITION_EXPIRED. With `snapshot` and without `after` the state comes first:\nRESET, SNAPSHOT for each resource, and IN_SYNC. BOOKMARK comes to idle streams.\nWith `filter` a resource that no longer matches is DELETED, and one that comes\nto match is ADDED.", args...))
+	}
+}

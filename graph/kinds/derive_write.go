@@ -1,0 +1,131 @@
+package kinds
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// write is what one verb derives.
+type write struct {
+	// name of the mutation, and of its input and payload without their endings.
+	name, about string
+	// input are the fields besides those that say who and which.
+	input []*ast.FieldDefinition
+	// payload is said of the resource in the payload, and the fields besides it.
+	payload       string
+	nonNull       bool
+	before, after []*ast.FieldDefinition
+}
+
+// writes derives the mutations of a kind with their inputs and payloads.
+func (d *derivation) writes(k *Kind) {
+	spec := func(about string) *ast.FieldDefinition { return field("spec", InputType(k.Spec.Name)+"!", about) }
+	replaced := "Desired state. It replaces the one that is stored."
+	stored := "The resource as it is stored; null if its status cannot be read."
+	if k.Has(backend.VerbCreate) {
+		d.write(k, write{
+			name: "create" + k.Name, about: "Create a resource of kind " + k.Name + ". One that is there already is ALREADY_EXISTS.",
+			input:   slices.Concat(subKind(k, ""), newMetadata(k), []*ast.FieldDefinition{spec(k.about("spec", aboutSpec))}),
+			payload: "The resource as it is stored.", nonNull: true,
+		})
+	}
+	revision := field("expectedRevision", "String!", aboutRevision)
+	if k.Has(backend.VerbUpdate) {
+		d.write(k, write{
+			name: "update" + k.Name, about: "Replace the spec of a resource of kind " + k.Name + " at the revision that the caller read.",
+			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k), []*ast.FieldDefinition{spec(replaced)}), payload: stored,
+		})
+	}
+	if k.Has(backend.VerbPatch) {
+		d.write(k, write{
+			name: "patch" + k.Name, about: "Change parts of the spec of a resource of kind " + k.Name + " at the revision that the caller read: a JSON merge patch (RFC 7386).",
+			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k), []*ast.FieldDefinition{
+				field("spec", PatchType(k.Spec.Name), "What changes of the desired state. Left out: nothing."),
+			}), payload: stored,
+		})
+	}
+	if k.Has(backend.VerbUpsert) {
+		d.write(k, write{
+			name: "upsert" + k.Name, about: "Create a resource of kind " + k.Name + ", or replace the spec of the one that is there, whatever its revision.",
+			input:   slices.Concat(subKind(k, " A resource that is there keeps its own, which must be this one if it is given."), changedMetadata(k), []*ast.FieldDefinition{spec(replaced)}),
+			payload: stored, after: []*ast.FieldDefinition{field("created", "Boolean!", "Whether the resource was not there before.")},
+		})
+	}
+	if k.Has(backend.VerbStatus) {
+		d.write(k, write{
+			name: "update" + k.Name + "Status", about: "Replace the status of a resource of kind " + k.Name + " at its current revision, as its controller does. The spec is untouched.",
+			input: []*ast.FieldDefinition{
+				field("expectedRevision", "String!", "The current revision; opaque, from metadata.revision. Any change since then is a CONFLICT."),
+				field("status", InputType(k.Status.Name)+"!", "Observed state. It replaces the one that is stored."),
+			},
+			payload: "The resource as it is stored; null if its spec cannot be read.",
+		})
+	}
+	if k.Has(backend.VerbDelete) {
+		d.write(k, write{
+			name: "delete" + k.Name, about: "Delete a resource of kind " + k.Name + ".",
+			input:   []*ast.FieldDefinition{field("expectedRevision", "String", "Revision that the deletion is based on; opaque, from metadata.revision. Absent: whatever it is.")},
+			payload: "The resource in its last state; null if that cannot be read.",
+			before:  []*ast.FieldDefinition{field("deleted"+k.Name+"Id", "ID", "Global id of the resource that is gone.")},
+			after:   []*ast.FieldDefinition{field("state", "DeletionState!", "")},
+		})
+	}
+}
+
+// write derives one mutation.
+func (d *derivation) write(k *Kind, w write) {
+	typ := strings.ToUpper(w.name[:1]) + w.name[1:]
+	who := []*ast.FieldDefinition{
+		field("clientMutationId", "String", "Comes back in the payload. At most 128 characters."),
+		when(k.namespaced(), func() *ast.FieldDefinition {
+			return field("namespace", "String", "Namespace of the name. "+aboutNamespace+" Absent: default.")
+		}),
+		field("name", "String!", aboutName+": lower case letters, digits, '-' and '.'."),
+	}
+	d.add(input(typ+"Input", "", slices.Concat(who, w.input)...))
+	of := k.Name
+	if w.nonNull {
+		of += "!"
+	}
+	d.add(object(typ+"Payload", "", slices.Concat(
+		[]*ast.FieldDefinition{field("clientMutationId", "String", "")}, w.before,
+		[]*ast.FieldDefinition{field(k.Singular, of, w.payload)}, w.after,
+		[]*ast.FieldDefinition{field("warnings", "[String!]!", "What the caller should know though the change was made.")},
+	)...))
+	d.mutation = append(d.mutation, field(w.name, typ+"Payload", w.about, argument("input", typ+"Input!", "")))
+}
+
+func subKind(k *Kind, more string) []*ast.FieldDefinition {
+	if len(k.SubKinds) == 0 {
+		return nil
+	}
+	return []*ast.FieldDefinition{field("subKind", "String", "Variety within the kind. One of "+strings.Join(k.SubKinds, ", ")+"."+more)}
+}
+
+// newMetadata is what a caller may set of a new resource besides its spec.
+func newMetadata(k *Kind) []*ast.FieldDefinition {
+	return []*ast.FieldDefinition{
+		field("labels", "[LabelInput!]", "Pairs to find resources by. At most 128, no two with one key."),
+		field("annotations", "[AnnotationInput!]", "Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all."),
+		field("description", "String", "A note for people. At most 1,024 characters."),
+		when(k.Expires, func() *ast.FieldDefinition {
+			return field("expiresAt", "Time", "When the resource goes away by itself. Absent: never.")
+		}),
+	}
+}
+
+// changedMetadata is what a caller may change of a resource besides its spec.
+func changedMetadata(k *Kind) []*ast.FieldDefinition {
+	return []*ast.FieldDefinition{
+		field("labels", "[LabelInput!]", "Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none."),
+		field("annotations", "[AnnotationInput!]", "Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none."),
+		field("description", "String", "A note for people. At most 1,024 characters. Left out: unchanged; null: none."),
+		when(k.Expires, func() *ast.FieldDefinition {
+			return field("expiresAt", "Time", "When the resource goes away by itself. Left out: unchanged; null: never.")
+		}),
+	}
+}

@@ -1,0 +1,167 @@
+package kinds
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+func paragraph(text, more string) string {
+	switch {
+	case more == "":
+		return text
+	case text == "":
+		return more
+	}
+	return strings.TrimRight(text, "\n") + "\n\n" + more
+}
+
+// sentence makes one of a rule's message.
+func sentence(message string) string {
+	if message == "" || strings.HasSuffix(message, ".") {
+		return message
+	}
+	return message + "."
+}
+
+// limits says in words what a field accepts.
+func limits(f *backend.Field) string {
+	var out []string
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	c := f.Constraint
+	if f.Type == backend.TypeMap {
+		return mapLimits(f)
+	}
+	if f.List {
+		if r := interval(c.MinItems, c.MaxItems); r != "" {
+			add("%s elements%s.", r, map[bool]string{true: ", no two equal"}[c.Unique || f.ListType == backend.ListSet])
+		}
+		if f.ListType == backend.ListMap {
+			add("No two elements agree in %s.", strings.Join(f.Keys, ", "))
+		}
+	}
+	each := map[bool]string{true: " each"}[f.List]
+	if r := interval(c.MinLength, c.MaxLength); r != "" {
+		add("%s characters%s.", r, each)
+	}
+	if c.Min != nil || c.Max != nil {
+		add("%s%s.", between(c.Min, c.Max), each)
+	}
+	if c.Pattern != "" {
+		add("Matches `%s`.", c.Pattern)
+	}
+	if c.Format != "" {
+		add("Format: %s.", c.Format)
+	}
+	if len(c.In) > 0 {
+		add("One of %s.", strings.Join(c.In, ", "))
+	}
+	if f.Shape != nil && !f.List {
+		least, most := f.Shape.MinProperties, f.Shape.MaxProperties
+		if r := interval(nonzero(least), nonzero(most)); r != "" {
+			add("%s of its fields.", r)
+		}
+	}
+	if f.Default != nil {
+		add("Absent means %s.", effective(f))
+	}
+	if f.Immutable {
+		add("Cannot be changed once it is set.")
+	}
+	return strings.Join(out, " ")
+}
+
+// mapLimits says what a map accepts.
+func mapLimits(f *backend.Field) string {
+	c := f.Constraint
+	var out []string
+	add := func(what, r, unit string) {
+		if r != "" {
+			out = append(out, what+r+" "+unit+".")
+		}
+	}
+	add("", interval(c.MinItems, c.MaxItems), "entries, no two with one key")
+	add("Keys: ", lower(interval(c.KeyMinLength, c.KeyMaxLength)), "characters")
+	if c.KeyPattern != "" {
+		out = append(out, "Keys match `"+c.KeyPattern+"`.")
+	}
+	add("Values: ", lower(interval(c.MinLength, c.MaxLength)), "characters")
+	if c.Pattern != "" {
+		out = append(out, "Values match `"+c.Pattern+"`.")
+	}
+	if f.Immutable {
+		out = append(out, "Cannot be changed once it is set.")
+	}
+	return strings.Join(out, " ")
+}
+
+// lower begins a text with a lower case letter.
+func lower(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.ToLower(s[:1]) + s[1:]
+}
+
+func nonzero(n int) *int {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+// interval says "1 to 255", "Exactly 1", "At most 64" or "At least 1".
+func interval(least, most *int) string {
+	switch {
+	case least != nil && most != nil && *least == *most:
+		return "Exactly " + thousands(*least)
+	case least != nil && most != nil:
+		return thousands(*least) + " to " + thousands(*most)
+	case most != nil:
+		return "At most " + thousands(*most)
+	case least != nil:
+		return "At least " + thousands(*least)
+	}
+	return ""
+}
+
+func between(least, most *float64) string {
+	number := func(x *float64) string { return strconv.FormatFloat(*x, 'f', -1, 64) }
+	switch {
+	case least == nil:
+		return "At most " + number(most)
+	case most == nil:
+		return "At least " + number(least)
+	}
+	return number(least) + " to " + number(most)
+}
+
+// thousands writes 1,024.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// effective is the default as the API shows it: of an enum its name.
+func effective(f *backend.Field) string {
+	switch v := f.Default.(type) {
+	case string:
+		if f.Enum == nil {
+			return strconv.Quote(v)
+		}
+		for _, e := range f.Enum.Values {
+			if e.Stored == v {
+				return e.Name
+			}
+		}
+	case json.Number:
+		return v.String()
+	}
+	return fmt.Sprint(f.Default)
+}
