@@ -81,7 +81,11 @@ func TestReservedNamesAreThoseOfTheManual(t *testing.T) {
 			t.Errorf("kind %s: %v", name, err)
 		}
 	}
-	api, err := parser.ParseSchema(&ast.Source{Input: kinds.API()})
+	sources, err := kinds.APISources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := parser.ParseSchemas(sources...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,28 +26,23 @@ func (l *loader) index(docs []Document) {
 // definitions checks what holds for every definition, whether a kind uses it or not.
 func (l *loader) definitions(doc *ast.SchemaDocument) {
 	for _, s := range slices.Concat(doc.Schema, doc.SchemaExtension) {
-		l.report(s.Position, "a schema block is not for authors: the generator writes it")
+		l.report(s.Position, "a schema block is not for authors: the schema is derived")
 	}
 	for _, d := range doc.Directives {
 		l.report(d.Position, "directive @%s: authors cannot declare directives", d.Name)
 	}
 	for _, def := range doc.Definitions {
 		switch def.Kind {
-		case ast.Object, ast.Enum, ast.InputObject:
+		case ast.Object, ast.Enum:
 		default:
-			l.report(def.Position, "%s %s: authors can declare type, enum and input", strings.ToLower(string(def.Kind)), def.Name)
+			kind := strings.TrimSuffix(strings.ToLower(string(def.Kind)), "_object")
+			l.report(def.Position, "%s %s: a catalogue declares types and enums; inputs are derived", kind, def.Name)
 			continue
 		}
 		l.definition(def)
 	}
 	for _, ext := range doc.Extensions {
-		if ext.Kind != ast.Object || !slices.Contains([]string{"Query", "Mutation", "Subscription"}, ext.Name) {
-			l.report(ext.Position, "extend %s: authors can extend type Query, Mutation and Subscription", ext.Name)
-			continue
-		}
-		l.checkDirectives(ext.Directives, ast.LocationObject)
-		l.fields(ext)
-		l.noEffect(ext, "a field of "+ext.Name+" is no part of a resource")
+		l.report(ext.Position, "extend %s: a catalogue has kinds alone; fields that are resolved by hand are compiled into the gateway", ext.Name)
 	}
 }
 
@@ -62,7 +57,7 @@ func (l *loader) definition(def *ast.Definition) {
 		l.report(def.Position, "type %s: authors' types implement no interfaces; kinds implement Node and Resource without being told", def.Name)
 	}
 	l.checkDirectives(def.Directives, map[ast.DefinitionKind]ast.DirectiveLocation{
-		ast.Object: ast.LocationObject, ast.Enum: ast.LocationEnum, ast.InputObject: ast.LocationInputObject,
+		ast.Object: ast.LocationObject, ast.Enum: ast.LocationEnum,
 	}[def.Kind])
 	l.fields(def)
 	if def.Kind == ast.Enum {

@@ -35,9 +35,6 @@ func (l *loader) kind(def *ast.Definition) backend.Kind {
 	if !kindForm.MatchString(def.Name) || len(def.Name) > maxKindName {
 		l.report(def.Position, "kind %s: a name of at most %d letters and digits that begins with a capital is wanted", def.Name, maxKindName)
 	}
-	if skippedByGo(def.Name) {
-		l.report(def.Position, "kind %s: the name is reserved: Go would skip the files named for it", def.Name)
-	}
 	if d := l.read(def.Directives, "resource"); d != nil {
 		l.identity(&k, d)
 	}

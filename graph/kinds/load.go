@@ -3,6 +3,7 @@ package kinds
 import (
 	_ "embed" // the two SDL files beside this one
 	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/schema"
 )
 
 //go:embed directives.graphqls
@@ -45,9 +47,6 @@ type Document struct {
 	*ast.SchemaDocument
 }
 
-// API is the SDL that is the same whatever the kinds are.
-func API() string { return apiSDL }
-
 // Directives is the SDL of the directives that authors write, for editors.
 func Directives() string { return directivesSDL }
 
@@ -68,26 +67,26 @@ func Load(files ...*ast.Source) (*Schema, error) {
 	for _, d := range docs {
 		l.definitions(d.SchemaDocument)
 	}
-	l.goNames()
-	schema := &Schema{}
+	l.typeNames()
+	out := &Schema{}
 	for _, def := range l.kinds {
-		schema.Kinds = append(schema.Kinds, Kind{Kind: l.kind(def), Definition: def})
+		out.Kinds = append(out.Kinds, Kind{Kind: l.kind(def), Definition: def})
 	}
-	for i := range schema.Kinds {
-		l.indexes(&schema.Kinds[i])
+	for i := range out.Kinds {
+		l.indexes(&out.Kinds[i])
 	}
-	l.references(schema.Kinds)
-	l.kindNames(schema.Kinds)
-	l.rootFields(schema.Kinds, docs)
+	l.references(out.Kinds)
+	l.kindNames(out.Kinds)
+	l.rootFields(out.Kinds)
 	l.leftovers()
 	if err := l.err(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(schema.Kinds, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.Kinds, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 	for _, d := range docs {
-		schema.Documents = append(schema.Documents, public(d))
+		out.Documents = append(out.Documents, public(d))
 	}
-	return schema, nil
+	return out, nil
 }
 
 // loader holds what one Load has seen.
@@ -121,8 +120,36 @@ func (l *loader) vocabulary() error {
 	for _, d := range doc.Definitions {
 		l.enums[d.Name] = d
 	}
-	l.api, err = parser.ParseSchema(&ast.Source{Name: "api.graphqls", Input: apiSDL})
-	return err
+	sources, err := apiSources()
+	if err != nil {
+		return err
+	}
+	if l.api, err = parser.ParseSchemas(sources...); err != nil {
+		return err
+	}
+	for _, ext := range l.api.Extensions {
+		def := l.api.Definitions.ForName(ext.Name)
+		def.Fields = append(def.Fields, ext.Fields...)
+	}
+	return nil
+}
+
+// apiSources are the SDL of the API that is the same whatever the kinds are:
+// what the engine executes, and the fields that are resolved by hand.
+func apiSources() ([]*ast.Source, error) {
+	out := []*ast.Source{{Name: "api.graphqls", Input: apiSDL}}
+	files, err := fs.Glob(schema.Files, "core/*.graphqls")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		raw, err := schema.Files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, &ast.Source{Name: "schema/" + name, Input: string(raw)})
+	}
+	return out, nil
 }
 
 func (l *loader) parse(files []*ast.Source) []Document {

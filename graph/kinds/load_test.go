@@ -137,9 +137,6 @@ func TestDocumentsHaveNoKindsAndNoneOfOurDirectives(t *testing.T) {
 			t.Errorf("%s still has directives", def.Name)
 		}
 	}
-	if len(doc.Extensions) != 1 {
-		t.Error("the author's own field is gone")
-	}
 }
 
 func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
@@ -204,23 +201,5 @@ func TestTheNameOfAnOrderIsItsPathInCapitals(t *testing.T) {
 		if got := kinds.OrderValue(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
-	}
-}
-
-func TestTheSchemaOfTheProductIsAccepted(t *testing.T) {
-	paths, err := filepath.Glob("../../schema/v1/*.graphqls")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no schema: %v", err)
-	}
-	var files []*ast.Source
-	for _, path := range paths {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, &ast.Source{Name: filepath.Base(path), Input: string(raw)})
-	}
-	if _, err := kinds.Load(files...); err != nil {
-		t.Error(err)
 	}
 }

@@ -1,14 +1,10 @@
 package kinds
 
 import (
-	"fmt"
-	"go/build"
-	"io"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/99designs/gqlgen/codegen/templates"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -45,9 +41,6 @@ func derivedFromType(def *ast.Definition) []string {
 	return nil
 }
 
-// ownFiles are names that files of the API itself have.
-func ownFiles() []string { return []string{"Api"} }
-
 // kindFields are the fields of every kind.
 func kindFields() []string {
 	return []string{"id", "kind", "subKind", "version", "metadata", "manifest"}
@@ -77,7 +70,7 @@ func (l *loader) derivedFrom(name string) string {
 // reservedType says why authors cannot declare a type of that name, "" if they can.
 func (l *loader) reservedType(name string) string {
 	switch from := l.derivedFrom(name); {
-	case l.isAPI(name), slices.ContainsFunc(ownFiles(), func(f string) bool { return strings.EqualFold(f, name) }):
+	case l.isAPI(name):
 		return "the API has or will have a type of that name"
 	case slices.Contains(scalars(), name), l.enums[name] != nil:
 		return "it is a type of GraphQL or of the directives"
@@ -87,54 +80,33 @@ func (l *loader) reservedType(name string) string {
 	return ""
 }
 
-// names finds two names that would be one in Go.
+// names finds two things of one name.
 type names map[string]string
 
-// add returns the earlier name that has the Go name already, "" if there is none.
-func (n names) add(goName, what string) string {
-	if first, ok := n[goName]; ok && first != what {
+// add returns what has the name already, "" if nothing has.
+func (n names) add(name, what string) string {
+	if first, ok := n[name]; ok && first != what {
 		return first
 	}
-	n[goName] = what
+	n[name] = what
 	return ""
 }
 
-// goNames refuses names that are different in GraphQL and one in Go.
-func (l *loader) goNames() {
+// typeNames refuses types whose derived types would have one name.
+func (l *loader) typeNames() {
 	seen := names{}
-	for _, def := range l.api.Definitions {
-		seen.add(templates.ToGo(def.Name), "type "+def.Name)
-	}
 	for _, def := range l.ordered() {
-		claim := func(at *ast.Position, goName, what string) {
-			if other := seen.add(goName, what); other != "" {
-				l.report(at, "%s: its Go name %s is that of %s too", what, goName, other)
-			}
-		}
-		claim(def.Position, templates.ToGo(def.Name), "type "+def.Name)
+		derived := derivedFromType(def)
 		if def.Directives.ForName("resource") != nil {
-			for _, name := range DerivedTypes(def.Name) {
-				claim(def.Position, templates.ToGo(name), "type "+name)
-			}
-		} else {
-			for _, name := range derivedFromType(def) {
-				claim(def.Position, templates.ToGo(name), "type "+name)
-			}
+			derived = DerivedTypes(def.Name)
 		}
-		for _, v := range def.EnumValues {
-			claim(v.Position, EnumConstant(def.Name, v.Name), "enum value "+def.Name+"."+v.Name)
-		}
-		fields := names{}
-		for _, f := range def.Fields {
-			if other := fields.add(templates.ToGo(f.Name), f.Name); other != "" {
-				l.report(f.Position, "%s.%s: its Go name %s is that of %s too", def.Name, f.Name, templates.ToGo(f.Name), other)
+		for _, name := range derived {
+			if other := seen.add(name, "type "+def.Name); other != "" {
+				l.report(def.Position, "type %s: the derived type %s is derived from %s too", def.Name, name, other)
 			}
 		}
 	}
 }
-
-// EnumConstant is the Go name of an enum value.
-func EnumConstant(enum, value string) string { return templates.ToGo(enum) + templates.ToGo(value) }
 
 // ordered are the authors' types in the order of files and lines.
 func (l *loader) ordered() []*ast.Definition {
@@ -173,25 +145,20 @@ func (l *loader) kindNames(kinds []Kind) {
 	}
 }
 
-// fileName refuses names whose generated files would be lost or mixed up.
+// fileName refuses files that are not named as the others.
 func (l *loader) fileName(f *ast.Source) {
-	base, ok := strings.CutSuffix(path.Base(f.Name), ".graphqls")
-	switch at := (&ast.Position{Src: f, Line: 1}); {
-	case !ok || !fileForm.MatchString(base):
-		l.report(at, "the file's name: lower case letters, digits and _ are wanted, and the ending .graphqls")
-	case strings.HasPrefix(base, "zz_"), base == "root_", base == "prelude", skippedByGo(base):
-		l.report(at, "the file's name is reserved: generated files have it, or Go would skip those named for it")
+	if base, ok := strings.CutSuffix(path.Base(f.Name), ".graphqls"); !ok || !fileForm.MatchString(base) {
+		l.report(&ast.Position{Src: f, Line: 1}, "the file's name: lower case letters, digits and _ are wanted, and the ending .graphqls")
 	}
 }
 
-// rootFields refuses two root fields of one name or one Go name: of kinds, of
-// the API and of the authors' own.
-func (l *loader) rootFields(kinds []Kind, docs []Document) {
+// rootFields refuses two root fields of one name: of kinds, and of the API.
+func (l *loader) rootFields(kinds []Kind) {
 	roots := map[string]names{"Query": {}, "Mutation": {}, "Subscription": {}}
 	claim := func(at *ast.Position, root, field, owner string) {
 		what := root + "." + field + " of " + owner
-		if other := roots[root].add(templates.ToGo(field), what); other != "" && at != nil {
-			l.report(at, "%s: %s has that name, or its Go name, too", what, other)
+		if other := roots[root].add(field, what); other != "" && at != nil {
+			l.report(at, "%s: %s has that name too", what, other)
 		}
 	}
 	for root := range roots {
@@ -209,15 +176,6 @@ func (l *loader) rootFields(kinds []Kind, docs []Document) {
 		}
 		claim(at, "Mutation", "update"+k.Name+"Status", owner)
 	}
-	for _, d := range docs {
-		for _, ext := range d.Extensions {
-			for _, f := range ext.Fields {
-				if roots[ext.Name] != nil {
-					claim(f.Position, ext.Name, f.Name, d.Name)
-				}
-			}
-		}
-	}
 }
 
 // singular is the field name of one resource: the kind's name with a lower
@@ -231,14 +189,4 @@ func singular(kind string) string {
 		upper--
 	}
 	return strings.ToLower(kind[:upper]) + kind[upper:]
-}
-
-// skippedByGo says whether Go would leave out files named for this kind or
-// file: for another system ("linux") or for tests.
-func skippedByGo(noun string) bool {
-	ctx := build.Context{Compiler: "gc", OpenFile: func(string) (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader("package x\n")), nil
-	}}
-	match, err := ctx.MatchFile("", fmt.Sprintf("zz_%s.go", strings.ToLower(noun)))
-	return err != nil || !match || strings.HasSuffix(strings.ToLower("_"+noun), "_test")
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/99designs/gqlgen/codegen/templates"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend"
@@ -132,7 +131,7 @@ func (l *loader) derivedFields(kinds []Kind, byName map[string]*Kind) {
 		if taken[owner] == nil {
 			taken[owner] = l.fieldsOf(owner, byName[owner] != nil)
 		}
-		if other := taken[owner].add(templates.ToGo(field), what); other != "" {
+		if other := taken[owner].add(field, what); other != "" {
 			l.report(at, "%s.%s, %s: the name is that of %s too", owner, field, what, other)
 		}
 	}
@@ -156,13 +155,13 @@ func (l *loader) derivedFields(kinds []Kind, byName map[string]*Kind) {
 func (l *loader) fieldsOf(typ string, kind bool) names {
 	out := names{}
 	if kind {
-		for _, f := range append(kindFields(), "spec", "status", "stored") {
-			out.add(templates.ToGo(f), "the field "+f+" of every kind")
+		for _, f := range append(kindFields(), "spec", "status") {
+			out.add(f, "the field "+f+" of every kind")
 		}
 		return out
 	}
 	for _, f := range l.types[typ].Fields {
-		out.add(templates.ToGo(f.Name), "the field "+f.Name)
+		out.add(f.Name, "the field "+f.Name)
 	}
 	return out
 }

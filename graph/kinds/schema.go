@@ -14,10 +14,14 @@ import (
 )
 
 // API derives the API's schema: what is the same whatever the kinds are, what
-// follows from each kind, the authors' own types with their inputs, patches and
-// filters, and the fields that core, SDL of the API itself, adds by hand.
-func (s *Schema) API(core ...*ast.Source) (*ast.Schema, error) {
-	doc, err := parser.ParseSchemas(append([]*ast.Source{validator.Prelude, {Name: "api.graphqls", Input: apiSDL}}, core...)...)
+// follows from each kind, and the authors' own types with their inputs, patches
+// and filters.
+func (s *Schema) API() (*ast.Schema, error) {
+	sources, err := apiSources()
+	if err != nil {
+		return nil, err
+	}
+	doc, err := parser.ParseSchemas(append([]*ast.Source{validator.Prelude}, sources...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -204,3 +204,74 @@ func TestTheEngineAnswersAsTheGeneratedExecutor(t *testing.T) {
 	}
 	t.Logf("%d operations, %d with errors, %d not executed", total, withErrors, invalid)
 }
+
+// put stores a body behind the service's back.
+func (tw *twin) put(t testing.TB, name string, text []byte) {
+	t.Helper()
+	if _, err := tw.store.Apply(t.Context(), backend.Batch{
+		RequestID: "put", Deadline: tw.store.Now().Add(time.Minute),
+		Actions: []backend.Action{{
+			Key: backend.Key{Kind: "Network", Namespace: "default", Name: name}, Do: backend.DeedPut,
+			Put: backend.Put{UID: name, Body: backend.EncodeBody(text)},
+		}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheEngineReadsTheBodiesThatTheGeneratedExecutorReads(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	whole := `{"subKind":"s","version":"v1","metadata":{"generation":2,"labels":{"b":"1","a":"2"},"annotations":{"x":"y"},"description":"d\u003c"},"spec":{"cloudCredentialsRef":{"cloudName":"c","secretName":"s"},"managementPolicy":"managed","resource":{"mtu":1500,"tags":["a","b<"],"external":true,"name":"n"},"newer":{"a":[1,"}"]}},"status":{"id":"i","conditions":[{"type":"A","status":"True","observedGeneration":3}],"resource":{"revisionNumber":9007199254740993,"mtu":1450}}}`
+	values := []string{`null`, `1`, `-0`, `1.0`, `1e3`, `4294967296`, `"x"`, `"\u0041\ud83d\ude00"`, `"\ud800"`, `true`, `[]`, `{}`, `["a",null]`, `[ "a" , "\u003c" ]`, `[{}]`, `{"a":"b","c":null}`, `"managed"`, `"strange"`, ` 7 `, `"`, `tru`, `01`, "\"\xff\"", "\"\x01\""}
+	const all = `{ id subKind version metadata { name generation description labels { key value } annotations { key value } } spec { managementPolicy cloudCredentialsRef { secretName cloudName } resource { mtu tags external name } } status { id conditions { type status observedGeneration } resource { revisionNumber mtu } } }`
+	old, ours := newTwin(t, false), newTwin(t, true)
+	readable := 0
+	for i := range operations(t) / 2 {
+		text := []byte(whole)
+		for range 1 + rnd.IntN(3) {
+			switch rnd.IntN(6) {
+			case 0:
+				text = text[:rnd.IntN(len(text)+1)]
+			case 1:
+				if len(text) > 0 {
+					text[rnd.IntN(len(text))] = byte(` "{}[],:0an\`[rnd.IntN(12)])
+				}
+			default: // another value of some name
+				names := regexp.MustCompile(`"[a-zA-Z]+":`).FindAllIndex(text, -1)
+				if len(names) == 0 {
+					break
+				}
+				at := names[rnd.IntN(len(names))][1]
+				end := at
+				for depth := 0; end < len(text); end++ {
+					if c := text[end]; c == '{' || c == '[' {
+						depth++
+					} else if c == '}' || c == ']' {
+						if depth--; depth < 0 {
+							break
+						}
+					} else if c == ',' && depth == 0 {
+						break
+					}
+				}
+				text = []byte(string(text[:at]) + values[rnd.IntN(len(values))] + string(text[end:]))
+			}
+		}
+		for _, tw := range []*twin{old, ours} {
+			tw.put(t, "b", text)
+		}
+		for _, query := range []string{`{ network(name: "b") ` + all + ` }`, `{ networks { totalCount nodes ` + all + ` } }`} {
+			wantErrors, wantData := parted(t, old.post(t, query, nil))
+			gotErrors, gotData := parted(t, ours.post(t, query, nil))
+			if len(wantErrors) == 0 {
+				readable++
+			}
+			if wantData != gotData || !slices.Equal(wantErrors, gotErrors) {
+				t.Fatalf("body %d: %s\ngenerated %s %s\nengine    %s %s", i, text, wantData, wantErrors, gotData, gotErrors)
+			}
+		}
+	}
+	t.Logf("%d answers without errors", readable)
+}

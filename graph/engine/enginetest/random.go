@@ -31,6 +31,8 @@ type Source struct {
 	Skip func(root, field string) bool
 	// Depth is the deepest nesting of selections. Default 7.
 	Depth int
+	// Fields is about how many fields a document has at most. Default 120.
+	Fields int
 
 	variables map[string]any
 	declared  []string
@@ -43,7 +45,10 @@ type Source struct {
 
 // Next makes an operation of a kind: query, mutation or subscription.
 func (s *Source) Next(kind ast.Operation) Operation {
-	s.variables, s.declared, s.fragments, s.aliases, s.budget = map[string]any{}, nil, nil, 0, 120
+	s.variables, s.declared, s.fragments, s.aliases, s.budget = map[string]any{}, nil, nil, 0, s.Fields
+	if s.budget == 0 {
+		s.budget = 120
+	}
 	root := map[ast.Operation]*ast.Definition{ast.Query: s.Schema.Query, ast.Mutation: s.Schema.Mutation, ast.Subscription: s.Schema.Subscription}[kind]
 	var fields []*ast.FieldDefinition
 	for _, f := range root.Fields {
