@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -133,7 +134,7 @@ func (c *compiler) object(def *ast.Definition, set ast.SelectionSet) *object {
 		f.nonNull = s.Definition.Type.NonNull
 		f.elementNonNull = s.Definition.Type.Elem != nil && s.Definition.Type.Elem.NonNull
 		c.field(def, f)
-		if f.op != opCore && len(s.set) > 0 {
+		if len(s.set) > 0 && !strings.HasPrefix(s.Name, "__") { // what is below introspection is the core's alone
 			c.below(f, s.Definition.Type.Name())
 		}
 	}
@@ -163,8 +164,9 @@ func (c *compiler) field(def *ast.Definition, f *field) {
 		return
 	}
 	t := e.types[def.Name]
-	if t == nil {
-		panic(&compileError{"type " + def.Name})
+	if t == nil { // a type of the core
+		f.op = opCore
+		return
 	}
 	ops := map[string]op{}
 	switch t.role {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -21,6 +22,9 @@ type Config struct {
 	// Core executes the fields that are no kind's: introspection and what is
 	// written by hand. Required.
 	Core graphql.ExecutableSchema
+	// LoaderWait is how long the first read of a resolver written by hand waits
+	// for others, to be one call. Default 1 ms.
+	LoaderWait time.Duration
 }
 
 // Engine is gqlgen's executable schema over kinds. It is safe for concurrent use.
@@ -28,6 +32,7 @@ type Engine struct {
 	svc    *service.Service
 	schema *ast.Schema
 	core   graphql.ExecutableSchema
+	wait   time.Duration
 	types  map[string]*typeInfo
 	roots  map[rootKey]rootField
 	// enums are the stored forms of inputs, by type and name.
@@ -44,7 +49,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Service == nil || cfg.Schema == nil || cfg.Core == nil {
 		return nil, errors.New("engine: config: Service, Schema and Core are needed")
 	}
-	e := &Engine{svc: cfg.Service, schema: cfg.Schema, core: cfg.Core}
+	e := &Engine{svc: cfg.Service, schema: cfg.Schema, core: cfg.Core, wait: cfg.LoaderWait}
 	if err := e.readKinds(); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/tidwall/gjson"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend"
@@ -15,8 +16,10 @@ type answer struct {
 	items   []*item // of nodes, nil where there is none
 	written *written
 	change  *service.Change
-	// core is the value of a field that the engine does not execute.
-	core []byte
+	// core is the value of a field that the engine does not execute; with marks
+	// if resolvers left something in it to the engine.
+	core  []byte
+	marks *marks
 }
 
 // execute resolves the root fields, of a query all together and of a mutation
@@ -138,7 +141,12 @@ func (r *run) root(buf []byte, f *field, a *answer) ([]byte, bool) {
 	case opConst:
 		return append(buf, f.constant...), true
 	case opCore:
-		return append(buf, a.core...), a.core != nil && string(a.core) != "null"
+		if a.marks == nil {
+			return append(buf, a.core...), a.core != nil && string(a.core) != "null"
+		}
+		r.push(f)
+		defer r.pop()
+		return r.coreValue(buf, a.marks, f, f.node.Definition.Type, gjson.ParseBytes(a.core))
 	case opList:
 		return r.connection(buf, f, a.page)
 	case opWrite, opApply:

@@ -1,19 +1,20 @@
 package resolvers
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/graph/v1/model"
+	"github.com/sluicegw/sluice/graph/core"
 )
 
 // fieldsOf are all fields of a kind, each after the object that it is in.
-func fieldsOf(k *backend.Kind) []*model.KindField {
+func fieldsOf(k *backend.Kind) []*core.KindField {
 	out := shapeFields(nil, "spec", k.Spec)
 	return shapeFields(out, "status", k.Status)
 }
 
-func shapeFields(out []*model.KindField, path string, s *backend.Shape) []*model.KindField {
+func shapeFields(out []*core.KindField, path string, s *backend.Shape) []*core.KindField {
 	if s == nil {
 		return out
 	}
@@ -26,10 +27,10 @@ func shapeFields(out []*model.KindField, path string, s *backend.Shape) []*model
 	return out
 }
 
-func fieldOf(path string, f *backend.Field) *model.KindField {
-	out := &model.KindField{
+func fieldOf(path string, f *backend.Field) *core.KindField {
+	out := &core.KindField{
 		Path: path, Name: f.Name, Type: string(f.Type), Description: f.Description, Required: f.Required, List: f.List,
-		Keys: f.Keys, Limits: limitsOf(f), EnumValues: []*model.KindEnumValue{}, Immutable: f.Immutable,
+		Keys: f.Keys, Limits: limitsOf(f), EnumValues: []*core.KindEnumValue{}, Immutable: f.Immutable,
 		Since: nonempty(f.Since), Until: nonempty(f.Until), Deprecated: nonempty(f.Deprecated),
 	}
 	if f.ListType != "" {
@@ -41,7 +42,7 @@ func fieldOf(path string, f *backend.Field) *model.KindField {
 	case f.Enum != nil:
 		out.Type = f.Enum.Name
 		for _, v := range f.Enum.Values {
-			out.EnumValues = append(out.EnumValues, &model.KindEnumValue{Name: v.Name, Stored: v.Stored, Description: v.Description})
+			out.EnumValues = append(out.EnumValues, &core.KindEnumValue{Name: v.Name, Stored: v.Stored, Description: v.Description})
 		}
 	case f.Shape != nil:
 		out.Type = f.Shape.Name
@@ -54,9 +55,9 @@ func fieldOf(path string, f *backend.Field) *model.KindField {
 	return out
 }
 
-func limitsOf(f *backend.Field) *model.KindFieldLimits {
+func limitsOf(f *backend.Field) *core.KindFieldLimits {
 	c := f.Constraint
-	out := &model.KindFieldLimits{
+	out := &core.KindFieldLimits{
 		MinLength: count(c.MinLength), MaxLength: count(c.MaxLength), Pattern: nonempty(c.Pattern), Format: nonempty(string(c.Format)),
 		Min: c.Min, Max: c.Max, In: c.In, MinItems: count(c.MinItems), MaxItems: count(c.MaxItems),
 		Unique:       c.Unique || f.ListType == backend.ListSet,
@@ -83,10 +84,36 @@ func positive(n int) *int32 {
 }
 
 // referencesOf are the references of a kind.
-func referencesOf(k *backend.Kind) []*model.KindReference {
-	out := make([]*model.KindReference, len(k.References))
+func referencesOf(k *backend.Kind) []*core.KindReference {
+	out := make([]*core.KindReference, len(k.References))
 	for i, r := range k.References {
-		out[i] = &model.KindReference{Path: r.Path, Kind: r.Kind, Field: r.Field, Inverse: nonempty(r.Inverse), Guard: r.Guard}
+		out[i] = &core.KindReference{Path: r.Path, Kind: r.Kind, Field: r.Field, Inverse: nonempty(r.Inverse), Guard: r.Guard}
 	}
 	return out
+}
+
+// queryResolver and kindResolver are gqlgen's names for what resolves the
+// fields of Query and Kind.
+type (
+	queryResolver struct{ *Resolver }
+	kindResolver  struct{ *Resolver }
+)
+
+// Query is part of [core.ResolverRoot].
+func (r *Resolver) Query() core.QueryResolver { return queryResolver{r} }
+
+// Kind is part of [core.ResolverRoot].
+func (r *Resolver) Kind() core.KindResolver { return kindResolver{r} }
+
+// Kinds resolves Query.kinds.
+func (r queryResolver) Kinds(context.Context) ([]*backend.Kind, error) { return r.service.Kinds(), nil }
+
+// Fields resolves Kind.fields.
+func (kindResolver) Fields(_ context.Context, k *backend.Kind) ([]*core.KindField, error) {
+	return fieldsOf(k), nil
+}
+
+// References resolves Kind.references.
+func (kindResolver) References(_ context.Context, k *backend.Kind) ([]*core.KindReference, error) {
+	return referencesOf(k), nil
 }

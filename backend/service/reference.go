@@ -1,0 +1,40 @@
+package service
+
+import (
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Reference is one place in a resource that names another.
+type Reference struct {
+	// Reference is the declared one.
+	backend.Reference
+	// Key of what is named, which may be missing.
+	Key backend.Key
+}
+
+// References are those that a stored resource has by the declarations of its
+// kind, in the order of the declarations, no two equal.
+func (s *Service) References(r *backend.Resource) ([]Reference, error) {
+	k, err := s.kind(r.Kind)
+	if err != nil {
+		return nil, err
+	}
+	st, err := stateOf(r)
+	if err != nil {
+		return nil, translate(err, r.Key)
+	}
+	var out []Reference
+	root := st.root()
+	for _, declared := range k.References {
+		k.index(declared.Path).walk(root, 0, func(v any) {
+			name, _ := v.(string)
+			ref := Reference{Reference: declared, Key: backend.Key{Kind: declared.Kind, Namespace: r.Namespace, Name: name}}
+			if name != "" && !slices.Contains(out, ref) {
+				out = append(out, ref)
+			}
+		})
+	}
+	return out, nil
+}

@@ -1,0 +1,251 @@
+package resolvers
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/core"
+	"github.com/sluicegw/sluice/graph/engine"
+)
+
+// Limits of a tree of dependencies.
+const (
+	maxDepth = 10
+	maxNodes = 1000
+	// maxReferrers is how many resources are followed that refer to one by one reference.
+	maxReferrers = 1000
+)
+
+// DependencyTree resolves Query.dependencyTree.
+func (r queryResolver) DependencyTree(ctx context.Context, id string, direction core.DependencyDirection, depth int32) (*core.DependencyTree, error) {
+	if depth < 1 || depth > maxDepth {
+		return nil, &service.Error{
+			Code: service.CodeBadUserInput, Path: "depth", Limit: fmt.Sprint(maxDepth),
+			Message: fmt.Sprintf("depth is %d; 1 to %d is accepted", depth, maxDepth),
+		}
+	}
+	key, err := service.ParseGlobalID(id)
+	if err != nil {
+		return nil, err
+	}
+	root, err := r.loaders(ctx).Resource(ctx, key)
+	if err != nil || root == nil {
+		return nil, err
+	}
+	t := &core.DependencyTree{Root: node(key), Up: []*core.DependencyNode{}, Down: []*core.DependencyNode{}}
+	begin := &place{node: t.Root, key: key, resource: root.Stored}
+	if direction != core.DependencyDirectionDown {
+		w := &walk{Resolver: r.Resolver, expand: r.up, depth: int(depth), seen: map[backend.Key]bool{key: true}}
+		if t.Up, err = w.run(ctx, begin); err != nil {
+			return nil, err
+		}
+		t.Truncated = w.truncated
+	}
+	if direction != core.DependencyDirectionUp {
+		w := &walk{Resolver: r.Resolver, expand: r.down, depth: int(depth), seen: map[backend.Key]bool{key: true}}
+		if t.Down, err = w.run(ctx, begin); err != nil {
+			return nil, err
+		}
+		t.Truncated = t.Truncated || w.truncated
+	}
+	return t, nil
+}
+
+func node(key backend.Key) *core.DependencyNode {
+	n := &core.DependencyNode{ID: service.GlobalID(key), Kind: key.Kind, Name: key.Name}
+	n.Namespace = nonempty(key.Namespace)
+	return n
+}
+
+// place is a node of a tree that is being walked.
+type place struct {
+	node *core.DependencyNode
+	key  backend.Key
+	// resource is nil until it is read, and for what is missing.
+	resource *backend.Resource
+	above    *place
+}
+
+// under says whether a resource is on the way from the root to the place.
+func (p *place) under(key backend.Key) bool {
+	for ; p != nil; p = p.above {
+		if p.key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// step leads from one resource to another.
+type step struct {
+	reference backend.Reference
+	key       backend.Key
+}
+
+// walk follows references from a root, level by level.
+type walk struct {
+	*Resolver
+	// expand returns the steps from each place of a level.
+	expand func(context.Context, []*place) ([][]step, bool, error)
+	depth  int
+	// seen are the resources that were met: each is followed once.
+	seen      map[backend.Key]bool
+	truncated bool
+}
+
+func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, error) {
+	out := []*core.DependencyNode{}
+	level := []*place{root}
+	for n := 1; n <= w.depth && len(level) > 0; n++ {
+		steps, more, err := w.expand(ctx, level)
+		if err != nil {
+			return nil, err
+		}
+		w.truncated = w.truncated || more
+		var next []*place
+		for i, from := range level {
+			for _, s := range steps[i] {
+				if len(out) == maxNodes {
+					w.truncated = true
+					return out, nil
+				}
+				p := &place{node: node(s.key), key: s.key, above: from}
+				p.node.Level, p.node.From = int32(n), &from.node.ID
+				p.node.Path, p.node.Guarded = &s.reference.Path, &s.reference.Guard
+				p.node.Cycle = from.under(s.key)
+				out = append(out, p.node)
+				if !w.seen[s.key] {
+					w.seen[s.key] = true
+					next = append(next, p)
+				}
+			}
+		}
+		level = next
+	}
+	return out, nil
+}
+
+// up are the steps to what the resources of a level refer to.
+func (r *Resolver) up(ctx context.Context, level []*place) ([][]step, bool, error) {
+	if err := r.read(ctx, level); err != nil {
+		return nil, false, err
+	}
+	out := make([][]step, len(level))
+	for i, p := range level {
+		if p.resource == nil {
+			continue
+		}
+		refs, err := r.service.References(p.resource)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, ref := range refs {
+			out[i] = append(out[i], step{ref.Reference, ref.Key})
+		}
+	}
+	return out, false, nil
+}
+
+// read reads the resources of a level, each kind in one call.
+func (r *Resolver) read(ctx context.Context, level []*place) error {
+	var keys []backend.Key
+	for _, p := range level {
+		keys = append(keys, p.key)
+	}
+	found, err := r.loaders(ctx).Resources(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for i, res := range found {
+		if res != nil {
+			level[i].resource = res.Stored
+		}
+	}
+	return nil
+}
+
+// down are the steps to what refers to the resources of a level.
+func (r *Resolver) down(ctx context.Context, level []*place) ([][]step, bool, error) {
+	out := make([][]step, len(level))
+	type question struct {
+		place     int
+		kind      *backend.Kind
+		reference backend.Reference
+		page      *service.Page
+	}
+	var questions []*question
+	for i, p := range level {
+		for _, k := range r.service.Kinds() {
+			for _, ref := range k.References {
+				if ref.Kind == p.key.Kind && k.Has(backend.VerbList) {
+					questions = append(questions, &question{place: i, kind: k, reference: ref})
+				}
+			}
+		}
+	}
+	// All are asked together, so that the loaders make one call for each kind of them.
+	var g errgroup.Group
+	for _, q := range questions {
+		g.Go(func() (err error) {
+			key := level[q.place].key
+			req := service.ListRequest{Kind: q.kind.Name, First: new(maxReferrers), Parent: &service.Parent{Reference: q.reference.Path, Key: key}}
+			if key.Namespace != "" {
+				req.Namespace = &key.Namespace
+			}
+			q.page, err = r.loaders(ctx).Page(ctx, req)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, false, err
+	}
+	more := false
+	for _, q := range questions {
+		for _, e := range q.page.Edges {
+			out[q.place] = append(out[q.place], step{q.reference, e.Resource.Stored.Key})
+		}
+		cut, err := q.page.PageInfo().HasNextPage(ctx)
+		if err != nil {
+			return nil, false, err
+		}
+		more = more || cut
+	}
+	return out, more, nil
+}
+
+// dependencyNodeResolver is gqlgen's name for what resolves the fields of DependencyNode.
+type dependencyNodeResolver struct{ *Resolver }
+
+// DependencyNode is part of [core.ResolverRoot].
+func (r *Resolver) DependencyNode() core.DependencyNodeResolver { return dependencyNodeResolver{r} }
+
+// lookup reads the resource of a node together with those of all other nodes.
+func (r dependencyNodeResolver) lookup(ctx context.Context, n *core.DependencyNode) (*service.Resource, error) {
+	key, err := service.ParseGlobalID(n.ID)
+	if err != nil {
+		return nil, err
+	}
+	return r.loaders(ctx).Resource(ctx, key)
+}
+
+// State resolves DependencyNode.state.
+func (r dependencyNodeResolver) State(ctx context.Context, n *core.DependencyNode) (core.DependencyState, error) {
+	res, err := r.lookup(ctx, n)
+	if err != nil {
+		return "", err
+	}
+	if res == nil {
+		return core.DependencyStateMissing, nil
+	}
+	return core.DependencyStatePresent, nil
+}
+
+// Resource resolves DependencyNode.resource.
+func (r dependencyNodeResolver) Resource(ctx context.Context, n *core.DependencyNode) (*engine.Ref, error) {
+	res, err := r.lookup(ctx, n)
+	return engine.RefTo(res), err
+}
