@@ -1,0 +1,527 @@
+package enginetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/kinds"
+)
+
+// Reference executes operations as the GraphQL specification words it (October
+// 2021, chapter 6; the structure is that of graphql-js), field by field, over
+// the derived schema and the stored JSON. It shares nothing with the engine but
+// the service, is slow, and has no plan, no levels and no spans.
+type Reference struct {
+	Schema    *ast.Schema
+	Catalogue *kinds.Schema
+	Service   *service.Service
+}
+
+// execution is one operation of a Reference.
+type execution struct {
+	*Reference
+	ctx    context.Context
+	doc    *ast.QueryDocument
+	vars   map[string]any
+	errors gqlerror.List
+}
+
+// errPropagate says that a value that must not be null is, and that its error was told.
+var errPropagate = errors.New("null propagates")
+
+// Execute answers a query or a mutation whose document is valid.
+func (r *Reference) Execute(ctx context.Context, oc *graphql.OperationContext) (json.RawMessage, gqlerror.List) {
+	x := &execution{Reference: r, ctx: ctx, doc: oc.Doc, vars: oc.Variables}
+	root := r.Schema.Query
+	if oc.Operation.Operation == ast.Mutation {
+		root = r.Schema.Mutation
+	}
+	data, err := x.object(root, nil, oc.Operation.SelectionSet, nil)
+	if err != nil {
+		return json.RawMessage("null"), x.errors
+	}
+	return data, x.errors
+}
+
+// group is a response name with its fields.
+type group struct {
+	name   string
+	fields []*ast.Field
+}
+
+// collect is CollectFields.
+func (x *execution) collect(def *ast.Definition, set ast.SelectionSet, visited map[string]bool, groups []group) []group {
+	for _, s := range set {
+		var directives ast.DirectiveList
+		switch s := s.(type) {
+		case *ast.Field:
+			directives = s.Directives
+		case *ast.InlineFragment:
+			directives = s.Directives
+		case *ast.FragmentSpread:
+			directives = s.Directives
+		}
+		skip := false
+		for _, d := range directives {
+			v, _ := d.Arguments.ForName("if").Value.Value(x.vars)
+			skip = skip || d.Name == "skip" && v == true || d.Name == "include" && v != true
+		}
+		if skip {
+			continue
+		}
+		applies := func(condition string) bool {
+			return condition == "" || condition == def.Name || slices.ContainsFunc(x.Schema.PossibleTypes[condition], func(d *ast.Definition) bool { return d.Name == def.Name })
+		}
+		switch s := s.(type) {
+		case *ast.Field:
+			i := slices.IndexFunc(groups, func(g group) bool { return g.name == s.Alias })
+			if i < 0 {
+				i, groups = len(groups), append(groups, group{name: s.Alias})
+			}
+			groups[i].fields = append(groups[i].fields, s)
+		case *ast.InlineFragment:
+			if applies(s.TypeCondition) {
+				groups = x.collect(def, s.SelectionSet, visited, groups)
+			}
+		case *ast.FragmentSpread:
+			if f := x.doc.Fragments.ForName(s.Name); !visited[s.Name] {
+				visited[s.Name] = true
+				if applies(f.TypeCondition) {
+					groups = x.collect(def, f.SelectionSet, visited, groups)
+				}
+			}
+		}
+	}
+	return groups
+}
+
+// object is ExecuteSelectionSet.
+func (x *execution) object(def *ast.Definition, of any, set ast.SelectionSet, path ast.Path) (json.RawMessage, error) {
+	out := []byte{'{'}
+	failed := false
+	for _, g := range x.collect(def, set, map[string]bool{}, nil) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(out, encode(g.name)...), ':')
+		value, err := x.field(def, of, g, append(path[:len(path):len(path)], ast.PathName(g.name)))
+		failed = failed || err != nil
+		out = append(out, value...)
+	}
+	if failed {
+		return nil, errPropagate
+	}
+	return append(out, '}'), nil
+}
+
+// field is ExecuteField.
+func (x *execution) field(def *ast.Definition, of any, g group, path ast.Path) (json.RawMessage, error) {
+	f := g.fields[0]
+	if f.Name == "__typename" {
+		return encode(def.Name), nil
+	}
+	value, err := x.resolve(def, of, f)
+	if err != nil {
+		x.fail(err, path)
+		value = nil
+	}
+	var set ast.SelectionSet
+	for _, one := range g.fields {
+		set = append(set, one.SelectionSet...)
+	}
+	out, completed := x.complete(f.Definition.Type, value, set, path)
+	if completed != nil && !f.Definition.Type.NonNull {
+		return json.RawMessage("null"), nil
+	}
+	return out, completed
+}
+
+// fail tells an error, of a write all its violations.
+func (x *execution) fail(err error, path ast.Path) {
+	var known *service.Error
+	if errors.As(err, &known) {
+		for _, one := range known.Split() {
+			x.errors = append(x.errors, &gqlerror.Error{Message: one.Message, Path: path})
+		}
+		return
+	}
+	x.errors = append(x.errors, &gqlerror.Error{Message: err.Error(), Path: path})
+}
+
+// complete is CompleteValue. An error says that null propagates.
+func (x *execution) complete(t *ast.Type, value any, set ast.SelectionSet, path ast.Path) (json.RawMessage, error) {
+	if value == nil {
+		if t.NonNull {
+			return nil, errPropagate
+		}
+		return json.RawMessage("null"), nil
+	}
+	if t.Elem != nil {
+		out, failed := []byte{'['}, false
+		for i, e := range value.([]any) {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			one, err := x.complete(t.Elem, e, set, append(path[:len(path):len(path)], ast.PathIndex(i)))
+			if err != nil && !t.Elem.NonNull {
+				one, err = json.RawMessage("null"), nil
+			}
+			failed = failed || err != nil
+			out = append(out, one...)
+		}
+		if failed {
+			return nil, errPropagate
+		}
+		return append(out, ']'), nil
+	}
+	def := x.Schema.Types[t.NamedType]
+	switch def.Kind {
+	case ast.Interface:
+		return x.object(x.Schema.Types[value.(*resource).stored.Kind], value, set, path)
+	case ast.Object:
+		return x.object(def, value, set, path)
+	}
+	if v, ok := value.(json.Number); ok && t.NamedType == "Float" {
+		f, _ := v.Float64()
+		return []byte(strconv.FormatFloat(f, 'g', -1, 64)), nil
+	}
+	return encode(value), nil
+}
+
+// encode writes a leaf as gqlgen does.
+func encode(v any) json.RawMessage {
+	switch v := v.(type) {
+	case string:
+		var b strings.Builder
+		graphql.MarshalString(v).MarshalGQL(&b)
+		return json.RawMessage(b.String())
+	case json.Number:
+		if v == "-0" {
+			v = "0"
+		}
+		return json.RawMessage(v)
+	case time.Time:
+		return encode(v.Format(time.RFC3339Nano))
+	}
+	raw, _ := json.Marshal(v)
+	return raw
+}
+
+// resource is a value of a kind: what is stored, decoded by encoding/json.
+type resource struct {
+	stored *backend.Resource
+	body   map[string]any
+}
+
+func (x *execution) resource(r *service.Resource) any {
+	if r == nil || r.Object == nil {
+		return nil
+	}
+	raw, _ := backend.DecodeBody(r.Stored.Body)
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.UseNumber()
+	out := &resource{stored: r.Stored}
+	_ = dec.Decode(&out.body)
+	return out
+}
+
+// part is an object of a body, with the resource it is of.
+type part struct {
+	of     *resource
+	values map[string]any
+	shape  *backend.Shape
+}
+
+// edge is one of a page.
+type edge struct {
+	page *service.Page
+	n    int
+}
+
+// entry is a pair of keys and values.
+type entry struct{ key, value string }
+
+// metadata is that of a resource.
+type metadata struct{ *resource }
+
+// payload is what a mutation did.
+type payload struct {
+	*service.Written
+	id any
+}
+
+// resolve is ResolveFieldValue: lists are []any, absent values nil.
+func (x *execution) resolve(def *ast.Definition, of any, f *ast.Field) (any, error) {
+	args := f.ArgumentMap(x.vars)
+	switch of := of.(type) {
+	case nil:
+		return x.root(def, f, args)
+	case *resource:
+		return x.ofResource(of, f, args)
+	case *metadata:
+		return of.field(f.Name), nil
+	case *part:
+		return x.ofPart(of, f, args)
+	case entry:
+		return map[string]any{"key": of.key, "value": of.value}[f.Name], nil
+	case *service.Page:
+		return x.ofPage(of, f)
+	case *service.PageInfo:
+		return ofPageInfo(x.ctx, of, f)
+	case edge:
+		if f.Name == "cursor" {
+			return of.page.Cursor(of.n), nil
+		}
+		return x.resource(of.page.Edges[of.n].Resource), nil
+	case *payload:
+		return x.ofPayload(of, f)
+	}
+	return nil, fmt.Errorf("reference: no way to resolve %s.%s", def.Name, f.Name)
+}
+
+func (x *execution) kind(name string) *kinds.Kind {
+	i := slices.IndexFunc(x.Catalogue.Kinds, func(k kinds.Kind) bool { return strings.EqualFold(k.Name, name) })
+	if i < 0 {
+		return nil
+	}
+	return &x.Catalogue.Kinds[i]
+}
+
+// references are those whose derived field stands on a type, by its name.
+func (x *execution) reference(owner, name string) *kinds.Reference {
+	for _, k := range x.Catalogue.Kinds {
+		for i := range k.Refs {
+			if k.Refs[i].Owner == owner && k.Refs[i].Field == name {
+				return &k.Refs[i]
+			}
+		}
+	}
+	return nil
+}
+
+func (x *execution) ofResource(r *resource, f *ast.Field, args map[string]any) (any, error) {
+	k := x.kind(r.stored.Kind)
+	switch f.Name {
+	case "id":
+		return service.GlobalID(r.stored.Key), nil
+	case "kind":
+		return r.stored.Kind, nil
+	case "subKind", "version":
+		text, _ := r.body[f.Name].(string)
+		if text == "" && f.Name == "subKind" {
+			return nil, nil
+		}
+		return text, nil
+	case "metadata":
+		return &metadata{r}, nil
+	case "spec", "status":
+		values, _ := r.body[f.Name].(map[string]any)
+		if values == nil {
+			return nil, nil
+		}
+		return &part{r, values, map[string]*backend.Shape{"spec": k.Spec, "status": k.Status}[f.Name]}, nil
+	case "manifest":
+		return x.Service.Manifest(r.stored, service.ManifestFormat(fmt.Sprint(args["format"])))
+	}
+	if ref := x.reference(k.Name, f.Name); ref != nil {
+		value := any(r.body)
+		for step := range strings.SplitSeq(ref.Path, ".") {
+			m, _ := value.(map[string]any)
+			value = m[step]
+		}
+		return x.follow(r, ref, value, f, args)
+	}
+	for _, o := range x.Catalogue.Kinds {
+		for _, ref := range o.Refs {
+			if ref.Kind == k.Name && ref.Inverse == f.Name {
+				return x.list(o.Name, f, args, r.stored.Namespace, &service.Parent{Reference: ref.Path, Key: r.stored.Key}, nil)
+			}
+		}
+	}
+	return nil, fmt.Errorf("reference: no way to resolve %s.%s", k.Name, f.Name)
+}
+
+// follow resolves the field that a reference derives.
+func (x *execution) follow(r *resource, ref *kinds.Reference, value any, f *ast.Field, args map[string]any) (any, error) {
+	if ref.List {
+		names := []string{}
+		list, _ := value.([]any)
+		for _, e := range list {
+			names = append(names, e.(string))
+		}
+		slices.Sort(names)
+		return x.list(ref.Kind, f, args, r.stored.Namespace, nil, map[string]any{"name": map[string]any{"in": slices.Compact(names)}})
+	}
+	name, _ := value.(string)
+	if name == "" {
+		return nil, nil
+	}
+	found, err := x.Service.Lookup(x.ctx, service.Caller{}, []backend.Key{{Kind: ref.Kind, Namespace: r.stored.Namespace, Name: name}})
+	if err != nil {
+		return nil, err
+	}
+	return x.resource(found[0]), nil
+}
+
+func (x *execution) ofPart(p *part, f *ast.Field, args map[string]any) (any, error) {
+	sf := p.shape.Field(f.Name)
+	if sf == nil {
+		ref := x.reference(p.shape.Name, f.Name)
+		return x.follow(p.of, ref, p.values[ref.Path[strings.LastIndex(ref.Path, ".")+1:]], f, args)
+	}
+	value := p.values[f.Name]
+	if value == nil {
+		return nil, nil
+	}
+	one := func(v any) any {
+		switch {
+		case sf.Shape != nil:
+			return &part{p.of, v.(map[string]any), sf.Shape}
+		case sf.Enum != nil:
+			for _, e := range sf.Enum.Values {
+				if e.Stored == v {
+					return e.Name
+				}
+			}
+		}
+		return v
+	}
+	if m, ok := value.(map[string]any); ok && sf.Type == backend.TypeMap {
+		return entries(m), nil
+	}
+	if list, ok := value.([]any); ok {
+		out := []any{}
+		for _, e := range list {
+			out = append(out, one(e))
+		}
+		return out, nil
+	}
+	return one(value), nil
+}
+
+func entries(m map[string]any) []any {
+	out := []any{}
+	for k, v := range m {
+		text, _ := v.(string)
+		out = append(out, entry{k, text})
+	}
+	slices.SortFunc(out, func(a, b any) int { return strings.Compare(a.(entry).key, b.(entry).key) })
+	return out
+}
+
+func (m *metadata) field(name string) any {
+	stored := m.body["metadata"]
+	body, _ := stored.(map[string]any)
+	set := func(t time.Time) any {
+		if t.IsZero() {
+			return nil
+		}
+		return t
+	}
+	text := func(s string) any {
+		if s == "" {
+			return nil
+		}
+		return s
+	}
+	switch name {
+	case "namespace":
+		return text(m.stored.Namespace)
+	case "name":
+		return m.stored.Name
+	case "uid":
+		return m.stored.UID
+	case "revision":
+		return m.stored.Revision.String()
+	case "createdAt":
+		return set(m.stored.CreatedAt)
+	case "updatedAt":
+		return set(m.stored.UpdatedAt)
+	case "expiresAt":
+		return set(m.stored.ExpiresAt)
+	case "generation":
+		return body["generation"]
+	case "description":
+		description, _ := body["description"].(string)
+		return text(description)
+	}
+	pairs, _ := body[name].(map[string]any)
+	return entries(pairs)
+}
+
+func (x *execution) ofPage(p *service.Page, f *ast.Field) (any, error) {
+	switch f.Name {
+	case "totalCount":
+		n, err := p.TotalCount(x.ctx)
+		return n, err
+	case "pageInfo":
+		return p.PageInfo(), nil
+	case "changeCursor":
+		if c := p.ChangeCursor(); c != nil {
+			return *c, nil
+		}
+		return nil, nil
+	}
+	out := []any{}
+	for i := range p.Edges {
+		if f.Name == "edges" {
+			out = append(out, edge{p, i})
+		} else {
+			out = append(out, x.resource(p.Edges[i].Resource))
+		}
+	}
+	return out, nil
+}
+
+func ofPageInfo(ctx context.Context, i *service.PageInfo, f *ast.Field) (any, error) {
+	text := func(s *string) any {
+		if s == nil {
+			return nil
+		}
+		return *s
+	}
+	switch f.Name {
+	case "startCursor":
+		return text(i.StartCursor()), nil
+	case "endCursor":
+		return text(i.EndCursor()), nil
+	case "hasNextPage":
+		return i.HasNextPage(ctx)
+	}
+	return i.HasPreviousPage(ctx)
+}
+
+func (x *execution) ofPayload(p *payload, f *ast.Field) (any, error) {
+	switch f.Name {
+	case "clientMutationId":
+		return p.id, nil
+	case "warnings":
+		out := []any{}
+		for _, w := range p.Warnings {
+			out = append(out, w)
+		}
+		return out, nil
+	case "outcome":
+		return string(p.Outcome), nil
+	case "created":
+		return p.Outcome == service.Created, nil
+	case "state":
+		return "DELETED", nil
+	}
+	if strings.HasPrefix(f.Name, "deleted") && strings.HasSuffix(f.Name, "Id") {
+		return service.GlobalID(p.Resource.Stored.Key), nil
+	}
+	return x.resource(p.Resource), nil
+}

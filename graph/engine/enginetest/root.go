@@ -1,0 +1,292 @@
+package enginetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/kinds"
+	"github.com/sluicegw/sluice/graph/scalar"
+)
+
+// root resolves a root field.
+func (x *execution) root(def *ast.Definition, f *ast.Field, args map[string]any) (any, error) {
+	if def == x.Schema.Mutation {
+		return x.mutate(f, args)
+	}
+	text := func(name string) string { s, _ := args[name].(string); return s }
+	get := func(kind string) (any, error) {
+		id := service.Identity{Kind: kind, Name: text("name")}
+		if ns, ok := args["namespace"].(string); ok {
+			id.Namespace = &ns
+		}
+		r, err := x.Service.Get(x.ctx, service.Caller{}, id)
+		return x.resource(r), err
+	}
+	switch f.Name {
+	case "node":
+		r, err := x.Service.Node(x.ctx, service.Caller{}, text("id"))
+		return x.resource(r), err
+	case "nodes":
+		return x.nodes(args["ids"])
+	case "resource":
+		return get(text("kind"))
+	case "resources":
+		return x.list(text("kind"), f, args, "", nil, nil)
+	}
+	for _, k := range x.Catalogue.Kinds {
+		switch f.Name {
+		case k.Singular:
+			return get(k.Name)
+		case k.Plural:
+			return x.list(k.Name, f, args, "", nil, nil)
+		}
+	}
+	return nil, fmt.Errorf("reference: no way to resolve %s.%s", def.Name, f.Name)
+}
+
+func (x *execution) nodes(ids any) (any, error) {
+	list := graphql.CoerceList(ids)
+	if len(list) > 100 {
+		return nil, &service.Error{Message: "ids: must have at most 100 elements"}
+	}
+	keys := make([]backend.Key, len(list))
+	for i, id := range list {
+		var err error
+		if keys[i], err = service.ParseGlobalID(fmt.Sprint(id)); err != nil {
+			return nil, err
+		}
+	}
+	found, err := x.Service.Lookup(x.ctx, service.Caller{}, keys)
+	if err != nil {
+		return nil, err
+	}
+	out := []any{}
+	for _, r := range found {
+		out = append(out, x.resource(r))
+	}
+	return out, nil
+}
+
+// list reads a page.
+func (x *execution) list(kind string, f *ast.Field, args map[string]any, namespace string, parent *service.Parent, filter any) (any, error) {
+	req := service.ListRequest{Kind: kind, Parent: parent, Filter: filter, ChangeCursor: true}
+	if namespace != "" {
+		req.Namespace = &namespace
+	}
+	text := func(name string, to **string) {
+		if s, ok := args[name].(string); ok {
+			*to = &s
+		}
+	}
+	if f.Definition.Arguments.ForName("namespace") != nil {
+		text("namespace", &req.Namespace)
+	}
+	text("after", &req.After)
+	text("before", &req.Before)
+	for name, to := range map[string]**int{"first": &req.First, "last": &req.Last} {
+		if args[name] == nil {
+			continue
+		}
+		n, err := graphql.UnmarshalInt32(args[name])
+		if err != nil {
+			return nil, err
+		}
+		*to = new(int(n))
+	}
+	if def := f.Definition.Arguments.ForName("filter"); def != nil && args["filter"] != nil {
+		var err error
+		if req.Filter, err = x.input(def.Type, args["filter"]); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range graphql.CoerceList(args["orderBy"]) {
+		o, _ := o.(map[string]any)
+		req.OrderBy = append(req.OrderBy, service.Order{Field: x.orderField(kind, fmt.Sprint(o["field"])), Descending: o["direction"] == "DESC"})
+	}
+	return x.Service.List(x.ctx, service.Caller{}, req)
+}
+
+// orderField is the field that the name of an order means.
+func (x *execution) orderField(kind, name string) string {
+	paths := []string{"name", "namespace", "createdAt", "updatedAt"}
+	for _, i := range x.kind(kind).Indexes {
+		paths = append(paths, i.Path)
+	}
+	return paths[slices.IndexFunc(paths, func(p string) bool { return kinds.OrderValue(p) == name })]
+}
+
+// input reads an input value into JSON: enums in stored form, maps as objects.
+func (x *execution) input(t *ast.Type, v any) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	if t.Elem != nil {
+		list := graphql.CoerceList(v)
+		if name := t.Elem.NamedType; name == "MapEntryInput" || name == "MapEntryPatch" {
+			return x.entries(list)
+		}
+		out := []any{}
+		for _, e := range list {
+			one, err := x.input(t.Elem, e)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, one)
+		}
+		return out, nil
+	}
+	def := x.Schema.Types[t.NamedType]
+	switch {
+	case def.Kind == ast.InputObject:
+		out := map[string]any{}
+		for name, e := range v.(map[string]any) {
+			one, err := x.input(def.Fields.ForName(name).Type, e)
+			if err != nil {
+				return nil, err
+			}
+			out[name] = one
+		}
+		return out, nil
+	case def.Kind == ast.Enum:
+		for _, k := range x.Catalogue.Kinds {
+			if stored := storedForm(k.Spec, t.NamedType, v); stored != "" {
+				return stored, nil
+			}
+		}
+		return v, nil
+	}
+	switch t.NamedType {
+	case "Int":
+		return graphql.UnmarshalInt32(v)
+	case "Int64":
+		return scalar.UnmarshalInt64(v)
+	case "Float":
+		return graphql.UnmarshalFloat(v)
+	case "Time":
+		return graphql.UnmarshalTime(v)
+	}
+	return v, nil
+}
+
+func (x *execution) entries(list []any) (any, error) {
+	out := map[string]any{}
+	for _, e := range list {
+		m := e.(map[string]any)
+		key := m["key"].(string)
+		if _, twice := out[key]; twice {
+			return nil, fmt.Errorf("entry %.64q is given twice", key)
+		}
+		out[key] = m["value"]
+	}
+	return out, nil
+}
+
+// storedForm finds an enum's value in a shape.
+func storedForm(s *backend.Shape, enum string, v any) string {
+	for _, f := range s.Fields {
+		if f.Enum != nil && f.Enum.Name == enum {
+			for _, e := range f.Enum.Values {
+				if e.Name == v {
+					return e.Stored
+				}
+			}
+		}
+		if f.Shape != nil {
+			if stored := storedForm(f.Shape, enum, v); stored != "" {
+				return stored
+			}
+		}
+	}
+	return ""
+}
+
+// mutate does one mutation.
+func (x *execution) mutate(f *ast.Field, args map[string]any) (any, error) {
+	read, err := x.input(f.Definition.Arguments.ForName("input").Type, args["input"])
+	if err != nil {
+		return nil, err
+	}
+	in := read.(map[string]any)
+	text := func(name string) string { s, _ := in[name].(string); return s }
+	optional := func(name string) *string {
+		if s, ok := in[name].(string); ok {
+			return &s
+		}
+		return nil
+	}
+	if utf8.RuneCountInString(text("clientMutationId")) > 128 {
+		return nil, &service.Error{Message: "clientMutationId: must have at most 128 characters"}
+	}
+	w, err := x.write(f.Name, in, text, optional)
+	if err != nil {
+		return nil, err
+	}
+	return &payload{Written: w, id: in["clientMutationId"]}, nil
+}
+
+func (x *execution) write(name string, in map[string]any, text func(string) string, optional func(string) *string) (*service.Written, error) {
+	s, c := x.Service, service.Caller{}
+	if name == "applyManifest" {
+		yes := func(name string) bool { return in[name] == true }
+		return s.Apply(x.ctx, c, service.ApplyRequest{Manifest: text("manifest"), Namespace: optional("namespace"), ExpectedRevision: optional("expectedRevision"), CreateOnly: yes("createOnly"), DryRun: yes("dryRun")})
+	}
+	for _, k := range x.Catalogue.Kinds {
+		id := service.Identity{Kind: k.Name, Namespace: optional("namespace"), Name: text("name")}
+		switch name {
+		case "create" + k.Name:
+			return s.Create(x.ctx, c, service.CreateRequest{Identity: id, Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
+		case "update" + k.Name:
+			return s.Update(x.ctx, c, service.UpdateRequest{Identity: id, Metadata: given(in), ExpectedRevision: text("expectedRevision"), Spec: in["spec"]})
+		case "patch" + k.Name:
+			if spec, ok := in["spec"]; ok && spec == nil {
+				return nil, &service.Error{Message: "spec: null clears nothing; leave it out, or name what changes"}
+			}
+			return s.Patch(x.ctx, c, service.PatchRequest{Identity: id, Metadata: given(in), ExpectedRevision: text("expectedRevision"), Patch: in["spec"]})
+		case "upsert" + k.Name:
+			return s.Upsert(x.ctx, c, service.UpsertRequest{Identity: id, Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
+		case "update" + k.Name + "Status":
+			return s.UpdateStatus(x.ctx, c, service.StatusRequest{Identity: id, ExpectedRevision: text("expectedRevision"), Status: in["status"]})
+		case "delete" + k.Name:
+			return s.Delete(x.ctx, c, service.DeleteRequest{Identity: id, ExpectedRevision: optional("expectedRevision")})
+		}
+	}
+	return nil, fmt.Errorf("reference: no way to execute %s", name)
+}
+
+// given is the metadata of an input.
+func given(in map[string]any) (m service.Metadata) {
+	pair := func(e any) (string, string) {
+		p := e.(map[string]any)
+		return p["key"].(string), p["value"].(string)
+	}
+	if list, ok := in["labels"]; ok {
+		m.Labels.Set = true
+		for _, e := range graphql.CoerceList(list) {
+			k, v := pair(e)
+			m.Labels.Value = append(m.Labels.Value, backend.Label{Key: k, Value: v})
+		}
+	}
+	if list, ok := in["annotations"]; ok {
+		m.Annotations.Set = true
+		for _, e := range graphql.CoerceList(list) {
+			k, v := pair(e)
+			m.Annotations.Value = append(m.Annotations.Value, backend.Annotation{Key: k, Value: v})
+		}
+	}
+	if d, ok := in["description"]; ok {
+		m.Description.Set = true
+		m.Description.Value, _ = d.(string)
+	}
+	if at, ok := in["expiresAt"]; ok {
+		m.ExpiresAt.Set = true
+		m.ExpiresAt.Value, _ = at.(time.Time)
+	}
+	return m
+}

@@ -1,0 +1,182 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/engine/enginetest"
+	"github.com/sluicegw/sluice/graph/kinds"
+)
+
+// setting is a number that the environment may give, such as a seed.
+func setting(t testing.TB, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// pool are values with which operations meet resources that are there.
+type pool struct {
+	rnd                         *rand.Rand
+	names, ids, kinds, revision []string
+}
+
+func newPool(rnd *rand.Rand, catalogue *kinds.Schema) *pool {
+	p := &pool{rnd: rnd, names: []string{"a", "b", "c", "t", "gone", "Bad Name"}, ids: []string{"", "rubbish"}, kinds: []string{"Nothing"}}
+	for _, k := range catalogue.Kinds {
+		p.kinds = append(p.kinds, k.Name, k.Plural)
+		for _, name := range p.names[:4] {
+			key := backend.Key{Kind: k.Name, Name: name}
+			if k.Scope == backend.Namespaced {
+				key.Namespace = backend.DefaultNamespace
+			}
+			p.ids = append(p.ids, service.GlobalID(key))
+		}
+	}
+	return p
+}
+
+func (p *pool) value(path string, t *ast.Type) (any, bool) {
+	pick := func(list []string) (any, bool) { return list[p.rnd.IntN(len(list))], true }
+	switch last := path[strings.LastIndex(path, ".")+1:]; {
+	case !slices.Contains([]string{"String", "ID", "Int"}, t.NamedType), p.rnd.IntN(20) == 0:
+		return nil, false
+	case last == "expectedRevision" && len(p.revision) > 0:
+		return pick(p.revision)
+	case strings.Contains(path, "labels"), strings.Contains(path, "annotations"):
+		return pick([]string{"a", "b", "c"})
+	case last == "name" && !strings.Contains(path, "spec"), strings.HasSuffix(last, "Ref"), strings.HasSuffix(last, "Refs"):
+		return pick(p.names)
+	case last == "namespace":
+		return pick([]string{"default", "default", "other"})
+	case last == "id" || last == "ids":
+		return pick(p.ids)
+	case last == "kind" || last == "kinds":
+		return pick(p.kinds)
+	case last == "first" || last == "last":
+		return p.rnd.IntN(4), true
+	case last == "after" || last == "before":
+		return "", true
+	case last == "subKind":
+		return pick([]string{"human", "robot", "ghost"})
+	case last == "cidr":
+		return "10.0.0.0/24", true
+	case last == "secretName" || last == "cloudName" || last == "clientMutationId":
+		return "m", true
+	}
+	return nil, false
+}
+
+var revisions = regexp.MustCompile(`"revision":"([^"]+)"`)
+
+// learn takes note of the revisions that an answer tells.
+func (p *pool) learn(data []byte) {
+	for _, m := range revisions.FindAllSubmatch(data, -1) {
+		p.revision = append(p.revision, string(m[1]))
+	}
+	p.revision = p.revision[max(len(p.revision)-20, 0):]
+}
+
+// decoded is what a request of these variables carries.
+func decoded(t testing.TB, variables map[string]any) map[string]any {
+	t.Helper()
+	raw, err := json.Marshal(variables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.UseNumber()
+	var out map[string]any
+	if err := dec.Decode(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// told are errors as two executors can be compared by them: what and where, in
+// an order of their own. What an argument is refused for is told below it.
+func told(list gqlerror.List) []string {
+	var out []string
+	for _, e := range list {
+		var fields ast.Path
+		for _, step := range e.Path {
+			if name, ok := step.(ast.PathName); ok && (name == "input" || name == "filter" || name == "orderBy") {
+				break
+			}
+			fields = append(fields, step)
+		}
+		out = append(out, fmt.Sprint(e.Message, " ", fields))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestRandomOperationsAreAnsweredAsTheSpecificationSays(t *testing.T) {
+	embedded, err := kinds.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, catalogue := range map[string]*kinds.Schema{"every annotation": shelves(t), "embedded": embedded} {
+		t.Run(name, func(t *testing.T) {
+			seed, total := setting(t, "SLUICE_TEST_SEED", rand.Uint64()), setting(t, "SLUICE_TEST_OPERATIONS", 1000)
+			t.Logf("SLUICE_TEST_SEED=%d", seed)
+			rnd := rand.New(rand.NewPCG(seed, 0))
+			ours, twin := newGateway(t, catalogue, nil), newGateway(t, catalogue, nil)
+			reference := &enginetest.Reference{Schema: ours.engine.Schema(), Catalogue: catalogue, Service: twin.svc}
+			values := newPool(rnd, catalogue)
+			source := &enginetest.Source{
+				Schema: ours.engine.Schema(), Rand: rnd, Values: values.value,
+				Skip: func(_, field string) bool { return field == "kinds" || field == "dependencyTree" },
+			}
+			executed, clean := 0, 0
+			for executed < int(total) {
+				kind := ast.Query
+				if rnd.IntN(3) == 0 || executed < 100 {
+					kind = ast.Mutation
+				}
+				op := source.Next(kind)
+				variables := decoded(t, op.Variables)
+				oc, errs := ours.prepare(op.Query, variables)
+				if errs != nil {
+					continue
+				}
+				executed++
+				ours.now, twin.now = ours.now.Add(time.Second), twin.now.Add(time.Second)
+				wantData, wantErrors := reference.Execute(t.Context(), oc)
+				got := ours.do(op.Query, variables)
+				values.learn(got.Data)
+				if len(got.Errors) == 0 {
+					clean++
+				}
+				if string(got.Data) != string(wantData) {
+					t.Fatalf("%s\n%v\ngot  %s\nwant %s", op.Query, op.Variables, got.Data, wantData)
+				}
+				if diff := cmp.Diff(told(wantErrors), told(got.Errors)); diff != "" {
+					t.Fatalf("%s\n%v\nerrors (-want +got):\n%s", op.Query, op.Variables, diff)
+				}
+			}
+			t.Logf("%d operations, %d without errors", executed, clean)
+		})
+	}
+}
