@@ -55,14 +55,21 @@ type Config struct {
 type Limits struct {
 	// Body is the most bytes of a request. Default 4 MiB.
 	Body int64
-	// Tokens is the most lexical tokens of a document. Default 5,000.
+	// Text is the most bytes of names and strings in a document. Default 256 KiB; longer ones go into variables.
+	Text int
+	// Tokens is the most lexical tokens of a document, comments included. Default 5,000.
 	Tokens int
-	// Depth is the deepest nesting of a document, fragments expanded. Default 20.
+	// Depth is the deepest nesting of a document, fragments expanded, and of each value in it. Default 20.
 	Depth int
 	// Aliases is the most aliased fields of a document. Default 100.
 	Aliases int
-	// Fields is the most fields of a document, fragments expanded. Default 2,000.
+	// Fields is the most fields of a document, fragments expanded; each spread of a fragment counts as well. Default 2,000.
 	Fields int
+	// Validation is the most comparisons of fields that the validation of a
+	// document may take: estimated before, and from above. Default 500,000.
+	Validation int
+	// CachedTokens is how many tokens the documents have that are kept parsed. Default 100,000, at most about 40 MB.
+	CachedTokens int
 	// Repeats is how often one selection set may name the same field. Default 20.
 	Repeats int
 	// Fragments is the most named fragments of a document. Default 200.
@@ -117,9 +124,9 @@ func (l Limits) Validate() error {
 		key   string
 		value int64
 	}{
-		{"limit-body", l.Body}, {"limit-tokens", int64(l.Tokens)}, {"limit-depth", int64(l.Depth)}, {"limit-aliases", int64(l.Aliases)},
+		{"limit-body", l.Body}, {"limit-text", int64(l.Text)}, {"limit-tokens", int64(l.Tokens)}, {"limit-depth", int64(l.Depth)}, {"limit-aliases", int64(l.Aliases)},
 		{"limit-fields", int64(l.Fields)}, {"limit-repeats", int64(l.Repeats)}, {"limit-time", int64(l.Time)},
-		{"limit-fragments", int64(l.Fragments)}, {"limit-introspections", int64(l.Introspections)}, {"limit-objects", int64(l.Objects)}, {"limit-sockets", int64(l.Sockets)}, {"limit-streams", int64(l.Streams)},
+		{"limit-validation", int64(l.Validation)}, {"limit-cached-tokens", int64(l.CachedTokens)}, {"limit-fragments", int64(l.Fragments)}, {"limit-introspections", int64(l.Introspections)}, {"limit-objects", int64(l.Objects)}, {"limit-sockets", int64(l.Sockets)}, {"limit-streams", int64(l.Streams)},
 		{"limit-sockets-waiting", int64(l.SocketsWaiting)}, {"limit-queue", int64(l.Queue)}, {"limit-queue-bytes", int64(l.QueueBytes)},
 		{"limit-operations", int64(l.Operations)}, {"limit-message", l.Message},
 	} {
@@ -141,7 +148,10 @@ func (c *Config) setDefaults() {
 		c.Metrics = prometheus.NewRegistry()
 	}
 	fill(&c.Limits.Body, 4<<20)
+	fill(&c.Limits.Text, 256<<10)
 	fill(&c.Limits.Tokens, 5000)
+	fill(&c.Limits.Validation, 500_000)
+	fill(&c.Limits.CachedTokens, 100_000)
 	fill(&c.Limits.Depth, 20)
 	fill(&c.Limits.Aliases, 100)
 	fill(&c.Limits.Fields, 2000)

@@ -27,7 +27,7 @@ type HTTP struct {
 	Executor *Executor
 	// Body is the most bytes of a request. Required.
 	Body int64
-	// Time is how long a query or mutation may take. Required.
+	// Time is how long a query or mutation may take, parsing included. Required.
 	Time time.Duration
 	// Events serves subscriptions. Required.
 	Events *Events
@@ -43,7 +43,9 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, status, err)
 		return
 	}
-	op, errs := h.Executor.Prepare(r.Context(), req)
+	ctx, cancel := context.WithTimeout(r.Context(), h.Time)
+	defer cancel()
+	op, errs := h.Executor.Prepare(ctx, req)
 	if len(errs) > 0 {
 		h.refuse(w, r, 0, errs...)
 		return
@@ -110,9 +112,7 @@ func (h *HTTP) answer(w http.ResponseWriter, r *http.Request, op *Operation) {
 		h.refuse(w, r, http.StatusNotAcceptable, badRequest("answers are application/graphql-response+json or application/json; Accept names neither"))
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.Time)
-	defer cancel()
-	h.write(w, r, media, http.StatusOK, op.Do(ctx))
+	h.write(w, r, media, http.StatusOK, op.Do(r.Context()))
 }
 
 // refuse answers what is not executed. Without a status it is that of a document

@@ -98,7 +98,9 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 		})
 		return nil
 	}
-	prepared, errs := s.parent.cfg.Executor.Prepare(ctx, m.request)
+	limited, stop := context.WithTimeout(ctx, s.parent.cfg.Time)
+	prepared, errs := s.parent.cfg.Executor.Prepare(limited, m.request)
+	stop()
 	if len(errs) > 0 {
 		s.refuse(ctx, m.id, errs...)
 		return nil
@@ -146,9 +148,7 @@ func (s *socket) run(ctx context.Context, op *operation, prepared *Operation) {
 	}()
 	complete := s.message(op, op.id, "complete", nil)
 	if op.kind != ast.Subscription {
-		limited, cancel := context.WithTimeout(ctx, s.parent.cfg.Time)
-		payload := prepared.Do(limited)
-		cancel()
+		payload := prepared.Do(ctx)
 		s.finish(ctx, op, s.message(op, op.id, s.next(), payload), complete)
 		return
 	}
