@@ -71,9 +71,9 @@ func (s *Server) edge(next http.Handler) http.Handler {
 		}()
 		switch {
 		case !s.hostAllowed(r.Host):
-			refuse(rec, r, http.StatusForbidden, service.CodeBadUserInput, "this Host is not served; add it to allowed-hosts")
+			refuse(rec, r, http.StatusForbidden, service.CodeForbidden, "this Host is not served; add it to allowed-hosts")
 		case !s.originAllowed(r):
-			refuse(rec, r, http.StatusForbidden, service.CodeBadUserInput, "this Origin is not served; add it to allowed-origins")
+			refuse(rec, r, http.StatusForbidden, service.CodeForbidden, "this Origin is not served; add it to allowed-origins")
 		default:
 			next.ServeHTTP(rec, r)
 		}

@@ -54,8 +54,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", s.api)
-	mux.Handle("/v1/graphql", s.api)
+	mux.Handle("/graphql", s.sameOriginOnly(s.api))
+	mux.Handle("/v1/graphql", s.sameOriginOnly(s.api))
 	mux.Handle("GET /{$}", front)
 	mux.Handle("GET /console/", front)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
