@@ -56,6 +56,8 @@ func serveCommand(std streams) *cobra.Command {
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&s.logFormat, "log-format", "auto", "console, json, or auto: console on a terminal")
 	f.Int64Var(&l.Body, "limit-body", 4<<20, "most bytes of a request")
+	f.Int64Var(&l.Bodies, "limit-bodies", 64<<20, "most bytes of all requests together that are being read or executed")
+	f.IntVar(&l.Connections, "limit-connections", 0, "most connections; 0 is 1,000 more than limit-sockets and limit-streams together")
 	f.IntVar(&l.Text, "limit-text", 256<<10, "most bytes of names and strings in a document; longer ones go into variables")
 	f.IntVar(&l.Tokens, "limit-tokens", 5000, "most lexical tokens of a document, comments included")
 	f.IntVar(&l.Validation, "limit-validation", 500_000, "most comparisons of fields that the validation of a document may take, estimated before it begins")
@@ -82,6 +84,7 @@ func serveCommand(std streams) *cobra.Command {
 	f.DurationVar(&s.server.InitTimeout, "init-timeout", 10*time.Second, "how long a WebSocket client may take to initialise")
 	f.DurationVar(&s.server.PingInterval, "ping-interval", 25*time.Second, "how often a WebSocket client is asked whether it is there")
 	f.DurationVar(&s.server.WriteTimeout, "write-timeout", 10*time.Second, "how long a listener may take to accept 128 KiB before it is cut off")
+	f.DurationVar(&s.server.BodyTimeout, "body-timeout", 10*time.Second, "how long a client may take to send 64 KiB of a request")
 	f.DurationVar(&s.server.DrainTimeout, "drain-timeout", 10*time.Second, "how long running requests may take at shutdown")
 	return cmd
 }

@@ -42,10 +42,14 @@ func (s *Server) newAPI(schema graphql.ExecutableSchema, named *document.Store) 
 		Executor: exec, Named: named,
 		Documents: &documents{schema: schema.Schema(), limits: l, hidden: s.cfg.HideSchema, cache: newDocumentCache(l.CachedTokens)},
 	})
+	bodies := transport.NewBudget(l.Bodies)
+	if err := s.metrics.bodies(bodies.Used); err != nil {
+		return nil, err
+	}
 	sockets, err := transport.NewSockets(transport.SocketConfig{
 		Executor: e, Logger: s.cfg.Logger,
 		Connections: l.Sockets, Waiting: l.SocketsWaiting, Operations: l.Operations, Message: l.Message, Time: l.Time,
-		Queue: l.Queue, QueueBytes: l.QueueBytes,
+		Queue: l.Queue, QueueBytes: l.QueueBytes, Messages: bodies, MessageTimeout: s.cfg.BodyTimeout,
 		InitTimeout: s.cfg.InitTimeout, PingInterval: s.cfg.PingInterval, WriteTimeout: s.cfg.WriteTimeout,
 		Opened: by(s.metrics.sockets), Started: by(s.metrics.operations),
 		Closed: func(code int) { s.metrics.closed.WithLabelValues(strconv.Itoa(code)).Inc() },
@@ -54,7 +58,7 @@ func (s *Server) newAPI(schema graphql.ExecutableSchema, named *document.Store) 
 		return nil, err
 	}
 	return &api{sockets: sockets, http: &transport.HTTP{
-		Executor: e, Body: l.Body, Time: l.Time,
+		Executor: e, Body: l.Body, Bodies: bodies, BodyTimeout: s.cfg.BodyTimeout, Time: l.Time,
 		Events: &transport.Events{
 			Executor: e, Logger: s.cfg.Logger, Streams: l.Streams, Queue: l.Queue, QueueBytes: l.QueueBytes,
 			WriteTimeout: s.cfg.WriteTimeout, Opened: by(s.metrics.streams),

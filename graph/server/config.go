@@ -47,6 +47,8 @@ type Config struct {
 	PingInterval time.Duration
 	// WriteTimeout is how long a listener may take to accept 128 KiB. Default 10 s.
 	WriteTimeout time.Duration
+	// BodyTimeout is how long a client may take to send 64 KiB of a request. Default 10 s.
+	BodyTimeout time.Duration
 	// DrainTimeout is how long running requests may take after the server was told to stop. Default 10 s.
 	DrainTimeout time.Duration
 }
@@ -55,6 +57,12 @@ type Config struct {
 type Limits struct {
 	// Body is the most bytes of a request. Default 4 MiB.
 	Body int64
+	// Bodies is the most bytes of all requests together that are being read or
+	// executed: bodies of POSTs and WebSocket messages. Default 64 MiB,
+	// and no less than four of the largest.
+	Bodies int64
+	// Connections is the most that are open at once. Default 1,000 more than Sockets and Streams.
+	Connections int
 	// Text is the most bytes of names and strings in a document. Default 256 KiB; longer ones go into variables.
 	Text int
 	// Tokens is the most lexical tokens of a document, comments included. Default 5,000.
@@ -109,7 +117,7 @@ func (c Config) ValidateSettings() error {
 	for _, one := range []struct {
 		key   string
 		value time.Duration
-	}{{"drain-timeout", c.DrainTimeout}, {"init-timeout", c.InitTimeout}, {"ping-interval", c.PingInterval}, {"write-timeout", c.WriteTimeout}} {
+	}{{"drain-timeout", c.DrainTimeout}, {"init-timeout", c.InitTimeout}, {"ping-interval", c.PingInterval}, {"write-timeout", c.WriteTimeout}, {"body-timeout", c.BodyTimeout}} {
 		if one.value < 0 {
 			errs = append(errs, fmt.Errorf("%s: %v is negative; 0 means the default", one.key, one.value))
 		}
@@ -124,7 +132,7 @@ func (l Limits) Validate() error {
 		key   string
 		value int64
 	}{
-		{"limit-body", l.Body}, {"limit-text", int64(l.Text)}, {"limit-tokens", int64(l.Tokens)}, {"limit-depth", int64(l.Depth)}, {"limit-aliases", int64(l.Aliases)},
+		{"limit-body", l.Body}, {"limit-bodies", l.Bodies}, {"limit-connections", int64(l.Connections)}, {"limit-text", int64(l.Text)}, {"limit-tokens", int64(l.Tokens)}, {"limit-depth", int64(l.Depth)}, {"limit-aliases", int64(l.Aliases)},
 		{"limit-fields", int64(l.Fields)}, {"limit-repeats", int64(l.Repeats)}, {"limit-time", int64(l.Time)},
 		{"limit-validation", int64(l.Validation)}, {"limit-cached-tokens", int64(l.CachedTokens)}, {"limit-fragments", int64(l.Fragments)}, {"limit-introspections", int64(l.Introspections)}, {"limit-objects", int64(l.Objects)}, {"limit-sockets", int64(l.Sockets)}, {"limit-streams", int64(l.Streams)},
 		{"limit-sockets-waiting", int64(l.SocketsWaiting)}, {"limit-queue", int64(l.Queue)}, {"limit-queue-bytes", int64(l.QueueBytes)},
@@ -133,6 +141,10 @@ func (l Limits) Validate() error {
 		if one.value < 0 {
 			errs = append(errs, fmt.Errorf("%s: %d is negative; 0 means the default", one.key, one.value))
 		}
+	}
+	l.setDefaults()
+	if most := max(l.Body, l.Message); l.Bodies < 2*most {
+		errs = append(errs, fmt.Errorf("limit-bodies: %d bytes are less than two requests of %d (limit-body, limit-message)", l.Bodies, most))
 	}
 	return errors.Join(errs...)
 }
@@ -147,24 +159,30 @@ func (c *Config) setDefaults() {
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
 	}
-	fill(&c.Limits.Body, 4<<20)
-	fill(&c.Limits.Text, 256<<10)
-	fill(&c.Limits.Tokens, 5000)
-	fill(&c.Limits.Validation, 500_000)
-	fill(&c.Limits.CachedTokens, 100_000)
-	fill(&c.Limits.Depth, 20)
-	fill(&c.Limits.Aliases, 100)
-	fill(&c.Limits.Fields, 2000)
-	fill(&c.Limits.Repeats, 20)
-	fill(&c.Limits.Fragments, 200)
-	fill(&c.Limits.Introspections, 2)
-	fill(&c.Limits.Objects, 2_000_000)
-	fill(&c.Limits.Time, 30*time.Second)
-	fill(&c.Limits.Sockets, 10_000)
-	fill(&c.Limits.Streams, 10_000)
-	fill(&c.Limits.Operations, 100)
-	fill(&c.Limits.Message, 4<<20)
+	c.Limits.setDefaults()
 	fill(&c.DrainTimeout, 10*time.Second)
+}
+
+func (l *Limits) setDefaults() {
+	fill(&l.Body, 4<<20)
+	fill(&l.Text, 256<<10)
+	fill(&l.Tokens, 5000)
+	fill(&l.Validation, 500_000)
+	fill(&l.CachedTokens, 100_000)
+	fill(&l.Depth, 20)
+	fill(&l.Aliases, 100)
+	fill(&l.Fields, 2000)
+	fill(&l.Repeats, 20)
+	fill(&l.Fragments, 200)
+	fill(&l.Introspections, 2)
+	fill(&l.Objects, 2_000_000)
+	fill(&l.Time, 30*time.Second)
+	fill(&l.Sockets, 10_000)
+	fill(&l.Streams, 10_000)
+	fill(&l.Connections, l.Sockets+l.Streams+1000)
+	fill(&l.Operations, 100)
+	fill(&l.Message, 4<<20)
+	fill(&l.Bodies, max(64<<20, 4*max(l.Body, l.Message)))
 }
 
 func fill[T comparable](v *T, value T) {

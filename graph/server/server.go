@@ -102,7 +102,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			if c, ok := c.(interface{ SetWriteBuffer(int) error }); ok {
 				_ = c.SetWriteBuffer(sendBuffer)
 			}
-			return ctx
+			return markConnection(ctx, c)
 		},
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       time.Minute,
@@ -112,7 +112,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog:          zap.NewStdLog(s.cfg.Logger.Named("http")),
 	}
 	done := make(chan error, 1)
-	go func() { done <- srv.Serve(l) }()
+	go func() { done <- srv.Serve(&bounded{Listener: l, most: s.cfg.Limits.Connections}) }()
 	select {
 	case err := <-done:
 		return fmt.Errorf("serve: %w", err)

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -27,6 +27,10 @@ type HTTP struct {
 	Executor *Executor
 	// Body is the most bytes of a request. Required.
 	Body int64
+	// Bodies bounds the bytes of all requests in flight. Default: unbounded.
+	Bodies *Budget
+	// BodyTimeout is how long a client may take to send 64 KiB of a body. Default 10 s.
+	BodyTimeout time.Duration
 	// Time is how long a query or mutation may take, parsing included. Required.
 	Time time.Duration
 	// Events serves subscriptions. Required.
@@ -38,7 +42,8 @@ type HTTP struct {
 // ServeHTTP answers one request.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Accept")
-	req, status, err := h.read(w, r)
+	req, taken, status, err := h.read(w, r)
+	defer func() { h.Bodies.give(taken) }() // it is held until the answer is there
 	if err != nil {
 		h.refuse(w, r, status, err)
 		return
@@ -66,35 +71,87 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// read returns the request, or the status and the reason of its refusal.
-func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (*Request, int, *gqlerror.Error) {
+// read returns the request and what it takes of the budget, or the status and the
+// reason of its refusal.
+func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (req *Request, taken int64, status int, refused *gqlerror.Error) {
 	switch r.Method {
 	case http.MethodGet:
 		req, err := parseQuery(r.URL.RawQuery)
-		return req, http.StatusBadRequest, err
+		return req, 0, http.StatusBadRequest, err
 	case http.MethodPost:
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		return nil, http.StatusMethodNotAllowed, badRequest("use POST, or GET for queries and subscriptions")
+		return nil, 0, http.StatusMethodNotAllowed, badRequest("use POST, or GET for queries and subscriptions")
 	}
+	if status, err := h.unacceptable(w, r); err != nil {
+		return nil, 0, status, err
+	}
+	data, taken, err := h.body(w, r)
+	if err != nil {
+		w.Header().Set("Connection", "close") // the rest of the body is not read
+		status, refused := h.unread(w, err)
+		return nil, taken, status, refused
+	}
+	req, refused = parseBody(data)
+	return req, taken, http.StatusBadRequest, refused
+}
+
+// unacceptable refuses a body by its headers.
+func (h *HTTP) unacceptable(w http.ResponseWriter, r *http.Request) (int, *gqlerror.Error) {
 	// A page of another site can send other types without asking first.
 	if media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != typeJSON || !isUTF8(params["charset"]) {
 		w.Header().Set("Accept-Post", typeJSON)
-		return nil, http.StatusUnsupportedMediaType, badRequest("the Content-Type of a POST is application/json, in UTF-8")
+		return http.StatusUnsupportedMediaType, badRequest("the Content-Type of a POST is application/json, in UTF-8")
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.Body))
-	var large *http.MaxBytesError
+	if r.ContentLength > h.Body {
+		w.Header().Set("Connection", "close")
+		return h.unread(w, errTooMany)
+	}
+	return 0, nil
+}
+
+// body reads the body of a POST at the pace that clients must keep.
+func (h *HTTP) body(w http.ResponseWriter, r *http.Request) (data []byte, taken int64, err error) {
+	control := http.NewResponseController(w)
+	end := time.Now().Add(maxBodyTime)
+	data, taken, err = reading{from: r.Body, most: h.Body, budget: h.Bodies, begin: func() {
+		next := time.Now().Add(orDefault(h.BodyTimeout, defaultBodyTimeout))
+		if next.After(end) {
+			next = end
+		}
+		_ = control.SetReadDeadline(next) // without one the server's own holds
+	}}.read()
+	if err == nil {
+		_ = control.SetReadDeadline(time.Time{}) // of the body; the answer has a time of its own
+	}
+	return data, taken, err
+}
+
+const (
+	defaultBodyTimeout = 10 * time.Second
+	// maxBodyTime is how long a whole body may take, at whatever pace.
+	maxBodyTime = time.Minute
+)
+
+// unread is why a body was not read to its end.
+func (h *HTTP) unread(w http.ResponseWriter, err error) (int, *gqlerror.Error) {
+	var network net.Error
 	switch {
-	case errors.As(err, &large):
-		return nil, http.StatusRequestEntityTooLarge, &gqlerror.Error{
+	case errors.Is(err, errTooMany):
+		return http.StatusRequestEntityTooLarge, &gqlerror.Error{
 			Message:    fmt.Sprintf("the request has more than the %d bytes that are accepted (configuration key limit-body)", h.Body),
 			Extensions: map[string]any{"code": string(service.CodeLimitExceeded), "limit": h.Body, "key": "limit-body"},
 		}
-	case err != nil:
-		return nil, http.StatusBadRequest, badRequest("the body could not be read")
+	case errors.Is(err, errBudget):
+		w.Header().Set("Retry-After", "1")
+		return http.StatusServiceUnavailable, h.Bodies.overBudget()
+	case errors.As(err, &network) && network.Timeout():
+		return http.StatusRequestTimeout, &gqlerror.Error{
+			Message:    "the body came too slowly (configuration key body-timeout)",
+			Extensions: map[string]any{"code": string(service.CodeTimeout), "key": "body-timeout", "retryable": true},
+		}
 	}
-	req, refused := parseBody(data)
-	return req, http.StatusBadRequest, refused
+	return http.StatusBadRequest, badRequest("the body could not be read")
 }
 
 func isUTF8(charset string) bool {

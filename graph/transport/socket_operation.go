@@ -17,6 +17,7 @@ type operation struct {
 	source
 	id     string
 	kind   ast.Operation
+	taken  int64 // of the budget, by its request
 	cancel context.CancelFunc
 }
 
@@ -106,7 +107,8 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	op := &operation{id: m.id, kind: prepared.Kind(), cancel: cancel}
+	op := &operation{id: m.id, kind: prepared.Kind(), taken: s.taken, cancel: cancel}
+	s.taken = 0
 	s.mu.Lock()
 	s.operations[m.id] = op
 	s.running++
@@ -190,6 +192,7 @@ func (s *socket) free(op *operation) {
 func (s *socket) ended(op *operation) {
 	op.cancel()
 	s.free(op)
+	s.parent.cfg.Messages.give(op.taken)
 	s.mu.Lock()
 	s.running--
 	if op.kind != ast.Subscription {
