@@ -148,10 +148,7 @@ func (s *serving) gateway(store gatewayStore, log *zap.Logger) (*service.Service
 	if s.store.url != "" {
 		s.server.Store = "Redis"
 	}
-	s.server.Ready = func(ctx context.Context) error {
-		_, err := store.Position(ctx)
-		return err
-	}
+	s.server.Ready = store.Ready
 	srv, err := server.New(s.server)
 	return svc, srv, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
 
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/console"
 	"github.com/sluicegw/sluice/graph/document"
@@ -29,6 +30,8 @@ type Server struct {
 	draining atomic.Bool
 	// unavailable is logged when clients are told that the store is not there.
 	unavailable seldom
+	// unready is logged when the gateway is asked whether it is ready, and is not.
+	unready seldom
 }
 
 // New builds the handler. It starts nothing.
@@ -78,8 +81,12 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	switch err := s.cfg.Ready(ctx); {
 	case s.draining.Load():
 		http.Error(w, "draining", http.StatusServiceUnavailable)
+	case errors.Is(err, backend.ErrNoSpace):
+		http.Error(w, "the store has no space left and takes no changes", http.StatusServiceUnavailable)
 	case err != nil:
-		s.cfg.Logger.Warn("not ready", zap.Error(err))
+		if s.unready.first(time.Now()) {
+			s.cfg.Logger.Warn("not ready", zap.Error(err))
+		}
 		http.Error(w, "the store is not available", http.StatusServiceUnavailable)
 	default:
 		_, _ = w.Write([]byte("ok\n"))

@@ -147,6 +147,10 @@ func TestReadyzSaysWhetherTheStoreAnswers(t *testing.T) {
 	if w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "secret") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
+	e = newEdge(t, plain, server.Config{Ready: func(context.Context) error { return fmt.Errorf("%w: secret", backend.ErrNoSpace) }})
+	if w := e.at(http.MethodGet, "/readyz"); w.Code != http.StatusServiceUnavailable || w.Body.String() != "the store has no space left and takes no changes\n" {
+		t.Errorf("a full disk: %d %s", w.Code, w.Body)
+	}
 }
 
 func TestConfigurationErrorsNameTheUsersKeys(t *testing.T) {
