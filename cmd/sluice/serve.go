@@ -85,6 +85,7 @@ func serveCommand(std streams) *cobra.Command {
 	f.DurationVar(&s.server.PingInterval, "ping-interval", 25*time.Second, "how often a WebSocket client is asked whether it is there")
 	f.DurationVar(&s.server.WriteTimeout, "write-timeout", 10*time.Second, "how long a listener may take to accept 128 KiB before it is cut off")
 	f.DurationVar(&s.server.BodyTimeout, "body-timeout", 10*time.Second, "how long a client may take to send 64 KiB of a request")
+	f.DurationVar(&s.server.DrainDelay, "drain-delay", 0, "how long the gateway goes on to serve at shutdown while /readyz says that it stops")
 	f.DurationVar(&s.server.DrainTimeout, "drain-timeout", 10*time.Second, "how long running requests may take at shutdown")
 	return cmd
 }

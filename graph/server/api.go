@@ -78,6 +78,7 @@ func (a *api) drain(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { a.sockets.Drain(ctx) })
 	both.Go(func() { a.http.Events.Drain(ctx) })
+	a.http.Drain(lateGrace)
 	both.Wait()
 }
 

@@ -49,7 +49,10 @@ type Config struct {
 	WriteTimeout time.Duration
 	// BodyTimeout is how long a client may take to send 64 KiB of a request. Default 10 s.
 	BodyTimeout time.Duration
-	// DrainTimeout is how long running requests may take after the server was told to stop. Default 10 s.
+	// DrainDelay is how long the server goes on to serve, and says that it is not
+	// ready, after it was told to stop. Default: it stops at once.
+	DrainDelay time.Duration
+	// DrainTimeout is how long running requests may take after that. Default 10 s.
 	DrainTimeout time.Duration
 }
 
@@ -117,7 +120,7 @@ func (c Config) ValidateSettings() error {
 	for _, one := range []struct {
 		key   string
 		value time.Duration
-	}{{"drain-timeout", c.DrainTimeout}, {"init-timeout", c.InitTimeout}, {"ping-interval", c.PingInterval}, {"write-timeout", c.WriteTimeout}, {"body-timeout", c.BodyTimeout}} {
+	}{{"drain-delay", c.DrainDelay}, {"drain-timeout", c.DrainTimeout}, {"init-timeout", c.InitTimeout}, {"ping-interval", c.PingInterval}, {"write-timeout", c.WriteTimeout}, {"body-timeout", c.BodyTimeout}} {
 		if one.value < 0 {
 			errs = append(errs, fmt.Errorf("%s: %v is negative; 0 means the default", one.key, one.value))
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -97,12 +96,13 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 // doubles it. By itself it would grow to megabytes for a client that is dead.
 const sendBuffer = 256 << 10
 
-// Serve answers on the listener until ctx ends, then lets running requests
-// finish within the drain time-out and closes sockets. It returns nil after a
-// clean end.
+// Serve answers on the listener until ctx ends, then drains: see Config. It
+// returns nil after a clean end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	base := context.WithoutCancel(ctx) // running requests may finish
+	conns := &fresh{conns: map[net.Conn]struct{}{}}
 	srv := &http.Server{
+		ConnState:   conns.note,
 		Handler:     s.handler,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
@@ -125,16 +125,5 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	s.draining.Store(true)
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.DrainTimeout)
-	defer cancel()
-	var streams sync.WaitGroup
-	streams.Go(func() { s.api.drain(limit) })
-	err := srv.Shutdown(limit)
-	streams.Wait()
-	if err != nil {
-		err = errors.Join(fmt.Errorf("requests did not finish in %v: %w", s.cfg.DrainTimeout, err), srv.Close())
-	}
-	<-done
-	return err
+	return s.drain(base, srv, conns, done)
 }

@@ -3,10 +3,7 @@ package transport
 import (
 	"compress/gzip"
 	"context"
-	"errors"
-	"fmt"
 	"mime"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,8 +12,6 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-
-	"github.com/sluicegw/sluice/backend/service"
 )
 
 // HTTP serves operations by GET and POST, as the GraphQL over HTTP
@@ -37,6 +32,11 @@ type HTTP struct {
 	Events *Events
 
 	writers sync.Pool // of *gzip.Writer
+
+	mu     sync.Mutex
+	bodies map[*incoming]struct{} // that are being read
+	// stopping is when the last bodies must be there; zero while there is time.
+	stopping time.Time
 }
 
 // ServeHTTP answers one request.
@@ -108,50 +108,6 @@ func (h *HTTP) unacceptable(w http.ResponseWriter, r *http.Request) (int, *gqler
 		return h.unread(w, errTooMany)
 	}
 	return 0, nil
-}
-
-// body reads the body of a POST at the pace that clients must keep.
-func (h *HTTP) body(w http.ResponseWriter, r *http.Request) (data []byte, taken int64, err error) {
-	control := http.NewResponseController(w)
-	end := time.Now().Add(maxBodyTime)
-	data, taken, err = reading{from: r.Body, most: h.Body, budget: h.Bodies, begin: func() {
-		next := time.Now().Add(orDefault(h.BodyTimeout, defaultBodyTimeout))
-		if next.After(end) {
-			next = end
-		}
-		_ = control.SetReadDeadline(next) // without one the server's own holds
-	}}.read()
-	if err == nil {
-		_ = control.SetReadDeadline(time.Time{}) // of the body; the answer has a time of its own
-	}
-	return data, taken, err
-}
-
-const (
-	defaultBodyTimeout = 10 * time.Second
-	// maxBodyTime is how long a whole body may take, at whatever pace.
-	maxBodyTime = time.Minute
-)
-
-// unread is why a body was not read to its end.
-func (h *HTTP) unread(w http.ResponseWriter, err error) (int, *gqlerror.Error) {
-	var network net.Error
-	switch {
-	case errors.Is(err, errTooMany):
-		return http.StatusRequestEntityTooLarge, &gqlerror.Error{
-			Message:    fmt.Sprintf("the request has more than the %d bytes that are accepted (configuration key limit-body)", h.Body),
-			Extensions: map[string]any{"code": string(service.CodeLimitExceeded), "limit": h.Body, "key": "limit-body"},
-		}
-	case errors.Is(err, errBudget):
-		w.Header().Set("Retry-After", "1")
-		return http.StatusServiceUnavailable, h.Bodies.overBudget()
-	case errors.As(err, &network) && network.Timeout():
-		return http.StatusRequestTimeout, &gqlerror.Error{
-			Message:    "the body came too slowly (configuration key body-timeout)",
-			Extensions: map[string]any{"code": string(service.CodeTimeout), "key": "body-timeout", "retryable": true},
-		}
-	}
-	return http.StatusBadRequest, badRequest("the body could not be read")
 }
 
 func isUTF8(charset string) bool {
