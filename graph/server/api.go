@@ -33,6 +33,7 @@ func (s *Server) newAPI(schema graphql.ExecutableSchema, named *document.Store) 
 		s.cfg.Logger.Error("panic in a resolver", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
 		return &service.Error{Code: service.CodeInternal, Message: "internal error"}
 	})
+	exec.Use(oneStream{root: schema.Schema().Subscription.Name})
 	exec.Use(objectLimit{most: s.cfg.Limits.Objects})
 	exec.Use(extension.Introspection{})
 	exec.AroundResponses(s.withLoaders)

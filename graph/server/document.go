@@ -41,7 +41,11 @@ func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument
 	if text.bytes > d.limits.Text {
 		return nil, gqlerror.List{exceeded("bytes of names and strings", "limit-text", d.limits.Text)}
 	}
-	doc, err := parser.ParseQuery(&ast.Source{Input: query})
+	source, ok := joinSurrogates(query)
+	if !ok {
+		return nil, gqlerror.List{coded(errcode.ParseFailed, "a string has the escape of half a character (a surrogate without its other half)")}
+	}
+	doc, err := parser.ParseQuery(&ast.Source{Input: source})
 	if err != nil {
 		return nil, gqlerror.List{parseError(err)}
 	}

@@ -84,8 +84,12 @@ func (s *Server) edge(next http.Handler) http.Handler {
 }
 
 // hostAllowed accepts IP addresses, localhost and what is configured: a foreign
-// name that resolves to the gateway is a DNS rebinding attack.
+// name that resolves to the gateway is a DNS rebinding attack. A request of
+// HTTP/1.0 may have no Host; browsers always send one.
 func (s *Server) hostAllowed(host string) bool {
+	if host == "" {
+		return true
+	}
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}

@@ -58,11 +58,18 @@ func New(cfg Config) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.Handle("/graphql", s.sameOriginOnly(s.api))
 	mux.Handle("/v1/graphql", s.sameOriginOnly(s.api))
-	mux.Handle("GET /{$}", front)
-	mux.Handle("GET /console/", front)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{}))
+	for path, handler := range map[string]http.Handler{
+		"/{$}": front, "/console/": front,
+		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }),
+		"/readyz":  http.HandlerFunc(s.readyz),
+		"/metrics": promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{}),
+	} {
+		mux.Handle("GET "+path, handler) // and HEAD
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", "GET, HEAD")
+			refuse(w, r, http.StatusMethodNotAllowed, service.CodeBadUserInput, "use GET")
+		})
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusNotFound, service.CodeNotFound, "there is nothing here; the API is at /graphql and /v1/graphql")
 	})

@@ -103,6 +103,10 @@ func (h *HTTP) unacceptable(w http.ResponseWriter, r *http.Request) (int, *gqler
 		w.Header().Set("Accept-Post", typeJSON)
 		return http.StatusUnsupportedMediaType, badRequest("the Content-Type of a POST is application/json, in UTF-8")
 	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		w.Header().Set("Accept-Encoding", "identity")
+		return http.StatusUnsupportedMediaType, badRequest("a compressed body is not accepted; send it without Content-Encoding")
+	}
 	if r.ContentLength > h.Body {
 		w.Header().Set("Connection", "close")
 		return h.unread(w, errTooMany)
