@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -135,4 +136,17 @@ func TestAConnectionThatBecomesAWebSocketIsCountedAsSuch(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestAHalfSentRequestDoesNotSpoilTheEnd(t *testing.T) {
+	g := start(t, "")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(g.address, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_, _ = io.WriteString(conn, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
+	if code := g.stop(); code != 0 {
+		t.Errorf("the gateway ended with %d:\n%s", code, g.log)
+	}
 }

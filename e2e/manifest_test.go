@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sluicegw/sluice/backend/manifest"
-	"github.com/sluicegw/sluice/graph/v1/catalogue"
+	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
 // TestTheRealManifests applies what real users wrote, where it is at hand: each
@@ -25,7 +25,7 @@ func TestTheRealManifests(t *testing.T) {
 		return
 	}
 	known := map[string]string{}
-	for _, k := range catalogue.Kinds() {
+	for _, k := range kindstest.Kinds(t) {
 		known[k.Name] = k.Plural
 	}
 	g := start(t, "")

@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/graph/v1/catalogue"
+	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
 // sample is a value that a field accepts.
@@ -235,7 +235,7 @@ func TestEveryConstraintOfEveryFieldOfEveryKindAcceptsAndRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	kinds := catalogue.Kinds()
+	kinds := kindstest.Kinds(t)
 	svc, err := service.New(service.Config{Kinds: kinds, Store: store})
 	if err != nil {
 		t.Fatal(err)

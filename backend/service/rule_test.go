@@ -8,7 +8,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/graph/v1/catalogue"
+	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
 // TestCrossFieldRulesOfTheKinds holds each rule of the product's kinds by hand:
@@ -19,7 +19,7 @@ func TestCrossFieldRulesOfTheKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	svc, err := service.New(service.Config{Kinds: catalogue.Kinds(), Store: store})
+	svc, err := service.New(service.Config{Kinds: kindstest.Kinds(t), Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,9 +161,9 @@ func (p *printer) print(r *client.Resource) (err error) {
 		if r.Metadata.Namespace != nil {
 			ns = *r.Metadata.Namespace
 		}
-		_, err = fmt.Fprintf(p.table, "%s\t%s\t%s\t%s\t%s\t%s\n", ns, r.Metadata.Name, dash(r.Condition("Available")), dash(r.Condition("Progressing")), age(time.Since(r.Metadata.CreatedAt)), r.Metadata.Revision)
+		_, err = fmt.Fprintf(p.table, "%s\t%s\t%s\t%s\t%s\t%s\n", cell(ns), cell(r.Metadata.Name), cell(r.Condition("Available")), cell(r.Condition("Progressing")), age(time.Since(r.Metadata.CreatedAt)), cell(r.Metadata.Revision))
 	case "name":
-		_, err = fmt.Fprintf(p.w, "%s/%s\n", strings.ToLower(r.Kind), r.Metadata.Name)
+		_, err = fmt.Fprintf(p.w, "%s/%s\n", printable(strings.ToLower(r.Kind)), printable(r.Metadata.Name))
 	case "yaml":
 		if p.count > 1 {
 			_, _ = fmt.Fprintln(p.w, "---")
@@ -200,13 +200,6 @@ func (p *printer) end() error {
 	}
 	_, err := io.WriteString(p.w, "\n]\n")
 	return err
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 // age is how old something is, in its largest unit.

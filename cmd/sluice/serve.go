@@ -14,9 +14,9 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/server"
-	"github.com/sluicegw/sluice/graph/v1/catalogue"
 )
 
 // serving are the settings of a gateway.
@@ -25,6 +25,7 @@ type serving struct {
 	allowAnonymous              bool
 	server                      server.Config
 	store                       storing
+	catalogue                   catalogue
 }
 
 func serveCommand(std streams) *cobra.Command {
@@ -49,6 +50,7 @@ func serveCommand(std streams) *cobra.Command {
 	f, l, d := cmd.Flags(), &s.server.Limits, &s.server.Documents
 	f.StringVar(&s.listen, "listen", "127.0.0.1:8080", "address to listen on; port 0 picks a free one")
 	s.store.flags(f)
+	s.catalogue.flags(f)
 	f.String(configFlag, "", "configuration file (YAML)")
 	f.BoolVar(&s.allowAnonymous, "allow-anonymous", false, "serve everybody who reaches an address that is not loopback")
 	f.StringSliceVar(&s.server.AllowedHosts, "allowed-hosts", nil, "Host names to serve besides IP addresses and localhost")
@@ -56,7 +58,12 @@ func serveCommand(std streams) *cobra.Command {
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&s.logFormat, "log-format", "auto", "console, json, or auto: console on a terminal")
 	f.Int64Var(&l.Body, "limit-body", 4<<20, "most bytes of a request")
-	f.IntVar(&l.Tokens, "limit-tokens", 5000, "most lexical tokens of a document")
+	f.Int64Var(&l.Bodies, "limit-bodies", 64<<20, "most bytes of all requests together that are being read or executed")
+	f.IntVar(&l.Connections, "limit-connections", 0, "most connections; 0 is 1,000 more than limit-sockets and limit-streams together")
+	f.IntVar(&l.Text, "limit-text", 256<<10, "most bytes of names and strings in a document; longer ones go into variables")
+	f.IntVar(&l.Tokens, "limit-tokens", 5000, "most lexical tokens of a document, comments included")
+	f.IntVar(&l.Validation, "limit-validation", 500_000, "most comparisons of fields that the validation of a document may take, estimated before it begins")
+	f.IntVar(&l.CachedTokens, "limit-cached-tokens", 100_000, "how many tokens the documents have that are kept parsed")
 	f.IntVar(&l.Depth, "limit-depth", 20, "deepest nesting of a document, fragments expanded")
 	f.IntVar(&l.Aliases, "limit-aliases", 100, "most aliased fields of a document")
 	f.IntVar(&l.Fields, "limit-fields", 2000, "most fields of a document, fragments expanded")
@@ -79,6 +86,8 @@ func serveCommand(std streams) *cobra.Command {
 	f.DurationVar(&s.server.InitTimeout, "init-timeout", 10*time.Second, "how long a WebSocket client may take to initialise")
 	f.DurationVar(&s.server.PingInterval, "ping-interval", 25*time.Second, "how often a WebSocket client is asked whether it is there")
 	f.DurationVar(&s.server.WriteTimeout, "write-timeout", 10*time.Second, "how long a listener may take to accept 128 KiB before it is cut off")
+	f.DurationVar(&s.server.BodyTimeout, "body-timeout", 10*time.Second, "how long a client may take to send 64 KiB of a request")
+	f.DurationVar(&s.server.DrainDelay, "drain-delay", 0, "how long the gateway goes on to serve at shutdown while /readyz says that it stops")
 	f.DurationVar(&s.server.DrainTimeout, "drain-timeout", 10*time.Second, "how long running requests may take at shutdown")
 	return cmd
 }
@@ -95,11 +104,16 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	defer func() { _ = listener.Close() }()
+	kinds, api, err := s.catalogue.load()
+	if err != nil {
+		return err
+	}
+	s.server.Schema = api
 	store, name, err := s.store.open(ctx, log)
 	if err != nil {
 		return err
 	}
-	svc, srv, err := s.gateway(store, log)
+	svc, srv, err := s.gateway(kinds, store, log)
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
@@ -112,12 +126,12 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) error {
 }
 
 // gateway wires service and server to an open store.
-func (s *serving) gateway(store gatewayStore, log *zap.Logger) (*service.Service, *server.Server, error) {
+func (s *serving) gateway(kinds []backend.Kind, store gatewayStore, log *zap.Logger) (*service.Service, *server.Server, error) {
 	reg := prometheus.NewRegistry()
 	unreadable := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), unreadable)
 	svc, err := service.New(service.Config{
-		Kinds: catalogue.Kinds(), Store: store, Logger: log,
+		Kinds: kinds, Store: store, Logger: log,
 		Unreadable: func(kind string) { unreadable.WithLabelValues(kind).Inc() },
 	})
 	if err != nil {
@@ -142,10 +156,7 @@ func (s *serving) gateway(store gatewayStore, log *zap.Logger) (*service.Service
 	if s.store.url != "" {
 		s.server.Store = "Redis"
 	}
-	s.server.Ready = func(ctx context.Context) error {
-		_, err := store.Position(ctx)
-		return err
-	}
+	s.server.Ready = store.Ready
 	srv, err := server.New(s.server)
 	return svc, srv, err
 }

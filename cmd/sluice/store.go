@@ -51,6 +51,8 @@ type gatewayStore interface {
 	backend.Store
 	Run(ctx context.Context) error
 	Close() error
+	// Ready says why the store cannot serve now.
+	Ready(ctx context.Context) error
 	// Unreadable counts what was stored and could not be read.
 	Unreadable() uint64
 }
@@ -97,7 +99,16 @@ func (s *storing) openRedis(ctx context.Context, log *zap.Logger) (gatewayStore,
 	if err != nil {
 		return nil, "", errors.New(oneLine(err))
 	}
-	return store, at.String(), nil
+	return answering{store}, at.String(), nil
+}
+
+// answering is a store that is ready if it answers.
+type answering struct{ *redis.Store }
+
+// Ready asks where the store is.
+func (s answering) Ready(ctx context.Context) error {
+	_, err := s.Position(ctx)
+	return err
 }
 
 // tls makes the configuration of a connection with TLS; nil without.

@@ -13,8 +13,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/graph/console"
-	v1 "github.com/sluicegw/sluice/graph/v1"
-	"github.com/sluicegw/sluice/graph/v1/catalogue"
+	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
 func examples(t *testing.T, kinds []*backend.Kind) []console.Example {
@@ -27,9 +26,9 @@ func examples(t *testing.T, kinds []*backend.Kind) []console.Example {
 }
 
 func TestEveryExampleOfTheCatalogueIsValid(t *testing.T) {
-	schema := v1.NewExecutableSchema(v1.Config{}).Schema()
+	schema := kindstest.API(t)
 	var kinds []*backend.Kind
-	for _, k := range catalogue.Kinds() {
+	for _, k := range kindstest.Kinds(t) {
 		kinds = append(kinds, &k)
 	}
 	all := examples(t, kinds)

@@ -17,10 +17,9 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/graph/core"
 	"github.com/sluicegw/sluice/graph/engine"
+	"github.com/sluicegw/sluice/graph/engine/enginetest"
 	"github.com/sluicegw/sluice/graph/kinds"
-	"github.com/sluicegw/sluice/resolvers"
 )
 
 // gateway is an engine over a store of its own, whose clock and ids are the
@@ -65,16 +64,7 @@ func newGateway(t testing.TB, catalogue *kinds.Schema, wrap func(backend.Store) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := catalogue.API()
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.engine, err = engine.New(engine.Config{
-		Service: g.svc, Schema: api, Core: core.NewExecutableSchema(core.Config{Schema: api, Resolvers: resolvers.New(g.svc)}),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g.engine = enginetest.New(t, catalogue, g.svc)
 	g.exec = executor.New(g.engine)
 	return g
 }

@@ -56,6 +56,7 @@ func (s *Schema) API() (*ast.Schema, error) {
 	if invalid != nil {
 		return nil, fmt.Errorf("derived schema: %w", located(invalid))
 	}
+	delete(out.Directives, "defer") // the transports do not deliver it
 	return out, nil
 }
 

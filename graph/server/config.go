@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vektah/gqlparser/v2/ast"
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/service"
@@ -19,8 +20,8 @@ import (
 type Config struct {
 	// Service answers the API. Required.
 	Service *service.Service
-	// Engine executes by package engine instead of the generated executor.
-	Engine bool
+	// Schema is the API of the service's kinds. Required.
+	Schema *ast.Schema
 	// Ready says why the gateway cannot serve now, nil if it can. Default: always ready.
 	Ready func(context.Context) error
 	// Logger. Default: none.
@@ -49,7 +50,12 @@ type Config struct {
 	PingInterval time.Duration
 	// WriteTimeout is how long a listener may take to accept 128 KiB. Default 10 s.
 	WriteTimeout time.Duration
-	// DrainTimeout is how long running requests may take after the server was told to stop. Default 10 s.
+	// BodyTimeout is how long a client may take to send 64 KiB of a request. Default 10 s.
+	BodyTimeout time.Duration
+	// DrainDelay is how long the server goes on to serve, and says that it is not
+	// ready, after it was told to stop. Default: it stops at once.
+	DrainDelay time.Duration
+	// DrainTimeout is how long running requests may take after that. Default 10 s.
 	DrainTimeout time.Duration
 }
 
@@ -57,14 +63,27 @@ type Config struct {
 type Limits struct {
 	// Body is the most bytes of a request. Default 4 MiB.
 	Body int64
-	// Tokens is the most lexical tokens of a document. Default 5,000.
+	// Bodies is the most bytes of all requests together that are being read or
+	// executed: bodies of POSTs and WebSocket messages. Default 64 MiB,
+	// and no less than four of the largest.
+	Bodies int64
+	// Connections is the most that are open at once. Default 1,000 more than Sockets and Streams.
+	Connections int
+	// Text is the most bytes of names and strings in a document. Default 256 KiB; longer ones go into variables.
+	Text int
+	// Tokens is the most lexical tokens of a document, comments included. Default 5,000.
 	Tokens int
-	// Depth is the deepest nesting of a document, fragments expanded. Default 20.
+	// Depth is the deepest nesting of a document, fragments expanded, and of each value in it. Default 20.
 	Depth int
 	// Aliases is the most aliased fields of a document. Default 100.
 	Aliases int
-	// Fields is the most fields of a document, fragments expanded. Default 2,000.
+	// Fields is the most fields of a document, fragments expanded; each spread of a fragment counts as well. Default 2,000.
 	Fields int
+	// Validation is the most comparisons of fields that the validation of a
+	// document may take: estimated before, and from above. Default 500,000.
+	Validation int
+	// CachedTokens is how many tokens the documents have that are kept parsed. Default 100,000, at most about 40 MB.
+	CachedTokens int
 	// Repeats is how often one selection set may name the same field. Default 20.
 	Repeats int
 	// Fragments is the most named fragments of a document. Default 200.
@@ -92,8 +111,8 @@ type Limits struct {
 
 // Validate returns every problem of the configuration, joined.
 func (c Config) Validate() error {
-	if c.Service == nil {
-		return errors.Join(c.ValidateSettings(), errors.New("service: missing"))
+	if c.Service == nil || c.Schema == nil {
+		return errors.Join(c.ValidateSettings(), errors.New("service, schema: missing"))
 	}
 	return c.ValidateSettings()
 }
@@ -104,7 +123,7 @@ func (c Config) ValidateSettings() error {
 	for _, one := range []struct {
 		key   string
 		value time.Duration
-	}{{"drain-timeout", c.DrainTimeout}, {"init-timeout", c.InitTimeout}, {"ping-interval", c.PingInterval}, {"write-timeout", c.WriteTimeout}} {
+	}{{"drain-delay", c.DrainDelay}, {"drain-timeout", c.DrainTimeout}, {"init-timeout", c.InitTimeout}, {"ping-interval", c.PingInterval}, {"write-timeout", c.WriteTimeout}, {"body-timeout", c.BodyTimeout}} {
 		if one.value < 0 {
 			errs = append(errs, fmt.Errorf("%s: %v is negative; 0 means the default", one.key, one.value))
 		}
@@ -119,15 +138,19 @@ func (l Limits) Validate() error {
 		key   string
 		value int64
 	}{
-		{"limit-body", l.Body}, {"limit-tokens", int64(l.Tokens)}, {"limit-depth", int64(l.Depth)}, {"limit-aliases", int64(l.Aliases)},
+		{"limit-body", l.Body}, {"limit-bodies", l.Bodies}, {"limit-connections", int64(l.Connections)}, {"limit-text", int64(l.Text)}, {"limit-tokens", int64(l.Tokens)}, {"limit-depth", int64(l.Depth)}, {"limit-aliases", int64(l.Aliases)},
 		{"limit-fields", int64(l.Fields)}, {"limit-repeats", int64(l.Repeats)}, {"limit-time", int64(l.Time)},
-		{"limit-fragments", int64(l.Fragments)}, {"limit-introspections", int64(l.Introspections)}, {"limit-objects", int64(l.Objects)}, {"limit-sockets", int64(l.Sockets)}, {"limit-streams", int64(l.Streams)},
+		{"limit-validation", int64(l.Validation)}, {"limit-cached-tokens", int64(l.CachedTokens)}, {"limit-fragments", int64(l.Fragments)}, {"limit-introspections", int64(l.Introspections)}, {"limit-objects", int64(l.Objects)}, {"limit-sockets", int64(l.Sockets)}, {"limit-streams", int64(l.Streams)},
 		{"limit-sockets-waiting", int64(l.SocketsWaiting)}, {"limit-queue", int64(l.Queue)}, {"limit-queue-bytes", int64(l.QueueBytes)},
 		{"limit-operations", int64(l.Operations)}, {"limit-message", l.Message},
 	} {
 		if one.value < 0 {
 			errs = append(errs, fmt.Errorf("%s: %d is negative; 0 means the default", one.key, one.value))
 		}
+	}
+	l.setDefaults()
+	if most := max(l.Body, l.Message); l.Bodies < 2*most {
+		errs = append(errs, fmt.Errorf("limit-bodies: %d bytes are less than two requests of %d (limit-body, limit-message)", l.Bodies, most))
 	}
 	return errors.Join(errs...)
 }
@@ -142,21 +165,30 @@ func (c *Config) setDefaults() {
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
 	}
-	fill(&c.Limits.Body, 4<<20)
-	fill(&c.Limits.Tokens, 5000)
-	fill(&c.Limits.Depth, 20)
-	fill(&c.Limits.Aliases, 100)
-	fill(&c.Limits.Fields, 2000)
-	fill(&c.Limits.Repeats, 20)
-	fill(&c.Limits.Fragments, 200)
-	fill(&c.Limits.Introspections, 2)
-	fill(&c.Limits.Objects, 2_000_000)
-	fill(&c.Limits.Time, 30*time.Second)
-	fill(&c.Limits.Sockets, 10_000)
-	fill(&c.Limits.Streams, 10_000)
-	fill(&c.Limits.Operations, 100)
-	fill(&c.Limits.Message, 4<<20)
+	c.Limits.setDefaults()
 	fill(&c.DrainTimeout, 10*time.Second)
+}
+
+func (l *Limits) setDefaults() {
+	fill(&l.Body, 4<<20)
+	fill(&l.Text, 256<<10)
+	fill(&l.Tokens, 5000)
+	fill(&l.Validation, 500_000)
+	fill(&l.CachedTokens, 100_000)
+	fill(&l.Depth, 20)
+	fill(&l.Aliases, 100)
+	fill(&l.Fields, 2000)
+	fill(&l.Repeats, 20)
+	fill(&l.Fragments, 200)
+	fill(&l.Introspections, 2)
+	fill(&l.Objects, 2_000_000)
+	fill(&l.Time, 30*time.Second)
+	fill(&l.Sockets, 10_000)
+	fill(&l.Streams, 10_000)
+	fill(&l.Connections, l.Sockets+l.Streams+1000)
+	fill(&l.Operations, 100)
+	fill(&l.Message, 4<<20)
+	fill(&l.Bodies, max(64<<20, 4*max(l.Body, l.Message)))
 }
 
 func fill[T comparable](v *T, value T) {

@@ -30,8 +30,6 @@ type Events struct {
 	Heartbeat time.Duration
 	// WriteTimeout is how long a client may take to accept 128 KiB. Default 10 s.
 	WriteTimeout time.Duration
-	// Time is how long a query or mutation may take. Default 30 s.
-	Time time.Duration
 	// Streams is the most that are open at once; more are refused with 503. Default 10,000.
 	Streams int
 	// Queue is the most events that wait for one client. Default 256.
@@ -80,9 +78,7 @@ func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
 			s.pump(ctx, op, resumeFrom(r))
 			return
 		}
-		limited, stop := context.WithTimeout(ctx, orDefault(e.Time, defaultTime))
-		defer stop()
-		_ = s.out.put(ctx, nil, event("next", "", op.Do(limited)), event("complete", "", nil))
+		_ = s.out.put(ctx, nil, event("next", "", op.Do(ctx)), event("complete", "", nil))
 	})
 	s.write(ctx)
 	cancel()

@@ -20,10 +20,8 @@ import (
 
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/graph/loader"
+	"github.com/sluicegw/sluice/graph/engine/enginetest"
 	"github.com/sluicegw/sluice/graph/transport"
-	graph "github.com/sluicegw/sluice/graph/v1"
-	resolvers "github.com/sluicegw/sluice/resolvers/v1"
 )
 
 // stage is what a benchmark of live events drives.
@@ -162,10 +160,7 @@ func networkOurs(tb testing.TB) *stage {
 
 func networkStock(tb testing.TB) *stage {
 	s := openStore(tb, memory.Config{})
-	srv := stockOf(graph.NewExecutableSchema(graph.Config{Resolvers: resolvers.New(s.Service)}))
-	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		return next(loader.With(ctx, s.Service, service.Caller{}, 0))
-	})
+	srv := stockOf(enginetest.New(tb, nil, s.Service))
 	return onAddress(tb, srv, stage{query: networkQuery, skip: 1, publish: s.change(tb), close: func() {}})
 }
 

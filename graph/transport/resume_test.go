@@ -19,11 +19,9 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/document"
-	"github.com/sluicegw/sluice/graph/loader"
+	"github.com/sluicegw/sluice/graph/engine/enginetest"
+	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 	"github.com/sluicegw/sluice/graph/transport"
-	graph "github.com/sluicegw/sluice/graph/v1"
-	"github.com/sluicegw/sluice/graph/v1/catalogue"
-	resolvers "github.com/sluicegw/sluice/resolvers/v1"
 )
 
 // store is a service that many gateways may serve, one after the other.
@@ -38,7 +36,7 @@ func openStore(t testing.TB, cfg memory.Config) *store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc, err := service.New(service.Config{Kinds: catalogue.Kinds(), Store: m})
+	svc, err := service.New(service.Config{Kinds: kindstest.Kinds(t), Store: m})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,11 +48,8 @@ func openStore(t testing.TB, cfg memory.Config) *store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec := executor.New(graph.NewExecutableSchema(graph.Config{Resolvers: resolvers.New(svc)}))
+	exec := executor.New(enginetest.New(t, nil, svc))
 	exec.SetQueryCache(lru.New[*ast.QueryDocument](100))
-	exec.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		return next(loader.With(ctx, svc, service.Caller{}, 0))
-	})
 	exec.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error {
 		e := graphql.DefaultErrorPresenter(ctx, err)
 		if known, ok := e.Err.(*service.Error); ok {
@@ -62,7 +57,7 @@ func openStore(t testing.TB, cfg memory.Config) *store {
 		}
 		return e
 	})
-	return &store{Service: svc, exec: transport.NewExecutor(exec, documents)}
+	return &store{Service: svc, exec: transport.NewExecutor(transport.ExecutorConfig{Executor: exec, Named: documents})}
 }
 
 func (s *store) create(t testing.TB, name string) {

@@ -24,6 +24,7 @@ const (
 	codeInvalidText    = 1007
 	codeTooBig         = 1009
 	codeInternal       = 1011
+	codeTryLater       = 1013
 	codeBadMessage     = 4400
 	codeUnauthorized   = 4401
 	codeForbidden      = 4403
@@ -69,8 +70,9 @@ type socket struct {
 	gather  *time.Timer // starts it a moment later; nil until that was needed
 	wrote   time.Time   // when it wrote last
 
-	// receiving says that a message has begun. Of the reader.
+	// receiving says that a message has begun, taken what it takes of the budget. Of the reader.
 	receiving bool
+	taken     int64
 
 	mu         sync.Mutex
 	beat       *time.Timer // pings
@@ -128,19 +130,15 @@ func (s *socket) read(ctx context.Context) (end closing) {
 			end = closing{code: codeInternal, reason: "internal error", wait: true}
 		}
 	}()
+	defer s.giveBack()
 	if s.protocol() == "" {
 		return closing{code: codeBadSubprotocol, reason: "Subprotocol not acceptable: use " + protocolModern, wait: true}
 	}
 	for {
-		kind, r, err := s.conn.NextReader()
-		var data []byte
-		if err == nil {
-			s.alive()
-			s.receiving = true
-			data, err = io.ReadAll(r)
-			s.receiving = false
-		}
+		kind, data, err := s.receive()
 		switch {
+		case errors.Is(err, errBudget):
+			return closing{code: codeTryLater, reason: "Too many bytes in flight (configuration key limit-bodies)", wait: true, mute: true}
 		case err != nil:
 			return s.failed(err)
 		case kind != websocket.TextMessage:
@@ -156,11 +154,39 @@ func (s *socket) read(ctx context.Context) (end closing) {
 			return closing{code: codeBadMessage, reason: "Invalid message: " + err.Error(), wait: true}
 		}
 		var stop *closing
-		if ctx, stop = s.handle(ctx, m); stop != nil {
+		ctx, stop = s.handle(ctx, m)
+		s.giveBack()
+		if stop != nil {
 			stop.wait = true
 			return *stop
 		}
 	}
+}
+
+// receive reads a message. What it takes of the budget is in s.taken.
+func (s *socket) receive() (kind int, data []byte, err error) {
+	kind, r, err := s.conn.NextReader()
+	if err != nil {
+		return kind, nil, err
+	}
+	s.alive()
+	s.receiving = true
+	defer func() { s.receiving = false }()
+	end := time.Now().Add(2 * s.parent.cfg.PingInterval)
+	// gorilla's read limit comes first; the one of the budget is never met.
+	data, s.taken, err = reading{from: r, most: s.parent.cfg.Message, budget: s.parent.cfg.Messages, begin: func() {
+		if s.isReady() {
+			s.deadline(min(s.parent.cfg.MessageTimeout, time.Until(end)))
+		}
+	}}.read()
+	return kind, data, err
+}
+
+// giveBack returns what the message at hand took of the budget, unless an
+// operation has it now.
+func (s *socket) giveBack() {
+	s.parent.cfg.Messages.give(s.taken)
+	s.taken = 0
 }
 
 // failed is how a connection ends that cannot be read any more.

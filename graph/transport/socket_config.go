@@ -32,6 +32,11 @@ type SocketConfig struct {
 	// Message is the largest that a client may send, in bytes; before it has
 	// initialised at most 64 KiB. Default 4 MiB.
 	Message int64
+	// Messages bounds the bytes of the messages that are being read, and of
+	// operations that run, over all connections. Default: unbounded.
+	Messages *Budget
+	// MessageTimeout is how long a client may take to send 64 KiB of a message. Default 10 s.
+	MessageTimeout time.Duration
 	// Queue is the most messages that wait for one client. Default 256.
 	Queue int
 	// QueueBytes is the most bytes of them; one message may always wait. Default 1 MiB.
@@ -70,7 +75,7 @@ func (c *SocketConfig) Validate() error {
 	}{
 		{"limit-sockets", int64(c.Connections)}, {"limit-sockets-waiting", int64(c.Waiting)}, {"limit-operations", int64(c.Operations)},
 		{"limit-message", c.Message}, {"limit-queue", int64(c.Queue)}, {"limit-queue-bytes", int64(c.QueueBytes)},
-		{"init-timeout", int64(c.InitTimeout)}, {"ping-interval", int64(c.PingInterval)}, {"write-timeout", int64(c.WriteTimeout)},
+		{"init-timeout", int64(c.InitTimeout)}, {"ping-interval", int64(c.PingInterval)}, {"write-timeout", int64(c.WriteTimeout)}, {"body-timeout", int64(c.MessageTimeout)},
 		{"limit-time", int64(c.Time)},
 	} {
 		if one.value < 0 {
@@ -101,6 +106,7 @@ func (c *SocketConfig) setDefaults() {
 	c.InitTimeout = orDefault(c.InitTimeout, 10*time.Second)
 	c.PingInterval = orDefault(c.PingInterval, 25*time.Second)
 	c.WriteTimeout = orDefault(c.WriteTimeout, defaultWriteTimeout)
+	c.MessageTimeout = orDefault(c.MessageTimeout, defaultBodyTimeout)
 	c.Time = orDefault(c.Time, defaultTime)
 	c.Gather = orDefault(c.Gather, defaultGather)
 }

@@ -17,6 +17,7 @@ type operation struct {
 	source
 	id     string
 	kind   ast.Operation
+	taken  int64 // of the budget, by its request
 	cancel context.CancelFunc
 }
 
@@ -98,13 +99,16 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 		})
 		return nil
 	}
-	prepared, errs := s.parent.cfg.Executor.Prepare(ctx, m.request)
+	limited, stop := context.WithTimeout(ctx, s.parent.cfg.Time)
+	prepared, errs := s.parent.cfg.Executor.Prepare(limited, m.request)
+	stop()
 	if len(errs) > 0 {
 		s.refuse(ctx, m.id, errs...)
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	op := &operation{id: m.id, kind: prepared.Kind(), cancel: cancel}
+	op := &operation{id: m.id, kind: prepared.Kind(), taken: s.taken, cancel: cancel}
+	s.taken = 0
 	s.mu.Lock()
 	s.operations[m.id] = op
 	s.running++
@@ -146,9 +150,7 @@ func (s *socket) run(ctx context.Context, op *operation, prepared *Operation) {
 	}()
 	complete := s.message(op, op.id, "complete", nil)
 	if op.kind != ast.Subscription {
-		limited, cancel := context.WithTimeout(ctx, s.parent.cfg.Time)
-		payload := prepared.Do(limited)
-		cancel()
+		payload := prepared.Do(ctx)
 		s.finish(ctx, op, s.message(op, op.id, s.next(), payload), complete)
 		return
 	}
@@ -190,6 +192,7 @@ func (s *socket) free(op *operation) {
 func (s *socket) ended(op *operation) {
 	op.cancel()
 	s.free(op)
+	s.parent.cfg.Messages.give(op.taken)
 	s.mu.Lock()
 	s.running--
 	if op.kind != ast.Subscription {

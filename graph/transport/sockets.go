@@ -5,6 +5,7 @@ import (
 	"container/list"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -17,6 +18,9 @@ import (
 
 	"github.com/sluicegw/sluice/backend/service"
 )
+
+// socketVersion is the version of the WebSocket protocol.
+const socketVersion = "13"
 
 // Sockets serves WebSocket connections by graphql-transport-ws, and by
 // graphql-ws for the clients that speak nothing else.
@@ -54,6 +58,10 @@ func NewSockets(cfg SocketConfig) (*Sockets, error) {
 		Subprotocols:    []string{protocolModern, protocolLegacy},
 		CheckOrigin:     func(*http.Request) bool { return true }, // the edge has done it
 		Error: func(w http.ResponseWriter, r *http.Request, status int, reason error) {
+			if versions := r.Header.Values("Sec-Websocket-Version"); len(versions) != 1 || versions[0] != socketVersion {
+				reason = errors.New("Sec-WebSocket-Version: " + socketVersion + " is accepted")
+			}
+			w.Header()["Sec-WebSocket-Version"] = []string{socketVersion} // RFC 6455, 4.4
 			s.refuse(w, r, status, badRequest(reason.Error()))
 		},
 	}

@@ -94,7 +94,7 @@ func standIn(schema *ast.Schema, name string) (string, error) {
 	case name == "Int64":
 		return "github.com/sluicegw/sluice/graph/scalar.Int64", nil
 	case name == "Time":
-		return "github.com/99designs/gqlgen/graphql.Time", nil
+		return "github.com/sluicegw/sluice/graph/scalar.Time", nil
 	case def.Kind == ast.InputObject, def.Kind == ast.Enum:
 		return engineImport + ".Input", nil
 	case strings.HasSuffix(name, "Connection"):

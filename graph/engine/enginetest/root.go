@@ -170,7 +170,7 @@ func (x *execution) input(t *ast.Type, v any) (any, error) {
 	case "Float":
 		return graphql.UnmarshalFloat(v)
 	case "Time":
-		return graphql.UnmarshalTime(v)
+		return scalar.UnmarshalTime(v)
 	}
 	return v, nil
 }

@@ -1,0 +1,33 @@
+package enginetest
+
+import (
+	"testing"
+
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/core"
+	"github.com/sluicegw/sluice/graph/engine"
+	"github.com/sluicegw/sluice/graph/kinds"
+	"github.com/sluicegw/sluice/resolvers"
+)
+
+// New makes an engine for a service of a catalogue, nil for the embedded one.
+func New(t testing.TB, catalogue *kinds.Schema, svc *service.Service) *engine.Engine {
+	t.Helper()
+	var err error
+	if catalogue == nil {
+		if catalogue, err = kinds.Embedded(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	api, err := catalogue.API()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New(engine.Config{
+		Service: svc, Schema: api, Core: core.NewExecutableSchema(core.Config{Schema: api, Resolvers: resolvers.New(svc)}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
