@@ -161,17 +161,14 @@ type filterParser struct {
 // filter reads a filter; nil keeps everything. The canonical text is the same
 // for filters that say the same in the same words, whatever is null.
 func (k *kind) filter(value any) (expr, string, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return nil, "", translate(fmt.Errorf("filter: %w", err), backend.Key{Kind: k.Name})
-	}
-	if string(raw) == "null" {
-		return nil, "", nil
-	}
-	tree, err := parseTree(raw)
+	tree, err := readObject(value)
 	if err != nil {
 		return nil, "", badInput("filter", "filter is not acceptable: %v", err)
 	}
+	if tree == nil {
+		return nil, "", nil
+	}
+	dropNulls(tree, maxTreeDepth)
 	p := filterParser{kind: k}
 	e, err := p.object(tree, "filter", 1)
 	if err != nil {

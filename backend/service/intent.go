@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,33 +63,27 @@ func (s *Service) intendSpec(ctx context.Context, c Caller, verb backend.Verb, i
 
 // parse reads a part of the body; null is BAD_USER_INPUT.
 func (in *intent) parse(part string, value any) (map[string]any, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return nil, translate(fmt.Errorf("%s: %w", part, err), in.key)
-	}
-	if string(raw) == "null" {
-		return nil, badInput(part, "%s must not be null; an object is wanted", part).of(in.key)
-	}
-	tree, err := parseTree(raw)
+	tree, err := readObject(value)
 	if err != nil {
 		return nil, badInput(part, "%s is not acceptable: %v", part, err).of(in.key)
 	}
+	if tree == nil {
+		return nil, badInput(part, "%s must not be null; an object is wanted", part).of(in.key)
+	}
+	dropNulls(tree, maxTreeDepth)
 	return tree, nil
 }
 
 // parsePatch reads a merge patch, nulls and all, and notes fields that the kind does not have.
 func (in *intent) parsePatch(value any) (map[string]any, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return nil, translate(fmt.Errorf("patch: %w", err), in.key)
-	}
-	if string(raw) == "null" {
-		return nil, nil
-	}
-	patch, err := parsePatch(raw)
+	patch, err := readObject(value)
 	if err != nil {
 		return nil, badInput("spec", "spec is not acceptable: %v", err).of(in.key)
 	}
+	if patch == nil {
+		return nil, nil
+	}
+	dropListNulls(patch, maxTreeDepth)
 	in.found.dropUnknown(in.kind.spec, "spec", patch)
 	in.warnings = in.kind.spec.deprecated(nil, "spec", patch)
 	return patch, nil

@@ -1,26 +1,7 @@
 package service
 
-import (
-	"fmt"
-)
-
-// parsePatch reads a merge patch: an object with its nulls. Lists are values
-// and are replaced whole, so inside them null is the same as absent.
-func parsePatch(raw []byte) (map[string]any, error) {
-	v, err := decodeJSON(raw)
-	if err != nil {
-		return nil, err
-	}
-	m, ok := v.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("json: an object wanted")
-	}
-	if !dropListNulls(m, maxTreeDepth) {
-		return nil, fmt.Errorf("json: nested deeper than %d", maxTreeDepth)
-	}
-	return m, nil
-}
-
+// dropListNulls drops the nulls inside lists: lists are values and are replaced
+// whole, so null in them is the same as absent.
 func dropListNulls(v any, depth int) bool {
 	if depth == 0 {
 		return false

@@ -31,6 +31,100 @@ func parseTree(raw []byte) (map[string]any, error) {
 	return m, nil
 }
 
+// readObject is the object that a caller gave: a tree of JSON, which is copied,
+// or any value whose JSON is one. nil is none.
+func readObject(value any) (map[string]any, error) {
+	switch v := value.(type) {
+	case nil:
+		return nil, nil
+	case map[string]any:
+		out, err := copyTree(v, maxTreeDepth)
+		if err != nil {
+			return nil, err
+		}
+		return out.(map[string]any), nil
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("json: %w", err)
+	}
+	decoded, err := decodeJSON(raw)
+	if err != nil || decoded == nil {
+		return nil, err
+	}
+	m, ok := decoded.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("json: an object wanted")
+	}
+	if !within(m, maxTreeDepth) {
+		return nil, errTooDeep
+	}
+	return m, nil
+}
+
+// errTooDeep is the error of a tree that is nested deeper than maxTreeDepth.
+var errTooDeep = fmt.Errorf("json: nested deeper than %d", maxTreeDepth)
+
+// copyTree copies a tree of JSON that is nested no deeper than depth. What is no
+// JSON yet becomes it: numbers are [json.Number].
+func copyTree(v any, depth int) (any, error) {
+	if depth == 0 {
+		return nil, errTooDeep
+	}
+	var err error
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			if out[k], err = copyTree(e, depth-1); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			if out[i], err = copyTree(e, depth-1); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case string, bool, json.Number, nil:
+		return v, nil
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("json: %w", err)
+	}
+	out, err := decodeJSON(raw)
+	if err == nil && !within(out, depth) {
+		err = errTooDeep
+	}
+	return out, err
+}
+
+// within says whether a tree is nested no deeper than depth.
+func within(v any, depth int) bool {
+	if depth == 0 {
+		return false
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			if !within(e, depth-1) {
+				return false
+			}
+		}
+	case []any:
+		for _, e := range v {
+			if !within(e, depth-1) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // decodeJSON reads one value, numbers as written.
 func decodeJSON(raw []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
