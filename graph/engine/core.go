@@ -18,7 +18,7 @@ import (
 // executeCore executes the root fields that are no kind's, all in one operation
 // of the core. Their errors go to the same answer. What resolvers left to the
 // engine is read with the next level.
-func (r *run) executeCore(fields []field, answers []answer) {
+func (r *run) executeCore(fields []field, answers []resolved) {
 	var set ast.SelectionSet
 	for i := range fields {
 		if f := &fields[i]; f.op == opCore {

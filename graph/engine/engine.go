@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/answer"
 )
 
 // Config of an engine.
@@ -80,12 +82,12 @@ func (e *Engine) Exec(ctx context.Context) graphql.ResponseHandler {
 			return nil
 		}
 		done = true
-		return e.answer(ctx, oc, p)
+		return e.respond(ctx, oc, p)
 	}
 }
 
-// answer executes a query or a mutation. A panic costs the whole answer.
-func (e *Engine) answer(ctx context.Context, oc *graphql.OperationContext, p *plan) (res *graphql.Response) {
+// respond executes a query or a mutation. A panic costs the whole answer.
+func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *plan) (res *graphql.Response) {
 	r := e.begin(ctx, oc, p)
 	defer func() {
 		if v := recover(); v != nil {
@@ -93,18 +95,17 @@ func (e *Engine) answer(ctx context.Context, oc *graphql.OperationContext, p *pl
 			res = &graphql.Response{Data: []byte("null")}
 		}
 	}()
-	lease := leaseFrom(ctx)
-	buf := r.buf[:0]
-	if lease == nil {
-		buf = make([]byte, 0, p.size.Load()+64)
-	}
-	data := r.execute(buf)
-	p.size.Store(int64(len(data)))
-	if lease == nil {
+	memory := answer.From(ctx)
+	if memory == nil {
+		data := r.execute(make([]byte, 0, p.size.Load()+64))
+		p.size.Store(int64(len(data)))
 		e.end(r, nil)
-	} else {
-		lease.engine, lease.run, lease.buf = e, r, data
+		return &graphql.Response{Data: data}
 	}
+	buf := r.execute(append(r.buf[:0], memory.Head...))
+	data := buf[len(memory.Head):]
+	buf = slices.Grow(buf, memory.Room)
+	memory.Fill(buf, func() { e.end(r, buf) })
 	return &graphql.Response{Data: data}
 }
 
@@ -131,32 +132,4 @@ func (e *Engine) end(r *run, buf []byte) {
 	clear(r.next[:cap(r.next)])
 	*r = run{buf: buf[:0], path: r.path[:0], wanted: r.wanted[:0], level: r.level[:0], next: r.next[:0], scratch: r.scratch[:0]}
 	e.spare.Put(r)
-}
-
-type leaseKey struct{}
-
-// Lease is the memory of an answer until it is released. The zero value is ready.
-type Lease struct {
-	engine *Engine
-	run    *run
-	buf    []byte
-}
-
-// WithLease lets the engine write the answer to a query or a mutation into
-// memory that is used again after [Lease.Release].
-func WithLease(ctx context.Context, l *Lease) context.Context {
-	return context.WithValue(ctx, leaseKey{}, l)
-}
-
-func leaseFrom(ctx context.Context) *Lease {
-	l, _ := ctx.Value(leaseKey{}).(*Lease)
-	return l
-}
-
-// Release gives the memory back. The answer must not be read after it.
-func (l *Lease) Release() {
-	if l.run != nil {
-		l.engine.end(l.run, l.buf)
-		*l = Lease{}
-	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 )
 
-// answer is what a root field was resolved to.
-type answer struct {
+// resolved is what a root field was resolved to.
+type resolved struct {
 	err     error
 	item    *item
 	page    *page
@@ -26,7 +26,7 @@ type answer struct {
 // one after the other, and appends the answer.
 func (r *run) execute(buf []byte) []byte {
 	fields := r.plan.root.fields
-	answers := make([]answer, len(fields))
+	answers := make([]resolved, len(fields))
 	serial := r.oc.Operation.Operation == ast.Mutation
 	if !serial {
 		r.executeCore(fields, answers)
@@ -61,7 +61,7 @@ func (r *run) execute(buf []byte) []byte {
 }
 
 // resolveRoot reads or writes what a root field is about.
-func (r *run) resolveRoot(f *field, a *answer) {
+func (r *run) resolveRoot(f *field, a *resolved) {
 	if f.op == opCore || f.op == opConst {
 		return
 	}
@@ -97,7 +97,7 @@ func (r *run) resolveRoot(f *field, a *answer) {
 }
 
 // one is the answer of a field that reads one resource.
-func (r *run) one(f *field, a *answer, res *service.Resource, err error) {
+func (r *run) one(f *field, a *resolved, res *service.Resource, err error) {
 	if a.err = err; err != nil {
 		return
 	}
@@ -107,7 +107,7 @@ func (r *run) one(f *field, a *answer, res *service.Resource, err error) {
 }
 
 // nodes reads the resources with these ids.
-func (r *run) nodes(f *field, a *answer, ids []any) error {
+func (r *run) nodes(f *field, a *resolved, ids []any) error {
 	if len(ids) > maxIDs {
 		return tooLong("ids", "maxItems", maxIDs, "elements")
 	}
@@ -133,7 +133,7 @@ func (r *run) nodes(f *field, a *answer, ids []any) error {
 }
 
 // root writes the value of a root field.
-func (r *run) root(buf []byte, f *field, a *answer) ([]byte, bool) {
+func (r *run) root(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	if a.err != nil {
 		return r.null(buf, f, a.err)
 	}

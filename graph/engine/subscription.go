@@ -97,7 +97,7 @@ func (s *subscription) answer(ctx context.Context, c *service.Change) (data []by
 	r.ctx, r.path, r.next = ctx, r.path[:0], r.next[:0]
 	r.forget()
 	buf := append(r.buf[:0], f.prefix...)
-	buf, ok := r.root(buf, f, &answer{change: c})
+	buf, ok := r.root(buf, f, &resolved{change: c})
 	if !ok {
 		buf = append(buf[:0], "null"...)
 	} else {

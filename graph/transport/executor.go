@@ -14,6 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/stream"
 )
@@ -127,19 +128,38 @@ func (e *Executor) Present(ctx context.Context, errs gqlerror.List) gqlerror.Lis
 func (o *Operation) Kind() ast.Operation { return o.context.Operation.Operation }
 
 // Do runs a query or a mutation, in what is left of the time that Prepare had,
-// and returns its answer as JSON.
+// and returns its answer as JSON, in memory of its own.
 func (o *Operation) Do(ctx context.Context) []byte {
+	var out []byte
+	o.DoWith(ctx, func(answer []byte) { out = bytes.Clone(answer) })
+	return out
+}
+
+// What stands around the data of an answer without errors.
+const (
+	dataHead = `{"data":`
+	dataTail = `}`
+)
+
+// DoWith is Do, with the answer in memory that is used again after send returns.
+func (o *Operation) DoWith(ctx context.Context, send func(answer []byte)) {
 	if !o.end.IsZero() {
 		limited, cancel := context.WithDeadline(ctx, o.end)
 		defer cancel()
 		ctx = limited
 	}
-	next, ctx := o.executor.exec.DispatchOperation(ctx, o.context)
+	memory := answer.Memory{Head: dataHead, Room: len(dataTail)}
+	defer memory.Release()
+	next, ctx := o.executor.exec.DispatchOperation(answer.With(ctx, &memory), o.context)
 	res := next(ctx)
-	if res == nil { // ctx had ended before it began
-		return o.executor.Refuse(ctx, &gqlerror.Error{Message: "the request was cancelled", Extensions: map[string]any{"code": string(service.CodeTimeout)}})
+	switch whole := memory.Filled(); {
+	case res == nil: // ctx had ended before it began
+		send(o.executor.Refuse(ctx, &gqlerror.Error{Message: "the request was cancelled", Extensions: map[string]any{"code": string(service.CodeTimeout)}}))
+	case whole != nil && len(res.Errors) == 0 && len(res.Extensions) == 0:
+		send(append(whole, dataTail...))
+	default:
+		send(encode(res))
 	}
-	return encode(res)
 }
 
 // Event is one result of a subscription.

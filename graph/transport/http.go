@@ -129,7 +129,7 @@ func (h *HTTP) answer(w http.ResponseWriter, r *http.Request, op *Operation) {
 		h.refuse(w, r, http.StatusNotAcceptable, badRequest("answers are application/graphql-response+json or application/json; Accept names neither"))
 		return
 	}
-	h.write(w, r, media, http.StatusOK, op.Do(r.Context()))
+	op.DoWith(r.Context(), func(answer []byte) { h.write(w, r, media, http.StatusOK, answer) })
 }
 
 // refuse answers what is not executed. Without a status it is that of a document
