@@ -1,25 +1,39 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"github.com/vektah/gqlparser/v2/ast"
+	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	gate "github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
 // catalogue says which kinds a gateway serves.
-type catalogue struct{ dir string }
+type catalogue struct {
+	dir           string
+	allowBreaking bool
+}
 
 func (c *catalogue) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.dir, "schema", "", "folder of the SDL files of the kinds to serve; empty: the kinds of this release")
+	f.BoolVar(&c.allowBreaking, "allow-breaking", false, "serve a catalogue that cannot read all that the store's last one could")
 }
 
-// load reads the catalogue and derives its API. What it refuses is the user's to mend.
+// linesError is a refusal of several lines, which are shown as they are. It is
+// for the user to mend.
+type linesError struct{ lines []string }
+
+func (e linesError) Error() string { return strings.Join(e.lines, "\n") }
+
+// load reads the catalogue and derives its API.
 func (c *catalogue) load() ([]backend.Kind, *ast.Schema, error) {
-	schema, err := c.read()
+	schema, err := readCatalogue(c.dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -30,14 +44,32 @@ func (c *catalogue) load() ([]backend.Kind, *ast.Schema, error) {
 	return schema.Descriptors(), api, nil
 }
 
-func (c *catalogue) read() (*kinds.Schema, error) {
-	if c.dir == "" {
+// accept holds the catalogue against what the store has.
+func (c *catalogue) accept(ctx context.Context, kinds []backend.Kind, store backend.Store, log *zap.Logger) error {
+	err := gate.Gate{Store: store, Logger: log}.Accept(ctx, kinds, c.allowBreaking)
+	var refused *gate.RefusedError
+	if errors.As(err, &refused) {
+		return linesError{strings.Split(refused.Error(), "\n")}
+	}
+	return err
+}
+
+// readCatalogue reads the catalogue of a folder, or the embedded one.
+func readCatalogue(dir string) (*kinds.Schema, error) {
+	if dir == "" {
 		return kinds.Embedded()
 	}
-	schema, err := kinds.ReadDir(c.dir)
+	schema, err := kinds.ReadDir(dir)
 	var findings kinds.Findings
-	if errors.As(err, &findings) {
+	switch {
+	case errors.As(err, &findings):
+		var lines []string
+		for _, f := range findings {
+			lines = append(lines, f.String())
+		}
+		return nil, linesError{lines}
+	case err != nil:
 		return nil, usageError{err}
 	}
-	return schema, err
+	return schema, nil
 }

@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	}
 	root.AddCommand(
 		serveCommand(std), applyCommand(std), createCommand(std), getCommand(std), editCommand(std),
-		deleteCommand(std), watchCommand(std), versionCommand(std),
+		deleteCommand(std), watchCommand(std), schemaCommand(std), versionCommand(std),
 	)
 	root.SetArgs(args)
 	root.SetOut(std.out)
@@ -68,6 +68,13 @@ func run(ctx context.Context, args []string, std streams) int {
 	}
 	if errors.Is(err, errReported) {
 		return exitFail
+	}
+	var many linesError
+	if errors.As(err, &many) {
+		for _, line := range many.lines {
+			_, _ = fmt.Fprintln(std.err, printable(line))
+		}
+		return exitUsage
 	}
 	_, _ = fmt.Fprintf(std.err, "sluice: %s\n", printable(strings.Join(strings.Fields(err.Error()), " ")))
 	if errors.As(err, &wrong) || cmd == root {

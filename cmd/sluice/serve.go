@@ -113,6 +113,9 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) error {
 	if err != nil {
 		return err
 	}
+	if err := s.catalogue.accept(ctx, kinds, store, log); err != nil {
+		return errors.Join(err, store.Close())
+	}
 	svc, srv, err := s.gateway(kinds, store, log)
 	if err != nil {
 		return errors.Join(err, store.Close())

@@ -1,0 +1,240 @@
+package catalogue_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/memory"
+)
+
+// shelf is a kind; change makes another catalogue of it.
+func shelf(change func(k *backend.Kind)) []backend.Kind {
+	k := backend.Kind{
+		Name: "Shelf", Scope: backend.Namespaced,
+		Spec: &backend.Shape{Name: "ShelfSpec", Fields: []backend.Field{
+			{Name: "width", Type: backend.TypeInt, Required: true}, {Name: "label", Type: backend.TypeString},
+			{Name: "colour", Type: backend.TypeEnum, Enum: &backend.Enum{Name: "Colour", Values: []backend.EnumValue{{Name: "RED", Stored: "red"}, {Name: "BLUE", Stored: "blue"}}}},
+			{Name: "owner", Type: backend.TypeObject, Shape: &backend.Shape{Name: "Owner", Fields: []backend.Field{{Name: "name", Type: backend.TypeString}}}},
+		}},
+	}
+	if change != nil {
+		change(&k)
+	}
+	return []backend.Kind{k}
+}
+
+func field(k *backend.Kind, name string) *backend.Field { return k.Spec.Field(name) }
+
+// changes are those that a catalogue may undergo, and what is said of them.
+func changes() map[string]struct {
+	change func(k *backend.Kind)
+	want   []string
+} {
+	return map[string]struct {
+		change func(k *backend.Kind)
+		want   []string
+	}{
+		"nothing": {nil, nil},
+		"a new field": {func(k *backend.Kind) {
+			k.Spec.Fields = append(k.Spec.Fields, backend.Field{Name: "depth", Type: backend.TypeInt})
+		}, []string{"Shelf.spec.depth is new"}},
+		"a new required field": {func(k *backend.Kind) {
+			k.Spec.Fields = append(k.Spec.Fields, backend.Field{Name: "depth", Type: backend.TypeInt, Required: true})
+		}, []string{"Shelf.spec.depth is new and required: what is stored does not have it (breaking)"}},
+		"a new object with a required field": {func(k *backend.Kind) {
+			k.Spec.Fields = append(k.Spec.Fields, backend.Field{Name: "box", Type: backend.TypeObject, Shape: &backend.Shape{Name: "Box", Fields: []backend.Field{{Name: "size", Type: backend.TypeInt, Required: true}}}})
+		}, []string{"Shelf.spec.box is new"}},
+		"a field removed":          {func(k *backend.Kind) { k.Spec.Fields = k.Spec.Fields[:3] }, []string{"Shelf.spec.owner is gone (breaking)"}},
+		"another type":             {func(k *backend.Kind) { field(k, "width").Type = backend.TypeString }, []string{"Shelf.spec.width was Int and is String (breaking)"}},
+		"a list of what was one":   {func(k *backend.Kind) { field(k, "label").List = true }, []string{"Shelf.spec.label was String and is a list of String (breaking)"}},
+		"a field newly required":   {func(k *backend.Kind) { field(k, "label").Required = true }, []string{"Shelf.spec.label is required now: what is stored may not have it (breaking)"}},
+		"a field required no more": {func(k *backend.Kind) { field(k, "width").Required = false }, []string{"Shelf.spec.width is not required any more"}},
+		"an enum value removed":    {func(k *backend.Kind) { field(k, "colour").Enum.Values = field(k, "colour").Enum.Values[:1] }, []string{`Shelf.spec.colour has no value "blue" any more (breaking)`}},
+		"an enum value added": {func(k *backend.Kind) {
+			e := field(k, "colour").Enum
+			e.Values = append(e.Values, backend.EnumValue{Name: "GREEN", Stored: "green"})
+		}, []string{`Shelf.spec.colour has the new value "green"`}},
+		"another scope": {func(k *backend.Kind) { k.Scope = backend.Global }, []string{"kind Shelf was NAMESPACED and is GLOBAL (breaking)"}},
+		"a status": {func(k *backend.Kind) {
+			k.Status = &backend.Shape{Name: "S", Fields: []backend.Field{{Name: "load", Type: backend.TypeFloat}}}
+		}, []string{"Shelf.status is new"}},
+		"another kind":    {func(k *backend.Kind) { k.Name = "Rack" }, []string{"kind Rack is new", "kind Shelf is gone (breaking)"}},
+		"another default": {func(k *backend.Kind) { field(k, "label").Default = "x" }, nil},
+	}
+}
+
+func TestWhatIsDifferentIsTold(t *testing.T) {
+	for name, c := range changes() {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, d := range catalogue.Diff(catalogue.OutlineOf(shelf(nil)), catalogue.OutlineOf(shelf(c.change))) {
+				got = append(got, d.String())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// fixture is a store and what its gate logs.
+type fixture struct {
+	*testing.T
+	store *memory.Store
+	gate  catalogue.Gate
+	log   *observer.ObservedLogs
+}
+
+func setup(t *testing.T) *fixture {
+	t.Helper()
+	store, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	core, log := observer.New(zap.InfoLevel)
+	return &fixture{T: t, store: store, gate: catalogue.Gate{Store: store, Logger: zap.New(core)}, log: log}
+}
+
+// put stores a shelf.
+func (f *fixture) put(name, text string) {
+	f.Helper()
+	if _, err := f.store.Apply(f.Context(), backend.Batch{RequestID: name, Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{{
+		Key: backend.Key{Kind: "Shelf", Namespace: "default", Name: name}, Do: backend.DeedPut, Put: backend.Put{UID: name, Body: backend.EncodeBody([]byte(text))},
+	}}}); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) accept(kinds []backend.Kind, allow bool) *catalogue.RefusedError {
+	f.Helper()
+	err := f.gate.Accept(f.Context(), kinds, allow)
+	var refused *catalogue.RefusedError
+	if err != nil && !errors.As(err, &refused) {
+		f.Fatal(err)
+	}
+	return refused
+}
+
+func TestABreakingCatalogueNeedsTheFlag(t *testing.T) {
+	for name, c := range changes() {
+		t.Run(name, func(t *testing.T) {
+			f := setup(t)
+			if err := f.accept(shelf(nil), false); err != nil {
+				t.Fatalf("the first catalogue of an empty store: %v", err)
+			}
+			breaking := strings.Contains(strings.Join(c.want, "\n"), "(breaking)")
+			refused := f.accept(shelf(c.change), false)
+			if (refused != nil) != breaking {
+				t.Fatalf("refused: %v, breaking: %v", refused, breaking)
+			}
+			if refused == nil {
+				return
+			}
+			if !strings.Contains(refused.Error(), strings.TrimSuffix(c.want[len(c.want)-1], " (breaking)")) || !strings.Contains(refused.Error(), "--allow-breaking") {
+				t.Errorf("it says %q", refused)
+			}
+			if err := f.accept(shelf(c.change), true); err != nil {
+				t.Errorf("with the flag: %v", err)
+			}
+			// What was accepted once needs no flag again, the one before it neither.
+			for _, kinds := range [][]backend.Kind{shelf(c.change), shelf(nil)} {
+				if err := f.accept(kinds, false); err != nil {
+					t.Errorf("again: %v", err)
+				}
+			}
+		})
+	}
+}
+
+func TestAScopeCannotChangeUnderResources(t *testing.T) {
+	f := setup(t)
+	_ = f.accept(shelf(nil), false)
+	f.put("a", `{"spec":{"width":1}}`)
+	global := shelf(func(k *backend.Kind) { k.Scope = backend.Global })
+	if err := f.accept(global, true); err == nil || !err.Final || !strings.Contains(err.Error(), "kind Shelf has 1 resources") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAStoreWithoutARecordAcceptsWhatReadsAllThatItHas(t *testing.T) {
+	f := setup(t)
+	for i := range 1200 { // more than one page
+		f.put(fmt.Sprintf("s%04d", i), `{"spec":{"width":1}}`)
+	}
+	f.put("z", `{"spec":{}}`)
+	err := f.accept(shelf(nil), false)
+	if err == nil || !strings.Contains(err.Error(), `Shelf default/z cannot be read`) && !strings.Contains(err.Error(), "z cannot be read") {
+		t.Fatalf("error %v", err)
+	}
+	if err := f.accept(shelf(func(k *backend.Kind) { field(k, "width").Required = false }), false); err != nil {
+		t.Errorf("a catalogue that reads everything: %v", err)
+	}
+}
+
+func TestResourcesOfUnknownKindsAreKeptAndCounted(t *testing.T) {
+	f := setup(t)
+	_ = f.accept(shelf(nil), false)
+	f.put("a", `{"spec":{"width":1}}`)
+	other := shelf(func(k *backend.Kind) { k.Name = "Rack" })
+	both := append(shelf(nil), other...)
+	_ = f.accept(both, false)
+	for range 2 {
+		if err := f.accept(other, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := f.log.FilterMessageSnippet("are kept and not served").Len(); n != 1 {
+		t.Errorf("logged %d times: %v", n, f.log.All())
+	}
+	if got, err := f.store.Get(t.Context(), backend.Key{Kind: "Shelf", Namespace: "default", Name: "a"}); err != nil || got[0] == nil {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
+func TestAStoreRemembersTheLastHundredCatalogues(t *testing.T) {
+	f := setup(t)
+	with := func(n int) []backend.Kind {
+		return shelf(func(k *backend.Kind) {
+			k.Spec.Fields = append(k.Spec.Fields, backend.Field{Name: fmt.Sprint("f", n), Type: backend.TypeInt})
+		})
+	}
+	for n := range 103 {
+		if err := f.accept(with(n), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.accept(with(5), false); err != nil {
+		t.Errorf("one of the last hundred: %v", err)
+	}
+	if err := f.accept(with(1), false); err == nil {
+		t.Error("an older one is still accepted")
+	}
+	page, err := f.store.Range(t.Context(), backend.Range{Kind: "_catalogue", Limit: 200})
+	if err != nil || len(page.Resources) != 101 {
+		t.Errorf("%d records, %v", len(page.Resources), err)
+	}
+}
+
+func TestGatewaysThatStartTogetherAreAllAccepted(t *testing.T) {
+	f := setup(t)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if err := f.gate.Accept(t.Context(), shelf(nil), false); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}

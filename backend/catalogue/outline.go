@@ -1,0 +1,199 @@
+// Package catalogue compares catalogues of kinds: what one can read that
+// another has stored. It keeps the record of those that a store has accepted.
+package catalogue
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Outline is what of a catalogue decides whether stored resources can be read:
+// its kinds with the fields of their bodies. Two catalogues with one outline are
+// the same to a store.
+type Outline struct {
+	// Kinds by name.
+	Kinds map[string]Kind `json:"kinds"`
+}
+
+// Kind is the outline of a kind.
+type Kind struct {
+	Scope backend.Scope `json:"scope"`
+	// Fields by their paths from the body's root, joined by dots.
+	Fields map[string]Field `json:"fields"`
+}
+
+// Field is the outline of a field.
+type Field struct {
+	Type     backend.FieldType `json:"type"`
+	List     bool              `json:"list,omitempty"`
+	Required bool              `json:"required,omitempty"`
+	// Values are the stored forms of an enum.
+	Values []string `json:"values,omitempty"`
+}
+
+// OutlineOf returns the outline of a catalogue.
+func OutlineOf(kinds []backend.Kind) Outline {
+	out := Outline{Kinds: map[string]Kind{}}
+	for _, k := range kinds {
+		o := Kind{Scope: k.Scope, Fields: map[string]Field{}}
+		o.add("spec", k.Spec)
+		o.add("status", k.Status)
+		out.Kinds[k.Name] = o
+	}
+	return out
+}
+
+func (k Kind) add(path string, s *backend.Shape) {
+	if s == nil {
+		return
+	}
+	k.Fields[path] = Field{Type: backend.TypeObject, Required: path == "spec"}
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		at := path + "." + f.Name
+		if f.Shape != nil {
+			k.add(at, f.Shape)
+		}
+		out := Field{Type: f.Type, List: f.List, Required: f.Required}
+		if f.Enum != nil {
+			for _, v := range f.Enum.Values {
+				out.Values = append(out.Values, v.Stored)
+			}
+		}
+		k.Fields[at] = out
+	}
+}
+
+// Hash names the outline: 16 hexadecimal digits.
+func (o Outline) Hash() string {
+	raw, err := json.Marshal(o) // maps are written in the order of their keys
+	if err != nil {
+		panic(err) // nothing in it can fail
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Change is one difference between two catalogues.
+type Change struct {
+	// Kind, and the path of the field in it, empty for the kind itself.
+	Kind, Path string
+	// What is different, in words.
+	What string
+	// Breaking says that something that is stored may be lost to readers.
+	Breaking bool
+}
+
+// String is the change in a line.
+func (c Change) String() string {
+	at := "kind " + c.Kind
+	if c.Path != "" {
+		at = c.Kind + "." + c.Path
+	}
+	if c.Breaking {
+		return at + " " + c.What + " (breaking)"
+	}
+	return at + " " + c.What
+}
+
+// Diff are the differences from one catalogue to another, by kind and path.
+func Diff(from, to Outline) []Change {
+	var out []Change
+	for _, name := range bothKeys(from.Kinds, to.Kinds) {
+		was, before := from.Kinds[name]
+		is, after := to.Kinds[name]
+		switch {
+		case !before:
+			out = append(out, Change{Kind: name, What: "is new"})
+		case !after:
+			out = append(out, Change{Kind: name, What: "is gone", Breaking: true})
+		default:
+			if was.Scope != is.Scope {
+				out = append(out, Change{Kind: name, What: fmt.Sprintf("was %s and is %s", was.Scope, is.Scope), Breaking: true})
+			}
+			out = append(out, diffFields(name, was.Fields, is.Fields)...)
+		}
+	}
+	return out
+}
+
+// Breaking are the changes that break something.
+func Breaking(changes []Change) []Change {
+	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return !c.Breaking })
+}
+
+func bothKeys[V any](a, b map[string]V) []string {
+	all := slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b)))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func diffFields(kind string, from, to map[string]Field) []Change {
+	var out []Change
+	add := func(path string, breaking bool, format string, args ...any) {
+		out = append(out, Change{Kind: kind, Path: path, What: fmt.Sprintf(format, args...), Breaking: breaking})
+	}
+	for _, path := range bothKeys(from, to) {
+		was, before := from[path]
+		is, after := to[path]
+		switch {
+		case !before && isNewBelow(path, from):
+		case !before && is.Required && hasParent(path, from):
+			add(path, true, "is new and required: what is stored does not have it")
+		case !before:
+			add(path, false, "is new")
+		case !after && isNewBelow(path, to):
+		case !after:
+			add(path, true, "is gone")
+		case was.Type != is.Type || was.List != is.List:
+			add(path, true, "was %s and is %s", was, is)
+		default:
+			if is.Required && !was.Required {
+				add(path, true, "is required now: what is stored may not have it")
+			} else if was.Required && !is.Required {
+				add(path, false, "is not required any more")
+			}
+			for _, v := range was.Values {
+				if !slices.Contains(is.Values, v) {
+					add(path, true, "has no value %q any more", v)
+				}
+			}
+			for _, v := range is.Values {
+				if !slices.Contains(was.Values, v) {
+					add(path, false, "has the new value %q", v)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// isNewBelow says whether a field stands in an object that the other side does
+// not have either: the object is told, not each field of it.
+func isNewBelow(path string, other map[string]Field) bool {
+	return strings.Contains(path, ".") && !hasParent(path, other)
+}
+
+func hasParent(path string, fields map[string]Field) bool {
+	i := strings.LastIndex(path, ".")
+	if i < 0 {
+		return true
+	}
+	_, ok := fields[path[:i]]
+	return ok
+}
+
+// String is the type as SDL writes it.
+func (f Field) String() string {
+	if f.List {
+		return "a list of " + string(f.Type)
+	}
+	return string(f.Type)
+}

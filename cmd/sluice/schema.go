@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/graph/kinds"
+)
+
+func schemaCommand(std streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Check, print and compare catalogues of kinds",
+		Long:  "Check, print and compare catalogues of kinds.\n\nA catalogue is a folder of SDL files, as `sluice serve --schema` takes it. Without a folder it is that of this release.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return usageError{fmt.Errorf("check, print or diff is wanted; see %s --help", cmd.CommandPath())}
+		},
+	}
+	cmd.AddCommand(schemaCheckCommand(std), schemaPrintCommand(std), schemaDiffCommand(std))
+	return cmd
+}
+
+// folder is the argument of a command that takes one or none.
+func folder(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+func schemaCheckCommand(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:     "check [DIR]",
+		Short:   "Say whether a catalogue can be served, and what is wrong with it by file and line",
+		Example: "  sluice schema check ./kinds",
+		Args:    usage(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			schema, err := readCatalogue(folder(args))
+			if err != nil {
+				return err
+			}
+			api, err := schema.API()
+			if err != nil {
+				return err
+			}
+			_, _ = fmt.Fprintf(std.out, "%d kinds, %d types, catalogue %s\n", len(schema.Kinds), len(api.Types), gate.OutlineOf(schema.Descriptors()).Hash())
+			return nil
+		},
+	}
+}
+
+func schemaPrintCommand(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:     "print [DIR]",
+		Short:   "Print the API that is derived from a catalogue, as SDL",
+		Example: "  sluice schema print ./kinds > api.graphql",
+		Args:    usage(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			schema, err := readCatalogue(folder(args))
+			if err != nil {
+				return err
+			}
+			api, err := schema.API()
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(std.out, kinds.Print(api, nil))
+			return err
+		},
+	}
+}
+
+func schemaDiffCommand(std streams) *cobra.Command {
+	var from string
+	cmd := &cobra.Command{
+		Use:   "diff [DIR]",
+		Short: "Print what a catalogue changes of what is stored and read",
+		Long: "Print what a catalogue changes of what is stored and read, against another one or that of this release.\n\n" +
+			"The exit code is 1 if a change is breaking: if resources that are stored could not be read whole any more.",
+		Example: "  sluice schema diff ./kinds --from ./kinds-of-yesterday",
+		Args:    usage(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			to, err := readCatalogue(folder(args))
+			if err != nil {
+				return err
+			}
+			was, err := readCatalogue(from)
+			if err != nil {
+				return err
+			}
+			changes := gate.Diff(gate.OutlineOf(was.Descriptors()), gate.OutlineOf(to.Descriptors()))
+			for _, c := range changes {
+				_, _ = fmt.Fprintln(std.out, c)
+			}
+			if len(gate.Breaking(changes)) > 0 {
+				return errReported
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "folder of the catalogue to compare with; empty: that of this release")
+	return cmd
+}
