@@ -100,7 +100,7 @@ func (e *edit) fetch(ctx context.Context) (*client.Resource, error) {
 // editor's; other signals that would end this program end the editor.
 func (e *edit) open(path string) error {
 	editor := "vi"
-	for _, name := range []string{"EDITOR", "VISUAL", envPrefix + "EDITOR"} {
+	for _, name := range []string{"EDITOR", "VISUAL", editorVariable} {
 		if v := os.Getenv(name); v != "" {
 			editor = v
 		}

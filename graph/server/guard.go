@@ -64,7 +64,7 @@ func (s *Server) foreign(r *http.Request) string {
 	switch site := r.Header.Values("Sec-Fetch-Site"); {
 	case len(site) == 1 && (site[0] == "same-origin" || site[0] == "none"):
 		return ""
-	case len(site) > 0 && origin != "" && slices.Contains(s.cfg.AllowedOrigins, origin):
+	case len(site) > 0 && origin != "" && slices.Contains(s.cfg.AllowedOrigins, strings.ToLower(origin)):
 		return ""
 	case len(site) > 0:
 		return "a page of another origin has sent this request (Sec-Fetch-Site); add its Origin to allowed-origins, and let it use fetch with CORS"

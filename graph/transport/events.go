@@ -28,13 +28,13 @@ type Events struct {
 	Logger *zap.Logger
 	// Heartbeat is how often a comment is sent when there is nothing else. Default 12 s.
 	Heartbeat time.Duration
-	// WriteTimeout is how long a client may take to accept 128 KiB. Default 10 s.
+	// WriteTimeout is how long a client may take to accept 128 KiB. Default [DefaultWriteTimeout].
 	WriteTimeout time.Duration
-	// Streams is the most that are open at once; more are refused with 503. Default 10,000.
+	// Streams is the most that are open at once; more are refused with 503. Default [DefaultStreams].
 	Streams int
-	// Queue is the most events that wait for one client. Default 256.
+	// Queue is the most events that wait for one client. Default [DefaultQueue].
 	Queue int
-	// QueueBytes is the most bytes of them; one event may always wait. Default 1 MiB.
+	// QueueBytes is the most bytes of them; one event may always wait. Default [DefaultQueueBytes].
 	QueueBytes int
 	// Gather is how soon after a write the next event may be written: what comes
 	// in between leaves together. Default 1 ms; less than zero means at once.
@@ -142,7 +142,7 @@ func (e *Events) Drain(ctx context.Context) {
 func (e *Events) admit() chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.drained != nil || e.open >= orDefault(e.Streams, defaultStreams) {
+	if e.drained != nil || e.open >= orDefault(e.Streams, DefaultStreams) {
 		return nil
 	}
 	if e.ending == nil {
@@ -171,7 +171,7 @@ func (e *Events) release() {
 func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 	ending := e.admit()
 	if ending == nil {
-		limit := orDefault(e.Streams, defaultStreams)
+		limit := orDefault(e.Streams, DefaultStreams)
 		w.Header().Set("Retry-After", "1")
 		writeRefusal(w, http.StatusServiceUnavailable, e.Executor.Refuse(r.Context(), &gqlerror.Error{
 			Message:    fmt.Sprintf("the gateway has the %d event streams that it accepts (configuration key limit-streams), or is stopping", limit),
@@ -181,9 +181,9 @@ func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 	}
 	s := &events{
 		w: w, control: http.NewResponseController(w), ending: ending, ready: make(chan struct{}, 1),
-		heartbeat: orDefault(e.Heartbeat, 12*time.Second), timeout: orDefault(e.WriteTimeout, defaultWriteTimeout), gather: orDefault(e.Gather, defaultGather),
+		heartbeat: orDefault(e.Heartbeat, 12*time.Second), timeout: orDefault(e.WriteTimeout, DefaultWriteTimeout), gather: orDefault(e.Gather, defaultGather),
 	}
-	s.out = outbox{messages: orDefault(e.Queue, defaultQueue), bytes: orDefault(e.QueueBytes, defaultQueueBytes), wake: s.wake}
+	s.out = outbox{messages: orDefault(e.Queue, DefaultQueue), bytes: orDefault(e.QueueBytes, DefaultQueueBytes), wake: s.wake}
 	h := w.Header()
 	h.Set("Content-Type", typeEvents+"; charset=utf-8")
 	h.Set("Cache-Control", "no-cache, no-transform")
@@ -192,8 +192,6 @@ func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 	_ = s.control.SetReadDeadline(time.Time{}) // the server's own is for requests that end
 	return s
 }
-
-const defaultStreams = 10_000
 
 // end leaves the last words of the answer to the server, which writes them after this.
 func (e *Events) end(s *events) {

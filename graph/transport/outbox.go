@@ -7,12 +7,6 @@ import (
 	"sync"
 )
 
-// Bounds of what waits for one client.
-const (
-	defaultQueue      = 256     // messages
-	defaultQueueBytes = 1 << 20 // bytes
-)
-
 var (
 	// errGone says that a queue takes nothing more: its connection ends.
 	errGone = errors.New("the connection ends")

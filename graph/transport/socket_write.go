@@ -96,7 +96,7 @@ func (s *socket) farewell() {
 
 // keep takes the memory of a writer back, unless it is that of a large message.
 func (s *Sockets) keep(b *buffer) {
-	if cap(b.bytes) <= 2*maxBatch && cap(b.frames) <= defaultQueue {
+	if cap(b.bytes) <= 2*maxBatch && cap(b.frames) <= DefaultQueue {
 		clear(b.frames[:cap(b.frames)])
 		s.buffers.Put(b)
 	}
