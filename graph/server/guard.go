@@ -57,8 +57,8 @@ func (s *Server) sameOriginOnly(next http.Handler) http.Handler {
 	})
 }
 
-// foreign says why a request may come from a page of another origin; "" if it
-// does not. The edge has judged its Origin, if there is one.
+// foreign says why a request may come from a page of another origin, and returns
+// "" if it cannot. The edge has already checked the Origin, if there is one.
 func (s *Server) foreign(r *http.Request) string {
 	origin := r.Header.Get("Origin")
 	switch site := r.Header.Values("Sec-Fetch-Site"); {

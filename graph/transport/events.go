@@ -16,9 +16,9 @@ import (
 
 // Events serves operations as server-sent events, in the distinct connections
 // mode of GraphQL over SSE: results are events named next, the end is one named
-// complete. The id of an event is the cursor behind it, so that EventSource of
-// browsers goes on by itself after a lost connection; a page closes it when it
-// hears complete, or it asks again.
+// complete. The id of an event is its cursor, so a browser's EventSource continues
+// by itself after a lost connection. A page must close it at complete, or it
+// reconnects.
 //
 // Zero means the default everywhere.
 type Events struct {
@@ -46,7 +46,7 @@ type Events struct {
 	open int
 	// ending is closed when all streams are to end; nil before the first.
 	ending chan struct{}
-	// drained is closed when all have gone; nil until that is wanted.
+	// drained is closed when all streams have ended; nil before Drain.
 	drained chan struct{}
 }
 
@@ -118,8 +118,8 @@ func resumeFrom(r *http.Request) string {
 	return r.URL.Query().Get(lastEventID)
 }
 
-// Drain ends all streams, so that their clients resume, and accepts no more. It
-// returns when all have gone or ctx ends.
+// Drain accepts no more streams and ends all that are open, so that their clients
+// resume elsewhere. It returns when all have ended or ctx ends.
 func (e *Events) Drain(ctx context.Context) {
 	e.mu.Lock()
 	if e.drained == nil {
@@ -167,7 +167,7 @@ func (e *Events) release() {
 	}
 }
 
-// begin sends the head of the answer; nil if no stream is to be had.
+// begin sends the head of the answer. It returns nil if the stream is refused.
 func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 	ending := e.admit()
 	if ending == nil {
@@ -193,7 +193,7 @@ func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 	return s
 }
 
-// end leaves the last words of the answer to the server, which writes them after this.
+// end sets a deadline for what the server writes after the handler returns.
 func (e *Events) end(s *events) {
 	_ = s.control.SetWriteDeadline(time.Now().Add(s.timeout))
 	e.release()
