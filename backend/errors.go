@@ -51,6 +51,9 @@ var (
 var (
 	// ErrUnavailable: the store cannot answer now and nothing was applied; try again later.
 	ErrUnavailable = errors.New("store unavailable")
+	// ErrNoSpace: the store has no space left for the change, and nothing was
+	// applied. It comes with ErrUnavailable.
+	ErrNoSpace = errors.New("no space left")
 	// ErrClosed: the store or the watcher was closed by its owner.
 	ErrClosed = errors.New("closed")
 	// ErrFormat: the data is not ours, or was written by a newer release, or its server is not fit to keep it.

@@ -3,14 +3,15 @@
 package e2e_test
 
 import (
+	"net"
 	"os/exec"
 	"path/filepath"
 	"testing"
 )
 
-// browserSuites are those that need Chromium: the page, and one that is
-// reloaded while it listens.
-var browserSuites = []string{"browser", "reload"}
+// browserSuites are those that need Chromium: the page, one that is reloaded
+// while it listens, and pages of other origins.
+var browserSuites = []string{"browser", "reload", "foreign"}
 
 func TestBrowser(t *testing.T) {
 	needClients(t)
@@ -19,6 +20,27 @@ func TestBrowser(t *testing.T) {
 		t.Fatalf("%v; `make browser` installs it", err)
 	}
 	for _, name := range browserSuites {
-		t.Run(name, func(t *testing.T) { suite(t, filepath.Join(clients, name+".test.mjs"), "SLUICE_CHROMIUM="+chromium) })
+		s := suite{file: filepath.Join(clients, name+".test.mjs"), env: []string{"SLUICE_CHROMIUM=" + chromium}}
+		if name == "foreign" {
+			port := freePort(t)
+			s.env = append(s.env, "SLUICE_PAGES="+port)
+			s.args = []string{"--allowed-hosts", "gateway.test", "--allowed-origins", "http://friend.test:" + port}
+		}
+		t.Run(name, s.run)
 	}
+}
+
+// freePort is a port of this machine on which nobody listens.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }

@@ -62,15 +62,23 @@ func needClients(t *testing.T) {
 	}
 }
 
-// suite runs one file of tests against a gateway of its own.
-func suite(t *testing.T, file string, env ...string) {
+// suite is one file of tests, and how it and its gateway are started.
+type suite struct {
+	file string
+	env  []string
+	args []string
+}
+
+// run runs it against a gateway of its own.
+func (s suite) run(t *testing.T) {
 	t.Helper()
-	g := start(t, "")
+	file := s.file
+	g := start(t, "", s.args...)
 	ctx, stop := context.WithTimeout(context.Background(), clientPatience)
 	defer stop()
 	cmd := exec.CommandContext(ctx, "node", "--test", "--test-reporter=spec", filepath.Base(file))
 	cmd.Dir = clients
-	cmd.Env = append(append(os.Environ(), "SLUICE_URL="+g.address), env...)
+	cmd.Env = append(append(os.Environ(), "SLUICE_URL="+g.address), s.env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%s: %v\n%s\nthe gateway said:\n%s", file, err, out, g.log)
@@ -96,6 +104,6 @@ func TestClientsOfOtherPeople(t *testing.T) {
 		if slices.Contains(browserSuites, name) {
 			continue // TestBrowser
 		}
-		t.Run(name, func(t *testing.T) { suite(t, file) })
+		t.Run(name, suite{file: file}.run)
 	}
 }

@@ -133,6 +133,10 @@ func (c *core) commitGroup(group []*call) {
 		finishAll(group, err)
 		return
 	}
+	if err := c.room(); err != nil {
+		finishAll(group, err)
+		return
+	}
 	tx, err := db.Begin(true)
 	if err != nil {
 		finishAll(group, fmt.Errorf("%w: %w", backend.ErrUnavailable, err))
@@ -158,7 +162,11 @@ func (c *core) commitGroup(group []*call) {
 			finishAll(group, fmt.Errorf("%w: %w", backend.ErrUnavailable, err))
 			return
 		}
-	} else if err := c.cfg.commit(tx.Commit); err != nil {
+	} else if err := c.cfg.commit(tx.Commit); err != nil && isNoSpace(err) {
+		_ = rollback(tx)
+		c.outOfSpace(group, errs, err)
+		return
+	} else if err != nil {
 		c.lose(tx, group, errs, err)
 		return
 	} else {

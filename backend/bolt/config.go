@@ -32,6 +32,8 @@ type Config struct {
 
 	// commit stands in for the commit of every transaction; tests inject faults with it.
 	commit func(commit func() error) error
+	// probe stands in for trying whether a number of bytes can be written.
+	probe func(bytes int) error
 }
 
 // Validate names all fields that are out of range.
@@ -69,6 +71,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.LockTimeout == 0 {
 		c.LockTimeout = 500 * time.Millisecond
+	}
+	if c.probe == nil {
+		c.probe = c.probeSpace
 	}
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()

@@ -37,6 +37,7 @@ type core struct {
 	// state is that of the log after the last commit. It is replaced, never changed.
 	state backend.LogState
 	tail  tail
+	space space
 	// queue holds the calls that wait; committing says that a goroutine works it off.
 	queue      []*call
 	committing bool

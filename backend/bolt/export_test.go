@@ -15,6 +15,12 @@ func (c Config) WithCommit(commit func(commit func() error) error) Config {
 	return c
 }
 
+// WithProbe makes probe stand in for trying whether there is space.
+func (c Config) WithProbe(probe func(bytes int) error) Config {
+	c.probe = probe
+	return c
+}
+
 // CopyTo writes a consistent copy of the open file.
 func (s *Store) CopyTo(w io.Writer) error {
 	return s.core.view(context.Background(), func(tx *bbolt.Tx) error {

@@ -109,6 +109,7 @@ func translations() []translation {
 		{is: backend.ErrPositionExpired, code: CodePositionExpired, text: "the changes after this cursor are not available any more: watch with snapshot: true, or list again and watch after the changeCursor of the first page"},
 		{is: backend.ErrLagged, code: CodeLagged, retryable: true, text: "the listener was too slow; resume after extensions.cursor"},
 		{is: hub.ErrFull, code: CodeLimitExceeded, retryable: true, text: "the gateway has as many listeners as it can serve; try again later"},
+		{is: backend.ErrNoSpace, code: CodeUnavailable, retryable: true, text: "the store has no space left and takes no changes until there is some; nothing was changed"},
 		{is: backend.ErrUnavailable, code: CodeUnavailable, retryable: true, text: "the store is not available; try again"},
 		{is: backend.ErrClosed, code: CodeUnavailable, retryable: true, text: "the gateway is shutting down; try again"},
 		{is: backend.ErrUnreadable, code: CodeUnreadable, text: "%s is stored in a form that this gateway cannot read"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func manifestCommand(std streams, cmd *cobra.Command, createOnly bool) *cobra.Co
 		if err != nil {
 			return err
 		}
-		docs, err := readDocuments(files, std.in)
+		docs, err := readUntil(cmd.Context(), files, std.in)
 		if err != nil {
 			return err
 		}
@@ -108,7 +109,7 @@ func refuseTwins(docs []document, namespace string) error {
 
 func report(std streams, d document, out *client.Applied, dryRun bool) {
 	for _, w := range out.Warnings {
-		_, _ = fmt.Fprintf(std.err, "%s: warning: %s\n", d.where, w)
+		_, _ = fmt.Fprintf(std.err, "%s: warning: %s\n", printable(d.where), printable(w))
 	}
 	what := d.where
 	if res := out.Resource; res != nil {
@@ -121,7 +122,27 @@ func report(std streams, d document, out *client.Applied, dryRun bool) {
 	if dryRun {
 		suffix = " (dry run)"
 	}
-	_, _ = fmt.Fprintf(std.out, "%s %s%s\n", what, out.Outcome, suffix)
+	_, _ = fmt.Fprintf(std.out, "%s %s%s\n", printable(what), printable(out.Outcome), suffix)
+}
+
+// readUntil is readDocuments until ctx ends: who waits at a terminal or a pipe
+// for input that does not come can be stopped.
+func readUntil(ctx context.Context, files []string, stdin io.Reader) ([]document, error) {
+	type result struct {
+		docs []document
+		err  error
+	}
+	read := make(chan result, 1)
+	go func() {
+		docs, err := readDocuments(files, stdin)
+		read <- result{docs, err}
+	}()
+	select {
+	case r := <-read:
+		return r.docs, r.err
+	case <-ctx.Done():
+		return nil, errors.New("interrupted; nothing was applied")
+	}
 }
 
 // readDocuments reads all files before the first is applied.

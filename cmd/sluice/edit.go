@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
@@ -61,9 +63,12 @@ func (e *edit) run(ctx context.Context) error {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("edit: %w", err)
 	}
-	if err := e.open(ctx, path); err != nil {
+	if err := e.open(path); err != nil {
 		return err
 	}
+	// A ^C meant for the editor has ended ctx as well.
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("edit: %w", err)
@@ -75,7 +80,11 @@ func (e *edit) run(ctx context.Context) error {
 	if err := e.sameResource(was.Manifest, string(text)); err != nil {
 		return fmt.Errorf("%w; your text is kept in %s", err, path)
 	}
-	out, err := e.client.Apply(ctx, client.ApplyRequest{Manifest: string(text), Namespace: e.namespace, ExpectedRevision: was.Metadata.Revision})
+	wanted, err := manifest.ClearRemoved(was.Manifest, string(text))
+	if err != nil {
+		return fmt.Errorf("edit: %w; your text is kept in %s", err, path)
+	}
+	out, err := e.client.Apply(ctx, client.ApplyRequest{Manifest: wanted, Namespace: e.namespace, ExpectedRevision: was.Metadata.Revision})
 	if err != nil {
 		return e.refused(ctx, was, string(text), path, err)
 	}
@@ -91,21 +100,45 @@ func (e *edit) fetch(ctx context.Context) (*client.Resource, error) {
 	return res, err
 }
 
-// open runs the editor on a file, at the user's terminal.
-func (e *edit) open(ctx context.Context, path string) error {
+// open runs the editor on a file, at the user's terminal. A ^C there is the
+// editor's; other signals that would end this program end the editor.
+func (e *edit) open(path string) error {
 	editor := "vi"
-	for _, name := range []string{"EDITOR", "VISUAL", envPrefix + "EDITOR"} {
+	for _, name := range []string{"EDITOR", "VISUAL", editorVariable} {
 		if v := os.Getenv(name); v != "" {
 			editor = v
 		}
 	}
 	words := strings.Fields(editor)
-	cmd := exec.CommandContext(ctx, words[0], append(words[1:], path)...)
+	cmd := exec.Command(words[0], append(words[1:], path)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.std.in, e.std.out, e.std.err
-	if err := cmd.Run(); err != nil {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	err := cmd.Start()
+	if err == nil {
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		err = await(ended, signals, cmd.Process)
+	}
+	if err != nil {
 		return fmt.Errorf("edit: %s: %w; nothing was changed, the text is in %s", editor, err, path)
 	}
 	return nil
+}
+
+// await waits until the editor has ended.
+func await(ended <-chan error, signals <-chan os.Signal, editor *os.Process) error {
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case s := <-signals:
+			if s != os.Interrupt && s != syscall.SIGQUIT { // those a terminal sends to the editor too
+				_ = editor.Signal(s)
+			}
+		}
+	}
 }
 
 // sameResource refuses a text that names another resource.

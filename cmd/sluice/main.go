@@ -16,6 +16,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second signal ends the program at once
 	code := run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 	stop()
 	os.Exit(code)
@@ -68,7 +69,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	if errors.Is(err, errReported) {
 		return exitFail
 	}
-	_, _ = fmt.Fprintf(std.err, "sluice: %s\n", strings.Join(strings.Fields(err.Error()), " "))
+	_, _ = fmt.Fprintf(std.err, "sluice: %s\n", printable(strings.Join(strings.Fields(err.Error()), " ")))
 	if errors.As(err, &wrong) || cmd == root {
 		return exitUsage
 	}

@@ -48,11 +48,11 @@ func (r *remote) client(cmd *cobra.Command) (*client.Client, error) {
 func explain(std streams, where string, err error) {
 	all := client.Errors{}
 	if !errors.As(err, &all) {
-		_, _ = fmt.Fprintf(std.err, "%s: %v\n", where, err)
+		_, _ = fmt.Fprintf(std.err, "%s: %s\n", printable(where), printable(err.Error()))
 		return
 	}
 	for _, e := range all {
-		_, _ = fmt.Fprintf(std.err, "%s: %s%s\n", where, e.Message, hint(e))
+		_, _ = fmt.Fprintf(std.err, "%s: %s%s\n", printable(where), printable(e.Message), hint(e))
 	}
 }
 
@@ -66,7 +66,7 @@ func hint(e *client.Error) string {
 	case e.Extensions.Code == "ALREADY_EXISTS":
 		return " (sluice apply replaces it, sluice edit changes it)"
 	case e.Extensions.Code == "INTERNAL":
-		return " (request " + e.Extensions.RequestID + " in the gateway's log)"
+		return " (request " + printable(e.Extensions.RequestID) + " in the gateway's log)"
 	}
 	return ""
 }

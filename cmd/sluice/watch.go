@@ -49,6 +49,9 @@ func watchCommand(std streams) *cobra.Command {
 // follow prints events until the user stops it.
 func follow(ctx context.Context, std streams, c *client.Client, req client.ChangesRequest, output string) error {
 	resets := 0
+	req.Lost = func(cause error) {
+		_, _ = fmt.Fprintf(std.err, "sluice: the connection was lost (%s); connecting again\n", printable(cause.Error()))
+	}
 	for change, err := range c.Changes(ctx, req) {
 		if errors.Is(err, context.Canceled) {
 			return nil
@@ -83,10 +86,10 @@ func printChange(std streams, c *client.Change, output string) error {
 	if c.Resource == nil {
 		return nil
 	}
-	ns := "-"
+	ns := ""
 	if c.Resource.Metadata.Namespace != nil {
 		ns = *c.Resource.Metadata.Namespace
 	}
-	_, err := fmt.Fprintf(std.out, "%s  %-9s  %-20s  %-30s  %s\n", time.Now().Format(time.TimeOnly), c.Type, ns, c.Resource.Metadata.Name, c.Revision)
+	_, err := fmt.Fprintf(std.out, "%s  %-9s  %-20s  %-30s  %s\n", time.Now().Format(time.TimeOnly), cell(c.Type), cell(ns), cell(c.Resource.Metadata.Name), cell(c.Revision))
 	return err
 }

@@ -21,6 +21,8 @@ type ChangesRequest struct {
 	Snapshot bool
 	// Format of the manifests.
 	Format Format
+	// Lost is told why a connection has ended, before another is made. Default: nobody is.
+	Lost func(cause error)
 }
 
 // Change is one event of a stream.
@@ -65,6 +67,9 @@ func (c *Client) Changes(ctx context.Context, req ChangesRequest) iter.Seq2[*Cha
 			}
 			if f.progress {
 				pause = minPause
+			}
+			if req.Lost != nil {
+				req.Lost(err)
 			}
 			select {
 			case <-ctx.Done():

@@ -1,10 +1,14 @@
 package client_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -73,5 +77,83 @@ func TestABookmarkIsKeptAndNotShownAndAResetForgetsTheCursor(t *testing.T) {
 	}
 	if s, want := strings.Join(after, ","), "c0,c2,,c3"; s != want {
 		t.Errorf("began after %s, want %s", s, want)
+	}
+}
+
+// TestAGatewayThatSaysNothingIsGivenUp although its connection is there.
+func TestAGatewayThatSaysNothingIsGivenUp(t *testing.T) {
+	connections := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		connections++
+		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"graphql-transport-ws"}})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = conn.CloseNow() }()
+		for {
+			if _, raw, err := conn.Read(r.Context()); err != nil {
+				return
+			} else if strings.Contains(string(raw), "connection_init") {
+				_ = conn.Write(r.Context(), websocket.MessageText, []byte(`{"type":"connection_ack"}`))
+			}
+		}
+	}))
+	defer srv.Close()
+	c, err := client.New(client.Config{Server: srv.URL, Silence: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var causes []string
+	req := client.ChangesRequest{Kind: client.Kind{Singular: "network"}, Lost: func(cause error) {
+		if causes = append(causes, cause.Error()); len(causes) == 2 {
+			stop()
+		}
+	}}
+	for _, err := range c.Changes(ctx, req) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("ended with %v", err)
+		}
+	}
+	if connections != 2 || !strings.Contains(causes[0], "has said nothing for 20ms") {
+		t.Errorf("%d connections, %v", connections, causes)
+	}
+}
+
+// TestAGatewayThatPingsIsThere although it has nothing to tell.
+func TestAGatewayThatPingsIsThere(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"graphql-transport-ws"}})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = conn.CloseNow() }()
+		send := func(m string) { _ = conn.Write(r.Context(), websocket.MessageText, []byte(m)) }
+		_, _, _ = conn.Read(r.Context())
+		send(`{"type":"connection_ack"}`)
+		_, _, _ = conn.Read(r.Context())
+		ctx := conn.CloseRead(r.Context())
+		for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+			if conn.Ping(ctx) != nil {
+				return // the client has given up
+			}
+		}
+		send(`{"id":"1","type":"next","payload":{"data":{"event":{"type":"IN_SYNC"}}}}`)
+	}))
+	defer srv.Close()
+	c, err := client.New(client.Config{Server: srv.URL, Silence: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for change, err := range c.Changes(t.Context(), client.ChangesRequest{
+		Kind: client.Kind{Singular: "network"}, Lost: func(cause error) { t.Errorf("lost: %v", cause) },
+	}) {
+		if err != nil || change.Type != "IN_SYNC" {
+			t.Errorf("%v %v", change, err)
+		}
+		break
 	}
 }

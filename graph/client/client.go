@@ -21,6 +21,9 @@ const DefaultServer = "http://127.0.0.1:8080"
 // maxResponse bounds an answer, in bytes.
 const maxResponse = 64 << 20
 
+// errTooLarge is an answer that is not read.
+var errTooLarge = fmt.Errorf("an answer of more than %d MiB", maxResponse>>20)
+
 // Config of a client. The zero value speaks to DefaultServer.
 type Config struct {
 	// Server is the gateway's base URL. Default: DefaultServer.
@@ -29,13 +32,18 @@ type Config struct {
 	HTTP *http.Client
 	// Timeout of one request. Default 30 s.
 	Timeout time.Duration
+	// Silence is how long a gateway may say nothing on a stream before the
+	// connection is given up. It pings every 25 s unless told otherwise. Default 60 s.
+	Silence time.Duration
 }
 
 // Client sends operations to one gateway. It is safe for concurrent use.
 type Client struct {
-	endpoint string
+	endpoint string // with the credentials, if the URL has them
+	shown    string // without
 	http     *http.Client
 	timeout  time.Duration
+	silence  time.Duration
 }
 
 // New checks the configuration. It connects to nothing.
@@ -45,14 +53,23 @@ func New(cfg Config) (*Client, error) {
 	}
 	u, err := url.Parse(cfg.Server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		if strings.Contains(cfg.Server, "@") { // it may hold a password
+			return nil, fmt.Errorf("server: not a URL like %s", DefaultServer)
+		}
 		return nil, fmt.Errorf("server: %q is not a URL like %s", cfg.Server, DefaultServer)
 	}
-	c := &Client{endpoint: strings.TrimSuffix(cfg.Server, "/") + "/v1/graphql", http: cfg.HTTP, timeout: cfg.Timeout}
+	u = u.JoinPath("v1", "graphql")
+	c := &Client{endpoint: u.String(), http: cfg.HTTP, timeout: cfg.Timeout, silence: cfg.Silence}
+	u.User = nil
+	c.shown = u.String()
 	if c.http == nil {
 		c.http = &http.Client{}
 	}
 	if c.timeout <= 0 {
 		c.timeout = 30 * time.Second
+	}
+	if c.silence <= 0 {
+		c.silence = time.Minute
 	}
 	return c, nil
 }
@@ -119,18 +136,22 @@ func (c *Client) Do(ctx context.Context, query string, variables map[string]any,
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		return fmt.Errorf("no answer from %s: %w", c.endpoint, err)
+		return fmt.Errorf("no answer from %s: %w", c.shown, err)
 	}
 	defer func() { _ = res.Body.Close() }()
+	in := &io.LimitedReader{R: res.Body, N: maxResponse}
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "application/json" && kind != "application/graphql-response+json" {
-		return fmt.Errorf("%s answered %s and no JSON; is a gateway there?", c.endpoint, res.Status)
+		return fmt.Errorf("%s answered %s and no JSON; is a gateway there?", c.shown, res.Status)
 	}
 	var answer struct {
 		Data   json.RawMessage `json:"data"`
 		Errors Errors          `json:"errors"`
 	}
-	if err := json.NewDecoder(io.LimitReader(res.Body, maxResponse)).Decode(&answer); err != nil {
-		return fmt.Errorf("answer of %s: %w", c.endpoint, err)
+	switch err := json.NewDecoder(in).Decode(&answer); {
+	case err != nil && in.N <= 0:
+		return fmt.Errorf("%w from %s", errTooLarge, c.shown)
+	case err != nil:
+		return fmt.Errorf("answer of %s: %w", c.shown, err)
 	}
 	if len(answer.Errors) > 0 {
 		return answer.Errors
@@ -139,7 +160,7 @@ func (c *Client) Do(ctx context.Context, query string, variables map[string]any,
 		return nil
 	}
 	if err := json.Unmarshal(answer.Data, out); err != nil {
-		return fmt.Errorf("answer of %s: %w", c.endpoint, err)
+		return fmt.Errorf("answer of %s: %w", c.shown, err)
 	}
 	return nil
 }

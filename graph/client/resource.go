@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -164,7 +165,12 @@ func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource,
 					}
 				}
 			}
-			if err := c.Do(ctx, query, vars, &out); err != nil {
+			err := c.Do(ctx, query, vars, &out)
+			if size := vars["first"].(int); errors.Is(err, errTooLarge) && size > 1 {
+				vars["first"] = size / 2 // the resources are large: fewer at a time
+				continue
+			}
+			if err != nil {
 				yield(nil, err)
 				return
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -16,7 +17,7 @@ import (
 const protocol = "graphql-transport-ws"
 
 // maxMessage bounds one message of a subscription, in bytes.
-const maxMessage = 8 << 20
+const maxMessage = 16 << 20
 
 // errEnded says that the connection is gone and may be made again.
 var errEnded = errors.New("connection ended")
@@ -32,13 +33,17 @@ type message struct {
 func (c *Client) subscribe(ctx context.Context, query string, variables map[string]any, each func(json.RawMessage) error) error {
 	dialCtx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	conn, _, err := websocket.Dial(dialCtx, "ws"+strings.TrimPrefix(c.endpoint, "http"), &websocket.DialOptions{Subprotocols: []string{protocol}, HTTPClient: c.http})
+	s := &socket{timeout: c.timeout, silence: c.silence}
+	conn, _, err := websocket.Dial(dialCtx, "ws"+strings.TrimPrefix(c.endpoint, "http"), &websocket.DialOptions{
+		Subprotocols: []string{protocol}, HTTPClient: c.http,
+		OnPingReceived: func(context.Context, []byte) bool { s.heard(); return true },
+	})
 	if err != nil {
 		return ended(ctx, err)
 	}
 	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(maxMessage)
-	s := &socket{conn: conn, timeout: c.timeout}
+	s.conn = conn
 	payload, err := json.Marshal(map[string]any{"query": query, "variables": variables})
 	if err != nil {
 		return fmt.Errorf("variables: %w", err)
@@ -59,7 +64,7 @@ func (c *Client) subscribe(ctx context.Context, query string, variables map[stri
 		case "error":
 			var errs Errors
 			if json.Unmarshal(m.Payload, &errs) != nil || len(errs) == 0 {
-				return fmt.Errorf("answer of %s: an error without a text", c.endpoint)
+				return fmt.Errorf("answer of %s: an error without a text", c.shown)
 			}
 			return errs
 		case "complete":
@@ -96,6 +101,18 @@ func ended(ctx context.Context, err error) error {
 type socket struct {
 	conn    *websocket.Conn
 	timeout time.Duration
+	// silence is how long the gateway may say nothing; watch gives it up then. It
+	// is nil while nobody listens.
+	silence time.Duration
+	watch   *time.Timer
+	silent  atomic.Bool
+}
+
+// heard notes that the gateway is there. Only the reader calls it.
+func (s *socket) heard() {
+	if s.watch != nil {
+		s.watch.Reset(s.silence)
+	}
 }
 
 // begin shakes hands and starts the operation.
@@ -130,7 +147,15 @@ func (s *socket) write(ctx context.Context, m message) error {
 }
 
 func (s *socket) read(ctx context.Context) (m message, err error) {
+	s.watch = time.AfterFunc(s.silence, func() {
+		s.silent.Store(true)
+		_ = s.conn.CloseNow()
+	})
 	_, raw, err := s.conn.Read(ctx)
+	s.watch.Stop()
+	if err != nil && s.silent.Load() {
+		err = fmt.Errorf("the gateway has said nothing for %v", s.silence)
+	}
 	if err != nil {
 		return m, ended(ctx, err)
 	}

@@ -8,6 +8,23 @@ type InputError struct{ Message string }
 
 func (e *InputError) Error() string { return e.Message }
 
+// describe names what a value is in the words of JSON.
+func describe(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "a string"
+	case bool:
+		return "a Boolean"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	}
+	return "a number"
+}
+
 // Refuse returns an [*InputError].
 func Refuse(format string, args ...any) error {
 	return &InputError{Message: fmt.Sprintf(format, args...)}

@@ -33,7 +33,7 @@ func UnmarshalInt64(v any) (int64, error) {
 		}
 		i = n
 	default:
-		return 0, Refuse("%T is no Int64: a whole number within +-%d is accepted", v, MaxInt64)
+		return 0, Refuse("%s is no Int64: a whole number within +-%d is accepted", describe(v), MaxInt64)
 	}
 	if i > MaxInt64 || i < -MaxInt64 {
 		return 0, Refuse("%d is no Int64: a whole number within +-%d is accepted", i, MaxInt64)

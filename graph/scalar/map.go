@@ -50,7 +50,7 @@ func entries(v any, each func(key string, value any) error) error {
 	for _, e := range graphql.CoerceList(v) {
 		entry, ok := e.(map[string]any)
 		if !ok {
-			return Refuse("%T is no entry of a map; {key, value} is wanted", e)
+			return Refuse("%s is no entry of a map; {key, value} is wanted", describe(e))
 		}
 		key, ok := entry["key"].(string)
 		if !ok {

@@ -10,7 +10,6 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/99designs/gqlgen/graphql/handler/extension"
-	"github.com/vektah/gqlparser/v2/ast"
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/service"
@@ -25,26 +24,33 @@ type api struct {
 	sockets *transport.Sockets
 }
 
-func (s *Server) newAPI(schema graphql.ExecutableSchema, documents *document.Store) (*api, error) {
+func (s *Server) newAPI(schema graphql.ExecutableSchema, named *document.Store) (*api, error) {
 	delete(schema.Schema().Directives, "defer") // the transports do not deliver it
 	exec := executor.New(schema)
-	exec.SetQueryCache(newShort[*ast.QueryDocument]())
-	exec.SetParserTokenLimit(s.cfg.Limits.Tokens)
+	exec.SetQueryCache(parsed{})
 	exec.SetErrorPresenter(s.present)
 	exec.SetRecoverFunc(func(ctx context.Context, p any) error {
 		s.cfg.Logger.Error("panic in a resolver", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
 		return &service.Error{Code: service.CodeInternal, Message: "internal error"}
 	})
-	exec.Use(newDocumentLimits(s.cfg.Limits, s.cfg.HideSchema))
+	exec.Use(oneStream{root: schema.Schema().Subscription.Name})
 	exec.Use(objectLimit{most: s.cfg.Limits.Objects})
 	exec.Use(extension.Introspection{})
 	exec.AroundResponses(s.withLoaders)
 
-	e, l := transport.NewExecutor(exec, documents), s.cfg.Limits
+	l := s.cfg.Limits
+	e := transport.NewExecutor(transport.ExecutorConfig{
+		Executor: exec, Named: named,
+		Documents: &documents{schema: schema.Schema(), limits: l, hidden: s.cfg.HideSchema, cache: newDocumentCache(l.CachedTokens)},
+	})
+	bodies := transport.NewBudget(l.Bodies)
+	if err := s.metrics.bodies(bodies.Used); err != nil {
+		return nil, err
+	}
 	sockets, err := transport.NewSockets(transport.SocketConfig{
 		Executor: e, Logger: s.cfg.Logger,
 		Connections: l.Sockets, Waiting: l.SocketsWaiting, Operations: l.Operations, Message: l.Message, Time: l.Time,
-		Queue: l.Queue, QueueBytes: l.QueueBytes,
+		Queue: l.Queue, QueueBytes: l.QueueBytes, Messages: bodies, MessageTimeout: s.cfg.BodyTimeout,
 		InitTimeout: s.cfg.InitTimeout, PingInterval: s.cfg.PingInterval, WriteTimeout: s.cfg.WriteTimeout,
 		Opened: by(s.metrics.sockets), Started: by(s.metrics.operations),
 		Closed: func(code int) { s.metrics.closed.WithLabelValues(strconv.Itoa(code)).Inc() },
@@ -53,9 +59,9 @@ func (s *Server) newAPI(schema graphql.ExecutableSchema, documents *document.Sto
 		return nil, err
 	}
 	return &api{sockets: sockets, http: &transport.HTTP{
-		Executor: e, Body: l.Body, Time: l.Time,
+		Executor: e, Body: l.Body, Bodies: bodies, BodyTimeout: s.cfg.BodyTimeout, Time: l.Time,
 		Events: &transport.Events{
-			Executor: e, Logger: s.cfg.Logger, Time: l.Time, Streams: l.Streams, Queue: l.Queue, QueueBytes: l.QueueBytes,
+			Executor: e, Logger: s.cfg.Logger, Streams: l.Streams, Queue: l.Queue, QueueBytes: l.QueueBytes,
 			WriteTimeout: s.cfg.WriteTimeout, Opened: by(s.metrics.streams),
 		},
 	}}, nil
@@ -73,6 +79,7 @@ func (a *api) drain(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { a.sockets.Drain(ctx) })
 	both.Go(func() { a.http.Events.Drain(ctx) })
+	a.http.Drain(lateGrace)
 	both.Wait()
 }
 

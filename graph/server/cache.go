@@ -1,27 +1,65 @@
 package server
 
 import (
-	"context"
+	"sync"
 
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/handler/lru"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// What is remembered of documents: the ones used last, none that is long. A
-// short document can come in endless forms, with comments of megabytes.
+// documentCache remembers the valid documents that were used last, as many as
+// have a number of tokens in all: a token takes several hundred bytes once it is
+// parsed, whatever its text. It is safe for concurrent use.
+type documentCache struct {
+	most int
+
+	mu     sync.Mutex
+	tokens int
+	used   *simplelru.LRU[string, weighed]
+}
+
+type weighed struct {
+	doc    *ast.QueryDocument
+	tokens int
+}
+
 const (
-	documentCache      = 1000
-	documentCacheBytes = 32 << 10
+	// textPerToken is how many bytes of text count as one token more: the text is
+	// kept, with the comments and blanks in it.
+	textPerToken = 512
+	// maxRemembered is the longest text that is remembered, in bytes. A short
+	// document can come in endless forms, with comments of megabytes.
+	maxRemembered = 32 << 10
 )
 
-// short is a cache of short keys.
-type short[T any] struct{ graphql.Cache[T] }
+func newDocumentCache(tokens int) *documentCache {
+	c := &documentCache{most: tokens}
+	// No entry weighs less than a token, so it never holds more than that many.
+	c.used, _ = simplelru.NewLRU(tokens, func(_ string, w weighed) { c.tokens -= w.tokens })
+	return c
+}
 
-func newShort[T any]() short[T] { return short[T]{lru.New[T](documentCache)} }
+// get returns the document of a text, nil if it is not remembered.
+func (c *documentCache) get(query string) *ast.QueryDocument {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w, _ := c.used.Get(query)
+	return w.doc
+}
 
-// Add remembers a value, unless its key is long.
-func (c short[T]) Add(ctx context.Context, key string, value T) {
-	if len(key) <= documentCacheBytes {
-		c.Cache.Add(ctx, key, value)
+// add remembers a document, and forgets those used longest ago to make room.
+func (c *documentCache) add(query string, doc *ast.QueryDocument, tokens int) {
+	tokens += 1 + len(query)/textPerToken
+	if tokens > c.most || len(query) > maxRemembered {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.used.Contains(query) {
+		return
+	}
+	c.used.Add(query, weighed{doc: doc, tokens: tokens})
+	for c.tokens += tokens; c.tokens > c.most; {
+		c.used.RemoveOldest()
 	}
 }

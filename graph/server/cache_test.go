@@ -9,15 +9,17 @@ import (
 	"github.com/sluicegw/sluice/graph/server"
 )
 
+// heap is how many bytes are in use.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
 func TestLongDocumentsAreNotRemembered(t *testing.T) {
 	e := newEdge(t, plain, server.Config{})
 	comment := " #" + strings.Repeat("x", 1<<20)
-	heap := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
 	before := heap()
 	for i := range 64 {
 		if got := e.post(t, fmt.Sprint("{ __typename }", comment, i), nil); got != `{"data":{"__typename":"Query"}}` {
@@ -26,5 +28,30 @@ func TestLongDocumentsAreNotRemembered(t *testing.T) {
 	}
 	if grown := int64(heap()) - int64(before); grown > 16<<20 {
 		t.Errorf("64 documents of 1 MiB hold %d MiB", grown>>20)
+	}
+}
+
+// TestWhatIsRememberedIsBoundedByTokens as they are what parsed documents consist
+// of: a thousand documents of 10 KB could hold more than a gigabyte.
+func TestWhatIsRememberedIsBoundedByTokens(t *testing.T) {
+	for name, document := range map[string]string{
+		"comments": "{ __typename }" + strings.Repeat("#\n", 4900),
+		"fields":   "{ " + strings.Repeat("... on Query { kinds { a: name b: plural c: scope d: __typename } __typename } ", 19) + "}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for tokens, most := range map[int]int64{0: 64 << 20, 10_000: 16 << 20} {
+				e := newEdge(t, plain, server.Config{Limits: server.Limits{CachedTokens: tokens}})
+				before := heap()
+				for i := range 1000 {
+					if got := e.post(t, fmt.Sprint(document, "# ", i), nil); !strings.Contains(got, `"__typename":"Query"`) {
+						t.Fatalf("%.300s", got)
+					}
+				}
+				if grown := int64(heap()) - int64(before); grown > most {
+					t.Errorf("1,000 documents hold %d MiB within %d tokens", grown>>20, tokens)
+				}
+				runtime.KeepAlive(e)
+			}
+		})
 	}
 }

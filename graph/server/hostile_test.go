@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -26,7 +27,20 @@ func hostile() []struct{ name, key, query string } {
 		laughs += fmt.Sprintf(" fragment F%d on Query { ...F%d ...F%d }", i, i+1, i+1)
 	}
 	laughs += " fragment F30 on Query { __typename }"
-	ring := "{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }"
+	spreads := func(last string) string { // every spread is two of the next
+		s := "{ __schema { types { ...A0 } } }"
+		for i := range 60 {
+			s += fmt.Sprintf(" fragment A%d on __Type { ...A%d ...A%d }", i, i+1, i+1)
+		}
+		return s + " fragment A60 on __Type { " + last + " }"
+	}
+	inline := func(levels, fields int) string {
+		return "{ " + strings.Repeat(strings.Repeat("__typename ", fields)+"... { ", levels) + "__typename" + strings.Repeat(" }", levels+1)
+	}
+	filters := func(levels int) string {
+		return "{ networks(filter: " + strings.Repeat("{and: [", levels) + `{labels: {eq: 99999999999999999999999}}` + strings.Repeat("]}", levels) + ") { totalCount } }"
+	}
+	arguments := "networks(" + repeat(400, "a%d: 1 ") + ") { totalCount }"
 	return []struct{ name, key, query string }{
 		{"200 KiB of one field", "limit-tokens", "{ " + strings.Repeat("__typename ", 200<<10/11) + "}"},
 		{"20,000 aliases", "limit-tokens", "{ " + repeat(20_000, "a%d: __typename ") + "}"},
@@ -36,7 +50,19 @@ func hostile() []struct{ name, key, query string } {
 		{"200 fragments", "", "{ " + repeat(200, "...F%d ") + "} " + repeat(200, "fragment F%d on Query { __typename } ")},
 		{"depth of 500", "limit-depth", strings.Repeat("{ a ", 500) + strings.Repeat("}", 500)},
 		{"a billion laughs", "limit-fields", laughs},
-		{"a ring of fragments", "", ring},
+		{"spreads that lead to a fragment that is not defined", "limit-fields", spreads("...Nothing")},
+		{"fields of one name in inline fragments within each other", "limit-validation", inline(90, 19)},
+		{"inline fragments within each other, 900 deep", "limit-validation", inline(900, 1)},
+		{"the same, within the limit", "", inline(14, 19)},
+		{"many arguments compared with each other", "limit-validation", "{ " + arguments + " ...F } fragment F on Query { " + arguments + " }"},
+		{"values within each other", "limit-depth", filters(20)},
+		{"a name of 300 KiB", "limit-text", "{ " + strings.Repeat("x", 300<<10) + " }"},
+		{"a string of 300 KiB", "limit-text", `{ node(id: "` + strings.Repeat("x", 300<<10) + `") { id } }`},
+		{"a name of 200 KiB", "", "{ " + strings.Repeat("x", 200<<10) + " }"},
+		{"190 types that do not exist", "", "{ " + repeat(190, "...F%d ") + "} " + repeat(190, "fragment F%d on NetworkConnectio { id } ")},
+		{"800 fields that do not exist", "", "mutation { " + repeat(800, "createNetwor%d { id } ") + "}"},
+		{"5,000 comments", "limit-tokens", "{ __typename }" + strings.Repeat("#\n", 5000)},
+		{"160 operations of one fragment", "", repeat(160, "query Q%d { ...F } ") + "fragment F on Query { kinds { name } }"},
 		{"one field 21 times", "limit-repeats", "{ " + strings.Repeat("__typename ", 21) + "}"},
 		{"introspection three times", "limit-introspections", "{ " + repeat(3, "s%d: __schema { types { name } } ") + "}"},
 		{"pages in pages", "limit-objects", "{ networks(first: 1000) { nodes { subnets(first: 1000) { nodes { ports(last: 1000) { totalCount } } } } } }"},
@@ -62,6 +88,64 @@ func TestHostileDocumentsAreRefusedByTheLimitTheyBreak(t *testing.T) {
 	}
 	if got := e.post(t, "{ __typename }", nil); got != `{"data":{"__typename":"Query"}}` {
 		t.Errorf("the next client: %s", got)
+	}
+}
+
+// TestCyclesOfFragmentsAreRefusedBeforeValidation would not end if they were not.
+func TestCyclesOfFragmentsAreRefusedBeforeValidation(t *testing.T) {
+	wide := "{ __schema { types { ...A0 } } }"
+	for i := range 60 {
+		wide += fmt.Sprintf(" fragment A%d on __Type { ...A%d ...A%d }", i, i+1, i+1)
+	}
+	e := newEdge(t, plain, server.Config{})
+	for query, via := range map[string]string{
+		"{ ...A } fragment A on Query { ...A }":                                                          `\"A\" within itself.`,
+		"{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }":                             `\"A\" within itself via \"B\".`,
+		"{ __typename } fragment A on Query { kinds { ... { ...B } } } fragment B on Kind { name ...A }": `\"A\" within itself via \"B\".`,
+		wide + " fragment A60 on __Type { ...A60 }":                                                      `\"A60\" within itself.`,
+		wide + " fragment A60 on __Type { kind ...A0 }":                                                  `\"A0\" within itself via`,
+	} {
+		if got := e.post(t, query, nil); !strings.Contains(got, `"code":"GRAPHQL_VALIDATION_FAILED"`) || !strings.Contains(got, "Cannot spread fragment "+via) {
+			t.Errorf("%.100s: %.300s", query, got)
+		}
+	}
+}
+
+// TestWhatIsWithinTheLimitsIsValidatedInAFewSteps counts what validation
+// allocates: it does so for each comparison that it makes.
+func TestWhatIsWithinTheLimitsIsValidatedInAFewSteps(t *testing.T) {
+	const most = 2_000_000
+	e := newEdge(t, plain, server.Config{})
+	for _, c := range hostile() {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		e.post(t, c.query, nil)
+		runtime.ReadMemStats(&after)
+		if n := after.Mallocs - before.Mallocs; n > most {
+			t.Errorf("%s: %d allocations", c.name, n)
+		} else {
+			t.Logf("%-60s %d", c.name, n)
+		}
+	}
+}
+
+func TestMessagesOfErrorsAreShort(t *testing.T) {
+	e := newEdge(t, plain, server.Config{})
+	for _, query := range []string{
+		`{ networks(orderBy: [{field: "` + strings.Repeat("x", 100<<10) + `"}]) { totalCount } }`,
+		"{ " + strings.Repeat("x", 100<<10) + " }",
+	} {
+		if got := e.post(t, query, nil); len(got) > 4<<10 || !strings.Contains(got, "GRAPHQL_VALIDATION_FAILED") {
+			t.Errorf("%d bytes: %.200s", len(got), got)
+		}
+	}
+}
+
+// TestTheTimeOfARequestCoversItsDocument also when the document takes all of it.
+func TestTheTimeOfARequestCoversItsDocument(t *testing.T) {
+	e := newEdge(t, plain, server.Config{Limits: server.Limits{Time: 1}})
+	if got := e.post(t, "{ __typename }", nil); !strings.Contains(got, `"code":"TIMEOUT"`) || strings.Contains(got, `"data"`) {
+		t.Error(got)
 	}
 }
 

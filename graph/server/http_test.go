@@ -38,6 +38,17 @@ func (e edge) do(r asked) *httptest.ResponseRecorder {
 	return w
 }
 
+// at asks for any path.
+func (e edge) at(method, path string, header ...string) *httptest.ResponseRecorder {
+	req := httptest.NewRequest(method, "http://localhost"+path, nil)
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	e.ServeHTTP(w, req)
+	return w
+}
+
 func posted(body string, header ...string) asked {
 	r := asked{method: http.MethodPost, body: body, header: map[string]string{"Content-Type": "application/json"}}
 	for i := 0; i < len(header); i += 2 {

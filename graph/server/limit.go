@@ -1,85 +1,15 @@
 package server
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"strings"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-	"github.com/vektah/gqlparser/v2/parser"
 
 	"github.com/sluicegw/sluice/backend/service"
 )
-
-// documentLimits refuses a document that is too large before it is validated:
-// validation takes time that grows with the square of some of its parts.
-type documentLimits struct {
-	limits Limits
-	hidden bool // the schema
-	seen   graphql.Cache[bool]
-}
-
-var _ interface {
-	graphql.OperationParameterMutator
-	graphql.HandlerExtension
-} = documentLimits{}
-
-func newDocumentLimits(l Limits, hidden bool) documentLimits {
-	return documentLimits{limits: l, hidden: hidden, seen: newShort[bool]()}
-}
-
-// ExtensionName is the name in gqlgen's errors.
-func (documentLimits) ExtensionName() string { return "DocumentLimits" }
-
-// Validate accepts every schema.
-func (documentLimits) Validate(graphql.ExecutableSchema) error { return nil }
-
-// MutateOperationParameters checks a document that was not seen before.
-func (d documentLimits) MutateOperationParameters(ctx context.Context, p *graphql.RawParams) *gqlerror.Error {
-	if ok, _ := d.seen.Get(ctx, p.Query); ok {
-		return nil
-	}
-	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: p.Query}, d.limits.Tokens)
-	if err != nil {
-		if isTokenLimit(err) {
-			return exceeded("tokens", "limit-tokens", d.limits.Tokens)
-		}
-		var known *gqlerror.Error
-		if !errors.As(err, &known) {
-			known = gqlerror.Errorf("the document does not parse")
-		}
-		errcode.Set(known, errcode.ParseFailed)
-		return known
-	}
-	c := counter{limits: d.limits, hidden: d.hidden, fragments: map[string]*ast.FragmentDefinition{}, sizes: map[string]size{}}
-	if len(doc.Fragments) > d.limits.Fragments {
-		return exceeded("fragments", "limit-fragments", d.limits.Fragments)
-	}
-	for _, f := range doc.Fragments {
-		c.fragments[f.Name] = f
-	}
-	for _, o := range doc.Operations {
-		c.add(c.set(o.SelectionSet))
-	}
-	for _, f := range doc.Fragments {
-		c.fragment(f.Name)
-	}
-	if c.err == nil {
-		d.seen.Add(ctx, p.Query, true)
-	}
-	return c.err
-}
-
-// isTokenLimit recognises the parser's own refusal; it has no sentinel.
-func isTokenLimit(err error) bool {
-	var e *gqlerror.Error
-	return errors.As(err, &e) && len(e.Message) > len(tokenLimitText) && e.Message[:len(tokenLimitText)] == tokenLimitText
-}
-
-const tokenLimitText = "exceeded token limit"
 
 func exceeded(what, key string, limit int) *gqlerror.Error {
 	return &gqlerror.Error{
@@ -88,21 +18,51 @@ func exceeded(what, key string, limit int) *gqlerror.Error {
 	}
 }
 
-// size is the extent of a selection set, fragments expanded.
+// size is the extent of a selection set with its fragments expanded.
 type size struct {
-	fields, depth int
-	schemas       int // fields named __schema: each answers with the whole schema
+	// selections are fields, inline fragments and fragment spreads. A spread
+	// counts by itself too: a fragment that is not defined has no fields, but
+	// validation follows every spread that leads to it.
+	selections, depth int
+	schemas           int // fields named __schema: each answers with the whole schema
 }
 
-// counter measures each selection set and each fragment once, whatever it is used for.
+// counter measures each selection set and each fragment once, however often it is used.
 type counter struct {
 	limits    Limits
-	hidden    bool
+	hidden    bool // the schema
 	fragments map[string]*ast.FragmentDefinition
 	sizes     map[string]size
-	aliases   int
-	total     int
-	err       *gqlerror.Error
+	// open are the fragments that lead to the one being measured, the outermost first.
+	open    []string
+	aliases int
+	total   int
+	err     *gqlerror.Error
+}
+
+// checkLimits refuses a document that has too much of something, or a cycle of
+// fragments. Validation does not end in reasonable time on some of them.
+func checkLimits(doc *ast.QueryDocument, limits Limits, hidden bool) *gqlerror.Error {
+	if len(doc.Fragments) > limits.Fragments {
+		return exceeded("fragments", "limit-fragments", limits.Fragments)
+	}
+	c := counter{limits: limits, hidden: hidden, fragments: map[string]*ast.FragmentDefinition{}, sizes: map[string]size{}}
+	for _, f := range doc.Fragments {
+		c.fragments[f.Name] = f
+	}
+	for _, o := range doc.Operations {
+		for _, v := range o.VariableDefinitions {
+			c.value(v.DefaultValue, 0)
+			c.directives(v.Directives)
+		}
+		c.directives(o.Directives)
+		c.add(c.set(o.SelectionSet))
+	}
+	for _, f := range doc.Fragments {
+		c.directives(f.Directives)
+		c.fragment(f.Name)
+	}
+	return c.err
 }
 
 func (c *counter) refuse(what, key string, limit int) {
@@ -112,7 +72,7 @@ func (c *counter) refuse(what, key string, limit int) {
 }
 
 func (c *counter) add(s size) {
-	c.total += s.fields
+	c.total += s.selections
 	if c.total > c.limits.Fields {
 		c.refuse("fields", "limit-fields", c.limits.Fields)
 	}
@@ -131,29 +91,21 @@ func (c *counter) set(set ast.SelectionSet) (out size) {
 		name := ""
 		switch sel := sel.(type) {
 		case *ast.Field:
-			s = c.set(sel.SelectionSet)
-			s = size{fields: s.fields + 1, depth: s.depth + 1, schemas: s.schemas}
-			if sel.Name == "__schema" {
-				s.schemas++
-			}
-			if c.hidden && (sel.Name == "__schema" || sel.Name == "__type") && c.err == nil {
-				c.err = &gqlerror.Error{Message: "introspection is switched off (configuration key hide-schema)", Extensions: map[string]any{"code": string(service.CodeForbidden)}}
-			}
 			name = sel.Alias
-			if sel.Alias != sel.Name {
-				c.aliases++
-			}
+			s = c.field(sel)
 		case *ast.InlineFragment:
-			s = c.set(sel.SelectionSet)
 			name = "... on " + sel.TypeCondition
+			c.directives(sel.Directives)
+			s = c.set(sel.SelectionSet)
 		case *ast.FragmentSpread:
-			s = c.fragment(sel.Name)
 			name = "... " + sel.Name
+			c.directives(sel.Directives)
+			s = c.fragment(sel.Name)
 		}
 		if seen[name]++; seen[name] > c.limits.Repeats {
 			c.refuse("repetitions of one field", "limit-repeats", c.limits.Repeats)
 		}
-		out.fields = min(out.fields+s.fields, c.limits.Fields+1)
+		out.selections = min(out.selections+s.selections+1, c.limits.Fields+1)
 		out.depth = max(out.depth, s.depth)
 		out.schemas = min(out.schemas+s.schemas, c.limits.Introspections+1)
 		if c.err != nil {
@@ -163,14 +115,31 @@ func (c *counter) set(set ast.SelectionSet) (out size) {
 	if c.aliases > c.limits.Aliases {
 		c.refuse("aliases", "limit-aliases", c.limits.Aliases)
 	}
-	if out.fields > c.limits.Fields {
+	if out.selections > c.limits.Fields {
 		c.refuse("fields", "limit-fields", c.limits.Fields)
 	}
 	return out
 }
 
-// fragment measures a fragment once. One that contains itself counts as empty
-// there; validation refuses it.
+// field measures what is beneath a field.
+func (c *counter) field(f *ast.Field) size {
+	c.arguments(f.Arguments)
+	c.directives(f.Directives)
+	s := c.set(f.SelectionSet)
+	s.depth++
+	if f.Name == "__schema" {
+		s.schemas++
+	}
+	if c.hidden && (f.Name == "__schema" || f.Name == "__type") && c.err == nil {
+		c.err = &gqlerror.Error{Message: "introspection is switched off (configuration key hide-schema)", Extensions: map[string]any{"code": string(service.CodeForbidden)}}
+	}
+	if f.Alias != f.Name {
+		c.aliases++
+	}
+	return s
+}
+
+// fragment measures a fragment once, and refuses one that contains itself.
 func (c *counter) fragment(name string) size {
 	if s, ok := c.sizes[name]; ok {
 		return s
@@ -179,8 +148,57 @@ func (c *counter) fragment(name string) size {
 	if f == nil {
 		return size{}
 	}
-	c.sizes[name] = size{}
+	for i, outer := range c.open {
+		if outer == name {
+			c.cycle(f, c.open[i+1:])
+			return size{}
+		}
+	}
+	c.open = append(c.open, name)
 	s := c.set(f.SelectionSet)
+	c.open = c.open[:len(c.open)-1]
 	c.sizes[name] = s
 	return s
+}
+
+// cycle refuses a fragment that contains itself by way of others, in the words of validation.
+func (c *counter) cycle(f *ast.FragmentDefinition, via []string) {
+	if c.err != nil {
+		return
+	}
+	way := ""
+	if len(via) > 0 {
+		way = ` via "` + strings.Join(via, `", "`) + `"`
+	}
+	c.err = gqlerror.ErrorPosf(f.Position, `Cannot spread fragment "%s" within itself%s.`, f.Name, way)
+	errcode.Set(c.err, errcode.ValidationFailed)
+}
+
+func (c *counter) directives(list ast.DirectiveList) {
+	for _, d := range list {
+		c.arguments(d.Arguments)
+	}
+}
+
+func (c *counter) arguments(list ast.ArgumentList) {
+	for _, a := range list {
+		c.value(a.Value, 0)
+	}
+}
+
+// value measures how deep a value is nested: validation reads a value once for
+// each level that it is in.
+func (c *counter) value(v *ast.Value, depth int) {
+	if v == nil || c.err != nil {
+		return
+	}
+	if v.Kind == ast.ListValue || v.Kind == ast.ObjectValue {
+		depth++
+	}
+	if depth > c.limits.Depth {
+		c.refuse("levels of nesting", "limit-depth", c.limits.Depth)
+	}
+	for _, child := range v.Children {
+		c.value(child.Value, depth)
+	}
 }

@@ -15,6 +15,8 @@ type metrics struct {
 	// Of long-lived connections: how many there are, and operations on sockets.
 	sockets, streams, operations prometheus.Gauge
 	closed                       *prometheus.CounterVec
+
+	register prometheus.Registerer
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -29,12 +31,21 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		operations: prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_websocket_operations", Help: "Operations that run on WebSocket connections."}),
 		closed:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_websockets_closed_total", Help: "WebSocket connections that the gateway closed, by close code."}, []string{"code"}),
 	}
+	m.register = reg
 	for _, c := range []prometheus.Collector{m.requests, m.errors, m.sockets, m.streams, m.operations, m.closed} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
+}
+
+// bodies shows what requests take of their budget.
+func (m *metrics) bodies(used func() int64) error {
+	return m.register.Register(prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: "sluice_request_bytes", Help: "Bytes of requests that are being read or executed, of limit-bodies."},
+		func() float64 { return float64(used()) },
+	))
 }
 
 // by returns a hook that moves a gauge.

@@ -24,6 +24,8 @@ type contextKey int
 
 const (
 	requestIDKey contextKey = iota
+	// overKey marks requests of a connection that is one too many.
+	overKey
 )
 
 // requestIDHeader carries the request id in both directions.
@@ -70,10 +72,11 @@ func (s *Server) edge(next http.Handler) http.Handler {
 			s.cfg.Logger.Debug("request", zap.String("requestId", id), zap.String("method", r.Method), zap.String("path", r.URL.Path), zap.Int("status", rec.status), zap.Duration("took", time.Since(begin)))
 		}()
 		switch {
+		case s.overConnections(rec, r):
 		case !s.hostAllowed(r.Host):
-			refuse(rec, r, http.StatusForbidden, service.CodeBadUserInput, "this Host is not served; add it to allowed-hosts")
+			refuse(rec, r, http.StatusForbidden, service.CodeForbidden, "this Host is not served; add it to allowed-hosts")
 		case !s.originAllowed(r):
-			refuse(rec, r, http.StatusForbidden, service.CodeBadUserInput, "this Origin is not served; add it to allowed-origins")
+			refuse(rec, r, http.StatusForbidden, service.CodeForbidden, "this Origin is not served; add it to allowed-origins")
 		default:
 			next.ServeHTTP(rec, r)
 		}
@@ -81,19 +84,23 @@ func (s *Server) edge(next http.Handler) http.Handler {
 }
 
 // hostAllowed accepts IP addresses, localhost and what is configured: a foreign
-// name that resolves to the gateway is a DNS rebinding attack.
+// name that resolves to the gateway is a DNS rebinding attack. A request of
+// HTTP/1.0 may have no Host; browsers always send one.
 func (s *Server) hostAllowed(host string) bool {
+	if host == "" {
+		return true
+	}
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	host = strings.ToLower(strings.Trim(host, "[]"))
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 	return net.ParseIP(host) != nil || host == "localhost" || slices.Contains(s.cfg.AllowedHosts, host)
 }
 
 // originAllowed accepts requests that no page of another site makes.
 func (s *Server) originAllowed(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
-	if origin == "" || slices.Contains(s.cfg.AllowedOrigins, origin) {
+	if origin == "" || slices.Contains(s.cfg.AllowedOrigins, strings.ToLower(origin)) {
 		return true
 	}
 	u, err := url.Parse(origin)
@@ -119,12 +126,15 @@ func (s *Server) crossOrigin(next http.Handler) http.Handler {
 
 // refuse answers a request that does not reach the API, in the form of the API.
 func refuse(w http.ResponseWriter, r *http.Request, status int, code service.Code, message string) {
+	refuseWith(w, r, status, message, map[string]any{"code": code})
+}
+
+// refuseWith is refuse with extensions of the error.
+func refuseWith(w http.ResponseWriter, r *http.Request, status int, message string, extensions map[string]any) {
+	extensions["requestId"] = requestID(r.Context())
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]any{
-		"message":    message,
-		"extensions": map[string]any{"code": code, "requestId": requestID(r.Context())},
-	}}})
+	_ = json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]any{"message": message, "extensions": extensions}}})
 }
 
 // recorder remembers the status of an answer.

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
 
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/console"
 	"github.com/sluicegw/sluice/graph/document"
@@ -29,6 +29,8 @@ type Server struct {
 	draining atomic.Bool
 	// unavailable is logged when clients are told that the store is not there.
 	unavailable seldom
+	// unready is logged when the gateway is asked whether it is ready, and is not.
+	unready seldom
 }
 
 // New builds the handler. It starts nothing.
@@ -54,13 +56,20 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", s.api)
-	mux.Handle("/v1/graphql", s.api)
-	mux.Handle("GET /{$}", front)
-	mux.Handle("GET /console/", front)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{}))
+	mux.Handle("/graphql", s.sameOriginOnly(s.api))
+	mux.Handle("/v1/graphql", s.sameOriginOnly(s.api))
+	for path, handler := range map[string]http.Handler{
+		"/{$}": front, "/console/": front,
+		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }),
+		"/readyz":  http.HandlerFunc(s.readyz),
+		"/metrics": promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{}),
+	} {
+		mux.Handle("GET "+path, handler) // and HEAD
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", "GET, HEAD")
+			refuse(w, r, http.StatusMethodNotAllowed, service.CodeBadUserInput, "use GET")
+		})
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusNotFound, service.CodeNotFound, "there is nothing here; the API is at /graphql and /v1/graphql")
 	})
@@ -78,8 +87,12 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	switch err := s.cfg.Ready(ctx); {
 	case s.draining.Load():
 		http.Error(w, "draining", http.StatusServiceUnavailable)
+	case errors.Is(err, backend.ErrNoSpace):
+		http.Error(w, "the store has no space left and takes no changes", http.StatusServiceUnavailable)
 	case err != nil:
-		s.cfg.Logger.Warn("not ready", zap.Error(err))
+		if s.unready.first(time.Now()) {
+			s.cfg.Logger.Warn("not ready", zap.Error(err))
+		}
 		http.Error(w, "the store is not available", http.StatusServiceUnavailable)
 	default:
 		_, _ = w.Write([]byte("ok\n"))
@@ -90,19 +103,20 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 // doubles it. By itself it would grow to megabytes for a client that is dead.
 const sendBuffer = 256 << 10
 
-// Serve answers on the listener until ctx ends, then lets running requests
-// finish within the drain time-out and closes sockets. It returns nil after a
-// clean end.
+// Serve answers on the listener until ctx ends, then drains: see Config. It
+// returns nil after a clean end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	base := context.WithoutCancel(ctx) // running requests may finish
+	conns := &fresh{conns: map[net.Conn]struct{}{}}
 	srv := &http.Server{
+		ConnState:   conns.note,
 		Handler:     s.handler,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			if c, ok := c.(interface{ SetWriteBuffer(int) error }); ok {
 				_ = c.SetWriteBuffer(sendBuffer)
 			}
-			return ctx
+			return markConnection(ctx, c)
 		},
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       time.Minute,
@@ -112,22 +126,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog:          zap.NewStdLog(s.cfg.Logger.Named("http")),
 	}
 	done := make(chan error, 1)
-	go func() { done <- srv.Serve(l) }()
+	go func() { done <- srv.Serve(&bounded{Listener: l, most: s.cfg.Limits.Connections}) }()
 	select {
 	case err := <-done:
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	s.draining.Store(true)
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.DrainTimeout)
-	defer cancel()
-	var streams sync.WaitGroup
-	streams.Go(func() { s.api.drain(limit) })
-	err := srv.Shutdown(limit)
-	streams.Wait()
-	if err != nil {
-		err = errors.Join(fmt.Errorf("requests did not finish in %v: %w", s.cfg.DrainTimeout, err), srv.Close())
-	}
-	<-done
-	return err
+	return s.drain(base, srv, conns, done)
 }

@@ -30,22 +30,28 @@ type edge struct {
 
 func newEdge(t testing.TB, wrap func(backend.Store) backend.Store, cfg server.Config) edge {
 	t.Helper()
+	core, log := observer.New(zap.DebugLevel)
+	cfg.Logger = zap.New(core)
+	return edge{Handler: newServer(t, wrap, &cfg).Handler(), log: log}
+}
+
+// newServer is a server over a store in memory.
+func newServer(t testing.TB, wrap func(backend.Store) backend.Store, cfg *server.Config) *server.Server {
+	t.Helper()
 	store, err := memory.Open(memory.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	core, log := observer.New(zap.DebugLevel)
-	svc, err := service.New(service.Config{Kinds: catalogue.Kinds(), Store: wrap(store), Logger: zap.New(core)})
+	cfg.Service, err = service.New(service.Config{Kinds: catalogue.Kinds(), Store: wrap(store), Logger: cfg.Logger})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Service, cfg.Logger = svc, zap.New(core)
-	s, err := server.New(cfg)
+	s, err := server.New(*cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return edge{Handler: s.Handler(), log: log}
+	return s
 }
 
 func plain(s backend.Store) backend.Store { return s }
@@ -140,6 +146,10 @@ func TestReadyzSaysWhetherTheStoreAnswers(t *testing.T) {
 	e.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/readyz", nil))
 	if w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "secret") {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	e = newEdge(t, plain, server.Config{Ready: func(context.Context) error { return fmt.Errorf("%w: secret", backend.ErrNoSpace) }})
+	if w := e.at(http.MethodGet, "/readyz"); w.Code != http.StatusServiceUnavailable || w.Body.String() != "the store has no space left and takes no changes\n" {
+		t.Errorf("a full disk: %d %s", w.Code, w.Body)
 	}
 }
 

@@ -270,7 +270,7 @@ func TestTooManyStreamsAreRefused(t *testing.T) {
 // end: the client of a subscription shall come again.
 func TestAGatewayThatStopsEndsStreamsAndLetsAnswersFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := serveInMemory(t, transport.SocketConfig{}, &transport.Events{Time: 3 * time.Second})
+		g := serveInMemory(t, transport.SocketConfig{Time: 3 * time.Second}, nil)
 		defer g.stop()
 		s := g.listen("GET", "/graphql?query=subscription{feed}", nil, "")
 		<-g.fed

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/executor"
@@ -16,36 +18,76 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// maxErrors is how many errors a client is told of a request that is not executed.
-const maxErrors = 50
+const (
+	// maxErrors is how many errors a client is told of a request that is not executed.
+	maxErrors = 50
+	// maxMessage is how long the message of such an error may be, in bytes:
+	// validation quotes values in full.
+	maxMessage = 1024
+)
+
+// Documents parses and validates the text of documents within the limits of the gateway.
+type Documents interface {
+	// Parse returns a valid document, or why the text is none. It ends when ctx ends.
+	Parse(ctx context.Context, query string) (*ast.QueryDocument, gqlerror.List)
+}
+
+// ExecutorConfig of an executor.
+type ExecutorConfig struct {
+	// Executor is gqlgen's, with presenter and middleware. Required.
+	Executor *executor.Executor
+	// Named are the documents that clients name instead of sending them. Required.
+	Named *document.Store
+	// Documents parses the documents; the query cache of Executor must ask
+	// [DocumentOf] then. Default: Executor parses them, without limits.
+	Documents Documents
+}
 
 // Executor runs the operations of one version of the API. Everything that a
 // transport does goes through it.
 type Executor struct {
-	exec      *executor.Executor
-	documents *document.Store
+	exec   *executor.Executor
+	named  *document.Store
+	parser Documents
 }
 
-// NewExecutor wraps gqlgen's executor, which has its limits, presenter and
-// middleware, with the documents that clients name instead of sending them.
-func NewExecutor(exec *executor.Executor, documents *document.Store) *Executor {
-	return &Executor{exec: exec, documents: documents}
+// NewExecutor wraps gqlgen's executor.
+func NewExecutor(cfg ExecutorConfig) *Executor {
+	return &Executor{exec: cfg.Executor, named: cfg.Named, parser: cfg.Documents}
+}
+
+type documentKey struct{}
+
+// DocumentOf returns the parsed document of the request that ctx belongs to.
+// gqlgen's executor would parse and validate it again, without limits.
+func DocumentOf(ctx context.Context) (*ast.QueryDocument, bool) {
+	doc, ok := ctx.Value(documentKey{}).(*ast.QueryDocument)
+	return doc, ok
 }
 
 // Operation is a request that is parsed, valid and ready to run.
 type Operation struct {
 	executor *Executor
 	context  *graphql.OperationContext
+	// end is when a query or mutation must have ended; zero is never.
+	end time.Time
 }
 
-// Prepare parses and checks a request. The errors are those of a request that
-// is not executed at all: they go to the client without data.
+// Prepare parses and checks a request, in the time that ctx has. The errors are
+// those of a request that is not executed at all: they go to the client without data.
 func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerror.List) {
-	id, err := e.documents.Resolve(&document.Request{Query: r.Query, DocumentID: r.DocumentID, Extensions: r.Extensions})
+	id, err := e.named.Resolve(&document.Request{Query: r.Query, DocumentID: r.DocumentID, Extensions: r.Extensions})
 	if err != nil {
 		return nil, gqlerror.List{err}
 	}
 	ctx = graphql.StartOperationTrace(ctx)
+	if e.parser != nil {
+		doc, errs := e.parser.Parse(ctx, id.Query)
+		if len(errs) > 0 {
+			return nil, errs
+		}
+		ctx = context.WithValue(ctx, documentKey{}, doc)
+	}
 	now := graphql.Now()
 	oc, errs := e.exec.CreateOperationContext(ctx, &graphql.RawParams{
 		Query: id.Query, OperationName: r.OperationName, Variables: r.Variables, Extensions: r.Extensions,
@@ -57,8 +99,9 @@ func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerro
 		}
 		return nil, errs
 	}
-	e.documents.Remember(id)
-	return &Operation{executor: e, context: oc}, nil
+	e.named.Remember(id)
+	end, _ := ctx.Deadline()
+	return &Operation{executor: e, context: oc, end: end}, nil
 }
 
 // Refuse is the answer to a request that is not executed.
@@ -72,14 +115,25 @@ func (e *Executor) Present(ctx context.Context, errs gqlerror.List) gqlerror.Lis
 		more := fmt.Sprintf("there are %d errors more", len(errs)-maxErrors)
 		errs = append(errs[:maxErrors:maxErrors], &gqlerror.Error{Message: more, Extensions: errs[0].Extensions})
 	}
+	for _, err := range errs {
+		if len(err.Message) > maxMessage {
+			err.Message = strings.ToValidUTF8(err.Message[:maxMessage], "") + "... (cut)"
+		}
+	}
 	return e.exec.DispatchError(graphql.WithOperationContext(ctx, &graphql.OperationContext{}), errs).Errors
 }
 
 // Kind is query, mutation or subscription.
 func (o *Operation) Kind() ast.Operation { return o.context.Operation.Operation }
 
-// Do runs a query or a mutation and returns its answer as JSON.
+// Do runs a query or a mutation, in what is left of the time that Prepare had,
+// and returns its answer as JSON.
 func (o *Operation) Do(ctx context.Context) []byte {
+	if !o.end.IsZero() {
+		limited, cancel := context.WithDeadline(ctx, o.end)
+		defer cancel()
+		ctx = limited
+	}
 	next, ctx := o.executor.exec.DispatchOperation(ctx, o.context)
 	res := next(ctx)
 	if res == nil { // ctx had ended before it began

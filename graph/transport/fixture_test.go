@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -196,7 +197,7 @@ func executorOf(t testing.TB, es graphql.ExecutableSchema) *transport.Executor {
 	exec := executor.New(es)
 	exec.SetQueryCache(lru.New[*ast.QueryDocument](100))
 	exec.SetRecoverFunc(func(_ context.Context, p any) error { return fmt.Errorf("panic: %v", p) })
-	return transport.NewExecutor(exec, documents)
+	return transport.NewExecutor(transport.ExecutorConfig{Executor: exec, Named: documents})
 }
 
 // serve starts the transports over the test's own schema, on a loopback address.
@@ -234,7 +235,7 @@ func (g *gateway) start(l net.Listener, exec *transport.Executor, cfg transport.
 		events = &transport.Events{}
 	}
 	events.Executor, g.events = exec, events
-	plain := &transport.HTTP{Executor: exec, Body: 1 << 20, Time: time.Minute, Events: events}
+	plain := &transport.HTTP{Executor: exec, Body: 1 << 20, Time: cmp.Or(cfg.Time, time.Minute), Events: events}
 	g.server = &http.Server{ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "" {
 			g.sockets.ServeHTTP(w, r)

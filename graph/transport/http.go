@@ -3,9 +3,6 @@ package transport
 import (
 	"compress/gzip"
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"strconv"
@@ -15,8 +12,6 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-
-	"github.com/sluicegw/sluice/backend/service"
 )
 
 // HTTP serves operations by GET and POST, as the GraphQL over HTTP
@@ -27,23 +22,35 @@ type HTTP struct {
 	Executor *Executor
 	// Body is the most bytes of a request. Required.
 	Body int64
-	// Time is how long a query or mutation may take. Required.
+	// Bodies bounds the bytes of all requests in flight. Default: unbounded.
+	Bodies *Budget
+	// BodyTimeout is how long a client may take to send 64 KiB of a body. Default [DefaultMessageTimeout].
+	BodyTimeout time.Duration
+	// Time is how long a query or mutation may take, parsing included. Required.
 	Time time.Duration
 	// Events serves subscriptions. Required.
 	Events *Events
 
 	writers sync.Pool // of *gzip.Writer
+
+	mu     sync.Mutex
+	bodies map[*incoming]struct{} // that are being read
+	// stopping is when the last bodies must be there; zero while there is time.
+	stopping time.Time
 }
 
 // ServeHTTP answers one request.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Accept")
-	req, status, err := h.read(w, r)
+	req, taken, status, err := h.read(w, r)
+	defer func() { h.Bodies.give(taken) }() // it is held until the answer is there
 	if err != nil {
 		h.refuse(w, r, status, err)
 		return
 	}
-	op, errs := h.Executor.Prepare(r.Context(), req)
+	ctx, cancel := context.WithTimeout(r.Context(), h.Time)
+	defer cancel()
+	op, errs := h.Executor.Prepare(ctx, req)
 	if len(errs) > 0 {
 		h.refuse(w, r, 0, errs...)
 		return
@@ -64,35 +71,47 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// read returns the request, or the status and the reason of its refusal.
-func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (*Request, int, *gqlerror.Error) {
+// read returns the request and what it takes of the budget, or the status and the
+// reason of its refusal.
+func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (req *Request, taken int64, status int, refused *gqlerror.Error) {
 	switch r.Method {
 	case http.MethodGet:
 		req, err := parseQuery(r.URL.RawQuery)
-		return req, http.StatusBadRequest, err
+		return req, 0, http.StatusBadRequest, err
 	case http.MethodPost:
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		return nil, http.StatusMethodNotAllowed, badRequest("use POST, or GET for queries and subscriptions")
+		return nil, 0, http.StatusMethodNotAllowed, badRequest("use POST, or GET for queries and subscriptions")
 	}
+	if status, err := h.unacceptable(w, r); err != nil {
+		return nil, 0, status, err
+	}
+	data, taken, err := h.body(w, r)
+	if err != nil {
+		w.Header().Set("Connection", "close") // the rest of the body is not read
+		status, refused := h.unread(w, err)
+		return nil, taken, status, refused
+	}
+	req, refused = parseBody(data)
+	return req, taken, http.StatusBadRequest, refused
+}
+
+// unacceptable refuses a body by its headers.
+func (h *HTTP) unacceptable(w http.ResponseWriter, r *http.Request) (int, *gqlerror.Error) {
 	// A page of another site can send other types without asking first.
 	if media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != typeJSON || !isUTF8(params["charset"]) {
 		w.Header().Set("Accept-Post", typeJSON)
-		return nil, http.StatusUnsupportedMediaType, badRequest("the Content-Type of a POST is application/json, in UTF-8")
+		return http.StatusUnsupportedMediaType, badRequest("the Content-Type of a POST is application/json, in UTF-8")
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.Body))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return nil, http.StatusRequestEntityTooLarge, &gqlerror.Error{
-			Message:    fmt.Sprintf("the request has more than the %d bytes that are accepted (configuration key limit-body)", h.Body),
-			Extensions: map[string]any{"code": string(service.CodeLimitExceeded), "limit": h.Body, "key": "limit-body"},
-		}
-	case err != nil:
-		return nil, http.StatusBadRequest, badRequest("the body could not be read")
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		w.Header().Set("Accept-Encoding", "identity")
+		return http.StatusUnsupportedMediaType, badRequest("a compressed body is not accepted; send it without Content-Encoding")
 	}
-	req, refused := parseBody(data)
-	return req, http.StatusBadRequest, refused
+	if r.ContentLength > h.Body {
+		w.Header().Set("Connection", "close")
+		return h.unread(w, errTooMany)
+	}
+	return 0, nil
 }
 
 func isUTF8(charset string) bool {
@@ -110,9 +129,7 @@ func (h *HTTP) answer(w http.ResponseWriter, r *http.Request, op *Operation) {
 		h.refuse(w, r, http.StatusNotAcceptable, badRequest("answers are application/graphql-response+json or application/json; Accept names neither"))
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.Time)
-	defer cancel()
-	h.write(w, r, media, http.StatusOK, op.Do(ctx))
+	h.write(w, r, media, http.StatusOK, op.Do(r.Context()))
 }
 
 // refuse answers what is not executed. Without a status it is that of a document

@@ -6,15 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend/service"
 )
 
-// Request is what a client asks: the parameters of the GraphQL over HTTP
-// specification, which a subscribe message of a WebSocket has too, and the
-// document id of its appendix on persisted documents.
+// Request has the parameters of the GraphQL over HTTP specification, which are
+// also those of a subscribe message on a WebSocket, and the document id of its
+// appendix on persisted documents.
 type Request struct {
 	Query         string
 	OperationName string
@@ -31,6 +34,9 @@ const maxNesting = 200
 // for the client and quote nothing of the input.
 func (r *Request) UnmarshalJSON(data []byte) error {
 	if err := checkNesting(data); err != nil {
+		return err
+	}
+	if err := checkText(data); err != nil {
 		return err
 	}
 	var raw map[string]json.RawMessage
@@ -100,6 +106,47 @@ func checkNesting(data []byte) error {
 	return nil
 }
 
+// checkText refuses invalid text, which Go's JSON decoder would silently replace by
+// U+FFFD.
+func checkText(data []byte) error {
+	if !utf8.Valid(data) {
+		return errors.New("the text is not UTF-8")
+	}
+	if !bytes.Contains(data, []byte(`\u`)) {
+		return nil
+	}
+	for i := 0; i < len(data); {
+		switch {
+		case data[i] != '\\':
+			i++
+		case !bytes.HasPrefix(data[i:], []byte(`\u`)):
+			i += 2
+		default:
+			unit := codeUnit(data[i:])
+			if i += 6; !utf16.IsSurrogate(unit) {
+				continue
+			}
+			if utf16.DecodeRune(unit, codeUnit(data[i:])) == utf8.RuneError {
+				return errors.New("a string has the escape of half a character (a surrogate without its other half)")
+			}
+			i += 6
+		}
+	}
+	return nil
+}
+
+// codeUnit reads the escape \uXXXX at the start of b; it returns 0 if there is none.
+func codeUnit(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(n)
+}
+
 // parseBody reads the body of a POST.
 func parseBody(data []byte) (*Request, *gqlerror.Error) {
 	var r Request
@@ -120,6 +167,13 @@ func parseQuery(raw string) (*Request, *gqlerror.Error) {
 	q, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, badRequest("the query string is malformed")
+	}
+	for _, values := range q {
+		for _, v := range values {
+			if !utf8.ValidString(v) {
+				return nil, badRequest("the query string is not UTF-8")
+			}
+		}
 	}
 	fields := map[string]json.RawMessage{}
 	for _, name := range []string{"query", "operationName", "documentId"} {

@@ -62,7 +62,7 @@ func openStore(t testing.TB, cfg memory.Config) *store {
 		}
 		return e
 	})
-	return &store{Service: svc, exec: transport.NewExecutor(exec, documents)}
+	return &store{Service: svc, exec: transport.NewExecutor(transport.ExecutorConfig{Executor: exec, Named: documents})}
 }
 
 func (s *store) create(t testing.TB, name string) {

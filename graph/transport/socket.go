@@ -24,6 +24,7 @@ const (
 	codeInvalidText    = 1007
 	codeTooBig         = 1009
 	codeInternal       = 1011
+	codeTryLater       = 1013
 	codeBadMessage     = 4400
 	codeUnauthorized   = 4401
 	codeForbidden      = 4403
@@ -46,9 +47,9 @@ const (
 type closing struct {
 	code   int // 0: without a word
 	reason string
-	// wait says that the client may hear of it first and close by itself.
+	// wait gives the client time to read the reason and close the connection itself.
 	wait bool
-	// mute says that nothing sensible can be read any more.
+	// mute says that nothing meaningful can be read from the connection any more.
 	mute bool
 	// echo says that the client closed first.
 	echo bool
@@ -69,8 +70,10 @@ type socket struct {
 	gather  *time.Timer // starts it a moment later; nil until that was needed
 	wrote   time.Time   // when it wrote last
 
-	// receiving says that a message has begun. Of the reader.
+	// receiving says that a message has begun, and taken how much of the budget it
+	// uses. Only the reader uses them.
 	receiving bool
+	taken     int64
 
 	mu         sync.Mutex
 	beat       *time.Timer // pings
@@ -128,19 +131,15 @@ func (s *socket) read(ctx context.Context) (end closing) {
 			end = closing{code: codeInternal, reason: "internal error", wait: true}
 		}
 	}()
+	defer s.giveBack()
 	if s.protocol() == "" {
 		return closing{code: codeBadSubprotocol, reason: "Subprotocol not acceptable: use " + protocolModern, wait: true}
 	}
 	for {
-		kind, r, err := s.conn.NextReader()
-		var data []byte
-		if err == nil {
-			s.alive()
-			s.receiving = true
-			data, err = io.ReadAll(r)
-			s.receiving = false
-		}
+		kind, data, err := s.receive()
 		switch {
+		case errors.Is(err, errBudget):
+			return closing{code: codeTryLater, reason: "Too many bytes in flight (configuration key limit-bodies)", wait: true, mute: true}
 		case err != nil:
 			return s.failed(err)
 		case kind != websocket.TextMessage:
@@ -156,14 +155,42 @@ func (s *socket) read(ctx context.Context) (end closing) {
 			return closing{code: codeBadMessage, reason: "Invalid message: " + err.Error(), wait: true}
 		}
 		var stop *closing
-		if ctx, stop = s.handle(ctx, m); stop != nil {
+		ctx, stop = s.handle(ctx, m)
+		s.giveBack()
+		if stop != nil {
 			stop.wait = true
 			return *stop
 		}
 	}
 }
 
-// failed is how a connection ends that cannot be read any more.
+// receive reads a message, and notes in s.taken how much of the budget it uses.
+func (s *socket) receive() (kind int, data []byte, err error) {
+	kind, r, err := s.conn.NextReader()
+	if err != nil {
+		return kind, nil, err
+	}
+	s.alive()
+	s.receiving = true
+	defer func() { s.receiving = false }()
+	end := time.Now().Add(2 * s.parent.cfg.PingInterval)
+	// The read limit of the library applies first, so most is never exceeded here.
+	data, s.taken, err = reading{from: r, most: s.parent.cfg.Message, budget: s.parent.cfg.Messages, begin: func() {
+		if s.isReady() {
+			s.deadline(min(s.parent.cfg.MessageTimeout, time.Until(end)))
+		}
+	}}.read()
+	return kind, data, err
+}
+
+// giveBack returns what the current message uses of the budget, unless an
+// operation has taken it over.
+func (s *socket) giveBack() {
+	s.parent.cfg.Messages.give(s.taken)
+	s.taken = 0
+}
+
+// failed turns an error of reading into the way in which the connection ends.
 func (s *socket) failed(err error) closing {
 	var closed *websocket.CloseError
 	var network net.Error
@@ -192,8 +219,8 @@ func (s *socket) failed(err error) closing {
 	return closing{code: codeProtocolError, reason: err.Error(), wait: true, mute: true}
 }
 
-// close says good-bye, after what waits, and ends all operations. Only the first
-// call counts.
+// close ends all operations and sends a close frame after everything that is
+// queued. Only the first call has an effect.
 func (s *socket) close(end closing) {
 	s.mu.Lock()
 	if s.ending != nil {
@@ -219,7 +246,7 @@ func (s *socket) close(end closing) {
 	s.out.finish(closeFrame(end.code, end.reason))
 }
 
-// abort ends the connection without a word, and frees what the kernel holds for it.
+// abort ends the connection without a close frame and frees the kernel's buffers.
 func (s *socket) abort() {
 	if c, ok := s.net.(interface{ SetLinger(int) error }); ok {
 		_ = c.SetLinger(0)
@@ -228,7 +255,7 @@ func (s *socket) abort() {
 	s.out.discard()
 }
 
-// drain closes the connection when its queries and mutations are answered.
+// drain closes the connection once its queries and mutations have been answered.
 func (s *socket) drain() {
 	s.mu.Lock()
 	s.draining = true
@@ -251,8 +278,8 @@ func (s *socket) isEnding() bool {
 	return s.ending != nil
 }
 
-// alive notes that the client is there. While it sends a message nothing but the
-// end of that counts.
+// alive notes that the client is there. While it is sending a message, only the end
+// of that message counts.
 func (s *socket) alive() {
 	if !s.receiving && s.isReady() {
 		s.deadline(2 * s.parent.cfg.PingInterval)
@@ -276,8 +303,8 @@ func (s *socket) startPings() {
 	}
 }
 
-// ping asks the client whether it is there, by a frame: clients know messages
-// for that as well, but some end at one from the server.
+// ping sends a ping frame. The protocol has ping messages too, but some clients
+// close the connection when they get one from the server.
 func (s *socket) ping() {
 	if s.protocol() == protocolLegacy && s.isReady() {
 		s.out.offer(textFrame(`{"type":"ka"}`))

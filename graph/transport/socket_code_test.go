@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -210,5 +211,70 @@ func TestADrainEndsWithItsContext(t *testing.T) {
 			t.Errorf("the query ended with %v", err)
 		}
 		g.stop()
+	})
+}
+
+// TestMessagesShareABudgetWithAllOtherRequests sends messages of which the end
+// is missing, until one is too many.
+func TestMessagesShareABudgetWithAllOtherRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const message, part = 1 << 20, 100 << 10
+		budget := transport.NewBudget(900 << 10) // six times the 128 KiB that such a part takes, and less than one more
+		g := serveInMemory(t, transport.SocketConfig{Messages: budget, Message: message, PingInterval: time.Hour, MessageTimeout: 3 * time.Second}, nil)
+		defer g.stop()
+		half := func(p *peer) {
+			begin := binary.BigEndian.AppendUint64([]byte{0x81, 0xff}, message)
+			begin = append(begin, 0, 0, 0, 0) // the mask
+			_, _ = p.NetConn().Write(append(begin, make([]byte, part)...))
+			synctest.Wait()
+		}
+		var halves []*peer
+		for range 6 {
+			p := g.open()
+			half(p)
+			halves = append(halves, p)
+		}
+		if budget.Used() != 6*(128<<10) {
+			t.Errorf("six messages of %d bytes take %d", part, budget.Used())
+		}
+		last := g.open()
+		go half(last)
+		if code, reason := last.closed(); code != 1013 || !strings.Contains(reason, "limit-bodies") {
+			t.Errorf("closed with %d %s", code, reason)
+		}
+		begin := time.Now()
+		for _, p := range halves {
+			if code, _ := p.closed(); code != 1001 {
+				t.Errorf("a message that is never finished: %d", code)
+			}
+		}
+		if took := time.Since(begin); took != 3*time.Second {
+			t.Errorf("cut after %v", took)
+		}
+		synctest.Wait()
+		if budget.Used() != 0 {
+			t.Errorf("%d bytes are taken by nobody", budget.Used())
+		}
+	})
+}
+
+func TestAnOperationKeepsWhatItsMessageTakesOfTheBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		budget := transport.NewBudget(1 << 20)
+		g := serveInMemory(t, transport.SocketConfig{Messages: budget}, nil)
+		defer g.stop()
+		p := g.open()
+		p.subscribe("1", "subscription{feed} #"+strings.Repeat("x", 100<<10))
+		<-g.fed
+		if used := budget.Used(); used < 100<<10 {
+			t.Errorf("%d bytes are taken", used)
+		}
+		p.say(`{"id":"1","type":"complete"}`)
+		<-g.fed
+		synctest.Wait()
+		if used := budget.Used(); used != 0 {
+			t.Errorf("%d bytes are taken after its end", used)
+		}
+		_ = p.Close()
 	})
 }

@@ -1,8 +1,10 @@
 package transport_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -250,9 +252,13 @@ func TestARequestThatIsNoHandshakeIsRefused(t *testing.T) {
 	}
 	defer func() { _ = conn.Close() }()
 	_, _ = fmt.Fprint(conn, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 8\r\n\r\n")
-	head := make([]byte, 12)
-	if _, err := conn.Read(head); err != nil || string(head) != "HTTP/1.1 400" {
-		t.Errorf("%s %v", head, err)
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(res.Body)
+	if res.StatusCode != http.StatusBadRequest || res.Header.Get("Sec-WebSocket-Version") != "13" || !strings.Contains(string(text), "Sec-WebSocket-Version: 13") {
+		t.Errorf("%s %v %s", res.Status, res.Header, text)
 	}
 }
 

@@ -130,7 +130,7 @@ func (g *gateway) begin(query string, variables map[string]any, after string) *t
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	op, errs := transport.NewExecutor(g.exec, documents).Prepare(g.t.Context(), &transport.Request{Query: query, Variables: variables})
+	op, errs := transport.NewExecutor(transport.ExecutorConfig{Executor: g.exec, Named: documents}).Prepare(g.t.Context(), &transport.Request{Query: query, Variables: variables})
 	if errs != nil {
 		g.t.Fatal(errs)
 	}

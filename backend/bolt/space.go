@@ -1,0 +1,134 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Pauses between two looks at whether there is space again.
+const (
+	minSpacePause = time.Second
+	maxSpacePause = 10 * time.Second
+)
+
+// space is what is known of a disk that is full. The zero value is one that is not.
+type space struct {
+	full  bool
+	bytes int // how large the largest group was that did not fit
+	pause time.Duration
+	look  time.Time // when to look again
+}
+
+// isNoSpace says whether a commit failed because the file could not take its
+// pages. Such a commit has not happened: bbolt writes the page that makes it
+// valid last, and has rolled back. An error of a sync says nothing of that kind.
+func isNoSpace(err error) bool {
+	full := func(errno syscall.Errno) bool {
+		var write *fs.PathError
+		if errors.As(err, &write) && write.Op == "write" {
+			return errors.Is(err, errno)
+		}
+		// bbolt does not wrap the cause of this one.
+		text := err.Error()
+		return strings.HasPrefix(text, "file resize error:") && strings.Contains(text, errno.Error())
+	}
+	return full(syscall.ENOSPC) || full(syscall.EDQUOT) || full(syscall.EFBIG)
+}
+
+// outOfSpace answers a group that did not fit. A failed condition may have been
+// judged by changes of the same group.
+func (c *core) outOfSpace(group []*call, errs []error, cause error) {
+	size := 0
+	for _, call := range group {
+		size += call.size
+	}
+	c.mu.Lock()
+	if !c.space.full {
+		c.cfg.Logger.Error("no space is left; the store takes no changes until there is some", zap.Error(cause))
+	}
+	c.space.full, c.space.bytes = true, max(c.space.bytes, size)
+	c.space.wait()
+	c.mu.Unlock()
+	for i, call := range group {
+		var ce *backend.ConditionError
+		if errs[i] != nil && !errors.As(errs[i], &ce) {
+			call.finish(errs[i])
+			continue
+		}
+		call.finish(errNoSpace())
+	}
+}
+
+func errNoSpace() error { return fmt.Errorf("%w: %w", backend.ErrUnavailable, backend.ErrNoSpace) }
+
+// wait puts off the next look.
+func (s *space) wait() {
+	s.pause = min(max(2*s.pause, minSpacePause), maxSpacePause)
+	s.look = time.Now().Add(s.pause)
+}
+
+// room is an error while the disk is full. Now and then it tries whether what
+// did not fit would fit now.
+func (c *core) room() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !c.space.full:
+		return nil
+	case time.Now().Before(c.space.look):
+		return errNoSpace()
+	}
+	c.space.wait() // others do not look meanwhile
+	bytes := c.space.bytes
+	c.mu.Unlock()
+	err := c.cfg.probe(2*bytes + probeSlack)
+	c.mu.Lock()
+	if err != nil {
+		return errNoSpace()
+	}
+	c.space = space{}
+	c.cfg.Logger.Info("there is space again")
+	return nil
+}
+
+// probeSlack is what is tried to be written besides twice the changes that did
+// not fit, in bytes: a change rewrites the pages that lead to it.
+const probeSlack = 1 << 20
+
+// probeSpace writes a file beside the store file and removes it.
+func (c Config) probeSpace(bytes int) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(c.Path), ".space-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+	for zero := make([]byte, 64<<10); bytes > 0; bytes -= len(zero) {
+		if _, err := f.Write(zero[:min(bytes, len(zero))]); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+// Ready says why the store cannot serve now: the file is not open, or there is
+// no space for changes.
+func (s *Store) Ready(ctx context.Context) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	if _, err := s.core.database(ctx); err != nil {
+		return err
+	}
+	return s.core.room()
+}

@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// bounded is a listener that accepts a limited number of connections, and a few
+// more whose requests are refused with a reason. Any beyond those are closed at
+// once.
+type bounded struct {
+	net.Listener
+	most int
+
+	mu   sync.Mutex
+	open int
+}
+
+// spare is how many connections beyond the limit are told why they are refused.
+func (b *bounded) spare() int { return max(b.most/10, 16) }
+
+// Accept returns the next connection.
+func (b *bounded) Accept() (net.Conn, error) {
+	for {
+		conn, err := b.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		b.mu.Lock()
+		over := b.open >= b.most
+		refused := b.open >= b.most+b.spare()
+		if !refused {
+			b.open++
+		}
+		b.mu.Unlock()
+		if refused {
+			_ = conn.Close()
+			continue
+		}
+		c := counted{Conn: conn, over: over, closed: sync.OnceFunc(b.leave)}
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			return &countedTCP{counted: c, tcp: tcp}, nil
+		}
+		return &c, nil
+	}
+}
+
+func (b *bounded) leave() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open--
+}
+
+// counted is a connection that counts towards the limit until it is closed.
+type counted struct {
+	net.Conn
+	over   bool // the limit had been reached when it arrived
+	closed func()
+}
+
+func (c *counted) Close() error {
+	c.closed()
+	return c.Conn.Close()
+}
+
+func (c *counted) isOver() bool { return c.over }
+
+// countedTCP is one whose buffers in the kernel can be set.
+type countedTCP struct {
+	counted
+	tcp *net.TCPConn
+}
+
+// SetWriteBuffer is that of [net.TCPConn].
+func (c *countedTCP) SetWriteBuffer(bytes int) error { return c.tcp.SetWriteBuffer(bytes) }
+
+// SetLinger is that of [net.TCPConn].
+func (c *countedTCP) SetLinger(seconds int) error { return c.tcp.SetLinger(seconds) }
+
+// markConnection notes in the context of a connection's requests that it is one too many.
+func markConnection(ctx context.Context, c net.Conn) context.Context {
+	if c, ok := c.(interface{ isOver() bool }); ok && c.isOver() {
+		return context.WithValue(ctx, overKey, true)
+	}
+	return ctx
+}
+
+// overConnections refuses the requests of connections beyond the limit, except
+// those that monitor the gateway.
+func (s *Server) overConnections(w http.ResponseWriter, r *http.Request) bool {
+	if over, _ := r.Context().Value(overKey).(bool); !over {
+		return false
+	}
+	w.Header().Set("Connection", "close")
+	switch r.URL.Path {
+	case "/healthz", "/readyz", "/metrics":
+		return false
+	}
+	w.Header().Set("Retry-After", "1")
+	refuseWith(w, r, http.StatusServiceUnavailable, "the gateway has the connections that it accepts (configuration key limit-connections)", map[string]any{
+		"code": service.CodeLimitExceeded, "limit": s.cfg.Limits.Connections, "key": "limit-connections", "retryable": true,
+	})
+	return true
+}

@@ -1,0 +1,116 @@
+package server
+
+import "github.com/vektah/gqlparser/v2/ast"
+
+// work bounds from above what the validation of a document costs, before it
+// runs: gqlparser cannot be interrupted. Nearly all of it is the rule that
+// fields of one response name can be merged (OverlappingFieldsCanBeMerged): it
+// compares them in pairs, level by level, and does that again from each inline
+// fragment and each fragment. What is counted stands for about one comparison
+// of two fields or one visit of a selection. Cycles of fragments must have been
+// refused before.
+type work struct {
+	fragments map[string]*ast.FragmentDefinition
+	limit     int
+	spent     int
+}
+
+// validationWork is the cost of a document, or more than limit once that is exceeded.
+func validationWork(doc *ast.QueryDocument, limit int) int {
+	w := &work{fragments: map[string]*ast.FragmentDefinition{}, limit: limit}
+	for _, f := range doc.Fragments {
+		w.fragments[f.Name] = f
+	}
+	for _, o := range doc.Operations {
+		w.root(o.SelectionSet)
+	}
+	for _, f := range doc.Fragments {
+		w.root(f.SelectionSet)
+	}
+	return w.spent
+}
+
+func (w *work) over() bool { return w.spent > w.limit }
+
+// root is an operation or a fragment: it is compared as a whole, and so is each
+// inline fragment that is met on a walk through it.
+func (w *work) root(set ast.SelectionSet) {
+	w.compare(set)
+	w.walk(set, map[string]bool{})
+}
+
+// walk visits what validation visits: each fragment once for each root.
+func (w *work) walk(set ast.SelectionSet, visited map[string]bool) {
+	for _, sel := range set {
+		if w.spent++; w.over() {
+			return
+		}
+		switch sel := sel.(type) {
+		case *ast.Field:
+			w.walk(sel.SelectionSet, visited)
+		case *ast.InlineFragment:
+			w.compare(sel.SelectionSet)
+			w.walk(sel.SelectionSet, visited)
+		case *ast.FragmentSpread:
+			if f := w.fragments[sel.Name]; f != nil && !visited[sel.Name] {
+				visited[sel.Name] = true
+				w.walk(f.SelectionSet, visited)
+			}
+		}
+	}
+}
+
+// level is all that is selected at one path of the answer, fragments expanded.
+type level struct {
+	fields             map[string]*group
+	selections, spread int
+}
+
+// group is the fields of one response name at one level.
+type group struct {
+	weight int // each field counts, and each of its arguments
+	sets   []ast.SelectionSet
+}
+
+// compare adds the cost of comparing all fields of one response name beneath some sets.
+func (w *work) compare(sets ...ast.SelectionSet) level {
+	l := level{fields: map[string]*group{}}
+	for _, set := range sets {
+		w.collect(&l, set)
+	}
+	w.spent += l.spread * (l.spread + l.selections)
+	for _, g := range l.fields {
+		if w.over() {
+			break
+		}
+		below := w.compare(g.sets...)
+		w.spent += g.weight * (g.weight + below.selections)
+	}
+	return l
+}
+
+func (w *work) collect(l *level, set ast.SelectionSet) {
+	for _, sel := range set {
+		if w.spent++; w.over() {
+			return
+		}
+		l.selections++
+		switch sel := sel.(type) {
+		case *ast.Field:
+			g := l.fields[sel.Alias]
+			if g == nil {
+				g = &group{}
+				l.fields[sel.Alias] = g
+			}
+			g.weight += 1 + len(sel.Arguments)
+			g.sets = append(g.sets, sel.SelectionSet)
+		case *ast.InlineFragment:
+			w.collect(l, sel.SelectionSet)
+		case *ast.FragmentSpread:
+			l.spread++
+			if f := w.fragments[sel.Name]; f != nil {
+				w.collect(l, f.SelectionSet)
+			}
+		}
+	}
+}
