@@ -72,11 +72,11 @@ func TestTheTextIsBounded(t *testing.T) {
 }
 
 func TestWhatAnEditRemovesIsCleared(t *testing.T) {
-	const whole = "kind: K\nmetadata: {name: a, labels: {x: y}, annotations: {k: v}, description: d, expiresAt: 2030-01-01T00:00:00Z}\nspec: {n: 9007199254740993}\n"
+	const whole = "kind: K\nmetadata: {name: a, labels: {x: z}, annotations: {k: v}, description: d, expiresAt: 2030-01-01T00:00:00Z}\nspec: {size: 9007199254740993}\n"
 	for name, c := range map[string]struct{ edited, cleared string }{
 		"nothing":         {whole, "[]"},
-		"the labels":      {strings.Replace(whole, "labels: {x: y}, ", "", 1), "[labels]"},
-		"everything":      {"kind: K\nmetadata: {name: a}\nspec: {n: 9007199254740993}\n", "[labels annotations description expiresAt]"},
+		"the labels":      {strings.Replace(whole, "labels: {x: z}, ", "", 1), "[labels]"},
+		"everything":      {"kind: K\nmetadata: {name: a}\nspec: {size: 9007199254740993}\n", "[labels annotations description expiresAt]"},
 		"null is written": {strings.Replace(whole, "description: d", "description: null", 1), "[description]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestWhatAnEditRemovesIsCleared(t *testing.T) {
 			if got := fmt.Sprint(d.Metadata.Cleared); got != c.cleared {
 				t.Errorf("cleared %s, want %s", got, c.cleared)
 			}
-			if string(d.Spec) != `{"n":9007199254740993}` {
+			if string(d.Spec) != `{"size":9007199254740993}` {
 				t.Errorf("spec %s", d.Spec)
 			}
 		})
