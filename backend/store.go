@@ -59,6 +59,9 @@ const (
 	MaxRanges = 1000
 	// MaxPageBytes is the most that the resources of a page count ([Resource.Size]); the first one is always returned.
 	MaxPageBytes = 8 << 20
+	// MaxDeliveryBytes is the most that the changes of a delivery count
+	// ([Event.Size]); the first one is always delivered.
+	MaxDeliveryBytes = 8 << 20
 )
 
 // Watch says where a watch begins and how far it may fall behind.
@@ -75,18 +78,22 @@ const DefaultMaxLag = 4096
 
 // Watcher delivers changes. Only one goroutine calls Next; any may call Close, more than once.
 type Watcher interface {
-	// Next waits for the next changes. It fails with ErrPositionExpired, a
+	// Next waits for the next changes, or until the position has moved on past
+	// what no watch delivers. It fails with ErrPositionExpired, a
 	// *LaggedError, ErrClosed, ErrUnavailable or the context's error; all but the
 	// last end the watch.
 	Next(ctx context.Context) (Delivery, error)
 	Close()
 }
 
-// Delivery is a run of changes in order.
+// Delivery is a run of changes in order, of at most MaxDeliveryBytes.
 type Delivery struct {
+	// Events may be empty: then the delivery is the mark, or moves the position alone.
 	Events []Event
 	// CaughtUp is true in exactly one delivery of a watch: the one whose end was the head of the log.
 	CaughtUp bool
-	// Position has seen all changes up to the end of this delivery, also those no watch delivers.
+	// Position has seen all changes up to the end of this delivery. A watcher that
+	// is told of nothing moves on all the same, so that its place never falls off
+	// the log by what it is not told of.
 	Position Position
 }

@@ -72,6 +72,7 @@ func Run(t *testing.T, open Opener) {
 		{"watch", watchStatements()},
 		{"resume", resumeStatements()},
 		{"log", logStatements()},
+		{"internal", internalStatements()},
 		{"life cycle", lifeStatements()},
 		{"concurrency", concurrencyStatements()},
 	} {

@@ -32,8 +32,8 @@ const (
 	logKey    = "log"
 )
 
-// Format is the version of the file that this release writes, and the newest it reads.
-const Format = 1
+// Format is the version of the file that this release writes and reads.
+const Format = 2
 
 // logRecord is what the log knows of itself, on disk.
 type logRecord struct {
@@ -48,6 +48,7 @@ func (l *logRecord) encode() []byte {
 		b = appendRevision(b, e)
 	}
 	b = appendRevision(b, l.State.Trimmed)
+	b = binary.AppendUvarint(b, l.State.Internal)
 	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(l.Count)), uint64(l.Bytes))
 }
 
@@ -62,7 +63,7 @@ func decodeLogRecord(b []byte) (logRecord, error) {
 	for i := range l.State.Epochs {
 		l.State.Epochs[i] = d.revision()
 	}
-	l.State.Trimmed = d.revision()
+	l.State.Trimmed, l.State.Internal = d.revision(), d.uvarint()
 	l.Count, l.Bytes = int64(d.uvarint()), int64(d.uvarint())
 	if err := d.err(); err != nil {
 		return logRecord{}, fmt.Errorf("log record: %w", err)
@@ -148,7 +149,10 @@ func prepare(tx *bbolt.Tx) error {
 		return fmt.Errorf("the file does not say its format: %w", backend.ErrFormat)
 	}
 	if format > Format {
-		return fmt.Errorf("the file has format %d, written by a newer release; this one reads up to %d: %w", format, Format, backend.ErrFormat)
+		return fmt.Errorf("the file has format %d, written by a newer release; this one reads %d: %w", format, Format, backend.ErrFormat)
+	}
+	if format < Format {
+		return fmt.Errorf("the file has format %d, written before the first release; this one reads %d: begin with an empty folder: %w", format, Format, backend.ErrFormat)
 	}
 	for _, name := range []string{resourceBucket, rowBucket, refBucket, expiryBucket, logBucket} {
 		if tx.Bucket([]byte(name)) == nil {

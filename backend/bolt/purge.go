@@ -36,9 +36,7 @@ func (w *writer) purge(now time.Time) (int, error) {
 			}
 			continue
 		}
-		head := w.log.State.Head()
-		head.Seq++
-		change := backend.Expire(r, head, now)
+		change := backend.Expire(r, &w.log.State, now)
 		if err := w.write(&change); err != nil {
 			return 0, err
 		}

@@ -53,7 +53,7 @@ func (w *writer) run(call *call) (failed, fatal error) {
 		call.purged = n
 		return nil, w.trim(now)
 	}
-	res, changes, err := backend.Plan(call.batch, now, w.log.State.Head(), w)
+	res, changes, err := backend.Plan(call.batch, now, &w.log.State, w)
 	if err != nil {
 		return err, nil
 	}
@@ -107,8 +107,13 @@ func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 // write makes one change and logs it.
 func (w *writer) write(c *backend.Change) error {
 	w.changed = true
+	w.log.State.Follow(c)
 	if !c.Logged() {
-		return w.store(c, appendResource(nil, c.After))
+		var form []byte
+		if c.After != nil {
+			form = appendResource(nil, c.After)
+		}
+		return w.store(c, form)
 	}
 	entry, form := encodeEvent(&c.Event)
 	if err := w.store(c, form); err != nil {
@@ -117,7 +122,6 @@ func (w *writer) write(c *backend.Change) error {
 	if err := w.logEntries.Put(entryKey(c.Event.Revision), entry); err != nil {
 		return err
 	}
-	w.log.State.Advance(c.Event.Revision)
 	w.log.Count++
 	w.log.Bytes += int64(c.Event.Size())
 	w.events = append(w.events, c.Event)

@@ -61,11 +61,11 @@ func (d *Data) commit(changes []backend.Change) {
 	for i := range changes {
 		c := &changes[i]
 		d.store(c)
+		d.state.Follow(c)
 		if c.Logged() {
 			logged = true
 			d.log = append(d.log, c.Event)
 			d.logBytes += int64(c.Event.Size())
-			d.state.Advance(c.Event.Revision)
 		}
 	}
 	if logged {
@@ -118,14 +118,15 @@ func expiryKey(at time.Time, key string) string {
 // them. The caller holds mu.
 func (d *Data) expired(now time.Time) []backend.Change {
 	end := string(backend.AppendInt(nil, now.UnixMilli()+1))
-	head := d.state.Head()
+	after := d.state.Clone()
 	var changes []backend.Change
 	d.expiry.Scan(func(key string, r *backend.Resource) bool {
 		if key >= end || len(changes) == purgeRound {
 			return false
 		}
-		head.Seq++
-		changes = append(changes, backend.Expire(r, head, now))
+		c := backend.Expire(r, &after, now)
+		after.Follow(&c)
+		changes = append(changes, c)
 		return true
 	})
 	return changes

@@ -91,7 +91,7 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 		return backend.Result{}, err
 	}
 	now := s.Now()
-	res, changes, err := backend.Plan(b, now, s.data.state.Head(), s.data)
+	res, changes, err := backend.Plan(b, now, &s.data.state, s.data)
 	if err != nil {
 		return backend.Result{}, err
 	}

@@ -22,9 +22,10 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 	p := newProposal(s.shard(b.Actions[0].Key.Namespace), b)
 	reply, err := s.propose(ctx, p, b.Deadline)
 	if text(reply, 0) == "unreadable" {
-		if p, err = s.reproposal(ctx, p, reply, err); err == nil {
-			reply, err = s.propose(ctx, p, b.Deadline)
+		if err := s.takeDamaged(ctx, p, reply); err != nil {
+			return backend.Result{}, err
 		}
+		reply, err = s.propose(ctx, p, b.Deadline)
 	}
 	if text(reply, 0) == "" {
 		return backend.Result{}, err
@@ -80,8 +81,9 @@ func (s *Store) send(ctx context.Context, ses *session, p *proposal, deadline ti
 		return nil, err
 	}
 	clock := s.core.clockArgument()
-	args := s.core.head(p.shard, s.core.deadlineArgument(deadline, clock), clock, escape(p.batch.RequestID), len(p.args))
-	args = append(args, p.args...)
+	args := s.core.arguments(head{
+		shard: p.shard, deadline: s.core.deadlineArgument(deadline, clock), clock: clock, request: escape(p.batch.RequestID),
+	}, p.actions)
 	var reply []any
 	if cfg.Durability == DurabilityReplica {
 		reply, err = s.sendAndWait(ctx, on, p.keys, args)

@@ -2,12 +2,12 @@
 -- the server is not the one that wrote the last, so that two histories never
 -- share one. Called on a connection before anything else is.
 -- KEYS  meta, log, index
--- ARGV  run id of the server, newest format that the caller reads, number of
+-- ARGV  run id of the server, format that the caller reads, number of
 --       shards, index of the shard, clock in microseconds ('' is TIME), random
 --       number below 2^20 ('' asks whether one is needed), 'begin' for a new
 --       epoch whatever the server
 local call, format = redis.call, string.format
-local run, newest, shards, index, clock, random, begin = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local run, version, shards, index, clock, random, begin = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 
 for i, want in ipairs({ 'hash', 'stream', 'zset' }) do
   local is = call('TYPE', KEYS[i])['ok']
@@ -16,7 +16,7 @@ end
 local m = call('HMGET', KEYS[1], 'magic', 'format', 'shards', 'shard', 'run', 'epoch', 'seq', 'epochs')
 if call('EXISTS', KEYS[1]) == 1 and m[1] ~= 'sluice store' then return { 'foreign', KEYS[1] } end
 if m[1] then
-  if not tonumber(m[2] or '') or tonumber(m[2]) > tonumber(newest) then return { 'format', m[2] or '' } end
+  if m[2] ~= version then return { 'format', m[2] or '' } end
   if m[3] ~= shards or m[4] ~= index then return { 'shards', m[3] or '' } end
   if m[5] == run and m[6] and begin == '' then return { 'ok', m[6] } end
 end
@@ -44,7 +44,7 @@ if m[6] then
   local _, n = string.gsub(epochs, ' ', ' ')
   for _ = 1024, n do epochs = string.gsub(epochs, '^[^ ]* ', '', 1) end
 end
-call('HSET', KEYS[1], 'magic', 'sluice store', 'format', m[2] or newest, 'shards', shards, 'shard', index,
+call('HSET', KEYS[1], 'magic', 'sluice store', 'format', version, 'shards', shards, 'shard', index,
   'run', run, 'epoch', epoch, 'seq', '0', 'epochs', epochs)
 for _, field in ipairs({ 'count', 'bytes', 'oldest' }) do call('HSETNX', KEYS[1], field, '0') end
 call('XADD', KEYS[2], epoch .. '-0', 'h', 's\n0\n0\n\n', 'd', '')

@@ -67,7 +67,8 @@ func (s *Store) purge(ctx context.Context, sh *shard) (int, error) {
 // trims the log.
 func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, error) {
 	keys := []string{sh.meta, sh.rows, sh.log}
-	var args, bad []any
+	var actions []action
+	var bad []any
 	for _, m := range due {
 		_, k, err := expiryMember(m)
 		if err != nil {
@@ -76,7 +77,9 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 			continue
 		}
 		keys = append(keys, sh.key(k))
-		args = append(args, "e", backend.AppendString(nil, k.Kind), backend.OrderTuple(k.Namespace, k.Name), "", "", "", "", "", "", m, "", "", "", "")
+		actions = append(actions, action{
+			deed: deedExpire, kind: backend.AppendString(nil, k.Kind), name: backend.OrderTuple(k.Namespace, k.Name), members: []byte(m),
+		})
 	}
 	n := 0
 	err := s.read(ctx, "purge", func(ctx context.Context, ses *session) error {
@@ -89,8 +92,8 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 				return err
 			}
 		}
-		head := s.core.head(sh, "", s.core.clockArgument(), "", len(args))
-		reply, err := s.core.scripts.apply.run(ctx, on, keys, append(head, args...)...)
+		args := s.core.arguments(head{shard: sh, clock: s.core.clockArgument()}, actions)
+		reply, err := s.core.scripts.apply.run(ctx, on, keys, args...)
 		switch {
 		case err != nil:
 			if elsewhere(err) || unsent(err) {

@@ -185,7 +185,7 @@ func (s *Store) Position(ctx context.Context) (p backend.Position, err error) {
 		s.tellTime(clock, asked)
 		heads := make([]backend.Revision, len(cmds))
 		for i, cmd := range cmds {
-			state, err := s.readState(ses, i, cmd)
+			state, err := s.readState(ses, i, cmd.Val())
 			if err != nil {
 				return err
 			}

@@ -56,6 +56,18 @@ local function members(entries, kind, name, into)
   return true
 end
 
+-- wholeMembers adds members to a table that are packed like entries.
+local function wholeMembers(packed, into)
+  local i = 1
+  while i <= #packed do
+    local _, hi, lo = byte(packed, i, i + 2)
+    local last = i + 2 + hi * 256 + lo
+    local member = sub(packed, i, i) .. sub(packed, i + 3, last)
+    into[member] = member
+    i = last + 1
+  end
+end
+
 -- zset makes one ZADD or ZREM of many members, in portions that fit the stack.
 local function zset(command, key, list)
   local n, portion = #list, 2000

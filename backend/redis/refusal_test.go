@@ -19,11 +19,16 @@ func TestOpenRefusesWhatIsNotFit(t *testing.T) {
 		spoil func(t *testing.T, s *redistest.Server, prefix string, cfg *redis.Config)
 		want  string
 	}{
+		{"a store of an older format", func(t *testing.T, s *redistest.Server, prefix string, _ *redis.Config) {
+			for _, key := range s.Client().Keys(t.Context(), prefix+"m:*").Val() {
+				s.Do("HSET", key, "format", redis.Format-1)
+			}
+		}, "the store has format 1, written before the first release; this one reads 2: empty the store or choose another prefix"},
 		{"a store of a newer format", func(t *testing.T, s *redistest.Server, prefix string, _ *redis.Config) {
 			for _, key := range s.Client().Keys(t.Context(), prefix+"m:*").Val() {
 				s.Do("HSET", key, "format", redis.Format+1)
 			}
-		}, "the store has format 2, written by a newer release; this one reads up to 1"},
+		}, "the store has format 3, written by a newer release; this one reads 2"},
 		{"another number of shards", func(_ *testing.T, _ *redistest.Server, _ string, cfg *redis.Config) {
 			cfg.Shards = 3
 		}, "the store was made with 2 shards and this gateway is set to 3"},

@@ -25,12 +25,15 @@ var applySource string
 //go:embed range.lua
 var rangeSource string
 
+//go:embed log.lua
+var logSource string
+
 //go:embed epoch.lua
 var epochSource string
 
 // scripts are those of a store.
 type scripts struct {
-	apply, scan script
+	apply, scan, log script
 	// epoch begins one; asked is the same script where it only says whether one is needed.
 	epoch, asked script
 }
@@ -42,6 +45,7 @@ func newScripts() scripts {
 	return scripts{
 		apply: newScript(refused, batchSource, putSource, recordSource, applySource),
 		scan:  newScript(reads, rangeSource),
+		log:   newScript(reads, logSource),
 		epoch: newScript(allowed, epochSource),
 		asked: newScript(reads, epochSource),
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Format is the version of the store that this release writes, and the newest it reads.
-const Format = 1
+// Format is the version of the store that this release writes and reads.
+const Format = 2
 
 // minVersion is the oldest server that knows all that the scripts use.
 const minVersion = "7.0"
@@ -221,7 +221,7 @@ func (c *core) begin(ctx context.Context, on goredis.Scripter, sh *shard, run st
 		case "foreign":
 			return refuse("the keys under the prefix %q belong to another program; choose another prefix", c.cfg.Prefix)
 		case "format":
-			return refuse("the store has format %.20s, written by a newer release; this one reads up to %d", text(reply, 1), Format)
+			return refuse("%s", otherFormat(text(reply, 1)))
 		case "shards":
 			return refuse("the store was made with %.20s shards and this gateway is set to %d", text(reply, 1), len(c.shards))
 		case "clock":
@@ -231,6 +231,14 @@ func (c *core) begin(ctx context.Context, on goredis.Scripter, sh *shard, run st
 		}
 	}
 	return fmt.Errorf("epoch: the server does not begin one: %w", backend.ErrUnavailable)
+}
+
+// otherFormat says why a store of another format is refused.
+func otherFormat(stored string) string {
+	if n, err := strconv.Atoi(stored); err == nil && n < Format {
+		return fmt.Sprintf("the store has format %d, written before the first release; this one reads %d: empty the store or choose another prefix", n, Format)
+	}
+	return fmt.Sprintf("the store has format %.20s, written by a newer release; this one reads %d", stored, Format)
 }
 
 // strangersRounds bounds the search for keys of others, of a thousand keys each.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,8 +16,10 @@ import (
 const (
 	// watchPage is the most entries of one shard that one look at the log reads.
 	watchPage = 256
-	// waitPage is the most that a watcher who waited is sent at once.
-	waitPage = 512
+	// waitPage is the most entries that a watcher who waited is sent at once, in
+	// all shards but at least one of each. A server knows no bound in bytes here;
+	// the rest is read by a look at the log, which has one.
+	waitPage = 8
 	// linger is how long a watcher lets changes gather after some have come, so
 	// that a busy log is not read entry by entry. What comes after silence never waits.
 	linger = 2 * time.Millisecond
@@ -35,7 +38,7 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 	if !w.From.IsZero() && w.From.Shards() != n {
 		return nil, backend.ErrPositionExpired
 	}
-	page, err := s.readLog(ctx, out.pos, 0)
+	page, err := s.readLog(ctx, logRead{})
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +72,7 @@ type watcher struct {
 	store    *Store
 	pos      []backend.Revision
 	maxLag   int
+	turn     int // the shard that the last look read first
 	caughtUp bool
 	err      error // what ended the watch
 	live     time.Time
@@ -162,7 +166,8 @@ func (w *watcher) gather(ctx context.Context) error {
 
 // look reads the log once. ok is false if there is nothing to deliver.
 func (w *watcher) look(ctx context.Context) (d backend.Delivery, ok bool, err error) {
-	page, err := w.store.readLog(ctx, w.pos, watchPage)
+	w.turn = (w.turn + 1) % len(w.pos)
+	page, err := w.store.readLog(ctx, logRead{after: w.pos, limit: watchPage, turn: w.turn})
 	if err != nil {
 		return d, false, err
 	}
@@ -181,10 +186,10 @@ func (w *watcher) look(ctx context.Context) (d backend.Delivery, ok bool, err er
 	if w.caughtUp && behind > w.maxLag {
 		return d, false, &backend.LaggedError{Position: backend.NewPosition(w.pos...)}
 	}
-	head := true
+	head, from := true, slices.Clone(w.pos)
 	for i := range w.pos {
 		events, at, err := follow(&page.states[i], w.pos[i], page.entries[i])
-		if err == nil && len(page.entries[i]) < watchPage && at != page.states[i].Head() {
+		if err == nil && !page.more[i] && at != page.states[i].Head() {
 			err = fmt.Errorf("the log ends at %s and not at %s: %w", at, page.states[i].Head(), backend.ErrPositionExpired)
 		}
 		if err != nil && len(events) == 0 {
@@ -203,7 +208,7 @@ func (w *watcher) look(ctx context.Context) (d backend.Delivery, ok bool, err er
 	if w.caughtUp && len(d.Events) > 0 {
 		w.live = time.Now()
 	}
-	return d, d.CaughtUp || len(d.Events) > 0 || !head, nil
+	return d, d.CaughtUp || !slices.Equal(w.pos, from), nil
 }
 
 // deliver adds the events of a shard, which end at a revision.
@@ -258,6 +263,10 @@ func (w *watcher) wait(ctx context.Context) (d backend.Delivery, ok bool, err er
 // take delivers entries that follow each other and the position. What does not
 // is left to a look at the log.
 func (w *watcher) take(d *backend.Delivery, shard int, entries []goredis.XMessage) bool {
+	size := 0
+	for i := range d.Events {
+		size += d.Events[i].Size()
+	}
 	for _, m := range entries {
 		e, ok, err := decodeEntry(m)
 		if err != nil || !ok {
@@ -269,9 +278,8 @@ func (w *watcher) take(d *backend.Delivery, shard int, entries []goredis.XMessag
 		if e.Revision.Epoch != w.pos[shard].Epoch || e.Revision.Seq != w.pos[shard].Seq+1 {
 			return false
 		}
-		if e.Resource.Internal() {
-			w.pos[shard] = e.Revision
-			continue
+		if size += e.Size(); size > backend.MaxDeliveryBytes && len(d.Events) > 0 {
+			return false
 		}
 		w.deliver(d, shard, e.Revision, []backend.Event{e})
 	}
@@ -281,7 +289,7 @@ func (w *watcher) take(d *backend.Delivery, shard int, entries []goredis.XMessag
 // start waits in the background, for at most blockTime.
 func (w *watcher) start(group int) bool {
 	s := w.store
-	args := []any{"xread", "count", waitPage, "block", blockTime.Milliseconds(), "streams"}
+	args := []any{"xread", "count", max(waitPage/len(w.waits[group].shards), 1), "block", blockTime.Milliseconds(), "streams"}
 	for _, i := range w.waits[group].shards {
 		args = append(args, s.core.shards[i].log)
 	}
