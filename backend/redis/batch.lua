@@ -12,10 +12,16 @@ local byte, format, match, sub = string.byte, string.format, string.match, strin
 -- be: with more entries, more bytes, or an older entry in milliseconds.
 local epoch, version, deadline, clock, request, keep, dueEntries, dueBytes, dueAge = unpack(ARGV, 1, HEAD)
 
-local meta = call('HMGET', KEYS[1], 'format', 'epoch', 'seq', 'count', 'bytes', 'oldest', 'internal')
+local meta = call('HMGET', KEYS[1], 'format', 'epoch', 'seq', 'count', 'bytes', 'oldest', 'internal', 'replid')
 if not meta[1] or not meta[2] then return { 'epoch', '' } end
 if meta[1] ~= version then return { 'format', meta[1] } end
 if meta[2] ~= epoch then return { 'epoch', meta[2] } end
+-- A server that was a replica in between has taken the other's history, and has
+-- another replication id; connections that were idle meanwhile do not know.
+if (meta[8] or '') ~= '' then
+  local replid = match(call('INFO', 'replication'), 'master_replid:(%x+)')
+  if replid and replid ~= meta[8] then return { 'epoch', '' } end
+end
 
 local now
 if clock ~= '' then

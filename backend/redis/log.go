@@ -33,6 +33,7 @@ func (s *Store) readState(ses *session, shard int, values []any) (backend.LogSta
 	if err != nil || head.Epoch < known {
 		return backend.LogState{}, fmt.Errorf("shard %d has lost its place: %w", shard, backend.ErrUnavailable)
 	}
+	s.core.see(shard, head)
 	state, err := parseState(head, text(values, 2), text(values, 3))
 	if err != nil {
 		return backend.LogState{}, fmt.Errorf("shard %d: %w", shard, err)

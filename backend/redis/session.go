@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -36,21 +35,19 @@ type session struct {
 	client, blocking goredis.UniversalClient
 	// inflight counts the calls that use the session.
 	inflight sync.WaitGroup
-	// run stands for the server where it does not tell its run id.
-	run string
 
 	mu       sync.Mutex // guards verified
 	verified map[verification]bool
 }
 
-// verification is a shard whose epoch was begun by the server with that run id.
+// verification is a shard whose epoch belongs to a history.
 type verification struct {
-	run   string
-	shard int
+	history history
+	shard   int
 }
 
 func newSession(c *core) *session {
-	s := &session{core: c, run: "session-" + rand.Text(), verified: map[verification]bool{}}
+	s := &session{core: c, verified: map[verification]bool{}}
 	s.client = s.connect(c.cfg.Timeout, c.cfg.Connections)
 	s.blocking = s.connect(blockTime+c.cfg.Timeout/2, 1024)
 	return s
@@ -139,19 +136,30 @@ func (s *session) onConnect(ctx context.Context, cn *goredis.Conn) error {
 	if p := info["maxmemory_policy"]; p != "" && p != "noeviction" {
 		return refuse("the server's maxmemory-policy is %s, which loses data; set it to noeviction", p)
 	}
-	run := info["run_id"]
-	if run == "" {
-		run = s.run // always safe: an epoch more than need be
-	}
+	return s.verify(ctx, cn, history{run: info["run_id"], replication: info["master_replid"]})
+}
+
+// history identifies what a server's data has gone through. Both ids are empty
+// where the server hides them, as some managed services and proxies do.
+type history struct {
+	// run changes when the process starts.
+	run string
+	// replication changes when the server begins to be a primary.
+	replication string
+}
+
+// verify makes sure that the epochs of all shards that lie on the server belong
+// to its history.
+func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error {
 	for i := range s.core.shards {
-		v := verification{run: run, shard: i}
+		v := verification{history: h, shard: i}
 		s.mu.Lock()
 		known := s.verified[v]
 		s.mu.Unlock()
-		if known {
+		if known && h != (history{}) {
 			continue
 		}
-		err := s.core.begin(ctx, cn, &s.core.shards[i], run, false)
+		err := s.core.begin(ctx, cn, &s.core.shards[i], h, false)
 		if s.core.at.Cluster && err != nil && elsewhere(err) {
 			continue // the shard lies on another node
 		}
@@ -185,20 +193,20 @@ func older(version, than string) bool {
 	return version != "" && number(version) < number(than)
 }
 
-// begin makes sure that the server with the run id began the shard's epoch, or
+// begin makes sure that the shard's epoch belongs to the server's history, or
 // begins one in any case, and remembers it.
-func (c *core) begin(ctx context.Context, on goredis.Scripter, sh *shard, run string, always bool) error {
+func (c *core) begin(ctx context.Context, on goredis.Scripter, sh *shard, h history, always bool) error {
 	keys := []string{sh.meta, sh.log, sh.rows}
-	args := []any{run, Format, len(c.shards), sh.index, c.clockArgument(), "", ""}
+	random, force := "", ""
 	if always {
-		args[5], args[6] = c.random(), "begin"
+		random, force = c.random(), "begin"
 	}
 	for range 2 {
 		begin := &c.scripts.epoch
-		if args[5] == "" {
+		if random == "" {
 			begin = &c.scripts.asked
 		}
-		reply, err := begin.run(ctx, on, keys, args...)
+		reply, err := begin.run(ctx, on, keys, h.run, h.replication, Format, len(c.shards), sh.index, c.clockArgument(), c.seen(sh.index).String(), random, force)
 		if err != nil {
 			return err
 		}
@@ -216,7 +224,7 @@ func (c *core) begin(ctx context.Context, on goredis.Scripter, sh *shard, run st
 					return err
 				}
 			}
-			args[5] = c.random()
+			random = c.random()
 			c.begun.Store(true)
 		case "foreign":
 			return refuse("the keys under the prefix %q belong to another program; choose another prefix", c.cfg.Prefix)

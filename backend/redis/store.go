@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,8 @@ type core struct {
 	bounds  [4]any // of logs, see logBounds
 	// epochs are the current ones, by shard, as far as this gateway knows.
 	epochs []atomic.Uint64
+	// heads are the newest revisions that this gateway saw, by shard.
+	heads []atomic.Pointer[backend.Revision]
 	// begun says that this gateway has begun an epoch.
 	begun atomic.Bool
 	clock serverClock
@@ -71,7 +74,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	c := &core{cfg: cfg.withDefaults(at), at: at, scripts: newScripts()}
 	c.shards, c.bounds = newShards(c.cfg.Prefix, c.cfg.Shards), logBounds(c.cfg)
-	c.epochs = make([]atomic.Uint64, len(c.shards))
+	c.epochs, c.heads = make([]atomic.Uint64, len(c.shards)), make([]atomic.Pointer[backend.Revision], len(c.shards))
 	c.session = newSession(c)
 	s := &Store{core: c, closed: make(chan struct{})}
 	if err := s.enter(ctx); err != nil {
@@ -93,9 +96,9 @@ func (s *Store) enter(ctx context.Context) error {
 				return fmt.Errorf("shard %d has no server: %w", i, backend.ErrUnavailable)
 			}
 			if s.core.cfg.newEpoch && !s.core.begun.Load() {
-				run, err := ses.client.HGet(ctx, sh.meta, "run").Result()
+				ids, err := ses.client.HMGet(ctx, sh.meta, "run", "replid").Result()
 				if err == nil {
-					err = s.core.begin(ctx, ses.client, sh, run, true)
+					err = s.core.begin(ctx, ses.client, sh, history{run: text(ids, 0), replication: text(ids, 1)}, true)
 				}
 				if err != nil {
 					return err
@@ -112,10 +115,11 @@ func (s *Store) enter(ctx context.Context) error {
 // Handle returns another store on the same data, with connections of its own.
 // A handle of a closed store is closed.
 func (s *Store) Handle() *Store {
-	c := &core{cfg: s.core.cfg, at: s.core.at, scripts: s.core.scripts, shards: s.core.shards, bounds: s.core.bounds, epochs: make([]atomic.Uint64, len(s.core.shards))}
+	c := &core{cfg: s.core.cfg, at: s.core.at, scripts: s.core.scripts, shards: s.core.shards, bounds: s.core.bounds, epochs: make([]atomic.Uint64, len(s.core.shards)), heads: make([]atomic.Pointer[backend.Revision], len(s.core.shards))}
 	c.cfg.newEpoch = false
 	for i := range c.epochs {
 		c.epochs[i].Store(s.core.epochs[i].Load())
+		c.heads[i].Store(s.core.heads[i].Load())
 	}
 	c.clock.copy(&s.core.clock)
 	h := &Store{core: c, closed: make(chan struct{})}
@@ -184,10 +188,28 @@ func (c *core) renew(old *session) {
 	})
 }
 
-func (c *core) random() uint64 {
+func (c *core) random() string {
 	c.randMu.Lock()
 	defer c.randMu.Unlock()
-	return c.cfg.Rand.Uint64N(1 << 20)
+	return strconv.FormatUint(c.cfg.Rand.Uint64N(1<<20), 10)
+}
+
+// seen is the newest revision of a shard that this gateway saw, zero for none.
+func (c *core) seen(shard int) backend.Revision {
+	if r := c.heads[shard].Load(); r != nil {
+		return *r
+	}
+	return backend.Revision{}
+}
+
+// see notes the head of a shard's log.
+func (c *core) see(shard int, head backend.Revision) {
+	for {
+		was := c.heads[shard].Load()
+		if was != nil && was.Compare(head) >= 0 || c.heads[shard].CompareAndSwap(was, &head) {
+			return
+		}
+	}
 }
 
 // Shard is [backend.Sharder.Shard].
