@@ -15,9 +15,10 @@ type Store interface {
 	// ErrUnknown says that nobody can tell yet.
 	Apply(ctx context.Context, b Batch) (Result, error)
 	// Get returns the live resources under keys, in their order, nil where there
-	// is none. At most MaxKeys keys. One that does not decode is ErrUnreadable if
-	// it is the only key, and else left out, nil, so that it does not take the
-	// others with it.
+	// is none: those of all keys, or of as many of the first as MaxPageBytes allow,
+	// at least one. The caller asks again for the rest. At most MaxKeys keys. One
+	// that does not decode is ErrUnreadable if it is the only key, and else left
+	// out, nil, so that it does not take the others with it.
 	Get(ctx context.Context, keys ...Key) ([]*Resource, error)
 	// Range returns live resources in the order of their names, of an index, or
 	// those that refer to a key.
@@ -57,7 +58,8 @@ const (
 	MaxLimit = 1001
 	// MaxRanges of one call of [Ranger.Ranges].
 	MaxRanges = 1000
-	// MaxPageBytes is the most that the resources of a page count ([Resource.Size]); the first one is always returned.
+	// MaxPageBytes is the most that the resources of a page, or of one Get, count
+	// ([Resource.Size]); the first one is always returned.
 	MaxPageBytes = 8 << 20
 	// MaxDeliveryBytes is the most that the changes of a delivery count
 	// ([Event.Size]); the first one is always delivered.

@@ -27,14 +27,15 @@ func (c *core) skip(during string, key []byte, err error) {
 }
 
 func (c *core) get(ctx context.Context, keys []backend.Key) ([]*backend.Resource, error) {
-	out := make([]*backend.Resource, len(keys))
+	out := make([]*backend.Resource, 0, len(keys))
 	err := c.view(ctx, func(tx *bbolt.Tx) error {
-		now := c.cfg.Clock()
+		now, size := c.cfg.Clock(), 0
 		b := tx.Bucket([]byte(resourceBucket))
 		var space [128]byte
 		for i, k := range keys {
 			v := b.Get(k.Append(space[:0]))
 			if v == nil {
+				out = append(out, nil)
 				continue
 			}
 			r, err := decodeResource(k, v)
@@ -43,9 +44,15 @@ func (c *core) get(ctx context.Context, keys []backend.Key) ([]*backend.Resource
 				return unreadable(k, err)
 			case err != nil:
 				c.skip("get", k.Append(nil), err)
-			case !r.ExpiredAt(now):
-				out[i] = r
+				r = nil
+			case r.ExpiredAt(now):
+				r = nil
+			default:
+				if size += r.Size(); size > backend.MaxPageBytes && i > 0 {
+					return nil
+				}
 			}
+			out = append(out, r)
 		}
 		return nil
 	})

@@ -110,12 +110,19 @@ func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resour
 	if len(keys) > backend.MaxKeys {
 		return nil, fmt.Errorf("get: %d keys, at most %d: %w", len(keys), backend.MaxKeys, backend.ErrInvalid)
 	}
-	now := s.Now()
-	out := make([]*backend.Resource, len(keys))
+	now, size := s.Now(), 0
+	out := make([]*backend.Resource, 0, len(keys))
 	for i, k := range keys {
-		if r, _ := s.data.Stored(k); r != nil && !r.ExpiredAt(now) {
-			out[i] = r
+		r, _ := s.data.Stored(k)
+		if r != nil && r.ExpiredAt(now) {
+			r = nil
 		}
+		if r != nil {
+			if size += r.Size(); size > backend.MaxPageBytes && i > 0 {
+				break
+			}
+		}
+		out = append(out, r)
 	}
 	return out, nil
 }

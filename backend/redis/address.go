@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,12 +18,15 @@ type Address struct {
 	Cluster, TLS       bool
 	DB                 int
 	Username, Password string
+	// SentinelUsername and SentinelPassword are those of the Sentinels, if they
+	// have others than the servers.
+	SentinelUsername, SentinelPassword string
 }
 
 // ParseURL reads where the servers are:
 //
 //	redis://[user[:password]@]host[:port][/db]
-//	redis-sentinel://[user[:password]@]host[:port],host.../master[?db=n]
+//	redis-sentinel://[user[:password]@]host[:port],host.../master[?db=n&sentinel-user=...&sentinel-password=...]
 //	redis-cluster://[user[:password]@]host[:port],host...
 //
 // and the same with rediss for TLS. Errors never repeat the URL, which may hold a password.
@@ -79,9 +83,15 @@ func ParseURL(raw string) (*Address, error) {
 	if a.Cluster && a.DB != 0 {
 		return nil, fmt.Errorf("database %d: a cluster has database 0 only", a.DB)
 	}
-	delete(values, "db")
+	a.SentinelUsername, a.SentinelPassword = values.Get("sentinel-user"), values.Get("sentinel-password")
+	parameters := []string{"db"}
+	if topology == "sentinel" {
+		parameters = append(parameters, "sentinel-user", "sentinel-password")
+	}
 	for name := range values {
-		return nil, fmt.Errorf("unknown parameter %q; db is the only one", name)
+		if !slices.Contains(parameters, name) {
+			return nil, fmt.Errorf("unknown parameter %q; accepted are %s", name, strings.Join(parameters, ", "))
+		}
 	}
 	return a, nil
 }

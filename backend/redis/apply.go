@@ -80,9 +80,12 @@ func (s *Store) send(ctx context.Context, ses *session, p *proposal, deadline ti
 	if err != nil {
 		return nil, err
 	}
-	clock := s.core.clockArgument()
+	node, err := s.judgeClock(ctx, on)
+	if err != nil {
+		return nil, err
+	}
 	args := s.core.arguments(head{
-		shard: p.shard, deadline: s.core.deadlineArgument(deadline, clock), clock: clock, request: escape(p.batch.RequestID),
+		shard: p.shard, deadline: s.core.deadlineArgument(deadline, node), clock: s.core.clockArgument(node), request: escape(p.batch.RequestID),
 	}, p.actions)
 	var reply []any
 	if cfg.Durability == DurabilityReplica {

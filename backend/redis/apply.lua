@@ -195,6 +195,7 @@ for i, a in ipairs(actions) do
       reindexed(old, will[i])
     end
     call('SET', key, value)
+    grown(#value)
     reply[i + 2] = stamped
   elseif a.deletes then
     reply[i + 2] = remove(i) .. '\n' .. (r.value or '')
@@ -203,6 +204,7 @@ for i, a in ipairs(actions) do
     local size = format('%d', a.size + #r.value - r.at - r.length + 1) -- the caller does not know the body
     local value = head .. size .. '\n' .. a.fields .. '\n' .. #a.entries .. '\n' .. r.ext .. '\n' .. a.entries .. sub(r.value, r.at + r.length)
     call('SET', key, value)
+    grown(#value)
     reindexed(was[i], will[i])
     reply[i + 2] = value
   elseif a.deed == 'e' then

@@ -12,7 +12,7 @@ local byte, format, match, sub = string.byte, string.format, string.match, strin
 -- be: with more entries, more bytes, or an older entry in milliseconds.
 local epoch, version, deadline, clock, request, keep, dueEntries, dueBytes, dueAge = unpack(ARGV, 1, HEAD)
 
-local meta = call('HMGET', KEYS[1], 'format', 'epoch', 'seq', 'count', 'bytes', 'oldest', 'internal', 'replid')
+local meta = call('HMGET', KEYS[1], 'format', 'epoch', 'seq', 'count', 'bytes', 'oldest', 'internal', 'replid', 'largest')
 if not meta[1] or not meta[2] then return { 'epoch', '' } end
 if meta[1] ~= version then return { 'format', meta[1] } end
 if meta[2] ~= epoch then return { 'epoch', meta[2] } end
@@ -36,6 +36,16 @@ local seq, count, bytes, oldest = meta[3] + 0, meta[4] + 0, meta[5] + 0, meta[6]
 -- Internal records have no log entries and revisions of their own.
 local internal = (meta[7] or 0) + 0
 local function isInternal(kind) return byte(kind, 2) == 95 end -- '_' behind the tag of the tuple
+
+-- grown is called with the length of each record that is written. The largest
+-- one ever tells readers how many they can ask for at once.
+local largest = (meta[9] or math.huge) + 0
+local function grown(length)
+  if length > largest then
+    largest = length
+    call('HSET', KEYS[1], 'largest', format('%d', length))
+  end
+end
 
 -- due says whether the log is to be trimmed.
 local function due(count, bytes)

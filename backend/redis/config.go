@@ -30,9 +30,13 @@ const (
 type Config struct {
 	// URL of the server, of Sentinels or of a cluster, see [ParseURL]; empty is redis://127.0.0.1:6379/0.
 	URL string
-	// Username and Password go before those of the URL.
+	// Username and Password take precedence over those of the URL.
 	Username, Password string
-	// TLS goes before what a rediss URL implies.
+	// SentinelUsername and SentinelPassword are those of the Sentinels, and take
+	// precedence over those of the URL; without them, Sentinels that ask for a
+	// password are given that of the servers.
+	SentinelUsername, SentinelPassword string
+	// TLS takes precedence over what a rediss URL implies.
 	TLS *tls.Config
 	// Prefix of all keys; empty is "sluice:".
 	Prefix string
@@ -67,6 +71,8 @@ type Config struct {
 	// newEpoch begins an epoch at Open whatever the server, as drivers on files
 	// do; tests compare with them.
 	newEpoch bool
+	// skew is how far tests set the clock of a node of a cluster ahead.
+	skew func(node string) time.Duration
 }
 
 // Validate names all fields that are out of range.

@@ -65,5 +65,7 @@ end
 call('HSET', KEYS[1], 'magic', 'sluice store', 'format', version, 'shards', shards, 'shard', index,
   'run', run, 'replid', replid, 'epoch', epoch, 'seq', '0', 'epochs', epochs)
 for _, field in ipairs({ 'count', 'bytes', 'oldest' }) do call('HSETNX', KEYS[1], field, '0') end
+-- What was written before a meta was lost may be of any size: no field then.
+if call('EXISTS', KEYS[3]) == 0 then call('HSETNX', KEYS[1], 'largest', '0') end
 call('XADD', KEYS[2], epoch .. '-0', 'h', 's\n0\n0\n\n', 'd', '')
 return { 'ok', epoch }

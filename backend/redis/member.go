@@ -10,7 +10,7 @@ import (
 // member is the place of an entry in the sorted set.
 func member(kind byte, middle []byte, k backend.Key) []byte {
 	b := []byte{kind}
-	if kind == entryRow {
+	if kind == entryRow || kind == entryExpiry {
 		return append(append(backend.AppendString(b, k.Kind), middle...), backend.OrderTuple(k.Namespace, k.Name)...)
 	}
 	return k.Append(append(b, middle...))
@@ -115,19 +115,43 @@ func (n names) rowKey(b []byte) (k backend.Key, length int, err error) {
 	return k, len(before), err
 }
 
-// expiryMember reads when a key expires. The time is one element.
-func expiryMember(m string) (at time.Time, k backend.Key, err error) {
-	b := []byte(m[1:])
+// expiryMember is the key that a member of the expiries leads to. The time, one
+// element, stands behind the kind.
+func expiryMember(m string) (k backend.Key, err error) {
+	kind, b, err := backend.TakeString([]byte(m[1:]))
+	if err != nil {
+		return backend.Key{}, err
+	}
 	rest, err := backend.SkipElement(b)
 	if err != nil {
-		return time.Time{}, backend.Key{}, err
+		return backend.Key{}, err
 	}
-	if at, err = takeTime(b[:len(b)-len(rest)]); err != nil {
-		return time.Time{}, backend.Key{}, err
+	if _, err = takeTime(b[:len(b)-len(rest)]); err != nil {
+		return backend.Key{}, err
 	}
-	k, err = backend.DecodeKey(rest)
-	return at, k, err
+	return names(nil).inKind(kind, rest)
 }
+
+// dueOrder orders members of the expiries by time first, then by key. What is
+// malformed comes first.
+func dueOrder(m string) string {
+	_, rest, err := backend.TakeString([]byte(m[1:]))
+	if err != nil || len(rest) < timeLength {
+		return ""
+	}
+	kind := m[1 : len(m)-len(rest)]
+	return string(rest[:timeLength]) + kind + string(rest[timeLength:])
+}
+
+// dueBounds are those of the members that say which resources of a kind are
+// expired at an instant, as ZRANGE BYLEX has them.
+func dueBounds(kind string, now time.Time) (lo, hi string) {
+	prefix := string(entryExpiry) + string(backend.AppendString(nil, kind))
+	return "[" + prefix, "(" + prefix + string(dueEnd(now))
+}
+
+// dueEnd is the time that is the first not to be expired.
+func dueEnd(now time.Time) []byte { return backend.AppendInt(nil, now.UnixMilli()+1) }
 
 // targetOf is the key that any member of the index leads to.
 func targetOf(m string) (k backend.Key, err error) {
@@ -140,8 +164,7 @@ func targetOf(m string) (k backend.Key, err error) {
 		k, _, err = names(nil).rowKey(b)
 		return k, err
 	case entryExpiry:
-		_, k, err = expiryMember(m)
-		return k, err
+		return expiryMember(m)
 	case entryRef:
 		// The tuple of the target and whether it is bound come before.
 		for range 4 {

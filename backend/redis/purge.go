@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
@@ -30,26 +31,29 @@ func (s *Store) Purge(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	total := 0
+	var errs []error
 	for i := range s.core.shards {
 		n, err := s.purge(ctx, &s.core.shards[i])
 		total += n
-		if err != nil {
-			return total, err
+		if errs = append(errs, err); ctx.Err() != nil {
+			break
 		}
 	}
-	return total, nil
+	return total, errors.Join(errs...)
 }
 
 func (s *Store) purge(ctx context.Context, sh *shard) (int, error) {
 	var due []string
-	err := s.read(ctx, "purge", func(ctx context.Context, ses *session) (err error) {
-		end := string(entryExpiry) + string(backend.AppendInt(nil, s.core.now().UnixMilli()+1))
-		due, err = ses.client.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: sh.rows, ByLex: true, Start: "[" + string(entryExpiry), Stop: "(" + end, Count: purgeRound}).Result()
+	err := s.read(ctx, "purge", func(ctx context.Context, ses *session) error {
+		reply, err := s.core.scripts.due.run(ctx, ses.client, []string{sh.rows}, dueEnd(s.nodeTime(ctx, ses, sh)), purgeRound)
+		due = texts(reply)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
+	slices.SortFunc(due, func(a, b string) int { return strings.Compare(dueOrder(a), dueOrder(b)) })
+	due = due[:min(len(due), purgeRound)]
 	total := 0
 	for first := true; first || len(due) > 0; first = false {
 		chunk := due[:min(len(due), purgeChunk)]
@@ -70,7 +74,7 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 	var actions []action
 	var bad []any
 	for _, m := range due {
-		_, k, err := expiryMember(m)
+		k, err := expiryMember(m)
 		if err != nil {
 			s.core.skip("purge", k, err)
 			bad = append(bad, m)
@@ -92,7 +96,11 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 				return err
 			}
 		}
-		args := s.core.arguments(head{shard: sh, clock: s.core.clockArgument()}, actions)
+		node, err := s.judgeClock(ctx, on)
+		if err != nil {
+			return err
+		}
+		args := s.core.arguments(head{shard: sh, clock: s.core.clockArgument(node)}, actions)
 		reply, err := s.core.scripts.apply.run(ctx, on, keys, args...)
 		switch {
 		case err != nil:
@@ -147,10 +155,8 @@ func (s *Store) Run(ctx context.Context) error {
 
 // round removes all that is due now.
 func (s *Store) round(ctx context.Context) error {
-	if s.core.cfg.Clock == nil {
-		if err := s.read(ctx, "clock", func(ctx context.Context, ses *session) error { return s.core.clock.measure(ctx, ses.client) }); err != nil {
-			return err
-		}
+	if err := s.read(ctx, "clock", s.measureAll); err != nil {
+		return err
 	}
 	for {
 		n, err := s.Purge(ctx)

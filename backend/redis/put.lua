@@ -18,8 +18,8 @@ local function alone()
       local t, hi, lo = byte(entries, i, i + 2)
       local last = i + 2 + hi * 256 + lo
       members[m + 1] = '0'
-      if t == 105 then
-        members[m + 2] = 'i' .. kind .. sub(entries, i + 3, last) .. name
+      if t == 105 or t == 120 then
+        members[m + 2] = sub(entries, i, i) .. kind .. sub(entries, i + 3, last) .. name
       else
         members[m + 2] = sub(entries, i, i) .. sub(entries, i + 3, last) .. kind .. name
       end
@@ -37,6 +37,7 @@ local function alone()
   local stamped = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms
   local value = stamped .. '\n' .. fields .. ext .. '\n' .. entries .. body
   call('SET', KEYS[4], value)
+  grown(#value)
   if members then call('ZADD', KEYS[2], unpack(members)) end
   if unlogged then
     call('HSET', KEYS[1], 'internal', last)

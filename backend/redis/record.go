@@ -234,9 +234,12 @@ func (n names) entries(b []byte) (fingerprint string, rows []backend.Row, refs [
 	return fingerprint, rows, refs, nil
 }
 
+// timeLength is the length of a time in a tuple.
+const timeLength = 9
+
 // takeTime reads what [backend.AppendInt] wrote of milliseconds.
 func takeTime(b []byte) (time.Time, error) {
-	if len(b) != 9 {
+	if len(b) != timeLength {
 		return time.Time{}, fmt.Errorf("time: %w", backend.ErrUnreadable)
 	}
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(b[1:]) ^ 1<<63)).UTC(), nil

@@ -46,8 +46,8 @@ local function members(entries, kind, name, into)
     local last = i + 2 + hi * 256 + lo
     if last > n then return false end
     local middle = sub(entries, i + 3, last)
-    if t == 105 then -- i
-      into[sub(entries, i, last)] = 'i' .. kind .. middle .. name
+    if t == 105 or t == 120 then -- i, x: ordered by kind first
+      into[sub(entries, i, last)] = sub(entries, i, i) .. kind .. middle .. name
     else
       into[sub(entries, i, last)] = sub(entries, i, i) .. middle .. kind .. name
     end

@@ -25,6 +25,9 @@ var applySource string
 //go:embed range.lua
 var rangeSource string
 
+//go:embed due.lua
+var dueSource string
+
 //go:embed log.lua
 var logSource string
 
@@ -33,7 +36,7 @@ var epochSource string
 
 // scripts are those of a store.
 type scripts struct {
-	apply, scan, log script
+	apply, scan, due, log script
 	// epoch begins one; asked is the same script where it only says whether one is needed.
 	epoch, asked script
 }
@@ -45,6 +48,7 @@ func newScripts() scripts {
 	return scripts{
 		apply: newScript(refused, batchSource, putSource, recordSource, applySource),
 		scan:  newScript(reads, rangeSource),
+		due:   newScript(reads, dueSource),
 		log:   newScript(reads, logSource),
 		epoch: newScript(allowed, epochSource),
 		asked: newScript(reads, epochSource),

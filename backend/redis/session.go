@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -59,8 +60,10 @@ func (s *session) connect(read time.Duration, connections int) goredis.Universal
 	cfg, at := &s.core.cfg, s.core.at
 	o := &goredis.UniversalOptions{
 		Addrs: at.Hosts, MasterName: at.Master, IsClusterMode: at.Cluster, DB: at.DB,
-		Username: first(cfg.Username, at.Username), Password: first(cfg.Password, at.Password),
-		ClientName: "sluice", Protocol: 2, OnConnect: s.onConnect,
+		Username: cmp.Or(cfg.Username, at.Username), Password: cmp.Or(cfg.Password, at.Password),
+		SentinelUsername: cmp.Or(cfg.SentinelUsername, at.SentinelUsername),
+		SentinelPassword: cmp.Or(cfg.SentinelPassword, at.SentinelPassword),
+		Protocol:         2, OnConnect: s.onConnect,
 		MaxRetries: -1, DialerRetries: 1, DialTimeout: min(cfg.Timeout, 2*time.Second),
 		ReadTimeout: read, WriteTimeout: cfg.Timeout, ContextTimeoutEnabled: true,
 		PoolSize: connections, PoolTimeout: cfg.Timeout, ConnMaxIdleTime: 5 * time.Minute,
@@ -71,13 +74,6 @@ func (s *session) connect(read time.Duration, connections int) goredis.Universal
 		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	return goredis.NewUniversalClient(o)
-}
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // close waits for the calls under way and closes the connections.
@@ -93,7 +89,7 @@ type refusal struct {
 	final bool // trying again cannot help
 }
 
-func (r *refusal) Error() string { return first(r.text, r.err.Error()) }
+func (r *refusal) Error() string { return cmp.Or(r.text, r.err.Error()) }
 
 // Is stands in for Unwrap: the client library returns what an error of a new
 // connection wraps instead of the error.
@@ -104,22 +100,57 @@ func refuse(format string, args ...any) error {
 	return &refusal{text: fmt.Sprintf(format, args...), err: backend.ErrFormat, final: true}
 }
 
-// onConnect verifies a new connection before its first call.
-func (s *session) onConnect(ctx context.Context, cn *goredis.Conn) error {
+// clientName is what the servers list the connections under.
+const clientName = "sluice"
+
+// introduce names a new connection and returns what the server says of itself.
+func introduce(ctx context.Context, cn *goredis.Conn) (info map[string]string, err error) {
 	pipe := cn.Pipeline()
+	named := pipe.ClientSetName(ctx, clientName)
 	sections := []*goredis.StringCmd{pipe.Info(ctx, "server"), pipe.Info(ctx, "replication"), pipe.Info(ctx, "memory")}
 	_, _ = pipe.Exec(ctx)
-	info := map[string]string{}
+	if err := named.Err(); err != nil {
+		return nil, fmt.Errorf("client setname: %w", err)
+	}
+	info = map[string]string{}
 	for _, section := range sections {
 		text, err := section.Result()
 		if err != nil {
-			return &refusal{err: fmt.Errorf("info: %w", err)}
+			return nil, fmt.Errorf("info: %w", err)
 		}
 		for line := range strings.Lines(text) {
 			if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
 				info[k] = v
 			}
 		}
+	}
+	return info, nil
+}
+
+// authenticate gives Sentinels that ask for a password that of the servers,
+// unless they have one of their own. Servers have been given theirs before.
+func (s *session) authenticate(ctx context.Context, cn *goredis.Conn) error {
+	username, password := cmp.Or(s.core.cfg.Username, s.core.at.Username), cmp.Or(s.core.cfg.Password, s.core.at.Password)
+	switch {
+	case password == "":
+		return errors.New("a password is wanted")
+	case username == "":
+		return cn.Auth(ctx, password).Err()
+	}
+	return cn.AuthACL(ctx, username, password).Err()
+}
+
+// onConnect verifies a new connection before its first call.
+func (s *session) onConnect(ctx context.Context, cn *goredis.Conn) error {
+	info, err := introduce(ctx, cn)
+	if goredis.HasErrorPrefix(errors.Unwrap(err), "NOAUTH") && s.core.at.Master != "" {
+		if err := s.authenticate(ctx, cn); err != nil {
+			return &refusal{err: fmt.Errorf("sentinel: %w", err)}
+		}
+		info, err = introduce(ctx, cn)
+	}
+	if err != nil {
+		return &refusal{err: err}
 	}
 	if info["redis_mode"] == "sentinel" {
 		return nil
@@ -206,7 +237,7 @@ func (c *core) begin(ctx context.Context, on goredis.Scripter, sh *shard, h hist
 		if random == "" {
 			begin = &c.scripts.asked
 		}
-		reply, err := begin.run(ctx, on, keys, h.run, h.replication, Format, len(c.shards), sh.index, c.clockArgument(), c.seen(sh.index).String(), random, force)
+		reply, err := begin.run(ctx, on, keys, h.run, h.replication, Format, len(c.shards), sh.index, c.epochClock(), c.seen(sh.index).String(), random, force)
 		if err != nil {
 			return err
 		}

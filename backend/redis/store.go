@@ -46,10 +46,8 @@ type core struct {
 	// heads are the newest revisions that this gateway saw, by shard.
 	heads []atomic.Pointer[backend.Revision]
 	// begun says that this gateway has begun an epoch.
-	begun atomic.Bool
-	clock serverClock
-	// typical is the size of what scans read.
-	typical typical
+	begun  atomic.Bool
+	clocks clocks
 	// unreadable counts resources that reads skipped.
 	unreadable atomic.Uint64
 	randMu     sync.Mutex // guards cfg.Rand
@@ -105,10 +103,10 @@ func (s *Store) enter(ctx context.Context) error {
 				}
 			}
 		}
-		if err := s.core.clock.measure(ctx, ses.client); err != nil {
+		if err := s.measureAll(ctx, ses); err != nil {
 			return err
 		}
-		return nil
+		return s.core.unfit()
 	})
 }
 
@@ -121,7 +119,7 @@ func (s *Store) Handle() *Store {
 		c.epochs[i].Store(s.core.epochs[i].Load())
 		c.heads[i].Store(s.core.heads[i].Load())
 	}
-	c.clock.copy(&s.core.clock)
+	c.clocks.copy(&s.core.clocks)
 	h := &Store{core: c, closed: make(chan struct{})}
 	if s.isClosed() {
 		c.closing = true
