@@ -153,6 +153,9 @@ func (s *Store) Sync(ctx context.Context, namespace string) error {
 		pipe.HIncrBy(ctx, sh.meta, "syncs", 1)
 		wait := s.waitForReplica(ctx, pipe)
 		if _, err := pipe.Exec(ctx); err != nil {
+			if elsewhere(err) || unsent(err) {
+				ses.reload(ctx)
+			}
 			return err
 		}
 		if n, _ := wait.Int64(); n < 1 {

@@ -37,6 +37,9 @@ type session struct {
 	// inflight counts the calls that use the session.
 	inflight sync.WaitGroup
 
+	// inspecting: the connections are for a look at the store, and begin no epoch.
+	inspecting bool
+
 	mu       sync.Mutex // guards verified
 	verified map[verification]bool
 }
@@ -167,45 +170,10 @@ func (s *session) onConnect(ctx context.Context, cn *goredis.Conn) error {
 	if p := info["maxmemory_policy"]; p != "" && p != "noeviction" {
 		return refuse("the server's maxmemory-policy is %s, which loses data; set it to noeviction", p)
 	}
-	return s.verify(ctx, cn, history{run: info["run_id"], replication: info["master_replid"]})
-}
-
-// history identifies what a server's data has gone through. Both ids are empty
-// where the server hides them, as some managed services and proxies do.
-type history struct {
-	// run changes when the process starts.
-	run string
-	// replication changes when the server begins to be a primary.
-	replication string
-}
-
-// verify makes sure that the epochs of all shards that lie on the server belong
-// to its history.
-func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error {
-	for i := range s.core.shards {
-		v := verification{history: h, shard: i}
-		s.mu.Lock()
-		known := s.verified[v]
-		s.mu.Unlock()
-		if known && h != (history{}) {
-			continue
-		}
-		err := s.core.begin(ctx, cn, &s.core.shards[i], h, false)
-		if s.core.at.Cluster && err != nil && elsewhere(err) {
-			continue // the shard lies on another node
-		}
-		if err != nil {
-			var r *refusal
-			if errors.As(err, &r) {
-				return err
-			}
-			return &refusal{err: fmt.Errorf("epoch: %w", err)}
-		}
-		s.mu.Lock()
-		s.verified[v] = true
-		s.mu.Unlock()
+	if s.inspecting {
+		return nil
 	}
-	return nil
+	return s.verify(ctx, cn, history{run: info["run_id"], replication: info["master_replid"]})
 }
 
 // older compares versions by their first two numbers.
@@ -222,96 +190,6 @@ func older(version, than string) bool {
 		return n
 	}
 	return version != "" && number(version) < number(than)
-}
-
-// begin makes sure that the shard's epoch belongs to the server's history, or
-// begins one in any case, and remembers it.
-func (c *core) begin(ctx context.Context, on goredis.Scripter, sh *shard, h history, always bool) error {
-	keys := []string{sh.meta, sh.log, sh.rows}
-	random, force := "", ""
-	if always {
-		random, force = c.random(), "begin"
-	}
-	for range 2 {
-		begin := &c.scripts.epoch
-		if random == "" {
-			begin = &c.scripts.asked
-		}
-		reply, err := begin.run(ctx, on, keys, h.run, h.replication, Format, len(c.shards), sh.index, c.epochClock(), c.seen(sh.index).String(), random, force)
-		if err != nil {
-			return err
-		}
-		switch word := text(reply, 0); word {
-		case "ok":
-			epoch, err := strconv.ParseUint(text(reply, 1), 10, 64)
-			if err != nil {
-				return fmt.Errorf("epoch %.20q: %w", text(reply, 1), backend.ErrFormat)
-			}
-			c.epochs[sh.index].Store(epoch)
-			return nil
-		case "begin":
-			if text(reply, 1) == "new" {
-				if err := c.strangers(ctx, on); err != nil {
-					return err
-				}
-			}
-			random = c.random()
-			c.begun.Store(true)
-		case "foreign":
-			return refuse("the keys under the prefix %q belong to another program; choose another prefix", c.cfg.Prefix)
-		case "format":
-			return refuse("%s", otherFormat(text(reply, 1)))
-		case "shards":
-			return refuse("the store was made with %.20s shards and this gateway is set to %d", text(reply, 1), len(c.shards))
-		case "clock":
-			return refuse("the server's clock is wrong: no epoch can be made of it")
-		default:
-			return fmt.Errorf("epoch: unknown answer %.20q", word)
-		}
-	}
-	return fmt.Errorf("epoch: the server does not begin one: %w", backend.ErrUnavailable)
-}
-
-// otherFormat says why a store of another format is refused.
-func otherFormat(stored string) string {
-	if n, err := strconv.Atoi(stored); err == nil && n < Format {
-		return fmt.Sprintf("the store has format %d, written before the first release; this one reads %d: empty the store or choose another prefix", n, Format)
-	}
-	return fmt.Sprintf("the store has format %.20s, written by a newer release; this one reads %d", stored, Format)
-}
-
-// strangersRounds bounds the search for keys of others, of a thousand keys each.
-const strangersRounds = 50
-
-// strangers refuses to make a store among the keys of another program.
-func (c *core) strangers(ctx context.Context, on goredis.Scripter) error {
-	cn, ok := on.(interface {
-		Scan(ctx context.Context, cursor uint64, match string, count int64) *goredis.ScanCmd
-	})
-	if !ok {
-		return nil
-	}
-	cursor := uint64(0)
-	for range strangersRounds {
-		keys, next, err := cn.Scan(ctx, cursor, escapeGlob(c.cfg.Prefix)+"*", 1000).Result()
-		if err != nil {
-			return &refusal{err: fmt.Errorf("scan: %w", err)}
-		}
-		for _, key := range keys {
-			rest := strings.TrimPrefix(key, c.cfg.Prefix)
-			if len(rest) < 4 || !strings.ContainsRune("mxci", rune(rest[0])) || rest[1:3] != ":{" {
-				return refuse("the keys under the prefix %q belong to another program; choose another prefix", c.cfg.Prefix)
-			}
-		}
-		if cursor = next; cursor == 0 {
-			break
-		}
-	}
-	return nil
-}
-
-func escapeGlob(s string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(s)
 }
 
 // text is a string of a script's answer, empty if there is none.

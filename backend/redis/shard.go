@@ -13,6 +13,9 @@ const maxShards = 256
 // slots of a Redis Cluster (Redis Cluster specification, "Key distribution model").
 const slots = 16384
 
+// storeMagic is what the meta of each shard says that it is.
+const storeMagic = "sluice store"
+
 // shard names the keys of one shard. They share a hash tag, so they lie in one
 // slot of a cluster and one script can use them all.
 type shard struct {
@@ -30,10 +33,15 @@ type shard struct {
 func newShards(prefix string, n int) []shard {
 	out := make([]shard, n)
 	for i := range out {
-		tag := "{" + shardTag(i, n) + "}"
-		out[i] = shard{index: i, meta: prefix + "m:" + tag, rows: prefix + "x:" + tag, log: prefix + "c:" + tag, item: prefix + "i:" + tag + ":"}
+		out[i] = newShard(prefix, i, n)
 	}
 	return out
+}
+
+// newShard is the i-th of n shards.
+func newShard(prefix string, i, n int) shard {
+	tag := "{" + shardTag(i, n) + "}"
+	return shard{index: i, meta: prefix + "m:" + tag, rows: prefix + "x:" + tag, log: prefix + "c:" + tag, item: prefix + "i:" + tag + ":"}
 }
 
 func (s *shard) key(k backend.Key) string {

@@ -74,8 +74,14 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	c.shards, c.bounds = newShards(c.cfg.Prefix, c.cfg.Shards), logBounds(c.cfg)
 	c.epochs, c.heads = make([]atomic.Uint64, len(c.shards)), make([]atomic.Pointer[backend.Revision], len(c.shards))
 	c.session = newSession(c)
+	c.session.inspecting = true
 	s := &Store{core: c, closed: make(chan struct{})}
-	if err := s.enter(ctx); err != nil {
+	err = s.read(ctx, "open", s.inspect)
+	if err == nil {
+		c.renew(c.session)
+		err = s.enter(ctx)
+	}
+	if err != nil {
 		_ = s.Close()
 		return nil, fmt.Errorf("redis: %s: %w", at, err)
 	}
