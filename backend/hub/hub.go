@@ -35,12 +35,15 @@ type Hub struct {
 	running bool
 	// place is how far the store was followed; zero while it is not.
 	place backend.Position
-	// known is place, for who must not wait for mu.
-	known atomic.Pointer[backend.Position]
+	// published is a copy of place that is read without mu.
+	published atomic.Pointer[backend.Position]
 	// lagged counts the watches that were closed because they were too slow.
 	lagged atomic.Uint64
 	// attached are the watches that changes are offered to.
 	attached []*Watcher
+	// early are the watches that began while the hub followed nothing. They join
+	// when it has a place.
+	early map[*Watcher]struct{}
 	// open counts the places that were taken and not given back.
 	open int
 }
@@ -53,30 +56,30 @@ var (
 	ErrRunning = errors.New("hub runs already")
 )
 
-// New makes a hub. It starts nothing: until Run is called, a watch is one of
-// the store.
+// New makes a hub. It starts nothing: until Run follows the store, each watch
+// reads the store on its own, and joins the hub then.
 func New(cfg Config) (*Hub, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("hub: %w", err)
 	}
 	cfg.setDefaults()
 	sharder, _ := cfg.Store.(backend.Sharder)
-	return &Hub{cfg: cfg, sharder: sharder, replays: make(chan struct{}, maxReplays)}, nil
+	return &Hub{cfg: cfg, sharder: sharder, replays: make(chan struct{}, maxReplays), early: map[*Watcher]struct{}{}}, nil
 }
 
 // Position is the hub's vector: how far it has followed the store. It is zero
 // while it does not run.
 func (h *Hub) Position() backend.Position {
-	if p := h.known.Load(); p != nil {
+	if p := h.published.Load(); p != nil {
 		return *p
 	}
 	return backend.Position{}
 }
 
-// reach moves the place. The caller holds mu.
-func (h *Hub) reach(p backend.Position) {
+// setPlace moves the place. The caller holds mu.
+func (h *Hub) setPlace(p backend.Position) {
 	h.place = p
-	h.known.Store(&p)
+	h.published.Store(&p)
 }
 
 // Admit takes the place of one subscriber, or fails with [ErrFull]. The watches
@@ -196,7 +199,7 @@ func (h *Hub) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.running = false
-	h.reach(backend.Position{})
+	h.setPlace(backend.Position{})
 	for _, w := range h.attached {
 		w.fail(backend.ErrClosed)
 		w.slot = -1

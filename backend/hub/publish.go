@@ -28,12 +28,12 @@ func (h *Hub) publish(d backend.Delivery) {
 			h.detach(w)
 		}
 	}
-	h.reach(d.Position)
+	h.setPlace(d.Position)
 }
 
-// replace moves the hub's vector on the shards where it lost its place. The
-// subscribers that cover one of them cannot go on, but for those that read the
-// log themselves.
+// replace moves the hub's vector on the shards where it lost its place, all of
+// them at first. The subscribers that cover one of them cannot go on, except
+// those that read the log themselves.
 func (h *Hub) replace(at backend.Position, lost *shards) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -44,16 +44,36 @@ func (h *Hub) replace(at backend.Position, lost *shards) {
 	if !lost.all {
 		at = moved(was, at, lost)
 	}
-	h.reach(at)
+	h.setPlace(at)
 	for i := len(h.attached) - 1; i >= 0; i-- {
 		if w := h.attached[i]; !w.lose(was, h.place, lost) {
 			h.detach(w)
 		}
 	}
+	for w := range h.early {
+		delete(h.early, w)
+		h.join(w)
+	}
 }
 
-// detach takes a watch off the list. The caller holds mu.
+// join attaches a watch that began before the hub had a place. The caller holds mu.
+func (h *Hub) join(w *Watcher) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return
+	}
+	w.slot = len(h.attached)
+	h.attached = append(h.attached, w)
+	w.own, w.joined, w.meet = false, true, later(h.place, w.meet)
+	if w.interrupt != nil {
+		w.interrupt()
+	}
+}
+
+// detach takes a watch off the lists. The caller holds mu.
 func (h *Hub) detach(w *Watcher) {
+	delete(h.early, w)
 	if w.slot < 0 {
 		return
 	}
@@ -88,7 +108,7 @@ func (w *Watcher) offer(entries []entry) bool {
 		}
 	}
 	if locked && w.live {
-		w.rouse()
+		w.notify()
 	}
 	return true
 }

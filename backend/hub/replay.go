@@ -37,11 +37,13 @@ func (h *Hub) attach(req Watch) (*Watcher, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	w.alone, w.meet = h.place.IsZero(), h.place
-	if !w.alone {
-		w.slot = len(h.attached)
-		h.attached = append(h.attached, w)
+	if w.meet = h.place; w.meet.IsZero() {
+		w.own = true
+		h.early[w] = struct{}{}
+		return w, nil
 	}
+	w.slot = len(h.attached)
+	h.attached = append(h.attached, w)
 	return w, nil
 }
 
@@ -64,7 +66,7 @@ func (w *Watcher) begin(ctx context.Context, from backend.Position) error {
 	}
 	w.mu.Lock()
 	w.position = from
-	live := reached(from, at, &w.shards) && reached(at, from, &w.shards) && w.enliven(from)
+	live := reached(from, at, &w.shards) && reached(at, from, &w.shards) && w.goLive(from)
 	if !live {
 		w.meet = later(w.meet, at)
 	}
@@ -101,15 +103,16 @@ func (w *Watcher) open(ctx context.Context) error {
 		if try == maxReopens {
 			return err
 		}
-		if err := w.spare(ctx, err); err != nil {
+		if err := w.skipExpired(ctx, err); err != nil {
 			return err
 		}
 	}
 }
 
-// spare moves the place on the shards that have expired, unless the watch
-// covers one of them. It returns the error that it cannot heal.
-func (w *Watcher) spare(ctx context.Context, err error) error {
+// skipExpired moves the place to the present on the shards that have expired,
+// unless the watch covers one of them or the error is another one: then it
+// returns the error.
+func (w *Watcher) skipExpired(ctx context.Context, err error) error {
 	if !errors.Is(err, backend.ErrPositionExpired) {
 		return err
 	}
@@ -136,6 +139,9 @@ func (w *Watcher) spare(ctx context.Context, err error) error {
 // read takes the next delivery of the store's own watch. Only the end of ctx is
 // no end of the watch.
 func (w *Watcher) read(ctx context.Context) (backend.Delivery, bool, error) {
+	if w.rejoin() {
+		return backend.Delivery{}, false, nil
+	}
 	if w.source == nil {
 		err := w.open(ctx)
 		if err != nil && !ends(ctx, err) {
@@ -158,8 +164,11 @@ func (w *Watcher) read(ctx context.Context) (backend.Delivery, bool, error) {
 	if ends(ctx, err) {
 		return backend.Delivery{}, false, err
 	}
-	if !errors.Is(err, backend.ErrLagged) || w.alone {
-		if err = w.spare(ctx, err); err != nil && !ends(ctx, err) {
+	if ends(waiting, err) {
+		return backend.Delivery{}, false, nil // to join the hub
+	}
+	if !errors.Is(err, backend.ErrLagged) || w.readsAlone() {
+		if err = w.skipExpired(ctx, err); err != nil && !ends(ctx, err) {
 			return backend.Delivery{}, false, w.finish(err)
 		}
 	}
@@ -172,10 +181,36 @@ func (w *Watcher) read(ctx context.Context) (backend.Delivery, bool, error) {
 // the subscriber handles it.
 const maxReplays = 64
 
-// next reads on in the store's own watch. One that is alone waits there for
-// what comes, and is not bounded.
+// rejoin closes the store's own watch of one that has joined the hub, and says
+// whether it is live: mostly nothing has come in between.
+func (w *Watcher) rejoin() (live bool) {
+	w.mu.Lock()
+	joined := w.joined
+	if joined {
+		w.joined = false
+		live = w.goLive(w.position)
+	}
+	w.mu.Unlock()
+	if joined && w.source != nil {
+		w.shut()
+	}
+	if live {
+		w.reading = false
+	}
+	return live
+}
+
+// readsAlone says whether the hub has no place yet.
+func (w *Watcher) readsAlone() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.own
+}
+
+// next reads on in the store's own watch. As long as the hub has no place, it
+// waits there for what comes, and is not bounded.
 func (w *Watcher) next(ctx context.Context) (backend.Delivery, error) {
-	if w.alone {
+	if w.readsAlone() {
 		return w.source.Next(ctx)
 	}
 	select {
@@ -194,7 +229,9 @@ func ends(ctx context.Context, err error) bool { return ctx.Err() != nil && erro
 func (w *Watcher) interruptible(cancel context.CancelFunc) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.interrupt = cancel
+	if w.interrupt = cancel; cancel != nil && w.joined {
+		cancel()
+	}
 	return w.err
 }
 
@@ -204,10 +241,10 @@ func (w *Watcher) pass(d backend.Delivery) (backend.Delivery, bool, error) {
 	atHead := d.CaughtUp
 	w.mu.Lock()
 	w.position = d.Position
-	live := w.enliven(d.Position)
-	further := !w.meet.Equal(w.began)
-	if !w.alone {
-		d.CaughtUp = live && len(w.queue) == 0
+	live, own := w.goLive(d.Position), w.own
+	further := w.joined || !w.meet.Equal(w.began)
+	if !own {
+		d.CaughtUp = live && len(w.queue) == 0 && !w.caughtUp
 	}
 	w.caughtUp = w.caughtUp || d.CaughtUp
 	w.mu.Unlock()
@@ -215,7 +252,7 @@ func (w *Watcher) pass(d backend.Delivery) (backend.Delivery, bool, error) {
 	case live:
 		w.reading = false
 		w.shut()
-	case w.alone || !atHead:
+	case own || !atHead:
 	case further:
 		// The queue began anew behind the head that was read. Another watch gets
 		// there even if nothing comes that watches deliver.

@@ -39,8 +39,6 @@ type Watcher struct {
 	// nil if it is to be opened again.
 	reading bool
 	source  backend.Watcher
-	// alone says that the hub did not run, so that source is all there is.
-	alone bool
 	// began is meet when source was opened.
 	began backend.Position
 
@@ -49,6 +47,9 @@ type Watcher struct {
 	// has to deliver all up to meet, which is where the queue begins.
 	live bool
 	meet backend.Position
+	// own says that the hub has no place yet, so that source is all there is, and
+	// joined that this has just ended: source is to be opened again.
+	own, joined bool
 	// queue is bounded by the hub's configuration; bytes is the sum of its sizes.
 	queue []*entry
 	bytes int
@@ -137,7 +138,7 @@ func (w *Watcher) take() (d backend.Delivery, ok bool, err error) {
 		d.Events = make([]backend.Event, n)
 		for i, e := range w.queue {
 			d.Events[i] = *e.event
-			d.Events[i].Position = w.lift(e.event.Position)
+			d.Events[i].Position = w.translate(e.event.Position)
 		}
 		w.position = d.Events[n-1].Position
 		w.clear()
@@ -147,9 +148,9 @@ func (w *Watcher) take() (d backend.Delivery, ok bool, err error) {
 	return d, true, nil
 }
 
-// lift is a place of the hub as the subscriber has it, which may be ahead. The
-// caller holds mu.
-func (w *Watcher) lift(p backend.Position) backend.Position {
+// translate returns a place of the hub as the subscriber has it, which may be
+// ahead on some shards. The caller holds mu.
+func (w *Watcher) translate(p backend.Position) backend.Position {
 	if w.floor.IsZero() {
 		return p
 	}
@@ -160,9 +161,9 @@ func (w *Watcher) lift(p backend.Position) backend.Position {
 	return later(p, w.floor)
 }
 
-// enliven goes over to the queue if the place meets it. The caller holds mu.
-func (w *Watcher) enliven(at backend.Position) bool {
-	if w.alone || w.err != nil || !reached(at, w.meet, &w.shards) {
+// goLive switches to the queue if that continues the place. The caller holds mu.
+func (w *Watcher) goLive(at backend.Position) bool {
+	if w.own || w.err != nil || !reached(at, w.meet, &w.shards) {
 		return false
 	}
 	w.live, w.position, w.floor = true, at, at
@@ -204,11 +205,11 @@ func (w *Watcher) failLocked(err error) {
 	if w.interrupt != nil {
 		w.interrupt()
 	}
-	w.rouse()
+	w.notify()
 }
 
-// rouse wakes a waiting Next.
-func (w *Watcher) rouse() {
+// notify wakes a waiting Next.
+func (w *Watcher) notify() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
