@@ -27,7 +27,9 @@ type Store interface {
 	// shard, and follows. A position that the log cannot continue from is
 	// ErrPositionExpired, here or from Next.
 	Watch(ctx context.Context, w Watch) (Watcher, error)
-	// Position is the place of the last change.
+	// Position is the place of the last change. A batch that is not in the log up
+	// to a position which was asked for after the batch's deadline was not applied
+	// and never will be; Position waits for one that is still being applied.
 	Position(ctx context.Context) (Position, error)
 }
 

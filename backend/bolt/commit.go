@@ -31,6 +31,16 @@ type call struct {
 	err    error
 }
 
+// ended says whether the call was answered.
+func (w *call) ended() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
 func (w *call) finish(err error) {
 	w.err = err
 	close(w.done)
@@ -72,12 +82,40 @@ func (c *core) submit(ctx context.Context, w *call) error {
 		c.mu.Unlock()
 		return ctx.Err()
 	}
-	c.mu.Unlock()
 	select {
 	case <-w.done:
+		c.mu.Unlock()
 		return w.err
 	default:
-		return fmt.Errorf("%w: %w", backend.ErrUnknown, ctx.Err())
+	}
+	c.abandoned = append(slices.DeleteFunc(c.abandoned, (*call).ended), w)
+	c.mu.Unlock()
+	return fmt.Errorf("%w: %w", backend.ErrUnknown, ctx.Err())
+}
+
+// settle waits for the commits of calls that were given up. Whoever wants to know
+// what became of such a call asks for the place of the log after the call's
+// deadline, and takes what is not there for what never will be. But the call was
+// judged in time, and a commit may hang.
+func (c *core) settle(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		c.abandoned = slices.DeleteFunc(c.abandoned, (*call).ended)
+		var wait <-chan struct{}
+		if len(c.abandoned) > 0 {
+			wait = c.abandoned[0].done
+		}
+		c.mu.Unlock()
+		if wait == nil {
+			return nil
+		}
+		select {
+		case <-wait:
+		case <-c.closing:
+			return backend.ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 

@@ -40,6 +40,8 @@ type core struct {
 	// queue holds the calls that wait; committing says that a goroutine works it off.
 	queue      []*call
 	committing bool
+	// abandoned are the calls that were given up during their commit.
+	abandoned []*call
 }
 
 // closed says whether the last handle was closed.

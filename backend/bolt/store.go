@@ -137,6 +137,9 @@ func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Position{}, err
 	}
+	if err := s.core.settle(ctx); err != nil {
+		return backend.Position{}, err
+	}
 	if _, err := s.core.database(ctx); err != nil {
 		return backend.Position{}, err
 	}
@@ -147,6 +150,12 @@ func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 
 // Watch is [backend.Store.Watch].
 func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.core.settle(ctx); err != nil {
+		return nil, err
+	}
 	l, err := backend.NewLogWatcher(ctx, reader{s}, w)
 	if err != nil {
 		return nil, err

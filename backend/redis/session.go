@@ -52,14 +52,25 @@ type verification struct {
 
 func newSession(c *core) *session {
 	s := &session{core: c, verified: map[verification]bool{}}
-	s.client = s.connect(c.cfg.Timeout, c.cfg.Connections)
-	s.blocking = s.connect(blockTime+c.cfg.Timeout/2, 1024)
+	s.client = s.connect(pool{timeout: c.cfg.Timeout, size: c.cfg.Connections})
+	// Mostly one watcher waits, a gateway's hub. The connections of those that wait
+	// for a while besides are not kept.
+	s.blocking = s.connect(pool{timeout: blockTime + c.cfg.Timeout/2, size: 1024, idle: max(2, len(c.shards))})
 	return s
+}
+
+// pool says how a client keeps connections.
+type pool struct {
+	// timeout is how long an answer may take.
+	timeout time.Duration
+	// size is the most connections to a server, and idle the most that are kept
+	// unused; 0 is all.
+	size, idle int
 }
 
 // connect makes a client. It sends nothing twice: whether a call may be
 // repeated is for its caller to know.
-func (s *session) connect(read time.Duration, connections int) goredis.UniversalClient {
+func (s *session) connect(p pool) goredis.UniversalClient {
 	cfg, at := &s.core.cfg, s.core.at
 	o := &goredis.UniversalOptions{
 		Addrs: at.Hosts, MasterName: at.Master, IsClusterMode: at.Cluster, DB: at.DB,
@@ -68,8 +79,8 @@ func (s *session) connect(read time.Duration, connections int) goredis.Universal
 		SentinelPassword: cmp.Or(cfg.SentinelPassword, at.SentinelPassword),
 		Protocol:         2, OnConnect: s.onConnect,
 		MaxRetries: -1, DialerRetries: 1, DialTimeout: min(cfg.Timeout, 2*time.Second),
-		ReadTimeout: read, WriteTimeout: cfg.Timeout, ContextTimeoutEnabled: true,
-		PoolSize: connections, PoolTimeout: cfg.Timeout, ConnMaxIdleTime: 5 * time.Minute,
+		ReadTimeout: p.timeout, WriteTimeout: cfg.Timeout, ContextTimeoutEnabled: true,
+		PoolSize: p.size, MaxIdleConns: p.idle, PoolTimeout: cfg.Timeout, ConnMaxIdleTime: 5 * time.Minute,
 		TLSConfig: cfg.TLS, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
