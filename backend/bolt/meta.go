@@ -10,14 +10,14 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// The buckets of the file. All of a change is in one transaction.
+// The buckets of the file. A change updates all of them in one transaction.
 //
 //	meta       "magic", "format", "log" (a logRecord)
-//	resources  Key.Append                -> form of a resource
-//	rows       AppendRowKey              -> where in the key (namespace, name) begins
-//	refs       AppendRefKey              -> where in the key that of the referrer begins
+//	resources  Key.Append                -> encoded resource
+//	rows       AppendRowKey              -> offset of (namespace, name) in the key
+//	refs       AppendRefKey              -> offset of the referrer's key in the key
 //	expiry     AppendInt(ms), Key.Append -> nothing
-//	log        epoch, seq, big-endian    -> form of a log entry
+//	log        epoch, seq, big-endian    -> encoded log entry
 const (
 	metaBucket     = "meta"
 	resourceBucket = "resources"
@@ -35,10 +35,10 @@ const (
 // Format is the version of the file that this release writes and reads.
 const Format = 2
 
-// logRecord is what the log knows of itself, on disk.
+// logRecord is the stored state of the log.
 type logRecord struct {
 	State backend.LogState
-	// Count and Bytes are of the entries that the log holds.
+	// Count is the number of entries in the log, and Bytes the sum of their sizes.
 	Count, Bytes int64
 }
 
@@ -71,7 +71,7 @@ func decodeLogRecord(b []byte) (logRecord, error) {
 	return l, nil
 }
 
-// readLogRecord reads the record as the transaction sees it.
+// readLogRecord reads the record in a transaction.
 func readLogRecord(tx *bbolt.Tx) (logRecord, error) {
 	return decodeLogRecord(tx.Bucket([]byte(metaBucket)).Get([]byte(logKey)))
 }
@@ -120,7 +120,7 @@ func entryTarget(key, value []byte) ([]byte, error) {
 	return key[at:], nil
 }
 
-// prepare makes an empty file ours, or says why the file is not.
+// prepare creates the buckets in an empty file, or says why the file is refused.
 func prepare(tx *bbolt.Tx) error {
 	meta := tx.Bucket([]byte(metaBucket))
 	if meta == nil {

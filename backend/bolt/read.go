@@ -20,7 +20,7 @@ func unreadable(k backend.Key, err error) error {
 	return fmt.Errorf("%s: %w: %w", k, backend.ErrUnreadable, err)
 }
 
-// skip counts and reports what a read left out, by its key alone.
+// skip counts and logs what a read left out. The log names the key alone.
 func (c *core) skip(during string, key []byte, err error) {
 	c.unreadable.Add(1)
 	c.cfg.Logger.Warn("a stored resource does not decode", zap.String("during", during), zap.ByteString("key", key), zap.Error(err))
@@ -112,7 +112,7 @@ func (s *scan) run(ctx context.Context, tx *bbolt.Tx) error {
 	case s.r.Index == "":
 		return walk(ctx, s.resources, start, end, s.r.Reverse, s.visit)
 	case s.r.Namespace != "":
-		// With the beginning of the name, so that "a" does not match "a\x00".
+		// The first byte of the name is part of it, so that "a" does not match "a\x00".
 		within = backend.AppendStringPrefix(backend.AppendString(nil, s.r.Namespace), "")
 	}
 	key := bytes.Clone(prefix)
@@ -130,7 +130,7 @@ func (s *scan) run(ctx context.Context, tx *bbolt.Tx) error {
 	})
 }
 
-// visit takes the resource with that key and form, and says whether to go on.
+// visit takes the encoded resource under a key, and says whether to go on.
 func (s *scan) visit(key, form []byte) bool {
 	gone, err := expiredForm(form, s.now)
 	switch {

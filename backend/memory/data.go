@@ -17,8 +17,8 @@ const (
 	trimRound  = 256
 )
 
-// Data is the contents of a store. It is made by Open or as &Data{}, and only
-// one Open at a time may use it.
+// Data is the contents of a store, made by Open or as &Data{}. Only one open
+// store and its handles may use it at a time.
 type Data struct {
 	mu sync.RWMutex // guards all below but changed
 	// handles counts the open Store values.
@@ -96,7 +96,7 @@ func (d *Data) store(c *backend.Change) {
 	if r == nil {
 		return
 	}
-	// Every entry leads to the resource itself, so those that stay are replaced.
+	// Every entry points to the resource itself, so the entries that stay are set too.
 	key := string(r.Key.Append(nil))
 	d.resources.Set(key, r)
 	for _, row := range r.IndexRows() {
@@ -114,8 +114,8 @@ func expiryKey(at time.Time, key string) string {
 	return string(backend.AppendInt(nil, at.UnixMilli())) + key
 }
 
-// expired returns the changes that purge what is expired, at most a round of
-// them. The caller holds mu.
+// expired returns the changes that purge what is expired, at most purgeRound. The
+// caller holds mu.
 func (d *Data) expired(now time.Time) []backend.Change {
 	end := string(backend.AppendInt(nil, now.UnixMilli()+1))
 	after := d.state.Clone()
@@ -132,8 +132,8 @@ func (d *Data) expired(now time.Time) []backend.Change {
 	return changes
 }
 
-// trim removes the oldest entries that are over the log's bounds, never the
-// last one. The caller holds mu.
+// trim removes the oldest entries beyond the log's bounds, but never the last
+// one. The caller holds mu.
 func (d *Data) trim(cfg *Config, now time.Time) {
 	n := 0
 	for n < trimRound && len(d.log)-n > 1 {
@@ -151,7 +151,7 @@ func (d *Data) trim(cfg *Config, now time.Time) {
 	}
 }
 
-// readLog is one view of the log. The caller holds mu.
+// readLog reads the log. The caller holds mu.
 func (d *Data) readLog(after backend.Revision, limit int) backend.LogPage {
 	page := backend.LogPage{State: d.state.Clone(), Changed: d.changed.Wait()}
 	if d.state.Resume(after) == nil {
