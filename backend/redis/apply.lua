@@ -19,11 +19,9 @@ local function bound(prefix, own, key)
   end
 end
 
--- action returns the arguments of the i-th action by their names: the deed, the
--- tuples of the kind and of the name, the condition (presence, uid, revision,
--- deleting, refs), and what a put or a reindex stores, see proposal.go. members
--- are whole members of the index, which go with a resource that does not decode
--- (deed x), or with one that is expired and no longer there (deed e).
+-- action returns the arguments of the i-th action by name, see action in
+-- proposal.go: the deed, the tuples of kind and name, the condition (presence, uid,
+-- revision, deleting, refs), what a put or a reindex stores, and members to remove.
 local function action(i)
   local a, from = {}, HEAD + (i - 1) * STRIDE
   a.deed, a.kind, a.name, a.presence, a.uid, a.revision, a.deleting, a.refs, a.newuid, a.entries, a.caller, a.fields, a.size, a.body,
@@ -48,7 +46,7 @@ local function judge(a, r)
 end
 
 -- unknown returns the entries of types that only a newer release knows. Every
--- write carries them over.
+-- write keeps them.
 local function unknown(entries)
   local out, i = '', 1
   while i <= #entries do
@@ -60,8 +58,9 @@ local function unknown(entries)
   return out
 end
 
--- kept adds to the entries of a reindex those that do not follow from the body:
--- that of the deletion behind the first, which is the definition, and the expiry.
+-- kept adds to the entries of a reindex those that a reindex does not change: the
+-- row of the deleting index, which comes second after that of the definition, the
+-- expiry, and unknown ones.
 local function kept(old, new)
   local deleting, expiry, i = '', '', 1
   while i <= #old do
@@ -76,7 +75,8 @@ local function kept(old, new)
   return sub(new, 1, first) .. deleting .. sub(new, first + 1) .. expiry .. unknown(old)
 end
 
--- What is stored, and what of it counts: what is expired is absent.
+-- stored is what is stored, live is what of it is not expired; was and will are
+-- the members before and after.
 local actions = {}
 local stored, live, was, will = {}, {}, {}, {}
 for i = 1, #KEYS - 3 do
@@ -88,7 +88,7 @@ for i = 1, #KEYS - 3 do
     if not members(r.entries, a.kind, a.name, was[i]) then r, was[i] = { damaged = true }, nil end
   end
   if r and r.damaged then
-    -- Only a delete that asks nothing else may go on, with the members to remove.
+    -- Only a delete that comes with the members to remove may go on.
     if a.deed ~= 'x' and a.deed ~= 'e' then return { 'unreadable', tostring(i) } end
   elseif r and a.deed == 'p' and not r.whole and expired(r, now) then
     r = load(key, true)
@@ -138,7 +138,7 @@ local function append(a, id, event, size, value, before)
   count, bytes = count + 1, bytes + size
 end
 
--- reindexed moves a resource from one set of index members to another.
+-- reindexed removes members that are only in old and adds those only in new.
 local function reindexed(old, new)
   local gone, come = {}, {}
   for entry, member in pairs(old) do
@@ -213,7 +213,7 @@ for i, a in ipairs(actions) do
       remove(i)
       reply[i + 2] = '1'
     else
-      -- What is gone or cannot be judged must not come up for ever.
+      -- What is gone or cannot be judged must not come up again in every purge.
       if not s or s.damaged then call('ZREM', KEYS[2], a.members) end
       reply[i + 2] = ''
     end
@@ -222,7 +222,8 @@ for i, a in ipairs(actions) do
   end
 end
 
--- trim removes the oldest entries that are over the log's bounds, never the last.
+-- trim finds the oldest entries beyond the log's bounds, but never the last one,
+-- and returns the id of the last one to remove.
 local function trim()
   local most, size, age = match(keep, '^(%d+) (%d+) (%d+)$')
   most, size, age = most + 0, size + 0, age + 0

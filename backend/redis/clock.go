@@ -16,12 +16,12 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// maxSkew is how far the clock of a node may be from that of the others. What
-// expires is judged by the clock of the node that has it, and everybody who
-// compares times of several nodes relies on their being about the same.
+// maxSkew is how far the clock of a node may differ from the store's. Expiry is
+// judged by the clock of the node that has the resource, and whoever compares
+// times from several nodes relies on their clocks being about the same.
 const maxSkew = 2 * time.Second
 
-// offset tells a server's time from the gateway's monotonic clock and the last
+// offset relates a server's clock to the gateway's monotonic one, by the last
 // measurement that was quick.
 type offset struct {
 	at    time.Time // the server's time when it was
@@ -29,11 +29,11 @@ type offset struct {
 	trip  time.Duration
 }
 
-// clockAge is how long a quick measurement counts for more than a slower one.
+// clockAge is how long a quick measurement is preferred to a slower one.
 const clockAge = 10 * time.Second
 
-// note takes a measurement: the server's time, asked between two local instants.
-// A slow one counts, too, where it shows that the clock was set.
+// note takes a measurement: the server's time, which was asked for and answered at
+// two local instants. A slower one counts if it shows that the clock was changed.
 func (o *offset) note(server, asked, answered time.Time) {
 	trip, middle := answered.Sub(asked), asked.Add(answered.Sub(asked)/2)
 	if o.local.IsZero() || trip <= o.trip || answered.Sub(o.local) > clockAge || server.Sub(o.when(middle)).Abs() > trip+o.trip {
@@ -44,12 +44,12 @@ func (o *offset) note(server, asked, answered time.Time) {
 // when is the server's time at a local instant.
 func (o *offset) when(local time.Time) time.Time { return o.at.Add(local.Sub(o.local)).UTC() }
 
-// clocks are those of the servers: of every node of a cluster, and else of the
-// one server, whose name is empty. The zero value knows none.
+// clocks are the clocks of all nodes of a cluster, by address, or that of the one
+// server, whose name is empty. The zero value knows none.
 type clocks struct {
 	mu    sync.Mutex // guards all below
 	nodes map[string]*offset
-	// refused are the nodes whose clock is too far from the others'.
+	// refused are the nodes whose clocks are too far off, and by how much.
 	refused map[string]time.Duration
 }
 
@@ -73,7 +73,7 @@ func (c *clocks) known(node string) bool {
 	return c.nodes[node] != nil
 }
 
-// at is the time of a node, as well as this gateway can tell.
+// at is the time of a node, as this gateway estimates it.
 func (c *clocks) at(node string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,13 +83,13 @@ func (c *clocks) at(node string) time.Time {
 	return c.now()
 }
 
-// now is the store's time: that of the node in the middle. The caller holds mu.
+// now is the store's time: the median of the nodes' times. The caller holds mu.
 func (c *clocks) now() time.Time {
 	return c.middle(time.Now())
 }
 
-// middle is the median of the nodes' times at a local instant, which it is
-// itself where none is known. The caller holds mu.
+// middle is the median of the nodes' times at a local instant, or that instant if
+// no node is known. The caller holds mu.
 func (c *clocks) middle(local time.Time) time.Time {
 	all := make([]time.Time, 0, len(c.nodes))
 	for _, o := range c.nodes {
@@ -113,7 +113,7 @@ func (c *clocks) ahead(node string) time.Duration {
 	return o.when(local).Sub(c.middle(local))
 }
 
-// keep forgets all nodes but those.
+// keep forgets all nodes except those given.
 func (c *clocks) keep(nodes map[string]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +132,7 @@ func (c *clocks) names() []string {
 	return slices.Sorted(maps.Keys(c.nodes))
 }
 
-// judge says why a node is refused, and whether that is news either way.
+// judge returns why a node is refused, if it is, and whether that has changed.
 func (c *clocks) judge(node string) (err error, changed bool) {
 	ahead := c.ahead(node)
 	c.mu.Lock()
@@ -199,7 +199,7 @@ func (s *Store) measureAll(ctx context.Context, ses *session) error {
 	return nil
 }
 
-// unfit says which nodes are refused for their clocks, all of them.
+// unfit returns why nodes are refused for their clocks, joined.
 func (c *core) unfit() error {
 	var refused []error
 	for _, node := range c.clocks.names() {
@@ -208,7 +208,7 @@ func (c *core) unfit() error {
 	return errors.Join(refused...)
 }
 
-// fit says why a node is refused for its clock, and logs it when that changes.
+// fit returns why a node is refused for its clock, and logs when that changes.
 func (c *core) fit(node string) error {
 	err, changed := c.clocks.judge(node)
 	switch {
@@ -220,8 +220,8 @@ func (c *core) fit(node string) error {
 	return err
 }
 
-// judgeClock returns the name of a server that is to make changes, or why its
-// clock is refused. One that was not met before is asked for the time first.
+// judgeClock returns the name of a node that is about to make changes, or why it
+// is refused for its clock. A node that is not known yet is measured first.
 func (s *Store) judgeClock(ctx context.Context, on *goredis.Client) (node string, err error) {
 	if node = s.core.node(on); s.core.cfg.Clock != nil || node == "" {
 		return node, nil
@@ -232,7 +232,7 @@ func (s *Store) judgeClock(ctx context.Context, on *goredis.Client) (node string
 		}
 	}
 	if err := s.core.fit(node); err != nil {
-		return node, &refusal{err: err}
+		return node, &refusal{err: err, final: true}
 	}
 	return node, nil
 }
@@ -277,7 +277,8 @@ func (c *core) skew(node string) time.Duration {
 	return c.cfg.skew(node)
 }
 
-// clockArgument tells a script what time it is: nothing, so that it asks the server.
+// clockArgument is the clock argument of a script: empty, so that the script asks
+// the server, except in tests.
 func (c *core) clockArgument(node string) string {
 	switch {
 	case c.cfg.Clock != nil:
@@ -298,11 +299,11 @@ func (c *core) epochClock() string {
 
 func micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
 
-// deadlineArgument is the deadline of a batch, by the store's clock, for a script
-// on a node.
+// deadlineArgument translates the deadline of a batch from the store's clock to
+// that of the node.
 func (c *core) deadlineArgument(deadline time.Time, node string) string {
 	if c.cfg.Clock != nil && c.cfg.Clock().After(deadline) {
-		return "0" // finer than the script can tell
+		return "0" // the script cannot compare as finely
 	}
 	return micros(deadline.Add(c.clocks.ahead(node)))
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// countWalk is how many records a count reads at a time.
+// countWalk is how many records a count reads ahead.
 const countWalk = 1024
 
-// count is the number of live resources in a range: that of the members less
-// those that lead to what is expired. As long as nothing of the kind waits to be
-// purged, no member and no record is read.
+// count is the number of live resources in a range: the number of its members
+// less those that lead to expired resources. While no resource of the kind waits
+// to be purged, it reads no members and no records.
 func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*run) (total int, err error) {
 	if !counted(r) {
 		return sc.walk(ctx, r, runs)
@@ -58,8 +58,8 @@ func (sc *scanner) walk(ctx context.Context, r *backend.Range, runs []*run) (n i
 	}
 }
 
-// countDue is the number of members in a run that lead to what is expired. It
-// reads the expiries of the kind, and only for an index the records, too.
+// countDue is the number of members in a run that lead to expired resources. It
+// reads the expiries of the kind, and for an index also the expired records.
 func (sc *scanner) countDue(ctx context.Context, r *backend.Range, n *run) (gone int, err error) {
 	lo, hi := dueBounds(r.Kind, sc.shardTime(ctx, n.shard))
 	from := lo
@@ -97,7 +97,7 @@ func (sc *scanner) countDue(ctx context.Context, r *backend.Range, n *run) (gone
 	}
 }
 
-// countRows is the number of members in a run that the records of keys have.
+// countRows is the number of members in a run that lead to the given keys.
 func (sc *scanner) countRows(ctx context.Context, n *run, keys []backend.Key) (total int, err error) {
 	sc.room = backend.MaxPageBytes
 	for len(keys) > 0 {
@@ -108,7 +108,7 @@ func (sc *scanner) countRows(ctx context.Context, n *run, keys []backend.Key) (t
 		for i, record := range records {
 			out, err := decodeRecord(keys[i], record)
 			if err != nil {
-				sc.moved = record == "" // purged since it was counted
+				sc.moved = sc.moved || record == "" // purged since it was counted
 				continue
 			}
 			for _, m := range membersOf(out) {

@@ -9,11 +9,11 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// takeDamaged changes a batch that the script could not judge because a resource
-// does not decode: its deletes that ask nothing of the resource but to be there
-// may remove such a one, with all that leads to it. It reads the whole index of
-// the shard, once for all of them. A batch that asks more of that resource is
-// [backend.ErrUnreadable].
+// takeDamaged prepares a batch to be sent again after the script found a resource
+// that does not decode. Deletes whose condition is of presence alone may remove
+// such resources. The script has to be told which members lead to them, so the
+// whole index of the shard is read, once for all these deletes. Any other action
+// on such a resource is [backend.ErrUnreadable].
 func (s *Store) takeDamaged(ctx context.Context, p *proposal, reply []any) error {
 	i, err := p.action(text(reply, 1))
 	if err != nil {

@@ -1,14 +1,15 @@
--- Returns the members of the index that say what is expired, kind by kind, each
--- in the order of expiry.
+-- Returns the members of the index that lead to expired resources, kind by kind,
+-- and those of a kind in the order of expiry.
 -- KEYS  index
--- ARGV  the tuple of the time that is the first not to be expired, the most
+-- ARGV  the tuple of the first expiry that is in the future, the maximum number of
 --       members of one kind
 local call, byte, find, sub = redis.call, string.byte, string.find, string.sub
 local due, from = {}, '[x'
 while true do
   local first = call('ZRANGE', KEYS[1], from, '(y', 'BYLEX', 'LIMIT', '0', '1')[1]
   if not first then return due end
-  -- The kind is a string of the tuple encoding, ended by a zero that no 255 follows.
+  -- The kind is a string of the tuple encoding, which ends with the first zero that
+  -- is not followed by 255.
   local last = 2
   repeat
     last = find(first, '\0', last + 1, true) or #first

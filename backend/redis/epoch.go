@@ -11,12 +11,12 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// history identifies what a server's data has gone through. Both ids are empty
-// where the server hides them, as some managed services and proxies do.
+// history identifies a server and the history of its data. An id is empty if the
+// server hides it, as some managed services and proxies do.
 type history struct {
-	// run changes when the process starts.
+	// run is the run id, which changes when the process starts.
 	run string
-	// replication changes when the server begins to be a primary.
+	// replication is the replication id, which changes when the server becomes a primary.
 	replication string
 }
 
@@ -76,18 +76,19 @@ func (c *core) begin(ctx context.Context, on goredis.Scripter, sh *shard, h hist
 	return fmt.Errorf("epoch: the server does not begin one: %w", backend.ErrUnavailable)
 }
 
-// question is what the script of epochs is asked about a shard.
+// question is what the script epoch.lua is asked about a shard.
 type question struct {
 	shard   *shard
 	history history
-	// random makes the next epoch if one is needed; empty asks for that alone.
+	// random is part of the next epoch if one is needed; empty only asks whether
+	// one is.
 	random string
-	// force begins one whatever the history.
+	// force begins an epoch whatever the history.
 	force bool
 }
 
-// ask returns the epoch of a shard, or 0 if one is to be begun, and whether the
-// shard is yet to be made. It says why the store is refused.
+// ask returns the epoch of a shard, or 0 if a new one is needed; fresh says that
+// the shard does not exist yet. The error may be why the store is refused.
 func (c *core) ask(ctx context.Context, on goredis.Scripter, q question) (epoch uint64, fresh bool, err error) {
 	script, force := &c.scripts.epoch, ""
 	if q.random == "" {

@@ -1,6 +1,6 @@
--- Makes sure that a shard belongs to this store, and begins a new epoch where
--- the server does not continue the history of the last, so that two histories
--- never share one. Called on a connection before anything else is.
+-- Makes sure that a shard belongs to this store, and begins a new epoch if the
+-- server does not continue the history of the last one. So two histories never
+-- share an epoch. It is called on each new connection, before any other call.
 -- KEYS  meta, log, index
 -- ARGV  what identifies the server's history: its run id and its replication id,
 --       each empty if the server hides it; format, number of shards, index of the
@@ -19,11 +19,11 @@ local m = {}
 for i, value in ipairs(call('HMGET', KEYS[1], unpack(FIELDS))) do m[FIELDS[i]] = value end
 if not m.magic and call('EXISTS', KEYS[1]) == 1 or m.magic and m.magic ~= 'sluice store' then return { 'foreign', KEYS[1] } end
 
--- continued says whether the server has the history of the stored epoch. The
--- replication id changes whenever a server begins to be a primary; where it is
--- hidden, the run id tells at least processes apart. Where both are hidden, the
--- epoch itself is what gateways agree on: all that would tell a server that lost
--- changes is that one of them has seen more.
+-- continued says whether the server continues the history of the stored epoch. The
+-- replication id changes whenever a server becomes a primary. If it is hidden, the
+-- run id at least tells processes apart. If both are hidden, the epoch itself is
+-- what gateways agree on; that changes were lost shows only if the caller has seen
+-- a later revision of it.
 local function continued()
   local epoch, seq = match(seen, '^(%d+)-(%d+)$')
   if epoch == m.epoch and tonumber(seq) > tonumber(m.seq or 0) then return false end
@@ -46,7 +46,7 @@ if clock ~= '' then
 else
   seconds = tonumber(call('TIME')[1])
 end
--- A log without its meta still tells which epochs it had.
+-- If the meta was lost, the log still tells the last epoch.
 local previous = tonumber(m.epoch or '') or 0
 local last = call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', '1')[1]
 if last then previous = math.max(previous, tonumber(match(last[1], '^%d+'))) end
@@ -65,7 +65,7 @@ end
 call('HSET', KEYS[1], 'magic', 'sluice store', 'format', version, 'shards', shards, 'shard', index,
   'run', run, 'replid', replid, 'epoch', epoch, 'seq', '0', 'epochs', epochs)
 for _, field in ipairs({ 'count', 'bytes', 'oldest' }) do call('HSETNX', KEYS[1], field, '0') end
--- What was written before a meta was lost may be of any size: no field then.
+-- If the meta was lost, older records may be of any size: then there is no field.
 if call('EXISTS', KEYS[3]) == 0 then call('HSETNX', KEYS[1], 'largest', '0') end
 call('XADD', KEYS[2], epoch .. '-0', 'h', 's\n0\n0\n\n', 'd', '')
 return { 'ok', epoch }

@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// upcoming are the keys of the next members of a range, in its order over all
-// shards, that lead to records which were not read.
+// upcoming are the keys whose records will be wanted next: those of the next
+// members of a range, in its order over all shards, that were not read yet.
 func (sc *scanner) upcoming(r *backend.Range, runs []*run, most int) []backend.Key {
 	rest := make(map[*run][]found, len(runs))
 	for _, n := range runs {
@@ -20,21 +20,18 @@ func (sc *scanner) upcoming(r *backend.Range, runs []*run, most int) []backend.K
 			break
 		}
 		m := rest[n][0]
-		if rest[n] = rest[n][1:]; len(rest[n]) == 0 && n.more {
-			most = 0 // what comes next may lie behind
-		}
 		if _, known := sc.records[m.key]; !known && m.err == nil && (r.Namespace == "" || r.Namespace == m.key.Namespace) {
 			keys = append(keys, m.key)
 		}
-		if most == 0 {
-			break
+		if rest[n] = rest[n][1:]; len(rest[n]) == 0 && n.more {
+			break // the next member of all runs may be one of this run that was not read
 		}
 	}
 	return keys
 }
 
-// prefetch reads the resources of all pages at once, as far as there is room,
-// those too that only say whether there is more.
+// prefetch reads the resources of all pages at once, as far as there is room. It
+// includes those that only tell whether a page has more after it.
 func (sc *scanner) prefetch(ctx context.Context) error {
 	var keys []backend.Key
 	seen := map[backend.Key]bool{}
@@ -53,13 +50,13 @@ func (sc *scanner) prefetch(ctx context.Context) error {
 	return sc.fetch(ctx, keys)
 }
 
-// fetch reads records, as many of the first as there is room for.
+// fetch reads the records of the first keys, as many as there is room for.
 func (sc *scanner) fetch(ctx context.Context, keys []backend.Key) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	if sc.held > backend.MaxPageBytes {
-		// What was read ahead for other ranges is read again if it comes to that.
+		// What was read ahead for other ranges is read again when they need it.
 		clear(sc.records)
 		sc.held = 0
 	}
@@ -72,8 +69,8 @@ func (sc *scanner) fetch(ctx context.Context, keys []backend.Key) error {
 	return err
 }
 
-// resource reads the resource that a member leads to; nil if it leads to none
-// that is live. most is how many resources of the range are wanted.
+// resource reads the resource that a member leads to, nil if that is not live.
+// most is how many resources of the range are still wanted.
 func (sc *scanner) resource(ctx context.Context, r *backend.Range, f found, runs []*run, most int) (*backend.Resource, error) {
 	k := f.key
 	if f.err != nil {
@@ -84,7 +81,6 @@ func (sc *scanner) resource(ctx context.Context, r *backend.Range, f found, runs
 		return nil, nil
 	}
 	if _, known := sc.records[k]; !known {
-		// What follows will be asked for next.
 		if err := sc.fetch(ctx, append([]backend.Key{k}, sc.upcoming(r, runs, most-1)...)); err != nil {
 			return nil, err
 		}

@@ -7,12 +7,12 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// freezeMembers bounds the members of one range that a script looks at: it holds
-// the server meanwhile.
+// freezeMembers bounds the members of one range that the script looks at, because
+// the server does nothing else meanwhile.
 const freezeMembers = 64 << 10
 
-// freeze reads the first members of all ranges with their resources in one step
-// of each shard. Counts are read as at the first try.
+// freeze is the first step of the last try. One script in each shard reads the
+// members of all ranges and their resources. Counts are read as in begin.
 func (sc *scanner) freeze(ctx context.Context) error {
 	if err := sc.begin(ctx); err != nil {
 		return err
@@ -63,8 +63,8 @@ func (sc *scanner) freeze(ctx context.Context) error {
 	return nil
 }
 
-// frozen takes what the script saw of a run: the last member that it looked at,
-// empty if it came to the end, and those that it found.
+// frozen takes what the script read of a run: the last member that it looked at,
+// or an empty string if it came to the end, and then the members that it found.
 func (sc *scanner) frozen(n *run, saw []string) {
 	if len(saw) == 0 {
 		return
@@ -74,9 +74,9 @@ func (sc *scanner) frozen(n *run, saw []string) {
 	if saw[0] != "" {
 		n.pass(saw[0])
 	}
-	// This is what is compared with a look at the same members later on.
+	// Further steps compare with these members, except where the script left some out.
 	if n.first.members = saw[1:]; filtered(n.of) {
-		n.first.want = 0 // there is no such look
+		n.first.want = 0
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// inspect says why the store is refused, before anything is written.
+// inspect returns why the store is refused, if it is. It writes nothing.
 func (s *Store) inspect(ctx context.Context, ses *session) error {
 	if err := s.inspectShards(ctx, ses); err != nil {
 		return err
@@ -31,8 +31,8 @@ func (s *Store) inspect(ctx context.Context, ses *session) error {
 	return nil
 }
 
-// inspectShards looks for a store with another number of shards: the keys of its
-// shards may have other names. There is always a first one.
+// inspectShards looks for a store with another number of shards, whose keys may
+// have other names. It looks at the first shard, which every store has.
 func (s *Store) inspectShards(ctx context.Context, ses *session) error {
 	pipe := ses.client.Pipeline()
 	seen := map[string]bool{}
@@ -54,10 +54,11 @@ func (s *Store) inspectShards(ctx context.Context, ses *session) error {
 	return nil
 }
 
-// strangersRounds bounds the search for keys of others, of a thousand keys each.
+// strangersRounds bounds the search for keys of other programs. A round looks at
+// about a thousand keys.
 const strangersRounds = 50
 
-// strangers refuses to make a store among the keys of another program.
+// strangers refuses to create a store among keys of another program.
 func (c *core) strangers(ctx context.Context, on goredis.Scripter) error {
 	cn, ok := on.(interface {
 		Scan(ctx context.Context, cursor uint64, match string, count int64) *goredis.ScanCmd

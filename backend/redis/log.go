@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// stateFields are what the log of a shard knows of itself.
+// stateFields are the fields of the meta that hold the state of the log.
 var stateFields = []string{"epoch", "seq", "trimmed", "epochs"}
 
 // askState asks for the state of a shard's log.
@@ -21,8 +21,8 @@ func askState(ctx context.Context, pipe goredis.Pipeliner, sh *shard) *goredis.S
 	return pipe.HMGet(ctx, sh.meta, stateFields...)
 }
 
-// readState reads the values of stateFields. An epoch that is not the one the
-// session was verified in means that other connections than these are to be used.
+// readState decodes the values of stateFields. If the epoch is not the one in which
+// the session was verified, the session is renewed.
 func (s *Store) readState(ses *session, shard int, values []any) (backend.LogState, error) {
 	epoch, seq := text(values, 0), text(values, 1)
 	known := s.core.epochs[shard].Load()
@@ -41,8 +41,8 @@ func (s *Store) readState(ses *session, shard int, values []any) (backend.LogSta
 	return state, nil
 }
 
-// parseState reads the trim mark, which may be empty, and the older epochs, each
-// with its last sequence and ended by a space.
+// parseState decodes the trim mark, which may be empty, and the older epochs, each
+// with its last sequence and followed by a space.
 func parseState(head backend.Revision, trimmed, epochs string) (state backend.LogState, err error) {
 	for _, e := range strings.Fields(epochs) {
 		r, err := parseRevision(e)
@@ -64,23 +64,23 @@ func parseState(head backend.Revision, trimmed, epochs string) (state backend.Lo
 type logPage struct {
 	states  []backend.LogState
 	entries [][]goredis.XMessage
-	// more says, by shard, that the log may go on after the entries.
+	// more says, by shard, whether the log may go on after the entries.
 	more []bool
 }
 
 // logRead says what is read of the logs.
 type logRead struct {
-	// after are the places, by shard; nil reads the states alone.
+	// after are the revisions to begin after, by shard; nil reads the states alone.
 	after []backend.Revision
-	// limit is the most entries of one shard.
+	// limit is the maximum number of entries of one shard.
 	limit int
-	// turn is the shard that is read first: the others may find no room.
+	// turn is the shard that is read first. There may be no room left for others.
 	turn int
 }
 
-// readLog reads the state of each shard's log and the entries after the places,
-// each shard in one step. The entries of all shards together are bounded by
-// [backend.MaxDeliveryBytes], but for one that is larger.
+// readLog reads the state of each shard's log and the entries after a revision.
+// Each shard is read in one step. The entries of all shards together take at most
+// [backend.MaxDeliveryBytes], unless there is one that is larger.
 func (s *Store) readLog(ctx context.Context, r logRead) (p logPage, err error) {
 	n := len(s.core.shards)
 	err = s.read(ctx, "log", func(ctx context.Context, ses *session) error {
@@ -92,7 +92,7 @@ func (s *Store) readLog(ctx context.Context, r logRead) (p logPage, err error) {
 		if !s.core.at.Cluster {
 			return s.readLogs(ctx, ses, r, all, backend.MaxDeliveryBytes, true, &p)
 		}
-		// One call for each shard, and an equal part of the room for each.
+		// Each shard is a call of its own and has an equal share of the room.
 		g, within := errgroup.WithContext(ctx)
 		g.SetLimit(maxExchanges)
 		for _, i := range all {
@@ -109,7 +109,7 @@ func (s *Store) readLog(ctx context.Context, r logRead) (p logPage, err error) {
 			}
 		}
 		for _, i := range all {
-			if p.more[i] { // its next entry is larger than its part
+			if p.more[i] { // its next entry is larger than its share
 				return s.readLogs(ctx, ses, r, []int{i}, backend.MaxDeliveryBytes, true, &p)
 			}
 		}
@@ -118,8 +118,8 @@ func (s *Store) readLog(ctx context.Context, r logRead) (p logPage, err error) {
 	return p, err
 }
 
-// readLogs reads the logs of some shards that lie on one server, with room for
-// some bytes.
+// readLogs reads the logs of shards that are on one server, up to room bytes.
+// oversize allows one entry that is larger.
 func (s *Store) readLogs(ctx context.Context, ses *session, r logRead, shards []int, room int, oversize bool, p *logPage) error {
 	keys, args := make([]string, 0, 2*len(shards)), append(make([]any, 0, 3+len(shards)), r.limit, room, "")
 	if oversize {
@@ -154,7 +154,7 @@ func (s *Store) readLogs(ctx context.Context, ses *session, r logRead, shards []
 	return nil
 }
 
-// messages are the entries in the answer for one shard.
+// messages decodes the entries in the script's answer for one shard.
 func messages(values []any) ([]goredis.XMessage, error) {
 	if len(values) != 6 {
 		return nil, fmt.Errorf("log: an answer of %d parts: %w", len(values), backend.ErrUnavailable)
@@ -175,14 +175,15 @@ func messages(values []any) ([]goredis.XMessage, error) {
 	return out, nil
 }
 
-// streamID is the id of the entry of a revision; that of an epoch's beginning has the sequence 0.
+// streamID is the stream id for a revision. The entry that begins an epoch has the
+// sequence 0.
 func streamID(r backend.Revision) string {
 	return strconv.FormatUint(r.Epoch, 10) + "-" + strconv.FormatUint(r.Seq, 10)
 }
 
-// follow decodes the entries of one shard that follow a revision without a gap.
-// It returns the events, where they end, and ErrPositionExpired where something
-// is missing or does not decode.
+// follow decodes entries of one shard as long as they follow the revision at
+// without a gap. It returns the events and the revision where they end, and
+// ErrPositionExpired if something is missing or does not decode.
 func follow(state *backend.LogState, at backend.Revision, entries []goredis.XMessage) ([]backend.Event, backend.Revision, error) {
 	var events []backend.Event
 	shared := names{}

@@ -1,10 +1,10 @@
--- Reads what logs know of themselves, and the entries after a place in each.
--- What it returns is bounded in bytes over all of them: the logs are read one
--- after the other until there is no room.
+-- Reads the states of logs, and the entries after an id in each. The entries of all
+-- logs together are bounded in bytes: the logs are read one after the other until
+-- there is no room left.
 -- KEYS  meta and log of each shard
--- ARGV  the most entries of one log, the most bytes of all, '1' to return one
---       entry even if it is larger than that, then for each shard the place ('' to
---       read no entries)
+-- ARGV  the maximum number of entries of one log, the maximum number of bytes of
+--       all, '1' to return one entry even if it is larger than that, then for each
+--       shard the id ('' to read no entries)
 -- Returns for each shard: epoch, sequence, trim mark, older epochs, whether there
 -- may be more entries ('1' or ''), and the entries
 local call, match = redis.call, string.match

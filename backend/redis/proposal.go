@@ -16,7 +16,8 @@ type proposal struct {
 	actions []action
 }
 
-// action is one of a batch as the script takes it. What does not apply is empty.
+// action is an action of a batch as the script takes it. What does not apply is
+// empty.
 type action struct {
 	deed string
 	// kind and name are the tuples that make the key.
@@ -28,9 +29,9 @@ type action struct {
 	newUID string
 	derived
 	body []byte
-	// members of the index that go with what the script cannot tell them from:
-	// those of a resource that does not decode, packed like entries, or the one of
-	// an expiry.
+	// members of the index to remove where the script cannot derive them: those of
+	// a resource that does not decode, packed like entries, or the one of an expiry
+	// whose resource is gone.
 	members []byte
 }
 
@@ -105,7 +106,7 @@ func newProposal(sh *shard, b backend.Batch) *proposal {
 	return p
 }
 
-// derived is what the script needs of a put or a reindex, besides its body.
+// derived is what the script needs for a put or a reindex, besides the body.
 type derived struct {
 	entries []byte
 	caller  string // "c" if the caller made it
@@ -159,8 +160,8 @@ func (c *core) arguments(h head, actions []action) []any {
 	return args
 }
 
-// logBounds are what a log keeps when it is trimmed, and when that is to be: with
-// more entries, with more bytes, with an older one in milliseconds.
+// logBounds are arguments of the script: what a log keeps when it is trimmed, and
+// the limits of entries, bytes and age in milliseconds beyond which it is trimmed.
 func logBounds(c Config) [4]any {
 	slack := 1 + float64(c.LogSlack)/float64(c.LogEntries)
 	age := c.LogAge.Milliseconds()

@@ -17,15 +17,15 @@ import (
 // Bounds of one round.
 const (
 	purgeRound = 256
-	// purgeChunk is the most resources that one script removes, so that it does
-	// not hold the server for long.
+	// purgeChunk is the maximum number of resources that one script removes, so that
+	// the server is not busy with it for long.
 	purgeChunk = 64
 )
 
-// Purge removes what is expired, a bounded number in each shard, and what the
-// logs no longer keep. It returns how many resources it removed. Any number of
-// gateways may do it at the same time: the script sees to it that each resource
-// goes once, and only if it is still expired.
+// Purge removes a bounded number of expired resources in each shard, and trims the
+// logs. It returns how many resources it removed. Any number of gateways may purge
+// at the same time: the script removes each resource once, and only if it is still
+// expired.
 func (s *Store) Purge(ctx context.Context) (int, error) {
 	if err := s.ready(ctx); err != nil {
 		return 0, err
@@ -67,7 +67,7 @@ func (s *Store) purge(ctx context.Context, sh *shard) (int, error) {
 	return total, nil
 }
 
-// purgeChunk removes the resources that members of the index name as due, and
+// purgeChunk removes the expired resources that members of the index lead to, and
 // trims the log.
 func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, error) {
 	keys := []string{sh.meta, sh.rows, sh.log}
@@ -91,7 +91,7 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 		if err != nil {
 			return err
 		}
-		if len(bad) > 0 { // they would come up for ever
+		if len(bad) > 0 { // they would come up again in every round
 			if err := on.ZRem(ctx, sh.rows, bad...).Err(); err != nil {
 				return err
 			}
@@ -124,12 +124,12 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 	return n, err
 }
 
-// Run purges at every PurgeInterval until ctx ends or the store is closed; both
-// are no error. It goes on while the servers are away.
+// Run purges at every PurgeInterval until ctx ends or the store is closed, neither
+// of which is an error. It goes on while the servers do not answer.
 func (s *Store) Run(ctx context.Context) error {
 	log, away := s.core.cfg.Logger, false
 	for {
-		// Many gateways do the same: not all at once.
+		// Other gateways do the same; jitter keeps them apart.
 		pause := s.core.cfg.PurgeInterval
 		tick := time.NewTimer(pause - pause/8 + rand.N(pause/4+1))
 		select {

@@ -1,7 +1,6 @@
--- The common batch in a straight line: one put that creates a resource, or that
--- replaces one and leaves what makes it findable. What it does apply.lua does as
--- well, at twice the cost. It leaves everything else to that, before it has
--- written anything.
+-- A short cut for the most common batch: one put that creates a resource, or that
+-- replaces one without changing its entries. apply.lua does the same at twice the
+-- cost. Everything else is left to apply.lua, before anything is written.
 local function alone()
   local _, kind, name, presence, wanted, revision, deleting, _, uid, entries, caller, fields, size, body = unpack(ARGV, HEAD + 1, HEAD + STRIDE)
   size = size + 64
@@ -47,7 +46,7 @@ local function alone()
   call('HSET', KEYS[1], 'seq', last, 'count', format('%d', count + 1), 'bytes', format('%d', bytes + size))
   return { 'ok', id, stamped }
 end
--- The eighth argument asks for references to the resource.
+-- The eighth argument is the condition that nothing refers to the resource.
 if #KEYS == 4 and ARGV[HEAD + 1] == 'p' and ARGV[HEAD + 8] == '' then
   local reply = alone()
   if reply then return reply end

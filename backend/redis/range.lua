@@ -1,11 +1,11 @@
--- Reads members of the index and the resources they lead to in one step. It is
--- for ranges of which something was moved each time they were read in two: it
--- holds the server for all of it.
+-- Reads members of the index and the resources that they lead to in one step. It is
+-- used when something has changed each time that ranges were read in two steps,
+-- because the server does nothing else meanwhile.
 -- KEYS  index
--- ARGV  what the keys of resources begin with, the most members of a range that
---       are looked at, the most bytes of resources, then for each range: from, to,
---       'rev' or '', the most members, the length of the prefix of a reference,
---       and the tuple of the namespace that alone is wanted ('' for all)
+-- ARGV  the prefix of the keys of resources, how many members of a range are looked
+--       at, the maximum number of bytes of resources, then for each range: from,
+--       to, 'rev' or '', the maximum number of members, the length of a reference's
+--       prefix, and the tuple of the namespace that is wanted ('' for all)
 -- Returns for each range the last member that was looked at, '' if the range ends
 -- there, and the members; then the resources, each behind its key
 local byte, find, sub = string.byte, string.find, string.sub

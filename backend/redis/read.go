@@ -14,11 +14,11 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// maxRecord is more than any stored record takes. A resource counts 1 MiB at
-// most ([backend.MaxResourceBytes]); what is escaped in its rows takes more.
+// maxRecord is more than the size of any stored record. A resource counts at most
+// 1 MiB ([backend.MaxResourceBytes]); bytes that are escaped in rows take more.
 const maxRecord = 2 << 20
 
-// maxLoad is the most resources that one command reads.
+// maxLoad is the maximum number of resources that one command reads.
 const maxLoad = 256
 
 // Get is [backend.Store.Get].
@@ -73,20 +73,20 @@ func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resour
 	return out, nil
 }
 
-// loader reads records for one call, no more bytes at a time than there is room for.
+// loader reads the records for one call, at most room bytes at a time.
 type loader struct {
 	store   *Store
 	session *session
 	room    int
-	// largest is the size of the largest record of the shards, 0 if it is not known.
+	// largest is the size of the largest record in the shards, 0 if it is not known.
 	largest int
-	// clock is the server's answer, if there is one server, and times are those of
-	// the shards that were asked for, if there are many.
+	// clock is the server's time if there is only one server. times are the times of
+	// the shards' servers, as far as they were needed.
 	clock time.Time
 	times map[int]time.Time
 }
 
-// measure asks how large records are, if that matters.
+// measure asks how large the records may be, if that matters.
 func (l *loader) measure(ctx context.Context, keys []backend.Key) error {
 	if len(keys) <= l.room/maxRecord {
 		return nil
@@ -107,7 +107,7 @@ func (l *loader) measure(ctx context.Context, keys []backend.Key) error {
 	return nil
 }
 
-// askLargest asks for the size of the largest record that the shard ever had.
+// askLargest asks for the size of the largest record ever written to the shard.
 func askLargest(ctx context.Context, pipe goredis.Pipeliner, sh *shard) *goredis.StringCmd {
 	return pipe.HGet(ctx, sh.meta, "largest")
 }
@@ -120,8 +120,8 @@ func (l *loader) noteLargest(cmd *goredis.StringCmd) {
 	}
 }
 
-// load reads the records of the first keys, as many as there is room for but at
-// least one; what is absent is empty.
+// load reads the records of the first keys: as many as there is room for, but at
+// least one. A record that does not exist is empty.
 func (l *loader) load(ctx context.Context, keys []backend.Key) ([]string, error) {
 	largest := l.largest
 	if largest == 0 {
@@ -171,8 +171,8 @@ func (l *loader) load(ctx context.Context, keys []backend.Key) ([]string, error)
 	return out, nil
 }
 
-// fit asks for the sizes of the records and returns how many of the first there
-// is room for.
+// fit asks for the sizes of the records and returns for how many of the first
+// there is room.
 func (l *loader) fit(ctx context.Context, keys []backend.Key) (int, error) {
 	pipe := l.session.client.Pipeline()
 	cmds := make([]*goredis.IntCmd, len(keys))
@@ -206,8 +206,8 @@ func (l *loader) time(ctx context.Context, k backend.Key) time.Time {
 	return l.times[n]
 }
 
-// askTime asks the server for the time along with other things; nil where there
-// is no one server to ask, or a clock was given.
+// askTime adds a question for the server's time to a pipeline. It returns nil if
+// there are several servers, or a clock was injected.
 func (s *Store) askTime(ctx context.Context, pipe goredis.Pipeliner) *goredis.TimeCmd {
 	if s.core.cfg.Clock != nil || s.core.at.Cluster {
 		return nil
@@ -244,9 +244,9 @@ func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error
 	return pages[0], nil
 }
 
-// Ranges is [backend.Ranger.Ranges]. What is in a page was in its range at one
-// state of each shard; the resources may be newer, and still have the row that
-// led to them.
+// Ranges is [backend.Ranger.Ranges]. The members of the ranges are from one state
+// of each shard. The resources may be newer, but they still have the entry by
+// which they were found.
 func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
@@ -257,8 +257,8 @@ func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page,
 	return s.ranges(ctx, rs)
 }
 
-// scanTries is how often ranges are read because something was moved between two
-// steps. The last time all that can be is read in one.
+// scanTries is how often ranges are read if something changes between two steps
+// of a scan. The last time as much as possible is read in one step.
 const scanTries = 3
 
 func (s *Store) ranges(ctx context.Context, rs []backend.Range) (pages []backend.Page, err error) {

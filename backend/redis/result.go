@@ -16,7 +16,7 @@ func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
 	case "ok":
 		res, err := s.result(p, reply)
 		if err != nil {
-			// It was applied, and what it left does not decode.
+			// The batch was applied, but the answer does not decode.
 			return res, fmt.Errorf("apply: %w: %w", backend.ErrUnknown, err)
 		}
 		return res, nil
@@ -116,7 +116,7 @@ func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 	return res, nil
 }
 
-// putResult is the stored resource by what the script stamped.
+// putResult is the resource that a put stored, with what the script stamped.
 func putResult(a *backend.Action, said string) (*backend.Resource, error) {
 	field := strings.Split(said, "\n")
 	if len(field) != 5 {

@@ -13,10 +13,10 @@ import (
 
 // Bounds of one scan.
 const (
-	// scanPrefetch is the most resources that are read before they are asked for.
+	// scanPrefetch is the maximum number of resources that are read ahead.
 	scanPrefetch = 4096
-	// scanChunk is the number of members read at a time where it is not known how
-	// many it takes, at the first try; each further try begins with more.
+	// scanChunk is how many members are read at a time if nobody can know how many
+	// are needed. That is at the first try; each further try reads more.
 	scanChunk = 512
 )
 
@@ -24,15 +24,17 @@ const (
 type scanner struct {
 	loader
 	ranges []backend.Range
-	// runs are the parts of each range, by shard.
+	// runs are the parts of each range, one for each of its shards.
 	runs  [][]*run
 	names names
-	// records are those read so far, by key, of held bytes; what is absent is empty.
+	// records are the records read so far, by key, and held is the sum of their
+	// sizes. A record that does not exist is empty.
 	records map[backend.Key]string
 	held    int
-	// used is what the resources of the pages count.
+	// used is what the resources in the pages count so far.
 	used int
-	// moved says that two steps did not see the same: all is to be read again.
+	// moved says that something changed between two steps and everything has to be
+	// read again.
 	moved bool
 	// chunk is how many members are read at a time.
 	chunk int
@@ -40,30 +42,30 @@ type scanner struct {
 	last bool
 }
 
-// run is the part of a range that lies in one shard, in the order of the scan.
+// run is the part of a range that is in one shard.
 type run struct {
 	of      *backend.Range
 	shard   *shard
-	lo, hi  string // of what is left, as ZRANGE BYLEX has them
+	lo, hi  string // bounds of what is left, for ZRANGE BYLEX
 	reverse bool
 	members []found
 	more    bool // the index may have members after these
-	// first is what the first step saw.
-	first sight
+	// first is what the first step of the scan read.
+	first reading
 }
 
-// sight is what a step sees of a run.
-type sight struct {
+// reading is what the first step reads of a run.
+type reading struct {
 	from, to string
 	want     int
 	members  []string
-	// count is the number of members, and due that of the expired resources of the
-	// range's kind, if only they are asked for.
+	// count is the number of members, and due the number of expired resources of the
+	// range's kind. Of ranges that are counted nothing else is read.
 	count, due int
 }
 
-// look asks for what there is to see.
-type look struct {
+// asked is a reading that was asked for.
+type asked struct {
 	page       *goredis.StringSliceCmd
 	count, due *goredis.IntCmd
 }
@@ -89,7 +91,7 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 		return nil, err
 	}
 	pages := make([]backend.Page, len(sc.ranges))
-	// What is expired never gets to the builder: each shard has a clock of its own.
+	// The scanner leaves out what is expired: shards have different clocks.
 	b := backend.NewPageBuilder(backend.Range{}, time.Time{})
 	for i := range sc.ranges {
 		r, runs := &sc.ranges[i], sc.runs[i]
@@ -108,7 +110,7 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	return pages, nil
 }
 
-// memberType is the first byte of the members that a range is made of.
+// memberType is the first byte of the members that are in a range.
 func memberType(r *backend.Range) byte {
 	switch {
 	case r.Referenced != nil:
@@ -119,14 +121,14 @@ func memberType(r *backend.Range) byte {
 	return memberName
 }
 
-// filtered says whether a range has members that it leaves out: only names are
-// ordered by namespace.
+// filtered says whether members within the bounds are left out. They are where a
+// namespace is wanted in an order that does not begin with it.
 func filtered(r *backend.Range) bool {
 	return r.Namespace != "" && (r.Index != "" || r.Referenced != nil)
 }
 
-// counted says whether a count needs no look at the members but those that say
-// what is expired, which are ordered by kind.
+// counted says whether the range can be counted by the server, less what is
+// expired.
 func counted(r *backend.Range) bool { return r.Count && r.Kind != "" && !filtered(r) }
 
 // shards of a range.
@@ -143,7 +145,7 @@ func (sc *scanner) shards(r *backend.Range) []shard {
 	return all
 }
 
-// split makes the runs of all ranges.
+// split divides all ranges into runs.
 func (sc *scanner) split() {
 	sc.runs = make([][]*run, len(sc.ranges))
 	for i := range sc.ranges {
@@ -152,7 +154,7 @@ func (sc *scanner) split() {
 		kind, shards := string(memberType(r)), sc.shards(r)
 		for j := range shards {
 			n := &run{of: r, shard: &shards[j], lo: "[" + kind + string(start), hi: "(" + kind + string(end), reverse: r.Reverse}
-			n.first = sight{from: n.lo, to: n.hi, want: r.Limit + 1}
+			n.first = reading{from: n.lo, to: n.hi, want: r.Limit + 1}
 			switch {
 			case r.Count:
 				n.first.want = sc.chunk
@@ -164,54 +166,54 @@ func (sc *scanner) split() {
 	}
 }
 
-// begin asks for the first members of all ranges, and for the counts.
+// begin is the first step: it reads the first members of all ranges, and counts.
 func (sc *scanner) begin(ctx context.Context) error {
 	sc.split()
 	s := sc.store
 	x := s.exchange(sc.session, len(sc.ranges) == 1 && !sc.ranges[0].Count)
 	clock := s.askTime(ctx, x.on(0))
 	largest := map[int]*goredis.StringCmd{}
-	looks := make([][]look, len(sc.runs))
+	readings := make([][]asked, len(sc.runs))
 	for i, runs := range sc.runs {
 		for _, n := range runs {
 			pipe := x.on(n.shard.index)
-			looks[i] = append(looks[i], sc.ask(ctx, pipe, n))
+			readings[i] = append(readings[i], sc.ask(ctx, pipe, n))
 			if largest[n.shard.index] == nil {
 				largest[n.shard.index] = askLargest(ctx, pipe, n.shard)
 			}
 		}
 	}
-	asked := time.Now()
+	since := time.Now()
 	if err := x.run(ctx); err != nil {
 		return err
 	}
-	sc.clock = s.tellTime(clock, asked)
+	sc.clock = s.tellTime(clock, since)
 	for _, cmd := range largest {
 		sc.noteLargest(cmd)
 	}
 	for i, runs := range sc.runs {
 		for j, n := range runs {
-			looks[i][j].tell(&n.first)
+			readings[i][j].tell(&n.first)
 			sc.take(n, n.first.members, len(n.first.members) == n.first.want)
 		}
 	}
 	return nil
 }
 
-// ask asks for what the first step sees of a run.
-func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *run) (l look) {
+// ask asks for what the first step reads of a run.
+func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *run) (a asked) {
 	if !counted(n.of) {
-		l.page = pipe.ZRangeArgs(ctx, n.args(n.first.from, n.first.to, n.first.want))
-		return l
+		a.page = pipe.ZRangeArgs(ctx, n.args(n.first.from, n.first.to, n.first.want))
+		return a
 	}
-	l.count = pipe.ZLexCount(ctx, n.shard.rows, n.first.from, n.first.to)
+	a.count = pipe.ZLexCount(ctx, n.shard.rows, n.first.from, n.first.to)
 	lo, hi := dueBounds(n.of.Kind, sc.shardTime(ctx, n.shard))
-	l.due = pipe.ZLexCount(ctx, n.shard.rows, lo, hi)
-	return l
+	a.due = pipe.ZLexCount(ctx, n.shard.rows, lo, hi)
+	return a
 }
 
-// shardTime is the time of the server that has the shard, which stands still for
-// one scan.
+// shardTime is the time of the server that has the shard. It stays the same for
+// the whole scan.
 func (sc *scanner) shardTime(ctx context.Context, sh *shard) time.Time {
 	if at, ok := sc.times[sh.index]; ok {
 		return at
@@ -223,13 +225,13 @@ func (sc *scanner) shardTime(ctx context.Context, sh *shard) time.Time {
 	return sc.times[sh.index]
 }
 
-// tell notes the answers.
-func (l look) tell(s *sight) {
-	if l.page != nil {
-		s.members = l.page.Val()
+// tell decodes the answers.
+func (a asked) tell(s *reading) {
+	if a.page != nil {
+		s.members = a.page.Val()
 		return
 	}
-	s.count, s.due = int(l.count.Val()), int(l.due.Val())
+	s.count, s.due = int(a.count.Val()), int(a.due.Val())
 }
 
 func (n *run) args(lo, hi string, count int) goredis.ZRangeArgs {
@@ -239,7 +241,7 @@ func (n *run) args(lo, hi string, count int) goredis.ZRangeArgs {
 	return goredis.ZRangeArgs{Key: n.shard.rows, ByLex: true, Rev: n.reverse, Start: lo, Stop: hi, Count: int64(count)}
 }
 
-// take notes the members that were read, and whether there may be more.
+// take takes the members that were read, and whether the index may have more.
 func (sc *scanner) take(n *run, members []string, more bool) {
 	n.members, n.more = make([]found, len(members)), more
 	for i, m := range members {
@@ -250,7 +252,7 @@ func (sc *scanner) take(n *run, members []string, more bool) {
 	}
 }
 
-// pass leaves the members up to this one behind.
+// pass moves the bounds past the member.
 func (n *run) pass(member string) {
 	if n.reverse {
 		n.hi = "(" + member
@@ -259,20 +261,21 @@ func (n *run) pass(member string) {
 	}
 }
 
-// further reads the next members of a run, and looks again at what the first
-// step saw of all other runs in the shard: the answers of a call are of one
-// state. So who asks for the rows of one definition and whether there are those
-// of another is never told of two states.
+// further reads the next members of a run. In the same transaction it repeats the
+// first readings of all other runs in the shard, and begins anew if one of them
+// has changed. So the answers of one call are from one state: a caller that asks
+// for rows of one index definition, and whether there are rows of another, can
+// rely on the second answer for all of the first.
 func (sc *scanner) further(ctx context.Context, n *run) error {
 	x := sc.store.exchange(sc.session, len(sc.ranges) == 1)
 	pipe := x.on(n.shard.index)
 	next := pipe.ZRangeArgs(ctx, n.args(n.lo, n.hi, sc.chunk))
 	var others []*run
-	var looks []look
+	var readings []asked
 	for _, runs := range sc.runs {
 		for _, o := range runs {
 			if o != n && o.shard == n.shard && o.first.want > 0 {
-				others, looks = append(others, o), append(looks, sc.ask(ctx, pipe, o))
+				others, readings = append(others, o), append(readings, sc.ask(ctx, pipe, o))
 			}
 		}
 	}
@@ -281,7 +284,7 @@ func (sc *scanner) further(ctx context.Context, n *run) error {
 	}
 	for i, o := range others {
 		now := o.first
-		looks[i].tell(&now)
+		readings[i].tell(&now)
 		if now.count != o.first.count || now.due != o.first.due || !slices.Equal(now.members, o.first.members) {
 			return sc.changed()
 		}
@@ -291,7 +294,7 @@ func (sc *scanner) further(ctx context.Context, n *run) error {
 	return nil
 }
 
-// changed begins anew, or gives up.
+// changed makes the scan begin anew; the last try fails.
 func (sc *scanner) changed() error {
 	if sc.last {
 		return fmt.Errorf("range: the index changes faster than it can be read: %w", backend.ErrUnavailable)
@@ -300,7 +303,7 @@ func (sc *scanner) changed() error {
 	return nil
 }
 
-// next removes the first member of all runs, in the order of the range.
+// next takes the first member of all runs, in the order of the range.
 func (sc *scanner) next(ctx context.Context, runs []*run) (f found, ok bool, err error) {
 	for _, n := range runs {
 		if len(n.members) == 0 && n.more {
@@ -317,8 +320,8 @@ func (sc *scanner) next(ctx context.Context, runs []*run) (f found, ok bool, err
 	return f, true, nil
 }
 
-// leading is the run whose members begin with what is first in the order of the
-// range, nil if none has any.
+// leading is the run whose first member comes first in the order of the range,
+// nil if no run has members.
 func leading(runs []*run, members func(*run) []found) (least *run) {
 	var text string
 	for _, n := range runs {

@@ -37,13 +37,14 @@ var epochSource string
 // scripts are those of a store.
 type scripts struct {
 	apply, scan, due, log script
-	// epoch begins one; asked is the same script where it only says whether one is needed.
+	// epoch begins an epoch. asked is the same script when it only asks whether one
+	// is needed, and so writes nothing.
 	epoch, asked script
 }
 
 func newScripts() scripts {
-	// A server that is out of memory refuses changes before they begin; it is still read.
-	// One that cannot save what changes is read, too.
+	// A server that is out of memory refuses changes before they begin, and is still
+	// read. So is a server that cannot save changes.
 	const refused, allowed, reads = "#!lua\n", "#!lua flags=allow-oom\n", "#!lua flags=no-writes,allow-oom\n"
 	return scripts{
 		apply: newScript(refused, batchSource, putSource, recordSource, applySource),

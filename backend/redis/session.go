@@ -20,24 +20,24 @@ import (
 // Format is the version of the store that this release writes and reads.
 const Format = 2
 
-// minVersion is the oldest server that knows all that the scripts use.
+// minVersion is the oldest server version that supports what the scripts use.
 const minVersion = "7.0"
 
-// blockTime is how long a watcher waits on the server before it looks again.
+// blockTime is how long a watcher waits on the server before it asks again.
 const blockTime = 2 * time.Second
 
-// session is a set of connections that were all made since the store last
-// learned of a new epoch. Each was verified when it was made: its server is a
-// primary, and the epochs of its shards were begun by it. A connection that is
-// older could write to a server that lost its place in between.
+// session is a set of connections that were all made after the store last learned
+// of a new epoch. Each was verified when it was made: its server is a primary,
+// and the epochs of its shards belong to the server's history. An older
+// connection could write to a server that was replaced in between.
 type session struct {
 	core *core
-	// client serves calls, blocking serves watchers that wait.
+	// client serves calls, and blocking the watchers that wait on the server.
 	client, blocking goredis.UniversalClient
 	// inflight counts the calls that use the session.
 	inflight sync.WaitGroup
 
-	// inspecting: the connections are for a look at the store, and begin no epoch.
+	// inspecting says that the connections only inspect the store and begin no epoch.
 	inspecting bool
 
 	mu       sync.Mutex // guards verified
@@ -53,13 +53,13 @@ type verification struct {
 func newSession(c *core) *session {
 	s := &session{core: c, verified: map[verification]bool{}}
 	s.client = s.connect(pool{timeout: c.cfg.Timeout, size: c.cfg.Connections})
-	// Mostly one watcher waits, a gateway's hub. The connections of those that wait
-	// for a while besides are not kept.
+	// Usually one watcher waits, that of the gateway's hub. Connections of others
+	// are not kept when they are idle.
 	s.blocking = s.connect(pool{timeout: blockTime + c.cfg.Timeout/2, size: 1024, idle: max(2, len(c.shards))})
 	return s
 }
 
-// pool says how a client keeps connections.
+// pool configures the connections of a client.
 type pool struct {
 	// timeout is how long an answer may take.
 	timeout time.Duration
@@ -68,8 +68,8 @@ type pool struct {
 	size, idle int
 }
 
-// connect makes a client. It sends nothing twice: whether a call may be
-// repeated is for its caller to know.
+// connect makes a client. The client repeats nothing: only the caller knows
+// whether a call may be sent twice.
 func (s *session) connect(p pool) goredis.UniversalClient {
 	cfg, at := &s.core.cfg, s.core.at
 	o := &goredis.UniversalOptions{
@@ -90,13 +90,13 @@ func (s *session) connect(p pool) goredis.UniversalClient {
 	return goredis.NewUniversalClient(o)
 }
 
-// close waits for the calls under way and closes the connections.
+// close waits for calls in progress and closes the connections.
 func (s *session) close() error {
 	s.inflight.Wait()
 	return errors.Join(s.client.Close(), s.blocking.Close())
 }
 
-// refusal is why a server is not used. It was not asked anything else.
+// refusal is why a server is not used. No call was sent to it.
 type refusal struct {
 	text  string // for a person, instead of that of err
 	err   error
@@ -109,12 +109,12 @@ func (r *refusal) Error() string { return cmp.Or(r.text, r.err.Error()) }
 // connection wraps instead of the error.
 func (r *refusal) Is(target error) bool { return errors.Is(r.err, target) }
 
-// refuse is for what trying again cannot mend.
+// refuse makes a refusal that trying again cannot change.
 func refuse(format string, args ...any) error {
 	return &refusal{text: fmt.Sprintf(format, args...), err: backend.ErrFormat, final: true}
 }
 
-// clientName is what the servers list the connections under.
+// clientName is the name of our connections in the servers' CLIENT LIST.
 const clientName = "sluice"
 
 // introduce names a new connection and returns what the server says of itself.
@@ -141,8 +141,8 @@ func introduce(ctx context.Context, cn *goredis.Conn) (info map[string]string, e
 	return info, nil
 }
 
-// authenticate gives Sentinels that ask for a password that of the servers,
-// unless they have one of their own. Servers have been given theirs before.
+// authenticate gives a Sentinel that asks for a password that of the servers. A
+// password of the Sentinels' own, and that of the servers, were sent before.
 func (s *session) authenticate(ctx context.Context, cn *goredis.Conn) error {
 	username, password := cmp.Or(s.core.cfg.Username, s.core.at.Username), cmp.Or(s.core.cfg.Password, s.core.at.Password)
 	switch {

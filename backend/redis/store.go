@@ -1,7 +1,7 @@
-// Package redis keeps resources on Redis: one server, one that Sentinels watch
-// over, or a cluster. Any number of gateways can share a store. One script per
-// batch judges the conditions and changes data, index and log in one step of
-// the server; the log is a stream, whose entries have the revisions as ids.
+// Package redis keeps resources on Redis: on one server, on one that Sentinels
+// watch over, or on a cluster. Any number of gateways can share a store. One
+// script per batch judges the conditions and changes data, index and log in one
+// step of the server. The log is a stream whose entry ids are the revisions.
 package redis
 
 import (
@@ -41,7 +41,7 @@ type core struct {
 	scripts scripts
 	shards  []shard
 	bounds  [4]any // of logs, see logBounds
-	// epochs are the current ones, by shard, as far as this gateway knows.
+	// epochs are the current epochs, by shard, as far as this gateway knows.
 	epochs []atomic.Uint64
 	// heads are the newest revisions that this gateway saw, by shard.
 	heads []atomic.Pointer[backend.Revision]
@@ -59,9 +59,10 @@ type core struct {
 	running sync.WaitGroup
 }
 
-// Open connects to the servers and makes the store there if there is none. A
-// server that does not answer is [backend.ErrUnavailable]; one that is not fit,
-// and data that is not ours or of a newer release, are [backend.ErrFormat].
+// Open connects to the servers and creates the store if there is none. A server
+// that does not answer is [backend.ErrUnavailable]. A server that is not suitable,
+// and data of another program or another format, are [backend.ErrFormat]; then
+// nothing was written.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
@@ -88,7 +89,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// enter verifies every shard, each by a connection to its server.
+// enter connects to the server of every shard, which verifies the shard.
 func (s *Store) enter(ctx context.Context) error {
 	return s.read(ctx, "open", func(ctx context.Context, ses *session) error {
 		for i := range s.core.shards {
@@ -146,7 +147,7 @@ func (s *Store) Close() (err error) {
 		ses := c.session
 		c.mu.Unlock()
 		if ses != nil {
-			// Readers that wait on the server end with their connections.
+			// Watchers that wait on the server end with their connections.
 			err = errors.Join(ses.blocking.Close(), ses.client.Close())
 		}
 		c.running.Wait()
@@ -166,7 +167,7 @@ func (s *Store) isClosed() bool {
 	}
 }
 
-// acquire returns the current session. The caller ends its use with inflight.Done.
+// acquire returns the current session. The caller calls inflight.Done after use.
 func (c *core) acquire(s *Store) (*session, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,7 +178,8 @@ func (c *core) acquire(s *Store) (*session, error) {
 	return c.session, nil
 }
 
-// renew replaces a session after its connections met an epoch that was not theirs.
+// renew replaces a session whose connections were verified in an epoch that is
+// not the current one.
 func (c *core) renew(old *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -221,13 +223,13 @@ func (s *Store) Shard(namespace string) int { return shardOf(namespace, len(s.co
 
 func (s *Store) shard(namespace string) *shard { return &s.core.shards[s.Shard(namespace)] }
 
-// Now is the server's clock, in UTC, as well as this gateway can tell.
+// Now is the time of the servers, in UTC, as this gateway estimates it.
 func (s *Store) Now() time.Time { return s.core.now() }
 
 // Unreadable is the number of times that a read skipped a resource which does not decode.
 func (s *Store) Unreadable() uint64 { return s.core.unreadable.Load() }
 
-// ready says whether the store can be asked.
+// ready returns why a call cannot be made.
 func (s *Store) ready(ctx context.Context) error {
 	if s.isClosed() {
 		return backend.ErrClosed
