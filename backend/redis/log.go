@@ -13,15 +13,12 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// stateFields are the fields of the meta that hold the state of the log.
-var stateFields = []string{"epoch", "seq", "trimmed", "epochs"}
-
-// askState asks for the state of a shard's log.
+// askState asks for the state of a shard's log, as log.lua reads it too.
 func askState(ctx context.Context, pipe goredis.Pipeliner, sh *shard) *goredis.SliceCmd {
-	return pipe.HMGet(ctx, sh.meta, stateFields...)
+	return pipe.HMGet(ctx, sh.meta, "epoch", "seq", "trimmed", "epochs")
 }
 
-// readState decodes the values of stateFields. If the epoch is not the one in which
+// readState decodes the state of a shard's log. If the epoch is not the one in which
 // the session was verified, the session is renewed.
 func (s *Store) readState(ses *session, shard int, values []any) (backend.LogState, error) {
 	epoch, seq := text(values, 0), text(values, 1)
