@@ -46,7 +46,7 @@ func (s *Service) Node(ctx context.Context, c Caller, id string) (*Resource, err
 
 // Lookup returns resources of one kind, parallel to the keys: nil where there
 // is none, or none that can be read. It is one call of the store for each
-// backend.MaxKeys keys.
+// backend.MaxKeys keys, or as many as the store returns at once.
 func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*Resource, error) {
 	out := make([]*Resource, len(keys))
 	if len(keys) == 0 {
@@ -59,7 +59,7 @@ func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*
 	if err := s.authorize(ctx, c, k.Kind, backend.VerbGet); err != nil {
 		return nil, err
 	}
-	for begin := 0; begin < len(keys); begin += backend.MaxKeys {
+	for begin := 0; begin < len(keys); {
 		part := keys[begin:min(begin+backend.MaxKeys, len(keys))]
 		got, err := s.cfg.Store.Get(ctx, part...)
 		if err != nil {
@@ -76,6 +76,7 @@ func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*
 			}
 			out[begin+i] = &Resource{Stored: stored, Object: obj}
 		}
+		begin += len(got)
 	}
 	return out, nil
 }
