@@ -9,7 +9,10 @@ type Change struct {
 	Before *Resource
 	// After is what is stored then, nil if nothing is.
 	After *Resource
-	// Event is the log entry. Its Type is zero for a reindex, which has none.
+	// Revision of the change, zero for a reindex.
+	Revision Revision
+	// Event is the log entry. Its Type is zero where there is none: for a reindex
+	// and for a change of an internal record.
 	Event Event
 	// Damaged says that what is stored does not decode: Before has no more than
 	// the key, and the driver looks for what makes it findable.

@@ -75,6 +75,9 @@ type LogState struct {
 	Epochs []Revision
 	// Trimmed is the revision of the newest entry that was removed; zero if none was.
 	Trimmed Revision
+	// Internal counts the changes of internal records, which have no entries. It
+	// is never reset.
+	Internal uint64
 }
 
 // maxEpochs bounds the table: the oldest are given up first, and their positions expire.
@@ -86,6 +89,27 @@ func (s *LogState) Head() Revision {
 		return Revision{}
 	}
 	return s.Epochs[len(s.Epochs)-1]
+}
+
+// Next is the revision of the next change of a key. Internal records are
+// counted apart, so that the sequence of the entries has no holes.
+func (s *LogState) Next(k Key) Revision {
+	next := s.Head()
+	if k.Internal() {
+		next.Seq = s.Internal
+	}
+	next.Seq++
+	return next
+}
+
+// Follow notes that a change was made.
+func (s *LogState) Follow(c *Change) {
+	switch {
+	case c.Logged():
+		s.Advance(c.Revision)
+	case !c.Revision.IsZero():
+		s.Internal = c.Revision.Seq
+	}
 }
 
 // Advance moves the head within the current epoch.
@@ -108,7 +132,7 @@ func (s *LogState) Trim(rev Revision) {
 
 // Clone returns a state that later changes do not touch.
 func (s *LogState) Clone() LogState {
-	return LogState{Epochs: slices.Clone(s.Epochs), Trimmed: s.Trimmed}
+	return LogState{Epochs: slices.Clone(s.Epochs), Trimmed: s.Trimmed, Internal: s.Internal}
 }
 
 // Resume says whether the changes after r can be given without a gap: nil or

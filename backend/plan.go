@@ -17,14 +17,14 @@ type View interface {
 }
 
 // Plan judges a batch against the state that view shows and works out its
-// changes, for drivers that can hold a lock over both. head is the revision of
-// the last change of the shard; the changes get the revisions after it. Nothing
-// is written. now must be in UTC.
-func Plan(b Batch, now time.Time, head Revision, view View) (Result, []Change, error) {
+// changes, for drivers that can hold a lock over both. log is that of the shard;
+// the changes get the revisions that follow in it. Nothing is written, and log
+// stays as it is: see [LogState.Follow]. now must be in UTC.
+func Plan(b Batch, now time.Time, log *LogState, view View) (Result, []Change, error) {
 	if now.After(b.Deadline) {
 		return Result{}, nil, ErrDeadline
 	}
-	p := planner{requestID: b.RequestID, now: now.UTC().Truncate(time.Millisecond), head: head}
+	p := planner{requestID: b.RequestID, now: now.UTC().Truncate(time.Millisecond), log: log.Clone()}
 	stored := make([]*Resource, len(b.Actions)) // expired or not
 	damaged := make([]bool, len(b.Actions))
 	for i, a := range b.Actions {
@@ -102,22 +102,29 @@ func (a *Action) judge(stored *Resource, now time.Time, view View) error {
 type planner struct {
 	requestID string
 	now       time.Time // to the millisecond
-	head      Revision
+	log       LogState  // after the changes
 	changes   []Change
 }
 
+// add takes the next change.
+func (p *planner) add(c Change) {
+	p.log.Follow(&c)
+	p.changes = append(p.changes, c)
+}
+
 func (p *planner) delete(old *Resource, damaged bool) Revision {
-	p.head.Seq++
-	p.changes = append(p.changes, Change{Before: old, Event: deletion(old, p.head, p.requestID, p.now), Damaged: damaged})
-	return p.head
+	c := deletion(old, p.log.Next(old.Key), p.requestID, p.now)
+	c.Damaged = damaged
+	p.add(c)
+	return c.Revision
 }
 
 func (p *planner) put(a Action, old *Resource) (*Resource, Revision) {
-	p.head.Seq++
+	rev := p.log.Next(a.Key)
 	r := &Resource{
 		Key: a.Key,
 		Envelope: Envelope{
-			UID: a.Put.UID, Revision: p.head, SpecRevision: p.head, Deleting: a.Put.Deleting,
+			UID: a.Put.UID, Revision: rev, SpecRevision: rev, Deleting: a.Put.Deleting,
 			Fingerprint: a.Put.Fingerprint, CreatedAt: p.now, UpdatedAt: p.now,
 		},
 		Rows: a.Put.Rows,
@@ -127,7 +134,7 @@ func (p *planner) put(a Action, old *Resource) (*Resource, Revision) {
 	if !a.Put.ExpiresAt.IsZero() {
 		r.ExpiresAt = a.Put.ExpiresAt.UTC().Truncate(time.Millisecond)
 	}
-	ev := Event{Type: Added, Revision: p.head, Resource: r, RequestID: p.requestID, Time: p.now}
+	ev := Event{Type: Added, Revision: rev, Resource: r, RequestID: p.requestID, Time: p.now}
 	if old != nil {
 		ev.Type, ev.RowsBefore, ev.FingerprintBefore = Modified, old.Rows, old.Fingerprint
 		r.UID, r.CreatedAt = old.UID, old.CreatedAt
@@ -135,22 +142,34 @@ func (p *planner) put(a Action, old *Resource) (*Resource, Revision) {
 			r.SpecRevision = old.SpecRevision
 		}
 	}
-	p.changes = append(p.changes, Change{Before: old, After: r, Event: ev})
-	return r, p.head
+	p.add(change(old, r, ev))
+	return r, rev
 }
 
 func (p *planner) reindex(a Action, old *Resource) *Resource {
 	r := *old
 	r.Rows, r.Refs, r.Fingerprint = a.Put.Rows, a.Put.Refs, a.Put.Fingerprint
-	p.changes = append(p.changes, Change{Before: old, After: &r})
+	p.add(Change{Before: old, After: &r})
 	return &r
 }
 
-// Expire returns the change that purges an expired resource.
-func Expire(r *Resource, rev Revision, now time.Time) Change {
-	return Change{Before: r, Event: deletion(r, rev, "", now.UTC().Truncate(time.Millisecond))}
+// Expire returns the change that purges an expired resource, the next one after
+// those that log has.
+func Expire(r *Resource, log *LogState, now time.Time) Change {
+	return deletion(r, log.Next(r.Key), "", now.UTC().Truncate(time.Millisecond))
 }
 
-func deletion(old *Resource, rev Revision, requestID string, now time.Time) Event {
-	return Event{Type: Deleted, Revision: rev, Resource: old, RowsBefore: old.Rows, FingerprintBefore: old.Fingerprint, RequestID: requestID, Time: now}
+func deletion(old *Resource, rev Revision, requestID string, now time.Time) Change {
+	return change(old, nil, Event{
+		Type: Deleted, Revision: rev, Resource: old, RowsBefore: old.Rows, FingerprintBefore: old.Fingerprint, RequestID: requestID, Time: now,
+	})
+}
+
+// change is one with a revision. The log has no entries of internal records.
+func change(before, after *Resource, e Event) Change {
+	c := Change{Before: before, After: after, Revision: e.Revision}
+	if !e.Resource.Internal() {
+		c.Event = e
+	}
+	return c
 }

@@ -15,9 +15,10 @@ type Store interface {
 	// ErrUnknown says that nobody can tell yet.
 	Apply(ctx context.Context, b Batch) (Result, error)
 	// Get returns the live resources under keys, in their order, nil where there
-	// is none. At most MaxKeys keys. One that does not decode is ErrUnreadable if
-	// it is the only key, and else left out, nil, so that it does not take the
-	// others with it.
+	// is none: those of all keys, or of as many of the first as MaxPageBytes allow,
+	// at least one. The caller asks again for the rest. At most MaxKeys keys. One
+	// that does not decode is ErrUnreadable if it is the only key, and else left
+	// out, nil, so that it does not take the others with it.
 	Get(ctx context.Context, keys ...Key) ([]*Resource, error)
 	// Range returns live resources in the order of their names, of an index, or
 	// those that refer to a key.
@@ -26,7 +27,9 @@ type Store interface {
 	// shard, and follows. A position that the log cannot continue from is
 	// ErrPositionExpired, here or from Next.
 	Watch(ctx context.Context, w Watch) (Watcher, error)
-	// Position is the place of the last change.
+	// Position is the place of the last change. A batch that is not in the log up
+	// to a position which was asked for after the batch's deadline was not applied
+	// and never will be; Position waits for one that is still being applied.
 	Position(ctx context.Context) (Position, error)
 }
 
@@ -57,8 +60,12 @@ const (
 	MaxLimit = 1001
 	// MaxRanges of one call of [Ranger.Ranges].
 	MaxRanges = 1000
-	// MaxPageBytes is the most that the resources of a page count ([Resource.Size]); the first one is always returned.
+	// MaxPageBytes is the most that the resources of a page, or of one Get, count
+	// ([Resource.Size]); the first one is always returned.
 	MaxPageBytes = 8 << 20
+	// MaxDeliveryBytes is the most that the changes of a delivery count
+	// ([Event.Size]); the first one is always delivered.
+	MaxDeliveryBytes = 8 << 20
 )
 
 // Watch says where a watch begins and how far it may fall behind.
@@ -75,18 +82,22 @@ const DefaultMaxLag = 4096
 
 // Watcher delivers changes. Only one goroutine calls Next; any may call Close, more than once.
 type Watcher interface {
-	// Next waits for the next changes. It fails with ErrPositionExpired, a
+	// Next waits for the next changes, or until the position has moved on past
+	// what no watch delivers. It fails with ErrPositionExpired, a
 	// *LaggedError, ErrClosed, ErrUnavailable or the context's error; all but the
 	// last end the watch.
 	Next(ctx context.Context) (Delivery, error)
 	Close()
 }
 
-// Delivery is a run of changes in order.
+// Delivery is a run of changes in order, of at most MaxDeliveryBytes.
 type Delivery struct {
+	// Events may be empty: then the delivery is the mark, or moves the position alone.
 	Events []Event
 	// CaughtUp is true in exactly one delivery of a watch: the one whose end was the head of the log.
 	CaughtUp bool
-	// Position has seen all changes up to the end of this delivery, also those no watch delivers.
+	// Position has seen all changes up to the end of this delivery. A watcher that
+	// is told of nothing moves on all the same, so that its place never falls off
+	// the log by what it is not told of.
 	Position Position
 }

@@ -119,16 +119,19 @@ func (l *LogWatcher) read(ctx context.Context) (LogPage, error) {
 	return page, nil
 }
 
-// take turns a page into a delivery and moves the position past it.
+// take turns a page into a delivery and moves the position past it. It says
+// whether there is anything to deliver.
 func (l *LogWatcher) take(page LogPage) (Delivery, bool) {
-	head := page.State.Head()
+	head, from := page.State.Head(), l.pos
 	var d Delivery
+	size := 0
 	for _, e := range page.Events {
-		l.pos = e.Revision
-		if !e.Resource.Internal() {
-			e.Position = NewPosition(e.Revision)
-			d.Events = append(d.Events, e)
+		if size += e.Size(); size > MaxDeliveryBytes && len(d.Events) > 0 {
+			break
 		}
+		l.pos = e.Revision
+		e.Position = NewPosition(e.Revision)
+		d.Events = append(d.Events, e)
 	}
 	if page.State.Behind(l.pos) == 0 {
 		l.pos = head
@@ -137,7 +140,7 @@ func (l *LogWatcher) take(page LogPage) (Delivery, bool) {
 		}
 	}
 	d.Position = NewPosition(l.pos)
-	return d, d.CaughtUp || len(d.Events) > 0
+	return d, d.CaughtUp || l.pos != from
 }
 
 // Broadcast wakes all that wait for the next change. The zero value is ready;

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -148,5 +149,45 @@ func TestAHalfSentRequestDoesNotSpoilTheEnd(t *testing.T) {
 	_, _ = io.WriteString(conn, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
 	if code := g.stop(); code != 0 {
 		t.Errorf("the gateway ended with %d:\n%s", code, g.log)
+	}
+}
+
+// TestAGatewayListensWhenItsStoreIsOpen and not before: the data folder of the
+// second one is in use, so it must never accept a connection.
+func TestAGatewayListensWhenItsStoreIsOpen(t *testing.T) {
+	first := start(t, "", "--data", t.TempDir())
+	folder := first.cmd.Args[len(first.cmd.Args)-1]
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	_ = free.Close()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := exec.Command(path, "serve", "--data", folder, "--listen", address)
+	ended := make(chan error, 1)
+	if err := second.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- second.Wait() }()
+	for accepted := false; ; {
+		select {
+		case <-ended:
+			if code := second.ProcessState.ExitCode(); code != 1 {
+				t.Errorf("it ended with %d", code)
+			}
+			return
+		default:
+		}
+		if conn, err := net.Dial("tcp", address); err == nil {
+			_ = conn.Close()
+			if !accepted {
+				t.Error("it accepted a connection")
+			}
+			accepted = true
+		}
 	}
 }

@@ -71,6 +71,22 @@ func TestEditChangesKeepsAndRefuses(t *testing.T) {
 	_ = os.Remove(kept)
 }
 
+func TestWhatIsRemovedInAnEditIsCleared(t *testing.T) {
+	g := start(t, "")
+	manifest := strings.Replace(networkManifest, "  name: net-a\n", "  name: net-a\n  description: soon gone\n  annotations: {keep: me}\n", 1)
+	if out, errOut, code := g.cli(manifest, "apply", "-f", "-"); code != 0 {
+		t.Fatalf("exit %d %s%s", code, out, errOut)
+	}
+	editor(t, `sed -i '/description: soon gone/d' "$1"`)
+	if out, errOut, code := g.cli("", "edit", "network", "net-a"); code != 0 || !strings.Contains(out, "UPDATED") {
+		t.Errorf("exit %d %s%s", code, out, errOut)
+	}
+	out, _, _ := g.cli("", "get", "network", "net-a", "-o", "yaml")
+	if strings.Contains(out, "soon gone") || !strings.Contains(out, "keep: me") {
+		t.Errorf("after the edit:\n%s", out)
+	}
+}
+
 func TestWatchSurvivesARestartOfTheGateway(t *testing.T) {
 	data := t.TempDir()
 	g := start(t, data)

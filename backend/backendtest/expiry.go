@@ -168,8 +168,8 @@ func expiryStatements() []statement {
 	}
 }
 
-// RunIdle holds what a store does by itself, in synctest's time. It is for
-// drivers that talk to no other process, whose time is another one.
+// RunIdle tests what a store does by itself, in synctest's time. It is for drivers
+// that use no other process, where time would be the real one.
 func RunIdle(t *testing.T, open Opener) {
 	t.Run("an idle store purges and trims in Run", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -109,7 +109,7 @@ func (f *fixture) must(actions ...backend.Action) backend.Result {
 	return res
 }
 
-// refuse wants the batch to fail at the action with the cause, and to change nothing.
+// refuse expects the batch to fail at the action with the cause, and to change nothing.
 func (f *fixture) refuse(action int, cause error, actions ...backend.Action) *backend.ConditionError {
 	f.Helper()
 	before := f.position()
@@ -142,13 +142,14 @@ func (f *fixture) shard() int {
 	return 0
 }
 
-// own is what a position says of that shard.
+// own is the revision of that shard in a position.
 func (f *fixture) own(p backend.Position) backend.Revision { return p.Shard(f.shard()) }
 
-// at is a position that says this of that shard, and of others that they are seen.
+// at is the present position, but with the revision r on that shard.
 func (f *fixture) at(r backend.Revision) backend.Position { return f.position().With(f.shard(), r) }
 
-// after is the place that a result names, as far as it does: it says nothing of other shards.
+// after is the position of a result. It takes the other shards from the present
+// position, because a result says nothing about them.
 func (f *fixture) after(res backend.Result) backend.Position {
 	f.Helper()
 	now := f.position()
@@ -226,7 +227,7 @@ func (f *fixture) wantErr(err, want error) {
 	}
 }
 
-// equal reports how got differs from want.
+// equal fails the test, and says how got differs from want.
 func equal[T any](t testing.TB, got, want T) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {

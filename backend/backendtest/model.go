@@ -23,9 +23,8 @@ const SeedVariable = "SLUICE_TEST_SEED"
 // modelSteps is the length of one history.
 const modelSteps = 1500
 
-// RunModel plays a random history for each seed to a driver and to
-// backend/memory, with the same clock and the same epochs, and wants the same
-// answers from both.
+// RunModel runs a random history for each seed on a driver and on backend/memory,
+// with the same clock and the same epochs, and expects the same answers from both.
 func RunModel(t *testing.T, open Opener, seeds ...uint64) {
 	if v := os.Getenv(SeedVariable); v != "" {
 		seed, err := strconv.ParseUint(v, 10, 64)
@@ -67,7 +66,7 @@ func openMemory(_ testing.TB, o Options) Instance {
 	}
 }
 
-// model is one history, played to the driver (0) and the reference (1).
+// model is one history on the driver (0) and on the reference (1).
 type model struct {
 	*testing.T
 	rnd       *rand.Rand
@@ -164,7 +163,7 @@ func (m *model) play() {
 	}
 }
 
-// both calls the driver and the reference and wants the same answer.
+// both calls the driver and the reference and expects the same answer.
 func both[T any](m *model, call string, run func(Store) (T, error)) (T, error) {
 	m.Helper()
 	got, err1 := run(m.stores[0])
@@ -181,7 +180,7 @@ func both[T any](m *model, call string, run func(Store) (T, error)) (T, error) {
 	return got, err1
 }
 
-// cause is what must be the same of two errors.
+// cause is the part of an error that must be the same on both.
 type cause struct {
 	Sentinels []string
 	Action    int
@@ -273,7 +272,7 @@ func (m *model) compareReplay(from backend.Position) {
 	})
 }
 
-// watch begins a watch that lives on while the history does.
+// watch begins a watch that stays open during the history.
 func (m *model) watch() {
 	m.Helper()
 	w := backend.Watch{MaxLag: 1 + m.rnd.IntN(30)}
@@ -293,7 +292,7 @@ func (m *model) watch() {
 	}
 }
 
-// drain makes a change and reads one of the watches up to it.
+// drain makes a change and reads one of the open watches up to it.
 func (m *model) drain() {
 	m.Helper()
 	if len(m.watchers) == 0 {

@@ -8,7 +8,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// What the random histories are made of: few names, so that they meet.
+// What the random histories are made of. The names are few, so that actions often
+// meet the same key.
 func modelKinds() []string      { return []string{"Net", "Net\x00", "_lease"} }
 func modelNamespaces() []string { return []string{"", "a", "a\x00", "b"} }
 func modelNames() []string      { return []string{"x", "x\x00", "x\xff", "xx", "\xff", "y", "z", "é"} }
@@ -82,7 +83,8 @@ func (m *model) put(namespace string) backend.Put {
 	return p
 }
 
-// refs may name one key twice, now and then, or one of another namespace.
+// refs are random references. Some are invalid: the same key twice, or a key in
+// another namespace.
 func (m *model) refs(namespace string) (refs []backend.Ref) {
 	for range m.rnd.IntN(3) {
 		ref := backend.Ref{Key: backend.Key{Kind: m.pick(modelKinds()), Namespace: namespace, Name: m.pick(modelNames())}, Bound: m.chance(30)}
@@ -107,7 +109,7 @@ func (m *model) rows() (rows []backend.Row, fingerprint string) {
 	return rows, fingerprint
 }
 
-// reindex is of a live resource, mostly.
+// reindex is a reindex, mostly of a live resource.
 func (m *model) reindex(k backend.Key) backend.Action {
 	a := backend.Action{Key: k, Do: backend.DeedReindex, If: backend.Condition{Revision: backend.Revision{Epoch: 1, Seq: 1}}}
 	a.Put.Rows, a.Put.Fingerprint = m.rows()
@@ -118,7 +120,7 @@ func (m *model) reindex(k backend.Key) backend.Action {
 	return a
 }
 
-// batch is mostly valid, in one namespace, and often holds.
+// batch is a random batch, mostly valid, whose conditions often hold.
 func (m *model) batch() backend.Batch {
 	b := backend.Batch{RequestID: fmt.Sprint("request-", m.step), Deadline: m.clock.Now().Add(time.Duration(m.rnd.IntN(5000)-100) * time.Millisecond)}
 	namespace := m.pick(modelNamespaces())

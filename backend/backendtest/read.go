@@ -20,6 +20,34 @@ func oddNames() []string {
 
 func getStatements() []statement {
 	return []statement{
+		{"a get of large resources returns the first that fit, and the rest when asked again", func(f *fixture) {
+			f.start()
+			const n = 24
+			keys := []backend.Key{key("absent")}
+			for i := range n {
+				keys = append(keys, key(fmt.Sprintf("n%02d", i)))
+				f.must(sized(keys[i+1], backend.MaxResourceBytes))
+			}
+			var got []*backend.Resource
+			for len(got) < len(keys) {
+				some, err := f.Get(f.ctx(), keys[len(got):]...)
+				f.wantErr(err, nil)
+				size := 0
+				for _, r := range some {
+					if r != nil {
+						size += r.Size()
+					}
+				}
+				if len(some) == 0 || len(some) > 1 && size > backend.MaxPageBytes {
+					f.Fatalf("%d resources of %d bytes", len(some), size)
+				}
+				got = append(got, some...)
+			}
+			equal(f, got[0], nil)
+			for i, r := range got[1:] {
+				equal(f, r.Key, keys[i+1])
+			}
+		}},
 		{"resources come in the order of the keys, nil where there is none", func(f *fixture) {
 			f.start()
 			f.must(create(key("a"), "1"), create(key("b"), "2"))

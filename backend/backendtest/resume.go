@@ -147,7 +147,7 @@ func resumeStatements() []statement {
 	}
 }
 
-// expired wants the position to be refused, by Watch or by the first Next.
+// expired expects the position to be refused, by Watch or by the first Next.
 func (f *fixture) expired(p backend.Position) {
 	f.Helper()
 	w, err := f.Watch(f.ctx(), backend.Watch{From: p})

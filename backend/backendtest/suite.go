@@ -1,6 +1,6 @@
-// Package backendtest holds every driver of [backend.Store] to the contract:
-// [Run] is the conformance suite, [RunModel] compares random histories with
-// the reference in backend/memory, and [Bench] measures.
+// Package backendtest tests drivers of [backend.Store]. [Run] is the conformance
+// suite, [RunModel] compares random histories with the reference in
+// backend/memory, and [Bench] measures.
 package backendtest
 
 import (
@@ -18,7 +18,7 @@ type Store interface {
 	backend.Clock
 	// Run purges and trims on a ticker until ctx ends.
 	Run(ctx context.Context) error
-	// Purge does one bounded round of it and returns the number of expired resources it removed.
+	// Purge does one bounded round and returns the number of expired resources it removed.
 	Purge(ctx context.Context) (int, error)
 	Close() error
 }
@@ -33,9 +33,9 @@ type Options struct {
 	PurgeInterval time.Duration
 }
 
-// Instance is one place for data, empty at first.
+// Instance is the data of a store, empty at first.
 type Instance struct {
-	// Open opens the data; again after all stores on it were closed.
+	// Open opens the data, and again after all stores on it were closed.
 	Open func() (Store, error)
 	// Handle returns a second store on the data that the given one has open.
 	Handle func(Store) Store
@@ -43,16 +43,16 @@ type Instance struct {
 	Check func(Store) error
 }
 
-// Opener makes a new place for data that lasts as long as the test.
+// Opener makes a new instance that lasts as long as the test.
 type Opener func(testing.TB, Options) Instance
 
-// statement is one sentence of the contract and the test that holds it.
+// statement is one sentence of the contract and the test of it.
 type statement struct {
 	says string
 	run  func(*fixture)
 }
 
-// Run holds a driver to the contract.
+// Run tests a driver against the contract.
 func Run(t *testing.T, open Opener) {
 	for _, group := range []struct {
 		name       string
@@ -72,6 +72,7 @@ func Run(t *testing.T, open Opener) {
 		{"watch", watchStatements()},
 		{"resume", resumeStatements()},
 		{"log", logStatements()},
+		{"internal", internalStatements()},
 		{"life cycle", lifeStatements()},
 		{"concurrency", concurrencyStatements()},
 	} {

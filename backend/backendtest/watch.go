@@ -115,33 +115,28 @@ func watchStatements() []statement {
 				}
 			}
 		}},
-		{"internal changes are not delivered, but the position passes them", func(f *fixture) {
+		{"a delivery holds a bounded number of bytes, and at least one change", func(f *fixture) {
 			f.start()
 			from := f.position()
-			f.must(create(key("a"), "1"))
-			for i := range 600 { // more than any page of the log
-				f.must(put(backend.Key{Kind: "_lease", Name: "l"}, fmt.Sprint(i)))
+			large := backend.MaxResourceBytes
+			for range 3 {
+				for i := range 8 {
+					f.must(sized(key(fmt.Sprint("n", i)), large))
+				}
 			}
 			w := f.watch(from)
-			got, pos := []string{}, from
-			for caughtUp := false; !caughtUp; {
+			for seen := 0; seen < 24; {
 				d := f.next(w)
-				got, pos, caughtUp = append(got, summary(d.Events)...), d.Position, d.CaughtUp
+				size := 0
+				for i := range d.Events {
+					size += d.Events[i].Size()
+				}
+				if len(d.Events) == 0 || len(d.Events) > 1 && size > backend.MaxDeliveryBytes {
+					f.Fatalf("a delivery of %d changes of %d bytes", len(d.Events), size)
+				}
+				seen += len(d.Events)
+				equal(f, f.own(d.Position), d.Events[len(d.Events)-1].Revision)
 			}
-			equal(f, got, []string{"ADDED a"})
-			equal(f, pos, f.position())
-			f.must(put(backend.Key{Kind: "_lease", Name: "l"}, "x"))
-			f.must(create(key("b"), "1"))
-			d := f.next(w)
-			equal(f, summary(d.Events), []string{"ADDED b"})
-			equal(f, d.Position, f.position())
-			equal(f, f.replay(d.Position), nil)
-		}},
-		{"a batch of internal and other changes delivers the others", func(f *fixture) {
-			f.start()
-			from := f.position()
-			f.must(put(backend.Key{Kind: "_x", Namespace: "default", Name: "1"}, "1"), create(key("a"), "1"), put(backend.Key{Kind: "_x", Namespace: "default", Name: "2"}, "1"))
-			equal(f, summary(f.replay(from)), []string{"ADDED a"})
 		}},
 		{"a waiting Next ends with its context, and the watch goes on", func(f *fixture) {
 			f.start()

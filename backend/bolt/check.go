@@ -11,11 +11,11 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// checkErrors bounds what Check reports.
+// checkErrors is how many errors Check reports at most.
 const checkErrors = 20
 
-// Check reads the whole file and says where its pages, resources, rows,
-// references, expiries and log do not agree.
+// Check reads the whole file and reports where its pages, resources, rows,
+// references, expiries and log are inconsistent.
 func (s *Store) Check(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -55,7 +55,8 @@ func (c *checker) each(bucket string, visit func(k, v []byte)) int {
 	return n
 }
 
-// checkResources wants every row, reference and expiry of every resource, and no other.
+// checkResources expects every row, reference and expiry of every resource, and
+// no others.
 func (c *checker) checkResources() {
 	rows, refs, expiries := 0, 0, 0
 	c.each(resourceBucket, func(k, v []byte) {
@@ -102,8 +103,8 @@ func (c *checker) checkResources() {
 	}
 }
 
-// checkLog wants dense revisions from the trim mark to the head, and of every
-// key the last change that the log holds to be what is stored.
+// checkLog expects dense revisions from the trim mark to the head, and what is
+// stored under each key to be what the log's last entry of the key left.
 func (c *checker) checkLog() {
 	log, err := readLogRecord(c.tx)
 	if err != nil {

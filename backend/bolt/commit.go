@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Bounds of the calls that wait and of one transaction.
+// Bounds of the queue and of one transaction.
 const (
 	queueCalls = 1024
 	groupCalls = 128
@@ -31,14 +31,24 @@ type call struct {
 	err    error
 }
 
+// ended says whether the call was answered.
+func (w *call) ended() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
 func (w *call) finish(err error) {
 	w.err = err
 	close(w.done)
 }
 
-// submit queues the call and waits for its end. Concurrent calls share one
-// transaction, hence one sync of the file: whoever finds nobody committing
-// starts a goroutine that commits group after group until the queue is empty.
+// submit queues the call and waits for its end. Concurrent calls share a
+// transaction, and so a sync of the file: if no goroutine is committing, submit
+// starts one, which commits group after group until the queue is empty.
 func (c *core) submit(ctx context.Context, w *call) error {
 	w.ctx, w.done = ctx, make(chan struct{})
 	select {
@@ -72,12 +82,40 @@ func (c *core) submit(ctx context.Context, w *call) error {
 		c.mu.Unlock()
 		return ctx.Err()
 	}
-	c.mu.Unlock()
 	select {
 	case <-w.done:
+		c.mu.Unlock()
 		return w.err
 	default:
-		return fmt.Errorf("%w: %w", backend.ErrUnknown, ctx.Err())
+	}
+	c.abandoned = append(slices.DeleteFunc(c.abandoned, (*call).ended), w)
+	c.mu.Unlock()
+	return fmt.Errorf("%w: %w", backend.ErrUnknown, ctx.Err())
+}
+
+// settle waits for the commits of calls whose callers gave up. To learn what
+// became of such a call, one asks for the position of the log after the call's
+// deadline, and concludes from its absence that it was not applied. But it may
+// have been judged in time, and its commit may still hang.
+func (c *core) settle(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		c.abandoned = slices.DeleteFunc(c.abandoned, (*call).ended)
+		var wait <-chan struct{}
+		if len(c.abandoned) > 0 {
+			wait = c.abandoned[0].done
+		}
+		c.mu.Unlock()
+		if wait == nil {
+			return nil
+		}
+		select {
+		case <-wait:
+		case <-c.closing:
+			return backend.ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 
@@ -95,8 +133,8 @@ func (c *core) commitQueue() {
 	}
 }
 
-// gather lets the writers that the last group has woken queue their next
-// calls, so that they share a transaction. It waits for nobody who does not run.
+// gather lets the writers that the last group has woken queue their next calls,
+// so that these share a transaction. It only yields; it waits for no timer.
 func (c *core) gather(last int) {
 	for grown, seen := last > 1, 0; grown; {
 		runtime.Gosched()
@@ -154,7 +192,7 @@ func (c *core) commitGroup(group []*call) {
 		err = w.finish()
 	}
 	if err != nil || !w.dirty() {
-		// Nothing was written, so all that was judged stands, but for an error of the file.
+		// Nothing was written, so the judgements stand, unless the file had an error.
 		if e := rollback(tx); err == nil && e != nil {
 			err = e
 		}
@@ -194,10 +232,10 @@ func (c *core) publish(w *writer) {
 	}
 }
 
-// lose answers a group whose commit failed. Its changes may be in the file or
-// not, so the file is opened again, with a new epoch, before anyone hears of
-// it. A failed condition may have been judged by changes of the same group:
-// such a call hears that nothing was applied and that it may try again.
+// lose answers a group whose commit failed. Its changes may or may not be in the
+// file, so the file is reopened, with a new epoch, before anyone is answered. A
+// condition may have failed because of changes of the same group, so such a call
+// is told that nothing was applied and that it may try again.
 func (c *core) lose(tx *bbolt.Tx, group []*call, errs []error, cause error) {
 	c.cfg.Logger.Error("a commit failed; the store file is opened again", zap.Error(cause))
 	_ = rollback(tx)

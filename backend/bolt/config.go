@@ -11,7 +11,7 @@ import (
 
 // Config of a store. The zero value keeps sluice.db in the working directory.
 type Config struct {
-	// Path of the file; empty is "sluice.db". Its directory is made if need be.
+	// Path of the file; empty is "sluice.db". Its directory is created if need be.
 	Path string
 	// Clock is the store's clock; nil is time.Now.
 	Clock func() time.Time
@@ -27,16 +27,16 @@ type Config struct {
 	PurgeInterval time.Duration
 	// LockTimeout is how long Open waits for a file that another process holds; 0 means 500 ms.
 	LockTimeout time.Duration
-	// Logger takes what no caller hears; nil is silent.
+	// Logger receives what no caller is told; nil logs nothing.
 	Logger *zap.Logger
 
-	// commit stands in for the commit of every transaction; tests inject faults with it.
+	// commit wraps the commit of every transaction; tests inject faults with it.
 	commit func(commit func() error) error
 	// probe stands in for trying whether a number of bytes can be written.
 	probe func(bytes int) error
 }
 
-// Validate names all fields that are out of range.
+// Validate returns an error that names every field that is out of range.
 func (c Config) Validate() error {
 	return backend.NotNegative(
 		backend.Setting{Name: "LogEntries", Value: int64(c.LogEntries)},

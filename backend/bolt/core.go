@@ -14,11 +14,12 @@ import (
 // core is what the handles on one open file share.
 type core struct {
 	cfg Config
-	// closing is closed, under mu, with the last handle.
+	// closing is closed with the last handle, under mu.
 	closing chan struct{}
 	// slots bounds the calls that wait to be committed.
 	slots chan struct{}
-	// running counts the goroutines that commit or open; none starts after closing.
+	// running counts the goroutines that commit or open the file. None starts after
+	// closing was closed.
 	running sync.WaitGroup
 	// changed fires when the log has grown or the file was opened again.
 	changed backend.Broadcast
@@ -27,20 +28,23 @@ type core struct {
 
 	mu      sync.Mutex // guards all below
 	handles int
-	// db is nil while the file is not open; then either opening is not nil and
-	// closes when the try has ended, or cause says why the last one failed.
+	// db is nil while the file is not open. Then either opening is not nil and is
+	// closed when the attempt to open it has ended, or cause says why the last
+	// attempt failed.
 	db      *bbolt.DB
 	opening <-chan struct{}
 	cause   error
 	backoff time.Duration
 	retryAt time.Time
-	// state is that of the log after the last commit. It is replaced, never changed.
+	// state is the state of the log after the last commit. It is replaced, never changed.
 	state backend.LogState
 	tail  tail
 	space space
-	// queue holds the calls that wait; committing says that a goroutine works it off.
+	// queue holds the waiting calls; committing says that a goroutine is working on it.
 	queue      []*call
 	committing bool
+	// abandoned are the calls whose callers gave up during the commit.
+	abandoned []*call
 }
 
 // closed says whether the last handle was closed.
@@ -53,7 +57,7 @@ func (c *core) closed() bool {
 	}
 }
 
-// release gives up one handle, and the file with the last one.
+// release closes one handle, and the file with the last one.
 func (c *core) release() error {
 	c.mu.Lock()
 	c.handles--
@@ -74,7 +78,7 @@ func (c *core) release() error {
 	return c.db.Close()
 }
 
-// view runs a read transaction. read must not keep the transaction's memory.
+// view runs read in a read transaction. read must not keep the transaction's memory.
 func (c *core) view(ctx context.Context, read func(*bbolt.Tx) error) error {
 	for {
 		db, err := c.database(ctx)
@@ -93,7 +97,7 @@ func (c *core) view(ctx context.Context, read func(*bbolt.Tx) error) error {
 	}
 }
 
-// readLog is one view of the log: of the tail if that reaches back far enough, else of the file.
+// readLog reads the log: the tail in memory if it reaches back far enough, else the file.
 func (c *core) readLog(ctx context.Context, after backend.Revision, limit int) (backend.LogPage, error) {
 	changed := c.changed.Wait()
 	c.mu.Lock()
@@ -102,7 +106,7 @@ func (c *core) readLog(ctx context.Context, after backend.Revision, limit int) (
 		c.mu.Unlock()
 		return backend.LogPage{}, backend.ErrClosed
 	case limit == 0 && c.db != nil, c.tail.covers(after) && (c.db != nil || c.opening != nil):
-		// While the file is opened again, the tail is still what was acknowledged.
+		// While the file is being reopened, the tail still holds what was acknowledged.
 		page := backend.LogPage{State: c.state, Changed: changed}
 		if page.State.Resume(after) == nil {
 			page.Events = c.tail.after(after, limit)
@@ -117,8 +121,8 @@ func (c *core) readLog(ctx context.Context, after backend.Revision, limit int) (
 	c.mu.Lock()
 	page := backend.LogPage{State: c.state, Changed: changed}
 	c.mu.Unlock()
-	// The transaction may be newer than the state: it ends at the state's head,
-	// or watchers would hear of a change before its writer can.
+	// The transaction may be newer than the state. Entries are read up to the
+	// state's head only: else watchers would hear of a change before its writer.
 	err := c.view(ctx, func(tx *bbolt.Tx) (err error) {
 		page.Events, err = readEntries(tx, &page.State, after, limit)
 		return err

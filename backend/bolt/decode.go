@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// decoder reads one part of a form. The first thing that does not fit makes it bad.
+// decoder reads one part of a form. After the first error it returns zero values.
 type decoder struct {
 	text string // the part, for strings that share its memory
 	rest []byte // what is left of it
@@ -126,7 +126,7 @@ func (d *decoder) rows() []backend.Row {
 	return rows
 }
 
-// err says whether all of the part was read, and read well.
+// err says whether the whole part was read without an error.
 func (d *decoder) err() error {
 	if d.bad || len(d.rest) > 0 {
 		return fmt.Errorf("malformed: %w", backend.ErrUnreadable)

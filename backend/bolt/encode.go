@@ -6,12 +6,12 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// The form of a resource is a version byte, the length of the envelope, the
-// envelope and the body. The form of a log entry is a version byte, the length
-// of its head, the head and the resource. Within envelope and head integers are
-// varints, times are milliseconds since 1970, and strings have their length
-// before them. The envelope begins with flags and expiry, the head with size
-// and time, so that counts and trimming read no more than that.
+// An encoded resource, its form, is a version byte, the length of the envelope,
+// the envelope and the body. The form of a log entry is a version byte, the
+// length of its head, the head and the resource. In envelope and head, integers
+// are varints, times are milliseconds since 1970, and strings follow their
+// length. The envelope begins with flags and expiry, and the head with size and
+// time, so that counts and trimming need to read only these.
 const (
 	resourceForm byte = 1
 	entryForm    byte = 1
@@ -22,7 +22,7 @@ const (
 	flagExpires
 )
 
-// What of an entry the rows before are.
+// Where a log entry has the rows before the change.
 const (
 	rowsOfResource byte = iota // those of the resource itself
 	rowsOfEntry                // those that follow in the entry

@@ -26,8 +26,8 @@ const (
 	maxBackoff = 5 * time.Second
 )
 
-// mapSize is the address space that is reserved for the file. Within it the
-// file grows without a new mapping, for which writers would wait for readers.
+// mapSize is the address space that is reserved for the file. Up to that size the
+// file grows without being mapped again, which would make writers wait for readers.
 func mapSize() int {
 	if strconv.IntSize == 64 {
 		return 1 << 30
@@ -48,7 +48,7 @@ func (c *core) openFile() (db *bbolt.DB, log logRecord, err error) {
 	db, err = openBolt(c.cfg.Path, &bbolt.Options{
 		Timeout:      c.cfg.LockTimeout,
 		FreelistType: bbolt.FreelistMapType,
-		// The list of free pages would be written with every commit; without it Open reads the page headers instead.
+		// The list of free pages is not written with every commit; Open reads the page headers instead.
 		NoFreelistSync:  true,
 		InitialMmapSize: mapSize(),
 		NoStatistics:    true,
@@ -63,7 +63,7 @@ func (c *core) openFile() (db *bbolt.DB, log logRecord, err error) {
 	return db, log, nil
 }
 
-// openBolt turns the panics with which bbolt meets damaged pages into errors.
+// openBolt turns bbolt's panics on damaged pages into errors.
 func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -73,7 +73,7 @@ func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
 	return bbolt.Open(path, 0o600, o)
 }
 
-// openCause is the one line that a person needs.
+// openCause is the one line that the user is shown.
 func openCause(err error) error {
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
@@ -93,7 +93,7 @@ func pathCause(err error) error {
 	return err
 }
 
-// begin checks that the file is ours and takes the next epoch.
+// begin checks that the file is a store of ours and begins the next epoch.
 func (c *core) begin(db *bbolt.DB) (log logRecord, err error) {
 	tx, err := db.Begin(true)
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *core) begin(db *bbolt.DB) (log logRecord, err error) {
 	return log, c.cfg.commit(tx.Commit)
 }
 
-// rollback ends a transaction that may have been committed.
+// rollback ends a transaction that may have been committed already.
 func rollback(tx *bbolt.Tx) error {
 	if err := tx.Rollback(); err != nil && !errors.Is(err, berrors.ErrTxClosed) {
 		return err
@@ -125,9 +125,9 @@ func rollback(tx *bbolt.Tx) error {
 	return nil
 }
 
-// database returns the open file. While it is opened again, database waits;
-// while that fails, it tries once more after a pause, and answers
-// ErrUnavailable until then.
+// database returns the open file. While the file is being reopened, database
+// waits. If that fails, it is tried again after a pause; until then database
+// returns ErrUnavailable.
 func (c *core) database(ctx context.Context) (*bbolt.DB, error) {
 	for {
 		c.mu.Lock()
@@ -154,10 +154,10 @@ func (c *core) database(ctx context.Context) (*bbolt.DB, error) {
 	}
 }
 
-// startOpening gives up the open file, if there is one, and opens it again in
-// another goroutine, of which there is at most one. The channel closes when it
-// has ended. The caller holds mu and knows that release does not wait yet: the
-// core is not closed, or the caller counts in running itself.
+// startOpening closes the open file, if there is one, and opens it again in
+// another goroutine, of which there is at most one at a time. The channel is
+// closed when that has ended. The caller holds mu and makes sure that release is
+// not waiting yet: either the core is not closed, or running counts the caller.
 func (c *core) startOpening(cause error) <-chan struct{} {
 	old, done := c.db, make(chan struct{})
 	c.db, c.opening = nil, done
@@ -182,7 +182,7 @@ func (c *core) startOpening(cause error) <-chan struct{} {
 	return done
 }
 
-// install takes over what openFile returned. The caller holds mu.
+// install makes the result of openFile the current file. The caller holds mu.
 func (c *core) install(db *bbolt.DB, log logRecord, err error) {
 	if err != nil {
 		c.backoff = min(max(2*c.backoff, minBackoff), maxBackoff)

@@ -9,16 +9,18 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Bounds of the newest changes that are held in memory.
+// Bounds of the tail.
 const (
 	tailEntries = 4096
 	tailBytes   = 16 << 20
 )
 
-// readBytes bounds what one read of the log takes from the file past its first entry.
+// readBytes bounds how much one read of the log takes from the file, after the
+// first entry.
 const readBytes = 8 << 20
 
-// tail holds the newest changes, so that watchers that keep up never read the file.
+// tail holds the newest changes in memory, so that watchers that keep up never
+// read the file.
 type tail struct {
 	// base is the revision before the first of events.
 	base   backend.Revision
@@ -26,16 +28,16 @@ type tail struct {
 	bytes  int
 }
 
-// reset empties the tail for a log that was opened anew.
+// reset empties the tail after the file was reopened.
 func (t *tail) reset(old, now *backend.LogState) {
 	*t = tail{base: now.Head()}
-	// Where the log ends as we knew it, nothing lies between its old head and the new one.
+	// If the log ended where we knew it to, nothing lies between the old head and the new one.
 	if head := old.Head(); len(now.Epochs) > 1 && now.Epochs[len(now.Epochs)-2] == head {
 		t.base = head
 	}
 }
 
-// append adds changes and drops the oldest that are over the bounds.
+// append adds changes and drops the oldest ones beyond the bounds.
 func (t *tail) append(events []backend.Event) {
 	t.events = append(t.events, events...)
 	for i := range events {
@@ -68,9 +70,10 @@ func (t *tail) after(r backend.Revision, limit int) []backend.Event {
 	return slices.Clone(t.events[from:min(from+limit, len(t.events))])
 }
 
-// readEntries reads the log from the file, up to the head of a state that is no
-// newer, and moves the state's trim mark to where the log now begins. An entry
-// that does not decode is ErrPositionExpired, unless there are others before it.
+// readEntries reads the log from the file up to the head of the state, which is
+// not newer than the transaction, and sets the state's trim mark to where the log
+// begins now. An entry that does not decode is ErrPositionExpired, unless there
+// are others before it: then these are returned.
 func readEntries(tx *bbolt.Tx, state *backend.LogState, after backend.Revision, limit int) ([]backend.Event, error) {
 	log, err := readLogRecord(tx)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// The buckets of the file. All of a change is in one transaction.
+// The buckets of the file. A change updates all of them in one transaction.
 //
 //	meta       "magic", "format", "log" (a logRecord)
-//	resources  Key.Append                -> form of a resource
-//	rows       AppendRowKey              -> where in the key (namespace, name) begins
-//	refs       AppendRefKey              -> where in the key that of the referrer begins
+//	resources  Key.Append                -> encoded resource
+//	rows       AppendRowKey              -> offset of (namespace, name) in the key
+//	refs       AppendRefKey              -> offset of the referrer's key in the key
 //	expiry     AppendInt(ms), Key.Append -> nothing
-//	log        epoch, seq, big-endian    -> form of a log entry
+//	log        epoch, seq, big-endian    -> encoded log entry
 const (
 	metaBucket     = "meta"
 	resourceBucket = "resources"
@@ -32,13 +32,13 @@ const (
 	logKey    = "log"
 )
 
-// Format is the version of the file that this release writes, and the newest it reads.
-const Format = 1
+// Format is the version of the file that this release writes and reads.
+const Format = 2
 
-// logRecord is what the log knows of itself, on disk.
+// logRecord is the stored state of the log.
 type logRecord struct {
 	State backend.LogState
-	// Count and Bytes are of the entries that the log holds.
+	// Count is the number of entries in the log, and Bytes the sum of their sizes.
 	Count, Bytes int64
 }
 
@@ -48,6 +48,7 @@ func (l *logRecord) encode() []byte {
 		b = appendRevision(b, e)
 	}
 	b = appendRevision(b, l.State.Trimmed)
+	b = binary.AppendUvarint(b, l.State.Internal)
 	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(l.Count)), uint64(l.Bytes))
 }
 
@@ -62,7 +63,7 @@ func decodeLogRecord(b []byte) (logRecord, error) {
 	for i := range l.State.Epochs {
 		l.State.Epochs[i] = d.revision()
 	}
-	l.State.Trimmed = d.revision()
+	l.State.Trimmed, l.State.Internal = d.revision(), d.uvarint()
 	l.Count, l.Bytes = int64(d.uvarint()), int64(d.uvarint())
 	if err := d.err(); err != nil {
 		return logRecord{}, fmt.Errorf("log record: %w", err)
@@ -70,7 +71,7 @@ func decodeLogRecord(b []byte) (logRecord, error) {
 	return l, nil
 }
 
-// readLogRecord reads the record as the transaction sees it.
+// readLogRecord reads the record in a transaction.
 func readLogRecord(tx *bbolt.Tx) (logRecord, error) {
 	return decodeLogRecord(tx.Bucket([]byte(metaBucket)).Get([]byte(logKey)))
 }
@@ -119,7 +120,7 @@ func entryTarget(key, value []byte) ([]byte, error) {
 	return key[at:], nil
 }
 
-// prepare makes an empty file ours, or says why the file is not.
+// prepare creates the buckets in an empty file, or says why the file is refused.
 func prepare(tx *bbolt.Tx) error {
 	meta := tx.Bucket([]byte(metaBucket))
 	if meta == nil {
@@ -148,7 +149,10 @@ func prepare(tx *bbolt.Tx) error {
 		return fmt.Errorf("the file does not say its format: %w", backend.ErrFormat)
 	}
 	if format > Format {
-		return fmt.Errorf("the file has format %d, written by a newer release; this one reads up to %d: %w", format, Format, backend.ErrFormat)
+		return fmt.Errorf("the file has format %d, written by a newer release; this one reads %d: %w", format, Format, backend.ErrFormat)
+	}
+	if format < Format {
+		return fmt.Errorf("the file has format %d, written before the first release; this one reads %d: begin with an empty folder: %w", format, Format, backend.ErrFormat)
 	}
 	for _, name := range []string{resourceBucket, rowBucket, refBucket, expiryBucket, logBucket} {
 		if tx.Bucket([]byte(name)) == nil {

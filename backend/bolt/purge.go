@@ -16,7 +16,7 @@ const (
 	trimRound  = 256
 )
 
-// purge removes what is expired, at most a round of it.
+// purge removes expired resources, at most purgeRound of them.
 func (w *writer) purge(now time.Time) (int, error) {
 	end := backend.AppendInt(nil, now.UnixMilli()+1)
 	var due [][]byte
@@ -28,7 +28,8 @@ func (w *writer) purge(now time.Time) (int, error) {
 	for _, k := range due {
 		r, err := w.expired(k, now)
 		if err != nil {
-			// The resource stays for someone to look at; its expiry would stop all others.
+			// The resource stays for someone to look at. Its expiry goes, or it would
+			// come up again in every round.
 			w.core.skip("purge", k, err)
 			w.changed = true
 			if err := w.expiry.Delete(k); err != nil {
@@ -36,9 +37,7 @@ func (w *writer) purge(now time.Time) (int, error) {
 			}
 			continue
 		}
-		head := w.log.State.Head()
-		head.Seq++
-		change := backend.Expire(r, head, now)
+		change := backend.Expire(r, &w.log.State, now)
 		if err := w.write(&change); err != nil {
 			return 0, err
 		}
@@ -64,7 +63,7 @@ func (w *writer) expired(k []byte, now time.Time) (*backend.Resource, error) {
 	return r, err
 }
 
-// trim removes the oldest entries that are over the log's bounds, never the last one.
+// trim removes the oldest entries beyond the log's bounds, but never the last one.
 func (w *writer) trim(now time.Time) error {
 	cfg := &w.core.cfg
 	var old [][]byte

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/bolt"
@@ -63,6 +64,55 @@ func TestQueue(t *testing.T) {
 			rs, err := s.Get(t.Context(), key("a"), key("b"))
 			if err != nil || rs[0] == nil || rs[1] != nil {
 				t.Errorf("resources %v, error %v", rs, err)
+			}
+			mustClose(t, s)
+		}},
+		{"the place of the log is not told while a call that was given up is being committed", func(t *testing.T) {
+			s, gate := gated(t)
+			from, err := s.Position(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var calls sync.WaitGroup
+			calls.Go(func() {
+				_, err := s.Apply(ctx, batch(s, "given-up", "a", "1"))
+				wantErr(t, err, backend.ErrUnknown)
+			})
+			synctest.Wait()
+			cancel()
+			calls.Wait()
+			time.Sleep(time.Minute) // of the bubble: its deadline is long past
+			impatient, stop := context.WithTimeout(t.Context(), time.Second)
+			defer stop()
+			_, err = s.Position(impatient)
+			wantErr(t, err, context.DeadlineExceeded)
+			var seen backend.Position
+			var events []backend.Event
+			calls.Go(func() {
+				var err error
+				if seen, err = s.Position(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+			calls.Go(func() {
+				w, err := s.Watch(t.Context(), backend.Watch{From: from})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer w.Close()
+				d, err := w.Next(t.Context())
+				if err != nil || !d.CaughtUp {
+					t.Errorf("mark %v, error %v", d.CaughtUp, err)
+				}
+				events = d.Events
+			})
+			synctest.Wait()
+			gate <- struct{}{}
+			calls.Wait()
+			if seen.Equal(from) || len(events) != 1 {
+				t.Errorf("at %s after %s, with %d changes", seen, from, len(events))
 			}
 			mustClose(t, s)
 		}},

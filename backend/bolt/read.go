@@ -20,21 +20,22 @@ func unreadable(k backend.Key, err error) error {
 	return fmt.Errorf("%s: %w: %w", k, backend.ErrUnreadable, err)
 }
 
-// skip counts and reports what a read left out, by its key alone.
+// skip counts and logs what a read left out. The log names the key alone.
 func (c *core) skip(during string, key []byte, err error) {
 	c.unreadable.Add(1)
 	c.cfg.Logger.Warn("a stored resource does not decode", zap.String("during", during), zap.ByteString("key", key), zap.Error(err))
 }
 
 func (c *core) get(ctx context.Context, keys []backend.Key) ([]*backend.Resource, error) {
-	out := make([]*backend.Resource, len(keys))
+	out := make([]*backend.Resource, 0, len(keys))
 	err := c.view(ctx, func(tx *bbolt.Tx) error {
-		now := c.cfg.Clock()
+		now, size := c.cfg.Clock(), 0
 		b := tx.Bucket([]byte(resourceBucket))
 		var space [128]byte
 		for i, k := range keys {
 			v := b.Get(k.Append(space[:0]))
 			if v == nil {
+				out = append(out, nil)
 				continue
 			}
 			r, err := decodeResource(k, v)
@@ -43,9 +44,15 @@ func (c *core) get(ctx context.Context, keys []backend.Key) ([]*backend.Resource
 				return unreadable(k, err)
 			case err != nil:
 				c.skip("get", k.Append(nil), err)
-			case !r.ExpiredAt(now):
-				out[i] = r
+				r = nil
+			case r.ExpiredAt(now):
+				r = nil
+			default:
+				if size += r.Size(); size > backend.MaxPageBytes && i > 0 {
+					return nil
+				}
 			}
+			out = append(out, r)
 		}
 		return nil
 	})
@@ -105,7 +112,7 @@ func (s *scan) run(ctx context.Context, tx *bbolt.Tx) error {
 	case s.r.Index == "":
 		return walk(ctx, s.resources, start, end, s.r.Reverse, s.visit)
 	case s.r.Namespace != "":
-		// With the beginning of the name, so that "a" does not match "a\x00".
+		// The first byte of the name is part of it, so that "a" does not match "a\x00".
 		within = backend.AppendStringPrefix(backend.AppendString(nil, s.r.Namespace), "")
 	}
 	key := bytes.Clone(prefix)
@@ -123,7 +130,7 @@ func (s *scan) run(ctx context.Context, tx *bbolt.Tx) error {
 	})
 }
 
-// visit takes the resource with that key and form, and says whether to go on.
+// visit takes the encoded resource under a key, and says whether to go on.
 func (s *scan) visit(key, form []byte) bool {
 	gone, err := expiredForm(form, s.now)
 	switch {

@@ -1,6 +1,6 @@
-// Package bolt keeps resources in one file, by go.etcd.io/bbolt: the store of a
-// gateway that needs no server beside it. Data, index rows and log change in
-// one transaction, and what Apply has acknowledged is on disk.
+// Package bolt keeps resources in one file with go.etcd.io/bbolt: the embedded
+// store of a gateway. Data, index rows and log change in one transaction, and
+// what Apply has acknowledged is on disk.
 package bolt
 
 import (
@@ -30,9 +30,9 @@ var (
 	_ backend.LogReader = reader{}
 )
 
-// Open opens or makes the file and begins a new epoch in it. A file that is
-// open elsewhere is ErrLocked; one that is not ours, damaged or of a newer
-// release is [backend.ErrFormat].
+// Open opens or creates the file and begins a new epoch in it. A file that is
+// open elsewhere is ErrLocked; one that is damaged, of another program or of
+// another format is [backend.ErrFormat].
 func Open(cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("bolt: %w", err)
@@ -46,8 +46,8 @@ func Open(cfg Config) (*Store, error) {
 	return &Store{core: c, closed: make(chan struct{})}, nil
 }
 
-// Handle returns another store on the same open file. The file closes with the
-// last of them; a handle of a closed store is closed.
+// Handle returns another store on the same open file. The file is closed with
+// the last of them. A handle of a closed store is closed.
 func (s *Store) Handle() *Store {
 	h := &Store{core: s.core, closed: make(chan struct{})}
 	s.core.mu.Lock()
@@ -60,8 +60,8 @@ func (s *Store) Handle() *Store {
 	return h
 }
 
-// Close ends the store's watchers, and with the last handle waits for commits
-// under way and closes the file. Every later call returns ErrClosed.
+// Close ends the store's watchers. The last handle also waits for commits in
+// progress and closes the file. Every later call returns ErrClosed.
 func (s *Store) Close() (err error) {
 	s.once.Do(func() {
 		s.core.mu.Lock()
@@ -137,6 +137,9 @@ func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Position{}, err
 	}
+	if err := s.core.settle(ctx); err != nil {
+		return backend.Position{}, err
+	}
 	if _, err := s.core.database(ctx); err != nil {
 		return backend.Position{}, err
 	}
@@ -147,6 +150,12 @@ func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 
 // Watch is [backend.Store.Watch].
 func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.core.settle(ctx); err != nil {
+		return nil, err
+	}
 	l, err := backend.NewLogWatcher(ctx, reader{s}, w)
 	if err != nil {
 		return nil, err
@@ -167,8 +176,8 @@ func (r reader) ReadLog(ctx context.Context, after backend.Revision, limit int) 
 	return page, err
 }
 
-// Purge removes what is expired, a bounded number, and what the log no longer
-// keeps. It returns how many resources it removed.
+// Purge removes a bounded number of expired resources, and trims the log. It
+// returns how many resources it removed.
 func (s *Store) Purge(ctx context.Context) (int, error) {
 	if err := s.ready(ctx); err != nil {
 		return 0, err
@@ -178,8 +187,9 @@ func (s *Store) Purge(ctx context.Context) (int, error) {
 	return w.purged, err
 }
 
-// Run purges at every PurgeInterval until ctx ends or the store is closed; both
-// are no error. A round that fails is logged and tried again at the next.
+// Run purges at every PurgeInterval until ctx ends or the store is closed, neither
+// of which is an error. A purge that fails is logged, and tried again at the next
+// interval.
 func (s *Store) Run(ctx context.Context) error {
 	tick := time.NewTicker(s.core.cfg.PurgeInterval)
 	defer tick.Stop()

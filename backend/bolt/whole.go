@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Where bbolt's two meta pages hold what openWhole needs: a page has a head of
-// 16 bytes; a meta is 56 bytes and their FNV-1a sum, in the machine's order.
+// Offsets in bbolt's two meta pages of what openWhole needs. A page has a head of
+// 16 bytes; a meta is 56 bytes and their FNV-1a sum, in the machine's byte order.
 const (
 	metaAt       = 16
 	metaLen      = 56
@@ -21,15 +21,15 @@ const (
 	defaultPages = 4096
 )
 
-// openWhole opens a file for bbolt and refuses one that was cut off: bbolt maps
-// it into memory, and touching what is missing would kill the process.
+// openWhole opens a file for bbolt and refuses one that was cut off. bbolt maps
+// the file into memory, and reading a missing page would kill the process.
 func openWhole(path string, flag int, mode os.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag, mode)
 	if err != nil {
 		return nil, err
 	}
 	need := max(wholeSize(f, 0), wholeSize(f, 1))
-	// A writer grows the file before it says so in a meta page, so the size is asked last.
+	// A writer grows the file before it says so in a meta page, so the size is read last.
 	info, err := f.Stat()
 	if err == nil && info.Size() < need {
 		err = fmt.Errorf("the file is damaged: cut off at %d bytes of at least %d: %w", info.Size(), need, backend.ErrFormat)
@@ -41,7 +41,8 @@ func openWhole(path string, flag int, mode os.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// wholeSize is the least size of the file by one of its meta pages, 0 if that page is not valid.
+// wholeSize is the minimum size of the file according to one of its meta pages, 0
+// if that page is not valid.
 func wholeSize(f io.ReaderAt, meta int) int64 {
 	var b [metaAt + metaLen + 8]byte
 	if _, err := f.ReadAt(b[:], 0); err != nil {

@@ -39,7 +39,8 @@ func (w *writer) dirty() bool { return w.changed }
 // finish writes what the log knows of itself.
 func (w *writer) finish() error { return writeLogRecord(w.tx, &w.log) }
 
-// run does one call. failed is its own error: it changed nothing. fatal is one of the file.
+// run does one call. failed is the call's own error, after which nothing has
+// changed; fatal is an error of the file.
 func (w *writer) run(call *call) (failed, fatal error) {
 	if err := call.ctx.Err(); err != nil {
 		return err, nil
@@ -53,7 +54,7 @@ func (w *writer) run(call *call) (failed, fatal error) {
 		call.purged = n
 		return nil, w.trim(now)
 	}
-	res, changes, err := backend.Plan(call.batch, now, w.log.State.Head(), w)
+	res, changes, err := backend.Plan(call.batch, now, &w.log.State, w)
 	if err != nil {
 		return err, nil
 	}
@@ -82,8 +83,8 @@ func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	return r, nil
 }
 
-// Bound is part of [backend.View]. A referrer that does not decode counts: what
-// it holds is not known to be free.
+// Bound is part of [backend.View]. A referrer that does not decode counts as
+// bound: nobody can tell that it is not.
 func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 	own := k.Append(nil)
 	r := backend.Range{Referenced: &k, BoundOnly: true}
@@ -107,8 +108,13 @@ func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 // write makes one change and logs it.
 func (w *writer) write(c *backend.Change) error {
 	w.changed = true
+	w.log.State.Follow(c)
 	if !c.Logged() {
-		return w.store(c, appendResource(nil, c.After))
+		var form []byte
+		if c.After != nil {
+			form = appendResource(nil, c.After)
+		}
+		return w.store(c, form)
 	}
 	entry, form := encodeEvent(&c.Event)
 	if err := w.store(c, form); err != nil {
@@ -117,15 +123,14 @@ func (w *writer) write(c *backend.Change) error {
 	if err := w.logEntries.Put(entryKey(c.Event.Revision), entry); err != nil {
 		return err
 	}
-	w.log.State.Advance(c.Event.Revision)
 	w.log.Count++
 	w.log.Bytes += int64(c.Event.Size())
 	w.events = append(w.events, c.Event)
 	return nil
 }
 
-// store replaces one resource and the entries that lead to it. form is that of
-// the resource after the change.
+// store replaces one resource and the entries that lead to it. form is the
+// encoded resource after the change.
 func (w *writer) store(c *backend.Change, form []byte) error {
 	r := c.After
 	if r == nil {
@@ -175,8 +180,9 @@ func (w *writer) store(c *backend.Change, form []byte) error {
 	return w.resources.Put(key, form)
 }
 
-// sweep removes all entries that lead to a resource which no longer says what
-// they are. It reads all entries of the kind, all references and all expiries.
+// sweep removes all entries that lead to a resource that does not decode, and
+// hence cannot tell which they are. It reads all rows of the kind, all references
+// and all expiries.
 func (w *writer) sweep(k backend.Key, key []byte) error {
 	kind := backend.AppendString(nil, k.Kind)
 	err := removeAll(w.rows, kind, func(rk, v []byte) bool {

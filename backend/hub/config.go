@@ -9,20 +9,20 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Config of a hub. The zero value but for Store works.
+// Config of a hub. Everything but Store may be zero.
 type Config struct {
 	// Store whose changes are followed. Required. One with several shards is a [backend.Sharder].
 	Store backend.Store
-	// Logger receives what no subscriber is told. Default: none.
+	// Logger receives what no subscriber is told. Default: nothing is logged.
 	Logger *zap.Logger
-	// Rand makes the jitter of reconnects. Default: seeded by the runtime.
+	// Rand makes the jitter of the pauses between tries. Default: seeded by the runtime.
 	Rand *rand.Rand
-	// Events is the most events that wait for one subscriber. Default 1,024.
+	// Events is the maximum number of events that wait for one subscriber. Default 1,024.
 	Events int
-	// Bytes is the most bytes that wait for one subscriber, by [backend.Event.Size];
-	// one event may always wait. Default 4 MiB.
+	// Bytes is the maximum number of bytes that wait for one subscriber, counted by
+	// [backend.Event.Size]; one event may always wait. Default 4 MiB.
 	Bytes int
-	// MaxSubscribers is the most subscribers at once. Default 100,000.
+	// MaxSubscribers is the maximum number of subscribers at a time. Default 100,000.
 	MaxSubscribers int
 }
 

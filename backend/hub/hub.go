@@ -1,13 +1,13 @@
-// Package hub follows the changes of a store once for a whole gateway and hands
-// them to any number of subscribers, each with a bounded queue. Publishing
-// waits for nobody and nothing is polled.
+// Package hub follows the changes of a store once for a whole gateway and passes
+// them on to any number of subscribers. Each has a bounded queue. Publishing
+// never waits for a subscriber, and nothing is polled.
 //
-// The hub fixes the order in which the changes of several shards are merged:
-// the position of a live event is the hub's vector. A subscriber that resumes
-// is attached to the hub first, so that what happens meanwhile waits in its
-// queue, and reads the log of the store from its own place until it meets the
-// place where it was attached. Its position is that of its own reading until
-// then, and what it has already read is left out of the queue.
+// The hub fixes the order in which the changes of several shards are merged: the
+// position of a live event is the hub's own. A subscriber that resumes from an
+// older position is attached to the hub first, so that new changes gather in its
+// queue, and then reads the log of the store up to the position at which it was
+// attached. Until it gets there, its position is that of its own reading.
+// Changes that it has read already are left out of the queue.
 package hub
 
 import (
@@ -27,79 +27,82 @@ import (
 type Hub struct {
 	cfg     Config
 	sharder backend.Sharder // nil: one shard
-	// replays has a place for each watch that may read the store's log at once.
+	// replays holds a token for each watch that is reading the store's log.
 	replays chan struct{}
 
 	mu sync.Mutex // guards all below
 	// running says that Run was called and has not returned.
 	running bool
-	// place is how far the store was followed; zero while it is not.
+	// place is the position up to which the store was followed; zero while it is not.
 	place backend.Position
-	// known is place, for who must not wait for mu.
-	known atomic.Pointer[backend.Position]
+	// published is a copy of place that is read without mu.
+	published atomic.Pointer[backend.Position]
 	// lagged counts the watches that were closed because they were too slow.
 	lagged atomic.Uint64
 	// attached are the watches that changes are offered to.
 	attached []*Watcher
-	// open counts the places that were taken and not given back.
-	open int
+	// early are the watches that began while the hub had no place. They join it
+	// when it has one.
+	early map[*Watcher]struct{}
+	// admitted counts the subscribers.
+	admitted int
 }
 
 // Errors of the hub's own.
 var (
-	// ErrFull: there are as many subscribers as there may be.
+	// ErrFull: the limit of subscribers is reached.
 	ErrFull = errors.New("too many subscribers")
 	// ErrRunning: Run was called while it runs.
 	ErrRunning = errors.New("hub runs already")
 )
 
-// New makes a hub. It starts nothing: until Run is called, a watch is one of
-// the store.
+// New makes a hub and starts nothing. Until Run follows the store, each watch
+// reads the store on its own; then it joins the hub.
 func New(cfg Config) (*Hub, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("hub: %w", err)
 	}
 	cfg.setDefaults()
 	sharder, _ := cfg.Store.(backend.Sharder)
-	return &Hub{cfg: cfg, sharder: sharder, replays: make(chan struct{}, maxReplays)}, nil
+	return &Hub{cfg: cfg, sharder: sharder, replays: make(chan struct{}, maxReplays), early: map[*Watcher]struct{}{}}, nil
 }
 
-// Position is the hub's vector: how far it has followed the store. It is zero
-// while it does not run.
+// Position is the position up to which the hub has followed the store. It is
+// zero while the hub does not run.
 func (h *Hub) Position() backend.Position {
-	if p := h.known.Load(); p != nil {
+	if p := h.published.Load(); p != nil {
 		return *p
 	}
 	return backend.Position{}
 }
 
-// reach moves the place. The caller holds mu.
-func (h *Hub) reach(p backend.Position) {
+// setPlace sets the hub's position. The caller holds mu.
+func (h *Hub) setPlace(p backend.Position) {
 	h.place = p
-	h.known.Store(&p)
+	h.published.Store(&p)
 }
 
-// Admit takes the place of one subscriber, or fails with [ErrFull]. The watches
-// of who holds a place are [Watch.Admitted]. leave gives it back, once.
+// Admit counts one subscriber, or fails with [ErrFull]. Its watches are
+// [Watch.Admitted]. leave ends its admission; calling it again does nothing.
 func (h *Hub) Admit() (leave func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.open >= h.cfg.MaxSubscribers {
+	if h.admitted >= h.cfg.MaxSubscribers {
 		return nil, ErrFull
 	}
-	h.open++
+	h.admitted++
 	return sync.OnceFunc(func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.open--
+		h.admitted--
 	}), nil
 }
 
-// Subscribers is the number of places that are taken.
+// Subscribers is the number of admitted subscribers.
 func (h *Hub) Subscribers() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.open
+	return h.admitted
 }
 
 // Lagged is the number of watches that were closed because they were too slow, so far.
@@ -111,13 +114,14 @@ const (
 	maxPause = 5 * time.Second
 )
 
-// followLag is so much that the hub is hardly ever told that it lags: it goes on all the same.
+// followLag is how far the hub's own watch may fall behind. It is large because
+// the hub would only begin another watch at the same position.
 const followLag = 1 << 20
 
-// Run follows the store until ctx ends or the store is closed; both are no
-// error, and end all watches with [backend.ErrClosed]. While the store does not
-// answer, the subscribers wait. Where the store cannot continue, those that
-// cover a lost shard get [backend.ErrPositionExpired] and the others go on.
+// Run follows the store until ctx ends or the store is closed. Neither is an
+// error, and both end all watches with [backend.ErrClosed]. While the store does
+// not answer, the subscribers wait. If a shard cannot be continued, the
+// subscribers that cover it get [backend.ErrPositionExpired] and the others go on.
 func (h *Hub) Run(ctx context.Context) error {
 	if !h.begin() {
 		return ErrRunning
@@ -152,9 +156,9 @@ func (h *Hub) report(err error, first bool) {
 	}
 }
 
-// follow publishes what one watch of the store delivers until it ends. Shards
-// that are lost begin at the store's present place. answered says that the
-// store delivered anything, progress that there were events.
+// follow publishes what one watch of the store delivers, until the watch ends.
+// On lost shards it begins at the store's present position. answered says that
+// the store delivered anything, progress that it delivered events.
 func (h *Hub) follow(ctx context.Context, lost *shards) (answered, progress bool, err error) {
 	if !lost.empty() {
 		at, err := h.cfg.Store.Position(ctx)
@@ -191,12 +195,12 @@ func (h *Hub) begin() bool {
 	return true
 }
 
-// end lets go of all subscribers.
+// end closes the watches of all subscribers.
 func (h *Hub) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.running = false
-	h.reach(backend.Position{})
+	h.setPlace(backend.Position{})
 	for _, w := range h.attached {
 		w.fail(backend.ErrClosed)
 		w.slot = -1

@@ -273,18 +273,22 @@ func TestAQueueThatOverflowsDuringAReplayBeginsAnew(t *testing.T) {
 	})
 }
 
-func TestAWatchCatchesUpOverChangesThatNoWatchDelivers(t *testing.T) {
-	inBubble(t, hub.Config{Events: 2}, func(f *fixture) {
-		from := f.Position()
+func TestSignsOfLifeExpireNoPlace(t *testing.T) {
+	inBubble(t, hub.Config{}, func(f *fixture) {
 		f.write(0, "a")
-		f.store.write(t, backend.Key{Kind: "_lease", Namespace: f.store.inShard(0), Name: "l"})
-		synctest.Wait()
-		w := f.watch(hub.Watch{From: from})
+		w := f.live(hub.Watch{})
 		defer w.Close()
-		got, marks := f.all(w, 1)
-		f.want(got, "a")
-		if marks == 0 && !f.next(w).CaughtUp {
-			f.Error("no mark")
+		at := w.Position()
+		for range 2000 { // twice what the log keeps
+			f.store.write(t, backend.Key{Kind: "_lease", Namespace: f.store.inShard(0), Name: "l"})
+		}
+		synctest.Wait()
+		for _, p := range []backend.Position{at, w.Position(), f.Position()} {
+			again := f.live(hub.Watch{From: p})
+			f.write(0, "b")
+			got, _ := f.all(again, 1)
+			f.want(got[:1], "b")
+			again.Close()
 		}
 	})
 }

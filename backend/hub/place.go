@@ -29,7 +29,7 @@ func (s *shards) list(n int) (out []int) {
 	return out
 }
 
-// expired are the shards on which a watch lost its place.
+// expired are the shards that a watch could not continue.
 func expired(err error) (lost shards) {
 	var e *backend.ExpiredError
 	if !errors.As(err, &e) {
@@ -41,7 +41,7 @@ func expired(err error) (lost shards) {
 	return lost
 }
 
-// reached says whether p has seen all that q has, on some shards.
+// reached says whether p has seen everything that q has, on the given shards.
 func reached(p, q backend.Position, on *shards) bool {
 	for i := range q.Shards() {
 		if on.has(i) && p.Shard(i).Compare(q.Shard(i)) < 0 {
@@ -63,7 +63,7 @@ func later(p, q backend.Position) backend.Position {
 	return backend.NewPosition(out...)
 }
 
-// moved is p with the shards of a set taken from q.
+// moved is p, but with q's revisions on a set of shards.
 func moved(p, q backend.Position, set *shards) backend.Position {
 	out := make([]backend.Revision, p.Shards())
 	for i := range out {

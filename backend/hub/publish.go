@@ -4,10 +4,10 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// entry is a change on its way to subscribers. All share it.
+// entry is a change on its way to the subscribers, who share it.
 type entry struct {
 	event *backend.Event
-	// before is the hub's vector without this change.
+	// before is the hub's position before this change.
 	before      backend.Position
 	shard, size int
 }
@@ -28,12 +28,12 @@ func (h *Hub) publish(d backend.Delivery) {
 			h.detach(w)
 		}
 	}
-	h.reach(d.Position)
+	h.setPlace(d.Position)
 }
 
-// replace moves the hub's vector on the shards where it lost its place. The
-// subscribers that cover one of them cannot go on, but for those that read the
-// log themselves.
+// replace sets the hub's position on the shards that could not be continued, all
+// of them at first. The subscribers that cover one of them cannot go on, except
+// those that are still reading the log themselves.
 func (h *Hub) replace(at backend.Position, lost *shards) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -44,16 +44,37 @@ func (h *Hub) replace(at backend.Position, lost *shards) {
 	if !lost.all {
 		at = moved(was, at, lost)
 	}
-	h.reach(at)
+	h.setPlace(at)
 	for i := len(h.attached) - 1; i >= 0; i-- {
 		if w := h.attached[i]; !w.lose(was, h.place, lost) {
 			h.detach(w)
 		}
 	}
+	for w := range h.early {
+		delete(h.early, w)
+		h.join(w)
+	}
 }
 
-// detach takes a watch off the list. The caller holds mu.
+// join attaches a watch that began before the hub had a position. The caller
+// holds mu.
+func (h *Hub) join(w *Watcher) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return
+	}
+	w.slot = len(h.attached)
+	h.attached = append(h.attached, w)
+	w.early, w.joined, w.meet = false, true, later(h.place, w.meet)
+	if w.interrupt != nil {
+		w.interrupt()
+	}
+}
+
+// detach takes a watch off the lists. The caller holds mu.
 func (h *Hub) detach(w *Watcher) {
+	delete(h.early, w)
 	if w.slot < 0 {
 		return
 	}
@@ -64,8 +85,8 @@ func (h *Hub) detach(w *Watcher) {
 	h.attached, w.slot = h.attached[:last], -1
 }
 
-// offer queues the changes that the watch covers and wakes it. It answers
-// false if the watch has ended. The caller holds the hub's mu.
+// offer queues the changes that the watch covers and wakes it. It returns false
+// if the watch has ended. The caller holds the hub's mu.
 func (w *Watcher) offer(entries []entry) bool {
 	locked := false
 	for i := range entries {
@@ -88,14 +109,14 @@ func (w *Watcher) offer(entries []entry) bool {
 		}
 	}
 	if locked && w.live {
-		w.rouse()
+		w.notify()
 	}
 	return true
 }
 
-// put queues one change; false says that a watch which is live has no room. One
-// that still reads the log begins its queue anew, and has to read further. The
-// caller holds w.mu.
+// put queues one change. It returns false if the watch is live and has no room.
+// A watch that is still reading the log drops its queue instead and has to read
+// further. The caller holds w.mu.
 func (w *Watcher) put(e *entry) bool {
 	if !w.floor.IsZero() && e.event.Revision.Compare(w.floor.Shard(e.shard)) <= 0 {
 		return true // seen
@@ -116,8 +137,8 @@ func (w *Watcher) put(e *entry) bool {
 	return true
 }
 
-// lose tells the watch that the hub lost its place on some shards, and has gone
-// from one place to another. It answers false if the watch has ended. The
+// lose tells the watch that the hub could not continue some shards and has moved
+// from one position to another. It returns false if the watch has ended. The
 // caller holds the hub's mu.
 func (w *Watcher) lose(was, now backend.Position, lost *shards) bool {
 	w.mu.Lock()
@@ -132,7 +153,7 @@ func (w *Watcher) lose(was, now backend.Position, lost *shards) bool {
 	}
 	var mine []int
 	for _, i := range lost.list(now.Shards()) {
-		// One that is ahead of the hub may be where the hub now begins.
+		// A watch that was ahead of the hub may be exactly where the hub begins now.
 		ahead := w.floor.Shard(i)
 		if w.shards.has(i) && (ahead != now.Shard(i) || ahead.Compare(was.Shard(i)) <= 0) {
 			mine = append(mine, i)

@@ -9,8 +9,8 @@ import (
 )
 
 // Watch begins a watch. A position that the log cannot continue from is
-// [backend.ErrPositionExpired], here or from Next, but a shard that the watch
-// does not cover is no obstacle: there it begins at the present place.
+// [backend.ErrPositionExpired], here or from Next. That holds for the shards
+// that the watch covers; on the others it begins at the present position.
 func (h *Hub) Watch(ctx context.Context, req Watch) (*Watcher, error) {
 	w, err := h.attach(req)
 	if err != nil {
@@ -23,7 +23,7 @@ func (h *Hub) Watch(ctx context.Context, req Watch) (*Watcher, error) {
 	return w, nil
 }
 
-// attach makes a watch whose queue begins now, if the hub follows the store.
+// attach makes a watch. Its queue begins now if the hub follows the store.
 func (h *Hub) attach(req Watch) (*Watcher, error) {
 	w := &Watcher{hub: h, covers: req.Covers, slot: -1, wake: make(chan struct{}, 1), shards: shards{all: req.Namespaces == nil}}
 	for _, namespace := range req.Namespaces {
@@ -37,17 +37,19 @@ func (h *Hub) attach(req Watch) (*Watcher, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	w.alone, w.meet = h.place.IsZero(), h.place
-	if !w.alone {
-		w.slot = len(h.attached)
-		h.attached = append(h.attached, w)
+	if w.meet = h.place; w.meet.IsZero() {
+		w.early = true
+		h.early[w] = struct{}{}
+		return w, nil
 	}
+	w.slot = len(h.attached)
+	h.attached = append(h.attached, w)
 	return w, nil
 }
 
-// begin finds out what is to be read before the queue. It asks the store where
-// it is, so that an own earlier write never comes after a watch from now, and
-// that who has caught up has seen all there was.
+// begin finds out what has to be read before the queue. It asks the store for
+// its position. So a watch from now never delivers a write that its caller made
+// earlier, and a watch that has caught up has seen everything there was.
 func (w *Watcher) begin(ctx context.Context, from backend.Position) error {
 	at, err := w.hub.cfg.Store.Position(ctx)
 	if err != nil {
@@ -64,7 +66,7 @@ func (w *Watcher) begin(ctx context.Context, from backend.Position) error {
 	}
 	w.mu.Lock()
 	w.position = from
-	live := reached(from, at, &w.shards) && reached(at, from, &w.shards) && w.enliven(from)
+	live := reached(from, at, &w.shards) && reached(at, from, &w.shards) && w.goLive(from)
 	if !live {
 		w.meet = later(w.meet, at)
 	}
@@ -76,11 +78,11 @@ func (w *Watcher) begin(ctx context.Context, from backend.Position) error {
 	return w.open(ctx)
 }
 
-// maxReopens bounds how often a watch of the store is opened at once because
-// shards have expired that do not matter.
+// maxReopens bounds how often a watch of the store is opened again at once
+// because of expired shards that the watch does not cover.
 const maxReopens = 3
 
-// open opens the store's own watch at the present place.
+// open opens a watch of the store at the watch's own position.
 func (w *Watcher) open(ctx context.Context) error {
 	for try := 0; ; try++ {
 		w.mu.Lock()
@@ -101,15 +103,15 @@ func (w *Watcher) open(ctx context.Context) error {
 		if try == maxReopens {
 			return err
 		}
-		if err := w.spare(ctx, err); err != nil {
+		if err := w.skipExpired(ctx, err); err != nil {
 			return err
 		}
 	}
 }
 
-// spare moves the place on the shards that have expired, unless the watch
-// covers one of them. It returns the error that it cannot heal.
-func (w *Watcher) spare(ctx context.Context, err error) error {
+// skipExpired moves the position to the present on the shards that have expired.
+// It returns the error if the watch covers one of them or if it is another error.
+func (w *Watcher) skipExpired(ctx context.Context, err error) error {
 	if !errors.Is(err, backend.ErrPositionExpired) {
 		return err
 	}
@@ -133,9 +135,12 @@ func (w *Watcher) spare(ctx context.Context, err error) error {
 	return nil
 }
 
-// read takes the next delivery of the store's own watch. Only the end of ctx is
-// no end of the watch.
+// read takes the next delivery of the store's watch. Any error ends the watch,
+// except that of ctx.
 func (w *Watcher) read(ctx context.Context) (backend.Delivery, bool, error) {
+	if w.rejoin() {
+		return backend.Delivery{}, false, nil
+	}
 	if w.source == nil {
 		err := w.open(ctx)
 		if err != nil && !ends(ctx, err) {
@@ -158,8 +163,11 @@ func (w *Watcher) read(ctx context.Context) (backend.Delivery, bool, error) {
 	if ends(ctx, err) {
 		return backend.Delivery{}, false, err
 	}
-	if !errors.Is(err, backend.ErrLagged) || w.alone {
-		if err = w.spare(ctx, err); err != nil && !ends(ctx, err) {
+	if ends(waiting, err) {
+		return backend.Delivery{}, false, nil // to join the hub
+	}
+	if !errors.Is(err, backend.ErrLagged) || w.isEarly() {
+		if err = w.skipExpired(ctx, err); err != nil && !ends(ctx, err) {
 			return backend.Delivery{}, false, w.finish(err)
 		}
 	}
@@ -167,15 +175,42 @@ func (w *Watcher) read(ctx context.Context) (backend.Delivery, bool, error) {
 	return backend.Delivery{}, false, nil
 }
 
-// maxReplays bounds the watches that read the store's log at the same time,
-// when many clients come back at once. A place is held for one page, never while
-// the subscriber handles it.
+// maxReplays bounds the watches that read the store's log at the same time, as
+// when many clients reconnect at once. A watch counts while it reads one page,
+// not while its subscriber handles it.
 const maxReplays = 64
 
-// next reads on in the store's own watch. One that is alone waits there for
-// what comes, and is not bounded.
+// rejoin is the second half of [Hub.join], by the goroutine that calls Next: it
+// closes the watch of the store. It says whether the watch is live, as it mostly
+// is because it had read everything.
+func (w *Watcher) rejoin() (live bool) {
+	w.mu.Lock()
+	joined := w.joined
+	if joined {
+		w.joined = false
+		live = w.goLive(w.position)
+	}
+	w.mu.Unlock()
+	if joined && w.source != nil {
+		w.shut()
+	}
+	if live {
+		w.reading = false
+	}
+	return live
+}
+
+// isEarly says whether the hub has no position yet.
+func (w *Watcher) isEarly() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.early
+}
+
+// next reads on in the store's watch. As long as the hub has no position, that
+// is where new changes come from too; such a wait does not count as a replay.
 func (w *Watcher) next(ctx context.Context) (backend.Delivery, error) {
-	if w.alone {
+	if w.isEarly() {
 		return w.source.Next(ctx)
 	}
 	select {
@@ -187,27 +222,30 @@ func (w *Watcher) next(ctx context.Context) (backend.Delivery, error) {
 	return w.source.Next(ctx)
 }
 
-// ends says whether an error is that of the ended context.
+// ends says whether the error is that of ctx, which has ended.
 func ends(ctx context.Context, err error) bool { return ctx.Err() != nil && errors.Is(err, ctx.Err()) }
 
-// interruptible sets what ends the wait for source, and returns what has ended the watch.
+// interruptible sets what ends a wait for source, and returns what has ended the watch.
 func (w *Watcher) interruptible(cancel context.CancelFunc) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.interrupt = cancel
+	if w.interrupt = cancel; cancel != nil && w.joined {
+		cancel()
+	}
 	return w.err
 }
 
-// pass leaves out what is not covered and goes over to the queue where that is met.
+// pass returns what the watch covers of a delivery. It switches to the queue when
+// the delivery reaches the position where that begins.
 func (w *Watcher) pass(d backend.Delivery) (backend.Delivery, bool, error) {
 	d.Events = w.covered(d.Events)
 	atHead := d.CaughtUp
 	w.mu.Lock()
 	w.position = d.Position
-	live := w.enliven(d.Position)
-	further := !w.meet.Equal(w.began)
-	if !w.alone {
-		d.CaughtUp = live && len(w.queue) == 0
+	live, early := w.goLive(d.Position), w.early
+	further := w.joined || !w.meet.Equal(w.began)
+	if !early {
+		d.CaughtUp = live && len(w.queue) == 0 && !w.caughtUp
 	}
 	w.caughtUp = w.caughtUp || d.CaughtUp
 	w.mu.Unlock()
@@ -215,13 +253,13 @@ func (w *Watcher) pass(d backend.Delivery) (backend.Delivery, bool, error) {
 	case live:
 		w.reading = false
 		w.shut()
-	case w.alone || !atHead:
+	case early || !atHead:
 	case further:
-		// The queue began anew behind the head that was read. Another watch gets
-		// there even if nothing comes that watches deliver.
+		// The queue was dropped and now begins behind the head that was read. Another
+		// watch of the store gets there, and has a mark of its own.
 		w.shut()
 	default:
-		// The log ends before a place that the hub has seen in it.
+		// The log ends before a position that the hub has already seen in it.
 		return backend.Delivery{}, false, w.finish(backend.ErrPositionExpired)
 	}
 	return d, d.CaughtUp || len(d.Events) > 0, nil
@@ -238,7 +276,7 @@ func (w *Watcher) covered(events []backend.Event) (out []backend.Event) {
 	return out
 }
 
-// shut closes the store's own watch.
+// shut closes the watch of the store.
 func (w *Watcher) shut() {
 	w.source.Close()
 	w.mu.Lock()

@@ -11,52 +11,53 @@ import (
 type Watch struct {
 	// From is the position last seen; zero means now.
 	From backend.Position
-	// Covers says whether the watch has a key; nil means all. The hub asks it for
-	// every change, so it must be quick and must not use the hub.
+	// Covers says whether the watch delivers changes of a key; nil means all. The
+	// hub calls it for every change, so it must be quick and must not use the hub.
 	Covers func(backend.Key) bool
 	// Namespaces are those in which covered keys lie, "" for GLOBAL kinds; nil
 	// means all. Only their shards can make the position expire.
 	Namespaces []string
-	// Admitted says that the watch is part of what [Hub.Admit] gave a place to, or
-	// of the gateway's own work: it is neither counted nor refused.
+	// Admitted says that the watch belongs to a subscriber that [Hub.Admit] has
+	// counted, or to the gateway's own work: it is neither counted nor refused.
 	Admitted bool
 }
 
-// Watcher is a subscriber's [backend.Watcher]. Like any it delivers every
-// covered change after its position exactly once, in order per shard. It must
-// be closed.
+// Watcher is a subscriber's [backend.Watcher]. It delivers every covered change
+// after its position exactly once, in order per shard. It must be closed.
 type Watcher struct {
 	shards shards
 	covers func(backend.Key) bool
 	hub    *Hub
-	leave  func()        // gives the place back; nil if there is none of its own
+	leave  func()        // ends the watch's own admission; nil if it has none
 	slot   int           // in hub.attached, -1 for none; guarded by hub.mu
 	wake   chan struct{} // of one element
 
-	// These belong to who calls Next; source changes under mu.
+	// These belong to the goroutine that calls Next; source is set under mu.
 	caughtUp bool
-	// reading says that the store's own watch is read, and source is that watch,
-	// nil if it is to be opened again.
+	// reading says that the watch reads the store, and source is its watch of the
+	// store, nil if that has to be opened again.
 	reading bool
 	source  backend.Watcher
-	// alone says that the hub did not run, so that source is all there is.
-	alone bool
-	// began is meet when source was opened.
+	// began is what meet was when source was opened.
 	began backend.Position
 
 	mu sync.Mutex // guards all below
-	// live says that the queue continues what was delivered. Until then source
-	// has to deliver all up to meet, which is where the queue begins.
+	// live says that the queue continues what was delivered. Until then source has
+	// to deliver everything up to meet, the position where the queue begins.
 	live bool
 	meet backend.Position
+	// early says that the hub has no position yet, so that changes come from source
+	// alone. joined says that this has just ended and source has to be closed.
+	early, joined bool
 	// queue is bounded by the hub's configuration; bytes is the sum of its sizes.
 	queue []*entry
 	bytes int
-	// position is the place before the first of queue, and what was delivered.
+	// position is where the queue begins; everything before it was delivered.
 	position backend.Position
-	// floor is what was read ahead of the hub; zero once the hub has passed it.
+	// floor is the position up to which the watch read ahead of the hub; zero once
+	// the hub has passed it.
 	floor backend.Position
-	// interrupt ends the wait of a Next for source; nil if none waits.
+	// interrupt ends a Next that waits for source; nil if none does.
 	interrupt context.CancelFunc
 	err       error // what ended the watch
 	closed    bool
@@ -85,8 +86,8 @@ func (w *Watcher) Close() {
 	}
 }
 
-// Position is the place so far: all covered changes up to it were delivered. It
-// moves on over changes that the watch does not cover.
+// Position is where the watch is: all covered changes up to it were delivered.
+// It also moves on over changes that the watch does not cover.
 func (w *Watcher) Position() backend.Position {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
@@ -122,7 +123,8 @@ func (w *Watcher) Next(ctx context.Context) (backend.Delivery, error) {
 	}
 }
 
-// take returns what waits in the queue of a live watch; the first time also nothing.
+// take returns what waits in the queue of a live watch. The first time it also
+// returns an empty delivery, which is the mark.
 func (w *Watcher) take() (d backend.Delivery, ok bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,7 +139,7 @@ func (w *Watcher) take() (d backend.Delivery, ok bool, err error) {
 		d.Events = make([]backend.Event, n)
 		for i, e := range w.queue {
 			d.Events[i] = *e.event
-			d.Events[i].Position = w.lift(e.event.Position)
+			d.Events[i].Position = w.translate(e.event.Position)
 		}
 		w.position = d.Events[n-1].Position
 		w.clear()
@@ -147,9 +149,9 @@ func (w *Watcher) take() (d backend.Delivery, ok bool, err error) {
 	return d, true, nil
 }
 
-// lift is a place of the hub as the subscriber has it, which may be ahead. The
-// caller holds mu.
-func (w *Watcher) lift(p backend.Position) backend.Position {
+// translate returns the subscriber's position for one of the hub: the subscriber
+// may be ahead on some shards. The caller holds mu.
+func (w *Watcher) translate(p backend.Position) backend.Position {
 	if w.floor.IsZero() {
 		return p
 	}
@@ -160,9 +162,10 @@ func (w *Watcher) lift(p backend.Position) backend.Position {
 	return later(p, w.floor)
 }
 
-// enliven goes over to the queue if the place meets it. The caller holds mu.
-func (w *Watcher) enliven(at backend.Position) bool {
-	if w.alone || w.err != nil || !reached(at, w.meet, &w.shards) {
+// goLive switches to the queue if the position has reached its beginning. The
+// caller holds mu.
+func (w *Watcher) goLive(at backend.Position) bool {
+	if w.early || w.err != nil || !reached(at, w.meet, &w.shards) {
 		return false
 	}
 	w.live, w.position, w.floor = true, at, at
@@ -175,7 +178,7 @@ func (w *Watcher) enliven(at backend.Position) bool {
 	return true
 }
 
-// keep is the capacity that an empty queue may hold on to.
+// keep is the capacity that an empty queue may keep.
 const keep = 16
 
 // clear empties the queue. The caller holds mu.
@@ -204,11 +207,11 @@ func (w *Watcher) failLocked(err error) {
 	if w.interrupt != nil {
 		w.interrupt()
 	}
-	w.rouse()
+	w.notify()
 }
 
-// rouse wakes a waiting Next.
-func (w *Watcher) rouse() {
+// notify wakes a waiting Next.
+func (w *Watcher) notify() {
 	select {
 	case w.wake <- struct{}{}:
 	default:

@@ -70,3 +70,33 @@ func TestTheTextIsBounded(t *testing.T) {
 		t.Error("accepted")
 	}
 }
+
+func TestWhatAnEditRemovesIsCleared(t *testing.T) {
+	const whole = "kind: K\nmetadata: {name: a, labels: {x: z}, annotations: {k: v}, description: d, expiresAt: 2030-01-01T00:00:00Z}\nspec: {size: 9007199254740993}\n"
+	for name, c := range map[string]struct{ edited, cleared string }{
+		"nothing":         {whole, "[]"},
+		"the labels":      {strings.Replace(whole, "labels: {x: z}, ", "", 1), "[labels]"},
+		"everything":      {"kind: K\nmetadata: {name: a}\nspec: {size: 9007199254740993}\n", "[labels annotations description expiresAt]"},
+		"null is written": {strings.Replace(whole, "description: d", "description: null", 1), "[description]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := manifest.ClearRemoved(whole, c.edited)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := manifest.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(d.Metadata.Cleared); got != c.cleared {
+				t.Errorf("cleared %s, want %s", got, c.cleared)
+			}
+			if string(d.Spec) != `{"size":9007199254740993}` {
+				t.Errorf("spec %s", d.Spec)
+			}
+		})
+	}
+	if _, err := manifest.ClearRemoved(whole, "metadata: [1]\n"); err == nil {
+		t.Error("metadata that is no mapping is accepted")
+	}
+}

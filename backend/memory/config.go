@@ -11,8 +11,8 @@ import (
 
 // Config of a store. The zero value is an empty store of its own.
 type Config struct {
-	// Data holds the contents and outlives the store: opening it again is a
-	// reopening. Nil is new, empty data.
+	// Data holds the contents and outlives the store, so that a store can be
+	// reopened. Nil is new, empty data.
 	Data *Data
 	// Clock is the store's clock; nil is time.Now.
 	Clock func() time.Time
@@ -26,11 +26,11 @@ type Config struct {
 	LogBytes int64
 	// PurgeInterval is the pause between two rounds of Run; 0 means 1 second.
 	PurgeInterval time.Duration
-	// Logger takes what no caller hears; nil is silent.
+	// Logger receives what no caller is told; nil logs nothing.
 	Logger *zap.Logger
 }
 
-// Validate names all fields that are out of range.
+// Validate returns an error that names every field that is out of range.
 func (c Config) Validate() error {
 	return backend.NotNegative(
 		backend.Setting{Name: "LogEntries", Value: int64(c.LogEntries)},

@@ -17,8 +17,8 @@ const (
 	trimRound  = 256
 )
 
-// Data is the contents of a store. It is made by Open or as &Data{}, and only
-// one Open at a time may use it.
+// Data is the contents of a store, made by Open or as &Data{}. Only one open
+// store and its handles may use it at a time.
 type Data struct {
 	mu sync.RWMutex // guards all below but changed
 	// handles counts the open Store values.
@@ -61,11 +61,11 @@ func (d *Data) commit(changes []backend.Change) {
 	for i := range changes {
 		c := &changes[i]
 		d.store(c)
+		d.state.Follow(c)
 		if c.Logged() {
 			logged = true
 			d.log = append(d.log, c.Event)
 			d.logBytes += int64(c.Event.Size())
-			d.state.Advance(c.Event.Revision)
 		}
 	}
 	if logged {
@@ -96,7 +96,7 @@ func (d *Data) store(c *backend.Change) {
 	if r == nil {
 		return
 	}
-	// Every entry leads to the resource itself, so those that stay are replaced.
+	// Every entry points to the resource itself, so the entries that stay are set too.
 	key := string(r.Key.Append(nil))
 	d.resources.Set(key, r)
 	for _, row := range r.IndexRows() {
@@ -114,25 +114,26 @@ func expiryKey(at time.Time, key string) string {
 	return string(backend.AppendInt(nil, at.UnixMilli())) + key
 }
 
-// expired returns the changes that purge what is expired, at most a round of
-// them. The caller holds mu.
+// expired returns the changes that purge what is expired, at most purgeRound. The
+// caller holds mu.
 func (d *Data) expired(now time.Time) []backend.Change {
 	end := string(backend.AppendInt(nil, now.UnixMilli()+1))
-	head := d.state.Head()
+	after := d.state.Clone()
 	var changes []backend.Change
 	d.expiry.Scan(func(key string, r *backend.Resource) bool {
 		if key >= end || len(changes) == purgeRound {
 			return false
 		}
-		head.Seq++
-		changes = append(changes, backend.Expire(r, head, now))
+		c := backend.Expire(r, &after, now)
+		after.Follow(&c)
+		changes = append(changes, c)
 		return true
 	})
 	return changes
 }
 
-// trim removes the oldest entries that are over the log's bounds, never the
-// last one. The caller holds mu.
+// trim removes the oldest entries beyond the log's bounds, but never the last
+// one. The caller holds mu.
 func (d *Data) trim(cfg *Config, now time.Time) {
 	n := 0
 	for n < trimRound && len(d.log)-n > 1 {
@@ -150,7 +151,7 @@ func (d *Data) trim(cfg *Config, now time.Time) {
 	}
 }
 
-// readLog is one view of the log. The caller holds mu.
+// readLog reads the log. The caller holds mu.
 func (d *Data) readLog(after backend.Revision, limit int) backend.LogPage {
 	page := backend.LogPage{State: d.state.Clone(), Changed: d.changed.Wait()}
 	if d.state.Resume(after) == nil {

@@ -1,6 +1,6 @@
-// Package memory keeps resources in the process's memory. It is the reference
-// that the other drivers are compared with, and the store of tests and trials:
-// nothing outlives the process.
+// Package memory keeps resources in the memory of the process. It is the
+// reference with which the other drivers are compared, and a store for tests and
+// trials: nothing outlives the process.
 package memory
 
 import (
@@ -53,8 +53,8 @@ func Open(cfg Config) (*Store, error) {
 	return &Store{cfg: &cfg, data: d, closed: make(chan struct{})}, nil
 }
 
-// Handle returns another store on the same open data. The data closes with the
-// last of them; a handle of a closed store is closed.
+// Handle returns another store on the same open data. The data is closed with the
+// last of them. A handle of a closed store is closed.
 func (s *Store) Handle() *Store {
 	h := &Store{cfg: s.cfg, data: s.data, closed: make(chan struct{})}
 	s.data.mu.Lock()
@@ -91,7 +91,7 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 		return backend.Result{}, err
 	}
 	now := s.Now()
-	res, changes, err := backend.Plan(b, now, s.data.state.Head(), s.data)
+	res, changes, err := backend.Plan(b, now, &s.data.state, s.data)
 	if err != nil {
 		return backend.Result{}, err
 	}
@@ -110,12 +110,19 @@ func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resour
 	if len(keys) > backend.MaxKeys {
 		return nil, fmt.Errorf("get: %d keys, at most %d: %w", len(keys), backend.MaxKeys, backend.ErrInvalid)
 	}
-	now := s.Now()
-	out := make([]*backend.Resource, len(keys))
+	now, size := s.Now(), 0
+	out := make([]*backend.Resource, 0, len(keys))
 	for i, k := range keys {
-		if r, _ := s.data.Stored(k); r != nil && !r.ExpiredAt(now) {
-			out[i] = r
+		r, _ := s.data.Stored(k)
+		if r != nil && r.ExpiredAt(now) {
+			r = nil
 		}
+		if r != nil {
+			if size += r.Size(); size > backend.MaxPageBytes && i > 0 {
+				break
+			}
+		}
+		out = append(out, r)
 	}
 	return out, nil
 }
@@ -187,8 +194,8 @@ func (r reader) ReadLog(ctx context.Context, after backend.Revision, limit int) 
 	return page, nil
 }
 
-// Purge removes what is expired, a bounded number, and what the log no longer
-// keeps. It returns how many resources it removed.
+// Purge removes a bounded number of expired resources, and trims the log. It
+// returns how many resources it removed.
 func (s *Store) Purge(ctx context.Context) (int, error) {
 	if err := s.lock(ctx); err != nil {
 		return 0, err
@@ -201,7 +208,8 @@ func (s *Store) Purge(ctx context.Context) (int, error) {
 	return len(changes), nil
 }
 
-// Run purges at every PurgeInterval until ctx ends or the store is closed; both are no error.
+// Run purges at every PurgeInterval until ctx ends or the store is closed, neither
+// of which is an error.
 func (s *Store) Run(ctx context.Context) error {
 	tick := time.NewTicker(s.cfg.PurgeInterval)
 	defer tick.Stop()
@@ -234,7 +242,7 @@ func (s *Store) isClosed() bool {
 	}
 }
 
-// lock takes data.mu, or says why the call cannot go on.
+// lock locks data.mu, or returns why the call cannot go on.
 func (s *Store) lock(ctx context.Context) error {
 	s.data.mu.Lock()
 	if err := s.usable(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,20 +13,24 @@ import (
 type Address struct {
 	// Hosts are host:port pairs: of the server, the Sentinels or some nodes of the cluster.
 	Hosts []string
-	// Master is the name that Sentinels know the server by; empty without them.
+	// Master is the name by which Sentinels know the server; empty without Sentinels.
 	Master             string
 	Cluster, TLS       bool
 	DB                 int
 	Username, Password string
+	// SentinelUsername and SentinelPassword are those of the Sentinels, if they
+	// differ from the servers'.
+	SentinelUsername, SentinelPassword string
 }
 
 // ParseURL reads where the servers are:
 //
 //	redis://[user[:password]@]host[:port][/db]
-//	redis-sentinel://[user[:password]@]host[:port],host.../master[?db=n]
+//	redis-sentinel://[user[:password]@]host[:port],host.../master[?db=n&sentinel-user=...&sentinel-password=...]
 //	redis-cluster://[user[:password]@]host[:port],host...
 //
-// and the same with rediss for TLS. Errors never repeat the URL, which may hold a password.
+// With rediss instead of redis it is TLS. Errors never repeat the URL, because it
+// may contain a password.
 func ParseURL(raw string) (*Address, error) {
 	const accepted = "redis://host:port/db, redis-sentinel://host:port,host:port/master or redis-cluster://host:port,host:port (rediss for TLS) wanted"
 	scheme, rest, ok := strings.Cut(raw, "://")
@@ -79,9 +84,15 @@ func ParseURL(raw string) (*Address, error) {
 	if a.Cluster && a.DB != 0 {
 		return nil, fmt.Errorf("database %d: a cluster has database 0 only", a.DB)
 	}
-	delete(values, "db")
+	a.SentinelUsername, a.SentinelPassword = values.Get("sentinel-user"), values.Get("sentinel-password")
+	parameters := []string{"db"}
+	if topology == "sentinel" {
+		parameters = append(parameters, "sentinel-user", "sentinel-password")
+	}
 	for name := range values {
-		return nil, fmt.Errorf("unknown parameter %q; db is the only one", name)
+		if !slices.Contains(parameters, name) {
+			return nil, fmt.Errorf("unknown parameter %q; accepted are %s", name, strings.Join(parameters, ", "))
+		}
 	}
 	return a, nil
 }
@@ -102,7 +113,7 @@ func hostPort(s, port string) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(n)), nil
 }
 
-// String names the servers without user and password.
+// String is the URL without users and passwords.
 func (a *Address) String() string {
 	s := "redis"
 	if a.TLS {

@@ -22,9 +22,10 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 	p := newProposal(s.shard(b.Actions[0].Key.Namespace), b)
 	reply, err := s.propose(ctx, p, b.Deadline)
 	if text(reply, 0) == "unreadable" {
-		if p, err = s.reproposal(ctx, p, reply, err); err == nil {
-			reply, err = s.propose(ctx, p, b.Deadline)
+		if err := s.takeDamaged(ctx, p, reply); err != nil {
+			return backend.Result{}, err
 		}
+		reply, err = s.propose(ctx, p, b.Deadline)
 	}
 	if text(reply, 0) == "" {
 		return backend.Result{}, err
@@ -36,10 +37,10 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 	return res, err
 }
 
-// propose sends a batch until it was judged, its deadline has passed or patience
-// ends. Nothing is sent again that may have been judged. With an answer the
-// error is what became of it afterwards: ErrUnknown where a replica does not
-// confirm in time.
+// propose sends a batch until it is judged, its deadline has passed or patience
+// ends. It never sends again what may have been judged. If it returns an answer
+// and an error, the batch was judged but then no replica confirmed it in time:
+// ErrUnknown.
 func (s *Store) propose(ctx context.Context, p *proposal, deadline time.Time) ([]any, error) {
 	until := time.Now().Add(patience)
 	for n := 0; ; n++ {
@@ -50,7 +51,7 @@ func (s *Store) propose(ctx context.Context, p *proposal, deadline time.Time) ([
 		reply, err := s.send(ctx, ses, p, deadline)
 		ses.inflight.Done()
 		if text(reply, 0) == "epoch" {
-			// Another gateway met another server than these connections.
+			// The epoch is not that of these connections.
 			s.core.renew(ses)
 			reply, err = nil, fmt.Errorf("the epoch has changed: %w", backend.ErrUnavailable)
 		} else if reply != nil {
@@ -79,9 +80,13 @@ func (s *Store) send(ctx context.Context, ses *session, p *proposal, deadline ti
 	if err != nil {
 		return nil, err
 	}
-	clock := s.core.clockArgument()
-	args := s.core.head(p.shard, s.core.deadlineArgument(deadline, clock), clock, escape(p.batch.RequestID), len(p.args))
-	args = append(args, p.args...)
+	node, err := s.judgeClock(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	args := s.core.arguments(head{
+		shard: p.shard, deadline: s.core.deadlineArgument(deadline, node), clock: s.core.clockArgument(node), request: escape(p.batch.RequestID),
+	}, p.actions)
 	var reply []any
 	if cfg.Durability == DurabilityReplica {
 		reply, err = s.sendAndWait(ctx, on, p.keys, args)
@@ -94,8 +99,8 @@ func (s *Store) send(ctx context.Context, ses *session, p *proposal, deadline ti
 	return reply, err
 }
 
-// sendAndWait runs the script and waits, on the same connection, until a
-// replica has what it wrote.
+// sendAndWait runs the script and waits until a replica has what it wrote, on the
+// same connection as WAIT demands.
 func (s *Store) sendAndWait(ctx context.Context, on *goredis.Client, keys []string, args []any) ([]any, error) {
 	for _, run := range []func(goredis.Pipeliner) *goredis.Cmd{
 		func(p goredis.Pipeliner) *goredis.Cmd { return p.EvalSha(ctx, s.core.scripts.apply.sha, keys, args...) },
@@ -126,13 +131,13 @@ func (s *Store) sendAndWait(ctx context.Context, on *goredis.Client, keys []stri
 	return nil, fmt.Errorf("the server does not keep scripts: %w", backend.ErrUnavailable)
 }
 
-// waitForReplica asks how many replicas have what the connection has written.
+// waitForReplica asks how many replicas have everything that the connection wrote.
 func (s *Store) waitForReplica(ctx context.Context, pipe goredis.Pipeliner) *goredis.Cmd {
 	return pipe.Do(ctx, "wait", 1, (s.core.cfg.Timeout * 2 / 3).Milliseconds())
 }
 
-// Sync is [backend.Syncer.Sync]: with DurabilityReplica it waits until a replica
-// has all that the shard's server has now.
+// Sync is [backend.Syncer.Sync]. With DurabilityReplica it waits until a replica
+// has everything that the shard's server has now.
 func (s *Store) Sync(ctx context.Context, namespace string) error {
 	if s.core.cfg.Durability != DurabilityReplica {
 		return s.ready(ctx)
@@ -144,10 +149,13 @@ func (s *Store) Sync(ctx context.Context, namespace string) error {
 			return err
 		}
 		pipe := on.Pipeline()
-		// WAIT counts from the connection's own last write.
+		// WAIT is about what its own connection wrote last, so this writes something.
 		pipe.HIncrBy(ctx, sh.meta, "syncs", 1)
 		wait := s.waitForReplica(ctx, pipe)
 		if _, err := pipe.Exec(ctx); err != nil {
+			if elsewhere(err) || unsent(err) {
+				ses.reload(ctx)
+			}
 			return err
 		}
 		if n, _ := wait.Int64(); n < 1 {
@@ -157,8 +165,8 @@ func (s *Store) Sync(ctx context.Context, namespace string) error {
 	})
 }
 
-// primary is a client of the server that has the shard. It follows no redirects
-// and repeats nothing.
+// primary is a client of the server that has the shard. The client follows no
+// redirects and repeats nothing.
 func (s *session) primary(ctx context.Context, sh *shard) (*goredis.Client, error) {
 	switch c := s.client.(type) {
 	case *goredis.Client:
@@ -173,7 +181,7 @@ func (s *session) primary(ctx context.Context, sh *shard) (*goredis.Client, erro
 	return nil, fmt.Errorf("unknown client %T: %w", s.client, backend.ErrUnavailable)
 }
 
-// reload learns anew which node has which slots.
+// reload asks again which node has which slots.
 func (s *session) reload(ctx context.Context) {
 	if c, ok := s.client.(*goredis.ClusterClient); ok {
 		c.ReloadState(ctx)

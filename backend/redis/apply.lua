@@ -19,25 +19,34 @@ local function bound(prefix, own, key)
   end
 end
 
+-- action returns the arguments of the i-th action by name, see action in
+-- proposal.go: the deed, the tuples of kind and name, the condition (presence, uid,
+-- revision, deleting, refs), what a put or a reindex stores, and members to remove.
+local function action(i)
+  local a, from = {}, HEAD + (i - 1) * STRIDE
+  a.deed, a.kind, a.name, a.presence, a.uid, a.revision, a.deleting, a.refs, a.newuid, a.entries, a.caller, a.fields, a.size, a.body,
+    a.members = unpack(ARGV, from + 1, from + STRIDE)
+  a.own, a.unlogged = a.kind .. a.name, isInternal(a.kind)
+  a.deletes = a.deed == 'd' or a.deed == 'x'
+  return a
+end
+
 -- judge returns the name of the condition that fails, nil if all hold.
 local function judge(a, r)
-  local presence = ARGV[a + 3]
-  if presence == 'a' then return r and 'exists' or nil end
-  local uid, rev, deleting, refs = ARGV[a + 4], ARGV[a + 5], ARGV[a + 6], ARGV[a + 7]
+  if a.presence == 'a' then return r and 'exists' or nil end
   if not r then
-    local deed = ARGV[a]
-    if presence == 'p' or uid ~= '' or rev ~= '' or deleting ~= '' or refs ~= '' or deed == 'd' then return 'absent' end
+    if a.presence == 'p' or a.uid ~= '' or a.revision ~= '' or a.deleting ~= '' or a.refs ~= '' or a.deletes then return 'absent' end
     return nil
   end
-  if uid ~= '' and uid ~= r.uid then return 'conflict' end
-  if rev ~= '' and rev ~= r.rev then return 'conflict' end
-  if deleting == 'n' and r.deleting ~= '' then return 'deleting' end
-  if deleting == 'y' and r.deleting == '' then return 'notdeleting' end
+  if a.uid ~= '' and a.uid ~= r.uid then return 'conflict' end
+  if a.revision ~= '' and a.revision ~= r.rev then return 'conflict' end
+  if a.deleting == 'n' and r.deleting ~= '' then return 'deleting' end
+  if a.deleting == 'y' and r.deleting == '' then return 'notdeleting' end
   return nil
 end
 
 -- unknown returns the entries of types that only a newer release knows. Every
--- write carries them over.
+-- write keeps them.
 local function unknown(entries)
   local out, i = '', 1
   while i <= #entries do
@@ -49,8 +58,9 @@ local function unknown(entries)
   return out
 end
 
--- kept adds to the entries of a reindex those that do not follow from the body:
--- that of the deletion behind the first, which is the definition, and the expiry.
+-- kept adds to the entries of a reindex those that a reindex does not change: the
+-- row of the deleting index, which comes second after that of the definition, the
+-- expiry, and unknown ones.
 local function kept(old, new)
   local deleting, expiry, i = '', '', 1
   while i <= #old do
@@ -65,48 +75,60 @@ local function kept(old, new)
   return sub(new, 1, first) .. deleting .. sub(new, first + 1) .. expiry .. unknown(old)
 end
 
--- What is stored, and what of it counts: what is expired is absent.
-local actions = #KEYS - 3
+-- stored is what is stored, live is what of it is not expired; was and will are
+-- the members before and after.
+local actions = {}
 local stored, live, was, will = {}, {}, {}, {}
-for i = 1, actions do
-  local a, key = HEAD + 1 + (i - 1) * STRIDE, KEYS[3 + i]
-  local deed, kind, name = ARGV[a], ARGV[a + 1], ARGV[a + 2]
-  local r = load(key, deed ~= 'p')
+for i = 1, #KEYS - 3 do
+  local a, key = action(i), KEYS[3 + i]
+  actions[i] = a
+  local r = load(key, a.deed ~= 'p')
   if r and not r.damaged then
-    was[i] = { n = 'n' .. kind .. name }
-    if not members(r.entries, kind, name, was[i]) then r, was[i] = { damaged = true }, nil end
+    was[i] = { n = 'n' .. a.own }
+    if not members(r.entries, a.kind, a.name, was[i]) then r, was[i] = { damaged = true }, nil end
   end
   if r and r.damaged then
-    -- Only a delete that asks nothing else may go on, with the members to remove.
-    if not (deed == 'd' and ARGV[a + 8] == 'damaged') and deed ~= 'e' then return { 'unreadable', tostring(i) } end
-  elseif r and deed == 'p' and not r.whole and expired(r, now) then
+    -- Only a delete that comes with the members to remove may go on.
+    if a.deed ~= 'x' and a.deed ~= 'e' then return { 'unreadable', tostring(i) } end
+  elseif r and a.deed == 'p' and not r.whole and expired(r, now) then
     r = load(key, true)
   end
   stored[i] = r
   live[i] = (r and (r.damaged or not expired(r, now))) and r or nil
-  if deed ~= 'e' and not (r and r.damaged) then
+  if a.deed ~= 'e' and not (r and r.damaged) then
     local failed = judge(a, live[i])
-    if not failed and live[i] and ARGV[a + 7] ~= '' and bound(ARGV[a + 7], kind .. name, key) then failed = 'referenced' end
+    if not failed and live[i] and a.refs ~= '' and bound(a.refs, a.own, key) then failed = 'referenced' end
     if failed then
       local current = live[i] and load(key, true)
       return { 'condition', tostring(i), failed, current and current.value or '' }
     end
   end
-  if deed == 'r' and live[i] then ARGV[a + 9] = kept(r.entries, ARGV[a + 9]) end
-  local more = deed == 'p' and live[i] and unknown(r.entries) or ''
+  if a.deed == 'r' and live[i] then a.entries = kept(r.entries, a.entries) end
+  local more = a.deed == 'p' and live[i] and unknown(r.entries) or ''
   if more ~= '' then
-    ARGV[a + 9] = ARGV[a + 9] .. more
-    ARGV[a + 11] = match(ARGV[a + 11], '^(.*\n)%d+\n$') .. #ARGV[a + 9] .. '\n'
+    a.entries = a.entries .. more
+    a.fields = match(a.fields, '^(.*\n)%d+\n$') .. #a.entries .. '\n'
   end
-  if deed == 'p' or deed == 'r' then
-    will[i] = { n = 'n' .. kind .. name }
-    members(ARGV[a + 9], kind, name, will[i])
+  if a.deed == 'p' or a.deed == 'r' then
+    will[i] = { n = 'n' .. a.own }
+    members(a.entries, a.kind, a.name, will[i])
   end
 end
 
--- append writes one entry of the log and returns its revision.
-local function append(id, kind, size, key, value, before)
-  local head = kind .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. request .. '\n' .. key
+-- revision numbers the next change.
+local function revision(a)
+  if a.unlogged then
+    internal = internal + 1
+    return epoch .. '-' .. format('%d', internal)
+  end
+  seq = seq + 1
+  return epoch .. '-' .. format('%d', seq)
+end
+
+-- append writes one entry of the log.
+local function append(a, id, event, size, value, before)
+  if a.unlogged then return end
+  local head = event .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. request .. '\n' .. a.own
   if before then
     call('XADD', KEYS[3], id, 'h', head, 'd', value, 'b', before)
   else
@@ -116,12 +138,7 @@ local function append(id, kind, size, key, value, before)
   count, bytes = count + 1, bytes + size
 end
 
-local function revision()
-  seq = seq + 1
-  return epoch .. '-' .. format('%d', seq)
-end
-
--- reindexed moves a resource from one set of index members to another.
+-- reindexed removes members that are only in old and adds those only in new.
 local function reindexed(old, new)
   local gone, come = {}, {}
   for entry, member in pairs(old) do
@@ -134,16 +151,16 @@ local function reindexed(old, new)
   if #come > 0 then zset('ZADD', KEYS[2], come) end
 end
 
-local function remove(i, a)
-  local r, key = stored[i], ARGV[a + 1] .. ARGV[a + 2]
-  local id = revision()
+local function remove(i)
+  local a, r = actions[i], stored[i]
+  local id = revision(a)
   if r.damaged then
-    append(id, 'x', #key + 192, key, '')
-    local gone = {} -- whole members, as the caller found them
-    members(ARGV[a + 9], '', '', gone)
+    append(a, id, 'x', #a.own + 192, '')
+    local gone = {}
+    wholeMembers(a.members, gone)
     reindexed(gone, {})
   else
-    append(id, 'd', r.size + 64, key, r.value)
+    append(a, id, 'd', r.size + 64, r.value)
     reindexed(was[i], {})
   end
   call('DEL', KEYS[3 + i])
@@ -151,54 +168,53 @@ local function remove(i, a)
 end
 
 local reply = { 'ok', '' }
-local first = seq
-for i = 1, actions do
-  local a, key = HEAD + 1 + (i - 1) * STRIDE, KEYS[3 + i]
-  local deed, r = ARGV[a], live[i]
-  if deed == 'p' then
+local firstSeq, firstInternal = seq, internal
+for i, a in ipairs(actions) do
+  local key, r = KEYS[3 + i], live[i]
+  if a.deed == 'p' then
     local old = was[i] or {}
     if stored[i] and not r then
-      remove(i, a)
+      remove(i)
       old = {}
     end
-    local id, entries = revision(), ARGV[a + 9]
-    local uid, created, spec, ext = ARGV[a + 8], ms, id, ''
+    local id = revision(a)
+    local uid, created, spec, ext = a.newuid, ms, id, ''
     if r then
       uid, created, ext = r.uid, r.created, r.ext
-      if ARGV[a + 10] ~= 'c' then spec = r.spec end
+      if a.caller ~= 'c' then spec = r.spec end
     end
-    local value = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms .. '\n' .. ARGV[a + 11] .. ext .. '\n' .. entries .. ARGV[a + 13]
-    local size = ARGV[a + 12] + 0
+    local stamped = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms
+    local value = stamped .. '\n' .. a.fields .. ext .. '\n' .. a.entries .. a.body
     if not r then
-      append(id, 'a', size + 64, ARGV[a + 1] .. ARGV[a + 2], value)
+      append(a, id, 'a', a.size + 64, value)
       reindexed(old, will[i])
-    elseif r.entries == entries then
-      append(id, 'm', size + 64 + r.rowsize, ARGV[a + 1] .. ARGV[a + 2], value)
+    elseif r.entries == a.entries then
+      append(a, id, 'm', a.size + 64 + r.rowsize, value)
     else
-      append(id, 'm', size + 64 + r.rowsize, ARGV[a + 1] .. ARGV[a + 2], value, r.entries)
+      append(a, id, 'm', a.size + 64 + r.rowsize, value, r.entries)
       reindexed(old, will[i])
     end
     call('SET', key, value)
-    reply[i + 2] = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms
-  elseif deed == 'd' then
-    reply[i + 2] = remove(i, a) .. '\n' .. (r.value or '')
-  elseif deed == 'r' then
-    local entries = ARGV[a + 9]
-    local size, rowsize = ARGV[a + 12], ARGV[a + 11]
+    grown(#value)
+    reply[i + 2] = stamped
+  elseif a.deletes then
+    reply[i + 2] = remove(i) .. '\n' .. (r.value or '')
+  elseif a.deed == 'r' then
     local head = match(r.value, '^[^\n]*\n[^\n]*\n[^\n]*\n%d+\n%d+\n%d*\n%l?\n')
-    size = format('%d', size + #r.value - r.at - r.length + 1) -- the caller does not know the body
-    local value = head .. size .. '\n' .. rowsize .. '\n' .. #entries .. '\n' .. r.ext .. '\n' .. entries .. sub(r.value, r.at + r.length)
+    local size = format('%d', a.size + #r.value - r.at - r.length + 1) -- the caller does not know the body
+    local value = head .. size .. '\n' .. a.fields .. '\n' .. #a.entries .. '\n' .. r.ext .. '\n' .. a.entries .. sub(r.value, r.at + r.length)
     call('SET', key, value)
+    grown(#value)
     reindexed(was[i], will[i])
     reply[i + 2] = value
-  elseif deed == 'e' then
+  elseif a.deed == 'e' then
     local s = stored[i]
     if s and not s.damaged and not r then
-      remove(i, a)
+      remove(i)
       reply[i + 2] = '1'
     else
-      -- What is gone or cannot be judged must not come up for ever.
-      if not s or s.damaged then call('ZREM', KEYS[2], ARGV[a + 9]) end
+      -- What is gone or cannot be judged must not come up again in every purge.
+      if not s or s.damaged then call('ZREM', KEYS[2], a.members) end
       reply[i + 2] = ''
     end
   else
@@ -206,9 +222,10 @@ for i = 1, actions do
   end
 end
 
--- trim removes the oldest entries that are over the log's bounds, never the last.
+-- trim finds the oldest entries beyond the log's bounds, but never the last one,
+-- and returns the id of the last one to remove.
 local function trim()
-  local most, size, age = match(ARGV[6], '^(%d+) (%d+) (%d+)$')
+  local most, size, age = match(keep, '^(%d+) (%d+) (%d+)$')
   most, size, age = most + 0, size + 0, age + 0
   local trimmed = call('HGET', KEYS[1], 'trimmed')
   local removed, last = 0, nil
@@ -240,8 +257,9 @@ if count > 1 and due(count, bytes) then
     call('HSET', KEYS[1], 'trimmed', trimmed)
   end
 end
-if trimmed or seq ~= first then
+if trimmed or seq ~= firstSeq then
   call('HSET', KEYS[1], 'seq', format('%d', seq), 'count', format('%d', count), 'bytes', format('%d', bytes), 'oldest', format('%d', oldest))
 end
-reply[2] = format('%d', seq)
+if internal ~= firstInternal then call('HSET', KEYS[1], 'internal', format('%d', internal)) end
+reply[2] = epoch .. '-' .. format('%d', seq)
 return reply

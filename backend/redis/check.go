@@ -14,11 +14,11 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// checkErrors bounds what Check reports.
+// checkErrors is how many errors Check reports at most.
 const checkErrors = 20
 
-// Check reads everything and says where resources, index and log do not agree.
-// Nobody must write meanwhile.
+// Check reads everything and reports where resources, index and log are
+// inconsistent. Nobody may write meanwhile.
 func (s *Store) Check(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (c *checker) read(ctx context.Context, prefix string) error {
 	return node(ctx, c.client)
 }
 
-// resource notes what one key holds.
+// resource takes what one key holds.
 func (c *checker) resource(name, record string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,8 +131,8 @@ func (c *checker) resource(name, record string) {
 	}
 }
 
-// log wants dense revisions from the trim mark to the head, and of every key the
-// last change that the log holds to be what is stored.
+// log expects dense revisions from the trim mark to the head, and what is stored
+// under each key to be what the log's last entry of the key left.
 func (c *checker) log(ctx context.Context, sh *shard, stored map[backend.Key]*backend.Resource) error {
 	names := []string{"epoch", "seq", "count", "bytes", "trimmed"}
 	values, err := c.client.HMGet(ctx, sh.meta, names...).Result()

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// clientLogger takes what the client library would write to standard error.
+// clientLogger receives what the client library would write to standard error.
 type clientLogger struct{ log *zap.Logger }
 
 // Printf is part of the library's interface of a logger.

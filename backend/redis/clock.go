@@ -2,68 +2,295 @@ package redis
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
 )
 
-// serverClock tells the server's time from the gateway's monotonic clock and
-// the last measurement that was quick.
-type serverClock struct {
-	mu    sync.Mutex // guards all below
-	at    time.Time  // the server's time when it was
-	local time.Time  // this on the monotonic clock
+// maxSkew is how far the clock of a node may differ from the store's. Expiry is
+// judged by the clock of the node that has the resource, and whoever compares
+// times from several nodes relies on their clocks being about the same.
+const maxSkew = 2 * time.Second
+
+// offset relates a server's clock to the gateway's monotonic one, by the last
+// measurement that was quick.
+type offset struct {
+	at    time.Time // the server's time when it was
+	local time.Time // this on the monotonic clock
 	trip  time.Duration
 }
 
-// clockAge is how long a quick measurement goes before a slower one.
+// clockAge is how long a quick measurement is preferred to a slower one.
 const clockAge = 10 * time.Second
 
-// note takes a measurement: the server's time, asked between two local instants.
-func (c *serverClock) note(server, asked, answered time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	trip := answered.Sub(asked)
-	if c.local.IsZero() || trip <= c.trip || answered.Sub(c.local) > clockAge {
-		c.at, c.local, c.trip = server, asked.Add(trip/2), trip
+// note takes a measurement: the server's time, which was asked for and answered at
+// two local instants. A slower one counts if it shows that the clock was changed.
+func (o *offset) note(server, asked, answered time.Time) {
+	trip, middle := answered.Sub(asked), asked.Add(answered.Sub(asked)/2)
+	if o.local.IsZero() || trip <= o.trip || answered.Sub(o.local) > clockAge || server.Sub(o.when(middle)).Abs() > trip+o.trip {
+		o.at, o.local, o.trip = server, middle, trip
 	}
 }
 
-func (c *serverClock) measure(ctx context.Context, client goredis.UniversalClient) error {
+// when is the server's time at a local instant.
+func (o *offset) when(local time.Time) time.Time { return o.at.Add(local.Sub(o.local)).UTC() }
+
+// clocks are the clocks of all nodes of a cluster, by address, or that of the one
+// server, whose name is empty. The zero value knows none.
+type clocks struct {
+	mu    sync.Mutex // guards all below
+	nodes map[string]*offset
+	// refused are the nodes whose clocks are too far off, and by how much.
+	refused map[string]time.Duration
+}
+
+// note takes a measurement of a node's clock.
+func (c *clocks) note(node string, server, asked, answered time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.nodes == nil {
+		c.nodes = map[string]*offset{}
+	}
+	if c.nodes[node] == nil {
+		c.nodes[node] = &offset{}
+	}
+	c.nodes[node].note(server, asked, answered)
+}
+
+// known says whether the clock of the node was measured.
+func (c *clocks) known(node string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.nodes[node] != nil
+}
+
+// at is the time of a node, as this gateway estimates it.
+func (c *clocks) at(node string) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o := c.nodes[node]; o != nil {
+		return o.when(time.Now())
+	}
+	return c.now()
+}
+
+// now is the store's time: the median of the nodes' times. The caller holds mu.
+func (c *clocks) now() time.Time {
+	return c.middle(time.Now())
+}
+
+// middle is the median of the nodes' times at a local instant, or that instant if
+// no node is known. The caller holds mu.
+func (c *clocks) middle(local time.Time) time.Time {
+	all := make([]time.Time, 0, len(c.nodes))
+	for _, o := range c.nodes {
+		all = append(all, o.when(local))
+	}
+	if len(all) == 0 {
+		return local.UTC()
+	}
+	slices.SortFunc(all, time.Time.Compare)
+	return all[(len(all)-1)/2]
+}
+
+// ahead is how far a node's clock is ahead of the store's.
+func (c *clocks) ahead(node string) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o, local := c.nodes[node], time.Now()
+	if o == nil {
+		return 0
+	}
+	return o.when(local).Sub(c.middle(local))
+}
+
+// keep forgets all nodes except those given.
+func (c *clocks) keep(nodes map[string]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for node := range c.nodes {
+		if !nodes[node] {
+			delete(c.nodes, node)
+			delete(c.refused, node)
+		}
+	}
+}
+
+// names are those of the nodes, in order.
+func (c *clocks) names() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.nodes))
+}
+
+// judge returns why a node is refused, if it is, and whether that has changed.
+func (c *clocks) judge(node string) (err error, changed bool) {
+	ahead := c.ahead(node)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, was := c.refused[node]
+	if ahead.Abs() <= maxSkew {
+		delete(c.refused, node)
+		return nil, was
+	}
+	if c.refused == nil {
+		c.refused = map[string]time.Duration{}
+	}
+	c.refused[node] = ahead
+	side := "ahead of"
+	if ahead < 0 {
+		side = "behind"
+	}
+	return fmt.Errorf("the clock of node %s is %v %s that of the others, at most %v is accepted; synchronise the clocks of the nodes: %w",
+		node, ahead.Abs().Round(time.Millisecond), side, maxSkew, backend.ErrUnavailable), !was
+}
+
+func (c *clocks) copy(from *clocks) {
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	c.nodes = make(map[string]*offset, len(from.nodes))
+	for node, o := range from.nodes {
+		copied := *o
+		c.nodes[node] = &copied
+	}
+}
+
+// measure asks a node for its time.
+func (c *core) measure(ctx context.Context, node string, on goredis.UniversalClient) error {
 	asked := time.Now()
-	at, err := client.Time(ctx).Result()
-	if err == nil {
-		c.note(at, asked, time.Now())
+	at, err := on.Time(ctx).Result()
+	if err != nil {
+		return err
+	}
+	c.clocks.note(node, at.Add(c.skew(node)), asked, time.Now())
+	return nil
+}
+
+// measureAll asks every node that has a shard, and forgets all others.
+func (s *Store) measureAll(ctx context.Context, ses *session) error {
+	if s.core.cfg.Clock != nil {
+		return nil
+	}
+	nodes := map[string]bool{}
+	for i := range s.core.shards {
+		on, err := ses.primary(ctx, &s.core.shards[i])
+		if err != nil {
+			return err
+		}
+		node := s.core.node(on)
+		if nodes[node] {
+			continue
+		}
+		nodes[node] = true
+		if err := s.core.measure(ctx, node, on); err != nil {
+			return err
+		}
+	}
+	s.core.clocks.keep(nodes)
+	return nil
+}
+
+// unfit returns why nodes are refused for their clocks, joined.
+func (c *core) unfit() error {
+	var refused []error
+	for _, node := range c.clocks.names() {
+		refused = append(refused, c.fit(node))
+	}
+	return errors.Join(refused...)
+}
+
+// fit returns why a node is refused for its clock, and logs when that changes.
+func (c *core) fit(node string) error {
+	err, changed := c.clocks.judge(node)
+	switch {
+	case changed && err != nil:
+		c.cfg.Logger.Error("a node takes no changes", zap.Error(err))
+	case changed:
+		c.cfg.Logger.Info("a node takes changes again: its clock is right", zap.String("node", node))
 	}
 	return err
 }
 
-func (c *serverClock) copy(from *serverClock) {
-	from.mu.Lock()
-	defer from.mu.Unlock()
-	c.at, c.local, c.trip = from.at, from.local, from.trip
-}
-
-func (c *serverClock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.local.IsZero() {
-		return time.Now().UTC()
+// judgeClock returns the name of a node that is about to make changes, or why it
+// is refused for its clock. A node that is not known yet is measured first.
+func (s *Store) judgeClock(ctx context.Context, on *goredis.Client) (node string, err error) {
+	if node = s.core.node(on); s.core.cfg.Clock != nil || node == "" {
+		return node, nil
 	}
-	return c.at.Add(time.Since(c.local)).UTC()
+	if !s.core.clocks.known(node) {
+		if err := s.core.measure(ctx, node, on); err != nil {
+			return node, &refusal{err: fmt.Errorf("time: %w", err)}
+		}
+	}
+	if err := s.core.fit(node); err != nil {
+		return node, &refusal{err: err, final: true}
+	}
+	return node, nil
 }
 
+// node is the name by which the clock of a server is known.
+func (c *core) node(on *goredis.Client) string {
+	if !c.at.Cluster {
+		return ""
+	}
+	return on.Options().Addr
+}
+
+// nodeTime is the time of the node that has a shard.
+func (s *Store) nodeTime(ctx context.Context, ses *session, sh *shard) time.Time {
+	if s.core.cfg.Clock != nil {
+		return s.core.now()
+	}
+	node := ""
+	if s.core.at.Cluster {
+		if on, err := ses.primary(ctx, sh); err == nil {
+			node = s.core.node(on)
+		}
+	}
+	return s.core.clocks.at(node)
+}
+
+// now is the store's time.
 func (c *core) now() time.Time {
 	if c.cfg.Clock != nil {
 		return c.cfg.Clock().UTC()
 	}
-	return c.clock.now()
+	c.clocks.mu.Lock()
+	defer c.clocks.mu.Unlock()
+	return c.clocks.now()
 }
 
-// clockArgument tells a script what time it is: nothing, so that it asks the server.
-func (c *core) clockArgument() string {
+// skew is how far a test sets the clock of a node ahead.
+func (c *core) skew(node string) time.Duration {
+	if c.cfg.skew == nil {
+		return 0
+	}
+	return c.cfg.skew(node)
+}
+
+// clockArgument is the clock argument of a script: empty, so that the script asks
+// the server, except in tests.
+func (c *core) clockArgument(node string) string {
+	switch {
+	case c.cfg.Clock != nil:
+		return micros(c.cfg.Clock())
+	case c.cfg.skew != nil:
+		return micros(time.Now().Add(c.cfg.skew(node)))
+	}
+	return ""
+}
+
+// epochClock is the clock argument of the script that begins epochs.
+func (c *core) epochClock() string {
 	if c.cfg.Clock == nil {
 		return ""
 	}
@@ -72,10 +299,11 @@ func (c *core) clockArgument() string {
 
 func micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
 
-// deadlineArgument is the deadline of a batch for a script that is told the clock.
-func (c *core) deadlineArgument(deadline time.Time, clock string) string {
-	if clock != "" && c.cfg.Clock().After(deadline) {
-		return "0" // finer than the script can tell
+// deadlineArgument translates the deadline of a batch from the store's clock to
+// that of the node.
+func (c *core) deadlineArgument(deadline time.Time, node string) string {
+	if c.cfg.Clock != nil && c.cfg.Clock().After(deadline) {
+		return "0" // the script cannot compare as finely
 	}
-	return micros(deadline)
+	return micros(deadline.Add(c.clocks.ahead(node)))
 }

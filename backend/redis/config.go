@@ -30,46 +30,53 @@ const (
 type Config struct {
 	// URL of the server, of Sentinels or of a cluster, see [ParseURL]; empty is redis://127.0.0.1:6379/0.
 	URL string
-	// Username and Password go before those of the URL.
+	// Username and Password take precedence over those of the URL.
 	Username, Password string
-	// TLS goes before what a rediss URL implies.
+	// SentinelUsername and SentinelPassword are those of the Sentinels, and take
+	// precedence over those of the URL; without them, Sentinels that ask for a
+	// password are given that of the servers.
+	SentinelUsername, SentinelPassword string
+	// TLS takes precedence over what a rediss URL implies.
 	TLS *tls.Config
 	// Prefix of all keys; empty is "sluice:".
 	Prefix string
-	// Shards is the number of shards of a new store, at most 256; what is stored
-	// must have the same number. 0 means 1, and 16 for a cluster.
+	// Shards is the number of shards, at most 256. An existing store must have been
+	// created with the same number. 0 means 1, and 16 for a cluster.
 	Shards int
 	// Durability; empty is DurabilityAsync.
 	Durability Durability
-	// Clock replaces the server's, for tests; nil is the server's.
+	// Clock replaces the servers' clocks in tests; nil means theirs.
 	Clock func() time.Time
 	// Rand makes epochs; nil is seeded by the runtime.
 	Rand *rand.Rand
-	// LogEntries is the most entries that the log of one shard keeps; 0 means 100,000.
+	// LogEntries is how many entries the log of one shard keeps; 0 means 100,000.
 	LogEntries int
 	// LogAge is how long the log keeps an entry; 0 means 24 hours.
 	LogAge time.Duration
-	// LogBytes is the most bytes that the log of one shard keeps; 0 means 256 MiB.
+	// LogBytes is how many bytes the log of one shard keeps; 0 means 256 MiB.
 	LogBytes int64
-	// LogSlack is the number of entries by which a log may be over its bounds
-	// before it is trimmed, so that not every write has to; 0 means 128 but no more
-	// than a tenth of LogEntries, negative means none.
+	// LogSlack is by how many entries a log may exceed its bounds before it is
+	// trimmed, so that not every write has to trim. 0 means 128 but no more than a
+	// tenth of LogEntries; negative means none.
 	LogSlack int
-	// PurgeInterval is the pause between two rounds of Run; 0 means 1 second.
+	// PurgeInterval is the pause between two purges in Run; 0 means 1 second.
 	PurgeInterval time.Duration
 	// Timeout of one exchange with a server; 0 means 3 seconds.
 	Timeout time.Duration
-	// Connections is the most connections to one server that calls share; 0 means 64.
+	// Connections is the maximum number of connections to one server that calls
+	// share; 0 means 64.
 	Connections int
-	// Logger takes what no caller hears; nil is silent.
+	// Logger receives what no caller is told; nil logs nothing.
 	Logger *zap.Logger
 
-	// newEpoch begins an epoch at Open whatever the server, as drivers on files
-	// do; tests compare with them.
+	// newEpoch makes Open begin an epoch whatever the server's history, as drivers
+	// on files do. Tests compare with them.
 	newEpoch bool
+	// skew is how far ahead tests set the clock of a cluster's node.
+	skew func(node string) time.Duration
 }
 
-// Validate names all fields that are out of range.
+// Validate returns an error that names every field that is out of range.
 func (c Config) Validate() error {
 	errs := []error{backend.NotNegative(
 		backend.Setting{Name: "LogEntries", Value: int64(c.LogEntries)},

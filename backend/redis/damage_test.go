@@ -73,6 +73,36 @@ func TestDamageStopsNeitherThePurgeNorTheOthers(t *testing.T) {
 	}
 }
 
+func TestABatchDeletesSeveralDamagedResources(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	for i := range 3 {
+		putOne(t, st, faultKey(0, i), "1", backend.Row{Index: "color", Value: backend.AppendInt(nil, int64(i))})
+	}
+	for i := range 2 {
+		s.Do("SET", "sluice:i:{0}:"+string(faultKey(0, i).Append(nil)), "rubbish")
+	}
+	res, err := st.Apply(t.Context(), batchOf(st, backend.Action{Key: faultKey(0, 0), Do: backend.DeedDelete},
+		backend.Action{Key: faultKey(0, 1), Do: backend.DeedDelete}, backend.Action{Key: faultKey(0, 2), Do: backend.DeedDelete}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Resources[0].UID != "" || res.Resources[2].UID == "" {
+		t.Errorf("last states %+v, %+v", res.Resources[0], res.Resources[2])
+	}
+	if left := s.Client().ZRange(t.Context(), "sluice:x:{0}", 0, -1).Val(); len(left) > 0 {
+		t.Errorf("members %q", left)
+	}
+	if err := st.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAServerThatCannotSaveIsRead(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)

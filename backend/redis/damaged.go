@@ -9,26 +9,30 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// reproposal makes a batch that removes a resource which does not decode, with
-// all that leads to it, out of one that the script could not judge. Whoever asks
-// nothing of the resource but to be there may do that. It reads the whole index
-// of the shard.
-func (s *Store) reproposal(ctx context.Context, p *proposal, reply []any, err error) (*proposal, error) {
-	if err != nil {
-		return p, err
-	}
+// takeDamaged prepares a batch to be sent again after the script found a resource
+// that does not decode. Deletes whose condition is of presence alone may remove
+// such resources. The script has to be told which members lead to them, so the
+// whole index of the shard is read, once for all these deletes. Any other action
+// on such a resource is [backend.ErrUnreadable].
+func (s *Store) takeDamaged(ctx context.Context, p *proposal, reply []any) error {
 	i, err := p.action(text(reply, 1))
 	if err != nil {
-		return p, err
+		return err
 	}
-	a := &p.batch.Actions[i]
-	if a.Do != backend.DeedDelete || a.If != (backend.Condition{Presence: a.If.Presence}) {
-		return p, errors.New("the batch asks more of it")
+	asked := make(map[string]*action)
+	for i := range p.actions {
+		a := &p.batch.Actions[i]
+		if a.Do == backend.DeedDelete && a.If == (backend.Condition{Presence: a.If.Presence}) {
+			asked[string(a.Key.Append(nil))] = &p.actions[i]
+		}
 	}
-	var found []byte
-	own := string(a.Key.Append(nil))
-	err = s.read(ctx, "damaged", func(ctx context.Context, ses *session) error {
-		found = found[:0]
+	if asked[string(p.batch.Actions[i].Key.Append(nil))] == nil {
+		return unreadable(p.batch.Actions[i].Key, errors.New("the batch asks more of it"))
+	}
+	return s.read(ctx, "damaged", func(ctx context.Context, ses *session) error {
+		for _, a := range asked {
+			a.deed, a.members = deedDeleteDamaged, nil
+		}
 		lo := "-"
 		for {
 			members, err := ses.client.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: p.shard.rows, ByLex: true, Start: lo, Stop: "+", Count: scanChunk}).Result()
@@ -36,20 +40,18 @@ func (s *Store) reproposal(ctx context.Context, p *proposal, reply []any, err er
 				return err
 			}
 			for _, m := range members {
-				if k, err := targetOf(m); err == nil && string(k.Append(nil)) == own {
-					found = appendEntry(found, m[0], []byte(m[1:]))
+				k, err := targetOf(m)
+				if err != nil {
+					continue
 				}
-				lo = "(" + m
+				if a := asked[string(k.Append(nil))]; a != nil {
+					a.members = appendEntry(a.members, m[0], []byte(m[1:]))
+				}
 			}
 			if len(members) < scanChunk {
 				return nil
 			}
+			lo = "(" + members[len(members)-1]
 		}
 	})
-	if err != nil {
-		return p, err
-	}
-	args := p.args[i*actionArguments:]
-	args[8], args[9] = "damaged", found
-	return p, nil
 }

@@ -13,10 +13,10 @@ import (
 // An entry of a stream has the revision of the change as its id, and the fields
 //
 //	h  type, size, time in milliseconds, request id, each ended by a newline; the key's tuple
-//	d  the record: after the change, for a delete the last one
-//	b  the entries that a modification replaced, unless they are the same
+//	d  the record after the change; for a delete, the last one
+//	b  the entries before a modification, if it changed them
 //
-// An entry of type s begins an epoch and is no change.
+// An entry of type s marks the beginning of an epoch and is no change.
 const (
 	typeAdded    = "a"
 	typeModified = "m"

@@ -1,26 +1,44 @@
--- Makes sure that a shard belongs to this store, and begins a new epoch where
--- the server is not the one that wrote the last, so that two histories never
--- share one. Called on a connection before anything else is.
+-- Makes sure that a shard belongs to this store, and begins a new epoch if the
+-- server does not continue the history of the last one. So two histories never
+-- share an epoch. It is called on each new connection, before any other call.
 -- KEYS  meta, log, index
--- ARGV  run id of the server, newest format that the caller reads, number of
---       shards, index of the shard, clock in microseconds ('' is TIME), random
---       number below 2^20 ('' asks whether one is needed), 'begin' for a new
---       epoch whatever the server
-local call, format = redis.call, string.format
-local run, newest, shards, index, clock, random, begin = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+-- ARGV  what identifies the server's history: its run id and its replication id,
+--       each empty if the server hides it; format, number of shards, index of the
+--       shard, clock in microseconds ('' is TIME), the newest revision that the
+--       caller saw ('' for none), random number below 2^20 ('' asks whether one is
+--       needed), 'begin' for a new epoch whatever the server
+local call, format, match = redis.call, string.format, string.match
+local run, replid, version, shards, index, clock, seen, random, begin = unpack(ARGV)
 
 for i, want in ipairs({ 'hash', 'stream', 'zset' }) do
   local is = call('TYPE', KEYS[i])['ok']
   if is ~= 'none' and is ~= want then return { 'foreign', KEYS[i] } end
 end
-local m = call('HMGET', KEYS[1], 'magic', 'format', 'shards', 'shard', 'run', 'epoch', 'seq', 'epochs')
-if call('EXISTS', KEYS[1]) == 1 and m[1] ~= 'sluice store' then return { 'foreign', KEYS[1] } end
-if m[1] then
-  if not tonumber(m[2] or '') or tonumber(m[2]) > tonumber(newest) then return { 'format', m[2] or '' } end
-  if m[3] ~= shards or m[4] ~= index then return { 'shards', m[3] or '' } end
-  if m[5] == run and m[6] and begin == '' then return { 'ok', m[6] } end
+local FIELDS = { 'magic', 'format', 'shards', 'shard', 'run', 'replid', 'epoch', 'seq', 'epochs' }
+local m = {}
+for i, value in ipairs(call('HMGET', KEYS[1], unpack(FIELDS))) do m[FIELDS[i]] = value end
+if not m.magic and call('EXISTS', KEYS[1]) == 1 or m.magic and m.magic ~= 'sluice store' then return { 'foreign', KEYS[1] } end
+
+-- continued says whether the server continues the history of the stored epoch. The
+-- replication id changes whenever a server becomes a primary. If it is hidden, the
+-- run id at least tells processes apart. If both are hidden, the epoch itself is
+-- what gateways agree on; that changes were lost shows only if the caller has seen
+-- a later revision of it.
+local function continued()
+  local epoch, seq = match(seen, '^(%d+)-(%d+)$')
+  if epoch == m.epoch and tonumber(seq) > tonumber(m.seq or 0) then return false end
+  if replid ~= '' then
+    return m.replid == replid and (run == '' or m.run == '' or m.run == run)
+  end
+  return run == '' or m.run == run
 end
-if random == '' then return { 'begin', m[1] and 'old' or 'new' } end
+
+if m.magic then
+  if m.format ~= version then return { 'format', m.format or '' } end
+  if m.shards ~= shards or m.shard ~= index then return { 'shards', m.shards or '' } end
+  if m.epoch and begin == '' and continued() then return { 'ok', m.epoch } end
+end
+if random == '' then return { 'begin', m.magic and 'old' or 'new' } end
 
 local seconds
 if clock ~= '' then
@@ -28,24 +46,26 @@ if clock ~= '' then
 else
   seconds = tonumber(call('TIME')[1])
 end
--- A log without its meta still tells which epochs it had.
-local previous = tonumber(m[6] or '') or 0
+-- If the meta was lost, the log still tells the last epoch.
+local previous = tonumber(m.epoch or '') or 0
 local last = call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', '1')[1]
-if last then previous = math.max(previous, tonumber(string.match(last[1], '^%d+'))) end
-if not m[1] then call('XTRIM', KEYS[2], 'MAXLEN', '0') end -- nobody can resume in it
+if last then previous = math.max(previous, tonumber(match(last[1], '^%d+'))) end
+if not m.magic then call('XTRIM', KEYS[2], 'MAXLEN', '0') end -- nobody can resume in it
 local epoch = math.max(previous, seconds * 1048576) + 1 + tonumber(random)
 if epoch > 9007199254740991 then return { 'clock' } end
 epoch = format('%.0f', epoch)
 
-local epochs = m[8] or ''
-if m[6] then
-  epochs = epochs .. m[6] .. '-' .. (m[7] or '0') .. ' '
+local epochs = m.epochs or ''
+if m.epoch then
+  epochs = epochs .. m.epoch .. '-' .. (m.seq or '0') .. ' '
   -- At most 1,023 older epochs: the oldest are given up, and their positions expire.
   local _, n = string.gsub(epochs, ' ', ' ')
   for _ = 1024, n do epochs = string.gsub(epochs, '^[^ ]* ', '', 1) end
 end
-call('HSET', KEYS[1], 'magic', 'sluice store', 'format', m[2] or newest, 'shards', shards, 'shard', index,
-  'run', run, 'epoch', epoch, 'seq', '0', 'epochs', epochs)
+call('HSET', KEYS[1], 'magic', 'sluice store', 'format', version, 'shards', shards, 'shard', index,
+  'run', run, 'replid', replid, 'epoch', epoch, 'seq', '0', 'epochs', epochs)
 for _, field in ipairs({ 'count', 'bytes', 'oldest' }) do call('HSETNX', KEYS[1], field, '0') end
+-- If the meta was lost, older records may be of any size: then there is no field.
+if call('EXISTS', KEYS[3]) == 0 then call('HSETNX', KEYS[1], 'largest', '0') end
 call('XADD', KEYS[2], epoch .. '-0', 'h', 's\n0\n0\n\n', 'd', '')
 return { 'ok', epoch }

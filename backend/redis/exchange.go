@@ -9,12 +9,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// exchange is a transaction on shards: one over all of them on one server, one
-// for each in a cluster, where a transaction has one slot.
+// exchange is a set of commands that are sent together: in one transaction to a
+// single server, and in one for each shard to a cluster, where a transaction is
+// limited to one slot.
 type exchange struct {
 	client  goredis.UniversalClient
 	cluster bool
-	// loose: each shard is asked one thing, which needs no transaction.
+	// loose says that no transaction is needed, because each shard is asked one thing.
 	loose bool
 	pipes map[int]goredis.Pipeliner
 }
@@ -23,7 +24,7 @@ func (s *Store) exchange(ses *session, loose bool) *exchange {
 	return &exchange{client: ses.client, cluster: s.core.at.Cluster, loose: loose, pipes: map[int]goredis.Pipeliner{}}
 }
 
-// on is where the commands for a shard go.
+// on is the pipeline that takes the commands for a shard.
 func (x *exchange) on(shard int) goredis.Pipeliner {
 	if !x.cluster {
 		shard = 0
@@ -36,10 +37,10 @@ func (x *exchange) on(shard int) goredis.Pipeliner {
 	return x.pipes[shard]
 }
 
-// maxExchanges bounds the transactions that one call has under way.
+// maxExchanges bounds the transactions that one call has in progress.
 const maxExchanges = 16
 
-// run sends all commands and waits for the answers. What is absent is no error.
+// run sends all commands and waits for the answers. A missing key is no error.
 func (x *exchange) run(ctx context.Context) error {
 	var g errgroup.Group
 	g.SetLimit(maxExchanges)
@@ -59,11 +60,11 @@ func (x *exchange) run(ctx context.Context) error {
 }
 
 // outOfMemory says whether the server refused to queue a command because it is
-// full. It takes no transactions then, not even of reads.
+// full. It then accepts no transactions, not even of reads.
 func outOfMemory(cmd goredis.Cmder) bool { return goredis.HasErrorPrefix(cmd.Err(), "OOM") }
 
-// plainly sends the commands of a transaction without one. A full server makes
-// no changes of resources that could come between them.
+// plainly sends the commands without a transaction. A full server changes no
+// resources, so nothing can come between them.
 func (x *exchange) plainly(ctx context.Context, cmds []goredis.Cmder) error {
 	pipe := x.client.Pipeline()
 	for _, cmd := range cmds {

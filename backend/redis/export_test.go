@@ -1,6 +1,9 @@
 package redis
 
 import (
+	"context"
+	"time"
+
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/sluicegw/sluice/backend"
@@ -11,6 +14,15 @@ func ForTest(cfg Config) Config {
 	cfg.newEpoch = true
 	return cfg
 }
+
+// Skewed sets the clocks of nodes ahead.
+func Skewed(cfg Config, skew func(node string) time.Duration) Config {
+	cfg.skew = skew
+	return cfg
+}
+
+// Measure is what Run does about clocks.
+func (s *Store) Measure(ctx context.Context) error { return s.read(ctx, "clock", s.measureAll) }
 
 // What decodes foreign bytes.
 

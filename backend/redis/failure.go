@@ -13,12 +13,12 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// patience is how long a call that certainly changed nothing is tried again.
+// patience is how long a call that certainly changed nothing is repeated.
 const patience = time.Second
 
-// refused says whether the server answered that it did not do the call, which
-// it may do a little later: it restarts, it is no primary any more, the slot is
-// being moved.
+// refused says whether the server answered that it did not execute the call, but
+// may do so a little later: it is starting, it is no longer a primary, or the slot
+// is being moved.
 func refused(err error) bool {
 	for _, prefix := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY", "NOREPLICAS", "UNBLOCKED", "max number of clients"} {
 		if goredis.HasErrorPrefix(err, prefix) {
@@ -28,7 +28,7 @@ func refused(err error) bool {
 	return false
 }
 
-// elsewhere says whether the server answered that the slot is not its own.
+// elsewhere says whether the server answered that it does not have the slot.
 func elsewhere(err error) bool {
 	for _, prefix := range []string{"MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN"} {
 		if goredis.HasErrorPrefix(err, prefix) {
@@ -38,7 +38,7 @@ func elsewhere(err error) bool {
 	return false
 }
 
-// unsent says whether the call never left: no connection could be made or had.
+// unsent says whether the call was never sent, for want of a connection.
 func unsent(err error) bool {
 	var r *refusal
 	var op *net.OpError
@@ -58,7 +58,7 @@ func final(err error) bool {
 	return errors.As(err, &r) && r.final
 }
 
-// failed wraps the error of a call that changed nothing in what the contract has for it.
+// failed turns the error of a call that changed nothing into one of the contract.
 func failed(ctx context.Context, operation string, err error) error {
 	switch {
 	case err == nil:
@@ -73,7 +73,8 @@ func failed(ctx context.Context, operation string, err error) error {
 	return fmt.Errorf("%s: %w: %w", operation, backend.ErrUnavailable, err)
 }
 
-// pause waits before the n-th further try, longer each time, and says whether there is time for one.
+// pause waits before the n-th repetition, longer each time. It returns false if
+// there is no time for another one.
 func pause(ctx context.Context, n int, until time.Time) bool {
 	wait := min(5*time.Millisecond<<min(n, 6), 200*time.Millisecond)
 	wait = wait/2 + rand.N(wait)
@@ -83,8 +84,8 @@ func pause(ctx context.Context, n int, until time.Time) bool {
 	return backend.Pause(ctx, wait)
 }
 
-// read runs a call that may be repeated, again where the server or the way to
-// it failed, for a short while.
+// read runs a call that may be repeated. If the server or the connection fails, it
+// repeats the call for a short while.
 func (s *Store) read(ctx context.Context, operation string, call func(context.Context, *session) error) error {
 	until := time.Now().Add(patience)
 	for n := 0; ; n++ {
@@ -109,7 +110,7 @@ func (s *Store) read(ctx context.Context, operation string, call func(context.Co
 	}
 }
 
-// contractual says whether an error is already what the contract has.
+// contractual says whether an error is already one of the contract.
 func contractual(err error) bool {
 	for _, is := range []error{backend.ErrUnreadable, backend.ErrPositionExpired, backend.ErrInvalid, backend.ErrFormat, backend.ErrClosed} {
 		if errors.Is(err, is) {

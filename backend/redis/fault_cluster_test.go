@@ -50,6 +50,27 @@ func TestFaultClusterMovesSlots(t *testing.T) {
 	})
 }
 
+func TestSyncFollowsASlotThatMoved(t *testing.T) {
+	t.Parallel()
+	n := redistest.Cluster(t)
+	cfg := redis.Config{URL: n.URL(), Prefix: redistest.Prefix(), Shards: 1, Durability: redis.DurabilityReplica}
+	st, err := redis.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	putOne(t, st, faultKey(0, 0), "1")
+	slot := n.Slot(cfg.Prefix + "m:{0}")
+	to := n.All[0]
+	if n.Owner(slot) == to {
+		to = n.All[1]
+	}
+	n.Migrate(slot, to).Finish()
+	if err := st.Sync(t.Context(), "ns0"); err != nil {
+		t.Errorf("after its slot moved: %v", err)
+	}
+}
+
 func TestFaultClusterLosesANode(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -7,10 +7,10 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// member is the place of an entry in the sorted set.
+// member is the member of the index for an entry.
 func member(kind byte, middle []byte, k backend.Key) []byte {
 	b := []byte{kind}
-	if kind == entryRow {
+	if kind == entryRow || kind == entryExpiry {
 		return append(append(backend.AppendString(b, k.Kind), middle...), backend.OrderTuple(k.Namespace, k.Name)...)
 	}
 	return k.Append(append(b, middle...))
@@ -28,7 +28,8 @@ func membersOf(r *backend.Resource) [][]byte {
 	return out
 }
 
-// unknownMembers are those of a record that decodes, for entries that only a newer release knows.
+// unknownMembers are the members for entries of types that only a newer release
+// knows, of a record that decodes.
 func unknownMembers(k backend.Key, record string) (out [][]byte) {
 	h, _ := parseHeader(record)
 	for b := []byte(h.entries); len(b) > 0; {
@@ -44,13 +45,13 @@ func unknownMembers(k backend.Key, record string) (out [][]byte) {
 	return out
 }
 
-// found is a member of the index and where it leads.
+// found is a member of the index and the key that it leads to.
 type found struct {
 	text string
 	key  backend.Key
-	// middle is the entry that the member stands for, without its type.
+	// middle is the content of the entry that the member stands for.
 	middle string
-	err    error // it leads nowhere
+	err    error // why the member leads to no key
 }
 
 // find reads a member of a range.
@@ -97,8 +98,8 @@ func (f *found) leads(record string) bool {
 	return false
 }
 
-// rowKey is the key at the end of a row, its kind and its last two elements, and
-// the length of these two.
+// rowKey is the key of a row's resource, which is its kind and its last two
+// elements, and the length of these two.
 func (n names) rowKey(b []byte) (k backend.Key, length int, err error) {
 	kind, rest, err := n.take(b)
 	if err != nil {
@@ -115,21 +116,45 @@ func (n names) rowKey(b []byte) (k backend.Key, length int, err error) {
 	return k, len(before), err
 }
 
-// expiryMember reads when a key expires. The time is one element.
-func expiryMember(m string) (at time.Time, k backend.Key, err error) {
-	b := []byte(m[1:])
+// expiryMember is the key that a member of the expiries leads to. Between its kind
+// and the rest is the time, which is one element.
+func expiryMember(m string) (k backend.Key, err error) {
+	kind, b, err := backend.TakeString([]byte(m[1:]))
+	if err != nil {
+		return backend.Key{}, err
+	}
 	rest, err := backend.SkipElement(b)
 	if err != nil {
-		return time.Time{}, backend.Key{}, err
+		return backend.Key{}, err
 	}
-	if at, err = takeTime(b[:len(b)-len(rest)]); err != nil {
-		return time.Time{}, backend.Key{}, err
+	if _, err = takeTime(b[:len(b)-len(rest)]); err != nil {
+		return backend.Key{}, err
 	}
-	k, err = backend.DecodeKey(rest)
-	return at, k, err
+	return names(nil).inKind(kind, rest)
 }
 
-// targetOf is the key that any member of the index leads to.
+// dueOrder is a sort key that orders members of the expiries by time, then by
+// resource. Malformed members come first.
+func dueOrder(m string) string {
+	_, rest, err := backend.TakeString([]byte(m[1:]))
+	if err != nil || len(rest) < timeLength {
+		return ""
+	}
+	kind := m[1 : len(m)-len(rest)]
+	return string(rest[:timeLength]) + kind + string(rest[timeLength:])
+}
+
+// dueBounds are the bounds, for ZRANGE BYLEX, of the members that lead to the
+// resources of a kind that are expired.
+func dueBounds(kind string, now time.Time) (lo, hi string) {
+	prefix := string(entryExpiry) + string(backend.AppendString(nil, kind))
+	return "[" + prefix, "(" + prefix + string(dueEnd(now))
+}
+
+// dueEnd is the tuple of the first expiry that is in the future.
+func dueEnd(now time.Time) []byte { return backend.AppendInt(nil, now.UnixMilli()+1) }
+
+// targetOf is the key that a member of the index leads to, whatever its type.
 func targetOf(m string) (k backend.Key, err error) {
 	if m == "" {
 		return k, fmt.Errorf("member: %w", backend.ErrUnreadable)
@@ -140,10 +165,9 @@ func targetOf(m string) (k backend.Key, err error) {
 		k, _, err = names(nil).rowKey(b)
 		return k, err
 	case entryExpiry:
-		_, k, err = expiryMember(m)
-		return k, err
+		return expiryMember(m)
 	case entryRef:
-		// The tuple of the target and whether it is bound come before.
+		// Before the key are the tuple of the target and whether it is bound.
 		for range 4 {
 			if b, err = backend.SkipElement(b); err != nil {
 				return k, err

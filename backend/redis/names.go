@@ -6,17 +6,18 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// names are the strings that what one call reads has in common: kinds,
-// namespaces, indexes, fingerprints. Each is kept once. A nil names shares nothing.
+// names are strings that the records which one call reads have in common: kinds,
+// namespaces, indexes, fingerprints. Each is kept in memory once. A nil names
+// shares nothing.
 type names map[string]string
 
-// maxNames bounds what one call shares.
+// maxNames bounds the strings that one call shares.
 const maxNames = 64
 
-// stringElement is the tag of strings in tuples, as the scripts have it, too.
+// stringElement is the tag of a string in a tuple. The scripts know it, too.
 const stringElement = 2
 
-// take is [backend.TakeString] of a string that others may have in common.
+// take is [backend.TakeString] of a string that may be shared.
 func (n names) take(b []byte) (string, []byte, error) {
 	if n == nil || len(b) == 0 || b[0] != stringElement {
 		return backend.TakeString(b)

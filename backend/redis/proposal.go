@@ -10,23 +10,62 @@ import (
 
 // proposal is a batch as the script takes it.
 type proposal struct {
-	shard *shard
-	batch backend.Batch
-	keys  []string
-	args  []any // of the actions
+	shard   *shard
+	batch   backend.Batch
+	keys    []string
+	actions []action
 }
 
-// deed is what the script calls one.
+// action is an action of a batch as the script takes it. What does not apply is
+// empty.
+type action struct {
+	deed string
+	// kind and name are the tuples that make the key.
+	kind, name []byte
+	// presence, uid, revision, deleting and refs are the condition; refs is what
+	// the members of bound references to the key begin with.
+	presence, uid, revision, deleting, refs string
+	// newUID is that of a resource that a put creates.
+	newUID string
+	derived
+	body []byte
+	// members of the index to remove where the script cannot derive them: those of
+	// a resource that does not decode, packed like entries, or the one of an expiry
+	// whose resource is gone.
+	members []byte
+}
+
+// actionArguments is the number of arguments of one action, STRIDE in batch.lua.
+const actionArguments = 15
+
+// arguments are in the order of action() in apply.lua.
+func (a *action) arguments(args []any) []any {
+	return append(args, a.deed, a.kind, a.name, a.presence, a.uid, a.revision, a.deleting, a.refs, a.newUID,
+		a.entries, a.caller, a.fields, a.size, a.body, a.members)
+}
+
+// The deeds as the script calls them.
+const (
+	deedCheck   = "c"
+	deedPut     = "p"
+	deedDelete  = "d"
+	deedReindex = "r"
+	// deedDeleteDamaged also deletes a resource that does not decode.
+	deedDeleteDamaged = "x"
+	// deedExpire deletes what is expired.
+	deedExpire = "e"
+)
+
 func deed(d backend.Deed) string {
 	switch d {
 	case backend.DeedPut:
-		return "p"
+		return deedPut
 	case backend.DeedDelete:
-		return "d"
+		return deedDelete
 	case backend.DeedReindex:
-		return "r"
+		return deedReindex
 	}
-	return "c"
+	return deedCheck
 }
 
 // presence is what the script calls one.
@@ -40,37 +79,34 @@ func presence(p backend.Presence) string {
 	return ""
 }
 
-// actionArguments is the number of arguments of one action, STRIDE in batch.lua.
-const actionArguments = 14
-
 func newProposal(sh *shard, b backend.Batch) *proposal {
-	p := &proposal{shard: sh, batch: b, keys: make([]string, 0, 3+len(b.Actions)), args: make([]any, 0, actionArguments*len(b.Actions))}
+	p := &proposal{shard: sh, batch: b, keys: make([]string, 0, 3+len(b.Actions)), actions: make([]action, len(b.Actions))}
 	p.keys = append(p.keys, sh.meta, sh.rows, sh.log)
 	for i := range b.Actions {
-		a := &b.Actions[i]
+		a, to := &b.Actions[i], &p.actions[i]
 		p.keys = append(p.keys, sh.key(a.Key))
-		deleting, refs := "", ""
+		*to = action{
+			deed: deed(a.Do), kind: backend.AppendString(nil, a.Key.Kind), name: backend.OrderTuple(a.Key.Namespace, a.Key.Name),
+			presence: presence(a.If.Presence), uid: escape(a.If.UID), revision: a.If.Revision.String(),
+			newUID: escape(a.Put.UID), body: a.Put.Body,
+		}
 		switch {
 		case a.If.Deleting:
-			deleting = "y"
+			to.deleting = "y"
 		case a.If.NotDeleting:
-			deleting = "n"
+			to.deleting = "n"
 		}
 		if a.If.Unreferenced {
-			refs = string(entryRef) + string(backend.Range{Referenced: &a.Key, BoundOnly: true}.Prefix())
+			to.refs = string(entryRef) + string(backend.Range{Referenced: &a.Key, BoundOnly: true}.Prefix())
 		}
-		d := derived{}
 		if a.Do == backend.DeedPut || a.Do == backend.DeedReindex {
-			d = derive(a)
+			to.derived = derive(a)
 		}
-		p.args = append(p.args, deed(a.Do), backend.AppendString(nil, a.Key.Kind), backend.OrderTuple(a.Key.Namespace, a.Key.Name),
-			presence(a.If.Presence), escape(a.If.UID), a.If.Revision.String(), deleting, refs, escape(a.Put.UID),
-			d.entries, d.caller, d.fields, d.size, a.Put.Body)
 	}
 	return p
 }
 
-// derived is what the script needs of a put or a reindex, besides its body.
+// derived is what the script needs for a put or a reindex, besides the body.
 type derived struct {
 	entries []byte
 	caller  string // "c" if the caller made it
@@ -103,14 +139,29 @@ func derive(a *backend.Action) derived {
 	return d
 }
 
-// head are the arguments of a batch before those of its actions, of which there are n.
-func (c *core) head(sh *shard, deadline, clock, request string, n int) []any {
-	return append(make([]any, 0, 9+n), c.epochs[sh.index].Load(), Format, deadline, clock, request,
-		c.bounds[0], c.bounds[1], c.bounds[2], c.bounds[3])
+// batchArguments is the number of arguments of a batch, HEAD in batch.lua.
+const batchArguments = 9
+
+// head is what a script is told of a batch besides its actions.
+type head struct {
+	shard *shard
+	// deadline and clock are in microseconds; an empty clock is the server's.
+	deadline, clock string
+	request         string
 }
 
-// logBounds are what a log keeps when it is trimmed, and when that is to be: with
-// more entries, with more bytes, with an older one in milliseconds.
+// arguments of a batch and its actions.
+func (c *core) arguments(h head, actions []action) []any {
+	args := append(make([]any, 0, batchArguments+actionArguments*len(actions)), c.epochs[h.shard.index].Load(), Format,
+		h.deadline, h.clock, h.request, c.bounds[0], c.bounds[1], c.bounds[2], c.bounds[3])
+	for i := range actions {
+		args = actions[i].arguments(args)
+	}
+	return args
+}
+
+// logBounds are arguments of the script: what a log keeps when it is trimmed, and
+// the limits of entries, bytes and age in milliseconds beyond which it is trimmed.
 func logBounds(c Config) [4]any {
 	slack := 1 + float64(c.LogSlack)/float64(c.LogEntries)
 	age := c.LogAge.Milliseconds()

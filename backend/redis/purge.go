@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
@@ -16,40 +17,43 @@ import (
 // Bounds of one round.
 const (
 	purgeRound = 256
-	// purgeChunk is the most resources that one script removes, so that it does
-	// not hold the server for long.
+	// purgeChunk is the maximum number of resources that one script removes, so that
+	// the server is not busy with it for long.
 	purgeChunk = 64
 )
 
-// Purge removes what is expired, a bounded number in each shard, and what the
-// logs no longer keep. It returns how many resources it removed. Any number of
-// gateways may do it at the same time: the script sees to it that each resource
-// goes once, and only if it is still expired.
+// Purge removes a bounded number of expired resources in each shard, and trims the
+// logs. It returns how many resources it removed. Any number of gateways may purge
+// at the same time: the script removes each resource once, and only if it is still
+// expired.
 func (s *Store) Purge(ctx context.Context) (int, error) {
 	if err := s.ready(ctx); err != nil {
 		return 0, err
 	}
 	total := 0
+	var errs []error
 	for i := range s.core.shards {
 		n, err := s.purge(ctx, &s.core.shards[i])
 		total += n
-		if err != nil {
-			return total, err
+		if errs = append(errs, err); ctx.Err() != nil {
+			break
 		}
 	}
-	return total, nil
+	return total, errors.Join(errs...)
 }
 
 func (s *Store) purge(ctx context.Context, sh *shard) (int, error) {
 	var due []string
-	err := s.read(ctx, "purge", func(ctx context.Context, ses *session) (err error) {
-		end := string(entryExpiry) + string(backend.AppendInt(nil, s.core.now().UnixMilli()+1))
-		due, err = ses.client.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: sh.rows, ByLex: true, Start: "[" + string(entryExpiry), Stop: "(" + end, Count: purgeRound}).Result()
+	err := s.read(ctx, "purge", func(ctx context.Context, ses *session) error {
+		reply, err := s.core.scripts.due.run(ctx, ses.client, []string{sh.rows}, dueEnd(s.nodeTime(ctx, ses, sh)), purgeRound)
+		due = texts(reply)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
+	slices.SortFunc(due, func(a, b string) int { return strings.Compare(dueOrder(a), dueOrder(b)) })
+	due = due[:min(len(due), purgeRound)]
 	total := 0
 	for first := true; first || len(due) > 0; first = false {
 		chunk := due[:min(len(due), purgeChunk)]
@@ -63,20 +67,23 @@ func (s *Store) purge(ctx context.Context, sh *shard) (int, error) {
 	return total, nil
 }
 
-// purgeChunk removes the resources that members of the index name as due, and
+// purgeChunk removes the expired resources that members of the index lead to, and
 // trims the log.
 func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, error) {
 	keys := []string{sh.meta, sh.rows, sh.log}
-	var args, bad []any
+	var actions []action
+	var bad []any
 	for _, m := range due {
-		_, k, err := expiryMember(m)
+		k, err := expiryMember(m)
 		if err != nil {
 			s.core.skip("purge", k, err)
 			bad = append(bad, m)
 			continue
 		}
 		keys = append(keys, sh.key(k))
-		args = append(args, "e", backend.AppendString(nil, k.Kind), backend.OrderTuple(k.Namespace, k.Name), "", "", "", "", "", "", m, "", "", "", "")
+		actions = append(actions, action{
+			deed: deedExpire, kind: backend.AppendString(nil, k.Kind), name: backend.OrderTuple(k.Namespace, k.Name), members: []byte(m),
+		})
 	}
 	n := 0
 	err := s.read(ctx, "purge", func(ctx context.Context, ses *session) error {
@@ -84,13 +91,17 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 		if err != nil {
 			return err
 		}
-		if len(bad) > 0 { // they would come up for ever
+		if len(bad) > 0 { // they would come up again in every round
 			if err := on.ZRem(ctx, sh.rows, bad...).Err(); err != nil {
 				return err
 			}
 		}
-		head := s.core.head(sh, "", s.core.clockArgument(), "", len(args))
-		reply, err := s.core.scripts.apply.run(ctx, on, keys, append(head, args...)...)
+		node, err := s.judgeClock(ctx, on)
+		if err != nil {
+			return err
+		}
+		args := s.core.arguments(head{shard: sh, clock: s.core.clockArgument(node)}, actions)
+		reply, err := s.core.scripts.apply.run(ctx, on, keys, args...)
 		switch {
 		case err != nil:
 			if elsewhere(err) || unsent(err) {
@@ -113,12 +124,12 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 	return n, err
 }
 
-// Run purges at every PurgeInterval until ctx ends or the store is closed; both
-// are no error. It goes on while the servers are away.
+// Run purges at every PurgeInterval until ctx ends or the store is closed, neither
+// of which is an error. It goes on while the servers do not answer.
 func (s *Store) Run(ctx context.Context) error {
 	log, away := s.core.cfg.Logger, false
 	for {
-		// Many gateways do the same: not all at once.
+		// Other gateways do the same; jitter keeps them apart.
 		pause := s.core.cfg.PurgeInterval
 		tick := time.NewTimer(pause - pause/8 + rand.N(pause/4+1))
 		select {
@@ -144,10 +155,8 @@ func (s *Store) Run(ctx context.Context) error {
 
 // round removes all that is due now.
 func (s *Store) round(ctx context.Context) error {
-	if s.core.cfg.Clock == nil {
-		if err := s.read(ctx, "clock", func(ctx context.Context, ses *session) error { return s.core.clock.measure(ctx, ses.client) }); err != nil {
-			return err
-		}
+	if err := s.read(ctx, "clock", s.measureAll); err != nil {
+		return err
 	}
 	for {
 		n, err := s.Purge(ctx)

@@ -1,11 +1,12 @@
--- The common batch in a straight line: one put that creates a resource, or that
--- replaces one and leaves what makes it findable. What it does apply.lua does as
--- well, at twice the cost. Whatever else it meets it leaves to that, unwritten.
+-- A short cut for the most common batch: one put that creates a resource, or that
+-- replaces one without changing its entries. apply.lua does the same at twice the
+-- cost. Everything else is left to apply.lua, before anything is written.
 local function alone()
-  local kind, name, presence, wanted, revision, deleting = unpack(ARGV, HEAD + 2, HEAD + 7)
-  local uid, entries, caller, fields, size, body = unpack(ARGV, HEAD + 9, HEAD + 14)
+  local _, kind, name, presence, wanted, revision, deleting, _, uid, entries, caller, fields, size, body = unpack(ARGV, HEAD + 1, HEAD + STRIDE)
   size = size + 64
-  local id = epoch .. '-' .. format('%d', seq + 1)
+  local unlogged = isInternal(kind)
+  local last = format('%d', (unlogged and internal or seq) + 1)
+  local id = epoch .. '-' .. last
   local event, spec, created, ext, members = 'a', id, ms, '', nil
   local v = call('GETRANGE', KEYS[4], '0', '1023')
   if v == '' then
@@ -16,8 +17,8 @@ local function alone()
       local t, hi, lo = byte(entries, i, i + 2)
       local last = i + 2 + hi * 256 + lo
       members[m + 1] = '0'
-      if t == 105 then
-        members[m + 2] = 'i' .. kind .. sub(entries, i + 3, last) .. name
+      if t == 105 or t == 120 then
+        members[m + 2] = sub(entries, i, i) .. kind .. sub(entries, i + 3, last) .. name
       else
         members[m + 2] = sub(entries, i, i) .. sub(entries, i + 3, last) .. kind .. name
       end
@@ -31,17 +32,21 @@ local function alone()
     event, uid, created, ext, size = 'm', olduid, oldcreated, oldext, size + rowsize
     if caller ~= 'c' then spec = oldspec end
   end
-  if count == 0 or due(count + 1, bytes + size) then return end
+  if not unlogged and (count == 0 or due(count + 1, bytes + size)) then return end
   local stamped = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms
   local value = stamped .. '\n' .. fields .. ext .. '\n' .. entries .. body
-  call('XADD', KEYS[3], id, 'h', event .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. request .. '\n' .. kind .. name, 'd', value)
   call('SET', KEYS[4], value)
+  grown(#value)
   if members then call('ZADD', KEYS[2], unpack(members)) end
-  local last = format('%d', seq + 1)
+  if unlogged then
+    call('HSET', KEYS[1], 'internal', last)
+    return { 'ok', epoch .. '-' .. format('%d', seq), stamped }
+  end
+  call('XADD', KEYS[3], id, 'h', event .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. request .. '\n' .. kind .. name, 'd', value)
   call('HSET', KEYS[1], 'seq', last, 'count', format('%d', count + 1), 'bytes', format('%d', bytes + size))
-  return { 'ok', last, stamped }
+  return { 'ok', id, stamped }
 end
--- The eighth argument asks for references to the resource.
+-- The eighth argument is the condition that nothing refers to the resource.
 if #KEYS == 4 and ARGV[HEAD + 1] == 'p' and ARGV[HEAD + 8] == '' then
   local reply = alone()
   if reply then return reply end

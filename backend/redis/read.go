@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -12,8 +14,12 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// loadChunk is the most resources that one command reads.
-const loadChunk = 256
+// maxRecord is more than the size of any stored record. A resource counts at most
+// 1 MiB ([backend.MaxResourceBytes]); bytes that are escaped in rows take more.
+const maxRecord = 2 << 20
+
+// maxLoad is the maximum number of resources that one command reads.
+const maxLoad = 256
 
 // Get is [backend.Store.Get].
 func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
@@ -23,32 +29,41 @@ func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resour
 	if len(keys) > backend.MaxKeys {
 		return nil, fmt.Errorf("get: %d keys, at most %d: %w", len(keys), backend.MaxKeys, backend.ErrInvalid)
 	}
-	out := make([]*backend.Resource, len(keys))
 	if len(keys) == 0 {
-		return out, nil
+		return []*backend.Resource{}, nil
 	}
+	var out []*backend.Resource
 	err := s.read(ctx, "get", func(ctx context.Context, ses *session) error {
-		records, now, err := s.load(ctx, ses, keys)
+		l := loader{store: s, session: ses, room: backend.MaxPageBytes}
+		if err := l.measure(ctx, keys); err != nil {
+			return err
+		}
+		records, err := l.load(ctx, keys)
 		if err != nil {
 			return err
 		}
-		shared := names{}
-		for i, k := range keys {
-			out[i] = nil
-			if records[i] == "" {
-				continue
+		out = make([]*backend.Resource, 0, len(records))
+		shared, size := names{}, 0
+		for i, record := range records {
+			var r *backend.Resource
+			if record != "" {
+				r, err = shared.record(keys[i], record)
 			}
-			r, err := shared.record(k, records[i])
-			if err != nil && len(keys) == 1 {
-				return unreadable(k, err)
+			switch {
+			case err != nil && len(keys) == 1:
+				return unreadable(keys[i], err)
+			case err != nil:
+				s.core.skip("get", keys[i], err)
+				r, err = nil, nil
+			case r != nil && r.ExpiredAt(l.time(ctx, keys[i])):
+				r = nil
 			}
-			if err != nil {
-				s.core.skip("get", k, err)
-				continue
+			if r != nil {
+				if size += r.Size(); size > backend.MaxPageBytes && i > 0 {
+					return nil
+				}
 			}
-			if !r.ExpiredAt(now) {
-				out[i] = r
-			}
+			out = append(out, r)
 		}
 		return nil
 	})
@@ -58,46 +73,141 @@ func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resour
 	return out, nil
 }
 
-// load reads the records of keys, empty where there is none, and the time.
-func (s *Store) load(ctx context.Context, ses *session, keys []backend.Key) ([]string, time.Time, error) {
-	pipe := ses.client.Pipeline()
-	clock := s.askTime(ctx, pipe)
-	type part struct {
-		at  []int
-		cmd *goredis.SliceCmd
+// loader reads the records for one call, at most room bytes at a time.
+type loader struct {
+	store   *Store
+	session *session
+	room    int
+	// largest is the size of the largest record in the shards, 0 if it is not known.
+	largest int
+	// clock is the server's time if there is only one server. times are the times of
+	// the shards' servers, as far as they were needed.
+	clock time.Time
+	times map[int]time.Time
+}
+
+// measure asks how large the records may be, if that matters.
+func (l *loader) measure(ctx context.Context, keys []backend.Key) error {
+	if len(keys) <= l.room/maxRecord {
+		return nil
 	}
-	var parts []part
+	pipe := l.session.client.Pipeline()
+	cmds := map[int]*goredis.StringCmd{}
+	for _, k := range keys {
+		if sh := l.store.shard(k.Namespace); cmds[sh.index] == nil {
+			cmds[sh.index] = askLargest(ctx, pipe, sh)
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+		return err
+	}
+	for _, cmd := range cmds {
+		l.noteLargest(cmd)
+	}
+	return nil
+}
+
+// askLargest asks for the size of the largest record ever written to the shard.
+func askLargest(ctx context.Context, pipe goredis.Pipeliner, sh *shard) *goredis.StringCmd {
+	return pipe.HGet(ctx, sh.meta, "largest")
+}
+
+func (l *loader) noteLargest(cmd *goredis.StringCmd) {
+	if n, err := strconv.Atoi(cmd.Val()); err == nil {
+		l.largest = max(l.largest, n, 1)
+	} else {
+		l.largest = maxRecord
+	}
+}
+
+// load reads the records of the first keys: as many as there is room for, but at
+// least one. A record that does not exist is empty.
+func (l *loader) load(ctx context.Context, keys []backend.Key) ([]string, error) {
+	largest := l.largest
+	if largest == 0 {
+		largest = maxRecord
+	}
+	if len(keys)*largest > l.room && len(keys) > 1 {
+		n, err := l.fit(ctx, keys)
+		if err != nil {
+			return nil, err
+		}
+		keys = keys[:n]
+	}
+	pipe := l.session.client.Pipeline()
+	var clock *goredis.TimeCmd
+	if l.clock.IsZero() {
+		clock = l.store.askTime(ctx, pipe)
+	}
+	cmds := make([]*goredis.SliceCmd, 0, 1)
+	var at [][]int // the places of what each command reads
 	byShard := make(map[int][]int, 1)
 	for i, k := range keys {
-		n := s.Shard(k.Namespace)
+		n := l.store.Shard(k.Namespace)
 		byShard[n] = append(byShard[n], i)
 	}
-	for n, at := range byShard {
-		for len(at) > 0 {
-			chunk := at[:min(loadChunk, len(at))]
-			at = at[len(chunk):]
-			names := make([]string, len(chunk))
-			for j, i := range chunk {
-				names[j] = s.core.shards[n].key(keys[i])
+	for n, places := range byShard {
+		for part := range slices.Chunk(places, maxLoad) {
+			items := make([]string, len(part))
+			for j, i := range part {
+				items[j] = l.store.core.shards[n].key(keys[i])
 			}
-			parts = append(parts, part{chunk, pipe.MGet(ctx, names...)})
+			cmds, at = append(cmds, pipe.MGet(ctx, items...)), append(at, part)
 		}
 	}
 	asked := time.Now()
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
-		return nil, time.Time{}, err
+		return nil, err
+	}
+	if clock != nil || l.clock.IsZero() {
+		l.clock = l.store.tellTime(clock, asked)
 	}
 	out := make([]string, len(keys))
-	for _, p := range parts {
-		for j, v := range p.cmd.Val() {
-			out[p.at[j]], _ = v.(string)
+	for c, cmd := range cmds {
+		for j, v := range cmd.Val() {
+			out[at[c][j]], _ = v.(string)
 		}
 	}
-	return out, s.tellTime(clock, asked), nil
+	return out, nil
 }
 
-// askTime asks the server for the time along with other things; nil where there
-// is no one server to ask, or a clock was given.
+// fit asks for the sizes of the records and returns for how many of the first
+// there is room.
+func (l *loader) fit(ctx context.Context, keys []backend.Key) (int, error) {
+	pipe := l.session.client.Pipeline()
+	cmds := make([]*goredis.IntCmd, len(keys))
+	for i, k := range keys {
+		cmds[i] = pipe.StrLen(ctx, l.store.shard(k.Namespace).key(k))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return 0, err
+	}
+	n, room := 0, l.room
+	for n < len(keys) && (n == 0 || int(cmds[n].Val()) <= room) {
+		room -= int(cmds[n].Val())
+		n++
+	}
+	return n, nil
+}
+
+// time is that of the server that has the key's shard.
+func (l *loader) time(ctx context.Context, k backend.Key) time.Time {
+	if !l.store.core.at.Cluster {
+		return l.clock
+	}
+	n := l.store.Shard(k.Namespace)
+	if at, ok := l.times[n]; ok {
+		return at
+	}
+	if l.times == nil {
+		l.times = map[int]time.Time{}
+	}
+	l.times[n] = l.store.nodeTime(ctx, l.session, &l.store.core.shards[n])
+	return l.times[n]
+}
+
+// askTime adds a question for the server's time to a pipeline. It returns nil if
+// there are several servers, or a clock was injected.
 func (s *Store) askTime(ctx context.Context, pipe goredis.Pipeliner) *goredis.TimeCmd {
 	if s.core.cfg.Clock != nil || s.core.at.Cluster {
 		return nil
@@ -109,7 +219,7 @@ func (s *Store) tellTime(asked *goredis.TimeCmd, since time.Time) time.Time {
 	if asked == nil || asked.Err() != nil {
 		return s.core.now()
 	}
-	s.core.clock.note(asked.Val(), since, time.Now())
+	s.core.clocks.note("", asked.Val(), since, time.Now())
 	return asked.Val().UTC()
 }
 
@@ -134,9 +244,9 @@ func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error
 	return pages[0], nil
 }
 
-// Ranges is [backend.Ranger.Ranges]. What is in a page was in its range at one
-// state of each shard; the resources may be newer, and still have the row that
-// led to them.
+// Ranges is [backend.Ranger.Ranges]. The members of the ranges are from one state
+// of each shard. The resources may be newer, but they still have the entry by
+// which they were found.
 func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
@@ -147,8 +257,8 @@ func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page,
 	return s.ranges(ctx, rs)
 }
 
-// scanTries is how often ranges are read again because a resource was moved
-// between reading its row and reading it; then it is left out.
+// scanTries is how often ranges are read if something changes between two steps
+// of a scan. The last time as much as possible is read in one step.
 const scanTries = 3
 
 func (s *Store) ranges(ctx context.Context, rs []backend.Range) (pages []backend.Page, err error) {
@@ -157,8 +267,8 @@ func (s *Store) ranges(ctx context.Context, rs []backend.Range) (pages []backend
 	}
 	err = s.read(ctx, "range", func(ctx context.Context, ses *session) error {
 		for try := 1; ; try++ {
-			sc := &scanner{store: s, session: ses, last: try == scanTries, names: names{}}
-			if pages, err = sc.scan(ctx, rs); err != nil || !sc.moved || sc.last {
+			sc := newScanner(s, ses, rs, try)
+			if pages, err = sc.scan(ctx); err != nil || !sc.moved || sc.last {
 				return err
 			}
 		}
@@ -185,7 +295,7 @@ func (s *Store) Position(ctx context.Context) (p backend.Position, err error) {
 		s.tellTime(clock, asked)
 		heads := make([]backend.Revision, len(cmds))
 		for i, cmd := range cmds {
-			state, err := s.readState(ses, i, cmd)
+			state, err := s.readState(ses, i, cmd.Val())
 			if err != nil {
 				return err
 			}

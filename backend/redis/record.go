@@ -11,22 +11,23 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// The stored form of a resource, read by the script too, see HEADER in batch.lua:
+// The stored form of a resource, which the scripts read too (HEADER in batch.lua):
 //
 //	revision, spec revision, uid, created, updated, expires, deleting, size,
 //	size of the rows, length of the entries, ext: each ended by a newline
 //	entries
 //	body
 //
-// Times are milliseconds since 1970, expires is empty for never, deleting is
-// "y" or empty. Entries are what makes the resource findable, each a type, two
-// bytes of length and as many bytes: a row (index and value), a reference
-// (target and bound, as [backend.Resource.RefEntries] has them), the expiry.
-// ext is empty; a newer release may use it, and every write carries it over.
+// Times are milliseconds since 1970; expires is empty for never, and deleting is
+// "y" or empty. Entries stand for the members of the index that lead to the
+// resource. Each has a type, its length in two bytes, and that many bytes: a row
+// (index and value), a reference (target and bound, as in
+// [backend.Resource.RefEntries]) or the expiry. ext is empty; a newer release may
+// use it, and every write keeps it.
 const headerFields = 11
 
-// The types of entries, and of the members of the index that they stand for.
-// memberName is that of the names, which every resource has.
+// The types of entries and of the members that they stand for. Every resource also
+// has a member of the type memberName, for which there is no entry.
 const (
 	entryRow    byte = 'i'
 	entryRef    byte = 'r'
@@ -36,7 +37,7 @@ const (
 
 const deletingFlag = "y"
 
-// appendEntries appends all that makes the resource findable but its name.
+// appendEntries appends the entries of the resource.
 func appendEntries(b []byte, r *backend.Resource) []byte {
 	for _, row := range r.IndexRows() {
 		b = appendEntry(b, entryRow, append(backend.AppendString(nil, row.Index), row.Value...))
@@ -78,7 +79,7 @@ func millis(at time.Time) string {
 	return strconv.FormatInt(at.UnixMilli(), 10)
 }
 
-// escape keeps a string that is a field of its own clear of newlines.
+// escape makes a string fit for a field that ends in a newline.
 func escape(s string) string {
 	if strings.ContainsAny(s, "\n%") {
 		return url.QueryEscape(s)
@@ -186,9 +187,9 @@ func (n names) record(k backend.Key, value string) (*backend.Resource, error) {
 	return r, err
 }
 
-// entries reads what the rows of a resource say: the reserved one of the
-// definition is its fingerprint, and the one of those being deleted follows
-// from the header. The result shares the memory.
+// entries decodes the entries of a resource. The row of the reserved definition
+// index is the fingerprint, and that of the deleting index is left out: it follows
+// from the header. The result shares the memory of b.
 func (n names) entries(b []byte) (fingerprint string, rows []backend.Row, refs []backend.Ref, err error) {
 	for len(b) > 0 {
 		var kind byte
@@ -234,9 +235,12 @@ func (n names) entries(b []byte) (fingerprint string, rows []backend.Row, refs [
 	return fingerprint, rows, refs, nil
 }
 
-// takeTime reads what [backend.AppendInt] wrote of milliseconds.
+// timeLength is the length of a time in a tuple.
+const timeLength = 9
+
+// takeTime reads milliseconds that [backend.AppendInt] wrote.
 func takeTime(b []byte) (time.Time, error) {
-	if len(b) != 9 {
+	if len(b) != timeLength {
 		return time.Time{}, fmt.Errorf("time: %w", backend.ErrUnreadable)
 	}
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(b[1:]) ^ 1<<63)).UTC(), nil

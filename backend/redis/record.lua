@@ -1,4 +1,4 @@
--- How the general case reads and indexes records.
+-- What apply.lua needs to read and index records.
 
 -- parse returns the record as a table, nil if it does not have the form.
 local function parse(v)
@@ -8,8 +8,8 @@ local function parse(v)
     size = size, rowsize = rowsize, length = tonumber(length), ext = ext, at = at }
 end
 
--- load reads what is stored under a key: nil if nothing is, or a record, or one
--- that is damaged. whole asks for the body too.
+-- load reads what is stored under a key: nil if there is nothing, else a record,
+-- or { damaged = true } if it does not decode. whole also reads the body.
 local function load(key, whole)
   local v
   if whole then
@@ -35,9 +35,9 @@ local function expired(r, now)
   return r.expires ~= '' and tonumber(r.expires) * 1000 <= now
 end
 
--- members adds to a table the index members of the entries, by entry: each is a
--- type, the length of what follows in two bytes, and that. It returns false if
--- they are malformed.
+-- members adds to a table the index members for the entries, by entry. An entry is
+-- a type, a length in two bytes, and that many bytes. It returns false if they are
+-- malformed.
 local function members(entries, kind, name, into)
   local i, n = 1, #entries
   while i <= n do
@@ -46,14 +46,26 @@ local function members(entries, kind, name, into)
     local last = i + 2 + hi * 256 + lo
     if last > n then return false end
     local middle = sub(entries, i + 3, last)
-    if t == 105 then -- i
-      into[sub(entries, i, last)] = 'i' .. kind .. middle .. name
+    if t == 105 or t == 120 then -- i, x: ordered by kind first
+      into[sub(entries, i, last)] = sub(entries, i, i) .. kind .. middle .. name
     else
       into[sub(entries, i, last)] = sub(entries, i, i) .. middle .. kind .. name
     end
     i = last + 1
   end
   return true
+end
+
+-- wholeMembers adds members to a table that are packed like entries.
+local function wholeMembers(packed, into)
+  local i = 1
+  while i <= #packed do
+    local _, hi, lo = byte(packed, i, i + 2)
+    local last = i + 2 + hi * 256 + lo
+    local member = sub(packed, i, i) .. sub(packed, i + 3, last)
+    into[member] = member
+    i = last + 1
+  end
 end
 
 -- zset makes one ZADD or ZREM of many members, in portions that fit the stack.

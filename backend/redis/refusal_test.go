@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/internal/redistest"
@@ -19,14 +21,34 @@ func TestOpenRefusesWhatIsNotFit(t *testing.T) {
 		spoil func(t *testing.T, s *redistest.Server, prefix string, cfg *redis.Config)
 		want  string
 	}{
+		{"a store of an older format", func(t *testing.T, s *redistest.Server, prefix string, _ *redis.Config) {
+			for _, key := range s.Client().Keys(t.Context(), prefix+"m:*").Val() {
+				s.Do("HSET", key, "format", redis.Format-1)
+			}
+		}, "the store has format 1, written before the first release; this one reads 2: empty the store or choose another prefix"},
 		{"a store of a newer format", func(t *testing.T, s *redistest.Server, prefix string, _ *redis.Config) {
 			for _, key := range s.Client().Keys(t.Context(), prefix+"m:*").Val() {
 				s.Do("HSET", key, "format", redis.Format+1)
 			}
-		}, "the store has format 2, written by a newer release; this one reads up to 1"},
-		{"another number of shards", func(_ *testing.T, _ *redistest.Server, _ string, cfg *redis.Config) {
+		}, "the store has format 3, written by a newer release; this one reads 2"},
+		{"fewer shards than the store has", func(_ *testing.T, _ *redistest.Server, _ string, cfg *redis.Config) {
+			cfg.Shards = 1
+		}, "the store was made with 2 shards and this gateway is set to 1"},
+		{"one shard more", func(_ *testing.T, _ *redistest.Server, _ string, cfg *redis.Config) {
 			cfg.Shards = 3
 		}, "the store was made with 2 shards and this gateway is set to 3"},
+		{"many more shards", func(_ *testing.T, _ *redistest.Server, _ string, cfg *redis.Config) {
+			cfg.Shards = 256
+		}, "the store was made with 2 shards and this gateway is set to 256"},
+		{"a last shard that is another program's", func(t *testing.T, s *redistest.Server, _ string, cfg *redis.Config) {
+			keys := s.Client().Keys(t.Context(), cfg.Prefix+"m:*").Val()
+			cfg.Prefix = redistest.Prefix()
+			for _, key := range keys {
+				if !strings.HasSuffix(key, "{0}") { // shard 0 would be made first
+					s.Do("SET", cfg.Prefix+key[strings.LastIndex(key, "m:"):], "v")
+				}
+			}
+		}, "belong to another program; choose another prefix"},
 		{"keys of another program under the prefix", func(_ *testing.T, s *redistest.Server, _ string, cfg *redis.Config) {
 			cfg.Prefix = redistest.Prefix()
 			s.Do("SET", cfg.Prefix+"session:17", "v")
@@ -67,15 +89,29 @@ func TestOpenRefusesWhatIsNotFit(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.spoil(t, s, prefix, &cfg)
+			before := contents(t, s)
 			st, err = redis.Open(t.Context(), cfg)
 			if err == nil {
 				_ = st.Close()
+			}
+			if d := cmp.Diff(before, contents(t, s)); d != "" {
+				t.Errorf("the refused start wrote, before -, after +:\n%s", d)
 			}
 			if !errors.Is(err, backend.ErrFormat) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want one line with %q", err, c.want)
 			}
 		})
 	}
+}
+
+// contents are the dumps of all keys.
+func contents(t *testing.T, s *redistest.Server) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, key := range s.Client().Keys(t.Context(), "*").Val() {
+		out[key] = s.Client().Dump(t.Context(), key).Val()
+	}
+	return out
 }
 
 func TestWritesStopWhenANewerReleaseChangesTheFormat(t *testing.T) {

@@ -16,7 +16,7 @@ func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
 	case "ok":
 		res, err := s.result(p, reply)
 		if err != nil {
-			// It was applied, and what it left does not decode.
+			// The batch was applied, but the answer does not decode.
 			return res, fmt.Errorf("apply: %w: %w", backend.ErrUnknown, err)
 		}
 		return res, nil
@@ -31,7 +31,7 @@ func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
 		}
 		return backend.Result{}, unreadable(p.batch.Actions[i].Key, backend.ErrUnreadable)
 	case "format":
-		return backend.Result{}, fmt.Errorf("apply: the store has format %.20s, this release reads up to %d: %w", text(reply, 1), Format, backend.ErrFormat)
+		return backend.Result{}, fmt.Errorf("apply: %s: %w", otherFormat(text(reply, 1)), backend.ErrFormat)
 	default:
 		return backend.Result{}, fmt.Errorf("apply: unknown answer %.20q: %w", word, backend.ErrUnknown)
 	}
@@ -105,21 +105,18 @@ func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 			return backend.Result{}, err
 		}
 	}
-	seq, err := strconv.ParseUint(text(reply, 1), 10, 64)
+	head, err := parseRevision(text(reply, 1))
 	if err != nil {
 		return backend.Result{}, err
 	}
-	head := backend.Revision{Epoch: s.core.epochs[p.shard.index].Load(), Seq: seq}
-	for _, r := range res.Revisions {
-		head.Epoch = max(head.Epoch, r.Epoch)
-	}
+	s.core.see(p.shard.index, head)
 	heads := make([]backend.Revision, len(s.core.shards))
 	heads[p.shard.index] = head
 	res.Position = backend.NewPosition(heads...)
 	return res, nil
 }
 
-// putResult is the stored resource by what the script stamped.
+// putResult is the resource that a put stored, with what the script stamped.
 func putResult(a *backend.Action, said string) (*backend.Resource, error) {
 	field := strings.Split(said, "\n")
 	if len(field) != 5 {

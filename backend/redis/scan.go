@@ -1,8 +1,9 @@
 package redis
 
 import (
-	"bytes"
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -12,81 +13,105 @@ import (
 
 // Bounds of one scan.
 const (
-	// scanPrefetch is the most members whose resources are read before they are
-	// asked for, and scanBytes what they may take, as far as it can be guessed.
+	// scanPrefetch is the maximum number of resources that are read ahead.
 	scanPrefetch = 4096
-	scanBytes    = 2 * backend.MaxPageBytes
-	// scanLeast are read at once whatever they may take.
-	scanLeast = 16
-	// scanChunk is the number of members read at a time after the first.
+	// scanChunk is how many members are read at a time if nobody can know how many
+	// are needed. That is at the first try; each further try reads more.
 	scanChunk = 512
-	// expiredAhead is how far the server's clock may be ahead of what the gateway takes it for.
-	expiredAhead = time.Second
 )
 
 // scanner answers the ranges of one call.
 type scanner struct {
-	store   *Store
-	session *session
-	now     time.Time
-	names   names
-	// records are those read so far, by key; what is absent is empty.
+	loader
+	ranges []backend.Range
+	// runs are the parts of each range, one for each of its shards.
+	runs  [][]*run
+	names names
+	// records are the records read so far, by key, and held is the sum of their
+	// sizes. A record that does not exist is empty.
 	records map[backend.Key]string
-	// expired are the keys that are due to be purged, by shard.
-	expired map[int][]backend.Key
-	// moved says that a resource had no more the row that led to it.
+	held    int
+	// used is what the resources in the pages count so far.
+	used int
+	// moved says that something changed between two steps and everything has to be
+	// read again.
 	moved bool
+	// chunk is how many members are read at a time.
+	chunk int
 	// last says that this is the last try.
 	last bool
 }
 
-// run is the part of a range that lies in one shard, in the order of the scan.
+// run is the part of a range that is in one shard.
 type run struct {
 	of      *backend.Range
 	shard   *shard
-	lo, hi  string // as ZRANGE BYLEX has them
+	lo, hi  string // bounds of what is left, for ZRANGE BYLEX
 	reverse bool
 	members []found
 	more    bool // the index may have members after these
-	count   *goredis.IntCmd
-	page    *goredis.StringSliceCmd
+	// first is what the first step of the scan read.
+	first reading
+}
+
+// reading is what the first step reads of a run.
+type reading struct {
+	from, to string
+	want     int
+	members  []string
+	// count is the number of members, and due the number of expired resources of the
+	// range's kind. Of ranges that are counted nothing else is read.
+	count, due int
+}
+
+// asked is a reading that was asked for.
+type asked struct {
+	page       *goredis.StringSliceCmd
+	count, due *goredis.IntCmd
+}
+
+func newScanner(s *Store, ses *session, ranges []backend.Range, try int) *scanner {
+	return &scanner{
+		loader: loader{store: s, session: ses, room: backend.MaxPageBytes}, ranges: ranges, names: names{},
+		records: map[backend.Key]string{}, chunk: scanChunk << (4 * (try - 1)), last: try == scanTries,
+	}
 }
 
 // scan answers all ranges: the members of the first page of each, and the
 // counts, from one state of each shard.
-func (sc *scanner) scan(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
-	runs, err := sc.first(ctx, rs)
-	if err != nil {
-		return nil, err
-	}
-	sc.records = map[backend.Key]string{}
-	fetch := sc.prefetch
+func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
+	begin := sc.begin
 	if sc.last {
-		fetch = sc.freeze
+		begin = sc.freeze
 	}
-	if err := fetch(ctx, rs, runs); err != nil {
+	if err := begin(ctx); err != nil {
 		return nil, err
 	}
-	pages := make([]backend.Page, len(rs))
-	b := backend.NewPageBuilder(backend.Range{}, sc.now)
-	for i, r := range rs {
-		b = b.Next(r)
+	if err := sc.prefetch(ctx); err != nil {
+		return nil, err
+	}
+	pages := make([]backend.Page, len(sc.ranges))
+	// The scanner leaves out what is expired: shards have different clocks.
+	b := backend.NewPageBuilder(backend.Range{}, time.Time{})
+	for i := range sc.ranges {
+		r, runs := &sc.ranges[i], sc.runs[i]
+		b = b.Next(*r)
+		var err error
 		if r.Count {
-			if pages[i].Count, err = sc.count(ctx, r, runs[i]); err != nil {
-				return nil, err
-			}
-			continue
+			pages[i].Count, err = sc.count(ctx, r, runs)
+		} else {
+			err = sc.page(ctx, r, runs, b)
+			pages[i] = b.Page()
 		}
-		if err := sc.page(ctx, r, runs[i], b); err != nil {
+		if err != nil || sc.moved {
 			return nil, err
 		}
-		pages[i] = b.Page()
 	}
 	return pages, nil
 }
 
-// memberType is the first byte of the members that a range is made of.
-func memberType(r backend.Range) byte {
+// memberType is the first byte of the members that are in a range.
+func memberType(r *backend.Range) byte {
 	switch {
 	case r.Referenced != nil:
 		return entryRef
@@ -96,14 +121,18 @@ func memberType(r backend.Range) byte {
 	return memberName
 }
 
-// counted says whether a count needs no look at the members. Only names are
-// ordered by namespace.
-func counted(r backend.Range) bool {
-	return r.Count && (r.Namespace == "" || r.Index == "" && r.Referenced == nil)
+// filtered says whether members within the bounds are left out. They are where a
+// namespace is wanted in an order that does not begin with it.
+func filtered(r *backend.Range) bool {
+	return r.Namespace != "" && (r.Index != "" || r.Referenced != nil)
 }
 
+// counted says whether the range can be counted by the server, less what is
+// expired.
+func counted(r *backend.Range) bool { return r.Count && r.Kind != "" && !filtered(r) }
+
 // shards of a range.
-func (sc *scanner) shards(r backend.Range) []shard {
+func (sc *scanner) shards(r *backend.Range) []shard {
 	all := sc.store.core.shards
 	switch {
 	case r.Referenced != nil:
@@ -116,103 +145,174 @@ func (sc *scanner) shards(r backend.Range) []shard {
 	return all
 }
 
-// first asks for the first members of all ranges and what is expired.
-func (sc *scanner) first(ctx context.Context, rs []backend.Range) ([][]*run, error) {
-	s := sc.store
-	x := s.exchange(sc.session, len(rs) == 1 && !rs[0].Count)
-	clock := s.askTime(ctx, x.on(0))
-	due := map[int]*goredis.StringSliceCmd{}
-	runs := make([][]*run, len(rs))
-	for i, r := range rs {
+// split divides all ranges into runs.
+func (sc *scanner) split() {
+	sc.runs = make([][]*run, len(sc.ranges))
+	for i := range sc.ranges {
+		r := &sc.ranges[i]
 		start, end := r.Bounds()
-		kind := string(memberType(r))
-		shards := sc.shards(r)
+		kind, shards := string(memberType(r)), sc.shards(r)
 		for j := range shards {
-			n := &run{of: &rs[i], shard: &shards[j], lo: "[" + kind + string(start), hi: "(" + kind + string(end), reverse: r.Reverse}
-			runs[i] = append(runs[i], n)
-			pipe := x.on(n.shard.index)
+			n := &run{of: r, shard: &shards[j], lo: "[" + kind + string(start), hi: "(" + kind + string(end), reverse: r.Reverse}
+			n.first = reading{from: n.lo, to: n.hi, want: r.Limit + 1}
 			switch {
-			case counted(r):
-				n.count = pipe.ZLexCount(ctx, n.shard.rows, n.lo, n.hi)
-				if due[n.shard.index] == nil {
-					end := string(entryExpiry) + string(backend.AppendInt(nil, s.core.now().Add(expiredAhead).UnixMilli()+1))
-					due[n.shard.index] = pipe.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: n.shard.rows, ByLex: true, Start: "[" + string(entryExpiry), Stop: "(" + end})
-				}
 			case r.Count:
-				n.page = pipe.ZRangeArgs(ctx, n.args(scanChunk))
-			default:
-				n.page = pipe.ZRangeArgs(ctx, n.args(r.Limit+1))
+				n.first.want = sc.chunk
+			case filtered(r):
+				n.first.want = max(n.first.want, sc.chunk)
+			}
+			sc.runs[i] = append(sc.runs[i], n)
+		}
+	}
+}
+
+// begin is the first step: it reads the first members of all ranges, and counts.
+func (sc *scanner) begin(ctx context.Context) error {
+	sc.split()
+	s := sc.store
+	x := s.exchange(sc.session, len(sc.ranges) == 1 && !sc.ranges[0].Count)
+	clock := s.askTime(ctx, x.on(0))
+	largest := map[int]*goredis.StringCmd{}
+	readings := make([][]asked, len(sc.runs))
+	for i, runs := range sc.runs {
+		for _, n := range runs {
+			pipe := x.on(n.shard.index)
+			readings[i] = append(readings[i], sc.ask(ctx, pipe, n))
+			if largest[n.shard.index] == nil {
+				largest[n.shard.index] = askLargest(ctx, pipe, n.shard)
 			}
 		}
 	}
-	asked := time.Now()
+	since := time.Now()
 	if err := x.run(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	sc.now = s.tellTime(clock, asked)
-	for i, r := range rs {
-		for _, n := range runs[i] {
-			if n.page != nil {
-				want := r.Limit + 1
-				if r.Count {
-					want = scanChunk
-				}
-				sc.take(n, n.page.Val(), want)
-			}
+	sc.clock = s.tellTime(clock, since)
+	for _, cmd := range largest {
+		sc.noteLargest(cmd)
+	}
+	for i, runs := range sc.runs {
+		for j, n := range runs {
+			readings[i][j].tell(&n.first)
+			sc.take(n, n.first.members, len(n.first.members) == n.first.want)
 		}
 	}
-	sc.expired = map[int][]backend.Key{}
-	for shard, cmd := range due {
-		for _, m := range cmd.Val() {
-			if at, key, err := expiryMember(m); err == nil && !at.After(sc.now) {
-				sc.expired[shard] = append(sc.expired[shard], key)
-			}
-		}
-	}
-	return runs, nil
+	return nil
 }
 
-func (n *run) args(count int) goredis.ZRangeArgs {
-	from, to := n.lo, n.hi
+// ask asks for what the first step reads of a run.
+func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *run) (a asked) {
+	if !counted(n.of) {
+		a.page = pipe.ZRangeArgs(ctx, n.args(n.first.from, n.first.to, n.first.want))
+		return a
+	}
+	a.count = pipe.ZLexCount(ctx, n.shard.rows, n.first.from, n.first.to)
+	lo, hi := dueBounds(n.of.Kind, sc.shardTime(ctx, n.shard))
+	a.due = pipe.ZLexCount(ctx, n.shard.rows, lo, hi)
+	return a
+}
+
+// shardTime is the time of the server that has the shard. It stays the same for
+// the whole scan.
+func (sc *scanner) shardTime(ctx context.Context, sh *shard) time.Time {
+	if at, ok := sc.times[sh.index]; ok {
+		return at
+	}
+	if sc.times == nil {
+		sc.times = map[int]time.Time{}
+	}
+	sc.times[sh.index] = sc.store.nodeTime(ctx, sc.session, sh)
+	return sc.times[sh.index]
+}
+
+// tell decodes the answers.
+func (a asked) tell(s *reading) {
+	if a.page != nil {
+		s.members = a.page.Val()
+		return
+	}
+	s.count, s.due = int(a.count.Val()), int(a.due.Val())
+}
+
+func (n *run) args(lo, hi string, count int) goredis.ZRangeArgs {
 	if n.reverse {
-		from, to = to, from
+		lo, hi = hi, lo
 	}
-	return goredis.ZRangeArgs{Key: n.shard.rows, ByLex: true, Rev: n.reverse, Start: from, Stop: to, Count: int64(count)}
+	return goredis.ZRangeArgs{Key: n.shard.rows, ByLex: true, Rev: n.reverse, Start: lo, Stop: hi, Count: int64(count)}
 }
 
-// take notes the members that were read, of as many as wanted.
-func (sc *scanner) take(n *run, members []string, wanted int) {
-	n.members, n.more = make([]found, len(members)), len(members) == wanted
+// take takes the members that were read, and whether the index may have more.
+func (sc *scanner) take(n *run, members []string, more bool) {
+	n.members, n.more = make([]found, len(members)), more
 	for i, m := range members {
 		n.members[i] = sc.names.find(n.of, m)
 	}
 	if len(members) > 0 {
-		if last := "(" + members[len(members)-1]; n.reverse {
-			n.hi = last
-		} else {
-			n.lo = last
-		}
+		n.pass(members[len(members)-1])
 	}
 }
 
-// next removes the first member of all runs, in the order of the range.
-func (sc *scanner) next(ctx context.Context, runs []*run) (f found, ok bool, err error) {
-	var least *run
-	for _, n := range runs {
-		if len(n.members) == 0 && n.more {
-			members, err := sc.session.client.ZRangeArgs(ctx, n.args(scanChunk)).Result()
-			if err != nil {
-				return f, false, err
+// pass moves the bounds past the member.
+func (n *run) pass(member string) {
+	if n.reverse {
+		n.hi = "(" + member
+	} else {
+		n.lo = "(" + member
+	}
+}
+
+// further reads the next members of a run. In the same transaction it repeats the
+// first readings of all other runs in the shard, and begins anew if one of them
+// has changed. So the answers of one call are from one state: a caller that asks
+// for rows of one index definition, and whether there are rows of another, can
+// rely on the second answer for all of the first.
+func (sc *scanner) further(ctx context.Context, n *run) error {
+	x := sc.store.exchange(sc.session, len(sc.ranges) == 1)
+	pipe := x.on(n.shard.index)
+	next := pipe.ZRangeArgs(ctx, n.args(n.lo, n.hi, sc.chunk))
+	var others []*run
+	var readings []asked
+	for _, runs := range sc.runs {
+		for _, o := range runs {
+			if o != n && o.shard == n.shard && o.first.want > 0 {
+				others, readings = append(others, o), append(readings, sc.ask(ctx, pipe, o))
 			}
-			sc.take(n, members, scanChunk)
-		}
-		if len(n.members) == 0 {
-			continue
-		}
-		if least == nil || (n.members[0].text < least.members[0].text) != n.reverse {
-			least = n
 		}
 	}
+	if err := x.run(ctx); err != nil {
+		return err
+	}
+	for i, o := range others {
+		now := o.first
+		readings[i].tell(&now)
+		if now.count != o.first.count || now.due != o.first.due || !slices.Equal(now.members, o.first.members) {
+			return sc.changed()
+		}
+	}
+	members := next.Val()
+	sc.take(n, members, len(members) == sc.chunk)
+	return nil
+}
+
+// changed makes the scan begin anew; the last try fails.
+func (sc *scanner) changed() error {
+	if sc.last {
+		return fmt.Errorf("range: the index changes faster than it can be read: %w", backend.ErrUnavailable)
+	}
+	sc.moved = true
+	return nil
+}
+
+// next takes the first member of all runs, in the order of the range.
+func (sc *scanner) next(ctx context.Context, runs []*run) (f found, ok bool, err error) {
+	for _, n := range runs {
+		if len(n.members) == 0 && n.more {
+			if err := sc.further(ctx, n); err != nil || sc.moved {
+				return f, false, err
+			}
+		}
+	}
+	least := leading(runs, func(n *run) []found { return n.members })
 	if least == nil {
 		return f, false, nil
 	}
@@ -220,169 +320,36 @@ func (sc *scanner) next(ctx context.Context, runs []*run) (f found, ok bool, err
 	return f, true, nil
 }
 
-// prefetch reads the resources of the first members of all ranges at once, those
-// too that only say whether there is more.
-func (sc *scanner) prefetch(ctx context.Context, rs []backend.Range, runs [][]*run) error {
-	n := 0
-	for i := range rs {
-		for _, run := range runs[i] {
-			n += len(run.members)
+// leading is the run whose first member comes first in the order of the range,
+// nil if no run has members.
+func leading(runs []*run, members func(*run) []found) (least *run) {
+	var text string
+	for _, n := range runs {
+		if m := members(n); len(m) > 0 && (least == nil || (m[0].text < text) != n.reverse) {
+			least, text = n, m[0].text
 		}
 	}
-	n = min(n, sc.store.core.typical.fit())
-	keys, seen := make([]backend.Key, 0, n), make(map[backend.Key]bool, n)
-	sc.records = make(map[backend.Key]string, n)
-	for i, r := range rs {
-		if r.Count {
-			continue
-		}
-		for _, n := range runs[i] {
-			for _, m := range n.members {
-				if k := m.key; m.err == nil && !seen[k] && len(keys) < cap(keys) && (r.Namespace == "" || r.Namespace == k.Namespace) {
-					seen[k] = true
-					keys = append(keys, k)
-				}
-			}
-		}
-	}
-	return sc.load(ctx, keys)
-}
-
-func (sc *scanner) load(ctx context.Context, keys []backend.Key) error {
-	if len(keys) == 0 {
-		return nil
-	}
-	records, _, err := sc.store.load(ctx, sc.session, keys)
-	bytes := 0
-	for i, record := range records {
-		sc.records[keys[i]] = record
-		bytes += len(record)
-	}
-	sc.store.core.typical.note(bytes, len(records))
-	return err
-}
-
-// resource reads the resource that a member leads to; nil if it leads to none any more.
-func (sc *scanner) resource(ctx context.Context, r backend.Range, f found, runs []*run) (*backend.Resource, error) {
-	k := f.key
-	if f.err != nil {
-		sc.store.core.skip("range", k, f.err)
-		return nil, nil
-	}
-	if r.Namespace != "" && k.Namespace != r.Namespace {
-		return nil, nil
-	}
-	if _, known := sc.records[k]; !known {
-		// What follows will be asked for next.
-		keys := []backend.Key{k}
-		for _, n := range runs {
-			for _, m := range n.members[:min(len(n.members), loadChunk, sc.store.core.typical.fit())] {
-				if m.err == nil && (r.Namespace == "" || m.key.Namespace == r.Namespace) {
-					keys = append(keys, m.key)
-				}
-			}
-		}
-		if err := sc.load(ctx, keys); err != nil {
-			return nil, err
-		}
-	}
-	record := sc.records[k]
-	if record == "" {
-		sc.moved = true
-		return nil, nil
-	}
-	out, err := sc.names.record(k, record)
-	if err != nil {
-		sc.store.core.skip("range", k, err)
-		return nil, nil
-	}
-	if !f.leads(record) {
-		sc.moved = true
-		return nil, nil
-	}
-	return out, nil
+	return least
 }
 
 // page adds resources until the page is full or the range ends.
-func (sc *scanner) page(ctx context.Context, r backend.Range, runs []*run, b *backend.PageBuilder) error {
-	for {
+func (sc *scanner) page(ctx context.Context, r *backend.Range, runs []*run, b *backend.PageBuilder) error {
+	for added := 0; ; {
 		m, ok, err := sc.next(ctx, runs)
 		if err != nil || !ok {
 			return err
 		}
-		out, err := sc.resource(ctx, r, m, runs)
-		if err != nil {
+		out, err := sc.resource(ctx, r, m, runs, r.Limit+1-added)
+		if err != nil || sc.moved {
 			return err
 		}
-		if out != nil && !b.Add(out) {
+		if out == nil {
+			continue
+		}
+		if !b.Add(out) {
 			return nil
 		}
-		if sc.moved && !sc.last {
-			return nil // all is read again
-		}
+		added++
+		sc.used += out.Size()
 	}
-}
-
-// count is the number of live resources in a range.
-func (sc *scanner) count(ctx context.Context, r backend.Range, runs []*run) (int, error) {
-	if !counted(r) {
-		n := 0
-		for {
-			m, ok, err := sc.next(ctx, runs)
-			if err != nil || !ok {
-				return n, err
-			}
-			out, err := sc.resource(ctx, r, m, runs)
-			if err != nil {
-				return 0, err
-			}
-			if out != nil && !out.ExpiredAt(sc.now) {
-				n++
-			}
-		}
-	}
-	n := 0
-	for _, part := range runs {
-		n += int(part.count.Val())
-		gone, err := sc.countExpired(ctx, part)
-		if err != nil {
-			return 0, err
-		}
-		n -= gone
-	}
-	return n, nil
-}
-
-// countExpired is the number of members in a run that lead to what is expired.
-func (sc *scanner) countExpired(ctx context.Context, part *run) (int, error) {
-	keys := sc.expired[part.shard.index]
-	if len(keys) == 0 {
-		return 0, nil
-	}
-	within := func(m []byte) bool {
-		return bytes.Compare(m, []byte(part.lo[1:])) >= 0 && bytes.Compare(m, []byte(part.hi[1:])) < 0
-	}
-	n := 0
-	for from := 0; from < len(keys); from += loadChunk {
-		chunk := keys[from:min(from+loadChunk, len(keys))]
-		if err := sc.load(ctx, chunk); err != nil {
-			return 0, err
-		}
-		for _, k := range chunk {
-			if sc.records[k] == "" {
-				sc.moved = true // purged since it was counted
-				continue
-			}
-			out, err := decodeRecord(k, sc.records[k])
-			if err != nil {
-				continue
-			}
-			for _, m := range membersOf(out) {
-				if within(m) {
-					n++
-				}
-			}
-		}
-	}
-	return n, nil
 }

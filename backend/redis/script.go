@@ -25,23 +25,32 @@ var applySource string
 //go:embed range.lua
 var rangeSource string
 
+//go:embed due.lua
+var dueSource string
+
+//go:embed log.lua
+var logSource string
+
 //go:embed epoch.lua
 var epochSource string
 
 // scripts are those of a store.
 type scripts struct {
-	apply, scan script
-	// epoch begins one; asked is the same script where it only says whether one is needed.
+	apply, scan, due, log script
+	// epoch begins an epoch. asked is the same script when it only asks whether one
+	// is needed, and so writes nothing.
 	epoch, asked script
 }
 
 func newScripts() scripts {
-	// A server that is out of memory refuses changes before they begin; it is still read.
-	// One that cannot save what changes is read, too.
+	// A server that is out of memory refuses changes before they begin, and is still
+	// read. So is a server that cannot save changes.
 	const refused, allowed, reads = "#!lua\n", "#!lua flags=allow-oom\n", "#!lua flags=no-writes,allow-oom\n"
 	return scripts{
 		apply: newScript(refused, batchSource, putSource, recordSource, applySource),
 		scan:  newScript(reads, rangeSource),
+		due:   newScript(reads, dueSource),
+		log:   newScript(reads, logSource),
 		epoch: newScript(allowed, epochSource),
 		asked: newScript(reads, epochSource),
 	}

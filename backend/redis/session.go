@@ -1,8 +1,8 @@
 package redis
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -17,56 +17,70 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Format is the version of the store that this release writes, and the newest it reads.
-const Format = 1
+// Format is the version of the store that this release writes and reads.
+const Format = 2
 
-// minVersion is the oldest server that knows all that the scripts use.
+// minVersion is the oldest server version that supports what the scripts use.
 const minVersion = "7.0"
 
-// blockTime is how long a watcher waits on the server before it looks again.
+// blockTime is how long a watcher waits on the server before it asks again.
 const blockTime = 2 * time.Second
 
-// session is a set of connections that were all made since the store last
-// learned of a new epoch. Each was verified when it was made: its server is a
-// primary, and the epochs of its shards were begun by it. A connection that is
-// older could write to a server that lost its place in between.
+// session is a set of connections that were all made after the store last learned
+// of a new epoch. Each was verified when it was made: its server is a primary,
+// and the epochs of its shards belong to the server's history. An older
+// connection could write to a server that was replaced in between.
 type session struct {
 	core *core
-	// client serves calls, blocking serves watchers that wait.
+	// client serves calls, and blocking the watchers that wait on the server.
 	client, blocking goredis.UniversalClient
 	// inflight counts the calls that use the session.
 	inflight sync.WaitGroup
-	// run stands for the server where it does not tell its run id.
-	run string
+
+	// inspecting says that the connections only inspect the store and begin no epoch.
+	inspecting bool
 
 	mu       sync.Mutex // guards verified
 	verified map[verification]bool
 }
 
-// verification is a shard whose epoch was begun by the server with that run id.
+// verification is a shard whose epoch belongs to a history.
 type verification struct {
-	run   string
-	shard int
+	history history
+	shard   int
 }
 
 func newSession(c *core) *session {
-	s := &session{core: c, run: "session-" + rand.Text(), verified: map[verification]bool{}}
-	s.client = s.connect(c.cfg.Timeout, c.cfg.Connections)
-	s.blocking = s.connect(blockTime+c.cfg.Timeout/2, 1024)
+	s := &session{core: c, verified: map[verification]bool{}}
+	s.client = s.connect(pool{timeout: c.cfg.Timeout, size: c.cfg.Connections})
+	// Usually one watcher waits, that of the gateway's hub. Connections of others
+	// are not kept when they are idle.
+	s.blocking = s.connect(pool{timeout: blockTime + c.cfg.Timeout/2, size: 1024, idle: max(2, len(c.shards))})
 	return s
 }
 
-// connect makes a client. It sends nothing twice: whether a call may be
-// repeated is for its caller to know.
-func (s *session) connect(read time.Duration, connections int) goredis.UniversalClient {
+// pool configures the connections of a client.
+type pool struct {
+	// timeout is how long an answer may take.
+	timeout time.Duration
+	// size is the most connections to a server, and idle the most that are kept
+	// unused; 0 is all.
+	size, idle int
+}
+
+// connect makes a client. The client repeats nothing: only the caller knows
+// whether a call may be sent twice.
+func (s *session) connect(p pool) goredis.UniversalClient {
 	cfg, at := &s.core.cfg, s.core.at
 	o := &goredis.UniversalOptions{
 		Addrs: at.Hosts, MasterName: at.Master, IsClusterMode: at.Cluster, DB: at.DB,
-		Username: first(cfg.Username, at.Username), Password: first(cfg.Password, at.Password),
-		ClientName: "sluice", Protocol: 2, OnConnect: s.onConnect,
+		Username: cmp.Or(cfg.Username, at.Username), Password: cmp.Or(cfg.Password, at.Password),
+		SentinelUsername: cmp.Or(cfg.SentinelUsername, at.SentinelUsername),
+		SentinelPassword: cmp.Or(cfg.SentinelPassword, at.SentinelPassword),
+		Protocol:         2, OnConnect: s.onConnect,
 		MaxRetries: -1, DialerRetries: 1, DialTimeout: min(cfg.Timeout, 2*time.Second),
-		ReadTimeout: read, WriteTimeout: cfg.Timeout, ContextTimeoutEnabled: true,
-		PoolSize: connections, PoolTimeout: cfg.Timeout, ConnMaxIdleTime: 5 * time.Minute,
+		ReadTimeout: p.timeout, WriteTimeout: cfg.Timeout, ContextTimeoutEnabled: true,
+		PoolSize: p.size, MaxIdleConns: p.idle, PoolTimeout: cfg.Timeout, ConnMaxIdleTime: 5 * time.Minute,
 		TLSConfig: cfg.TLS, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
@@ -76,53 +90,81 @@ func (s *session) connect(read time.Duration, connections int) goredis.Universal
 	return goredis.NewUniversalClient(o)
 }
 
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
-// close waits for the calls under way and closes the connections.
+// close waits for calls in progress and closes the connections.
 func (s *session) close() error {
 	s.inflight.Wait()
 	return errors.Join(s.client.Close(), s.blocking.Close())
 }
 
-// refusal is why a server is not used. It was not asked anything else.
+// refusal is why a server is not used. No call was sent to it.
 type refusal struct {
 	text  string // for a person, instead of that of err
 	err   error
 	final bool // trying again cannot help
 }
 
-func (r *refusal) Error() string { return first(r.text, r.err.Error()) }
+func (r *refusal) Error() string { return cmp.Or(r.text, r.err.Error()) }
 
 // Is stands in for Unwrap: the client library returns what an error of a new
 // connection wraps instead of the error.
 func (r *refusal) Is(target error) bool { return errors.Is(r.err, target) }
 
-// refuse is for what trying again cannot mend.
+// refuse makes a refusal that trying again cannot change.
 func refuse(format string, args ...any) error {
 	return &refusal{text: fmt.Sprintf(format, args...), err: backend.ErrFormat, final: true}
 }
 
-// onConnect verifies a new connection before its first call.
-func (s *session) onConnect(ctx context.Context, cn *goredis.Conn) error {
+// clientName is the name of our connections in the servers' CLIENT LIST.
+const clientName = "sluice"
+
+// introduce names a new connection and returns what the server says of itself.
+func introduce(ctx context.Context, cn *goredis.Conn) (info map[string]string, err error) {
 	pipe := cn.Pipeline()
+	named := pipe.ClientSetName(ctx, clientName)
 	sections := []*goredis.StringCmd{pipe.Info(ctx, "server"), pipe.Info(ctx, "replication"), pipe.Info(ctx, "memory")}
 	_, _ = pipe.Exec(ctx)
-	info := map[string]string{}
+	if err := named.Err(); err != nil {
+		return nil, fmt.Errorf("client setname: %w", err)
+	}
+	info = map[string]string{}
 	for _, section := range sections {
 		text, err := section.Result()
 		if err != nil {
-			return &refusal{err: fmt.Errorf("info: %w", err)}
+			return nil, fmt.Errorf("info: %w", err)
 		}
 		for line := range strings.Lines(text) {
 			if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
 				info[k] = v
 			}
 		}
+	}
+	return info, nil
+}
+
+// authenticate gives a Sentinel that asks for a password that of the servers. A
+// password of the Sentinels' own, and that of the servers, were sent before.
+func (s *session) authenticate(ctx context.Context, cn *goredis.Conn) error {
+	username, password := cmp.Or(s.core.cfg.Username, s.core.at.Username), cmp.Or(s.core.cfg.Password, s.core.at.Password)
+	switch {
+	case password == "":
+		return errors.New("a password is wanted")
+	case username == "":
+		return cn.Auth(ctx, password).Err()
+	}
+	return cn.AuthACL(ctx, username, password).Err()
+}
+
+// onConnect verifies a new connection before its first call.
+func (s *session) onConnect(ctx context.Context, cn *goredis.Conn) error {
+	info, err := introduce(ctx, cn)
+	if goredis.HasErrorPrefix(errors.Unwrap(err), "NOAUTH") && s.core.at.Master != "" {
+		if err := s.authenticate(ctx, cn); err != nil {
+			return &refusal{err: fmt.Errorf("sentinel: %w", err)}
+		}
+		info, err = introduce(ctx, cn)
+	}
+	if err != nil {
+		return &refusal{err: err}
 	}
 	if info["redis_mode"] == "sentinel" {
 		return nil
@@ -139,34 +181,10 @@ func (s *session) onConnect(ctx context.Context, cn *goredis.Conn) error {
 	if p := info["maxmemory_policy"]; p != "" && p != "noeviction" {
 		return refuse("the server's maxmemory-policy is %s, which loses data; set it to noeviction", p)
 	}
-	run := info["run_id"]
-	if run == "" {
-		run = s.run // always safe: an epoch more than need be
+	if s.inspecting {
+		return nil
 	}
-	for i := range s.core.shards {
-		v := verification{run: run, shard: i}
-		s.mu.Lock()
-		known := s.verified[v]
-		s.mu.Unlock()
-		if known {
-			continue
-		}
-		err := s.core.begin(ctx, cn, &s.core.shards[i], run, false)
-		if s.core.at.Cluster && err != nil && elsewhere(err) {
-			continue // the shard lies on another node
-		}
-		if err != nil {
-			var r *refusal
-			if errors.As(err, &r) {
-				return err
-			}
-			return &refusal{err: fmt.Errorf("epoch: %w", err)}
-		}
-		s.mu.Lock()
-		s.verified[v] = true
-		s.mu.Unlock()
-	}
-	return nil
+	return s.verify(ctx, cn, history{run: info["run_id"], replication: info["master_replid"]})
 }
 
 // older compares versions by their first two numbers.
@@ -183,88 +201,6 @@ func older(version, than string) bool {
 		return n
 	}
 	return version != "" && number(version) < number(than)
-}
-
-// begin makes sure that the server with the run id began the shard's epoch, or
-// begins one in any case, and remembers it.
-func (c *core) begin(ctx context.Context, on goredis.Scripter, sh *shard, run string, always bool) error {
-	keys := []string{sh.meta, sh.log, sh.rows}
-	args := []any{run, Format, len(c.shards), sh.index, c.clockArgument(), "", ""}
-	if always {
-		args[5], args[6] = c.random(), "begin"
-	}
-	for range 2 {
-		begin := &c.scripts.epoch
-		if args[5] == "" {
-			begin = &c.scripts.asked
-		}
-		reply, err := begin.run(ctx, on, keys, args...)
-		if err != nil {
-			return err
-		}
-		switch word := text(reply, 0); word {
-		case "ok":
-			epoch, err := strconv.ParseUint(text(reply, 1), 10, 64)
-			if err != nil {
-				return fmt.Errorf("epoch %.20q: %w", text(reply, 1), backend.ErrFormat)
-			}
-			c.epochs[sh.index].Store(epoch)
-			return nil
-		case "begin":
-			if text(reply, 1) == "new" {
-				if err := c.strangers(ctx, on); err != nil {
-					return err
-				}
-			}
-			args[5] = c.random()
-			c.begun.Store(true)
-		case "foreign":
-			return refuse("the keys under the prefix %q belong to another program; choose another prefix", c.cfg.Prefix)
-		case "format":
-			return refuse("the store has format %.20s, written by a newer release; this one reads up to %d", text(reply, 1), Format)
-		case "shards":
-			return refuse("the store was made with %.20s shards and this gateway is set to %d", text(reply, 1), len(c.shards))
-		case "clock":
-			return refuse("the server's clock is wrong: no epoch can be made of it")
-		default:
-			return fmt.Errorf("epoch: unknown answer %.20q", word)
-		}
-	}
-	return fmt.Errorf("epoch: the server does not begin one: %w", backend.ErrUnavailable)
-}
-
-// strangersRounds bounds the search for keys of others, of a thousand keys each.
-const strangersRounds = 50
-
-// strangers refuses to make a store among the keys of another program.
-func (c *core) strangers(ctx context.Context, on goredis.Scripter) error {
-	cn, ok := on.(interface {
-		Scan(ctx context.Context, cursor uint64, match string, count int64) *goredis.ScanCmd
-	})
-	if !ok {
-		return nil
-	}
-	cursor := uint64(0)
-	for range strangersRounds {
-		keys, next, err := cn.Scan(ctx, cursor, escapeGlob(c.cfg.Prefix)+"*", 1000).Result()
-		if err != nil {
-			return &refusal{err: fmt.Errorf("scan: %w", err)}
-		}
-		for _, key := range keys {
-			rest := strings.TrimPrefix(key, c.cfg.Prefix)
-			if len(rest) < 4 || !strings.ContainsRune("mxci", rune(rest[0])) || rest[1:3] != ":{" {
-				return refuse("the keys under the prefix %q belong to another program; choose another prefix", c.cfg.Prefix)
-			}
-		}
-		if cursor = next; cursor == 0 {
-			break
-		}
-	}
-	return nil
-}
-
-func escapeGlob(s string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(s)
 }
 
 // text is a string of a script's answer, empty if there is none.

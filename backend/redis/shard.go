@@ -13,27 +13,35 @@ const maxShards = 256
 // slots of a Redis Cluster (Redis Cluster specification, "Key distribution model").
 const slots = 16384
 
+// storeMagic is the field "magic" in the meta of each shard.
+const storeMagic = "sluice store"
+
 // shard names the keys of one shard. They share a hash tag, so they lie in one
 // slot of a cluster and one script can use them all.
 type shard struct {
 	index int
-	// meta is a hash: what the shard knows of itself.
+	// meta is a hash: format, epoch, and head and bounds of the log.
 	meta string
-	// rows is a sorted set: everything that makes resources findable.
+	// rows is a sorted set: the index of names, rows, references and expiries.
 	rows string
 	// log is a stream: the changes, by revision.
 	log string
-	// item and the tuple of a [backend.Key] is a string: a resource.
+	// item, followed by the tuple of a [backend.Key], is a string: a resource.
 	item string
 }
 
 func newShards(prefix string, n int) []shard {
 	out := make([]shard, n)
 	for i := range out {
-		tag := "{" + shardTag(i, n) + "}"
-		out[i] = shard{index: i, meta: prefix + "m:" + tag, rows: prefix + "x:" + tag, log: prefix + "c:" + tag, item: prefix + "i:" + tag + ":"}
+		out[i] = newShard(prefix, i, n)
 	}
 	return out
+}
+
+// newShard is the i-th of n shards.
+func newShard(prefix string, i, n int) shard {
+	tag := "{" + shardTag(i, n) + "}"
+	return shard{index: i, meta: prefix + "m:" + tag, rows: prefix + "x:" + tag, log: prefix + "c:" + tag, item: prefix + "i:" + tag + ":"}
 }
 
 func (s *shard) key(k backend.Key) string {
@@ -52,7 +60,7 @@ func shardTag(i, n int) string {
 	}
 }
 
-// crc16 is the sum that a cluster makes slots of: CRC-16/XMODEM.
+// crc16 is the checksum that determines the slot of a key: CRC-16/XMODEM.
 func crc16(s string) (sum uint16) {
 	for i := range len(s) {
 		sum ^= uint16(s[i]) << 8
@@ -67,8 +75,8 @@ func crc16(s string) (sum uint16) {
 	return sum
 }
 
-// shardOf is the shard of a namespace among n. It must never change: it says
-// where what is stored lies.
+// shardOf is the shard of a namespace among n. It must never change, because it
+// says where stored resources are.
 func shardOf(namespace string, n int) int {
 	if namespace == "" || n == 1 {
 		return 0

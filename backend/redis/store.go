@@ -1,13 +1,14 @@
-// Package redis keeps resources on Redis: one server, one that Sentinels watch
-// over, or a cluster. Any number of gateways can share a store. One script per
-// batch judges the conditions and changes data, index and log in one step of
-// the server; the log is a stream, whose entries have the revisions as ids.
+// Package redis keeps resources on Redis: on one server, on one that Sentinels
+// watch over, or on a cluster. Any number of gateways can share a store. One
+// script per batch judges the conditions and changes data, index and log in one
+// step of the server. The log is a stream whose entry ids are the revisions.
 package redis
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,13 +41,13 @@ type core struct {
 	scripts scripts
 	shards  []shard
 	bounds  [4]any // of logs, see logBounds
-	// epochs are the current ones, by shard, as far as this gateway knows.
+	// epochs are the current epochs, by shard, as far as this gateway knows.
 	epochs []atomic.Uint64
+	// heads are the newest revisions that this gateway saw, by shard.
+	heads []atomic.Pointer[backend.Revision]
 	// begun says that this gateway has begun an epoch.
-	begun atomic.Bool
-	clock serverClock
-	// typical is the size of what scans read.
-	typical typical
+	begun  atomic.Bool
+	clocks clocks
 	// unreadable counts resources that reads skipped.
 	unreadable atomic.Uint64
 	randMu     sync.Mutex // guards cfg.Rand
@@ -58,9 +59,10 @@ type core struct {
 	running sync.WaitGroup
 }
 
-// Open connects to the servers and makes the store there if there is none. A
-// server that does not answer is [backend.ErrUnavailable]; one that is not fit,
-// and data that is not ours or of a newer release, are [backend.ErrFormat].
+// Open connects to the servers and creates the store if there is none. A server
+// that does not answer is [backend.ErrUnavailable]. A server that is not suitable,
+// and data of another program or another format, are [backend.ErrFormat]; then
+// nothing was written.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
@@ -71,17 +73,23 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	c := &core{cfg: cfg.withDefaults(at), at: at, scripts: newScripts()}
 	c.shards, c.bounds = newShards(c.cfg.Prefix, c.cfg.Shards), logBounds(c.cfg)
-	c.epochs = make([]atomic.Uint64, len(c.shards))
+	c.epochs, c.heads = make([]atomic.Uint64, len(c.shards)), make([]atomic.Pointer[backend.Revision], len(c.shards))
 	c.session = newSession(c)
+	c.session.inspecting = true
 	s := &Store{core: c, closed: make(chan struct{})}
-	if err := s.enter(ctx); err != nil {
+	err = s.read(ctx, "open", s.inspect)
+	if err == nil {
+		c.renew(c.session)
+		err = s.enter(ctx)
+	}
+	if err != nil {
 		_ = s.Close()
 		return nil, fmt.Errorf("redis: %s: %w", at, err)
 	}
 	return s, nil
 }
 
-// enter verifies every shard, each by a connection to its server.
+// enter connects to the server of every shard, which verifies the shard.
 func (s *Store) enter(ctx context.Context) error {
 	return s.read(ctx, "open", func(ctx context.Context, ses *session) error {
 		for i := range s.core.shards {
@@ -93,31 +101,32 @@ func (s *Store) enter(ctx context.Context) error {
 				return fmt.Errorf("shard %d has no server: %w", i, backend.ErrUnavailable)
 			}
 			if s.core.cfg.newEpoch && !s.core.begun.Load() {
-				run, err := ses.client.HGet(ctx, sh.meta, "run").Result()
+				ids, err := ses.client.HMGet(ctx, sh.meta, "run", "replid").Result()
 				if err == nil {
-					err = s.core.begin(ctx, ses.client, sh, run, true)
+					err = s.core.begin(ctx, ses.client, sh, history{run: text(ids, 0), replication: text(ids, 1)}, true)
 				}
 				if err != nil {
 					return err
 				}
 			}
 		}
-		if err := s.core.clock.measure(ctx, ses.client); err != nil {
+		if err := s.measureAll(ctx, ses); err != nil {
 			return err
 		}
-		return nil
+		return s.core.unfit()
 	})
 }
 
 // Handle returns another store on the same data, with connections of its own.
 // A handle of a closed store is closed.
 func (s *Store) Handle() *Store {
-	c := &core{cfg: s.core.cfg, at: s.core.at, scripts: s.core.scripts, shards: s.core.shards, bounds: s.core.bounds, epochs: make([]atomic.Uint64, len(s.core.shards))}
+	c := &core{cfg: s.core.cfg, at: s.core.at, scripts: s.core.scripts, shards: s.core.shards, bounds: s.core.bounds, epochs: make([]atomic.Uint64, len(s.core.shards)), heads: make([]atomic.Pointer[backend.Revision], len(s.core.shards))}
 	c.cfg.newEpoch = false
 	for i := range c.epochs {
 		c.epochs[i].Store(s.core.epochs[i].Load())
+		c.heads[i].Store(s.core.heads[i].Load())
 	}
-	c.clock.copy(&s.core.clock)
+	c.clocks.copy(&s.core.clocks)
 	h := &Store{core: c, closed: make(chan struct{})}
 	if s.isClosed() {
 		c.closing = true
@@ -138,7 +147,7 @@ func (s *Store) Close() (err error) {
 		ses := c.session
 		c.mu.Unlock()
 		if ses != nil {
-			// Readers that wait on the server end with their connections.
+			// Watchers that wait on the server end with their connections.
 			err = errors.Join(ses.blocking.Close(), ses.client.Close())
 		}
 		c.running.Wait()
@@ -158,7 +167,7 @@ func (s *Store) isClosed() bool {
 	}
 }
 
-// acquire returns the current session. The caller ends its use with inflight.Done.
+// acquire returns the current session. The caller calls inflight.Done after use.
 func (c *core) acquire(s *Store) (*session, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,7 +178,8 @@ func (c *core) acquire(s *Store) (*session, error) {
 	return c.session, nil
 }
 
-// renew replaces a session after its connections met an epoch that was not theirs.
+// renew replaces a session whose connections were verified in an epoch that is
+// not the current one.
 func (c *core) renew(old *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,10 +194,28 @@ func (c *core) renew(old *session) {
 	})
 }
 
-func (c *core) random() uint64 {
+func (c *core) random() string {
 	c.randMu.Lock()
 	defer c.randMu.Unlock()
-	return c.cfg.Rand.Uint64N(1 << 20)
+	return strconv.FormatUint(c.cfg.Rand.Uint64N(1<<20), 10)
+}
+
+// seen is the newest revision of a shard that this gateway saw, zero for none.
+func (c *core) seen(shard int) backend.Revision {
+	if r := c.heads[shard].Load(); r != nil {
+		return *r
+	}
+	return backend.Revision{}
+}
+
+// see notes the head of a shard's log.
+func (c *core) see(shard int, head backend.Revision) {
+	for {
+		was := c.heads[shard].Load()
+		if was != nil && was.Compare(head) >= 0 || c.heads[shard].CompareAndSwap(was, &head) {
+			return
+		}
+	}
 }
 
 // Shard is [backend.Sharder.Shard].
@@ -195,13 +223,13 @@ func (s *Store) Shard(namespace string) int { return shardOf(namespace, len(s.co
 
 func (s *Store) shard(namespace string) *shard { return &s.core.shards[s.Shard(namespace)] }
 
-// Now is the server's clock, in UTC, as well as this gateway can tell.
+// Now is the time of the servers, in UTC, as this gateway estimates it.
 func (s *Store) Now() time.Time { return s.core.now() }
 
 // Unreadable is the number of times that a read skipped a resource which does not decode.
 func (s *Store) Unreadable() uint64 { return s.core.unreadable.Load() }
 
-// ready says whether the store can be asked.
+// ready returns why a call cannot be made.
 func (s *Store) ready(ctx context.Context) error {
 	if s.isClosed() {
 		return backend.ErrClosed

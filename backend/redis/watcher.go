@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,12 +14,14 @@ import (
 )
 
 const (
-	// watchPage is the most entries of one shard that one look at the log reads.
+	// watchPage is the maximum number of entries of one shard that are read at once.
 	watchPage = 256
-	// waitPage is the most that a watcher who waited is sent at once.
-	waitPage = 512
-	// linger is how long a watcher lets changes gather after some have come, so
-	// that a busy log is not read entry by entry. What comes after silence never waits.
+	// waitPage is how many entries end a wait on the server, of all shards together
+	// but at least one of each. It is small because XREAD cannot be bounded in
+	// bytes. What follows is read by readLog, which is.
+	waitPage = 8
+	// linger is how long a watcher pauses after it has delivered changes, so that a
+	// busy log is not read entry by entry. A change after silence is delivered at once.
 	linger = 2 * time.Millisecond
 )
 
@@ -35,7 +38,7 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 	if !w.From.IsZero() && w.From.Shards() != n {
 		return nil, backend.ErrPositionExpired
 	}
-	page, err := s.readLog(ctx, out.pos, 0)
+	page, err := s.readLog(ctx, logRead{})
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +72,7 @@ type watcher struct {
 	store    *Store
 	pos      []backend.Revision
 	maxLag   int
+	turn     int // the shard that the last look read first
 	caughtUp bool
 	err      error // what ended the watch
 	live     time.Time
@@ -86,7 +90,7 @@ type wait struct {
 	waiting bool
 }
 
-// waited is what came of it.
+// waited is the result of a wait.
 type waited struct {
 	group   int
 	streams []goredis.XStream
@@ -130,7 +134,7 @@ func (w *watcher) Next(ctx context.Context) (backend.Delivery, error) {
 	return backend.Delivery{}, w.err
 }
 
-// ended says why nobody may ask any more.
+// ended returns ErrClosed if the watcher or the store was closed.
 func (w *watcher) ended() error {
 	select {
 	case <-w.closed:
@@ -142,7 +146,7 @@ func (w *watcher) ended() error {
 	}
 }
 
-// gather lingers after live changes.
+// gather pauses if changes were delivered just now.
 func (w *watcher) gather(ctx context.Context) error {
 	rest := linger - time.Since(w.live)
 	if w.err != nil || w.live.IsZero() || rest <= 0 {
@@ -160,9 +164,10 @@ func (w *watcher) gather(ctx context.Context) error {
 	return nil
 }
 
-// look reads the log once. ok is false if there is nothing to deliver.
+// look reads the logs once. ok is false if there is nothing to deliver.
 func (w *watcher) look(ctx context.Context) (d backend.Delivery, ok bool, err error) {
-	page, err := w.store.readLog(ctx, w.pos, watchPage)
+	w.turn = (w.turn + 1) % len(w.pos)
+	page, err := w.store.readLog(ctx, logRead{after: w.pos, limit: watchPage, turn: w.turn})
 	if err != nil {
 		return d, false, err
 	}
@@ -181,10 +186,10 @@ func (w *watcher) look(ctx context.Context) (d backend.Delivery, ok bool, err er
 	if w.caughtUp && behind > w.maxLag {
 		return d, false, &backend.LaggedError{Position: backend.NewPosition(w.pos...)}
 	}
-	head := true
+	head, from := true, slices.Clone(w.pos)
 	for i := range w.pos {
 		events, at, err := follow(&page.states[i], w.pos[i], page.entries[i])
-		if err == nil && len(page.entries[i]) < watchPage && at != page.states[i].Head() {
+		if err == nil && !page.more[i] && at != page.states[i].Head() {
 			err = fmt.Errorf("the log ends at %s and not at %s: %w", at, page.states[i].Head(), backend.ErrPositionExpired)
 		}
 		if err != nil && len(events) == 0 {
@@ -203,10 +208,10 @@ func (w *watcher) look(ctx context.Context) (d backend.Delivery, ok bool, err er
 	if w.caughtUp && len(d.Events) > 0 {
 		w.live = time.Now()
 	}
-	return d, d.CaughtUp || len(d.Events) > 0 || !head, nil
+	return d, d.CaughtUp || !slices.Equal(w.pos, from), nil
 }
 
-// deliver adds the events of a shard, which end at a revision.
+// deliver adds the events of a shard, and moves its position to the revision at.
 func (w *watcher) deliver(d *backend.Delivery, shard int, at backend.Revision, events []backend.Event) {
 	for _, e := range events {
 		w.pos[shard] = e.Revision
@@ -216,7 +221,8 @@ func (w *watcher) deliver(d *backend.Delivery, shard int, at backend.Revision, e
 	w.pos[shard] = at
 }
 
-// wait waits on the server for the next changes. ok is false if the log is to be looked at.
+// wait waits on the server for the next changes. If ok is false, the log has to be
+// read.
 func (w *watcher) wait(ctx context.Context) (d backend.Delivery, ok bool, err error) {
 	for i := range w.waits {
 		if !w.waits[i].waiting {
@@ -255,9 +261,13 @@ func (w *watcher) wait(ctx context.Context) (d backend.Delivery, ok bool, err er
 	return d, true, nil
 }
 
-// take delivers entries that follow each other and the position. What does not
-// is left to a look at the log.
+// take delivers entries as long as they follow the position without a gap and fit
+// the delivery. It returns false if others are left, which look has to read.
 func (w *watcher) take(d *backend.Delivery, shard int, entries []goredis.XMessage) bool {
+	size := 0
+	for i := range d.Events {
+		size += d.Events[i].Size()
+	}
 	for _, m := range entries {
 		e, ok, err := decodeEntry(m)
 		if err != nil || !ok {
@@ -269,19 +279,18 @@ func (w *watcher) take(d *backend.Delivery, shard int, entries []goredis.XMessag
 		if e.Revision.Epoch != w.pos[shard].Epoch || e.Revision.Seq != w.pos[shard].Seq+1 {
 			return false
 		}
-		if e.Resource.Internal() {
-			w.pos[shard] = e.Revision
-			continue
+		if size += e.Size(); size > backend.MaxDeliveryBytes && len(d.Events) > 0 {
+			return false
 		}
 		w.deliver(d, shard, e.Revision, []backend.Event{e})
 	}
 	return true
 }
 
-// start waits in the background, for at most blockTime.
+// start begins a wait in the background, of at most blockTime.
 func (w *watcher) start(group int) bool {
 	s := w.store
-	args := []any{"xread", "count", waitPage, "block", blockTime.Milliseconds(), "streams"}
+	args := []any{"xread", "count", max(waitPage/len(w.waits[group].shards), 1), "block", blockTime.Milliseconds(), "streams"}
 	for _, i := range w.waits[group].shards {
 		args = append(args, s.core.shards[i].log)
 	}
@@ -289,7 +298,7 @@ func (w *watcher) start(group int) bool {
 		args = append(args, streamID(w.pos[i]))
 	}
 	return s.spawn(func(ses *session) {
-		// XREAD by hand: the client's own would wait ten seconds longer for an answer.
+		// The client's own XREAD would wait ten seconds longer for an answer.
 		cmd := goredis.NewXStreamSliceCmd(context.Background(), args...)
 		cmd.SetFirstKeyPos(int8(6))
 		_ = ses.blocking.Process(context.Background(), cmd)

@@ -24,7 +24,7 @@ func explanations() []explanation {
 		{CodeLagged, "the listener was too slow", "resume after extensions.cursor"},
 		{CodeCursorInvalid, "the text is no cursor, or one of another connection", "take cursors from the same field with the same arguments"},
 		{CodeUnreadable, "the resource is stored in a form that this gateway cannot read", "upgrade the gateway, or write the resource anew by an upsert or apply without a revision"},
-		{CodeForbidden, "the gateway does not do this for you: a document that is not trusted, an introspection where the schema is hidden", "ask the operator"},
+		{CodeForbidden, "the gateway does not do this for you: a Host or an Origin that is not served, a request that a page of another origin may have sent, a document that is not trusted, an introspection where the schema is hidden", "ask the operator"},
 		{CodeLimitExceeded, "the request is over a limit; extensions.key is the setting, where there is one", "ask for less"},
 		{CodeUnavailable, "the store does not answer; with extensions.outcome UNKNOWN the change may have been made", "if retryable, send it again later; after UNKNOWN, read first"},
 		{CodeTimeout, "the request took longer than it may; nothing was changed", "send it again, or ask for less"},

@@ -47,7 +47,7 @@ func (s *Service) Node(ctx context.Context, c Caller, id string) (*Resource, err
 
 // Lookup returns resources of any kinds, parallel to the keys: nil where there
 // is none, or none that can be read. It is one call of the store for each
-// backend.MaxKeys keys.
+// backend.MaxKeys keys, or as many as the store returns at once.
 func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*Resource, error) {
 	out := make([]*Resource, len(keys))
 	var k *kind
@@ -64,10 +64,11 @@ func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*
 		}
 		kinds[i] = k
 	}
-	for begin := 0; begin < len(keys); begin += backend.MaxKeys {
+	for begin := 0; begin < len(keys); {
 		part := keys[begin:min(begin+backend.MaxKeys, len(keys))]
 		got, err := s.cfg.Store.Get(ctx, part...)
 		if len(part) == 1 && errors.Is(err, backend.ErrUnreadable) {
+			begin++
 			continue
 		}
 		if err != nil {
@@ -84,6 +85,7 @@ func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*
 			}
 			out[begin+i] = &Resource{Stored: stored, Object: obj}
 		}
+		begin += len(got)
 	}
 	return out, nil
 }

@@ -5,25 +5,17 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/spf13/pflag"
 	"github.com/vektah/gqlparser/v2/ast"
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
 	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// catalogue says which kinds a gateway serves.
-type catalogue struct {
-	dir           string
-	allowBreaking bool
-}
-
-func (c *catalogue) flags(f *pflag.FlagSet) {
-	f.StringVar(&c.dir, "schema", "", "folder of the SDL files of the kinds to serve; empty: the kinds of this release")
-	f.BoolVar(&c.allowBreaking, "allow-breaking", false, "serve a catalogue that cannot read all that the store's last one could")
-}
+// catalogue is the kinds that a gateway serves.
+type catalogue struct{ config.Catalogue }
 
 // linesError is a refusal of several lines, which are shown as they are. It is
 // for the user to mend.
@@ -32,8 +24,8 @@ type linesError struct{ lines []string }
 func (e linesError) Error() string { return strings.Join(e.lines, "\n") }
 
 // load reads the catalogue and derives its API.
-func (c *catalogue) load() ([]backend.Kind, *ast.Schema, error) {
-	schema, err := readCatalogue(c.dir)
+func (c catalogue) load() ([]backend.Kind, *ast.Schema, error) {
+	schema, err := readCatalogue(c.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,8 +37,8 @@ func (c *catalogue) load() ([]backend.Kind, *ast.Schema, error) {
 }
 
 // accept holds the catalogue against what the store has.
-func (c *catalogue) accept(ctx context.Context, kinds []backend.Kind, store backend.Store, log *zap.Logger) error {
-	err := gate.Gate{Store: store, Logger: log}.Accept(ctx, kinds, c.allowBreaking)
+func (c catalogue) accept(ctx context.Context, kinds []backend.Kind, store backend.Store, log *zap.Logger) error {
+	err := gate.Gate{Store: store, Logger: log}.Accept(ctx, kinds, c.AllowBreaking)
 	var refused *gate.RefusedError
 	if errors.As(err, &refused) {
 		return linesError{strings.Split(refused.Error(), "\n")}

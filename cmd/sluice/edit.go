@@ -80,7 +80,11 @@ func (e *edit) run(ctx context.Context) error {
 	if err := e.sameResource(was.Manifest, string(text)); err != nil {
 		return fmt.Errorf("%w; your text is kept in %s", err, path)
 	}
-	out, err := e.client.Apply(ctx, client.ApplyRequest{Manifest: string(text), Namespace: e.namespace, ExpectedRevision: was.Metadata.Revision})
+	wanted, err := manifest.ClearRemoved(was.Manifest, string(text))
+	if err != nil {
+		return fmt.Errorf("edit: %w; your text is kept in %s", err, path)
+	}
+	out, err := e.client.Apply(ctx, client.ApplyRequest{Manifest: wanted, Namespace: e.namespace, ExpectedRevision: was.Metadata.Revision})
 	if err != nil {
 		return e.refused(ctx, was, string(text), path, err)
 	}
@@ -100,7 +104,7 @@ func (e *edit) fetch(ctx context.Context) (*client.Resource, error) {
 // editor's; other signals that would end this program end the editor.
 func (e *edit) open(path string) error {
 	editor := "vi"
-	for _, name := range []string{"EDITOR", "VISUAL", envPrefix + "EDITOR"} {
+	for _, name := range []string{"EDITOR", "VISUAL", editorVariable} {
 		if v := os.Getenv(name); v != "" {
 			editor = v
 		}

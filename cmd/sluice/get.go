@@ -33,6 +33,13 @@ func getCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			wanted, err := parseLabels(labels)
+			if err != nil {
+				return err
+			}
+			if len(wanted) > 0 && (watch || len(args) > 1) {
+				return usageError{errors.New("label: labels choose from a list; they do not go with names or --watch")}
+			}
 			kind, err := c.Kind(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -40,10 +47,6 @@ func getCommand(std streams) *cobra.Command {
 			r.namespace = r.scope(kind, everywhere)
 			if watch {
 				return getAndWatch(cmd, std, c, client.ChangesRequest{Kind: kind, Namespace: r.namespace, Snapshot: true, Format: client.JSON}, args[1:], output)
-			}
-			wanted, err := parseLabels(labels)
-			if err != nil {
-				return err
 			}
 			all := c.List(cmd.Context(), client.ListRequest{Kind: kind, Namespace: r.namespace, Labels: wanted, Format: p.format})
 			if len(args) > 1 {
@@ -80,17 +83,29 @@ func getCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-// parseLabels reads key=value pairs.
+// parseLabels reads key=value pairs. What is not understood is refused, also
+// where a key could be made of it: an answer to another question would look like
+// one to this.
 func parseLabels(texts []string) ([]client.Label, error) {
 	var out []client.Label
 	for _, text := range texts {
 		key, value, ok := strings.Cut(text, "=")
-		if !ok || key == "" {
-			return nil, usageError{fmt.Errorf("label: %q; key=value is wanted", text)}
+		if !ok || !isLabelKey(key) || strings.ContainsFunc(value, func(r rune) bool { return !isLabelRune(r) }) {
+			return nil, usageError{fmt.Errorf("label: %q is not understood; key=value is accepted", text)}
 		}
 		out = append(out, client.Label{Key: key, Value: value})
 	}
 	return out, nil
+}
+
+// isLabelKey says whether a text could be the key of a label: a name, or one
+// after a domain and a slash. The gateway knows the rest of the rule.
+func isLabelKey(key string) bool {
+	return key != "" && strings.Count(key, "/") <= 1 && !strings.ContainsFunc(key, func(r rune) bool { return !isLabelRune(r) && r != '/' })
+}
+
+func isLabelRune(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
 }
 
 // getAndWatch prints what there is and then what happens.

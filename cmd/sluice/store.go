@@ -7,44 +7,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
-	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
 )
 
-// storing are the settings of the store: the embedded one, or Redis where its URL is set.
-type storing struct {
-	data                              string
-	url, prefix, durability, password string
-	ca, cert, key                     string
-	shards, logEntries                int
-	logBytes                          int64
-	logAge                            time.Duration
-}
-
-func (s *storing) flags(f *pflag.FlagSet) {
-	f.StringVar(&s.data, "data", "sluice-data", "folder of the embedded store")
-	f.StringVar(&s.url, "redis", "", "store on Redis instead: redis://host:port/db, redis-sentinel://host:port,.../master or redis-cluster://host:port,...; rediss for TLS")
-	f.StringVar(&s.password, "redis-password-file", "", "file with the password for Redis")
-	f.StringVar(&s.prefix, "redis-prefix", "sluice:", "what all keys on Redis begin with")
-	f.IntVar(&s.shards, "redis-shards", 0, "number of shards, fixed when the store is made; 0 means 1, and 16 for a cluster")
-	f.StringVar(&s.durability, "redis-durability", "async", "when a write is acknowledged: async, or replica when a replica has it, too")
-	f.StringVar(&s.ca, "redis-ca", "", "file with the certificates (PEM) that Redis is trusted by")
-	f.StringVar(&s.cert, "redis-cert", "", "file with the gateway's own certificate (PEM) for Redis")
-	f.StringVar(&s.key, "redis-key", "", "file with the key (PEM) of that certificate")
-	f.IntVar(&s.logEntries, "retain-entries", 100_000, "most changes kept for listeners that resume; on Redis in each shard")
-	f.Int64Var(&s.logBytes, "retain-bytes", 256<<20, "most bytes of changes kept; on Redis in each shard")
-	f.DurationVar(&s.logAge, "retain-age", 24*time.Hour, "longest time changes are kept")
-}
+// storing opens the store that the settings name.
+type storing struct{ config.Store }
 
 // gatewayStore is what serve needs of a store.
 type gatewayStore interface {
@@ -58,31 +34,31 @@ type gatewayStore interface {
 }
 
 // open opens the store. name says to a person which one it is. An error is one line.
-func (s *storing) open(ctx context.Context, log *zap.Logger) (store gatewayStore, name string, err error) {
-	if s.url != "" {
+func (s storing) open(ctx context.Context, log *zap.Logger) (store gatewayStore, name string, err error) {
+	if s.URL != "" {
 		return s.openRedis(ctx, log)
 	}
 	store, err = bolt.Open(bolt.Config{
-		Path: filepath.Join(s.data, "sluice.db"), Logger: log,
-		LogEntries: s.logEntries, LogBytes: s.logBytes, LogAge: s.logAge,
+		Path: filepath.Join(s.Data, "sluice.db"), Logger: log,
+		LogEntries: s.LogEntries, LogBytes: s.LogBytes, LogAge: s.LogAge,
 	})
 	if err != nil {
 		return nil, "", s.explainBolt(err)
 	}
-	return store, "bolt " + s.data, nil
+	return store, "bolt " + s.Data, nil
 }
 
-func (s *storing) openRedis(ctx context.Context, log *zap.Logger) (gatewayStore, string, error) {
-	at, err := redis.ParseURL(s.url)
+func (s storing) openRedis(ctx context.Context, log *zap.Logger) (gatewayStore, string, error) {
+	at, err := redis.ParseURL(s.URL)
 	if err != nil {
 		return nil, "", usageError{fmt.Errorf("redis: %w", err)}
 	}
 	cfg := redis.Config{
-		URL: s.url, Prefix: s.prefix, Shards: s.shards, Durability: redis.Durability(s.durability), Logger: log,
-		LogEntries: s.logEntries, LogBytes: s.logBytes, LogAge: s.logAge,
+		URL: s.URL, Prefix: s.Prefix, Shards: s.Shards, Durability: redis.Durability(s.Durability), Logger: log,
+		LogEntries: s.LogEntries, LogBytes: s.LogBytes, LogAge: s.LogAge,
 	}
-	if s.password != "" {
-		secret, err := os.ReadFile(s.password)
+	if s.PasswordFile != "" {
+		secret, err := config.ReadFile(s.PasswordFile)
 		if err != nil {
 			return nil, "", usageError{fmt.Errorf("redis-password-file: %w", err)}
 		}
@@ -112,26 +88,31 @@ func (s answering) Ready(ctx context.Context) error {
 }
 
 // tls makes the configuration of a connection with TLS; nil without.
-func (s *storing) tls(at *redis.Address) (*tls.Config, error) {
+func (s storing) tls(at *redis.Address) (*tls.Config, error) {
 	if !at.TLS {
-		if s.ca != "" || s.cert != "" || s.key != "" {
+		if s.CA != "" || s.Cert != "" || s.Key != "" {
 			return nil, errors.New("redis-ca, redis-cert and redis-key need a URL that begins with rediss")
 		}
 		return nil, nil
 	}
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
-	if s.ca != "" {
-		pem, err := os.ReadFile(s.ca)
+	if s.CA != "" {
+		pem, err := config.ReadFile(s.CA)
 		if err != nil {
 			return nil, fmt.Errorf("redis-ca: %w", err)
 		}
 		cfg.RootCAs = x509.NewCertPool()
 		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("redis-ca: %s holds no certificate (PEM)", s.ca)
+			return nil, fmt.Errorf("redis-ca: %s holds no certificate (PEM)", s.CA)
 		}
 	}
-	if s.cert != "" || s.key != "" {
-		pair, err := tls.LoadX509KeyPair(s.cert, s.key)
+	if s.Cert != "" || s.Key != "" {
+		cert, err1 := config.ReadFile(s.Cert)
+		key, err2 := config.ReadFile(s.Key)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, fmt.Errorf("redis-cert, redis-key: %w", err)
+		}
+		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {
 			return nil, fmt.Errorf("redis-cert, redis-key: %w", err)
 		}
@@ -141,12 +122,12 @@ func (s *storing) tls(at *redis.Address) (*tls.Config, error) {
 }
 
 // explainBolt says in one line why the embedded store does not open.
-func (s *storing) explainBolt(err error) error {
+func (s storing) explainBolt(err error) error {
 	switch {
 	case errors.Is(err, bolt.ErrLocked):
-		return fmt.Errorf("data: %s is in use by another process; stop it or choose another folder with --data", s.data)
+		return fmt.Errorf("data: %s is in use by another process; stop it or choose another folder with --data", s.Data)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("data: %s cannot be written: permission denied; choose another folder with --data", s.data)
+		return fmt.Errorf("data: %s cannot be written: permission denied; choose another folder with --data", s.Data)
 	}
 	return fmt.Errorf("data: %s", oneLine(err))
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -15,16 +16,17 @@ const apolloFormat = "apollo-persisted-query-manifest"
 
 // trust adds the documents of a manifest, by their ids and by their hashes.
 func (s *Store) trust(path string) error {
-	info, err := os.Stat(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	if info.Size() > maxManifest {
-		return fmt.Errorf("%d bytes; %d are accepted", info.Size(), maxManifest)
-	}
-	data, err := os.ReadFile(path)
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxManifest+1)) // a device has no size and no end
 	if err != nil {
 		return err
+	}
+	if len(data) > maxManifest {
+		return fmt.Errorf("more than the %d bytes that are accepted", maxManifest)
 	}
 	documents, err := parseManifest(data)
 	if err != nil {

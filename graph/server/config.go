@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/document"
+	"github.com/sluicegw/sluice/graph/transport"
 )
 
 // Config of a server. The names in errors are the user's own configuration keys.
@@ -30,8 +31,9 @@ type Config struct {
 	Metrics *prometheus.Registry
 	// Version and Store are shown on the page at /.
 	Version, Store string
-	// AllowedHosts are Host names served besides IP addresses and localhost. A
-	// page on another name cannot reach the API by DNS rebinding.
+	// AllowedHosts are Host names served besides IP addresses and localhost, in
+	// any case and without a port. A page on another name cannot reach the API by
+	// DNS rebinding.
 	AllowedHosts []string
 	// AllowedOrigins are Origins of browsers served besides the gateway's own, like "https://app.example.com".
 	AllowedOrigins []string
@@ -44,70 +46,84 @@ type Config struct {
 	// LoaderWait is how long the first read of a batch of references waits for
 	// others. Default 1 ms.
 	LoaderWait time.Duration
-	// InitTimeout is how long a WebSocket client may take to initialise. Default 10 s.
+	// InitTimeout is how long a WebSocket client may take to initialise. Default [transport.DefaultInitTimeout].
 	InitTimeout time.Duration
-	// PingInterval is how often a WebSocket client is asked whether it is there. Default 25 s.
+	// PingInterval is how often a WebSocket client is asked whether it is there. Default [transport.DefaultPingInterval].
 	PingInterval time.Duration
-	// WriteTimeout is how long a listener may take to accept 128 KiB. Default 10 s.
+	// WriteTimeout is how long a listener may take to accept 128 KiB. Default [transport.DefaultWriteTimeout].
 	WriteTimeout time.Duration
-	// BodyTimeout is how long a client may take to send 64 KiB of a request. Default 10 s.
+	// BodyTimeout is how long a client may take to send 64 KiB of a request. Default [transport.DefaultMessageTimeout].
 	BodyTimeout time.Duration
 	// DrainDelay is how long the server goes on to serve, and says that it is not
 	// ready, after it was told to stop. Default: it stops at once.
 	DrainDelay time.Duration
-	// DrainTimeout is how long running requests may take after that. Default 10 s.
+	// DrainTimeout is how long running requests may take after that. Default [DefaultDrainTimeout].
 	DrainTimeout time.Duration
 }
 
-// Limits bound one request. Zero means the default.
+// Limits bound what clients can ask for. Zero means the default, see [DefaultLimits].
 type Limits struct {
-	// Body is the most bytes of a request. Default 4 MiB.
+	// Body is the most bytes of the body of one request.
 	Body int64
 	// Bodies is the most bytes of all requests together that are being read or
-	// executed: bodies of POSTs and WebSocket messages. Default 64 MiB,
-	// and no less than four of the largest.
+	// executed: bodies of POSTs and WebSocket messages. Default: 64 MiB, but no less
+	// than four of the largest requests.
 	Bodies int64
-	// Connections is the most that are open at once. Default 1,000 more than Sockets and Streams.
+	// Connections is the most that are open at once. Default: 1,000 more than Sockets and Streams.
 	Connections int
-	// Text is the most bytes of names and strings in a document. Default 256 KiB; longer ones go into variables.
+	// Text is the most bytes of names and strings in a document; longer ones go into variables.
 	Text int
-	// Tokens is the most lexical tokens of a document, comments included. Default 5,000.
+	// Tokens is the most lexical tokens of a document, comments included.
 	Tokens int
-	// Depth is the deepest nesting of a document, fragments expanded, and of each value in it. Default 20.
+	// Depth is the deepest nesting of a document, fragments expanded, and of each value in it.
 	Depth int
-	// Aliases is the most aliased fields of a document. Default 100.
+	// Aliases is the most aliased fields of a document.
 	Aliases int
-	// Fields is the most fields of a document, fragments expanded; each spread of a fragment counts as well. Default 2,000.
+	// Fields is the most fields of a document, fragments expanded; each spread of a fragment counts as well.
 	Fields int
 	// Validation is the most comparisons of fields that the validation of a
-	// document may take: estimated before, and from above. Default 500,000.
+	// document may take: estimated before, and from above.
 	Validation int
-	// CachedTokens is how many tokens the documents have that are kept parsed. Default 100,000, at most about 40 MB.
+	// CachedTokens is how many tokens the documents have that are kept parsed, of 100 to 400 bytes each.
 	CachedTokens int
-	// Repeats is how often one selection set may name the same field. Default 20.
+	// Repeats is how often one selection set may name the same field.
 	Repeats int
-	// Fragments is the most named fragments of a document. Default 200.
+	// Fragments is the most named fragments of a document.
 	Fragments int
-	// Introspections is how often a document may ask for the whole schema. Default 2.
+	// Introspections is how often a document may ask for the whole schema.
 	Introspections int
 	// Objects is the most resources that the connections of an operation may
-	// return: those within others multiply. Default 2,000,000.
+	// return: those within others multiply.
 	Objects int
-	// Time is how long a query or mutation may take. Default 30 s.
+	// Time is how long a query or mutation may take, parsing included.
 	Time time.Duration
-	// Sockets is the most WebSocket connections. Default 10,000.
+	// Sockets is the most WebSocket connections.
 	Sockets int
-	// SocketsWaiting is the most of them that have not initialised; more close the oldest. Default half of Sockets.
+	// SocketsWaiting is the most of them that have not initialised; more close the oldest. Default: half of Sockets.
 	SocketsWaiting int
-	// Streams is the most answers as server-sent events at once. Default 10,000.
+	// Streams is the most answers as server-sent events at once.
 	Streams int
-	// Operations is the most operations that run on one WebSocket connection. Default 100.
+	// Operations is the most operations that run on one WebSocket connection.
 	Operations int
-	// Queue is the most events that wait for one client, QueueBytes their bytes. Default 256, 1 MiB.
+	// Queue is the most events that wait for one client, QueueBytes their bytes.
 	Queue, QueueBytes int
-	// Message is the most bytes of a WebSocket message. Default 4 MiB.
+	// Message is the most bytes of a WebSocket message.
 	Message int64
 }
+
+// DefaultLimits are the defaults that do not follow from other limits. Those of
+// connections are stated by the transports.
+func DefaultLimits() Limits {
+	return Limits{
+		Body: 4 << 20, Text: 256 << 10, Tokens: 5000, Depth: 20, Aliases: 100, Fields: 2000, Validation: 500_000, CachedTokens: 100_000,
+		Repeats: 20, Fragments: 200, Introspections: 2, Objects: 2_000_000, Time: transport.DefaultTime,
+		Sockets: transport.DefaultConnections, Streams: transport.DefaultStreams, Operations: transport.DefaultOperations,
+		Queue: transport.DefaultQueue, QueueBytes: transport.DefaultQueueBytes, Message: transport.DefaultMessage,
+	}
+}
+
+// DefaultDrainTimeout is that of [Config].
+const DefaultDrainTimeout = 10 * time.Second
 
 // Validate returns every problem of the configuration, joined.
 func (c Config) Validate() error {
@@ -119,7 +135,7 @@ func (c Config) Validate() error {
 
 // ValidateSettings is [Config.Validate] for what an operator sets.
 func (c Config) ValidateSettings() error {
-	errs := []error{c.Limits.Validate(), c.Documents.Validate()}
+	errs := []error{c.Limits.Validate(), c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins)}
 	for _, one := range []struct {
 		key   string
 		value time.Duration
@@ -166,29 +182,26 @@ func (c *Config) setDefaults() {
 		c.Metrics = prometheus.NewRegistry()
 	}
 	c.Limits.setDefaults()
-	fill(&c.DrainTimeout, 10*time.Second)
+	c.AllowedHosts = lowerAll(c.AllowedHosts)
+	c.AllowedOrigins = lowerAll(c.AllowedOrigins)
+	fill(&c.DrainTimeout, DefaultDrainTimeout)
 }
 
 func (l *Limits) setDefaults() {
-	fill(&l.Body, 4<<20)
-	fill(&l.Text, 256<<10)
-	fill(&l.Tokens, 5000)
-	fill(&l.Validation, 500_000)
-	fill(&l.CachedTokens, 100_000)
-	fill(&l.Depth, 20)
-	fill(&l.Aliases, 100)
-	fill(&l.Fields, 2000)
-	fill(&l.Repeats, 20)
-	fill(&l.Fragments, 200)
-	fill(&l.Introspections, 2)
-	fill(&l.Objects, 2_000_000)
-	fill(&l.Time, 30*time.Second)
-	fill(&l.Sockets, 10_000)
-	fill(&l.Streams, 10_000)
-	fill(&l.Connections, l.Sockets+l.Streams+1000)
-	fill(&l.Operations, 100)
-	fill(&l.Message, 4<<20)
+	d := DefaultLimits()
+	for _, one := range []struct{ limit, value *int }{
+		{&l.Text, &d.Text}, {&l.Tokens, &d.Tokens}, {&l.Depth, &d.Depth}, {&l.Aliases, &d.Aliases}, {&l.Fields, &d.Fields},
+		{&l.Validation, &d.Validation}, {&l.CachedTokens, &d.CachedTokens}, {&l.Repeats, &d.Repeats}, {&l.Fragments, &d.Fragments},
+		{&l.Introspections, &d.Introspections}, {&l.Objects, &d.Objects}, {&l.Sockets, &d.Sockets}, {&l.Streams, &d.Streams},
+		{&l.Operations, &d.Operations}, {&l.Queue, &d.Queue}, {&l.QueueBytes, &d.QueueBytes},
+	} {
+		fill(one.limit, *one.value)
+	}
+	fill(&l.Body, d.Body)
+	fill(&l.Message, d.Message)
+	fill(&l.Time, d.Time)
 	fill(&l.Bodies, max(64<<20, 4*max(l.Body, l.Message)))
+	fill(&l.Connections, l.Sockets+l.Streams+1000)
 }
 
 func fill[T comparable](v *T, value T) {

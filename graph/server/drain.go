@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// fresh are the connections whose first request has not come.
+// fresh is the set of connections whose first request has not arrived yet.
 type fresh struct {
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
@@ -36,14 +36,14 @@ func (f *fresh) close() {
 	}
 }
 
-// lateGrace is how long clients may take to send the rest of a request when the
-// server is to stop.
+// lateGrace is how long clients have to send the rest of a request once the server
+// shuts down.
 const lateGrace = time.Second
 
-// drain ends the server in order. It is not ready from now on, but serves for
-// another drain delay, so that whoever sends it requests can notice. Then it
-// accepts nothing more: streams end, requests that are there are answered, and
-// those that are still being sent are given up.
+// drain shuts the server down in order. First it reports that it is not ready, but
+// goes on to serve for the drain delay, so that load balancers can notice. Then it
+// accepts nothing more: streams end, requests that have arrived are answered, and
+// those that are still arriving are abandoned after lateGrace.
 func (s *Server) drain(ctx context.Context, srv *http.Server, conns *fresh, failed <-chan error) error {
 	s.draining.Store(true)
 	if s.cfg.DrainDelay > 0 {

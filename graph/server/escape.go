@@ -7,9 +7,9 @@ import (
 )
 
 // joinSurrogates replaces the escapes of surrogate pairs in the strings of a
-// document by the characters that they stand for: gqlparser reads each half by
-// itself, and makes two replacement characters of them. It returns false if a
-// half stands alone, which is no character.
+// document by the characters that they stand for, because gqlparser decodes each
+// half separately into a replacement character. It returns false if there is a
+// half without the other, which stands for no character.
 func joinSurrogates(document string) (string, bool) {
 	if !strings.Contains(document, `\u`) {
 		return document, true
@@ -51,8 +51,8 @@ func joinSurrogates(document string) (string, bool) {
 // pairLength is that of the escape of a surrogate pair, \ud83d\ude00.
 const pairLength = 12
 
-// escaped reads the escape at the begin of s: its length, and the character if
-// it is a surrogate pair. It returns false for half a pair.
+// escaped reads the escape at the start of s. It returns its length, and the
+// character if it is a surrogate pair; ok is false for half a pair.
 func escaped(s string) (r rune, length int, ok bool) {
 	first, isUnit := codeUnit(s)
 	switch {

@@ -57,14 +57,14 @@ func (s *Server) sameOriginOnly(next http.Handler) http.Handler {
 	})
 }
 
-// foreign says why a request may come from a page of another origin; "" if it
-// does not. The edge has judged its Origin, if there is one.
+// foreign says why a request may come from a page of another origin, and returns
+// "" if it cannot. The edge has already checked the Origin, if there is one.
 func (s *Server) foreign(r *http.Request) string {
 	origin := r.Header.Get("Origin")
 	switch site := r.Header.Values("Sec-Fetch-Site"); {
 	case len(site) == 1 && (site[0] == "same-origin" || site[0] == "none"):
 		return ""
-	case len(site) > 0 && origin != "" && slices.Contains(s.cfg.AllowedOrigins, origin):
+	case len(site) > 0 && origin != "" && slices.Contains(s.cfg.AllowedOrigins, strings.ToLower(origin)):
 		return ""
 	case len(site) > 0:
 		return "a page of another origin has sent this request (Sec-Fetch-Site); add its Origin to allowed-origins, and let it use fetch with CORS"

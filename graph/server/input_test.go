@@ -118,6 +118,28 @@ func TestOtherMethodsAreRefusedByWhatIsAccepted(t *testing.T) {
 	}
 }
 
+func TestHostsAndOriginsMatchInAnyCase(t *testing.T) {
+	e := newEdge(t, plain, server.Config{AllowedHosts: []string{"Gateway.Example.com"}, AllowedOrigins: []string{"HTTPS://App.example.com"}})
+	for _, host := range []string{"gateway.example.com", "GATEWAY.example.com:8443", "gateway.example.com."} {
+		r := httptest.NewRequest(http.MethodGet, "http://"+host+"/graphql?query=%7B__typename%7D", nil)
+		r.Header.Set("Origin", "https://app.example.com")
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		if w.Code != http.StatusOK || w.Header().Get("Access-Control-Allow-Origin") != "https://app.example.com" {
+			t.Errorf("%s: %d %v %s", host, w.Code, w.Header(), w.Body)
+		}
+	}
+	for _, c := range []struct{ host, origin string }{{"other.example.com", ""}, {"gateway.example.com", "https://other.example.com"}} {
+		r := httptest.NewRequest(http.MethodGet, "http://"+c.host+"/graphql?query=%7B__typename%7D", nil)
+		r.Header.Set("Origin", c.origin)
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), `"code":"FORBIDDEN"`) {
+			t.Errorf("%+v: %d %s", c, w.Code, w.Body)
+		}
+	}
+}
+
 func TestARequestWithoutAHostIsServed(t *testing.T) {
 	e := newEdge(t, plain, server.Config{})
 	r := httptest.NewRequest(http.MethodGet, "/healthz", nil)

@@ -9,8 +9,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 )
 
-// bounded accepts as many connections as are allowed and a few more, whose
-// requests are refused with a reason. What comes beyond those is closed at once.
+// bounded is a listener that accepts a limited number of connections, and a few
+// more whose requests are refused with a reason. Any beyond those are closed at
+// once.
 type bounded struct {
 	net.Listener
 	most int
@@ -19,7 +20,7 @@ type bounded struct {
 	open int
 }
 
-// spare is how many connections more than allowed are told why they are refused.
+// spare is how many connections beyond the limit are told why they are refused.
 func (b *bounded) spare() int { return max(b.most/10, 16) }
 
 // Accept returns the next connection.
@@ -54,10 +55,10 @@ func (b *bounded) leave() {
 	b.open--
 }
 
-// counted is a connection that counts until it is closed.
+// counted is a connection that counts towards the limit until it is closed.
 type counted struct {
 	net.Conn
-	over   bool // there were too many when it came
+	over   bool // the limit had been reached when it arrived
 	closed func()
 }
 
@@ -88,8 +89,8 @@ func markConnection(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// overConnections refuses the requests of connections beyond the limit, but for
-// those of whoever looks after the gateway.
+// overConnections refuses the requests of connections beyond the limit, except
+// those that monitor the gateway.
 func (s *Server) overConnections(w http.ResponseWriter, r *http.Request) bool {
 	if over, _ := r.Context().Value(overKey).(bool); !over {
 		return false

@@ -93,14 +93,14 @@ func (s *Server) hostAllowed(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	host = strings.ToLower(strings.Trim(host, "[]"))
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 	return net.ParseIP(host) != nil || host == "localhost" || slices.Contains(s.cfg.AllowedHosts, host)
 }
 
 // originAllowed accepts requests that no page of another site makes.
 func (s *Server) originAllowed(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
-	if origin == "" || slices.Contains(s.cfg.AllowedOrigins, origin) {
+	if origin == "" || slices.Contains(s.cfg.AllowedOrigins, strings.ToLower(origin)) {
 		return true
 	}
 	u, err := url.Parse(origin)

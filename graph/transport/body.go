@@ -15,7 +15,7 @@ import (
 
 // body reads the body of a POST at the pace that clients must keep.
 func (h *HTTP) body(w http.ResponseWriter, r *http.Request) (data []byte, taken int64, err error) {
-	in := &incoming{control: http.NewResponseController(w), pace: orDefault(h.BodyTimeout, defaultBodyTimeout), end: time.Now().Add(maxBodyTime)}
+	in := &incoming{control: http.NewResponseController(w), pace: orDefault(h.BodyTimeout, DefaultMessageTimeout), end: time.Now().Add(maxBodyTime)}
 	h.mu.Lock()
 	if h.bodies == nil {
 		h.bodies = map[*incoming]struct{}{}
@@ -91,11 +91,8 @@ func (in *incoming) finish() {
 	_ = in.control.SetReadDeadline(time.Time{})
 }
 
-const (
-	defaultBodyTimeout = 10 * time.Second
-	// maxBodyTime is how long a whole body may take, at whatever pace.
-	maxBodyTime = time.Minute
-)
+// maxBodyTime is how long a whole body may take, at whatever pace.
+const maxBodyTime = time.Minute
 
 // unread is why a body was not read to its end.
 func (h *HTTP) unread(w http.ResponseWriter, err error) (int, *gqlerror.Error) {

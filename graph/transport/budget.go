@@ -20,10 +20,10 @@ type Budget struct {
 // NewBudget returns a budget of a number of bytes.
 func NewBudget(most int64) *Budget { return &Budget{most: most} }
 
-// Used is how many bytes are taken at the moment.
+// Used is how many bytes are reserved at the moment.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
-// take takes bytes if there are as many left. A nil budget has no bound.
+// take reserves bytes if that many are left. A nil budget has no bound.
 func (b *Budget) take(n int64) bool {
 	if b == nil {
 		return true
@@ -59,12 +59,13 @@ type reading struct {
 	from   io.Reader
 	most   int64 // bytes
 	budget *Budget
-	// begin is called at the begin and after each progress bytes.
+	// begin is called at the start, and again after each progress bytes.
 	begin func()
 }
 
-// read returns the bytes of a request, and how much of the budget they take: the
-// caller gives it back. What a client only announces takes nothing.
+// read returns the bytes of a request and how much of the budget they use, which
+// the caller gives back. Memory is taken as bytes arrive: what a client merely
+// announces takes none.
 func (r reading) read() (data []byte, taken int64, err error) {
 	grow := func() error {
 		size := max(2*taken, firstRead)
@@ -104,7 +105,7 @@ func (r reading) read() (data []byte, taken int64, err error) {
 	}
 }
 
-// overBudget is the refusal of a request for which no bytes are left.
+// overBudget refuses a request because the budget is used up.
 func (b *Budget) overBudget() *gqlerror.Error {
 	return &gqlerror.Error{
 		Message:    "the requests in flight have the bytes that they may have together (configuration key limit-bodies)",

@@ -16,9 +16,9 @@ import (
 
 // Events serves operations as server-sent events, in the distinct connections
 // mode of GraphQL over SSE: results are events named next, the end is one named
-// complete. The id of an event is the cursor behind it, so that EventSource of
-// browsers goes on by itself after a lost connection; a page closes it when it
-// hears complete, or it asks again.
+// complete. The id of an event is its cursor, so a browser's EventSource continues
+// by itself after a lost connection. A page must close it at complete, or it
+// reconnects.
 //
 // Zero means the default everywhere.
 type Events struct {
@@ -28,13 +28,13 @@ type Events struct {
 	Logger *zap.Logger
 	// Heartbeat is how often a comment is sent when there is nothing else. Default 12 s.
 	Heartbeat time.Duration
-	// WriteTimeout is how long a client may take to accept 128 KiB. Default 10 s.
+	// WriteTimeout is how long a client may take to accept 128 KiB. Default [DefaultWriteTimeout].
 	WriteTimeout time.Duration
-	// Streams is the most that are open at once; more are refused with 503. Default 10,000.
+	// Streams is the most that are open at once; more are refused with 503. Default [DefaultStreams].
 	Streams int
-	// Queue is the most events that wait for one client. Default 256.
+	// Queue is the most events that wait for one client. Default [DefaultQueue].
 	Queue int
-	// QueueBytes is the most bytes of them; one event may always wait. Default 1 MiB.
+	// QueueBytes is the most bytes of them; one event may always wait. Default [DefaultQueueBytes].
 	QueueBytes int
 	// Gather is how soon after a write the next event may be written: what comes
 	// in between leaves together. Default 1 ms; less than zero means at once.
@@ -46,7 +46,7 @@ type Events struct {
 	open int
 	// ending is closed when all streams are to end; nil before the first.
 	ending chan struct{}
-	// drained is closed when all have gone; nil until that is wanted.
+	// drained is closed when all streams have ended; nil before Drain.
 	drained chan struct{}
 }
 
@@ -118,8 +118,8 @@ func resumeFrom(r *http.Request) string {
 	return r.URL.Query().Get(lastEventID)
 }
 
-// Drain ends all streams, so that their clients resume, and accepts no more. It
-// returns when all have gone or ctx ends.
+// Drain accepts no more streams and ends all that are open, so that their clients
+// resume elsewhere. It returns when all have ended or ctx ends.
 func (e *Events) Drain(ctx context.Context) {
 	e.mu.Lock()
 	if e.drained == nil {
@@ -142,7 +142,7 @@ func (e *Events) Drain(ctx context.Context) {
 func (e *Events) admit() chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.drained != nil || e.open >= orDefault(e.Streams, defaultStreams) {
+	if e.drained != nil || e.open >= orDefault(e.Streams, DefaultStreams) {
 		return nil
 	}
 	if e.ending == nil {
@@ -167,11 +167,11 @@ func (e *Events) release() {
 	}
 }
 
-// begin sends the head of the answer; nil if no stream is to be had.
+// begin sends the head of the answer. It returns nil if the stream is refused.
 func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 	ending := e.admit()
 	if ending == nil {
-		limit := orDefault(e.Streams, defaultStreams)
+		limit := orDefault(e.Streams, DefaultStreams)
 		w.Header().Set("Retry-After", "1")
 		writeRefusal(w, http.StatusServiceUnavailable, e.Executor.Refuse(r.Context(), &gqlerror.Error{
 			Message:    fmt.Sprintf("the gateway has the %d event streams that it accepts (configuration key limit-streams), or is stopping", limit),
@@ -181,9 +181,9 @@ func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 	}
 	s := &events{
 		w: w, control: http.NewResponseController(w), ending: ending, ready: make(chan struct{}, 1),
-		heartbeat: orDefault(e.Heartbeat, 12*time.Second), timeout: orDefault(e.WriteTimeout, defaultWriteTimeout), gather: orDefault(e.Gather, defaultGather),
+		heartbeat: orDefault(e.Heartbeat, 12*time.Second), timeout: orDefault(e.WriteTimeout, DefaultWriteTimeout), gather: orDefault(e.Gather, defaultGather),
 	}
-	s.out = outbox{messages: orDefault(e.Queue, defaultQueue), bytes: orDefault(e.QueueBytes, defaultQueueBytes), wake: s.wake}
+	s.out = outbox{messages: orDefault(e.Queue, DefaultQueue), bytes: orDefault(e.QueueBytes, DefaultQueueBytes), wake: s.wake}
 	h := w.Header()
 	h.Set("Content-Type", typeEvents+"; charset=utf-8")
 	h.Set("Cache-Control", "no-cache, no-transform")
@@ -193,9 +193,7 @@ func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 	return s
 }
 
-const defaultStreams = 10_000
-
-// end leaves the last words of the answer to the server, which writes them after this.
+// end sets a deadline for what the server writes after the handler returns.
 func (e *Events) end(s *events) {
 	_ = s.control.SetWriteDeadline(time.Now().Add(s.timeout))
 	e.release()

@@ -32,7 +32,7 @@ func (s *events) wake(bool) {
 	}
 }
 
-// pump puts the events of a subscription until it ends.
+// pump queues the events of a subscription until it ends.
 func (s *events) pump(ctx context.Context, op *Operation, after string) {
 	stream := op.Stream(ctx, after)
 	defer stream.Close()
@@ -54,10 +54,10 @@ func (s *events) pump(ctx context.Context, op *Operation, after string) {
 	}
 }
 
-// write sends what is put until the last has been sent, or ctx ends.
+// write sends what is queued until the last of it has been sent or ctx ends.
 func (s *events) write(ctx context.Context) {
-	// Clients of a gateway that stops come again, but not all at the same moment.
-	// This leaves at once, and the head of the answer with it.
+	// Clients of a gateway that shuts down reconnect, but not all at the same moment.
+	// This is sent at once, and the head of the answer with it.
 	s.buf = append(s.buf, "retry: "+strconv.Itoa(1000+rand.IntN(2000))+"\n\n"...)
 	if s.flush() != nil {
 		return
@@ -85,8 +85,8 @@ func (s *events) write(ctx context.Context) {
 	}
 }
 
-// empty sends all that waits, what came close upon each other together. It
-// returns false if that was the end.
+// empty sends everything that is queued; events that arrived close together leave
+// in one write. It returns false once the stream has ended.
 func (s *events) empty(ctx context.Context) bool {
 	for {
 		if wait := s.gather - time.Since(s.wrote); wait > 0 {
@@ -117,11 +117,11 @@ func (s *events) empty(ctx context.Context) bool {
 	}
 }
 
-// flush sends the buffer, under a deadline that each part has for itself.
+// flush sends the buffer in parts, each with a deadline of its own.
 func (s *events) flush() error {
 	for data := s.buf; len(data) > 0; {
 		n := min(len(data), maxWrite)
-		_ = s.control.SetWriteDeadline(time.Now().Add(s.timeout)) // not every writer has deadlines
+		_ = s.control.SetWriteDeadline(time.Now().Add(s.timeout)) // not every writer supports deadlines
 		if _, err := s.w.Write(data[:n]); err != nil {
 			return err
 		}
@@ -130,21 +130,21 @@ func (s *events) flush() error {
 		}
 		data = data[n:]
 	}
-	_ = s.control.SetWriteDeadline(time.Time{}) // one that has passed cannot be moved everywhere
+	_ = s.control.SetWriteDeadline(time.Time{}) // not every writer can move one that has passed
 	if cap(s.buf) > 4<<10 {
 		s.buf = nil
 	}
 	return nil
 }
 
-// event is one in the text form of the HTML standard, 9.2.6. A complete has an
-// empty data line: without one EventSource would not tell it.
+// event is an event in the text format of the HTML standard, 9.2.6. The event
+// complete has an empty data line: without one, EventSource would not report it.
 func event(name, id string, payload []byte) frame {
 	head := "event: " + name + "\n"
 	if id != "" && !strings.ContainsAny(id, "\r\n\x00") {
 		head += "id: " + id + "\n"
 	}
-	if bytes.ContainsAny(payload, "\r\n") { // between tokens of JSON, where a space says the same
+	if bytes.ContainsAny(payload, "\r\n") { // they stand between tokens of JSON, where a space means the same
 		payload = bytes.Map(func(r rune) rune {
 			if r == '\r' || r == '\n' {
 				return ' '

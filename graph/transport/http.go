@@ -24,7 +24,7 @@ type HTTP struct {
 	Body int64
 	// Bodies bounds the bytes of all requests in flight. Default: unbounded.
 	Bodies *Budget
-	// BodyTimeout is how long a client may take to send 64 KiB of a body. Default 10 s.
+	// BodyTimeout is how long a client may take to send 64 KiB of a body. Default [DefaultMessageTimeout].
 	BodyTimeout time.Duration
 	// Time is how long a query or mutation may take, parsing included. Required.
 	Time time.Duration

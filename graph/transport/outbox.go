@@ -7,42 +7,36 @@ import (
 	"sync"
 )
 
-// Bounds of what waits for one client.
-const (
-	defaultQueue      = 256     // messages
-	defaultQueueBytes = 1 << 20 // bytes
-)
-
 var (
-	// errGone says that a queue takes nothing more: its connection ends.
+	// errGone says that a queue accepts nothing more because its connection is ending.
 	errGone = errors.New("the connection ends")
-	// errForgotten says that the client does not want to hear of an operation any more.
+	// errForgotten says that the client has cancelled the operation.
 	errForgotten = errors.New("the operation was cancelled")
 )
 
-// frame is one message on its way to a client. The payload stands between the
-// head and the tail and is shared: it is copied first when it is written.
+// frame is one message on its way to a client. The payload goes between the head
+// and the tail. It is shared, and not copied before it is written.
 type frame struct {
 	from    *source
 	kind    byte // for WebSocket: its opcode
 	head    []byte
 	payload []byte
 	tail    string
-	soon    bool // may wait a moment for others, to leave with them
+	soon    bool // may wait a moment so that others leave with it
 }
 
 func (f *frame) size() int { return len(f.head) + len(f.payload) + len(f.tail) }
 
-// source is who puts frames: an operation. The queue's lock guards it.
+// source is the operation that frames come from. The queue's lock guards it.
 type source struct{ forgotten bool }
 
-// outbox is what waits for one client, bounded in messages and bytes; one put
-// may always wait. It has one writer at a time, which is called when there is
-// something to write and takes until it gets nothing.
+// outbox is the queue of one client, bounded in messages and bytes; whatever one
+// call of put adds may always wait. At most one writer works at a time. It is
+// started when there is something to write, and takes frames until none is left.
 type outbox struct {
 	messages, bytes int
-	// wake starts the writer; soon says that a moment does not matter. It is
-	// called with the lock held, never while a writer is at work.
+	// wake starts the writer; soon says that it may start a moment later. It is
+	// called with the lock held, and never while a writer is at work.
 	wake func(soon bool)
 
 	mu     sync.Mutex
@@ -53,8 +47,8 @@ type outbox struct {
 	gone   bool          // nothing more is accepted
 }
 
-// put adds frames, all together, and waits for room until ctx ends. accepted is
-// called, if it is not nil, before a writer can see them.
+// put adds frames, all or none, and waits for room until ctx ends. If accepted is
+// not nil, it is called before a writer can see the frames.
 func (o *outbox) put(ctx context.Context, accepted func(), frames ...frame) error {
 	size := 0
 	for i := range frames {
@@ -90,7 +84,7 @@ func (o *outbox) put(ctx context.Context, accepted func(), frames ...frame) erro
 	}
 }
 
-// offer adds a small frame if there is room at once. What is left out comes again.
+// offer adds a small frame if there is room right now. Such frames are repeated anyway.
 func (o *outbox) offer(f frame) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -99,8 +93,9 @@ func (o *outbox) offer(f frame) {
 	}
 }
 
-// finish adds what is said last, whatever waits. Nothing is accepted after it,
-// and the writer hears of the end. It returns false if that was so before.
+// finish adds the last frames, even if the queue is full. Nothing is accepted
+// after them, and the writer learns of the end. It returns false if the queue had
+// been finished before.
 func (o *outbox) finish(last ...frame) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -117,7 +112,7 @@ func (o *outbox) finish(last ...frame) bool {
 	return true
 }
 
-// discard drops what waits and accepts nothing more.
+// discard drops everything in the queue and accepts nothing more.
 func (o *outbox) discard() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -125,7 +120,7 @@ func (o *outbox) discard() {
 	o.makeRoom()
 }
 
-// forget drops what waits from a source, and what it would put.
+// forget drops the frames of a source, including those that it has yet to put.
 func (o *outbox) forget(s *source) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -140,9 +135,9 @@ func (o *outbox) forget(s *source) {
 	o.makeRoom()
 }
 
-// take returns the frames that come next: as many as have most bytes together,
-// at least one. With nothing left the writer's work is done, and ended says
-// whether it was the last.
+// take returns the next frames, as many as fit into most bytes but at least one.
+// If there are none, the writer is done, and ended says whether the queue has
+// been finished.
 func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -162,7 +157,7 @@ func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
 	}
 	o.frames = slices.Delete(o.frames, 0, n)
 	if len(o.frames) == 0 && cap(o.frames) > 4 {
-		o.frames = nil // an idle connection keeps no room for a burst
+		o.frames = nil // an idle connection keeps no memory for a burst
 	}
 	o.makeRoom()
 	return out, false

@@ -15,9 +15,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 )
 
-// Request is what a client asks: the parameters of the GraphQL over HTTP
-// specification, which a subscribe message of a WebSocket has too, and the
-// document id of its appendix on persisted documents.
+// Request has the parameters of the GraphQL over HTTP specification, which are
+// also those of a subscribe message on a WebSocket, and the document id of its
+// appendix on persisted documents.
 type Request struct {
 	Query         string
 	OperationName string
@@ -106,8 +106,8 @@ func checkNesting(data []byte) error {
 	return nil
 }
 
-// checkText refuses what is no text: Go's reader of JSON would replace it by
-// U+FFFD without a word.
+// checkText refuses invalid text, which Go's JSON decoder would silently replace by
+// U+FFFD.
 func checkText(data []byte) error {
 	if !utf8.Valid(data) {
 		return errors.New("the text is not UTF-8")
@@ -135,7 +135,7 @@ func checkText(data []byte) error {
 	return nil
 }
 
-// codeUnit reads the escape \uXXXX at the begin of b, 0 if there is none.
+// codeUnit reads the escape \uXXXX at the start of b; it returns 0 if there is none.
 func codeUnit(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0

@@ -47,9 +47,9 @@ const (
 type closing struct {
 	code   int // 0: without a word
 	reason string
-	// wait says that the client may hear of it first and close by itself.
+	// wait gives the client time to read the reason and close the connection itself.
 	wait bool
-	// mute says that nothing sensible can be read any more.
+	// mute says that nothing meaningful can be read from the connection any more.
 	mute bool
 	// echo says that the client closed first.
 	echo bool
@@ -70,7 +70,8 @@ type socket struct {
 	gather  *time.Timer // starts it a moment later; nil until that was needed
 	wrote   time.Time   // when it wrote last
 
-	// receiving says that a message has begun, taken what it takes of the budget. Of the reader.
+	// receiving says that a message has begun, and taken how much of the budget it
+	// uses. Only the reader uses them.
 	receiving bool
 	taken     int64
 
@@ -163,7 +164,7 @@ func (s *socket) read(ctx context.Context) (end closing) {
 	}
 }
 
-// receive reads a message. What it takes of the budget is in s.taken.
+// receive reads a message, and notes in s.taken how much of the budget it uses.
 func (s *socket) receive() (kind int, data []byte, err error) {
 	kind, r, err := s.conn.NextReader()
 	if err != nil {
@@ -173,7 +174,7 @@ func (s *socket) receive() (kind int, data []byte, err error) {
 	s.receiving = true
 	defer func() { s.receiving = false }()
 	end := time.Now().Add(2 * s.parent.cfg.PingInterval)
-	// gorilla's read limit comes first; the one of the budget is never met.
+	// The read limit of the library applies first, so most is never exceeded here.
 	data, s.taken, err = reading{from: r, most: s.parent.cfg.Message, budget: s.parent.cfg.Messages, begin: func() {
 		if s.isReady() {
 			s.deadline(min(s.parent.cfg.MessageTimeout, time.Until(end)))
@@ -182,14 +183,14 @@ func (s *socket) receive() (kind int, data []byte, err error) {
 	return kind, data, err
 }
 
-// giveBack returns what the message at hand took of the budget, unless an
-// operation has it now.
+// giveBack returns what the current message uses of the budget, unless an
+// operation has taken it over.
 func (s *socket) giveBack() {
 	s.parent.cfg.Messages.give(s.taken)
 	s.taken = 0
 }
 
-// failed is how a connection ends that cannot be read any more.
+// failed turns an error of reading into the way in which the connection ends.
 func (s *socket) failed(err error) closing {
 	var closed *websocket.CloseError
 	var network net.Error
@@ -218,8 +219,8 @@ func (s *socket) failed(err error) closing {
 	return closing{code: codeProtocolError, reason: err.Error(), wait: true, mute: true}
 }
 
-// close says good-bye, after what waits, and ends all operations. Only the first
-// call counts.
+// close ends all operations and sends a close frame after everything that is
+// queued. Only the first call has an effect.
 func (s *socket) close(end closing) {
 	s.mu.Lock()
 	if s.ending != nil {
@@ -245,7 +246,7 @@ func (s *socket) close(end closing) {
 	s.out.finish(closeFrame(end.code, end.reason))
 }
 
-// abort ends the connection without a word, and frees what the kernel holds for it.
+// abort ends the connection without a close frame and frees the kernel's buffers.
 func (s *socket) abort() {
 	if c, ok := s.net.(interface{ SetLinger(int) error }); ok {
 		_ = c.SetLinger(0)
@@ -254,7 +255,7 @@ func (s *socket) abort() {
 	s.out.discard()
 }
 
-// drain closes the connection when its queries and mutations are answered.
+// drain closes the connection once its queries and mutations have been answered.
 func (s *socket) drain() {
 	s.mu.Lock()
 	s.draining = true
@@ -277,8 +278,8 @@ func (s *socket) isEnding() bool {
 	return s.ending != nil
 }
 
-// alive notes that the client is there. While it sends a message nothing but the
-// end of that counts.
+// alive notes that the client is there. While it is sending a message, only the end
+// of that message counts.
 func (s *socket) alive() {
 	if !s.receiving && s.isReady() {
 		s.deadline(2 * s.parent.cfg.PingInterval)
@@ -302,8 +303,8 @@ func (s *socket) startPings() {
 	}
 }
 
-// ping asks the client whether it is there, by a frame: clients know messages
-// for that as well, but some end at one from the server.
+// ping sends a ping frame. The protocol has ping messages too, but some clients
+// close the connection when they get one from the server.
 func (s *socket) ping() {
 	if s.protocol() == protocolLegacy && s.isReady() {
 		s.out.offer(textFrame(`{"type":"ka"}`))

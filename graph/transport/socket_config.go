@@ -22,34 +22,34 @@ type SocketConfig struct {
 	// context that it returns. Default: everyone is welcome.
 	Init func(ctx context.Context, payload json.RawMessage) (context.Context, error)
 
-	// Connections is the most that are open at once; more are refused with 503. Default 10,000.
+	// Connections is the most that are open at once; more are refused with 503. Default [DefaultConnections].
 	Connections int
 	// Waiting is the most of them that have not initialised; more close the oldest.
 	// Clients that come back all at once wait too. Default half of Connections.
 	Waiting int
-	// Operations is the most that run on one connection. Default 100.
+	// Operations is the most that run on one connection. Default [DefaultOperations].
 	Operations int
 	// Message is the largest that a client may send, in bytes; before it has
-	// initialised at most 64 KiB. Default 4 MiB.
+	// initialised at most 64 KiB. Default [DefaultMessage].
 	Message int64
 	// Messages bounds the bytes of the messages that are being read, and of
 	// operations that run, over all connections. Default: unbounded.
 	Messages *Budget
-	// MessageTimeout is how long a client may take to send 64 KiB of a message. Default 10 s.
+	// MessageTimeout is how long a client may take to send 64 KiB of a message. Default [DefaultMessageTimeout].
 	MessageTimeout time.Duration
-	// Queue is the most messages that wait for one client. Default 256.
+	// Queue is the most messages that wait for one client. Default [DefaultQueue].
 	Queue int
-	// QueueBytes is the most bytes of them; one message may always wait. Default 1 MiB.
+	// QueueBytes is the most bytes of them; one message may always wait. Default [DefaultQueueBytes].
 	QueueBytes int
 
-	// InitTimeout is how long a client may take to initialise. Default 10 s.
+	// InitTimeout is how long a client may take to initialise. Default [DefaultInitTimeout].
 	InitTimeout time.Duration
 	// PingInterval is how often a client is asked whether it is there. One that has
-	// not answered, nor finished a message, in two of them is gone. Default 25 s.
+	// not answered, nor finished a message, in two of them is gone. Default [DefaultPingInterval].
 	PingInterval time.Duration
-	// WriteTimeout is how long a client may take to accept 128 KiB. Default 10 s.
+	// WriteTimeout is how long a client may take to accept 128 KiB. Default [DefaultWriteTimeout].
 	WriteTimeout time.Duration
-	// Time is how long a query or mutation may take. Default 30 s.
+	// Time is how long a query or mutation may take. Default [DefaultTime].
 	Time time.Duration
 	// Gather is how soon after a write the next event may be written: what comes
 	// in between leaves together. Default 1 ms; less than zero means at once.
@@ -97,31 +97,16 @@ func (c *SocketConfig) setDefaults() {
 			*hook = func(int) {}
 		}
 	}
-	c.Connections = orDefault(c.Connections, 10_000)
+	c.Connections = orDefault(c.Connections, DefaultConnections)
 	c.Waiting = min(orDefault(c.Waiting, max(c.Connections/2, 1)), c.Connections)
-	c.Operations = orDefault(c.Operations, 100)
-	c.Message = orDefault(c.Message, 4<<20)
-	c.Queue = orDefault(c.Queue, defaultQueue)
-	c.QueueBytes = orDefault(c.QueueBytes, defaultQueueBytes)
-	c.InitTimeout = orDefault(c.InitTimeout, 10*time.Second)
-	c.PingInterval = orDefault(c.PingInterval, 25*time.Second)
-	c.WriteTimeout = orDefault(c.WriteTimeout, defaultWriteTimeout)
-	c.MessageTimeout = orDefault(c.MessageTimeout, defaultBodyTimeout)
-	c.Time = orDefault(c.Time, defaultTime)
+	c.Operations = orDefault(c.Operations, DefaultOperations)
+	c.Message = orDefault(c.Message, DefaultMessage)
+	c.Queue = orDefault(c.Queue, DefaultQueue)
+	c.QueueBytes = orDefault(c.QueueBytes, DefaultQueueBytes)
+	c.InitTimeout = orDefault(c.InitTimeout, DefaultInitTimeout)
+	c.PingInterval = orDefault(c.PingInterval, DefaultPingInterval)
+	c.WriteTimeout = orDefault(c.WriteTimeout, DefaultWriteTimeout)
+	c.MessageTimeout = orDefault(c.MessageTimeout, DefaultMessageTimeout)
+	c.Time = orDefault(c.Time, DefaultTime)
 	c.Gather = orDefault(c.Gather, defaultGather)
-}
-
-// What sockets and streams have in common.
-const (
-	defaultWriteTimeout = 10 * time.Second
-	defaultTime         = 30 * time.Second
-	defaultGather       = time.Millisecond
-)
-
-func orDefault[T comparable](v, value T) T {
-	var zero T
-	if v == zero {
-		return value
-	}
-	return v
 }

@@ -39,8 +39,8 @@ func (s *socket) handle(ctx context.Context, m message) (context.Context, *closi
 	return ctx, nil
 }
 
-// say puts a message that belongs to no operation, and waits for room: who does
-// not read is not answered.
+// say queues a message that belongs to no operation, and waits for room: a client
+// that does not read gets no answers.
 func (s *socket) say(ctx context.Context, f frame) {
 	_ = s.out.put(ctx, nil, f) // the connection ends
 }
@@ -74,15 +74,15 @@ func (s *socket) initialise(ctx context.Context, m message) (context.Context, *c
 	return admitted, nil
 }
 
-// start begins an operation. Documents are checked here, one after the other:
-// no connection occupies more than one core with that.
+// start begins an operation. It checks the document in the goroutine that reads,
+// so no connection can occupy more than one core with validation.
 func (s *socket) start(ctx context.Context, m message) *closing {
 	if !s.isReady() {
 		return &closing{code: codeUnauthorized, reason: "Unauthorized"}
 	}
 	s.mu.Lock()
 	_, duplicate := s.operations[m.id]
-	// A cancelled operation may still be on its way out, and counts a little.
+	// Cancelled operations that have not ended yet count too, up to as many again.
 	full := len(s.operations) >= s.parent.cfg.Operations || s.running >= 2*s.parent.cfg.Operations
 	stops := s.draining
 	s.mu.Unlock()
@@ -126,8 +126,8 @@ func (s *socket) refuse(ctx context.Context, id string, errs ...*gqlerror.Error)
 	s.say(ctx, s.message(nil, id, "error", encodeErrors(s.protocol(), presented)))
 }
 
-// stop ends an operation that the client wants no more. Its id is free at once,
-// and nothing is said of it any more.
+// stop ends an operation at the client's request. Its id is free at once, and no
+// further message about it is sent.
 func (s *socket) stop(id string) {
 	s.mu.Lock()
 	op := s.operations[id]
@@ -175,7 +175,8 @@ func (s *socket) run(ctx context.Context, op *operation, prepared *Operation) {
 	s.finish(ctx, op, complete)
 }
 
-// finish says the last of an operation. The id is free before the client can know.
+// finish queues the last messages of an operation. Its id is free before the client
+// can read them.
 func (s *socket) finish(ctx context.Context, op *operation, last ...frame) {
 	_ = s.out.put(ctx, func() { s.free(op) }, last...) // it was cancelled, or the connection ends
 }
@@ -188,7 +189,7 @@ func (s *socket) free(op *operation) {
 	}
 }
 
-// ended notes that nothing of an operation runs any more.
+// ended notes that an operation has ended completely.
 func (s *socket) ended(op *operation) {
 	op.cancel()
 	s.free(op)

@@ -3,7 +3,7 @@ package transport
 import "time"
 
 const (
-	// maxBatch is how many bytes of frames leave together.
+	// maxBatch is the most bytes of frames in one write.
 	maxBatch = 64 << 10
 	// maxWrite is how many bytes a client must accept within the write time-out.
 	maxWrite = 128 << 10
@@ -15,8 +15,8 @@ type buffer struct {
 	bytes  []byte
 }
 
-// wake starts the writer at once, or so that events that come close upon each
-// other leave together.
+// wake starts the writer at once, or a moment later so that events that arrive
+// close together leave in one write.
 func (s *socket) wake(soon bool) {
 	s.writers.Add(1)
 	if soon {
@@ -32,7 +32,7 @@ func (s *socket) wake(soon bool) {
 	go s.write()
 }
 
-// write empties the outbox, as many frames by one call of the system as wait.
+// write empties the outbox, with one system call for all frames that are queued.
 func (s *socket) write() {
 	defer s.writers.Done()
 	b := s.parent.buffers.Get().(*buffer)
@@ -49,7 +49,7 @@ func (s *socket) write() {
 		for i := range frames {
 			b.bytes = appendFrame(b.bytes, &frames[i])
 		}
-		clear(frames) // the payloads are not held while they travel
+		clear(frames) // the payloads can be freed while they are being sent
 		if err := s.send(b.bytes); err != nil {
 			s.close(closing{})
 			s.abort()
@@ -59,7 +59,7 @@ func (s *socket) write() {
 	}
 }
 
-// send writes under a deadline that each part has for itself.
+// send writes in parts, each with a deadline of its own.
 func (s *socket) send(data []byte) error {
 	for len(data) > 0 {
 		n := min(len(data), maxWrite)
@@ -83,7 +83,7 @@ func (s *socket) writeBy() time.Time {
 	return time.Now().Add(s.parent.cfg.WriteTimeout)
 }
 
-// farewell comes after the last frame.
+// farewell ends the connection after the last frame.
 func (s *socket) farewell() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,9 +94,9 @@ func (s *socket) farewell() {
 	_ = s.net.Close()
 }
 
-// keep takes the memory of a writer back, unless it is that of a large message.
+// keep puts the memory of a writer back into the pool, unless it has grown for a large message.
 func (s *Sockets) keep(b *buffer) {
-	if cap(b.bytes) <= 2*maxBatch && cap(b.frames) <= defaultQueue {
+	if cap(b.bytes) <= 2*maxBatch && cap(b.frames) <= DefaultQueue {
 		clear(b.frames[:cap(b.frames)])
 		s.buffers.Put(b)
 	}

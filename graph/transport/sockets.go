@@ -23,14 +23,14 @@ import (
 const socketVersion = "13"
 
 // Sockets serves WebSocket connections by graphql-transport-ws, and by
-// graphql-ws for the clients that speak nothing else.
+// graphql-ws for clients that support nothing else.
 //
-// The library shakes hands and reads; it was chosen for what an idle connection
-// costs, and because it does not take memory for a message before that has come.
+// The library does the handshake and reads. It was chosen because idle connections
+// are cheap, and because it allocates no memory for a message before it arrives.
 type Sockets struct {
 	cfg      SocketConfig
 	upgrader websocket.Upgrader
-	// buffers holds the memory of writers that are not at work.
+	// buffers pools the memory of writers.
 	buffers sync.Pool
 
 	mu      sync.Mutex
@@ -38,7 +38,7 @@ type Sockets struct {
 	sockets map[*socket]struct{}
 	// waiting are the sockets that have not initialised, the oldest first.
 	waiting *list.List
-	// drained is closed when all have gone; nil until that is wanted.
+	// drained is closed when all connections have ended; nil before Drain.
 	drained chan struct{}
 }
 
@@ -97,7 +97,7 @@ func (s *Sockets) refuse(w http.ResponseWriter, r *http.Request, status int, err
 	writeRefusal(w, status, s.cfg.Executor.Refuse(r.Context(), err))
 }
 
-// writeRefusal answers a request that gets no connection to stay.
+// writeRefusal answers a request for a long-lived connection that is refused.
 func writeRefusal(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", typeJSON+"; charset=utf-8")
 	w.WriteHeader(status)
@@ -116,8 +116,8 @@ func (s *Sockets) admit() bool {
 	return true
 }
 
-// add registers a connection. If too many wait for their initialisation the
-// oldest of them goes, so that silent ones keep nobody out.
+// add registers a connection. If too many are waiting to be initialised, the
+// oldest of them is closed, so that silent clients cannot lock others out.
 func (s *Sockets) add(c *socket) {
 	var oldest *socket
 	s.mu.Lock()
@@ -137,7 +137,7 @@ func (s *Sockets) add(c *socket) {
 	}
 }
 
-// initialised says that a connection waits no more.
+// initialised notes that a connection has been initialised.
 func (s *Sockets) initialised(c *socket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,10 +166,9 @@ func (s *Sockets) release(c *socket) {
 	}
 }
 
-// Drain closes all connections with 1001, which clients take as a reason to
-// connect again, each when its queries and mutations have been answered, and
-// accepts no more. It returns when all have gone; when ctx ends before, it cuts
-// off those that are left.
+// Drain accepts no more connections and closes each one with 1001, which makes
+// clients reconnect, as soon as its queries and mutations have been answered. It
+// returns when all connections have ended. If ctx ends first, it cuts off the rest.
 func (s *Sockets) Drain(ctx context.Context) {
 	s.mu.Lock()
 	if s.drained == nil {
@@ -215,7 +214,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// A dead client holds this much of the kernel's memory, not what it grows to by itself.
+	// Without this bound, a dead client's buffer in the kernel would grow to megabytes.
 	if c, ok := conn.(interface{ SetWriteBuffer(int) error }); ok {
 		_ = c.SetWriteBuffer(sendBuffer)
 	}
@@ -226,14 +225,14 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // sendBuffer is what the kernel holds for one client, in bytes; Linux doubles it.
 const sendBuffer = 64 << 10
 
-// inbound is the connection as the WebSocket library has it: once mute it only
-// reads. All frames to the client go through its outbox.
+// inbound is the connection as the WebSocket library sees it. Once mute is set it
+// only reads: all frames to the client go through the outbox.
 type inbound struct {
 	net.Conn
 	mute bool
 }
 
-// Write drops what the library says of its own accord; the outbox says it.
+// Write drops what the library sends by itself; the outbox sends that instead.
 func (c *inbound) Write(b []byte) (int, error) {
 	if c.mute {
 		return len(b), nil

@@ -72,6 +72,15 @@ func (g *Sentinels) URL() string {
 	return "redis-sentinel://" + strings.Join(g.Addrs, ",") + "/" + g.Name + "?db=0"
 }
 
+// Protect makes the Sentinels ask for a password, of clients and of each other.
+func (g *Sentinels) Protect(password string) {
+	g.t.Helper()
+	for _, s := range g.sentinels {
+		s.Do("SENTINEL", "CONFIG", "SET", "sentinel-pass", password)
+		s.Do("ACL", "SETUSER", "default", "resetpass", ">"+password)
+	}
+}
+
 // Primary is the server that the Sentinels agree on, once they do and it accepts writes.
 func (g *Sentinels) Primary() *Server {
 	g.t.Helper()

@@ -1,0 +1,137 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// history identifies a server and the history of its data. An id is empty if the
+// server hides it, as some managed services and proxies do.
+type history struct {
+	// run is the run id, which changes when the process starts.
+	run string
+	// replication is the replication id, which changes when the server becomes a primary.
+	replication string
+}
+
+// verify makes sure that the epochs of all shards that lie on the server belong
+// to its history.
+func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error {
+	for i := range s.core.shards {
+		v := verification{history: h, shard: i}
+		s.mu.Lock()
+		known := s.verified[v]
+		s.mu.Unlock()
+		if known && h != (history{}) {
+			continue
+		}
+		err := s.core.begin(ctx, cn, &s.core.shards[i], h, false)
+		if s.core.at.Cluster && err != nil && elsewhere(err) {
+			continue // the shard lies on another node
+		}
+		if err != nil {
+			var r *refusal
+			if errors.As(err, &r) {
+				return err
+			}
+			return &refusal{err: fmt.Errorf("epoch: %w", err)}
+		}
+		s.mu.Lock()
+		s.verified[v] = true
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+// begin makes sure that the shard's epoch belongs to the server's history, or
+// begins one in any case, and remembers it.
+func (c *core) begin(ctx context.Context, on goredis.Scripter, sh *shard, h history, always bool) error {
+	ask := question{shard: sh, history: h}
+	if always {
+		ask.random, ask.force = c.random(), true
+	}
+	for range 2 {
+		epoch, fresh, err := c.ask(ctx, on, ask)
+		if err != nil {
+			return err
+		}
+		if epoch != 0 {
+			c.epochs[sh.index].Store(epoch)
+			return nil
+		}
+		if fresh {
+			if err := c.strangers(ctx, on); err != nil {
+				return err
+			}
+		}
+		ask.random = c.random()
+		c.begun.Store(true)
+	}
+	return fmt.Errorf("epoch: the server does not begin one: %w", backend.ErrUnavailable)
+}
+
+// question is what the script epoch.lua is asked about a shard.
+type question struct {
+	shard   *shard
+	history history
+	// random is part of the next epoch if one is needed; empty only asks whether
+	// one is.
+	random string
+	// force begins an epoch whatever the history.
+	force bool
+}
+
+// ask returns the epoch of a shard, or 0 if a new one is needed; fresh says that
+// the shard does not exist yet. The error may be why the store is refused.
+func (c *core) ask(ctx context.Context, on goredis.Scripter, q question) (epoch uint64, fresh bool, err error) {
+	script, force := &c.scripts.epoch, ""
+	if q.random == "" {
+		script = &c.scripts.asked
+	}
+	if q.force {
+		force = "begin"
+	}
+	reply, err := script.run(ctx, on, []string{q.shard.meta, q.shard.log, q.shard.rows}, q.history.run, q.history.replication,
+		Format, len(c.shards), q.shard.index, c.epochClock(), c.seen(q.shard.index).String(), q.random, force)
+	if err != nil {
+		return 0, false, err
+	}
+	switch word := text(reply, 0); word {
+	case "ok":
+		if epoch, err = strconv.ParseUint(text(reply, 1), 10, 64); err != nil || epoch == 0 {
+			return 0, false, fmt.Errorf("epoch %.20q: %w", text(reply, 1), backend.ErrFormat)
+		}
+		return epoch, false, nil
+	case "begin":
+		return 0, text(reply, 1) == "new", nil
+	case "foreign":
+		return 0, false, refuse("the keys under the prefix %q belong to another program; choose another prefix", c.cfg.Prefix)
+	case "format":
+		return 0, false, refuse("%s", otherFormat(text(reply, 1)))
+	case "shards":
+		return 0, false, c.otherShards(text(reply, 1))
+	case "clock":
+		return 0, false, refuse("the server's clock is wrong: no epoch can be made of it")
+	default:
+		return 0, false, fmt.Errorf("epoch: unknown answer %.20q", word)
+	}
+}
+
+// otherShards says why a store with another number of shards is refused.
+func (c *core) otherShards(stored string) error {
+	return refuse("the store was made with %.20s shards and this gateway is set to %d", stored, len(c.shards))
+}
+
+// otherFormat says why a store of another format is refused.
+func otherFormat(stored string) string {
+	if n, err := strconv.Atoi(stored); err == nil && n < Format {
+		return fmt.Sprintf("the store has format %d, written before the first release; this one reads %d: empty the store or choose another prefix", n, Format)
+	}
+	return fmt.Sprintf("the store has format %.20s, written by a newer release; this one reads %d", stored, Format)
+}

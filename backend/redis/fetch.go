@@ -1,0 +1,106 @@
+package redis
+
+import (
+	"context"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// upcoming are the keys whose records will be wanted next: those of the next
+// members of a range, in its order over all shards, that were not read yet.
+func (sc *scanner) upcoming(r *backend.Range, runs []*run, most int) []backend.Key {
+	rest := make(map[*run][]found, len(runs))
+	for _, n := range runs {
+		rest[n] = n.members
+	}
+	var keys []backend.Key
+	for range most {
+		n := leading(runs, func(n *run) []found { return rest[n] })
+		if n == nil {
+			break
+		}
+		m := rest[n][0]
+		if _, known := sc.records[m.key]; !known && m.err == nil && (r.Namespace == "" || r.Namespace == m.key.Namespace) {
+			keys = append(keys, m.key)
+		}
+		if rest[n] = rest[n][1:]; len(rest[n]) == 0 && n.more {
+			break // the next member of all runs may be one of this run that was not read
+		}
+	}
+	return keys
+}
+
+// prefetch reads the resources of all pages at once, as far as there is room. It
+// includes those that only tell whether a page has more after it.
+func (sc *scanner) prefetch(ctx context.Context) error {
+	var keys []backend.Key
+	seen := map[backend.Key]bool{}
+	for i := range sc.ranges {
+		r := &sc.ranges[i]
+		if r.Count || len(keys) >= scanPrefetch {
+			continue
+		}
+		for _, k := range sc.upcoming(r, sc.runs[i], r.Limit+1) {
+			if !seen[k] {
+				seen[k] = true
+				keys = append(keys, k)
+			}
+		}
+	}
+	return sc.fetch(ctx, keys)
+}
+
+// fetch reads the records of the first keys, as many as there is room for.
+func (sc *scanner) fetch(ctx context.Context, keys []backend.Key) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	if sc.held > backend.MaxPageBytes {
+		// What was read ahead for other ranges is read again when they need it.
+		clear(sc.records)
+		sc.held = 0
+	}
+	sc.room = max(backend.MaxPageBytes-sc.used, 1)
+	records, err := sc.load(ctx, keys[:min(len(keys), scanPrefetch)])
+	for i, record := range records {
+		sc.records[keys[i]] = record
+		sc.held += len(record)
+	}
+	return err
+}
+
+// resource reads the resource that a member leads to, nil if that is not live.
+// most is how many resources of the range are still wanted.
+func (sc *scanner) resource(ctx context.Context, r *backend.Range, f found, runs []*run, most int) (*backend.Resource, error) {
+	k := f.key
+	if f.err != nil {
+		sc.store.core.skip("range", k, f.err)
+		return nil, nil
+	}
+	if r.Namespace != "" && k.Namespace != r.Namespace {
+		return nil, nil
+	}
+	if _, known := sc.records[k]; !known {
+		if err := sc.fetch(ctx, append([]backend.Key{k}, sc.upcoming(r, runs, most-1)...)); err != nil {
+			return nil, err
+		}
+	}
+	record := sc.records[k]
+	if record == "" {
+		sc.moved = !sc.last
+		return nil, nil
+	}
+	out, err := sc.names.record(k, record)
+	if err != nil {
+		sc.store.core.skip("range", k, err)
+		return nil, nil
+	}
+	if !f.leads(record) {
+		sc.moved = !sc.last
+		return nil, nil
+	}
+	if out.ExpiredAt(sc.time(ctx, k)) {
+		return nil, nil
+	}
+	return out, nil
+}

@@ -1,0 +1,256 @@
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/internal/redistest"
+)
+
+// fill stores n resources of a kind, by the names that name returns.
+func fill(t *testing.T, st *redis.Store, n int, name func(int) backend.Key, change func(*backend.Put)) {
+	t.Helper()
+	byNamespace := map[string][]backend.Action{}
+	for i := range n {
+		a := backend.Action{Key: name(i), Do: backend.DeedPut, Put: backend.Put{UID: "u", Fingerprint: "new", Body: backend.EncodeBody([]byte("{}"))}}
+		if change != nil {
+			change(&a.Put)
+		}
+		byNamespace[a.Key.Namespace] = append(byNamespace[a.Key.Namespace], a)
+	}
+	for _, actions := range byNamespace {
+		for batch := range slices.Chunk(actions, backend.MaxWrites) {
+			if _, err := st.Apply(t.Context(), batchOf(st, batch...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func openScan(t *testing.T, cfg redis.Config) *redis.Store {
+	t.Helper()
+	st, err := redis.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return st
+}
+
+// title is the only row of a resource, as the newer definition makes it.
+func title(s string) backend.Row {
+	return backend.Row{Index: "title", Value: backend.AppendString(nil, s)}
+}
+
+// Whoever asks for the rows of one definition asks in the same call whether there
+// are those of another one. A call that reads on in the index while a resource
+// goes from one definition to the other must not be told of two states.
+func TestRangesOfACallAreOfOneStateHoweverManyMembersTheyRead(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := redistest.NewProxy(t, s.Addr)
+	reader, writer := openScan(t, redis.Config{URL: p.URL()}), openScan(t, redis.Config{URL: s.URL()})
+	fill(t, writer, 1500, func(i int) backend.Key { return backend.Key{Kind: "Net", Namespace: "a", Name: fmt.Sprint("n", i)} },
+		func(put *backend.Put) { put.Rows = []backend.Row{title("b0")} })
+	wanted := backend.Key{Kind: "Net", Namespace: "z", Name: "wanted"}
+	write := func(old bool) {
+		put := backend.Put{UID: "u", Fingerprint: "new", Rows: []backend.Row{title("b1")}, Body: backend.EncodeBody([]byte("{}"))}
+		if old {
+			put.Fingerprint, put.Rows = "old", nil
+		}
+		if _, err := writer.Apply(context.Background(), batchOf(writer, backend.Action{Key: wanted, Do: backend.DeedPut, Put: put})); err != nil {
+			t.Error(err)
+		}
+	}
+	write(false)
+	// Before each later look at the rows the resource goes to the other definition.
+	looks, old := 0, false
+	p.Hold(func(args []string) bool {
+		if len(args) > 2 && strings.EqualFold(args[0], "zrange") && strings.HasPrefix(args[2], "(i\x02Net\x00\x02title") {
+			looks++
+			old = !old
+			write(old)
+		}
+		return false
+	})
+	own := backend.AppendString(nil, "new")
+	others := backend.Range{Kind: "Net", Index: backend.DefinitionIndex, Limit: 1}
+	below, above := others, others
+	below.End, above.Start = own, backend.PrefixEnd(own)
+	for range 10 {
+		pages, err := reader.Ranges(t.Context(), []backend.Range{{Kind: "Net", Index: "title", Namespace: "z", Limit: 10}, below, above})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, other := len(pages[0].Resources) == 1, len(pages[1].Resources)+len(pages[2].Resources) > 0
+		if found == other {
+			t.Fatalf("found by its rows: %v, by those of another definition: %v", found, other)
+		}
+	}
+	if looks == 0 {
+		t.Error("no range was read in several steps")
+	}
+}
+
+// The third time members and resources are read in one step of the server.
+func TestAResourceThatMovesWheneverItIsReadIsFoundInTheEnd(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := redistest.NewProxy(t, s.Addr)
+	reader, writer := openScan(t, redis.Config{URL: p.URL()}), openScan(t, redis.Config{URL: s.URL()})
+	target := backend.Key{Kind: "Net", Namespace: "z", Name: "target"}
+	referring := func(put *backend.Put) { put.Refs = []backend.Ref{{Key: target}} }
+	fill(t, writer, 700, func(i int) backend.Key { return backend.Key{Kind: "Net", Namespace: "a", Name: fmt.Sprint("n", i)} },
+		func(put *backend.Put) { put.Rows = []backend.Row{title("b5")} })
+	fill(t, writer, 20, func(i int) backend.Key { return backend.Key{Kind: "Net", Namespace: "z", Name: fmt.Sprint("n", i)} }, referring)
+	moves := 0
+	move := func() {
+		moves++
+		put := backend.Put{UID: "u", Rows: []backend.Row{title(fmt.Sprint("b", moves%9))}, Body: backend.EncodeBody([]byte("{}"))}
+		if moves%2 == 0 {
+			referring(&put)
+		}
+		if _, err := writer.Apply(context.Background(), batchOf(writer, backend.Action{Key: backend.Key{Kind: "Net", Namespace: "z", Name: "moving"}, Do: backend.DeedPut, Put: put})); err != nil {
+			t.Error(err)
+		}
+	}
+	move()
+	p.Hold(func(args []string) bool {
+		if strings.EqualFold(args[0], "mget") {
+			move()
+		}
+		return false
+	})
+	for _, r := range []backend.Range{
+		{Kind: "Net", Index: "title", Namespace: "z"}, {Kind: "Net", Index: "title", Namespace: "z", Reverse: true},
+		{Kind: "Net", Index: "title", Start: title("b").Value[:2]}, {Kind: "Net", Namespace: "z"},
+	} {
+		r.Limit = backend.MaxLimit
+		for range 5 {
+			got, err := reader.Range(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(got.Resources, func(r *backend.Resource) bool { return r.Name == "moving" }) {
+				t.Errorf("%+v: not among %d resources", r, len(got.Resources))
+			}
+		}
+	}
+	if got, err := reader.Range(t.Context(), backend.Range{Kind: "Net", Referenced: &target, Limit: 100}); err != nil || len(got.Resources) < 20 {
+		t.Errorf("%d referrers, error %v", len(got.Resources), err)
+	}
+}
+
+func TestLargeResourcesAreReadWithinTheBoundWhateverWasReadBefore(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	st := openScan(t, redis.Config{URL: s.URL(), LogEntries: 1})
+	small := func(i int) backend.Key { return backend.Key{Kind: "Small", Namespace: "ns", Name: fmt.Sprint("n", i)} }
+	fill(t, st, 300, small, nil)
+	if _, err := st.Range(t.Context(), backend.Range{Kind: "Small", Limit: 300}); err != nil {
+		t.Fatal(err)
+	}
+	const n = 60
+	keys := make([]backend.Key, n)
+	for i := range keys {
+		keys[i] = backend.Key{Kind: "Large", Namespace: "ns", Name: fmt.Sprintf("n%02d", i)}
+		putOne(t, st, keys[i], strings.Repeat("x", 1_000_000))
+	}
+	for says, read := range map[string]func() (int, error){
+		"a page": func() (int, error) {
+			p, err := st.Range(t.Context(), backend.Range{Kind: "Large", Limit: n})
+			return len(p.Resources), err
+		},
+		"a get of many": func() (int, error) {
+			got, err := st.Get(t.Context(), keys...)
+			return len(got), err
+		},
+		"pages of several ranges": func() (int, error) {
+			pages, err := st.Ranges(t.Context(), []backend.Range{{Kind: "Large", Limit: n}, {Kind: "Small", Limit: 1}})
+			return len(pages[0].Resources), err
+		},
+	} {
+		before := serverInfo(t, s, "stats", "total_net_output_bytes")
+		got, err := read()
+		if err != nil || got != 8 {
+			t.Errorf("%s: %d resources, error %v", says, got, err)
+		}
+		if sent := serverInfo(t, s, "stats", "total_net_output_bytes") - before; sent > backend.MaxPageBytes+2<<20 {
+			t.Errorf("%s: %d bytes were read for at most %d", says, sent, backend.MaxPageBytes)
+		}
+	}
+}
+
+func TestAPageOverManyShardsReadsTheRecordsOfOnePage(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	st := openScan(t, redis.Config{URL: s.URL(), Shards: manyShards})
+	const namespaces, each = 100, 64
+	fill(t, st, namespaces*each, func(i int) backend.Key {
+		return backend.Key{Kind: "Net", Namespace: fmt.Sprintf("ns%03d", i%namespaces), Name: fmt.Sprintf("n%05d", i)}
+	}, func(put *backend.Put) { put.Rows = []backend.Row{title(fmt.Sprint(len(put.Body)))} })
+	for _, r := range []backend.Range{{Kind: "Net"}, {Kind: "Net", Index: "title"}, {Kind: "Net", Reverse: true}} {
+		for _, r.Limit = range []int{20, 500} {
+			before := serverInfo(t, s, "stats", "keyspace_hits")
+			p, err := st.Range(t.Context(), r)
+			if err != nil || len(p.Resources) != r.Limit || !p.More {
+				t.Fatalf("%+v: %d resources, more %v, error %v", r, len(p.Resources), p.More, err)
+			}
+			// Besides the records, the index and the meta of each shard.
+			if read := serverInfo(t, s, "stats", "keyspace_hits") - before - 2*manyShards; read > r.Limit+1 {
+				t.Errorf("%+v: %d records were read", r, read)
+			}
+		}
+	}
+}
+
+func TestACountDoesNotReadWhatWaitsToBePurged(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	st := openScan(t, redis.Config{URL: s.URL(), LogEntries: 1})
+	const n = 3000
+	name := func(kind, namespace string) func(int) backend.Key {
+		return func(i int) backend.Key {
+			return backend.Key{Kind: kind, Namespace: namespace, Name: fmt.Sprintf("n%05d", i)}
+		}
+	}
+	color := func(put *backend.Put) { put.Rows = []backend.Row{title("x")} }
+	fill(t, st, n, name("Token", "a"), func(put *backend.Put) {
+		color(put)
+		put.ExpiresAt = st.Now().Add(-time.Second)
+	})
+	fill(t, st, 7, name("Token", "a"), color)
+	fill(t, st, 5, name("Token", "b"), color)
+	fill(t, st, 3, name("Other", "a"), color)
+	for _, c := range []struct {
+		says    string
+		read    backend.Range
+		want    int
+		records int // the most that may be read
+	}{
+		{"of another kind", backend.Range{Kind: "Other"}, 3, 0},
+		{"of another kind, in the namespace", backend.Range{Kind: "Other", Namespace: "a"}, 3, 0},
+		{"of another kind, by an index", backend.Range{Kind: "Other", Index: "title"}, 3, 0},
+		{"of the kind", backend.Range{Kind: "Token"}, 12, 0},
+		{"of the kind, in another namespace", backend.Range{Kind: "Token", Namespace: "b"}, 5, 5},
+		{"of the kind, in the namespace", backend.Range{Kind: "Token", Namespace: "a"}, 7, 0},
+		{"of the kind, by an index", backend.Range{Kind: "Token", Index: "title"}, 12, n},
+	} {
+		c.read.Count = true
+		before := serverInfo(t, s, "stats", "keyspace_hits")
+		p, err := st.Range(t.Context(), c.read)
+		if err != nil || p.Count != c.want {
+			t.Errorf("%s: %d, error %v, want %d", c.says, p.Count, err, c.want)
+		}
+		// The index is looked at a few times, for every chunk of the expiries once more.
+		if read := serverInfo(t, s, "stats", "keyspace_hits") - before; read > c.records+30 {
+			t.Errorf("%s: %d records were read, want at most %d", c.says, read, c.records)
+		}
+	}
+}

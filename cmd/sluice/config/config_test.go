@@ -1,0 +1,180 @@
+package config_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+)
+
+var update = flag.Bool("update", false, "write the documentation anew")
+
+func TestAllSettingsAreDocumented(t *testing.T) {
+	path := filepath.Join("..", "..", "..", "docs", "operations.md")
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "-run Documented -update -->\n", "<!-- end -->"
+	before, rest, ok1 := strings.Cut(string(raw), begin)
+	was, after, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatal("the marks of the table are missing")
+	}
+	want := config.Markdown(config.NewGateway().Settings())
+	if *update {
+		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, was); diff != "" {
+		t.Errorf("go test ./cmd/sluice/config -run Documented -update\n%s", diff)
+	}
+}
+
+// given are the flags of a gateway after a command line.
+func given(t *testing.T, args ...string) (*config.Gateway, *pflag.FlagSet) {
+	t.Helper()
+	g := config.NewGateway()
+	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	config.Register(f, g.Settings())
+	f.StringVar(&g.File, config.FileFlag, "", "")
+	if err := f.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return g, f
+}
+
+func TestEverySettingIsOneOfEach(t *testing.T) {
+	_, f := given(t)
+	for _, s := range config.NewGateway().Settings() {
+		if f.Lookup(s.Name) == nil || s.Help == "" || s.Unit != "" && !strings.Contains(s.Help, s.Unit) {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+func TestTheDefaultsAreAccepted(t *testing.T) {
+	g, f := given(t)
+	if err := g.Validate(f); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatCannotBeMeantIsRefusedByItsName(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--data", ""}, "data: it is empty"},
+		{[]string{"--data", "x", "--redis", "redis://127.0.0.1"}, "data, redis: choose one"},
+		{[]string{"--redis-prefix", "x"}, "redis-prefix: has no effect without redis"},
+		{[]string{"--redis-password-file", "x"}, "redis-password-file: has no effect without redis"},
+		{[]string{"--redis", "redis://127.0.0.1", "--redis-durability", "both"}, `redis-durability: "both"; accepted are async, replica`},
+		{[]string{"--limit-depth", "-1"}, "limit-depth: -1 is negative"},
+		{[]string{"--limit-time", "-1s"}, "limit-time: -1s is negative"},
+		{[]string{"--retain-entries", "-5"}, "retain-entries: -5 is negative"},
+		{[]string{"--log-level", "loud"}, "log-level"},
+		{[]string{"--listen", "8080"}, `listen: "8080" is not an address`},
+		{[]string{"--listen", "0.0.0.0:80"}, "say --allow-anonymous"},
+		{[]string{"--allowed-hosts", "*"}, "allowed-hosts: \"*\": wildcards"},
+		{[]string{"--allowed-hosts", "gateway.example.com:8443"}, "leave it out"},
+		{[]string{"--allowed-hosts", "https://gateway.example.com"}, "not a URL"},
+		{[]string{"--allowed-hosts", "gateway.example.com/"}, "without a path"},
+		{[]string{"--allowed-origins", "https://app.example.com/"}, "allowed-origins: \"https://app.example.com/\": an origin ends"},
+		{[]string{"--allowed-origins", "app.example.com"}, "it is no origin"},
+		{[]string{"--allowed-origins", "https://*.example.com"}, "wildcards"},
+		{[]string{"--allowed-origins", "https://app.example.com:443"}, "the usual port"},
+		{[]string{"--allowed-origins", "null"}, "sandboxed"},
+		{[]string{"--limit-bodies", "1000"}, "limit-bodies: 1000 bytes are less than two requests"},
+		{[]string{"--trusted-only"}, "trusted-only: needs trusted-documents"},
+	} {
+		g, f := given(t, c.args...)
+		if err := g.Validate(f); err == nil || !strings.Contains(err.Error(), c.says) || strings.Count(err.Error(), "\n") != 0 {
+			t.Errorf("%v: %v", c.args, err)
+		}
+	}
+}
+
+func TestAFlagTakesPrecedenceOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sluice.yaml")
+	if err := os.WriteFile(file, []byte("retain-age: 1h\nlimit-depth: 7\nlimit-fields: 8\nallowed-hosts: [a, b]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SLUICE_LIMIT_DEPTH", "9")
+	t.Setenv("SLUICE_LIMIT_FIELDS", "10")
+	g, f := given(t, "--config", file, "--limit-depth", "11")
+	if err := config.Load(f, known(f)); err != nil {
+		t.Fatal(err)
+	}
+	if l := g.Server.Limits; l.Depth != 11 || l.Fields != 10 || g.Store.LogAge != time.Hour || !slices.Equal(g.Server.AllowedHosts, []string{"a", "b"}) {
+		t.Errorf("%+v", g)
+	}
+}
+
+func known(f *pflag.FlagSet) (out []string) {
+	f.VisitAll(func(f *pflag.Flag) { out = append(out, config.EnvName(f.Name)) })
+	return out
+}
+
+func TestWhatIsNotKnownIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		env, file string
+		says      string
+	}{
+		"a variable":         {env: "SLUICE_LISEN", says: `unknown environment variable SLUICE_LISEN; did you mean "SLUICE_LISTEN"?`},
+		"a key":              {file: "lisen: x", says: `unknown key "lisen"; did you mean "listen"?`},
+		"a key twice":        {file: "listen: a\nlisten: b", says: "already set"},
+		"a key without more": {file: "listen:", says: "listen: there is no value"},
+		"another type":       {file: "limit-depth: deep", says: "limit-depth"},
+		"no mapping":         {file: "- a", says: "cannot unmarshal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.env != "" {
+				t.Setenv(c.env, "1")
+			}
+			args := []string{}
+			if c.file != "" {
+				path := filepath.Join(t.TempDir(), "sluice.yaml")
+				if err := os.WriteFile(path, []byte(c.file), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				args = append(args, "--config", path)
+			}
+			_, f := given(t, args...)
+			if err := config.Load(f, known(f)); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestVariablesOfOthersAreLeftAlone(t *testing.T) {
+	for _, name := range []string{
+		"SLUICE_SERVICE_HOST", "SLUICE_SERVICE_PORT", "SLUICE_SERVICE_PORT_HTTP", "SLUICE_PORT", "SLUICE_PORT_8080_TCP", "SLUICE_PORT_8080_TCP_ADDR",
+		"SLUICE_GATEWAY_SERVICE_HOST", "SLUICE_GATEWAY_PORT_80_TCP_PROTO", "SLUICE_TEST_STORE", "SLUICED", "OTHER",
+	} {
+		t.Setenv(name, "x")
+	}
+	_, f := given(t)
+	if err := config.Load(f, known(f)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAFileWithoutAnEndIsNotRead as it would take all memory.
+func TestAFileWithoutAnEndIsNotRead(t *testing.T) {
+	_, f := given(t, "--config", "/dev/zero")
+	if err := config.Load(f, known(f)); err == nil || !strings.Contains(err.Error(), "more than the 1048576 bytes") {
+		t.Error(err)
+	}
+}

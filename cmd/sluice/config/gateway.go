@@ -1,0 +1,167 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sluicegw/sluice/graph/server"
+	"github.com/sluicegw/sluice/graph/transport"
+)
+
+// Gateway holds the values of all settings of a gateway.
+type Gateway struct {
+	Listen, LogLevel, LogFormat string
+	AllowAnonymous              bool
+	Server                      server.Config
+	Store                       Store
+	Catalogue                   Catalogue
+	// File is the configuration file.
+	File string
+}
+
+// Store holds the settings of the store: the embedded one, or Redis where its URL is set.
+type Store struct {
+	Data                                  string
+	URL, Prefix, Durability, PasswordFile string
+	CA, Cert, Key                         string
+	Shards, LogEntries                    int
+	LogBytes                              int64
+	LogAge                                time.Duration
+}
+
+// Catalogue holds the settings of the kinds that are served.
+type Catalogue struct {
+	// Dir is the folder of the SDL files. Default: the kinds of this release.
+	Dir           string
+	AllowBreaking bool
+}
+
+// NewGateway returns the defaults.
+func NewGateway() *Gateway {
+	g := &Gateway{
+		Listen: "127.0.0.1:8080", LogLevel: "info", LogFormat: "auto",
+		Store: Store{
+			Data: "sluice-data", Prefix: "sluice:", Durability: "async",
+			LogEntries: 100_000, LogBytes: 256 << 20, LogAge: 24 * time.Hour,
+		},
+	}
+	g.Server.Limits = server.DefaultLimits()
+	g.Server.Documents.Registered = 1000
+	g.Server.InitTimeout = transport.DefaultInitTimeout
+	g.Server.PingInterval = transport.DefaultPingInterval
+	g.Server.WriteTimeout = transport.DefaultWriteTimeout
+	g.Server.BodyTimeout = transport.DefaultMessageTimeout
+	g.Server.DrainTimeout = server.DefaultDrainTimeout
+	return g
+}
+
+// FileFlag names the flag of the configuration file; it is no key of the file.
+const FileFlag = "config"
+
+// Settings is the table.
+func (g *Gateway) Settings() []Setting {
+	sv, st, l, d := &g.Server, &g.Store, &g.Server.Limits, &g.Server.Documents
+	return []Setting{
+		{Name: "listen", Value: &g.Listen, Help: "address to listen on; port 0 picks a free one; one that is not loopback needs `allow-anonymous`, as there is no access control yet", Check: g.checkListen},
+		{Name: "allow-anonymous", Value: &g.AllowAnonymous, Help: "serve everybody who reaches an address that is not loopback"},
+		{Name: "schema", Value: &g.Catalogue.Dir, Auto: "the kinds of this release", Help: "folder of the SDL files of the kinds to serve"},
+		{Name: "allow-breaking", Value: &g.Catalogue.AllowBreaking, Help: "serve a catalogue under which stored resources or existing clients may stop working; each such change is logged"},
+		{Name: "data", Value: &st.Data, Help: "folder of the embedded store; one process at a time", Check: g.checkData},
+		{Name: "redis", Value: &st.URL, Help: "store on Redis instead: redis://host:port/db, redis-sentinel://host:port,.../master or redis-cluster://host:port,...; rediss for TLS"},
+		{Name: "redis-password-file", Value: &st.PasswordFile, Needs: "redis", Help: "file with the password for Redis, which stays out of process lists"},
+		{Name: "redis-prefix", Value: &st.Prefix, Needs: "redis", Help: "what all keys on Redis begin with"},
+		{Name: "redis-shards", Value: &st.Shards, Needs: "redis", Auto: "1, and 16 for a cluster", Help: "number of shards, at most 256, fixed when the store is made"},
+		{Name: "redis-durability", Value: &st.Durability, Needs: "redis", Help: "when a write is acknowledged: async, or replica when a replica has it, too", Check: oneOf(&st.Durability, "async", "replica")},
+		{Name: "redis-ca", Value: &st.CA, Needs: "redis", Help: "file with the certificates (PEM) that Redis is trusted by"},
+		{Name: "redis-cert", Value: &st.Cert, Needs: "redis", Help: "file with the gateway's own certificate (PEM) for Redis"},
+		{Name: "redis-key", Value: &st.Key, Needs: "redis", Help: "file with the key (PEM) of that certificate"},
+		{Name: "retain-entries", Value: &st.LogEntries, Help: "most changes kept for listeners that resume; on Redis in each shard"},
+		{Name: "retain-bytes", Value: &st.LogBytes, Unit: "bytes", Help: "most bytes of changes kept; on Redis in each shard"},
+		{Name: "retain-age", Value: &st.LogAge, Help: "longest time changes are kept"},
+		{Name: "allowed-hosts", Value: &sv.AllowedHosts, Help: "Host names to serve besides IP addresses and localhost, without a port"},
+		{Name: "allowed-origins", Value: &sv.AllowedOrigins, Help: "Origins of browsers to serve besides the gateway's own, like https://app.example.com"},
+		{Name: "log-level", Value: &g.LogLevel, Help: "debug, info, warn or error", Check: oneOf(&g.LogLevel, "debug", "info", "warn", "error")},
+		{Name: "log-format", Value: &g.LogFormat, Help: "console, json, or auto: console on a terminal", Check: oneOf(&g.LogFormat, "auto", "console", "json")},
+
+		{Name: "limit-body", Value: &l.Body, Unit: "bytes", Help: "most bytes of the body of a request"},
+		{Name: "limit-bodies", Value: &l.Bodies, Unit: "bytes", Auto: "64 MiB, but no less than four of the largest requests", Help: "most bytes of all requests together that are being read or executed, by HTTP and WebSocket"},
+		{Name: "body-timeout", Value: &sv.BodyTimeout, Help: "how long a client may take to send 64 KiB of a request; a whole body may take a minute"},
+		{Name: "limit-connections", Value: &l.Connections, Auto: "1,000 more than `limit-sockets` and `limit-streams` together", Help: "most connections; requests of more are answered 503, but for `/healthz`, `/readyz` and `/metrics`"},
+		{Name: "limit-time", Value: &l.Time, Help: "how long a query or mutation may take, parsing and validation included"},
+		{Name: "limit-tokens", Value: &l.Tokens, Help: "most lexical tokens of a document, comments included"},
+		{Name: "limit-text", Value: &l.Text, Unit: "bytes", Help: "most bytes of names and strings in a document; longer ones go into variables"},
+		{Name: "limit-depth", Value: &l.Depth, Help: "deepest nesting of a document, fragments expanded, and of each value in it"},
+		{Name: "limit-aliases", Value: &l.Aliases, Help: "most aliased fields of a document"},
+		{Name: "limit-fields", Value: &l.Fields, Help: "most fields of a document, fragments expanded; each spread counts as well"},
+		{Name: "limit-repeats", Value: &l.Repeats, Help: "how often one selection set may name the same field"},
+		{Name: "limit-fragments", Value: &l.Fragments, Help: "most named fragments of a document"},
+		{Name: "limit-introspections", Value: &l.Introspections, Help: "how often a document may ask for the whole schema"},
+		{Name: "limit-validation", Value: &l.Validation, Help: "most comparisons of fields that the validation of a document may take, estimated before it begins"},
+		{Name: "limit-objects", Value: &l.Objects, Help: "most resources that the pages of an operation may return; pages within pages multiply"},
+		{Name: "limit-cached-tokens", Value: &l.CachedTokens, Help: "how many tokens the documents have that are kept parsed, of 100 to 400 bytes each"},
+		{Name: "limit-sockets", Value: &l.Sockets, Help: "most WebSocket connections; each needs a file descriptor"},
+		{Name: "limit-sockets-waiting", Value: &l.SocketsWaiting, Auto: "half of `limit-sockets`", Help: "most of them that have not initialised; more close the oldest"},
+		{Name: "init-timeout", Value: &sv.InitTimeout, Help: "how long a WebSocket client may take to initialise"},
+		{Name: "ping-interval", Value: &sv.PingInterval, Help: "how often a WebSocket client is asked whether it is there; one silent for two of them is gone"},
+		{Name: "limit-operations", Value: &l.Operations, Help: "most operations that run on one WebSocket connection"},
+		{Name: "limit-message", Value: &l.Message, Unit: "bytes", Help: "most bytes of a WebSocket message"},
+		{Name: "limit-streams", Value: &l.Streams, Help: "most answers as server-sent events at once"},
+		{Name: "limit-queue", Value: &l.Queue, Help: "most events that wait for one listener's connection"},
+		{Name: "limit-queue-bytes", Value: &l.QueueBytes, Unit: "bytes", Help: "most bytes of them; one event may always wait"},
+		{Name: "write-timeout", Value: &sv.WriteTimeout, Help: "how long a listener may take to accept 128 KiB before it is cut off"},
+
+		{Name: "trusted-documents", Value: &d.Trusted, Help: "manifests of documents that the compilers of Apollo, Relay or GraphQL Code Generator wrote"},
+		{Name: "trusted-only", Value: &d.TrustedOnly, Help: "execute documents of those manifests only"},
+		{Name: "registered-documents", Value: &d.Registered, Help: "how many documents clients can register by their hash (automatic persisted queries)"},
+		{Name: "hide-schema", Value: &sv.HideSchema, Help: "refuse introspection"},
+		{Name: "drain-delay", Value: &sv.DrainDelay, Help: "how long the gateway goes on to serve after SIGTERM while `/readyz` answers 503, so that a load balancer can notice"},
+		{Name: "drain-timeout", Value: &sv.DrainTimeout, Help: "how long running requests may take after that"},
+	}
+}
+
+// Validate returns every problem of the values, joined. f tells which were given.
+func (g *Gateway) Validate(f *pflag.FlagSet) error {
+	errs := []error{Check(f, g.Settings())}
+	if f.Changed("data") && g.Store.URL != "" {
+		errs = append(errs, errors.New("data, redis: choose one of the two stores"))
+	}
+	if errs[0] == nil { // these name the same problems
+		errs = append(errs, g.Server.ValidateSettings())
+	}
+	return errors.Join(errs...)
+}
+
+func oneOf(value *string, accepted ...string) func() error {
+	return func() error {
+		if slices.Contains(accepted, *value) {
+			return nil
+		}
+		return fmt.Errorf("%q; accepted are %s", *value, strings.Join(accepted, ", "))
+	}
+}
+
+func (g *Gateway) checkData() error {
+	if g.Store.Data == "" {
+		return errors.New("it is empty; name a folder, . for the current one")
+	}
+	return nil
+}
+
+// checkListen refuses to serve the network by accident: there is no access control yet.
+func (g *Gateway) checkListen() error {
+	host, _, err := net.SplitHostPort(g.Listen)
+	if err != nil {
+		return fmt.Errorf("%q is not an address like 127.0.0.1:8080", g.Listen)
+	}
+	ip := net.ParseIP(host)
+	if g.AllowAnonymous || host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%s is not loopback, and everybody who reaches it may read and change everything; say --allow-anonymous if that is meant", g.Listen)
+}

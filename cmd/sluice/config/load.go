@@ -1,0 +1,135 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+)
+
+// EnvPrefix begins every environment variable of ours.
+const EnvPrefix = "SLUICE_"
+
+// EnvName is the environment variable of a flag: listen is SLUICE_LISTEN.
+func EnvName(flag string) string {
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// maxFile is the largest file of settings that is read, in bytes.
+const maxFile = 1 << 20
+
+// ReadFile reads a file of settings, a password or a certificate. Whatever is
+// larger than 1 MiB is none; a device may have no end.
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%s has more than the %d bytes that are accepted", path, maxFile)
+	}
+	return data, err
+}
+
+// Load fills the flags that the command line left out from the environment, then
+// from the configuration file. known are the names of the variables of all
+// commands.
+func Load(flags *pflag.FlagSet, known []string) error {
+	errs := []error{checkEnvironment(os.Environ(), known)}
+	set := func(f *pflag.Flag, value, source string) {
+		if err := flags.Set(f.Name, value); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %q is not acceptable: %w", source, value, err))
+		}
+	}
+	flags.VisitAll(func(f *pflag.Flag) {
+		if value, ok := os.LookupEnv(EnvName(f.Name)); ok && !f.Changed && f.Name != "help" {
+			set(f, value, EnvName(f.Name))
+		}
+	})
+	path := ""
+	if f := flags.Lookup(FileFlag); f != nil {
+		path = f.Value.String()
+	}
+	if path == "" {
+		return errors.Join(errs...)
+	}
+	raw, err := ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("configuration file: %w", err)
+	}
+	values := map[string]any{}
+	if err := yaml.UnmarshalStrict(raw, &values); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		f := flags.Lookup(key)
+		switch {
+		case f == nil || key == FileFlag || key == "help":
+			errs = append(errs, fmt.Errorf("%s: unknown key %q%s", path, key, suggest(key, names(flags))))
+		case values[key] == nil:
+			errs = append(errs, fmt.Errorf("%s: %s: there is no value; leave the key out for the default", path, key))
+		case !f.Changed:
+			set(f, text(values[key]), path+": "+key)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// foreign matches variables that Kubernetes gives to every container beside a
+// service whose name begins with sluice, and those of our own tests.
+var foreign = regexp.MustCompile(`^SLUICE_(TEST_.*|(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?))$`)
+
+// checkEnvironment refuses variables that look like settings and are none.
+func checkEnvironment(environ, known []string) error {
+	var errs []error
+	for _, one := range environ {
+		name, _, _ := strings.Cut(one, "=")
+		if strings.HasPrefix(name, EnvPrefix) && !slices.Contains(known, name) && !foreign.MatchString(name) {
+			errs = append(errs, fmt.Errorf("unknown environment variable %s%s", name, suggest(name, known)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func text(value any) string {
+	if list, ok := value.([]any); ok {
+		parts := make([]string, len(list))
+		for i, v := range list {
+			parts[i] = fmt.Sprint(v)
+		}
+		return strings.Join(parts, ",")
+	}
+	if f, ok := value.(float64); ok && f == float64(int64(f)) {
+		return fmt.Sprint(int64(f))
+	}
+	return fmt.Sprint(value)
+}
+
+func names(flags *pflag.FlagSet) (out []string) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Name != FileFlag && f.Name != "help" {
+			out = append(out, f.Name)
+		}
+	})
+	return out
+}
+
+func suggest(wrong string, known []string) string {
+	best := slices.MinFunc(known, func(a, b string) int {
+		return levenshtein.ComputeDistance(a, wrong) - levenshtein.ComputeDistance(b, wrong)
+	})
+	if levenshtein.ComputeDistance(best, wrong) <= 3 {
+		return fmt.Sprintf("; did you mean %q?", best)
+	}
+	return "; known are " + strings.Join(known, ", ")
+}

@@ -1,0 +1,169 @@
+// Package config is the settings of a gateway: one table, from which come the
+// flags, the environment variables, the keys of the configuration file, their
+// checks and the table in the documentation.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Setting is one of a gateway.
+type Setting struct {
+	// Name is that of the flag and of the key of the configuration file.
+	Name string
+	// Value points to where it is kept: a string, bool, int, int64, duration or
+	// list of strings. What is there at first is the default.
+	Value any
+	// Unit of a number of bytes is "bytes", which stands in Help too. Other numbers
+	// count what Help names.
+	Unit string
+	// Auto says what the zero value stands for, where that is a default that
+	// follows from something else.
+	Auto string
+	// Help says what the setting does, in one line.
+	Help string
+	// Needs is a setting without which this one has no effect.
+	Needs string
+	// Check says what is wrong with the value, beyond its type. Default: numbers
+	// and durations are not negative.
+	Check func() error
+}
+
+// Register makes a flag of each setting.
+func Register(f *pflag.FlagSet, settings []Setting) {
+	for _, s := range settings {
+		help := strings.ReplaceAll(s.Help, "`", "")
+		if s.Auto != "" {
+			help += "; by default " + strings.ReplaceAll(s.Auto, "`", "")
+		}
+		if s.Unit != "" { // pflag shows what stands in backquotes as the type
+			help = strings.Replace(help, s.Unit, "`"+s.Unit+"`", 1)
+		}
+		switch v := s.Value.(type) {
+		case *string:
+			f.StringVar(v, s.Name, *v, help)
+		case *bool:
+			f.BoolVar(v, s.Name, *v, help)
+		case *int:
+			f.IntVar(v, s.Name, *v, help)
+		case *int64:
+			f.Int64Var(v, s.Name, *v, help)
+		case *time.Duration:
+			f.DurationVar(v, s.Name, *v, help)
+		case *[]string:
+			f.StringSliceVar(v, s.Name, *v, help)
+		default:
+			panic(fmt.Sprintf("setting %s: %T", s.Name, s.Value))
+		}
+	}
+}
+
+// Check returns every problem of the values, joined. f tells which were given.
+func Check(f *pflag.FlagSet, settings []Setting) error {
+	var errs []error
+	for _, s := range settings {
+		if err := s.check(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.Name, err))
+		}
+		if s.Needs != "" && f.Changed(s.Name) && !f.Changed(s.Needs) {
+			errs = append(errs, fmt.Errorf("%s: has no effect without %s", s.Name, s.Needs))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s Setting) check() error {
+	if s.Check != nil {
+		return s.Check()
+	}
+	negative := false
+	switch v := s.Value.(type) {
+	case *int:
+		negative = *v < 0
+	case *int64:
+		negative = *v < 0
+	case *time.Duration:
+		negative = *v < 0
+	}
+	if negative {
+		return fmt.Errorf("%s is negative", s.text())
+	}
+	return nil
+}
+
+// Markdown is the table of the settings for the documentation. It shows the
+// defaults, so the settings must be fresh.
+func Markdown(settings []Setting) string {
+	var b strings.Builder
+	b.WriteString("| setting | default | meaning |\n|---|---|---|\n")
+	for _, s := range settings {
+		value := s.Auto
+		if value == "" {
+			value = s.text()
+		}
+		_, _ = fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.Name, value, strings.ReplaceAll(s.Help, "|", `\|`))
+	}
+	return b.String()
+}
+
+// text is the value as people write it.
+func (s Setting) text() string {
+	switch v := s.Value.(type) {
+	case *string:
+		if *v == "" {
+			return "none"
+		}
+		return "`" + *v + "`"
+	case *bool:
+		return strconv.FormatBool(*v)
+	case *int:
+		return s.number(int64(*v))
+	case *int64:
+		return s.number(*v)
+	case *time.Duration:
+		return duration(*v)
+	case *[]string:
+		if len(*v) == 0 {
+			return "none"
+		}
+		return strings.Join(*v, ", ")
+	}
+	return ""
+}
+
+// number writes 4194304 bytes as 4 MiB, and 100000 as 100,000.
+func (s Setting) number(n int64) string {
+	if s.Unit == "bytes" {
+		for _, unit := range []struct {
+			size int64
+			name string
+		}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+			if n >= unit.size && n%unit.size == 0 {
+				return fmt.Sprintf("%d %s", n/unit.size, unit.name)
+			}
+		}
+	}
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// duration writes 24h0m0s as 24h.
+func duration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

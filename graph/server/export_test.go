@@ -1,0 +1,4 @@
+package server
+
+// JoinSurrogates is for its fuzz test.
+var JoinSurrogates = joinSurrogates
