@@ -31,34 +31,34 @@ type Batch struct {
 	Actions []Action
 }
 
-// Action is a condition on a key and a deed.
+// Action is a condition on a key and an operation.
 type Action struct {
 	Key Key
 	If  Condition
-	Do  Deed
-	// Put is what a DeedPut stores; of it a DeedReindex takes Fingerprint, Rows and Refs.
+	Op  Op
+	// Put is what an OpPut stores; of it an OpReindex takes Fingerprint, Rows and Refs.
 	Put Put
 }
 
-// Deed is what an action does once all conditions of the batch hold.
-type Deed uint8
+// Op is what an action does once all conditions of the batch hold.
+type Op uint8
 
-// The deeds.
+// The operations.
 const (
-	// DeedCheck changes nothing.
-	DeedCheck Deed = iota
-	// DeedPut stores Action.Put, whether the key was there or not.
-	DeedPut
-	// DeedDelete removes the key. On an absent key it fails with ErrNotFound,
+	// OpCheck changes nothing.
+	OpCheck Op = iota
+	// OpPut stores Action.Put, whether the key was there or not.
+	OpPut
+	// OpDelete removes the key. On an absent key it fails with ErrNotFound,
 	// whatever the condition. It works on what does not decode, too, if its
 	// condition is of presence alone: then the last state has nothing but the key.
-	DeedDelete
-	// DeedReindex replaces what is derived from the body: rows, references and the
+	OpDelete
+	// OpReindex replaces what is derived from the body: rows, references and the
 	// fingerprint of the definition that derived them. That has changed and the
 	// resource has not: no revision, no log entry, no event, no UpdatedAt. Its
 	// condition names the revision that the rows were made of. The log does not
 	// tell whether it was applied; doing it again does no harm.
-	DeedReindex
+	OpReindex
 )
 
 // Result is what an applied batch left behind.
@@ -94,7 +94,7 @@ func (b Batch) Validate() error {
 		if slices.ContainsFunc(b.Actions[:i], func(o Action) bool { return o.Key == a.Key }) {
 			return fmt.Errorf("batch: %s twice: %w", a.Key, ErrInvalid)
 		}
-		if a.Do != DeedCheck {
+		if a.Op != OpCheck {
 			writes++
 		}
 	}
@@ -115,7 +115,7 @@ func (b Batch) Validate() error {
 func (b Batch) Size() int {
 	n := 0
 	for i := range b.Actions {
-		if b.Actions[i].Do != DeedCheck {
+		if b.Actions[i].Op != OpCheck {
 			n += b.Actions[i].size()
 		}
 	}
@@ -137,21 +137,21 @@ func (a Action) validate() error {
 	if a.If.Deleting && a.If.NotDeleting {
 		return fmt.Errorf("%s: deleting and not deleting: %w", a.Key, ErrInvalid)
 	}
-	switch a.Do {
-	case DeedCheck:
+	switch a.Op {
+	case OpCheck:
 		if a.If == (Condition{}) {
 			return fmt.Errorf("%s: a check without a condition: %w", a.Key, ErrInvalid)
 		}
 		return nil
-	case DeedDelete:
+	case OpDelete:
 		if a.If.Presence == Absent {
 			return fmt.Errorf("%s: delete of an absent key: %w", a.Key, ErrInvalid)
 		}
 		return nil
-	case DeedPut:
+	case OpPut:
 		return a.Put.validate(a)
-	case DeedReindex:
+	case OpReindex:
 		return a.Put.validateReindex(a)
 	}
-	return fmt.Errorf("%s: unknown deed %d: %w", a.Key, a.Do, ErrInvalid)
+	return fmt.Errorf("%s: unknown operation %d: %w", a.Key, a.Op, ErrInvalid)
 }

@@ -10,7 +10,7 @@
 // What a store keeps of a resource beside its body follows from it by a
 // definition that gateways may change, so every resource carries the
 // fingerprint of the one that was used: [DefinitionIndex] tells which resources
-// another definition has made, and a [DeedReindex] makes them anew.
+// another definition has made, and a [OpReindex] makes them anew.
 //
 // The package also defines what a kind is ([Kind]): the descriptors are data,
 // generated from annotated SDL, and drive validation, manifests and the CLI.

@@ -102,13 +102,13 @@ func (s *LogState) Next(k Key) Revision {
 	return next
 }
 
-// Follow notes that a change was made.
-func (s *LogState) Follow(c *Change) {
+// Follow notes that a write was made.
+func (s *LogState) Follow(w *Write) {
 	switch {
-	case c.Logged():
-		s.Advance(c.Revision)
-	case !c.Revision.IsZero():
-		s.Internal = c.Revision.Seq
+	case w.Logged():
+		s.Advance(w.Revision)
+	case !w.Revision.IsZero():
+		s.Internal = w.Revision.Seq
 	}
 }
 

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// View is the state of a shard that a batch is judged against, under a lock
-// that the driver holds until the changes are made.
-type View interface {
+// ShardState is the state of a shard that a batch is judged against, under a lock
+// that the driver holds until the writes are made.
+type ShardState interface {
 	// Stored returns what is stored under a key, expired or not, nil if nothing
 	// is. What does not decode is ErrUnreadable.
 	Stored(k Key) (*Resource, error)
@@ -16,11 +16,11 @@ type View interface {
 	Bound(k Key, now time.Time) (bool, error)
 }
 
-// Plan judges a batch against the state that view shows and works out its
-// changes, for drivers that can hold a lock over both. log is that of the shard;
-// the changes get the revisions that follow in it. Nothing is written, and log
+// Plan judges a batch against the state of its shard and works out its
+// writes, for drivers that can hold a lock over both. log is that of the shard;
+// the writes get the revisions that follow in it. Nothing is written, and log
 // stays as it is: see [LogState.Follow]. now must be in UTC.
-func Plan(b Batch, now time.Time, log *LogState, view View) (Result, []Change, error) {
+func Plan(b Batch, now time.Time, log *LogState, state ShardState) (Result, []Write, error) {
 	if now.After(b.Deadline) {
 		return Result{}, nil, ErrDeadline
 	}
@@ -29,10 +29,10 @@ func Plan(b Batch, now time.Time, log *LogState, view View) (Result, []Change, e
 	damaged := make([]bool, len(b.Actions))
 	for i, a := range b.Actions {
 		var err error
-		if stored[i], damaged[i], err = a.stored(view); err != nil {
+		if stored[i], damaged[i], err = a.stored(state); err != nil {
 			return Result{}, nil, err
 		}
-		if err := a.judge(stored[i], now, view); err != nil {
+		if err := a.judge(stored[i], now, state); err != nil {
 			var ce *ConditionError
 			if errors.As(err, &ce) {
 				ce.Action = i
@@ -44,30 +44,30 @@ func Plan(b Batch, now time.Time, log *LogState, view View) (Result, []Change, e
 	for i, a := range b.Actions {
 		old := stored[i]
 		if old != nil && old.ExpiredAt(now) {
-			if a.Do == DeedPut {
+			if a.Op == OpPut {
 				p.delete(old, false)
 			}
 			old = nil
 		}
-		switch a.Do {
-		case DeedPut:
+		switch a.Op {
+		case OpPut:
 			res.Resources[i], res.Revisions[i] = p.put(a, old)
-		case DeedDelete:
+		case OpDelete:
 			res.Resources[i], res.Revisions[i] = old, p.delete(old, damaged[i])
-		case DeedReindex:
+		case OpReindex:
 			res.Resources[i] = p.reindex(a, old)
-		case DeedCheck:
+		case OpCheck:
 			res.Resources[i] = old
 		}
 	}
-	return res, p.changes, nil
+	return res, p.writes, nil
 }
 
 // stored looks up the action's key. What does not decode can be deleted by
 // whoever asks nothing else of it.
-func (a *Action) stored(view View) (r *Resource, damaged bool, err error) {
-	r, err = view.Stored(a.Key)
-	if errors.Is(err, ErrUnreadable) && a.Do == DeedDelete && a.If == (Condition{Presence: a.If.Presence}) {
+func (a *Action) stored(state ShardState) (r *Resource, damaged bool, err error) {
+	r, err = state.Stored(a.Key)
+	if errors.Is(err, ErrUnreadable) && a.Op == OpDelete && a.If == (Condition{Presence: a.If.Presence}) {
 		return &Resource{Key: a.Key}, true, nil
 	}
 	return r, false, err
@@ -75,7 +75,7 @@ func (a *Action) stored(view View) (r *Resource, damaged bool, err error) {
 
 // judge says whether the action's condition holds: nil, a *ConditionError, or
 // what went wrong with the view.
-func (a *Action) judge(stored *Resource, now time.Time, view View) error {
+func (a *Action) judge(stored *Resource, now time.Time, state ShardState) error {
 	live := stored
 	if live != nil && live.ExpiredAt(now) {
 		live = nil
@@ -83,13 +83,13 @@ func (a *Action) judge(stored *Resource, now time.Time, view View) error {
 	var failed error // of the view
 	err := a.If.Check(live, func() (bool, error) {
 		var bound bool
-		bound, failed = view.Bound(a.Key, now)
+		bound, failed = state.Bound(a.Key, now)
 		return bound, failed
 	})
 	if failed != nil {
 		return failed
 	}
-	if err == nil && a.Do == DeedDelete && live == nil {
+	if err == nil && a.Op == OpDelete && live == nil {
 		err = ErrNotFound
 	}
 	if err != nil {
@@ -98,25 +98,25 @@ func (a *Action) judge(stored *Resource, now time.Time, view View) error {
 	return nil
 }
 
-// planner collects the changes of a batch whose conditions hold.
+// planner collects the writes of a batch whose conditions hold.
 type planner struct {
 	requestID string
 	now       time.Time // to the millisecond
-	log       LogState  // after the changes
-	changes   []Change
+	log       LogState  // after the writes
+	writes    []Write
 }
 
-// add takes the next change.
-func (p *planner) add(c Change) {
-	p.log.Follow(&c)
-	p.changes = append(p.changes, c)
+// add takes the next write.
+func (p *planner) add(w Write) {
+	p.log.Follow(&w)
+	p.writes = append(p.writes, w)
 }
 
 func (p *planner) delete(old *Resource, damaged bool) Revision {
-	c := deletion(old, p.log.Next(old.Key), p.requestID, p.now)
-	c.Damaged = damaged
-	p.add(c)
-	return c.Revision
+	w := deletion(old, p.log.Next(old.Key), p.requestID, p.now)
+	w.Damaged = damaged
+	p.add(w)
+	return w.Revision
 }
 
 func (p *planner) put(a Action, old *Resource) (*Resource, Revision) {
@@ -142,34 +142,34 @@ func (p *planner) put(a Action, old *Resource) (*Resource, Revision) {
 			r.SpecRevision = old.SpecRevision
 		}
 	}
-	p.add(change(old, r, ev))
+	p.add(newWrite(old, r, ev))
 	return r, rev
 }
 
 func (p *planner) reindex(a Action, old *Resource) *Resource {
 	r := *old
 	r.Rows, r.Refs, r.Fingerprint = a.Put.Rows, a.Put.Refs, a.Put.Fingerprint
-	p.add(Change{Before: old, After: &r})
+	p.add(Write{Before: old, After: &r})
 	return &r
 }
 
-// Expire returns the change that purges an expired resource, the next one after
+// Expire returns the write that purges an expired resource, the next one after
 // those that log has.
-func Expire(r *Resource, log *LogState, now time.Time) Change {
+func Expire(r *Resource, log *LogState, now time.Time) Write {
 	return deletion(r, log.Next(r.Key), "", now.UTC().Truncate(time.Millisecond))
 }
 
-func deletion(old *Resource, rev Revision, requestID string, now time.Time) Change {
-	return change(old, nil, Event{
+func deletion(old *Resource, rev Revision, requestID string, now time.Time) Write {
+	return newWrite(old, nil, Event{
 		Type: Deleted, Revision: rev, Resource: old, RowsBefore: old.Rows, FingerprintBefore: old.Fingerprint, RequestID: requestID, Time: now,
 	})
 }
 
-// change is one with a revision. The log has no entries of internal records.
-func change(before, after *Resource, e Event) Change {
-	c := Change{Before: before, After: after, Revision: e.Revision}
+// newWrite is one with a revision. The log has no entries of internal records.
+func newWrite(before, after *Resource, e Event) Write {
+	w := Write{Before: before, After: after, Revision: e.Revision}
 	if !e.Resource.Internal() {
-		c.Event = e
+		w.Event = e
 	}
-	return c
+	return w
 }

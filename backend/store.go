@@ -9,7 +9,7 @@ import (
 // concurrent use, honour the context's deadline, and return ErrUnavailable
 // when the store cannot answer or ErrClosed after it was closed.
 type Store interface {
-	// Apply judges all conditions and applies all deeds in one atomic step. A
+	// Apply judges all conditions and applies all actions in one atomic step. A
 	// *ConditionError, ErrDeadline, ErrInvalid, ErrTooLarge and ErrUnavailable
 	// say that nothing was applied, and so does a bare error of the context.
 	// ErrUnknown says that nobody can tell yet.

@@ -29,7 +29,7 @@ func BenchPut(i, round int) backend.Action {
 	for j := range body {
 		body[j] = 'a' + byte((i+j+round)%26)
 	}
-	return backend.Action{Key: BenchKey(i), Do: backend.DeedPut, Put: backend.Put{
+	return backend.Action{Key: BenchKey(i), Op: backend.OpPut, Put: backend.Put{
 		UID: "0190163d-8694-739b-aea5-966c26f8ad90", Caller: true, Fingerprint: "0123456789abcdef", Body: backend.EncodeBody(body),
 		Rows: []backend.Row{row("name", fmt.Sprint("network-", i)), row("zone", fmt.Sprint("zone-", i%7)), {Index: "mtu", Value: backend.AppendInt(nil, int64(i%1500))}},
 	}}

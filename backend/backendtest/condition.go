@@ -135,7 +135,7 @@ func conditionStatements() []statement {
 			rev := f.get(key("b")).Revision
 			f.must(put(key("a"), "2"), with(put(key("b"), "2"), backend.Condition{Revision: rev}))
 		}},
-		{"a malformed condition, key or deed is ErrInvalid", func(f *fixture) {
+		{"a malformed condition, key or operation is ErrInvalid", func(f *fixture) {
 			f.start()
 			for i, a := range []backend.Action{
 				check(key("a"), backend.Condition{}),
@@ -144,7 +144,7 @@ func conditionStatements() []statement {
 				with(put(key("a"), "1"), backend.Condition{Presence: backend.Absent, NotDeleting: true}),
 				with(put(key("a"), "1"), backend.Condition{Deleting: true, NotDeleting: true}),
 				with(remove(key("a")), backend.Condition{Presence: backend.Absent}),
-				{Key: key("a"), Do: 9},
+				{Key: key("a"), Op: 9},
 				put(backend.Key{Kind: "Net", Namespace: "default"}, "1"),
 				put(backend.Key{Namespace: "default", Name: "a"}, "1"),
 			} {

@@ -240,14 +240,14 @@ func key(name string) backend.Key { return backend.Key{Kind: "Net", Namespace: "
 
 // put stores a body under a key, whatever is there.
 func put(k backend.Key, body string) backend.Action {
-	return backend.Action{Key: k, Do: backend.DeedPut, Put: backend.Put{UID: "uid-" + k.Name[:min(len(k.Name), 8)], Caller: true, Body: backend.EncodeBody([]byte(body))}}
+	return backend.Action{Key: k, Op: backend.OpPut, Put: backend.Put{UID: "uid-" + k.Name[:min(len(k.Name), 8)], Caller: true, Body: backend.EncodeBody([]byte(body))}}
 }
 
 func create(k backend.Key, body string) backend.Action {
 	return with(put(k, body), backend.Condition{Presence: backend.Absent})
 }
 
-func remove(k backend.Key) backend.Action { return backend.Action{Key: k, Do: backend.DeedDelete} }
+func remove(k backend.Key) backend.Action { return backend.Action{Key: k, Op: backend.OpDelete} }
 
 func check(k backend.Key, c backend.Condition) backend.Action { return backend.Action{Key: k, If: c} }
 

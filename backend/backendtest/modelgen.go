@@ -111,7 +111,7 @@ func (m *model) rows() (rows []backend.Row, fingerprint string) {
 
 // reindex is a reindex, mostly of a live resource.
 func (m *model) reindex(k backend.Key) backend.Action {
-	a := backend.Action{Key: k, Do: backend.DeedReindex, If: backend.Condition{Revision: backend.Revision{Epoch: 1, Seq: 1}}}
+	a := backend.Action{Key: k, Op: backend.OpReindex, If: backend.Condition{Revision: backend.Revision{Epoch: 1, Seq: 1}}}
 	a.Put.Rows, a.Put.Fingerprint = m.rows()
 	a.Put.Refs = m.refs(k.Namespace)
 	if rs, err := m.stores[1].Get(m.Context(), k); err == nil && rs[0] != nil {
@@ -134,19 +134,19 @@ func (m *model) batch() backend.Batch {
 			continue
 		}
 		used[k] = true
-		a := backend.Action{Key: k, Do: backend.DeedPut}
+		a := backend.Action{Key: k, Op: backend.OpPut}
 		switch n := m.rnd.IntN(100); {
 		case n < 15:
-			a.Do = backend.DeedCheck
+			a.Op = backend.OpCheck
 		case n < 30:
-			a.Do = backend.DeedDelete
+			a.Op = backend.OpDelete
 		case n < 45:
 			b.Actions = append(b.Actions, m.reindex(k))
 			continue
 		default:
 			a.Put = m.put(namespace)
 		}
-		if a.Do == backend.DeedCheck || m.chance(30) {
+		if a.Op == backend.OpCheck || m.chance(30) {
 			a.If = m.condition()
 		}
 		b.Actions = append(b.Actions, a)

@@ -10,7 +10,7 @@ import (
 
 // reindex gives the resource at a revision other rows.
 func reindex(k backend.Key, rev backend.Revision, fingerprint string, rows ...backend.Row) backend.Action {
-	return backend.Action{Key: k, If: backend.Condition{Revision: rev}, Do: backend.DeedReindex, Put: backend.Put{Fingerprint: fingerprint, Rows: rows}}
+	return backend.Action{Key: k, If: backend.Condition{Revision: rev}, Op: backend.OpReindex, Put: backend.Put{Fingerprint: fingerprint, Rows: rows}}
 }
 
 // by gives a put the fingerprint of an index definition.

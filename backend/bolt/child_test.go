@@ -138,7 +138,7 @@ func watcherEpoch(ctx context.Context, s *bolt.Store) uint64 {
 func childActions(w, i int) []backend.Action {
 	k := backend.Key{Kind: "Net", Namespace: "default", Name: fmt.Sprintf("n%d", (w*7+i)%50)}
 	if i%9 == 8 {
-		return []backend.Action{{Key: k, Do: backend.DeedDelete}}
+		return []backend.Action{{Key: k, Op: backend.OpDelete}}
 	}
 	put := backend.Put{
 		UID: "u", Caller: true, Body: backend.EncodeBody([]byte(strings.Repeat("x", i*97%3000+1))),
@@ -149,5 +149,5 @@ func childActions(w, i int) []backend.Action {
 	}
 	other := k
 	other.Kind = "Port"
-	return []backend.Action{{Key: k, Do: backend.DeedPut, Put: put}, {Key: other, Do: backend.DeedPut, Put: put}}
+	return []backend.Action{{Key: k, Op: backend.OpPut, Put: put}, {Key: other, Op: backend.OpPut, Put: put}}
 }

@@ -125,7 +125,7 @@ func key(name string) backend.Key {
 // batch puts one resource with a row, valid for ever.
 func batch(s *bolt.Store, id, name, body string) backend.Batch {
 	return backend.Batch{RequestID: id, Deadline: s.Now().AddDate(1, 0, 0), Actions: []backend.Action{{
-		Key: key(name), Do: backend.DeedPut,
+		Key: key(name), Op: backend.OpPut,
 		Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte(body)), Rows: []backend.Row{{Index: "i", Value: backend.AppendString(nil, id)}}},
 	}}}
 }

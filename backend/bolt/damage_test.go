@@ -154,7 +154,7 @@ func TestDamage(t *testing.T) {
 		begin, _ := s.Position(t.Context())
 		remove := func(name string, c backend.Condition) (backend.Result, error) {
 			b := batch(s, "delete", name, "")
-			b.Actions[0] = backend.Action{Key: key(name), If: c, Do: backend.DeedDelete}
+			b.Actions[0] = backend.Action{Key: key(name), If: c, Op: backend.OpDelete}
 			return s.Apply(t.Context(), b)
 		}
 		_, err = remove("a", backend.Condition{Unreferenced: true})

@@ -68,9 +68,9 @@ func (w *writer) run(call *call) (failed, fatal error) {
 	return nil, w.trim(now)
 }
 
-var _ backend.View = (*writer)(nil)
+var _ backend.ShardState = (*writer)(nil)
 
-// Stored is part of [backend.View].
+// Stored is part of [backend.ShardState].
 func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	v := w.resources.Get(k.Append(nil))
 	if v == nil {
@@ -83,7 +83,7 @@ func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	return r, nil
 }
 
-// Bound is part of [backend.View]. A referrer that does not decode counts as
+// Bound is part of [backend.ShardState]. A referrer that does not decode counts as
 // bound: nobody can tell that it is not.
 func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 	own := k.Append(nil)
@@ -106,7 +106,7 @@ func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 }
 
 // write makes one change and logs it.
-func (w *writer) write(c *backend.Change) error {
+func (w *writer) write(c *backend.Write) error {
 	w.changed = true
 	w.log.State.Follow(c)
 	if !c.Logged() {
@@ -131,7 +131,7 @@ func (w *writer) write(c *backend.Change) error {
 
 // store replaces one resource and the entries that lead to it. form is the
 // encoded resource after the change.
-func (w *writer) store(c *backend.Change, form []byte) error {
+func (w *writer) store(c *backend.Write, form []byte) error {
 	r := c.After
 	if r == nil {
 		r = c.Before

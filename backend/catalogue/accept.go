@@ -250,7 +250,7 @@ func (g Gate) record(ctx context.Context, list accepted, stored *backend.Resourc
 	for len(list.Hashes) > maxAccepted {
 		gone := list.Hashes[0]
 		list.Hashes = list.Hashes[1:]
-		actions = append(actions, backend.Action{Key: backend.Key{Kind: recordKind, Name: gone}, Do: backend.DeedDelete})
+		actions = append(actions, backend.Action{Key: backend.Key{Kind: recordKind, Name: gone}, Op: backend.OpDelete})
 	}
 	cond := backend.Condition{Presence: backend.Absent}
 	if stored != nil {
@@ -272,7 +272,7 @@ func put(name string, v any, cond backend.Condition) (backend.Action, error) {
 		return backend.Action{}, err
 	}
 	return backend.Action{
-		Key: backend.Key{Kind: recordKind, Name: name}, If: cond, Do: backend.DeedPut,
+		Key: backend.Key{Kind: recordKind, Name: name}, If: cond, Op: backend.OpPut,
 		Put: backend.Put{UID: name, Body: backend.EncodeBody(raw)},
 	}, nil
 }

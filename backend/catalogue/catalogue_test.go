@@ -110,7 +110,7 @@ func setup(t *testing.T) *fixture {
 func (f *fixture) put(name, text string) {
 	f.Helper()
 	if _, err := f.store.Apply(f.Context(), backend.Batch{RequestID: name, Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{{
-		Key: backend.Key{Kind: "Shelf", Namespace: "default", Name: name}, Do: backend.DeedPut, Put: backend.Put{UID: name, Body: backend.EncodeBody([]byte(text))},
+		Key: backend.Key{Kind: "Shelf", Namespace: "default", Name: name}, Op: backend.OpPut, Put: backend.Put{UID: name, Body: backend.EncodeBody([]byte(text))},
 	}}}); err != nil {
 		f.Fatal(err)
 	}

@@ -44,8 +44,8 @@ type Hub struct {
 	// early are the watches that began while the hub had no place. They join it
 	// when it has one.
 	early map[*Watcher]struct{}
-	// admitted counts the subscribers.
-	admitted int
+	// reserved counts the subscribers.
+	reserved int
 }
 
 // Errors of the hub's own.
@@ -82,27 +82,27 @@ func (h *Hub) setPlace(p backend.Position) {
 	h.published.Store(&p)
 }
 
-// Admit counts one subscriber, or fails with [ErrFull]. Its watches are
-// [Watch.Admitted]. leave ends its admission; calling it again does nothing.
-func (h *Hub) Admit() (leave func(), err error) {
+// Reserve counts one subscriber, or fails with [ErrFull]. Its watches are
+// [Watch.Reserved]. leave ends the reservation; calling it again does nothing.
+func (h *Hub) Reserve() (leave func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.admitted >= h.cfg.MaxSubscribers {
+	if h.reserved >= h.cfg.MaxSubscribers {
 		return nil, ErrFull
 	}
-	h.admitted++
+	h.reserved++
 	return sync.OnceFunc(func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.admitted--
+		h.reserved--
 	}), nil
 }
 
-// Subscribers is the number of admitted subscribers.
+// Subscribers is the number of reserved subscribers.
 func (h *Hub) Subscribers() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.admitted
+	return h.reserved
 }
 
 // Lagged is the number of watches that were closed because they were too slow, so far.

@@ -145,7 +145,7 @@ func TestAResumerGoesOnWhereTheHubAloneLostItsPlace(t *testing.T) {
 			for range times {
 				n++
 				if _, err := s.Apply(ctx, backend.Batch{RequestID: "r", Deadline: time.Now().Add(time.Second), Actions: []backend.Action{
-					{Key: key("default", fmt.Sprint(n)), Do: backend.DeedPut, Put: backend.Put{UID: "u", Body: []byte("j1")}},
+					{Key: key("default", fmt.Sprint(n)), Op: backend.OpPut, Put: backend.Put{UID: "u", Body: []byte("j1")}},
 				}}); err != nil {
 					t.Fatal(err)
 				}

@@ -29,9 +29,9 @@ func (h *Hub) attach(req Watch) (*Watcher, error) {
 	for _, namespace := range req.Namespaces {
 		w.shards.add(h.shard(namespace))
 	}
-	if !req.Admitted {
+	if !req.Reserved {
 		var err error
-		if w.leave, err = h.Admit(); err != nil {
+		if w.leave, err = h.Reserve(); err != nil {
 			return nil, err
 		}
 	}

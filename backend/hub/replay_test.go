@@ -63,7 +63,7 @@ func TestManyClientsThatComeBackReadTheLogAFewAtATime(t *testing.T) {
 		const changes, clients = 10, 300
 		for range changes {
 			if _, err := store.Apply(t.Context(), backend.Batch{RequestID: "r", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{
-				{Key: backend.Key{Kind: "Net", Name: "n"}, Do: backend.DeedPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}"))}},
+				{Key: backend.Key{Kind: "Net", Name: "n"}, Op: backend.OpPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}"))}},
 			}}); err != nil {
 				t.Fatal(err)
 			}

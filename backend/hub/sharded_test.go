@@ -267,7 +267,7 @@ func (s *sharded) tryWrite(key backend.Key) (backend.Revision, error) {
 	s.mu.Unlock()
 	res, err := s.Apply(context.Background(), backend.Batch{
 		RequestID: id, Deadline: time.Now().Add(24 * time.Hour),
-		Actions: []backend.Action{{Key: key, Do: backend.DeedPut, Put: backend.Put{UID: "u", Body: []byte("j1")}}},
+		Actions: []backend.Action{{Key: key, Op: backend.OpPut, Put: backend.Put{UID: "u", Body: []byte("j1")}}},
 	})
 	if err != nil {
 		return backend.Revision{}, err

@@ -17,9 +17,9 @@ type Watch struct {
 	// Namespaces are those in which covered keys lie, "" for GLOBAL kinds; nil
 	// means all. Only their shards can make the position expire.
 	Namespaces []string
-	// Admitted says that the watch belongs to a subscriber that [Hub.Admit] has
+	// Reserved says that the watch belongs to a subscriber that [Hub.Reserve] has
 	// counted, or to the gateway's own work: it is neither counted nor refused.
-	Admitted bool
+	Reserved bool
 }
 
 // Watcher is a subscriber's [backend.Watcher]. It delivers every covered change
@@ -28,7 +28,7 @@ type Watcher struct {
 	shards shards
 	covers func(backend.Key) bool
 	hub    *Hub
-	leave  func()        // ends the watch's own admission; nil if it has none
+	leave  func()        // ends the watch's own reservation; nil if it has none
 	slot   int           // in hub.attached, -1 for none; guarded by hub.mu
 	wake   chan struct{} // of one element
 

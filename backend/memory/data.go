@@ -33,15 +33,15 @@ type Data struct {
 	changed  backend.Broadcast
 }
 
-var _ backend.View = (*Data)(nil)
+var _ backend.ShardState = (*Data)(nil)
 
-// Stored is part of [backend.View]. The caller holds mu.
+// Stored is part of [backend.ShardState]. The caller holds mu.
 func (d *Data) Stored(k backend.Key) (*backend.Resource, error) {
 	r, _ := d.resources.Get(string(k.Append(nil)))
 	return r, nil
 }
 
-// Bound is part of [backend.View]. The caller holds mu.
+// Bound is part of [backend.ShardState]. The caller holds mu.
 func (d *Data) Bound(k backend.Key, now time.Time) (bound bool, err error) {
 	r := backend.Range{Referenced: &k, BoundOnly: true}
 	start, end := r.Bounds()
@@ -56,7 +56,7 @@ func (d *Data) Bound(k backend.Key, now time.Time) (bound bool, err error) {
 }
 
 // commit makes the changes and logs them. The caller holds mu.
-func (d *Data) commit(changes []backend.Change) {
+func (d *Data) commit(changes []backend.Write) {
 	logged := false
 	for i := range changes {
 		c := &changes[i]
@@ -74,7 +74,7 @@ func (d *Data) commit(changes []backend.Change) {
 }
 
 // store replaces one resource and the entries that lead to it.
-func (d *Data) store(c *backend.Change) {
+func (d *Data) store(c *backend.Write) {
 	endedRows, _ := c.Rows()
 	endedRefs, _ := c.Refs()
 	if old := c.Before; old != nil {
@@ -116,10 +116,10 @@ func expiryKey(at time.Time, key string) string {
 
 // expired returns the changes that purge what is expired, at most purgeRound. The
 // caller holds mu.
-func (d *Data) expired(now time.Time) []backend.Change {
+func (d *Data) expired(now time.Time) []backend.Write {
 	end := string(backend.AppendInt(nil, now.UnixMilli()+1))
 	after := d.state.Clone()
-	var changes []backend.Change
+	var changes []backend.Write
 	d.expiry.Scan(func(key string, r *backend.Resource) bool {
 		if key >= end || len(changes) == purgeRound {
 			return false

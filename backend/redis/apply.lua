@@ -20,14 +20,14 @@ local function bound(prefix, own, key)
 end
 
 -- action returns the arguments of the i-th action by name, see action in
--- proposal.go: the deed, the tuples of kind and name, the condition (presence, uid,
+-- proposal.go: the operation, the tuples of kind and name, the condition (presence, uid,
 -- revision, deleting, refs), what a put or a reindex stores, and members to remove.
 local function action(i)
   local a, from = {}, HEAD + (i - 1) * STRIDE
-  a.deed, a.kind, a.name, a.presence, a.uid, a.revision, a.deleting, a.refs, a.newuid, a.entries, a.caller, a.fields, a.size, a.body,
+  a.op, a.kind, a.name, a.presence, a.uid, a.revision, a.deleting, a.refs, a.newuid, a.entries, a.caller, a.fields, a.size, a.body,
     a.members = unpack(ARGV, from + 1, from + STRIDE)
   a.own, a.unlogged = a.kind .. a.name, isInternal(a.kind)
-  a.deletes = a.deed == 'd' or a.deed == 'x'
+  a.deletes = a.op == 'd' or a.op == 'x'
   return a
 end
 
@@ -82,20 +82,20 @@ local stored, live, was, will = {}, {}, {}, {}
 for i = 1, #KEYS - 3 do
   local a, key = action(i), KEYS[3 + i]
   actions[i] = a
-  local r = load(key, a.deed ~= 'p')
+  local r = load(key, a.op ~= 'p')
   if r and not r.damaged then
     was[i] = { n = 'n' .. a.own }
     if not members(r.entries, a.kind, a.name, was[i]) then r, was[i] = { damaged = true }, nil end
   end
   if r and r.damaged then
     -- Only a delete that comes with the members to remove may go on.
-    if a.deed ~= 'x' and a.deed ~= 'e' then return { 'unreadable', tostring(i) } end
-  elseif r and a.deed == 'p' and not r.whole and expired(r, now) then
+    if a.op ~= 'x' and a.op ~= 'e' then return { 'unreadable', tostring(i) } end
+  elseif r and a.op == 'p' and not r.whole and expired(r, now) then
     r = load(key, true)
   end
   stored[i] = r
   live[i] = (r and (r.damaged or not expired(r, now))) and r or nil
-  if a.deed ~= 'e' and not (r and r.damaged) then
+  if a.op ~= 'e' and not (r and r.damaged) then
     local failed = judge(a, live[i])
     if not failed and live[i] and a.refs ~= '' and bound(a.refs, a.own, key) then failed = 'referenced' end
     if failed then
@@ -103,13 +103,13 @@ for i = 1, #KEYS - 3 do
       return { 'condition', tostring(i), failed, current and current.value or '' }
     end
   end
-  if a.deed == 'r' and live[i] then a.entries = kept(r.entries, a.entries) end
-  local more = a.deed == 'p' and live[i] and unknown(r.entries) or ''
+  if a.op == 'r' and live[i] then a.entries = kept(r.entries, a.entries) end
+  local more = a.op == 'p' and live[i] and unknown(r.entries) or ''
   if more ~= '' then
     a.entries = a.entries .. more
     a.fields = match(a.fields, '^(.*\n)%d+\n$') .. #a.entries .. '\n'
   end
-  if a.deed == 'p' or a.deed == 'r' then
+  if a.op == 'p' or a.op == 'r' then
     will[i] = { n = 'n' .. a.own }
     members(a.entries, a.kind, a.name, will[i])
   end
@@ -171,7 +171,7 @@ local reply = { 'ok', '' }
 local firstSeq, firstInternal = seq, internal
 for i, a in ipairs(actions) do
   local key, r = KEYS[3 + i], live[i]
-  if a.deed == 'p' then
+  if a.op == 'p' then
     local old = was[i] or {}
     if stored[i] and not r then
       remove(i)
@@ -199,7 +199,7 @@ for i, a in ipairs(actions) do
     reply[i + 2] = stamped
   elseif a.deletes then
     reply[i + 2] = remove(i) .. '\n' .. (r.value or '')
-  elseif a.deed == 'r' then
+  elseif a.op == 'r' then
     local head = match(r.value, '^[^\n]*\n[^\n]*\n[^\n]*\n%d+\n%d+\n%d*\n%l?\n')
     local size = format('%d', a.size + #r.value - r.at - r.length + 1) -- the caller does not know the body
     local value = head .. size .. '\n' .. a.fields .. '\n' .. #a.entries .. '\n' .. r.ext .. '\n' .. a.entries .. sub(r.value, r.at + r.length)
@@ -207,7 +207,7 @@ for i, a in ipairs(actions) do
     grown(#value)
     reindexed(was[i], will[i])
     reply[i + 2] = value
-  elseif a.deed == 'e' then
+  elseif a.op == 'e' then
     local s = stored[i]
     if s and not s.damaged and not r then
       remove(i)

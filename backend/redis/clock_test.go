@@ -45,7 +45,7 @@ func TestClusterNodesHaveClocksOfTheirOwn(t *testing.T) {
 	node := n.All[1].Addr
 	at := func(st *redis.Store, shard int, name string) backend.Action {
 		return backend.Action{
-			Key: backend.Key{Kind: "Net", Namespace: namespaceIn(st, shard), Name: name}, Do: backend.DeedPut,
+			Key: backend.Key{Kind: "Net", Namespace: namespaceIn(st, shard), Name: name}, Op: backend.OpPut,
 			Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}"))},
 		}
 	}

@@ -37,7 +37,7 @@ func TestDamageStopsNeitherThePurgeNorTheOthers(t *testing.T) {
 			}
 			for i, expires := range []time.Time{st.Now().Add(-2 * time.Second), st.Now().Add(-time.Second), {}} {
 				put := backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}")), ExpiresAt: expires, Rows: []backend.Row{{Index: "color", Value: backend.AppendInt(nil, 1)}}}
-				if err := apply(backend.Action{Key: key(i), Do: backend.DeedPut, Put: put}); err != nil {
+				if err := apply(backend.Action{Key: key(i), Op: backend.OpPut, Put: put}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -60,10 +60,10 @@ func TestDamageStopsNeitherThePurgeNorTheOthers(t *testing.T) {
 			if due := s.Client().ZRangeArgs(t.Context(), goredis.ZRangeArgs{Key: "sluice:x:{0}", ByLex: true, Start: "[x", Stop: "(y"}).Val(); len(due) > 0 {
 				t.Errorf("due for ever: %q", due)
 			}
-			if err := apply(backend.Action{Key: key(2), Do: backend.DeedPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}"))}}); !errors.Is(err, backend.ErrUnreadable) {
+			if err := apply(backend.Action{Key: key(2), Op: backend.OpPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}"))}}); !errors.Is(err, backend.ErrUnreadable) {
 				t.Errorf("a put over it: %v", err)
 			}
-			if err := apply(backend.Action{Key: key(2), Do: backend.DeedDelete}); err != nil {
+			if err := apply(backend.Action{Key: key(2), Op: backend.OpDelete}); err != nil {
 				t.Errorf("its delete: %v", err)
 			}
 			if p, err := st.Range(t.Context(), backend.Range{Kind: "Net", Index: "color", Limit: 10}); err != nil || len(p.Resources) != 0 {
@@ -87,8 +87,8 @@ func TestABatchDeletesSeveralDamagedResources(t *testing.T) {
 	for i := range 2 {
 		s.Do("SET", "sluice:i:{0}:"+string(faultKey(0, i).Append(nil)), "rubbish")
 	}
-	res, err := st.Apply(t.Context(), batchOf(st, backend.Action{Key: faultKey(0, 0), Do: backend.DeedDelete},
-		backend.Action{Key: faultKey(0, 1), Do: backend.DeedDelete}, backend.Action{Key: faultKey(0, 2), Do: backend.DeedDelete}))
+	res, err := st.Apply(t.Context(), batchOf(st, backend.Action{Key: faultKey(0, 0), Op: backend.OpDelete},
+		backend.Action{Key: faultKey(0, 1), Op: backend.OpDelete}, backend.Action{Key: faultKey(0, 2), Op: backend.OpDelete}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func (s *Store) takeDamaged(ctx context.Context, p *proposal, reply []any) error
 	asked := make(map[string]*action)
 	for i := range p.actions {
 		a := &p.batch.Actions[i]
-		if a.Do == backend.DeedDelete && a.If == (backend.Condition{Presence: a.If.Presence}) {
+		if a.Op == backend.OpDelete && a.If == (backend.Condition{Presence: a.If.Presence}) {
 			asked[string(a.Key.Append(nil))] = &p.actions[i]
 		}
 	}
@@ -31,7 +31,7 @@ func (s *Store) takeDamaged(ctx context.Context, p *proposal, reply []any) error
 	}
 	return s.read(ctx, "damaged", func(ctx context.Context, ses *session) error {
 		for _, a := range asked {
-			a.deed, a.members = deedDeleteDamaged, nil
+			a.op, a.members = opDeleteDamaged, nil
 		}
 		lo := "-"
 		for {

@@ -41,7 +41,7 @@ func (tr *trial) finish() {
 			k, st := markerKey(ns), tr.stores[tries%len(tr.stores)]
 			a := tr.apply(tr.Context(), st, backend.Batch{
 				RequestID: fmt.Sprintf("marker-%d-%d", ns, tries), Deadline: st.Now().Add(batchDeadline),
-				Actions: []backend.Action{{Key: k, Do: backend.DeedPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte("0"))}}},
+				Actions: []backend.Action{{Key: k, Op: backend.OpPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte("0"))}}},
 			})
 			switch a.outcome {
 			case acknowledged:

@@ -25,11 +25,11 @@ type late struct {
 
 func lateBatches(k backend.Key) []late {
 	put := func(body string) backend.Action {
-		return backend.Action{Key: k, Do: backend.DeedPut, Put: backend.Put{UID: "u" + body, Caller: true, Body: backend.EncodeBody([]byte(body))}}
+		return backend.Action{Key: k, Op: backend.OpPut, Put: backend.Put{UID: "u" + body, Caller: true, Body: backend.EncodeBody([]byte(body))}}
 	}
 	create := put("1")
 	create.If.Presence = backend.Absent
-	remove := backend.Action{Key: k, Do: backend.DeedDelete}
+	remove := backend.Action{Key: k, Op: backend.OpDelete}
 	return []late{
 		// After what the other client does each would succeed, if it were judged.
 		{"create", nil, []backend.Action{create, remove}, create},

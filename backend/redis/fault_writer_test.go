@@ -91,13 +91,13 @@ func (w *writer) attempt(ctx context.Context) {
 
 // action creates, replaces or deletes what was found, mostly at its revision.
 func (w *writer) action(k backend.Key, found *backend.Resource) backend.Action {
-	a := backend.Action{Key: k, Do: backend.DeedPut, Put: w.put()}
+	a := backend.Action{Key: k, Op: backend.OpPut, Put: w.put()}
 	switch {
 	case found == nil:
 		a.If.Presence = backend.Absent
 		return a
 	case w.rnd.IntN(5) == 0:
-		a.Do, a.Put = backend.DeedDelete, backend.Put{}
+		a.Op, a.Put = backend.OpDelete, backend.Put{}
 	}
 	// Without a condition a second judgement would be a second change.
 	if w.rnd.IntN(3) > 0 {

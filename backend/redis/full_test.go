@@ -33,7 +33,7 @@ func TestAFullServerIsReadAndRefusesChanges(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = again.Close() })
 	put := func(st *redis.Store) error {
-		_, err := st.Apply(t.Context(), backend.Batch{RequestID: "r", Deadline: st.Now().Add(time.Minute), Actions: []backend.Action{{Key: key(9), Do: backend.DeedPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}"))}}}})
+		_, err := st.Apply(t.Context(), backend.Batch{RequestID: "r", Deadline: st.Now().Add(time.Minute), Actions: []backend.Action{{Key: key(9), Op: backend.OpPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}"))}}}})
 		return err
 	}
 	for name, st := range map[string]*redis.Store{"a store that was open": st, "one that is opened": again} {

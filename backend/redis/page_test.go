@@ -84,7 +84,7 @@ func TestScanOfLargeResourcesReadsLittleAhead(t *testing.T) {
 // putOne stores a resource, whatever is there.
 func putOne(t *testing.T, st *redis.Store, k backend.Key, body string, rows ...backend.Row) *backend.Resource {
 	t.Helper()
-	res, err := st.Apply(t.Context(), batchOf(st, backend.Action{Key: k, Do: backend.DeedPut, Put: backend.Put{
+	res, err := st.Apply(t.Context(), batchOf(st, backend.Action{Key: k, Op: backend.OpPut, Put: backend.Put{
 		UID: "u", Caller: true, Rows: rows, Body: backend.EncodeBody([]byte(body)),
 	}}))
 	if err != nil {

@@ -19,7 +19,7 @@ type proposal struct {
 // action is an action of a batch as the script takes it. What does not apply is
 // empty.
 type action struct {
-	deed string
+	op string
 	// kind and name are the tuples that make the key.
 	kind, name []byte
 	// presence, uid, revision, deleting and refs are the condition; refs is what
@@ -40,32 +40,32 @@ const actionArguments = 15
 
 // arguments are in the order of action() in apply.lua.
 func (a *action) arguments(args []any) []any {
-	return append(args, a.deed, a.kind, a.name, a.presence, a.uid, a.revision, a.deleting, a.refs, a.newUID,
+	return append(args, a.op, a.kind, a.name, a.presence, a.uid, a.revision, a.deleting, a.refs, a.newUID,
 		a.entries, a.caller, a.fields, a.size, a.body, a.members)
 }
 
-// The deeds as the script calls them.
+// The operations as the script calls them.
 const (
-	deedCheck   = "c"
-	deedPut     = "p"
-	deedDelete  = "d"
-	deedReindex = "r"
-	// deedDeleteDamaged also deletes a resource that does not decode.
-	deedDeleteDamaged = "x"
-	// deedExpire deletes what is expired.
-	deedExpire = "e"
+	opCheck   = "c"
+	opPut     = "p"
+	opDelete  = "d"
+	opReindex = "r"
+	// opDeleteDamaged also deletes a resource that does not decode.
+	opDeleteDamaged = "x"
+	// opExpire deletes what is expired.
+	opExpire = "e"
 )
 
-func deed(d backend.Deed) string {
+func op(d backend.Op) string {
 	switch d {
-	case backend.DeedPut:
-		return deedPut
-	case backend.DeedDelete:
-		return deedDelete
-	case backend.DeedReindex:
-		return deedReindex
+	case backend.OpPut:
+		return opPut
+	case backend.OpDelete:
+		return opDelete
+	case backend.OpReindex:
+		return opReindex
 	}
-	return deedCheck
+	return opCheck
 }
 
 // presence is what the script calls one.
@@ -86,7 +86,7 @@ func newProposal(sh *shard, b backend.Batch) *proposal {
 		a, to := &b.Actions[i], &p.actions[i]
 		p.keys = append(p.keys, sh.key(a.Key))
 		*to = action{
-			deed: deed(a.Do), kind: backend.AppendString(nil, a.Key.Kind), name: backend.OrderTuple(a.Key.Namespace, a.Key.Name),
+			op: op(a.Op), kind: backend.AppendString(nil, a.Key.Kind), name: backend.OrderTuple(a.Key.Namespace, a.Key.Name),
 			presence: presence(a.If.Presence), uid: escape(a.If.UID), revision: a.If.Revision.String(),
 			newUID: escape(a.Put.UID), body: a.Put.Body,
 		}
@@ -99,7 +99,7 @@ func newProposal(sh *shard, b backend.Batch) *proposal {
 		if a.If.Unreferenced {
 			to.refs = string(entryRef) + string(backend.Range{Referenced: &a.Key, BoundOnly: true}.Prefix())
 		}
-		if a.Do == backend.DeedPut || a.Do == backend.DeedReindex {
+		if a.Op == backend.OpPut || a.Op == backend.OpReindex {
 			to.derived = derive(a)
 		}
 	}
@@ -124,7 +124,7 @@ func derive(a *backend.Action) derived {
 	if a.Put.Caller {
 		d.caller = "c"
 	}
-	if a.Do == backend.DeedReindex {
+	if a.Op == backend.OpReindex {
 		d.fields = strconv.AppendInt(nil, int64(rowsSize(r.Rows)), 10)
 		return d
 	}

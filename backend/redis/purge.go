@@ -82,7 +82,7 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 		}
 		keys = append(keys, sh.key(k))
 		actions = append(actions, action{
-			deed: deedExpire, kind: backend.AppendString(nil, k.Kind), name: backend.OrderTuple(k.Namespace, k.Name), members: []byte(m),
+			op: opExpire, kind: backend.AppendString(nil, k.Kind), name: backend.OrderTuple(k.Namespace, k.Name), members: []byte(m),
 		})
 	}
 	n := 0

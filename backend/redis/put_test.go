@@ -77,7 +77,7 @@ func TestPutAloneIsWhatItIsInABatch(t *testing.T) {
 // randomPut is of few keys, with rows, conditions, expiry and deletion that come and go.
 func randomPut(rnd *rand.Rand, st *redis.Store, t *testing.T) backend.Action {
 	k := backend.Key{Kind: "Net", Namespace: "ns", Name: fmt.Sprint("n", rnd.IntN(6))}
-	a := backend.Action{Key: k, Do: backend.DeedPut, Put: backend.Put{
+	a := backend.Action{Key: k, Op: backend.OpPut, Put: backend.Put{
 		UID: fmt.Sprint("u", rnd.IntN(2)), Caller: rnd.IntN(2) == 0, Fingerprint: "f", Deleting: rnd.IntN(4) == 0,
 		Body: backend.EncodeBody(fmt.Append(nil, rnd.IntN(1000))),
 	}}

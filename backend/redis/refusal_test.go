@@ -121,7 +121,7 @@ func TestWritesStopWhenANewerReleaseChangesTheFormat(t *testing.T) {
 	k := backend.Key{Kind: "Net", Namespace: "default", Name: "n"}
 	before := putOne(t, st, k, "1")
 	s.Do("HSET", prefix+"m:{0}", "format", redis.Format+1)
-	_, err := st.Apply(context.Background(), batchOf(st, backend.Action{Key: k, Do: backend.DeedDelete}))
+	_, err := st.Apply(context.Background(), batchOf(st, backend.Action{Key: k, Op: backend.OpDelete}))
 	if !errors.Is(err, backend.ErrFormat) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v", err)
 	}

@@ -83,13 +83,13 @@ func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 	for i := range p.batch.Actions {
 		a, said := &p.batch.Actions[i], text(reply, i+2)
 		var err error
-		switch a.Do {
-		case backend.DeedPut:
+		switch a.Op {
+		case backend.OpPut:
 			res.Resources[i], err = putResult(a, said)
 			if err == nil {
 				res.Revisions[i] = res.Resources[i].Revision
 			}
-		case backend.DeedDelete:
+		case backend.OpDelete:
 			id, record, _ := strings.Cut(said, "\n")
 			if res.Revisions[i], err = backend.ParseRevision(id); err == nil && record != "" {
 				res.Resources[i], err = decodeRecord(a.Key, record)

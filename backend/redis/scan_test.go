@@ -18,7 +18,7 @@ func fill(t *testing.T, st *redis.Store, n int, name func(int) backend.Key, chan
 	t.Helper()
 	byNamespace := map[string][]backend.Action{}
 	for i := range n {
-		a := backend.Action{Key: name(i), Do: backend.DeedPut, Put: backend.Put{UID: "u", Fingerprint: "new", Body: backend.EncodeBody([]byte("{}"))}}
+		a := backend.Action{Key: name(i), Op: backend.OpPut, Put: backend.Put{UID: "u", Fingerprint: "new", Body: backend.EncodeBody([]byte("{}"))}}
 		if change != nil {
 			change(&a.Put)
 		}
@@ -64,7 +64,7 @@ func TestRangesOfACallAreOfOneStateHoweverManyMembersTheyRead(t *testing.T) {
 		if old {
 			put.Fingerprint, put.Rows = "old", nil
 		}
-		if _, err := writer.Apply(context.Background(), batchOf(writer, backend.Action{Key: wanted, Do: backend.DeedPut, Put: put})); err != nil {
+		if _, err := writer.Apply(context.Background(), batchOf(writer, backend.Action{Key: wanted, Op: backend.OpPut, Put: put})); err != nil {
 			t.Error(err)
 		}
 	}
@@ -116,7 +116,7 @@ func TestAResourceThatMovesWheneverItIsReadIsFoundInTheEnd(t *testing.T) {
 		if moves%2 == 0 {
 			referring(&put)
 		}
-		if _, err := writer.Apply(context.Background(), batchOf(writer, backend.Action{Key: backend.Key{Kind: "Net", Namespace: "z", Name: "moving"}, Do: backend.DeedPut, Put: put})); err != nil {
+		if _, err := writer.Apply(context.Background(), batchOf(writer, backend.Action{Key: backend.Key{Kind: "Net", Namespace: "z", Name: "moving"}, Op: backend.OpPut, Put: put})); err != nil {
 			t.Error(err)
 		}
 	}

@@ -144,7 +144,7 @@ func TestWhatANewerReleaseWroteSurvives(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := backend.Action{Key: k, Do: backend.DeedReindex, If: backend.Condition{Revision: found[0].Revision}, Put: backend.Put{Fingerprint: "f", Rows: []backend.Row{color(7)}}}
+		a := backend.Action{Key: k, Op: backend.OpReindex, If: backend.Condition{Revision: found[0].Revision}, Put: backend.Put{Fingerprint: "f", Rows: []backend.Row{color(7)}}}
 		if _, err := st.Apply(t.Context(), batchOf(st, a)); err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestWhatANewerReleaseWroteSurvives(t *testing.T) {
 		if err := st.Check(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if _, err := st.Apply(t.Context(), batchOf(st, backend.Action{Key: k, Do: backend.DeedDelete})); err != nil {
+		if _, err := st.Apply(t.Context(), batchOf(st, backend.Action{Key: k, Op: backend.OpDelete})); err != nil {
 			t.Fatal(err)
 		}
 		if left := n.server.Client().ZRange(t.Context(), n.prefix+"x:{0}", 0, -1).Val(); len(left) > 0 {

@@ -92,7 +92,7 @@ func (t *attempt) settle(ctx context.Context, unknown error) (backend.Result, er
 // Before that it waits for the deadline and returns.
 func (t *attempt) look(ctx context.Context) (settled bool, err error) {
 	left := t.batch.Deadline.Add(settleGrace).Sub(t.service.cfg.Clock())
-	w, err := t.service.hub.Watch(ctx, hub.Watch{From: t.from, Covers: t.covers, Namespaces: []string{t.batch.Actions[0].Key.Namespace}, Admitted: true})
+	w, err := t.service.hub.Watch(ctx, hub.Watch{From: t.from, Covers: t.covers, Namespaces: []string{t.batch.Actions[0].Key.Namespace}, Reserved: true})
 	if err != nil {
 		return false, err
 	}
@@ -133,7 +133,7 @@ func (t *attempt) note(events []backend.Event) {
 			continue
 		}
 		for j, a := range t.batch.Actions {
-			if a.Key == e.Resource.Key && (a.Do == backend.DeedDelete) == (e.Type == backend.Deleted) {
+			if a.Key == e.Resource.Key && (a.Op == backend.OpDelete) == (e.Type == backend.Deleted) {
 				t.events[j] = e
 			}
 		}
@@ -143,7 +143,7 @@ func (t *attempt) note(events []backend.Event) {
 // found says whether the log showed all that the batch does.
 func (t *attempt) found() bool {
 	for i, a := range t.batch.Actions {
-		if t.events[i] == nil && (a.Do == backend.DeedPut || a.Do == backend.DeedDelete) {
+		if t.events[i] == nil && (a.Op == backend.OpPut || a.Op == backend.OpDelete) {
 			return false
 		}
 	}

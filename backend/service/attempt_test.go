@@ -55,7 +55,7 @@ func TestALostAnswerIsFoundInTheLogAndALostRequestIsSentAnew(t *testing.T) {
 func (f *badLine) discard(name string) error {
 	_, err := f.store.Apply(f.t.Context(), backend.Batch{
 		RequestID: "discard", Deadline: time.Now().Add(time.Second),
-		Actions: []backend.Action{{Key: backend.Key{Kind: "Widget", Namespace: "default", Name: name}, Do: backend.DeedDelete}},
+		Actions: []backend.Action{{Key: backend.Key{Kind: "Widget", Namespace: "default", Name: name}, Op: backend.OpDelete}},
 	})
 	return err
 }

@@ -41,7 +41,7 @@ func (s *Service) Changes(ctx context.Context, c Caller, req ChangesRequest) (*C
 			return nil, &Error{Code: CodeCursorInvalid, Path: "after", Message: "after: not a cursor of a change; take it from the cursor field of an event"}
 		}
 	}
-	if out.leave, err = s.hub.Admit(); err != nil {
+	if out.leave, err = s.hub.Reserve(); err != nil {
 		return nil, translate(err, backend.Key{})
 	}
 	if req.After == nil && req.Snapshot {
@@ -63,7 +63,7 @@ func (s *Service) Changes(ctx context.Context, c Caller, req ChangesRequest) (*C
 
 // follow watches what the scope of a stream covers.
 func (s *Service) follow(ctx context.Context, scope *changeScope, from backend.Position) (*hub.Watcher, error) {
-	return s.hub.Watch(ctx, hub.Watch{From: from, Covers: scope.covers, Namespaces: scope.namespaces(), Admitted: true})
+	return s.hub.Watch(ctx, hub.Watch{From: from, Covers: scope.covers, Namespaces: scope.namespaces(), Reserved: true})
 }
 
 // begin sets the mark that comes next.

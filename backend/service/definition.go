@@ -104,7 +104,7 @@ func (s *Service) claimKinds(ctx context.Context) ([]*kind, error) {
 			return nil, err
 		}
 		var d definitions
-		put := backend.Action{Key: definitionsKey(), If: backend.Condition{Presence: backend.Absent}, Do: backend.DeedPut}
+		put := backend.Action{Key: definitionsKey(), If: backend.Condition{Presence: backend.Absent}, Op: backend.OpPut}
 		if err == nil && got[0] != nil {
 			put.If = backend.Condition{Revision: got[0].Revision}
 			// A record that cannot be read begins anew: it saves work and guards nothing.

@@ -154,7 +154,7 @@ func (f *fixture) put(key backend.Key, put backend.Put) *backend.Resource {
 	f.t.Helper()
 	res, err := f.store.Apply(context.Background(), backend.Batch{
 		RequestID: "test", Deadline: f.store.Now().Add(5e9),
-		Actions: []backend.Action{{Key: key, Do: backend.DeedPut, Put: put}},
+		Actions: []backend.Action{{Key: key, Op: backend.OpPut, Put: put}},
 	})
 	if err != nil {
 		f.t.Fatal(err)

@@ -165,7 +165,7 @@ func (s *Service) derive(k *kind, r *backend.Resource) backend.Action {
 			put.Refs = append(put.Refs, old)
 		}
 	}
-	return backend.Action{Key: r.Key, If: backend.Condition{Revision: r.Revision}, Do: backend.DeedReindex, Put: put}
+	return backend.Action{Key: r.Key, If: backend.Condition{Revision: r.Revision}, Op: backend.OpReindex, Put: put}
 }
 
 // applyEach applies the actions but for those whose conditions fail, and

@@ -98,7 +98,7 @@ func (s *Service) storeState(ctx context.Context, t target, st *state) (*backend
 		UID: t.uid, Caller: t.caller, ExpiresAt: st.expiresAt, Body: raw,
 		Rows: rows, Refs: t.kind.refs(t.key.Namespace, st), Fingerprint: t.kind.fingerprint,
 	}
-	res, err := s.apply(ctx, backend.Action{Key: t.key, If: t.cond, Do: backend.DeedPut, Put: put})
+	res, err := s.apply(ctx, backend.Action{Key: t.key, If: t.cond, Op: backend.OpPut, Put: put})
 	if err != nil {
 		return nil, err
 	}

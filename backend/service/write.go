@@ -123,7 +123,7 @@ func (s *Service) Delete(ctx context.Context, c Caller, req DeleteRequest) (*Wri
 			}
 			cond.Revision = current.Revision
 		}
-		res, err := s.apply(ctx, backend.Action{Key: key, If: cond, Do: backend.DeedDelete})
+		res, err := s.apply(ctx, backend.Action{Key: key, If: cond, Op: backend.OpDelete})
 		switch {
 		case errors.Is(err, backend.ErrConflict):
 			return nil, errRaced
@@ -219,7 +219,7 @@ func (s *Service) discard(ctx context.Context, in *intent) (*Written, error) {
 	if in.dryRun {
 		return &Written{Outcome: Updated, Warnings: in.warnings}, nil
 	}
-	_, err := s.apply(ctx, backend.Action{Key: in.key, If: backend.Condition{Presence: backend.Present}, Do: backend.DeedDelete})
+	_, err := s.apply(ctx, backend.Action{Key: in.key, If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete})
 	switch {
 	case err == nil, errors.Is(err, backend.ErrNotFound):
 		return nil, errRaced

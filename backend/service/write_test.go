@@ -167,7 +167,7 @@ func TestAnUpdateWinsOverControllersThatWriteStatusAllTheTime(t *testing.T) {
 			}
 			cur := f.stored("a")
 			_, _ = f.store.Apply(context.Background(), backend.Batch{RequestID: "status", Deadline: f.store.Now().Add(5e9), Actions: []backend.Action{{
-				Key: cur.Key, If: backend.Condition{Revision: cur.Revision}, Do: backend.DeedPut,
+				Key: cur.Key, If: backend.Condition{Revision: cur.Revision}, Op: backend.OpPut,
 				Put: backend.Put{UID: cur.UID, Body: cur.Body},
 			}}})
 		}

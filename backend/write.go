@@ -2,52 +2,52 @@ package backend
 
 import "slices"
 
-// Change is what a driver does to one key: it stores After in the place of
+// Write is what a driver does to one key: it stores After in the place of
 // Before, with all that makes it findable, and appends Event to the log.
-type Change struct {
+type Write struct {
 	// Before is what is stored under the key, nil if nothing is.
 	Before *Resource
 	// After is what is stored then, nil if nothing is.
 	After *Resource
-	// Revision of the change, zero for a reindex.
+	// Revision of the write, zero for a reindex.
 	Revision Revision
 	// Event is the log entry. Its Type is zero where there is none: for a reindex
-	// and for a change of an internal record.
+	// and for a write of an internal record.
 	Event Event
 	// Damaged says that what is stored does not decode: Before has no more than
 	// the key, and the driver looks for what makes it findable.
 	Damaged bool
 }
 
-// Logged says whether the change has a log entry.
-func (c *Change) Logged() bool { return c.Event.Type != 0 }
+// Logged says whether the write has a log entry.
+func (w *Write) Logged() bool { return w.Event.Type != 0 }
 
-// Rows returns the index rows that end and those that begin with the change,
+// Rows returns the index rows that end and those that begin with the write,
 // reserved ones included. Rows that stay are in neither.
-func (c *Change) Rows() (ended, begun []Row) {
-	if b, a := c.Before, c.After; b != nil && a != nil && b.Fingerprint == a.Fingerprint && b.Deleting == a.Deleting && rowsEqual(b.Rows, a.Rows) {
+func (w *Write) Rows() (ended, begun []Row) {
+	if b, a := w.Before, w.After; b != nil && a != nil && b.Fingerprint == a.Fingerprint && b.Deleting == a.Deleting && rowsEqual(b.Rows, a.Rows) {
 		return nil, nil
 	}
-	if c.Before != nil {
-		ended = c.Before.IndexRows()
+	if w.Before != nil {
+		ended = w.Before.IndexRows()
 	}
-	if c.After != nil {
-		begun = c.After.IndexRows()
+	if w.After != nil {
+		begun = w.After.IndexRows()
 	}
 	return without(ended, begun, Row.Equal), without(begun, ended, Row.Equal)
 }
 
 // Refs returns the entries of the inverse index that end and those that begin
-// with the change.
-func (c *Change) Refs() (ended, begun []Ref) {
-	if c.Before != nil && c.After != nil && slices.Equal(c.Before.Refs, c.After.Refs) {
+// with the write.
+func (w *Write) Refs() (ended, begun []Ref) {
+	if w.Before != nil && w.After != nil && slices.Equal(w.Before.Refs, w.After.Refs) {
 		return nil, nil
 	}
-	if c.Before != nil {
-		ended = c.Before.RefEntries()
+	if w.Before != nil {
+		ended = w.Before.RefEntries()
 	}
-	if c.After != nil {
-		begun = c.After.RefEntries()
+	if w.After != nil {
+		begun = w.After.RefEntries()
 	}
 	equal := func(a, b Ref) bool { return a == b }
 	return without(ended, begun, equal), without(begun, ended, equal)
