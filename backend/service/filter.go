@@ -113,21 +113,16 @@ const (
 	updatedAttribute   = "updatedAt"
 )
 
-// The first and the last instant that encodeTime tells apart from others, some
-// in 1677 and 2262. What a store stamps lies between them.
-var (
-	firstInstant = time.Unix(0, math.MinInt64)
-	lastInstant  = time.Unix(0, math.MaxInt64)
-)
-
 // encodeTime is nanoseconds since 1970. What lies before the first or after the
-// last instant counts as that.
+// last instant that they tell apart, in 1677 and 2262, counts as that. What a
+// store stamps lies between them.
 func encodeTime(t time.Time) []byte {
+	first, last := time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
 	switch {
-	case t.Before(firstInstant):
-		t = firstInstant
-	case t.After(lastInstant):
-		t = lastInstant
+	case t.Before(first):
+		t = first
+	case t.After(last):
+		t = last
 	}
 	return backend.AppendInt(nil, t.UnixNano())
 }

@@ -69,14 +69,11 @@ func located(err error) error {
 	return err
 }
 
-// derived is where derived definitions stand, for errors of the schema.
-var derived = &ast.Source{Name: "derived"}
-
 // complete gives a derived definition the positions that validation expects.
 func complete(def *ast.Definition) {
 	at := def.Position
 	if at == nil {
-		at = &ast.Position{Src: derived}
+		at = &ast.Position{Src: &ast.Source{Name: "derived"}}
 		def.Position = at
 	}
 	typed := func(t *ast.Type) {

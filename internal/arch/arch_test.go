@@ -27,7 +27,9 @@ type rule struct {
 
 var rules = []rule{
 	{"backend/backendtest", []string{"backend", "backend/memory"}, "the suite knows the contract and its model, no other driver"},
-	{"backend/service", []string{"backend", "backend/hub", "backend/manifest"}, "the service works over any store"},
+	{"backend/service", []string{"backend", "backend/body", "backend/hub", "backend/manifest"}, "the service works over any store and any kinds"},
+	{"backend/catalogue", []string{"backend", "backend/body"}, "the gate compares catalogues through the store contract"},
+	{"backend/body", []string{"backend"}, "a body is bytes under a descriptor; it knows no store"},
 	{"backend/hub", []string{"backend"}, "the hub relays the changes of any store"},
 	{"backend/manifest", nil, "a manifest is text; it knows no kind and no store"},
 	{"backend/memory", []string{"backend"}, "drivers never know each other"},
@@ -36,38 +38,42 @@ var rules = []rule{
 	{"backend", nil, "the contract stands alone"},
 	{"graph/client", nil, "other people's programs import it: it must not bring the gateway"},
 	{"graph/scalar", nil, "the API's own scalars are numbers and text"},
-	{"graph/loader", []string{"backend", "backend/service"}, "loaders batch reads of the service for every version of the API"},
-	{"graph/v1", []string{"backend", "backend/service", "graph/scalar", "graph/v1"}, "generated code knows descriptors and the service's types"},
+	{"graph/answer", nil, "an answer is bytes"},
+	{"graph/kinds/kindstest", []string{"backend", "graph/kinds"}, "tests get the catalogue as data"},
+	{"graph/kinds", []string{"backend", "schema"}, "SDL becomes descriptors and the API; nothing executes here"},
+	{"graph/loader", []string{"backend", "backend/service"}, "loaders batch reads of the service"},
+	{"graph/engine/enginetest", []string{"backend", "backend/service", "graph/core", "graph/engine", "graph/kinds", "graph/scalar", "resolvers"}, "the second executor stands beside the engine, for tests"},
+	{"graph/engine", []string{"backend", "backend/body", "backend/service", "graph/answer", "graph/kinds", "graph/loader", "graph/scalar", "graph/stream"}, "the engine executes every kind and knows no store and no transport"},
+	{"graph/core", []string{"backend", "graph/engine"}, "generated code knows the marks of the engine and no kind"},
 	{"graph/stream", nil, "what a transport and a resolver tell each other knows neither"},
 	{"graph/document", nil, "documents are text until they are executed"},
-	{"graph/transport", []string{"backend/service", "graph/document", "graph/stream"}, "transports carry operations and know no kind"},
+	{"graph/transport", []string{"backend/service", "graph/answer", "graph/document", "graph/stream"}, "transports carry operations and know no kind"},
 	{"graph/console", []string{"backend"}, "the page makes examples of descriptors and asks the API for the rest"},
 	{"graph/server", []string{"backend", "backend/service", "graph", "resolvers"}, "the edge knows no store"},
-	{"resolvers", []string{"backend", "backend/service", "graph/v1", "graph/loader", "graph/scalar", "graph/stream"}, "resolvers delegate to the service"},
-	{"cmd", []string{"backend", "backend/bolt", "backend/redis", "backend/service", "backend/manifest", "graph", "resolvers", "internal"}, "only commands name a concrete driver"},
-	{"internal/sdl", []string{"backend"}, "the reader of annotated SDL is below the generator"},
-	{"internal/generator", []string{"backend", "backend/service", "internal/sdl"}, "the generator never knows what it generated"},
+	{"resolvers", []string{"backend", "backend/service", "graph/core", "graph/engine", "graph/loader"}, "resolvers delegate to the service"},
+	{"schema", nil, "SDL files and nothing else"},
+	{"cmd", []string{"backend", "backend/bolt", "backend/catalogue", "backend/redis", "backend/service", "backend/manifest", "graph", "internal"}, "only commands name a concrete driver"},
+	{"internal/generator", []string{"graph/kinds"}, "the generator never knows what it generated"},
 	{"internal/redistest", nil, "it starts servers and knows nothing of what runs on them"},
 	{"internal/arch", nil, "it reads files only"},
-	{"e2e", []string{"backend", "backend/manifest", "graph/client", "backend/bolt", "backend/service", "graph/v1", "graph/server"}, "end-to-end tests use what a user has, and the store to play a controller"},
+	{"e2e", []string{"backend/manifest", "graph/client", "graph/kinds/kindstest"}, "end-to-end tests use what a user has"},
 	{"examples", []string{"graph/client"}, "examples show what other people's programs may use"},
 }
 
 // testsMay are imports that tests may make besides those of their package.
 var testsMay = map[string][]string{
-	"backend":            {"backend/backendtest", "backend/memory", "backend/bolt"},
-	"backend/bolt":       {"backend/backendtest", "backend/memory"},
-	"backend/memory":     {"backend/backendtest"},
-	"backend/redis":      {"backend/backendtest", "backend/memory", "backend/service", "internal/redistest"},
-	"backend/hub":        {"backend/backendtest", "backend/memory"},
-	"e2e":                {"internal/redistest"},
-	"backend/service":    {"backend/memory", "graph/v1"},
-	"graph/server":       {"backend/memory", "backend/bolt", "graph/v1", "graph/client"},
-	"graph/console":      {"graph/v1"},
-	"graph/transport":    {"backend", "backend/memory", "backend/bolt", "graph/v1", "graph/loader", "resolvers"},
-	"resolvers":          {"backend/memory", "graph/transport", "graph/document"},
-	"graph/v1":           {"backend/memory", "backend/service"},
-	"internal/generator": {"internal/sdl"},
+	"backend":           {"backend/backendtest", "backend/memory", "backend/bolt"},
+	"backend/bolt":      {"backend/backendtest", "backend/memory"},
+	"backend/catalogue": {"backend/memory"},
+	"backend/memory":    {"backend/backendtest"},
+	"backend/redis":     {"backend/backendtest", "backend/memory", "backend/service", "internal/redistest"},
+	"backend/hub":       {"backend/backendtest", "backend/memory"},
+	"backend/service":   {"backend/memory", "backend/bolt", "graph/kinds/kindstest"},
+	"graph/engine":      {"backend/memory", "graph/engine/enginetest"},
+	"graph/server":      {"backend/memory", "backend/bolt"},
+	"graph/console":     {"graph/kinds/kindstest"},
+	"graph/transport":   {"backend", "backend/memory", "graph/engine/enginetest", "graph/kinds/kindstest"},
+	"e2e":               {"internal/redistest"},
 }
 
 var bannedNames = []string{"util", "utils", "common", "helpers", "tools", "types", "misc", "shared"}
@@ -163,13 +169,19 @@ func allowed(local, may string) bool {
 }
 
 func TestHandWrittenFilesKeepTheHouseStyle(t *testing.T) {
-	documented := map[string]bool{}
-	for _, s := range sources(t) {
+	documented, written := map[string]bool{}, map[string]bool{}
+	all := sources(t)
+	for _, s := range all {
 		if s.file.Doc != nil {
 			documented[s.folder] = true
 		}
 		if s.generated {
 			continue
+		}
+		if !s.test {
+			for name := range writes(s.file) {
+				written[s.folder+"."+name] = true
+			}
 		}
 		if s.lines > 600 {
 			t.Errorf("%s has %d lines; split it by noun or concern at 600", s.path, s.lines)
@@ -183,19 +195,15 @@ func TestHandWrittenFilesKeepTheHouseStyle(t *testing.T) {
 			}
 		}
 		for _, d := range s.file.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				if d.Recv == nil && d.Name.Name == "init" {
-					t.Errorf("%s: func init; construct what you need where you need it", s.path)
-				}
-			case *ast.GenDecl:
-				if d.Tok == token.VAR && !s.test {
-					checkVars(t, s, d)
-				}
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+				t.Errorf("%s: func init; construct what you need where you need it", s.path)
 			}
 		}
 	}
-	for _, s := range sources(t) {
+	for _, s := range all {
+		if !s.test && !s.generated {
+			checkVars(t, s, written)
+		}
 		if !s.test && !s.generated && !documented[s.folder] {
 			t.Errorf("%s: package %s has no package comment", s.folder, s.file.Name.Name)
 			documented[s.folder] = true
@@ -204,24 +212,96 @@ func TestHandWrittenFilesKeepTheHouseStyle(t *testing.T) {
 }
 
 // checkVars accepts package variables that nobody changes: sentinels, compiled
-// expressions, interface assertions, embedded files and what the linker sets.
-func checkVars(t *testing.T, s source, d *ast.GenDecl) {
+// expressions, interface assertions, embedded files, tables that no statement of
+// their package writes to, and what the linker sets.
+func checkVars(t *testing.T, s source, written map[string]bool) {
 	t.Helper()
-	for _, spec := range d.Specs {
-		v := spec.(*ast.ValueSpec)
-		embedded := d.Doc != nil && strings.Contains(d.Doc.Text()+commentText(d.Doc), "go:embed")
-		for i, name := range v.Names {
-			if name.Name == "_" || embedded || s.path == "cmd/sluice/version.go" {
-				continue
-			}
-			if i < len(v.Values) {
-				if call, ok := v.Values[i].(*ast.CallExpr); ok && slices.Contains([]string{"errors.New", "regexp.MustCompile", "fmt.Errorf"}, callee(call)) {
+	for _, d := range s.file.Decls {
+		d, ok := d.(*ast.GenDecl)
+		if !ok || d.Tok != token.VAR {
+			continue
+		}
+		embedded := d.Doc != nil && strings.Contains(commentText(d.Doc), "go:embed")
+		for _, spec := range d.Specs {
+			v := spec.(*ast.ValueSpec)
+			for i, name := range v.Names {
+				if name.Name == "_" || embedded || s.path == "cmd/sluice/version.go" || i < len(v.Values) && constant(v.Values[i]) && !written[s.folder+"."+name.Name] {
 					continue
 				}
+				t.Errorf("%s: package variable %s; pass state in through a Config", s.fset.Position(name.Pos()), name.Name)
 			}
-			t.Errorf("%s: package variable %s; pass state in through a Config", s.fset.Position(name.Pos()), name.Name)
 		}
 	}
+}
+
+// constant says whether a value is a sentinel, a compiled expression, or a table
+// whose cells are literals or names.
+func constant(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.CallExpr:
+		return slices.Contains([]string{"errors.New", "regexp.MustCompile", "fmt.Errorf"}, callee(e))
+	case *ast.CompositeLit:
+		switch e.Type.(type) {
+		case *ast.MapType, *ast.ArrayType:
+		default:
+			return false
+		}
+		for _, cell := range e.Elts {
+			if kv, ok := cell.(*ast.KeyValueExpr); ok {
+				cell = kv.Value
+			}
+			switch cell.(type) {
+			case *ast.BasicLit, *ast.Ident:
+			default:
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// writes are the names that a file assigns to, changes a part of, or takes the
+// address of. A local variable of the same name counts as well.
+func writes(f *ast.File) map[string]bool {
+	out := map[string]bool{}
+	note := func(e ast.Expr) {
+		for {
+			switch x := e.(type) {
+			case *ast.IndexExpr:
+				e = x.X
+			case *ast.SliceExpr:
+				e = x.X
+			case *ast.Ident:
+				out[x.Name] = true
+				return
+			default:
+				return
+			}
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for _, e := range n.Lhs {
+				note(e)
+			}
+		case *ast.IncDecStmt:
+			note(n.X)
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				note(n.X)
+			}
+		case *ast.SliceExpr:
+			note(n)
+		case *ast.CallExpr:
+			if f, ok := n.Fun.(*ast.Ident); ok && slices.Contains([]string{"delete", "clear", "copy"}, f.Name) {
+				note(n.Args[0])
+			}
+		}
+		return true
+	})
+	return out
 }
 
 func commentText(g *ast.CommentGroup) string {
