@@ -246,6 +246,16 @@ func (g *gateway) post(query string, variables map[string]any) answer {
 	return a
 }
 
+// must is post without an error.
+func (g *gateway) must(query string) answer {
+	g.t.Helper()
+	a := g.post(query, nil)
+	if len(a.Errors) > 0 {
+		g.t.Fatalf("%s: %+v", query, a)
+	}
+	return a
+}
+
 func (g *gateway) send(query string, variables map[string]any) (a answer, err error) {
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
 	if err != nil {
