@@ -114,8 +114,8 @@ func leave(ctx context.Context, w io.Writer, v mark) error {
 }
 
 // MarshalGQLContext leaves a mark.
-func (v *Ref) MarshalGQLContext(ctx context.Context, w io.Writer) error {
-	return leave(ctx, w, mark{ref: v})
+func (v Ref) MarshalGQLContext(ctx context.Context, w io.Writer) error {
+	return leave(ctx, w, mark{ref: &v})
 }
 
 // UnmarshalGQLContext is part of gqlgen's contract; a resource is no input.
@@ -124,7 +124,7 @@ func (*Ref) UnmarshalGQLContext(context.Context, any) error {
 }
 
 // MarshalGQLContext leaves a mark.
-func (v *PageRef) MarshalGQLContext(ctx context.Context, w io.Writer) error {
+func (v PageRef) MarshalGQLContext(ctx context.Context, w io.Writer) error {
 	return leave(ctx, w, mark{page: v.page})
 }
 

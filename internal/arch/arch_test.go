@@ -57,6 +57,7 @@ var rules = []rule{
 	{"internal/redistest", nil, "it starts servers and knows nothing of what runs on them"},
 	{"internal/arch", nil, "it reads files only"},
 	{"e2e", []string{"backend/manifest", "graph/client", "graph/kinds/kindstest"}, "end-to-end tests use what a user has"},
+	{"examples/quota", []string{"backend", "backend/service", "graph/core", "graph/engine"}, "it is copied to resolvers"},
 	{"examples", []string{"graph/client"}, "examples show what other people's programs may use"},
 }
 
