@@ -50,10 +50,10 @@ browser: ## make sure that the tests find Chromium; install Debian's package if 
 clients: console browser ## drive the built binary by other people's clients and a browser (needs npm)
 	$(GO) test -tags clients -count=1 -timeout 9m -v -run '^Test(Clients|Browser)' ./e2e
 
-generate: ## derive everything from schema/
+generate: ## generate graph/core from schema/core, for fields that are resolved by hand
 	$(GO) run ./cmd/sluicegen
 
-generate-check: generate ## fail if what is committed is not what the schema derives
+generate-check: generate ## fail if the committed graph/core is not what schema/core gives
 	@git diff --exit-code --stat -- graph resolvers || { echo "generated files differ: commit what 'make generate' wrote"; exit 1; }
 	@test -z "$$(git ls-files --others --exclude-standard -- graph resolvers)" || { echo "generated files are not committed"; git ls-files --others --exclude-standard -- graph resolvers; exit 1; }
 

@@ -13,7 +13,8 @@
 // another definition has made, and a [OpReindex] makes them anew.
 //
 // The package also defines what a kind is ([Kind]): the descriptors are data,
-// generated from annotated SDL, and drive validation, manifests and the CLI.
+// read from annotated SDL when a gateway starts, and drive execution,
+// validation and manifests.
 //
 // It imports nothing else of this module.
 package backend

@@ -1,6 +1,7 @@
-// Package loader batches the reads of the fields that references derive: one
-// call for all resources of one kind that a response asks for at one level, and
-// one for all inverse connections of one kind.
+// Package loader batches the reads of resolvers that are written by hand and
+// run in goroutines of gqlgen: one call for all resources of one kind that they
+// ask for at about the same time, and one for all pages of one kind. The engine
+// needs no loader: it knows a level as a whole.
 //
 // Loaders live as long as one response: what they have read once is not read
 // again, and two fields of one response show one state of a resource.

@@ -1,4 +1,4 @@
-// Package stream holds what the transport and the resolver of one subscription
+// Package stream holds what the transport and the executor of one subscription
 // tell each other beside the events: where to resume, the cursor of each event,
 // and why the stream ended.
 package stream
