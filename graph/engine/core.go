@@ -176,6 +176,9 @@ func (r *run) coreValue(buf []byte, m *marks, f *field, t *ast.Type, v gjson.Res
 }
 
 func (r *run) coreObject(buf []byte, m *marks, o *object, v gjson.Result) ([]byte, bool) {
+	if len(o.fields) == 0 { // all are skipped
+		return append(buf, "{}"...), true
+	}
 	ok := true
 	for i := range o.fields {
 		f := &o.fields[i]

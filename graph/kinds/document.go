@@ -60,6 +60,9 @@ func (l *loader) definition(def *ast.Definition) {
 		ast.Object: ast.LocationObject, ast.Enum: ast.LocationEnum,
 	}[def.Kind])
 	l.fields(def)
+	if def.Kind == ast.Object && len(def.Fields) == 0 && def.Directives.ForName("resource") == nil {
+		l.report(def.Position, "type %s has no fields", def.Name)
+	}
 	if def.Kind == ast.Enum {
 		l.enum(def)
 	}
@@ -101,11 +104,17 @@ func scalars() []string { return []string{"String", "Int", "Float", "Boolean", "
 
 // enum checks the values of an enum and their stored forms.
 func (l *loader) enum(def *ast.Definition) {
+	if len(def.EnumValues) == 0 {
+		l.report(def.Position, "enum %s has no values", def.Name)
+	}
 	stored := map[string]string{}
 	for i, v := range def.EnumValues {
 		if slices.ContainsFunc(def.EnumValues[:i], func(o *ast.EnumValueDefinition) bool { return o.Name == v.Name }) {
 			l.report(v.Position, "%s.%s is declared twice", def.Name, v.Name)
 			continue
+		}
+		if slices.Contains([]string{"true", "false", "null"}, v.Name) {
+			l.report(v.Position, "%s.%s: GraphQL reserves the word", def.Name, v.Name)
 		}
 		l.checkDirectives(v.Directives, ast.LocationEnumValue)
 		form := l.stored(v)

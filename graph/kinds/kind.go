@@ -25,12 +25,17 @@ const (
 	maxKindName = 63
 	maxGroup    = 253
 	maxSubKind  = 63
+	// maxFieldPlaces is how many fields the spec and status of a kind have, each as
+	// often as it stands there: a type that is used twice on each of thirty levels
+	// stands in a billion places.
+	maxFieldPlaces = 10_000
 	// maxName is the greatest length of a resource's name.
 	maxName = 253
 )
 
 // kind reads one kind.
 func (l *loader) kind(def *ast.Definition) backend.Kind {
+	l.reading, l.fieldCount = def, 0
 	k := backend.Kind{Name: def.Name, Singular: singular(def.Name), Description: def.Description}
 	if !kindForm.MatchString(def.Name) || len(def.Name) > maxKindName {
 		l.report(def.Position, "kind %s: a name of at most %d letters and digits that begins with a capital is wanted", def.Name, maxKindName)

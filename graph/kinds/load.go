@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -104,6 +105,10 @@ type loader struct {
 	shapes map[*ast.Definition]*use
 	// stores says which enums a spec uses.
 	stores map[*ast.Definition]bool
+	// fieldCount counts the fields of the kind that is being read, wherever they
+	// stand; reading is that kind.
+	fieldCount int
+	reading    *ast.Definition
 	// malformed directives are reported once and then not read.
 	malformed []*ast.Directive
 }
@@ -156,6 +161,10 @@ func (l *loader) parse(files []*ast.Source) []Document {
 	var docs []Document
 	for _, f := range files {
 		l.fileName(f)
+		if line := invalidLine(f.Input); line > 0 {
+			l.report(&ast.Position{Src: f, Line: line}, "the file is not UTF-8 text")
+			continue
+		}
 		doc, err := parser.ParseSchema(f)
 		if err == nil {
 			docs = append(docs, Document{Name: f.Name, SchemaDocument: doc})
@@ -173,6 +182,19 @@ func (l *loader) parse(files []*ast.Source) []Document {
 		l.report(at, "%v", err)
 	}
 	return docs
+}
+
+// invalidLine is the first line that is not UTF-8, 0 if there is none. Its bytes
+// would end up in descriptions, and no reader of JSON takes them there.
+func invalidLine(text string) int {
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		if !utf8.ValidString(line) {
+			return n
+		}
+	}
+	return 0
 }
 
 // public drops kinds and our directives from a document.

@@ -30,6 +30,10 @@ func (l *loader) shape(def *ast.Definition, p part, above []*ast.Definition) *ba
 	s := &backend.Shape{Name: def.Name}
 	above = append(slices.Clone(above), def)
 	for _, f := range def.Fields {
+		if l.fieldCount++; l.fieldCount > maxFieldPlaces {
+			l.report(l.reading.Position, "kind %s: its spec and status have more than %d fields, each counted wherever its type is used", l.reading.Name, maxFieldPlaces)
+			return s
+		}
 		s.Fields = append(s.Fields, l.field(def, f, p, above))
 	}
 	if p == inStatus {
@@ -202,7 +206,11 @@ func (l *loader) leftovers() {
 				l.report(d.Position, "directive @value has no effect: enum %s is part of no spec", def.Name)
 			}
 		}
-		if def.Kind != ast.Object || def.Directives.ForName("resource") != nil || u != nil && u.spec {
+		if def.Directives.ForName("resource") != nil {
+			l.noEffectOn(def.Directives, "kind "+def.Name+" is validated by the type of its spec; put it there", "resource")
+			continue
+		}
+		if def.Kind != ast.Object || u != nil && u.spec {
 			continue
 		}
 		if u != nil {
@@ -216,16 +224,18 @@ func (l *loader) leftovers() {
 // noEffect refuses our directives on a type and its fields, but for those that
 // have an effect on fields all the same.
 func (l *loader) noEffect(def *ast.Definition, why string, but ...string) {
-	refuse := func(list ast.DirectiveList, but []string) {
-		for _, d := range list {
-			if l.directives[d.Name] != nil && !slices.Contains(but, d.Name) {
-				l.report(d.Position, "directive @%s has no effect: %s", d.Name, why)
-			}
-		}
-	}
-	refuse(def.Directives, nil)
+	l.noEffectOn(def.Directives, why)
 	for _, f := range def.Fields {
-		refuse(f.Directives, but)
+		l.noEffectOn(f.Directives, why, but...)
+	}
+}
+
+// noEffectOn refuses our directives in one place, but for those that have an effect there.
+func (l *loader) noEffectOn(list ast.DirectiveList, why string, but ...string) {
+	for _, d := range list {
+		if l.directives[d.Name] != nil && !slices.Contains(but, d.Name) && !slices.Contains(l.malformed, d) {
+			l.report(d.Position, "directive @%s has no effect: %s", d.Name, why)
+		}
 	}
 }
 
