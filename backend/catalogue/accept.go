@@ -95,36 +95,39 @@ func (g Gate) accept(ctx context.Context, kinds []backend.Kind, outline Outline,
 	if err != nil {
 		return err
 	}
+	refused := &RefusedError{}
+	if refused.Reasons, err = g.misplaced(ctx, kinds); err != nil {
+		return err
+	}
+	if len(refused.Reasons) > 0 {
+		refused.Final = true
+		return refused
+	}
 	hash := outline.Hash()
 	var newest Outline
 	if n := len(list.Hashes); n > 0 {
 		if newest, err = g.outline(ctx, list.Hashes[n-1]); err != nil {
 			return err
 		}
-		if err := g.tellUnknown(ctx, newest, outline); err != nil {
-			return err
-		}
 	}
 	if slices.Contains(list.Hashes, hash) {
-		return nil
+		return g.tellUnknown(ctx, newest, outline)
 	}
-	refused := &RefusedError{}
-	switch {
-	case len(list.Hashes) > 0:
-		changes := Breaking(Diff(newest, outline))
-		for _, c := range changes {
+	if len(list.Hashes) > 0 {
+		for _, c := range Breaking(Diff(newest, outline)) {
 			refused.Reasons = append(refused.Reasons, c.String())
 		}
-		if err := g.moved(ctx, newest, outline, refused); err != nil {
-			return err
-		}
-	default:
-		if refused.Reasons, err = g.unreadable(ctx, kinds); err != nil {
-			return err
-		}
+	} else if refused.Reasons, err = g.unreadable(ctx, kinds); err != nil {
+		return err
 	}
-	if len(refused.Reasons) > 0 && (refused.Final || !allow) {
+	if len(refused.Reasons) > 0 && !allow {
 		return refused
+	}
+	for _, reason := range refused.Reasons {
+		g.Logger.Warn("a breaking catalogue is served, as --allow-breaking says", zap.String("change", reason))
+	}
+	if err := g.tellUnknown(ctx, newest, outline); err != nil {
+		return err
 	}
 	return g.record(ctx, list, stored, hash, outline)
 }
@@ -186,25 +189,31 @@ func (g Gate) count(ctx context.Context, kind string) (int, error) {
 	return page.Count, err
 }
 
-// moved finds kinds whose scope has changed while they have resources: their
-// keys would mean others.
-func (g Gate) moved(ctx context.Context, newest, outline Outline, refused *RefusedError) error {
-	for _, name := range bothKeys(newest.Kinds, outline.Kinds) {
-		was, before := newest.Kinds[name]
-		is, after := outline.Kinds[name]
-		if !before || !after || was.Scope == is.Scope {
+// misplaced finds kinds that have resources of another scope: their keys would
+// mean others. What is stored counts, not the record: a catalogue of the other
+// scope may have been accepted before.
+func (g Gate) misplaced(ctx context.Context, kinds []backend.Kind) (reasons []string, err error) {
+	for i := range kinds {
+		k := &kinds[i]
+		// Those without a namespace come first.
+		page, err := g.Store.Range(ctx, backend.Range{Kind: k.Name, Limit: 1, Reverse: k.Scope == backend.Global})
+		if err != nil {
+			return nil, err
+		}
+		if len(page.Resources) == 0 || (page.Resources[0].Namespace == "") == (k.Scope == backend.Global) {
 			continue
 		}
-		n, err := g.count(ctx, name)
+		n, err := g.count(ctx, k.Name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if n > 0 {
-			refused.Final = true
-			refused.Reasons = append(refused.Reasons, fmt.Sprintf("kind %s has %d resources, and its scope cannot change from %s to %s while it has any", name, n, was.Scope, is.Scope))
+		other := backend.Namespaced
+		if k.Scope == other {
+			other = backend.Global
 		}
+		reasons = append(reasons, fmt.Sprintf("kind %s has %d resources, some of them %s: its scope cannot be %s while it has those", k.Name, n, other, k.Scope))
 	}
-	return nil
+	return reasons, nil
 }
 
 // maxReasons bounds how many unreadable resources are named.

@@ -167,6 +167,23 @@ func TestAScopeCannotChangeUnderResources(t *testing.T) {
 	}
 }
 
+func TestAScopeThatWasAcceptedOnceIsRefusedOnceThereAreResources(t *testing.T) {
+	f := setup(t)
+	global := shelf(func(k *backend.Kind) { k.Scope = backend.Global })
+	for _, kinds := range [][]backend.Kind{shelf(nil), global, shelf(nil)} {
+		if err := f.accept(kinds, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.put("a", `{"spec":{"width":1}}`)
+	if err := f.accept(global, true); err == nil || !err.Final {
+		t.Errorf("error %v", err)
+	}
+	if err := f.accept(shelf(nil), false); err != nil {
+		t.Errorf("the catalogue that made it: %v", err)
+	}
+}
+
 func TestAStoreWithoutARecordAcceptsWhatReadsAllThatItHas(t *testing.T) {
 	f := setup(t)
 	for i := range 1200 { // more than one page

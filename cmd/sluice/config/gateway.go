@@ -71,7 +71,7 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "listen", Value: &g.Listen, Help: "address to listen on; port 0 picks a free one; one that is not loopback needs `allow-anonymous`, as there is no access control yet", Check: g.checkListen},
 		{Name: "allow-anonymous", Value: &g.AllowAnonymous, Help: "serve everybody who reaches an address that is not loopback"},
 		{Name: "schema", Value: &g.Catalogue.Dir, Auto: "the kinds of this release", Help: "folder of the SDL files of the kinds to serve"},
-		{Name: "allow-breaking", Value: &g.Catalogue.AllowBreaking, Help: "serve a catalogue under which stored resources or existing clients may stop working; each such change is logged"},
+		{Name: "allow-breaking", Value: &g.Catalogue.AllowBreaking, Help: "serve a catalogue that cannot read all that was stored under the last one; each such change is logged"},
 		{Name: "data", Value: &st.Data, Help: "folder of the embedded store; one process at a time", Check: g.checkData},
 		{Name: "redis", Value: &st.URL, Help: "store on Redis instead: redis://host:port/db, redis-sentinel://host:port,.../master or redis-cluster://host:port,...; rediss for TLS"},
 		{Name: "redis-password-file", Value: &st.PasswordFile, Needs: "redis", Help: "file with the password for Redis, which stays out of process lists"},
