@@ -26,9 +26,10 @@ func TestPlansOfADocumentAreKeptAndForgottenUnderLoad(t *testing.T) {
 					continue
 				}
 				a, b := i&1 == 0, i&2 == 0
-				oc := *first
-				oc.Variables = map[string]any{"a": a, "b": b}
-				next, ctx := g.exec.DispatchOperation(graphql.StartOperationTrace(t.Context()), &oc)
+				next, ctx := g.exec.DispatchOperation(t.Context(), &graphql.OperationContext{
+					RawQuery: first.RawQuery, Doc: first.Doc, Operation: first.Operation, Variables: map[string]any{"a": a, "b": b},
+					RecoverFunc: first.RecoverFunc, ResolverMiddleware: first.ResolverMiddleware, RootResolverMiddleware: first.RootResolverMiddleware,
+				})
 				want := `{"resources":{"totalCount":0,"nodes":[]}}`
 				if a {
 					want = `{"resources":{"totalCount":0}}`

@@ -29,6 +29,9 @@ const (
 	// often as it stands there: a type that is used twice on each of thirty levels
 	// stands in a billion places.
 	maxFieldPlaces = 10_000
+	// maxLevels is how deep objects are nested in a spec or status: no deeper one
+	// is accepted by a write, so a field below could never be set.
+	maxLevels = 64
 	// maxName is the greatest length of a resource's name.
 	maxName = 253
 )

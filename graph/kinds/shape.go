@@ -28,7 +28,10 @@ func (l *loader) shape(def *ast.Definition, p part, above []*ast.Definition) *ba
 	}
 	u.spec, u.status = u.spec || p == inSpec, u.status || p == inStatus
 	s := &backend.Shape{Name: def.Name}
-	above = append(slices.Clone(above), def)
+	if above = append(slices.Clone(above), def); len(above) > maxLevels {
+		l.report(def.Position, "kind %s: %s is more than %d objects deep", l.reading.Name, def.Name, maxLevels)
+		return s
+	}
 	for _, f := range def.Fields {
 		if l.fieldCount++; l.fieldCount > maxFieldPlaces {
 			l.report(l.reading.Position, "kind %s: its spec and status have more than %d fields, each counted wherever its type is used", l.reading.Name, maxFieldPlaces)
