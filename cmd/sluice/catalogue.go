@@ -25,11 +25,7 @@ func (e linesError) Error() string { return strings.Join(e.lines, "\n") }
 
 // load reads the catalogue and derives its API.
 func (c catalogue) load() ([]backend.Kind, *ast.Schema, error) {
-	schema, err := readCatalogue(c.Dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	api, err := schema.API()
+	schema, api, err := readCatalogue(c.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -46,22 +42,26 @@ func (c catalogue) accept(ctx context.Context, kinds []backend.Kind, store backe
 	return err
 }
 
-// readCatalogue reads the catalogue of a folder, or the embedded one.
-func readCatalogue(dir string) (*kinds.Schema, error) {
+// readCatalogue reads the catalogue of a folder, or the embedded one, and derives its API.
+func readCatalogue(dir string) (schema *kinds.Schema, api *ast.Schema, err error) {
 	if dir == "" {
-		return kinds.Embedded()
+		schema, err = kinds.Embedded()
+	} else {
+		schema, err = kinds.ReadDir(dir)
 	}
-	schema, err := kinds.ReadDir(dir)
+	if err == nil {
+		api, err = schema.API()
+	}
 	var findings kinds.Findings
-	switch {
-	case errors.As(err, &findings):
+	if errors.As(err, &findings) {
 		var lines []string
 		for _, f := range findings {
 			lines = append(lines, f.String())
 		}
-		return nil, linesError{lines}
-	case err != nil:
-		return nil, usageError{err}
+		return nil, nil, linesError{lines}
 	}
-	return schema, nil
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	return schema, api, nil
 }

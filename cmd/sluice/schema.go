@@ -37,11 +37,7 @@ func schemaCheckCommand(std streams) *cobra.Command {
 		Example: "  sluice schema check ./kinds",
 		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			schema, err := readCatalogue(folder(args))
-			if err != nil {
-				return err
-			}
-			api, err := schema.API()
+			schema, api, err := readCatalogue(folder(args))
 			if err != nil {
 				return err
 			}
@@ -58,11 +54,7 @@ func schemaPrintCommand(std streams) *cobra.Command {
 		Example: "  sluice schema print ./kinds > api.graphql",
 		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			schema, err := readCatalogue(folder(args))
-			if err != nil {
-				return err
-			}
-			api, err := schema.API()
+			_, api, err := readCatalogue(folder(args))
 			if err != nil {
 				return err
 			}
@@ -82,11 +74,11 @@ func schemaDiffCommand(std streams) *cobra.Command {
 		Example: "  sluice schema diff ./kinds --from ./kinds-of-yesterday",
 		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			to, err := readCatalogue(folder(args))
+			to, _, err := readCatalogue(folder(args))
 			if err != nil {
 				return err
 			}
-			was, err := readCatalogue(from)
+			was, _, err := readCatalogue(from)
 			if err != nil {
 				return err
 			}

@@ -194,8 +194,7 @@ func (k *Kind) hasConditions() bool {
 
 // roots derives the root fields that read and follow a kind.
 func (d *derivation) roots(k *Kind) {
-	var namespace func(about string) ast.ArgumentDefinitionList
-	namespace = func(about string) ast.ArgumentDefinitionList {
+	namespace := func(about string) ast.ArgumentDefinitionList {
 		if !k.namespaced() {
 			return nil
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -54,19 +55,24 @@ func (s *Schema) API() (*ast.Schema, error) {
 	}
 	out, invalid := validator.ValidateSchemaDocument(doc)
 	if invalid != nil {
-		return nil, fmt.Errorf("derived schema: %w", located(invalid))
+		return nil, located(invalid)
 	}
 	delete(out.Directives, "defer") // the transports do not deliver it
 	return out, nil
 }
 
-// located says where an error of a schema is.
+// located is an error of the whole schema as a finding.
 func located(err error) error {
 	var e *gqlerror.Error
-	if errors.As(err, &e) && len(e.Locations) > 0 {
-		return fmt.Errorf("%v:%d: %s", e.Extensions["file"], e.Locations[0].Line, e.Message)
+	if !errors.As(err, &e) || len(e.Locations) == 0 {
+		return fmt.Errorf("derived schema: %w", err)
 	}
-	return err
+	file, _ := e.Extensions["file"].(string)
+	message := e.Message
+	if name, ok := strings.CutPrefix(message, "Undefined type "); ok {
+		message = fmt.Sprintf("type %s is not known: no kind of the catalogue derives it", strings.TrimSuffix(name, "."))
+	}
+	return Findings{{File: file, Line: e.Locations[0].Line, Message: message}}
 }
 
 // complete gives a derived definition the positions that validation expects.
@@ -143,12 +149,6 @@ func referencesOn(refs []Reference) (out []Reference) {
 		}
 	}
 	return out
-}
-
-// find returns the kind of a name.
-func (d *derivation) find(name string) *Kind {
-	i := slices.IndexFunc(d.schema.Kinds, func(k Kind) bool { return k.Name == name })
-	return &d.schema.Kinds[i]
 }
 
 // inverses are the references to a kind that derive a field on it, and the kinds that have them.
