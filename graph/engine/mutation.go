@@ -5,12 +5,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 )
 
-// write does one mutation. What comes after it in the operation reads afresh.
+// write does one mutation.
 func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 	if err := checkMutationID(in); err != nil {
 		return nil, err
 	}
-	defer r.forget()
 	s, ctx, c := r.engine.svc, r.ctx, r.caller
 	if f.op == opApply {
 		return s.Apply(ctx, c, service.ApplyRequest{

@@ -39,6 +39,7 @@ func (r *run) execute(buf []byte) []byte {
 	for i := range fields {
 		f, a := &fields[i], &answers[i]
 		if serial {
+			r.forget() // each sees what the one before has done
 			r.executeCore(fields[i:i+1], answers[i:i+1])
 			r.resolveRoot(f, a)
 			r.resolve()

@@ -139,7 +139,7 @@ func (r *run) arguments(f *field) (map[string]any, error) {
 	return a.values, a.err
 }
 
-// forget makes what comes next read afresh: after a write.
+// forget makes what comes next read afresh.
 func (r *run) forget() {
 	clear(r.found)
 	clear(r.items)
