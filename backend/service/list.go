@@ -147,7 +147,7 @@ func (p *Page) any(ctx context.Context, in interval) (bool, error) {
 // TotalCount is the number of resources of the connection, whatever the page.
 // What this gateway found unreadable is left out, as it is from the pages.
 func (p *Page) TotalCount(ctx context.Context) (int, error) {
-	if p.query.filter == nil {
+	if p.query.filter == nil && p.query.names == nil {
 		r := p.query.source(interval{})
 		r.Count = true
 		page, err := p.service.cfg.Store.Range(ctx, r)

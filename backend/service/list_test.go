@@ -197,6 +197,65 @@ func TestAnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
 	}
 }
 
+func TestAQueryThatNamesItsResourcesReadsThemByKey(t *testing.T) {
+	f := setup(t)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		f.create(name, `{"title":"A"}`)
+	}
+	all := service.ListRequest{Namespace: pointer("default"), Names: []string{"d", "absent", "b", "a", "d", "", "c"}}
+	t.Run("in the order of the names, each once, without those that are absent", func(t *testing.T) {
+		if got := pageNames(f.list(all)); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
+			t.Error(got)
+		}
+	})
+	t.Run("no names are no resources", func(t *testing.T) {
+		none := all
+		none.Names = []string{}
+		if got := pageNames(f.list(none)); len(got) != 0 {
+			t.Error(got)
+		}
+	})
+	t.Run("pages, counts and page info are as of any connection", func(t *testing.T) {
+		first, after := all, all
+		first.First = pointer(2)
+		p := f.list(first)
+		more, err := p.PageInfo().HasNextPage(context.Background())
+		if got := pageNames(p); !slices.Equal(got, []string{"a", "b"}) || !more || err != nil {
+			t.Error(got, more, err)
+		}
+		if n, err := p.TotalCount(context.Background()); n != 4 || err != nil {
+			t.Error(n, err)
+		}
+		after.After = p.PageInfo().EndCursor()
+		p = f.list(after)
+		before, err := p.PageInfo().HasPreviousPage(context.Background())
+		if got := pageNames(p); !slices.Equal(got, []string{"c", "d"}) || !before || err != nil {
+			t.Error(got, before, err)
+		}
+		last := all
+		last.Last = pointer(3)
+		if got := pageNames(f.list(last)); !slices.Equal(got, []string{"b", "c", "d"}) {
+			t.Error(got)
+		}
+	})
+	t.Run("another order", func(t *testing.T) {
+		down := all
+		down.OrderBy = []service.Order{{Field: "name", Descending: true}}
+		down.First = pointer(3)
+		if got := pageNames(f.list(down)); !slices.Equal(got, []string{"d", "c", "b"}) {
+			t.Error(got)
+		}
+	})
+	t.Run("too many names, and names without a namespace, are refused", func(t *testing.T) {
+		if _, err := f.List(context.Background(), anon, service.ListRequest{Kind: "Widget", Namespace: all.Namespace, Names: make([]string, service.MaxFilterValues+1)}); err == nil {
+			t.Error("too many names")
+		}
+		if _, err := f.List(context.Background(), anon, service.ListRequest{Kind: "Widget", Names: all.Names}); err == nil {
+			t.Error("no namespace")
+		}
+	})
+}
+
 func FuzzCursor(f *testing.F) {
 	f.Add("AQ")
 	f.Add("")

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"slices"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -20,6 +22,9 @@ type query struct {
 	run *candidate
 	// whole says that the run holds just what the filter keeps.
 	whole bool
+	// names are those of the resources that the query may have, in order and each
+	// once; nil for all. There is no run then.
+	names []string
 	// hash tells connections apart; cursors carry it.
 	hash uint32
 }
@@ -53,9 +58,25 @@ func (s *Service) query(ctx context.Context, k *kind, req ListRequest) (*query, 
 	if filter != nil {
 		conditions = append(conditions, filter)
 	}
+	if req.Names != nil {
+		if q.namespace == "" && k.Scope != backend.Global {
+			return nil, badInput("namespace", "names need the namespace that they are in")
+		}
+		if len(req.Names) > MaxFilterValues {
+			return nil, limited("names", "more than %d names", MaxFilterValues)
+		}
+		q.names = append([]string{}, req.Names...) // never nil
+		slices.Sort(q.names)
+		q.names = slices.Compact(q.names)
+		text, err := json.Marshal(q.names)
+		if err != nil {
+			return nil, err
+		}
+		canonical += `{"name":{"in":` + string(text) + `}}` // as the filter that says the same
+	}
 	if len(conditions) > 0 {
 		q.filter = conditions
-		if run, ok := conditions.candidate(); ok && s.indexed(ctx, k) {
+		if run, ok := conditions.candidate(); ok && q.names == nil && s.indexed(ctx, k) {
 			q.run = &run
 			q.whole = run.exact && len(conditions) == 1 && conditions.isTest()
 		}
@@ -79,6 +100,18 @@ func (in interval) holds(key []byte) bool {
 
 // streams says whether the source is read in the order of the query.
 func (q *query) streams() bool { return len(q.order) == 0 && (q.run == nil || q.run.exact) }
+
+// keys are those of the names, as far as the interval has them.
+func (q *query) keys(in interval) []backend.Key {
+	keys := make([]backend.Key, 0, len(q.names))
+	for _, name := range q.names {
+		if q.streams() && !in.holds(backend.OrderTuple(q.namespace, name)) {
+			continue
+		}
+		keys = append(keys, backend.Key{Kind: q.kind.Name, Namespace: q.namespace, Name: name})
+	}
+	return keys
+}
 
 // repeats says whether the source may hold a resource more than once.
 func (q *query) repeats() bool {

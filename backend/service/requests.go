@@ -110,6 +110,9 @@ type ListRequest struct {
 	OrderBy []Order
 	// Parent leaves only what refers to a resource.
 	Parent *Parent
+	// Names, if not nil, leaves only the resources of these names in Namespace, or
+	// of a GLOBAL kind: at most MaxFilterValues. They are read by their keys.
+	Names []string
 	// ChangeCursor asks for [Page.ChangeCursor], taken before the first read.
 	ChangeCursor bool
 }

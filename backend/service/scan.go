@@ -21,12 +21,16 @@ type scan struct {
 	size     int
 	counting bool
 
-	r     backend.Range
+	r backend.Range
+	// keys are those that are still to be read, if the query names its resources.
+	keys  []backend.Key
 	done  bool
 	read  int
 	count int
 	more  bool
 	found []hit
+	// objects are what scans of the same step have decoded, nil if they share nothing.
+	objects map[*backend.Resource]backend.Object
 	// seen are the keys already met, in a run that may name a resource more than once.
 	seen map[backend.Key]bool
 	// unreadable are those that an earlier run of this scan kept and could not decode.
@@ -47,6 +51,13 @@ func newScan(q *query, in interval, backward bool, size int) *scan {
 }
 
 func (sc *scan) begin() {
+	if sc.query.names != nil {
+		sc.keys = sc.query.keys(sc.in)
+		if sc.backward && sc.query.streams() {
+			slices.Reverse(sc.keys)
+		}
+		return
+	}
 	sc.r = sc.query.source(sc.in)
 	sc.r.Reverse = sc.backward && sc.query.streams()
 	if sc.query.repeats() {
@@ -77,12 +88,13 @@ func (sc *scan) take(s *Service, page backend.Page) error {
 			return nil
 		}
 	}
-	if !page.More || len(page.Resources) == 0 {
+	switch {
+	case !page.More || len(page.Resources) == 0 && sc.query.names == nil:
 		sc.done = true
 		sc.decodeFound(s)
-		return nil
+	case sc.query.names == nil:
+		sc.advance(page.Resources)
 	}
-	sc.advance(page.Resources)
 	return nil
 }
 
@@ -134,10 +146,15 @@ func (sc *scan) plain() bool {
 
 // add takes a match of a scan that is in order, and says whether it has all it wants.
 func (sc *scan) add(s *Service, h hit) bool {
-	var err error
-	if h.object, err = sc.query.kind.decode(h.stored); err != nil {
-		s.noteUnreadable(h.stored, err)
-		return false
+	if h.object = sc.objects[h.stored]; h.object == nil {
+		var err error
+		if h.object, err = sc.query.kind.decode(h.stored); err != nil {
+			s.noteUnreadable(h.stored, err)
+			return false
+		}
+		if sc.objects != nil {
+			sc.objects[h.stored] = h.object
+		}
 	}
 	if len(sc.found) == sc.size {
 		sc.more, sc.done = true, true
@@ -288,16 +305,27 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 	for {
 		var active []int
 		var ranges []backend.Range
+		var named []int
 		var g guards
 		for i, sc := range scans {
-			if !sc.done && errs[i] == nil && len(active) < maxStepScans {
+			switch {
+			case sc.done || errs[i] != nil:
+			case sc.query.names != nil:
+				named = append(named, i)
+			case len(active) < maxStepScans:
 				active = append(active, i)
 				ranges = append(ranges, sc.request())
 				g.add(sc)
 			}
 		}
-		if len(active) == 0 {
+		if len(named) > 0 {
+			s.stepNamed(ctx, scans, named, errs)
+		}
+		switch {
+		case len(active) == 0 && len(named) == 0:
 			return errs
+		case len(active) == 0:
+			continue
 		}
 		pages, err := backend.Ranges(ctx, s.cfg.Store, append(ranges, g.ranges()...))
 		var stale []*kind

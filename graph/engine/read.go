@@ -94,9 +94,8 @@ func (r *run) want(it *item, on *object, t body.Table) {
 			if f.op == opInverse {
 				w.request.Parent = &service.Parent{Reference: f.inverse.path, Key: b.Stored.Key}
 			} else {
-				names := refNames(b, f.ref, t)
-				w.request.Filter = map[string]any{"name": map[string]any{"in": names}}
-				w.same = sameNames(b.Stored.Namespace, names)
+				w.request.Names = refNames(b, f.ref, t)
+				w.same = sameNames(b.Stored.Namespace, w.request.Names)
 			}
 			r.wanted = append(r.wanted, w)
 		case opObject:
@@ -130,26 +129,22 @@ func refSpan(b *body.Body, ref *reference, t body.Table) body.Span {
 }
 
 // refNames are the names in a list of references, each once, in order.
-func refNames(b *body.Body, ref *reference, t body.Table) []any {
-	var names []string
+func refNames(b *body.Body, ref *reference, t body.Table) []string {
+	names := []string{}
 	for raw := range b.Scalars(refSpan(b, ref, t)) {
 		names = append(names, string(body.Unquote(nil, raw)))
 	}
 	slices.Sort(names)
-	out := []any{}
-	for _, name := range slices.Compact(names) {
-		out = append(out, name)
-	}
-	return out
+	return slices.Compact(names)
 }
 
 // sameNames tells requests of lists of references apart.
-func sameNames(namespace string, names []any) string {
+func sameNames(namespace string, names []string) string {
 	var b strings.Builder
 	b.WriteString(namespace)
 	for _, n := range names {
 		b.WriteByte(0)
-		b.WriteString(n.(string))
+		b.WriteString(n)
 	}
 	return b.String()
 }
