@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/tidwall/gjson"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend/service"
@@ -39,45 +41,75 @@ func (r *Request) UnmarshalJSON(data []byte) error {
 	if err := checkText(data); err != nil {
 		return err
 	}
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil || raw == nil {
+	body := gjson.ParseBytes(data)
+	if !body.IsObject() {
 		return errors.New("a request is a JSON object")
 	}
-	// Numbers keep their digits: int64 does not fit a float.
-	object := func(name string) (map[string]any, error) {
-		var out map[string]any
-		if len(raw[name]) == 0 {
-			return nil, nil
-		}
-		dec := json.NewDecoder(bytes.NewReader(raw[name]))
-		dec.UseNumber()
-		if err := dec.Decode(&out); err != nil {
-			return nil, fmt.Errorf("%s: an object or null is accepted", name)
-		}
-		return out, nil
-	}
-	text := func(name string, into *string) error {
-		if len(raw[name]) == 0 {
-			return nil
-		}
-		var v *string
-		if err := json.Unmarshal(raw[name], &v); err != nil {
-			return fmt.Errorf("%s: a string or null is accepted", name)
-		}
-		if v != nil {
-			*into = *v
-		}
-		return nil
-	}
 	var out Request
-	var err1, err2 error
-	out.Variables, err1 = object("variables")
-	out.Extensions, err2 = object("extensions")
-	if err := errors.Join(text("query", &out.Query), text("operationName", &out.OperationName), text("documentId", &out.DocumentID), err1, err2); err != nil {
+	var bad [5]error // what is wrong, in the order of the fields; of a name that comes twice the last value counts
+	body.ForEach(func(name, v gjson.Result) bool {
+		switch name.Str {
+		case "query":
+			out.Query, bad[0] = textOf("query", v)
+		case "operationName":
+			out.OperationName, bad[1] = textOf("operationName", v)
+		case "documentId":
+			out.DocumentID, bad[2] = textOf("documentId", v)
+		case "variables":
+			out.Variables, bad[3] = objectOf("variables", v)
+		case "extensions":
+			out.Extensions, bad[4] = objectOf("extensions", v)
+		}
+		return true
+	})
+	if err := errors.Join(bad[:]...); err != nil {
 		return err
 	}
 	*r = out
 	return nil
+}
+
+func textOf(name string, v gjson.Result) (string, error) {
+	if v.Type != gjson.String && v.Type != gjson.Null {
+		return "", fmt.Errorf("%s: a string or null is accepted", name)
+	}
+	return strings.Clone(v.Str), nil // it does not keep the rest of the request
+}
+
+func objectOf(name string, v gjson.Result) (map[string]any, error) {
+	if !v.IsObject() && v.Type != gjson.Null {
+		return nil, fmt.Errorf("%s: an object or null is accepted", name)
+	}
+	out, _ := valueOf(v).(map[string]any)
+	return out, nil
+}
+
+// valueOf is a value as encoding/json decodes it, but for numbers: they keep
+// their digits, because int64 does not fit a float. It has memory of its own.
+func valueOf(v gjson.Result) any {
+	switch {
+	case v.Type == gjson.String:
+		return strings.Clone(v.Str)
+	case v.Type == gjson.Number:
+		return json.Number(strings.Clone(v.Raw))
+	case v.IsObject():
+		out := map[string]any{}
+		v.ForEach(func(name, e gjson.Result) bool {
+			out[strings.Clone(name.Str)] = valueOf(e)
+			return true
+		})
+		return out
+	case v.IsArray():
+		out := []any{}
+		v.ForEach(func(_, e gjson.Result) bool {
+			out = append(out, valueOf(e))
+			return true
+		})
+		return out
+	case v.Type == gjson.Null:
+		return nil
+	}
+	return v.Type == gjson.True
 }
 
 // namesDocument says whether the request has a document or names one.

@@ -57,6 +57,31 @@ func TestWhatIsNoRequestIsRefusedAndNotQuoted(t *testing.T) {
 	}
 }
 
+// BenchmarkBody reads the request of one network.
+func BenchmarkBody(b *testing.B) {
+	body := []byte(`{"query":"query($ns:String!,$name:String!){network(namespace:$ns,name:$name){id metadata{uid name namespace revision generation createdAt updatedAt} spec{resource{description adminStateUp mtu}} status{resource{phase:status}}}}","variables":{"ns":"ns-07","name":"network-004711"}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := transport.ParseBody(body); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func TestTheValuesOfARequestAreThoseOfEncodingJSON(t *testing.T) {
+	variables := `{"a":"x\"\\\u00e9\ud83d\ude00","\u0062":[1,-0,1.5e3,true,false,null,{},[]],"a":{"c":"last"},"":{"":""}}`
+	var want map[string]any
+	dec := json.NewDecoder(strings.NewReader(variables))
+	dec.UseNumber()
+	if err := dec.Decode(&want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := transport.ParseBody([]byte(`{"variables":1,"\u0071uery":"{ \"b\" }","variables":` + variables + `}`))
+	if err != nil || !reflect.DeepEqual(got.Variables, want) || got.Query != `{ "b" }` {
+		t.Errorf("%+v %v, want %v", got, err, want)
+	}
+}
+
 func FuzzBody(f *testing.F) {
 	f.Add([]byte(`{"query":"{ a }","variables":{"a":[1,{"b":"\"{["}]}}`))
 	f.Add([]byte(`{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"00"}}}`))
