@@ -28,7 +28,7 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request) (data []byte, taken 
 		delete(h.bodies, in)
 		h.mu.Unlock()
 	}()
-	data, taken, err = reading{from: r.Body, most: h.Body, budget: h.Bodies, begin: in.extend}.read()
+	data, taken, err = reading{from: r.Body, most: h.Body, budget: h.Bodies, announced: r.ContentLength, begin: in.extend}.read()
 	if err == nil {
 		in.finish() // the answer has a time of its own
 	}

@@ -48,7 +48,7 @@ var (
 )
 
 const (
-	// firstRead is what is taken for a request before its size is known, in bytes.
+	// firstRead is the most that is taken for a request before any of it is there, in bytes.
 	firstRead = 4 << 10
 	// progress is how much a client must send within the body time-out, in bytes.
 	progress = 64 << 10
@@ -59,6 +59,8 @@ type reading struct {
 	from   io.Reader
 	most   int64 // bytes
 	budget *Budget
+	// announced is how many bytes the client says it sends; 0 or less if it does not say.
+	announced int64
 	// begin is called at the start, and again after each progress bytes.
 	begin func()
 }
@@ -67,8 +69,12 @@ type reading struct {
 // the caller gives back. Memory is taken as bytes arrive: what a client merely
 // announces takes none.
 func (r reading) read() (data []byte, taken int64, err error) {
+	first := int64(firstRead)
+	if r.announced > 0 {
+		first = min(first, r.announced+1) // one more, to see its end
+	}
 	grow := func() error {
-		size := max(2*taken, firstRead)
+		size := max(2*taken, first)
 		size = min(size, r.most+1)
 		if !r.budget.take(size) {
 			return errBudget
