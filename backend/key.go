@@ -15,8 +15,8 @@ const internalPrefix = "_"
 // own records (leases, fingerprints). They are read and written like any
 // resource, but the log has no entries of them, so no watch delivers them, they
 // move no position, and signs of life do not push changes out of the log. Their
-// revisions are counted apart. No list of kinds names them, and the generator
-// refuses kinds of that form.
+// revisions are counted apart. No list of kinds names them, and no
+// catalogue can have kinds of that form.
 func (k Key) Internal() bool { return strings.HasPrefix(k.Kind, internalPrefix) }
 
 // valid says whether a resource can have the key.

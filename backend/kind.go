@@ -33,7 +33,7 @@ const (
 	VerbDelete Verb = "DELETE"
 )
 
-// Kind describes one kind of resource. Descriptors are generated from the SDL,
+// Kind describes one kind of resource. Descriptors are made of the SDL,
 // shared, and never changed.
 type Kind struct {
 	// Name is the kind as manifests and the API state it: "Network".
@@ -58,8 +58,9 @@ type Kind struct {
 	References []Reference
 	// Spec and Status describe the two parts of the body. Status is never validated.
 	Spec, Status *Shape
-	// Decode returns the generated Go value of a stored resource. An error
-	// means that the stored body breaks the kind's type: ErrUnreadable.
+	// Decode returns the Go value of a stored resource, for a program that has
+	// types of its own. Default: what package body reads. An error means that the stored body
+	// breaks the kind's type: ErrUnreadable.
 	Decode func(*Resource) (Object, error)
 }
 
@@ -96,7 +97,7 @@ type Reference struct {
 	Guard bool
 }
 
-// Object is the generated Go value of a resource of some kind.
+// Object is the Go value of a resource of some kind.
 type Object interface{ IsResource() }
 
 // Shape describes an object type of a spec or status.

@@ -109,7 +109,7 @@ func (s *Service) present(k *kind, stored *backend.Resource) *Resource {
 	return &Resource{Stored: stored, Object: obj}
 }
 
-// decode returns the generated value of a stored resource. What the kind
+// decode returns the Go value of a stored resource. What the kind
 // demands must be there: the API promises it.
 func (k *kind) decode(r *backend.Resource) (backend.Object, error) {
 	if k.Kind.Decode == nil {

@@ -32,7 +32,7 @@ func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 	return out, nil
 }
 
-// replace judges an intent against what is stored, in the order of DESIGN:
+// replace judges an intent against what is stored, in this order:
 // revision, frozen, validation, identical. It answers errRaced if the stored
 // resource changed meanwhile, and errLost if the attempt was lost.
 func (s *Service) replace(ctx context.Context, in *intent, current *backend.Resource) (*Written, error) {

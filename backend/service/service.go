@@ -151,7 +151,7 @@ func (s *Service) Run(ctx context.Context) error {
 // far because they were too slow.
 func (s *Service) Streams() (open int, lagged uint64) { return s.hub.Subscribers(), s.hub.Lagged() }
 
-// Resource is a stored resource and its generated Go value.
+// Resource is a stored resource and its decoded body.
 type Resource struct {
 	Stored *backend.Resource
 	Object backend.Object

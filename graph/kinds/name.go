@@ -8,7 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// DerivedTypes are the names of the types that the generator derives from a
+// DerivedTypes are the names of the types that are derived from a
 // kind, now or in a later release, so that no author takes them.
 func DerivedTypes(kind string) []string {
 	out := []string{kind + "Connection", kind + "Edge", kind + "Change", kind + "Filter", kind + "Order", kind + "OrderField"}
