@@ -229,6 +229,7 @@ func (s *Server) Kill() {
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.proc.kill()
+	s.repairAOF()
 	if err := s.up(); err != nil {
 		s.t.Fatalf("redistest: restart: %v", err)
 	}

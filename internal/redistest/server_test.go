@@ -116,6 +116,26 @@ func TestServer(t *testing.T) {
 	})
 }
 
+func TestATransactionThatIsCutIsLostWhole(t *testing.T) {
+	s := redistest.Start(t, redistest.AOF("always"))
+	set := func(a, b string) {
+		s.Do("EVAL", "redis.call('SET', KEYS[1], 1) redis.call('SET', KEYS[2], 1) return 1", 2, a, b)
+	}
+	set("whole-1", "whole-2")
+	set("cut-1", "cut-2")
+	s.Kill()
+	s.TruncateAOF(3) // of its EXEC
+	s.Restart()
+	set("later-1", "later-2")
+	s.Restart()
+	if got := s.Do("EXISTS", "whole-1", "whole-2", "later-1", "later-2"); got != int64(4) {
+		t.Errorf("%v of 4 keys", got)
+	}
+	if got := s.Do("EXISTS", "cut-1", "cut-2"); got != int64(0) {
+		t.Errorf("%v keys of the transaction that was cut", got)
+	}
+}
+
 func TestSharedServer(t *testing.T) {
 	var addrs []string
 	t.Run("tests share one", func(t *testing.T) {
