@@ -76,6 +76,7 @@ func TestWhatCannotBeMeantIsRefusedByItsName(t *testing.T) {
 		says string
 	}{
 		{[]string{"--data", ""}, "data: it is empty"},
+		{[]string{"--schema", ""}, "schema: it is empty"},
 		{[]string{"--data", "x", "--redis", "redis://127.0.0.1"}, "data, redis: choose one"},
 		{[]string{"--redis-prefix", "x"}, "redis-prefix: has no effect without redis"},
 		{[]string{"--redis-password-file", "x"}, "redis-password-file: has no effect without redis"},

@@ -131,6 +131,9 @@ func (g *Gateway) Validate(f *pflag.FlagSet) error {
 	if f.Changed("data") && g.Store.URL != "" {
 		errs = append(errs, errors.New("data, redis: choose one of the two stores"))
 	}
+	if f.Changed("schema") && g.Catalogue.Dir == "" {
+		errs = append(errs, errors.New("schema: it is empty; name a folder, or leave it out for the kinds of this release"))
+	}
 	if errs[0] == nil { // these name the same problems
 		errs = append(errs, g.Server.ValidateSettings())
 	}
