@@ -65,6 +65,27 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+func TestNothingOfADocumentIsPassedOver(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"kind":"K","metadata":{"name":"a"}} }junk`:                  "not acceptable",
+		`{"kind":"K","metadata":{"name":"a"}} {"kind":"K"}`:           "not acceptable",
+		`{"kind":"K","metadata":{"name":"a"}}]`:                       "not acceptable",
+		"kind: K\nmetadata: {name: a, description: !!binary /w==}\n":  "line 2: the tag !!binary is not accepted",
+		"kind: K\nmetadata: {name: a, description: !foo x}\n":         "line 2: the tag !foo is not accepted",
+		"kind: K\nmetadata:\n  name: a\n  labels: {\"1\": b, 1: c}\n": "line 4: key \"1\" is given twice",
+		"kind: K\nmetadata: {name: a, description: \"a\xff\"}\n":      "UTF-8",
+	} {
+		if d, err := manifest.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %+v %v", text, d, err)
+		}
+	}
+	for _, text := range []string{"kind: K\nmetadata: &m {name: a}\n...\n", "kind: !!str K\nmetadata: {<<: {name: a}}\n"} {
+		if d, err := manifest.Parse(text); err != nil || d.Metadata.Name != "a" {
+			t.Errorf("%q: %+v %v", text, d, err)
+		}
+	}
+}
+
 func TestTheTextIsBounded(t *testing.T) {
 	if _, err := manifest.Parse(strings.Repeat(" ", manifest.MaxBytes+1)); err == nil {
 		t.Error("accepted")

@@ -119,6 +119,9 @@ func toJSON(text string) ([]byte, error) {
 		return raw, nil
 	}
 	raw, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err == nil {
+		err = checkYAML(text)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("not acceptable as YAML: %s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:\n  "))
 	}

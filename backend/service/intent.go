@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -44,8 +45,22 @@ func (s *Service) intend(ctx context.Context, c Caller, verb backend.Verb, id Id
 		return nil, badInput("metadata.expiresAt", "resources of kind %s do not expire", k.Name).of(key)
 	} else if t.Set && !t.Value.IsZero() && !t.Value.After(s.cfg.Clock()) {
 		in.found.add("metadata.expiresAt", "future", "", "must be in the future")
+	} else if t.Value.UTC().Year() > lastYear {
+		in.found.add("metadata.expiresAt", "max", "9999-12-31T23:59:59Z", "must be before the year 10000 in UTC")
 	}
 	return in, nil
+}
+
+// lastYear is the last one that RFC 3339 can write.
+const lastYear = 9999
+
+// ExpiresAt is the expiry at a time, for [Metadata]. There the zero time stands
+// for none; here it is as long past as any other of its century.
+func ExpiresAt(t time.Time) Optional[time.Time] {
+	if t.IsZero() {
+		t = t.Add(1)
+	}
+	return Optional[time.Time]{Set: true, Value: t}
 }
 
 // intendSpec also reads a whole spec.

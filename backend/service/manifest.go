@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/manifest"
@@ -124,7 +123,7 @@ func metadataOf(m manifest.Metadata) Metadata {
 		out.Description = Optional[string]{Set: true, Value: *m.Description}
 	}
 	if m.ExpiresAt != nil {
-		out.ExpiresAt = Optional[time.Time]{Set: true, Value: *m.ExpiresAt}
+		out.ExpiresAt = ExpiresAt(*m.ExpiresAt)
 	}
 	for _, key := range m.Cleared {
 		switch key {

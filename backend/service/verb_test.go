@@ -153,6 +153,13 @@ func TestSubKindAndExpiryAreForKindsThatHaveThem(t *testing.T) {
 	if err != nil || out.Outcome != service.Updated || !out.Resource.Stored.ExpiresAt.IsZero() {
 		t.Fatalf("cleared: %+v %v", out, err)
 	}
+	for at, want := range map[string]string{"0001-01-01T00:00:00Z": "metadata.expiresAt future", "9999-12-31T23:59:59-23:00": "metadata.expiresAt max"} {
+		when, _ := time.Parse(time.RFC3339, at)
+		_, err = f.Upsert(ctx, anon, service.UpsertRequest{Identity: id, Metadata: service.Metadata{ExpiresAt: service.ExpiresAt(when)}, Spec: json.RawMessage(`{"title":"C"}`)})
+		if got := paths(wantCode(t, err, service.CodeValidationFailed)); got != want {
+			t.Errorf("%s: violations %s", at, got)
+		}
+	}
 	_, err = f.Create(ctx, anon, service.CreateRequest{Identity: named("a"), Metadata: service.Metadata{ExpiresAt: later}, Spec: json.RawMessage(`{"title":"A"}`)})
 	wantCode(t, err, service.CodeBadUserInput)
 	_, err = f.Create(ctx, anon, service.CreateRequest{Identity: named("a"), SubKind: "edge", Spec: json.RawMessage(`{"title":"A"}`)})

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -207,6 +208,9 @@ func readFile(path string, stdin io.Reader) ([]document, error) {
 	}
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("apply: %s has more than %d bytes", path, maxFile)
+	}
+	if !utf8.Valid(data) {
+		return nil, fmt.Errorf("apply: %s is not UTF-8", path)
 	}
 	return splitDocuments(path, data)
 }

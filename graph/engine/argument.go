@@ -218,7 +218,8 @@ func metadata(in map[string]any) service.Metadata {
 	m.Description.Value = value[string](in, "description")
 	_, m.ExpiresAt.Set = in["expiresAt"]
 	if text := value[string](in, "expiresAt"); text != "" {
-		m.ExpiresAt.Value, _ = time.Parse(time.RFC3339Nano, text) // it was written from a time
+		at, _ := time.Parse(time.RFC3339Nano, text) // it was written from a time
+		m.ExpiresAt = service.ExpiresAt(at)
 	}
 	return m
 }

@@ -27,5 +27,8 @@ func UnmarshalTime(v any) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, Refuse("%.40q is no Time: %s", text, accepted)
 	}
+	if year := t.UTC().Year(); year < 0 || year > 9999 { // RFC 3339 cannot write it
+		return time.Time{}, Refuse("%.40q is no Time: years 0000 to 9999 in UTC are accepted", text)
+	}
 	return t, nil
 }

@@ -286,7 +286,9 @@ func given(in map[string]any) (m service.Metadata) {
 	}
 	if at, ok := in["expiresAt"]; ok {
 		m.ExpiresAt.Set = true
-		m.ExpiresAt.Value, _ = at.(time.Time)
+		if t, ok := at.(time.Time); ok {
+			m.ExpiresAt = service.ExpiresAt(t)
+		}
 	}
 	return m
 }
