@@ -30,15 +30,19 @@ func isAPIType(media string) bool {
 // asking (https://fetch.spec.whatwg.org, "CORS-safelisted request-header").
 func comesByItself(name string) bool {
 	switch name {
-	case "Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Cache-Control", "Connection", "Content-Language",
+	case "Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Alt-Used", "B3", "Baggage", "Cache-Control", "Connection", "Content-Language",
 		"Content-Length", "Cookie", "Date", "Device-Memory", "Dnt", "Downlink", "Dpr", "Early-Data", "Ect", "Expect", "Forwarded",
-		"Host", "If-Modified-Since", "If-None-Match", "If-Range", "Keep-Alive", "Last-Event-Id", "Origin", "Pragma", "Priority",
-		"Purpose", "Range", "Referer", "Rtt", "Save-Data", "Te", "Traceparent", "Tracestate", "Trailer", "Transfer-Encoding",
-		"Upgrade-Insecure-Requests", "User-Agent", "Via", "Viewport-Width", "Width", "X-Client-Data", "X-Moz", "X-Purpose",
-		"X-Real-Ip", "X-Request-Id", "X-Request-Start", "X-Correlation-Id", "X-Scheme":
+		"Host", "Icy-Metadata", "If-Modified-Since", "If-None-Match", "If-Range", "Keep-Alive", "Last-Event-Id", "Origin", "Pragma", "Priority",
+		"Purpose", "Range", "Referer", "Rtt", "Save-Data", "Service-Worker", "Te", "Traceparent", "Tracestate", "Trailer", "Transfer-Encoding", "True-Client-Ip",
+		"Upgrade-Insecure-Requests", "User-Agent", "Via", "Viewport-Width", "Width", "X-Client-Data", "X-Client-Ip",
+		"X-Cluster-Client-Ip", "X-Moz", "X-Purpose",
+		"X-Real-Ip", "X-Request-Id", "X-Request-Start", "X-Requested-With", "X-Correlation-Id", "X-Scheme", "X-Uidh", "X-Varnish":
 		return true
 	}
-	for _, prefix := range []string{"Sec-", "Proxy-", "X-Forwarded-", "X-Original-", "X-Amz", "X-B3-", "X-Envoy-", "X-Cloud-", "Cf-", "Cdn-"} {
+	for _, prefix := range []string{
+		"Sec-", "Proxy-", "Access-Control-Request-", "Attribution-Reporting-", "Ping-", "X-Forwarded-", "X-Original-", "X-Amz", "X-Arr-", "X-Azure-",
+		"X-B3-", "X-Envoy-", "X-Cloud-", "X-Vercel-", "Cf-", "Cdn-", "Fastly-", "Fly-",
+	} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}

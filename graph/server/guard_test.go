@@ -39,6 +39,8 @@ func TestOnlyPagesOfTheGatewayAndAllowedOriginsReachTheAPI(t *testing.T) {
 		"plain HTTP: a link":                     {[]string{"Accept", navigation}, false},
 		"plain HTTP: a media element":            {[]string{"Accept", "*/*", "Range", "bytes=0-", "Accept-Encoding", "identity;q=1, *;q=0"}, false},
 		"plain HTTP: behind a proxy":             {[]string{"Accept", image, "X-Forwarded-For", "10.0.0.1", "X-Real-Ip", "10.0.0.1", "Via", "1.1 proxy", "X-Request-Id", "abc", "Traceparent", "00-1-2-00"}, false},
+		"plain HTTP: behind other proxies":       {[]string{"Accept", image, "B3", "1", "Baggage", "a=b", "True-Client-Ip", "10.0.0.1", "Fastly-Client-Ip", "10.0.0.1", "X-Azure-Ref", "r", "X-Varnish", "1"}, false},
+		"plain HTTP: a view inside an app":       {[]string{"Accept", navigation, "X-Requested-With", "org.example.app"}, false},
 		"plain HTTP: client hints":               {[]string{"Accept", image, "Sec-Ch-Ua-Mobile", "?0", "Device-Memory", "8", "Save-Data", "on"}, false},
 		"plain HTTP: JSON":                       {[]string{"Accept", "text/html, Application/JSON;q=0.5"}, true},
 		"plain HTTP: the newer type":             {[]string{"Accept", "application/graphql-response+json"}, true},
