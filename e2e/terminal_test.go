@@ -49,7 +49,9 @@ func TestStoredTextDoesNotReachTheTerminalAsCommands(t *testing.T) {
 	if lines := strings.Count(out, "\n"); code != 0 || lines != 2 || strings.ContainsAny(out, "\x1b\a\r\u0085\u202e") || !strings.Contains(out, `\x1b[31m`) || len(out) > 500 {
 		t.Errorf("exit %d, %d lines: %q", code, lines, out)
 	}
-	if out, _, code := g.cli("", "get", "network", "net-a", "-o", "json"); code != 0 || !strings.Contains(out, `net-a`) {
+	revision := g.must(`{ network(name: "net-a") { metadata { revision } } }`).get("network", "metadata", "revision")
+	g.must(fmt.Sprintf(`mutation { patchNetwork(input: {name: "net-a", expectedRevision: %q, description: "a\u009b31m\u202eb\u007f"}) { network { id } } }`, revision))
+	if out, _, code := g.cli("", "get", "network", "net-a", "-o", "json"); code != 0 || strings.ContainsAny(out, "\u009b\u202e\u007f") || !strings.Contains(out, `a\u009b31m\u202eb\u007f`) {
 		t.Errorf("exit %d: %q", code, out)
 	}
 	_, errOut, _ := g.cli("", "get", "\x1b[31mnetworks")

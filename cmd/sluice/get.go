@@ -195,7 +195,7 @@ func (p *printer) print(r *client.Resource) (err error) {
 		if !json.Valid([]byte(r.Manifest)) {
 			return fmt.Errorf("%s %s: the gateway's manifest is no JSON", r.Kind, r.Metadata.Name)
 		}
-		_, err = io.WriteString(p.w, strings.TrimSuffix(r.Manifest, "\n"))
+		_, err = io.WriteString(p.w, printableJSON(strings.TrimSuffix(r.Manifest, "\n")))
 	}
 	return err
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -36,6 +38,24 @@ func printable(s string) string {
 		default:
 			quoted := strconv.QuoteRune(r)
 			out.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return out.String()
+}
+
+// printableJSON is a JSON text that means the same, in which what a terminal
+// would act on is escaped.
+func printableJSON(s string) string {
+	var out strings.Builder
+	for _, r := range s {
+		switch {
+		case r < utf8.RuneSelf && r != '\x7f', unicode.IsPrint(r):
+			out.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			_, _ = fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
+		default:
+			_, _ = fmt.Fprintf(&out, `\u%04x`, r)
 		}
 	}
 	return out.String()

@@ -79,7 +79,7 @@ func printChange(std streams, c *client.Change, output string) error {
 			line["cursor"] = c.Cursor
 		}
 		if c.Resource != nil {
-			line["revision"], line["resource"] = c.Revision, json.RawMessage(c.Resource.Manifest)
+			line["revision"], line["resource"] = c.Revision, json.RawMessage(printableJSON(c.Resource.Manifest))
 		}
 		return json.NewEncoder(std.out).Encode(line)
 	}
