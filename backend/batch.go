@@ -18,6 +18,7 @@ const (
 	MaxRowBytes      = 2048
 	MaxRows          = 1024
 	MaxRefs          = 1024
+	MaxFinalizers    = 64
 )
 
 // Batch is a set of changes to one namespace, applied all or nothing.

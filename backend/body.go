@@ -3,8 +3,6 @@ package backend
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 )
 
 // Body is the JSON body that the service stores for every kind: what the
@@ -47,29 +45,4 @@ func (b *Body) Encode() ([]byte, error) {
 		return nil, fmt.Errorf("body: %w", err)
 	}
 	return EncodeBody(raw), nil
-}
-
-// APIMetadata joins envelope and body into what the API shows.
-func (r *Resource) APIMetadata(b *Body) *Metadata {
-	m := &Metadata{
-		Name: r.Name, UID: r.UID, Revision: r.Revision.String(), Generation: b.Metadata.Generation,
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-		Labels: make([]*Label, 0, len(b.Metadata.Labels)), Annotations: make([]*Annotation, 0, len(b.Metadata.Annotations)),
-	}
-	if r.Namespace != "" {
-		m.Namespace = &r.Namespace
-	}
-	if b.Metadata.Description != "" {
-		m.Description = &b.Metadata.Description
-	}
-	if !r.ExpiresAt.IsZero() {
-		m.ExpiresAt = &r.ExpiresAt
-	}
-	for _, k := range slices.Sorted(maps.Keys(b.Metadata.Labels)) {
-		m.Labels = append(m.Labels, &Label{Key: k, Value: b.Metadata.Labels[k]})
-	}
-	for _, k := range slices.Sorted(maps.Keys(b.Metadata.Annotations)) {
-		m.Annotations = append(m.Annotations, &Annotation{Key: k, Value: b.Metadata.Annotations[k]})
-	}
-	return m
 }

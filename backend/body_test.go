@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -34,25 +33,6 @@ func TestBody(t *testing.T) {
 			if _, err := r.DecodeBody(); !errors.Is(err, backend.ErrUnreadable) {
 				t.Errorf("%q: error %v", b, err)
 			}
-		}
-	})
-	t.Run("the API's metadata has labels in order and no namespace for a GLOBAL kind", func(t *testing.T) {
-		at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
-		r := &backend.Resource{
-			Key:      backend.Key{Kind: "Region", Name: "n"},
-			Envelope: backend.Envelope{UID: "u", Revision: backend.Revision{Epoch: 1, Seq: 2}, CreatedAt: at, UpdatedAt: at},
-		}
-		description := "d"
-		want := &backend.Metadata{
-			Name: "n", UID: "u", Revision: "1-2", Generation: 3, Description: &description, CreatedAt: at, UpdatedAt: at,
-			Labels: []*backend.Label{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}}, Annotations: []*backend.Annotation{},
-		}
-		if d := cmp.Diff(want, r.APIMetadata(body)); d != "" {
-			t.Error(d)
-		}
-		r.Namespace = "ns"
-		if got := r.APIMetadata(body); got.Namespace == nil || *got.Namespace != "ns" {
-			t.Errorf("namespace %v", got.Namespace)
 		}
 	})
 }

@@ -22,6 +22,9 @@ type Condition struct {
 	// Unreferenced: no live resource holds a bound reference to the key. What the
 	// resource itself refers to does not count.
 	Unreferenced bool
+	// Unfinalized: no finalizer holds the resource. It comes after Unreferenced, so
+	// that ErrFinalized says that finalizers are all that is left.
+	Unfinalized bool
 }
 
 // Check judges the condition against the live resource, nil if there is none.
@@ -48,12 +51,16 @@ func (c Condition) Check(current *Resource, bound func() (bool, error)) error {
 		return ErrDeleting
 	case c.Deleting && !current.Deleting:
 		return ErrNotDeleting
-	case !c.Unreferenced:
-		return nil
 	}
-	held, err := bound()
-	if err == nil && held {
-		err = ErrReferenced
+	if c.Unreferenced {
+		if held, err := bound(); err != nil {
+			return err
+		} else if held {
+			return ErrReferenced
+		}
 	}
-	return err
+	if c.Unfinalized && current.Finalizers > 0 {
+		return ErrFinalized
+	}
+	return nil
 }

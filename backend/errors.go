@@ -20,6 +20,8 @@ var (
 	ErrNotDeleting = errors.New("not being deleted")
 	// ErrReferenced: the condition wants a resource to which no other is bound.
 	ErrReferenced = errors.New("still referenced")
+	// ErrFinalized: the condition wants a resource that no finalizer holds.
+	ErrFinalized = errors.New("held by finalizers")
 )
 
 // The request itself is at fault; sending it again cannot help.

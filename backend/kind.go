@@ -1,9 +1,6 @@
 package backend
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
 
 // Scope says whether the names of a kind live in namespaces.
 type Scope string
@@ -41,7 +38,8 @@ type Kind struct {
 	// Singular and Plural are the field names of the API: "network", "networks".
 	Singular, Plural string
 	Description      string
-	// Group and Version make a manifest's apiVersion: "<group>/<version>".
+	// Group and Version make a manifest's apiVersion: "<group>/<version>", or the
+	// version alone where the group is empty.
 	Group, Version string
 	Scope          Scope
 	// Verbs are those the kind offers.
@@ -58,14 +56,15 @@ type Kind struct {
 	References []Reference
 	// Spec and Status describe the two parts of the body. Status is never validated.
 	Spec, Status *Shape
-	// Decode returns the Go value of a stored resource, for a program that has
-	// types of its own. Default: what package body reads. An error means that the stored body
-	// breaks the kind's type: ErrUnreadable.
-	Decode func(*Resource) (Object, error)
 }
 
 // APIVersion is the manifest's apiVersion.
-func (k *Kind) APIVersion() string { return k.Group + "/" + k.Version }
+func (k *Kind) APIVersion() string {
+	if k.Group == "" {
+		return k.Version
+	}
+	return k.Group + "/" + k.Version
+}
 
 // Has says whether the kind offers the verb.
 func (k *Kind) Has(v Verb) bool { return slices.Contains(k.Verbs, v) }
@@ -96,9 +95,6 @@ type Reference struct {
 	// Guard says that the resource referred to must stay while it is in use.
 	Guard bool
 }
-
-// Object is the Go value of a resource of some kind.
-type Object interface{ IsResource() }
 
 // Shape describes an object type of a spec or status.
 type Shape struct {
@@ -166,6 +162,13 @@ type Field struct {
 	Shape *Shape
 	// Constraint bounds the value, or each element of a list.
 	Constraint Constraint
+	// ManifestAt is the key at the top of a manifest that holds this field of a spec
+	// in place of the manifest's spec; empty if the spec does.
+	ManifestAt string
+	// WriteOnly: the field of a spec is taken and never shown. A write that leaves it
+	// out keeps it; null and what is empty clear it. It is in no list, is no
+	// reference and no index, and not required.
+	WriteOnly bool
 	// Immutable: the effective value may not change where both sides have one.
 	Immutable bool
 	// Default is the effective default in stored form (a number as a
@@ -235,23 +238,6 @@ type EnumValue struct{ Name, Stored, Description string }
 // not. One that mentions oldSelf, the object as it is stored, is judged only
 // where there is one.
 type Rule struct{ CEL, Message string }
-
-// Metadata is the metadata of a resource as the API shows it.
-type Metadata struct {
-	// Namespace is nil for GLOBAL kinds.
-	Namespace   *string
-	Name        string
-	UID         string
-	Revision    string
-	Generation  int64
-	Labels      []*Label
-	Annotations []*Annotation
-	Description *string
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
-	// ExpiresAt is nil for what does not expire.
-	ExpiresAt *time.Time
-}
 
 // Label is one label of a resource.
 type Label struct{ Key, Value string }

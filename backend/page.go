@@ -15,9 +15,15 @@ type PageBuilder struct {
 func NewPageBuilder(r Range, now time.Time) *PageBuilder { return &PageBuilder{r: r, now: now} }
 
 // Next begins the page of another range of the same call, which shares the bytes.
-func (b *PageBuilder) Next(r Range) *PageBuilder {
-	return &PageBuilder{r: r, now: b.now, size: b.size}
-}
+// The page before it must have been taken.
+func (b *PageBuilder) Next(r Range) { b.r, b.page = r, Page{} }
+
+// Full says whether the page has as many resources as are wanted. The driver then
+// notes by [PageBuilder.Further] if the range has another one, and reads none.
+func (b *PageBuilder) Full() bool { return !b.r.Count && len(b.page.Resources) == b.r.Limit }
+
+// Further notes that the range has more than the page.
+func (b *PageBuilder) Further() { b.page.More = true }
 
 // Add takes the next resource of the scan, expired or not, and says whether to go on.
 func (b *PageBuilder) Add(r *Resource) bool {
@@ -28,15 +34,21 @@ func (b *PageBuilder) Add(r *Resource) bool {
 		b.page.Count++
 		return true
 	}
-	n := len(b.page.Resources)
-	if n == b.r.Limit || n > 0 && b.size+r.Size() > MaxPageBytes {
+	n, size := len(b.page.Resources), r.Size()
+	if n == b.r.Limit || n > 0 && b.size+size > MaxPageBytes {
 		b.page.More = true
 		return false
 	}
-	b.size += r.Size()
+	if n == 0 {
+		b.page.Resources = make([]*Resource, 0, min(b.r.Limit, fewResources))
+	}
+	b.size += size
 	b.page.Resources = append(b.page.Resources, r)
 	return true
 }
+
+// fewResources is the room that a page begins with.
+const fewResources = 8
 
 // Page returns what was built.
 func (b *PageBuilder) Page() Page { return b.page }

@@ -131,6 +131,11 @@ func (p *planner) put(a Action, old *Resource) (*Resource, Revision) {
 		Refs: a.Put.Refs,
 		Body: a.Put.Body,
 	}
+	if a.Put.Finalizers != nil {
+		r.Finalizers = *a.Put.Finalizers
+	} else if old != nil {
+		r.Finalizers = old.Finalizers
+	}
 	if !a.Put.ExpiresAt.IsZero() {
 		r.ExpiresAt = a.Put.ExpiresAt.UTC().Truncate(time.Millisecond)
 	}

@@ -10,7 +10,10 @@ import (
 // Position is a place in the log: for each shard the revision of the last
 // change that was seen. It is immutable. The zero value stands for "now" where
 // a watch begins, and is never returned by a store.
-type Position struct{ shards []Revision }
+type Position struct {
+	shards []Revision
+	text   string // what String returns; "" if that is to be made
+}
 
 // NewPosition returns the position that has seen, per shard, all changes up to the given revision.
 func NewPosition(shards ...Revision) Position { return Position{shards: slices.Clone(shards)} }
@@ -47,8 +50,8 @@ const (
 // String is the wire form: base64url of a format byte, the number of shards
 // and an (epoch, seq) pair for each, all as varints. The zero value is "".
 func (p Position) String() string {
-	if p.IsZero() {
-		return ""
+	if p.IsZero() || p.text != "" {
+		return p.text
 	}
 	b := append(make([]byte, 0, 2+len(p.shards)*12), positionFormat)
 	b = binary.AppendUvarint(b, uint64(len(p.shards)))
@@ -56,6 +59,13 @@ func (p Position) String() string {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, r.Epoch), r.Seq)
 	}
 	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// Written is the same position with its wire form made, for one whose wire form
+// many will ask for.
+func (p Position) Written() Position {
+	p.text = p.String()
+	return p
 }
 
 // ParsePosition reads what [Position.String] wrote; anything else is ErrInvalid.

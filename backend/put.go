@@ -11,8 +11,11 @@ import (
 // Body as they are: nobody changes them afterwards.
 type Put struct {
 	// UID of a new resource. An existing one keeps its own.
-	UID         string
-	Deleting    bool
+	UID      string
+	Deleting bool
+	// Finalizers is how many finalizers hold the resource, at most MaxFinalizers.
+	// Nil leaves the count as it is: 0 of a new resource.
+	Finalizers  *int
 	Fingerprint string
 	ExpiresAt   time.Time
 	// Caller marks a change of spec or of metadata that a caller sets; it moves SpecRevision.
@@ -34,6 +37,9 @@ func (p Put) validate(a Action) error {
 	if size := a.size(); size > MaxResourceBytes {
 		return fmt.Errorf("%s: %d bytes, at most %d: %w", a.Key, size, MaxResourceBytes, ErrTooLarge)
 	}
+	if n := p.Finalizers; n != nil && (*n < 0 || *n > MaxFinalizers) {
+		return fmt.Errorf("%s: %d finalizers, 0 to %d wanted: %w", a.Key, *n, MaxFinalizers, ErrInvalid)
+	}
 	if y := p.ExpiresAt.Year(); !p.ExpiresAt.IsZero() && (y < 1970 || y > 9999) {
 		return fmt.Errorf("%s: expiry in a year from 1970 to 9999 wanted: %w", a.Key, ErrInvalid)
 	}
@@ -48,7 +54,7 @@ func (p Put) validateReindex(a Action) error {
 	if a.If.Revision.IsZero() {
 		return fmt.Errorf("%s: a reindex without the revision it is of: %w", a.Key, ErrInvalid)
 	}
-	if p.UID != "" || p.Deleting || p.Caller || !p.ExpiresAt.IsZero() || p.Body != nil {
+	if p.UID != "" || p.Deleting || p.Finalizers != nil || p.Caller || !p.ExpiresAt.IsZero() || p.Body != nil {
 		return fmt.Errorf("%s: a reindex of more than rows, references and fingerprint: %w", a.Key, ErrInvalid)
 	}
 	if err := p.validateRefs(a.Key); err != nil {

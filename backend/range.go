@@ -27,6 +27,10 @@ type Range struct {
 	Reverse    bool
 	// Limit is the number of resources wanted, 1 to MaxLimit.
 	Limit int
+	// Bare lets the store leave Rows, Refs and Fingerprint out of the resources: they
+	// are read to be shown, not to be written or compared. A resource of which only
+	// these are damaged can be read so.
+	Bare bool
 	// Count asks for the number of live resources in the range instead of a page; Limit is ignored.
 	Count bool
 }

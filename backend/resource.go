@@ -30,6 +30,9 @@ type Envelope struct {
 	SpecRevision Revision
 	// Deleting: deletion was requested and waits.
 	Deleting bool
+	// Finalizers is how many finalizers hold the resource. Their names lie in the
+	// body; the count is what [Condition.Unfinalized] looks at.
+	Finalizers int
 	// Fingerprint of the index definition that made Rows; at most 64 bytes.
 	Fingerprint string
 	// ExpiresAt, by the store's clock, to the millisecond; zero means never.

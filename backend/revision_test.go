@@ -99,3 +99,15 @@ func TestNextEpoch(t *testing.T) {
 		}
 	})
 }
+
+func TestAWrittenPositionIsTheSamePlace(t *testing.T) {
+	p := backend.NewPosition(backend.Revision{Epoch: 5, Seq: 1}, backend.Revision{Epoch: 6, Seq: 2})
+	w := p.Written()
+	if w.String() != p.String() || !w.Equal(p) || !(backend.Position{}).Written().IsZero() {
+		t.Errorf("%s and %s", w, p)
+	}
+	moved := backend.Revision{Epoch: 5, Seq: 9}
+	if got, want := w.With(0, moved).String(), p.With(0, moved).String(); got != want || got == w.String() {
+		t.Errorf("moved to %s, want %s", got, want)
+	}
+}

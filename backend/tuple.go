@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"strings"
 )
 
 // The tuple encoding orders byte strings as their tuples are ordered, element
@@ -28,6 +29,9 @@ func AppendString(dst []byte, s string) []byte {
 // all strings that start with s.
 func AppendStringPrefix(dst []byte, s string) []byte {
 	dst = append(dst, tagString)
+	if strings.IndexByte(s, 0) < 0 {
+		return append(dst, s...)
+	}
 	for i := range len(s) {
 		dst = append(dst, s[i])
 		if s[i] == 0 {
@@ -79,17 +83,23 @@ func Successor(b []byte) []byte {
 
 // TakeString reads one string element and returns the rest.
 func TakeString(b []byte) (s string, rest []byte, err error) {
+	text, rest, err := TakeText(b)
+	return string(text), rest, err
+}
+
+// TakeText is [TakeString] without a copy: text may share the memory of b.
+func TakeText(b []byte) (text, rest []byte, err error) {
 	if len(b) == 0 || b[0] != tagString {
-		return "", nil, fmt.Errorf("tuple: no string element: %w", ErrUnreadable)
+		return nil, nil, fmt.Errorf("tuple: no string element: %w", ErrUnreadable)
 	}
 	if rest, err = SkipElement(b); err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
-	element := b[1 : len(b)-len(rest)-1]
-	if bytes.IndexByte(element, 0) < 0 {
-		return string(element), rest, nil
+	text = b[1 : len(b)-len(rest)-1]
+	if bytes.IndexByte(text, 0) >= 0 {
+		text = bytes.ReplaceAll(text, []byte{0, 0xFF}, []byte{0})
 	}
-	return string(bytes.ReplaceAll(element, []byte{0, 0xFF}, []byte{0})), rest, nil
+	return text, rest, nil
 }
 
 // SkipElement returns what follows the first element of b, whatever its type.
@@ -100,13 +110,13 @@ func SkipElement(b []byte) (rest []byte, err error) {
 	switch b[0] {
 	case tagString:
 		for i := 1; i < len(b); i++ {
-			if b[i] != 0 {
-				continue
+			n := bytes.IndexByte(b[i:], 0)
+			if n < 0 {
+				break
 			}
-			if i+1 == len(b) || b[i+1] != 0xFF {
-				return b[i+1:], nil
+			if i += n + 1; i == len(b) || b[i] != 0xFF {
+				return b[i:], nil
 			}
-			i++
 		}
 		return nil, fmt.Errorf("tuple: string without end: %w", ErrUnreadable)
 	case tagInt:

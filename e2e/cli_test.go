@@ -128,6 +128,22 @@ func contents(t *testing.T, g *gateway) string {
 	return string(raw)
 }
 
+func TestAnUnknownVariableIsToldEachThatIsKnownOnce(t *testing.T) {
+	t.Setenv("SLUICE_SOMETHING_ELSE", "1")
+	_, stderr, code := sluice(t, "", "serve", "--data", t.TempDir())
+	_, list, found := strings.Cut(stderr, "known are ")
+	if code != 2 || !found {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	known := strings.Split(strings.TrimSpace(list), ", ")
+	if !slices.Contains(known, "SLUICE_LISTEN") || !slices.Contains(known, "SLUICE_EDITOR") || slices.Contains(known, "SLUICE_HELP") {
+		t.Errorf("known are %v", known)
+	}
+	if once := slices.Compact(slices.Sorted(slices.Values(known))); !slices.Equal(known, once) {
+		t.Errorf("known are %v", known)
+	}
+}
+
 func TestMistakesOnTheCommandLineAreOneClearLine(t *testing.T) {
 	data := t.TempDir()
 	g := start(t, data, "--data", data)

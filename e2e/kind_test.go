@@ -105,6 +105,17 @@ func refused(t *testing.T, args ...string) (stderr string) {
 	return stderr
 }
 
+func TestACheckSaysHowManyKindsThereAre(t *testing.T) {
+	const team = "type Team @resource(plural: \"teams\", group: \"example.org\", version: \"v1\", scope: NAMESPACED) {\n  spec: TeamSpec!\n}\n\ntype TeamSpec {\n  tier: Int\n}\n"
+	dir := t.TempDir()
+	for _, c := range []struct{ kind, says string }{{"Team", "1 kind, "}, {"Crew", "2 kinds, "}} {
+		writeFile(t, filepath.Join(dir, strings.ToLower(c.kind)+".graphqls"), strings.NewReplacer("Team", c.kind, "teams", strings.ToLower(c.kind)+"s").Replace(team))
+		if stdout, stderr, code := sluice(t, "", "schema", "check", dir); code != 0 || !strings.HasPrefix(stdout, c.says) {
+			t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+		}
+	}
+}
+
 func TestACatalogueIsRefusedWholeByFileAndLine(t *testing.T) {
 	dir := t.TempDir()
 	team, app := filepath.Join(dir, "team.graphqls"), filepath.Join(dir, "app.graphqls")
@@ -180,4 +191,115 @@ func TestGatewaysOfTwoCataloguesShareAStore(t *testing.T) {
 	if a := older.post(`{ app(name: "shop") { spec { motto } } }`, nil); a.codes() != "GRAPHQL_VALIDATION_FAILED" {
 		t.Errorf("%+v", a)
 	}
+}
+
+func TestAnAuthorNamesTheFieldOfAReferenceAndLeavesTheGroupOut(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "lock.graphqls"), `
+type Person @resource(plural: "people", group: "", version: "v1", scope: NAMESPACED) { spec: PersonSpec! }
+type PersonSpec { age: Int }
+type Lock @resource(plural: "locks", group: "", version: "v1beta1", scope: NAMESPACED) { spec: LockSpec! }
+type LockSpec {
+  keeper: String @ref(kind: "Person", as: "keeper", inverse: "keeps")
+  backupRef: String @ref(kind: "Person", as: "deputy")
+  users: [String!] @list(type: SET) @constraint(maxItems: 3) @ref(kind: "Person", as: "users")
+  parts: [LockPart!] @list(type: ATOMIC) @constraint(maxItems: 3)
+}
+type LockPart { madeBy: String @ref(kind: "Person", as: "maker") }
+`)
+	g := start(t, "", "--schema", dir)
+	manifests := filepath.Join(dir, "all.yaml")
+	writeFile(t, manifests, `apiVersion: v1
+kind: Person
+metadata: {name: ada}
+spec: {age: 36}
+---
+apiVersion: v1beta1
+kind: Lock
+metadata: {name: door}
+spec: {keeper: ada, backupRef: ada, users: [ada, bob], parts: [{madeBy: ada}, {madeBy: bob}]}
+`)
+	if stdout, stderr, code := g.cli("", "apply", "-f", manifests); code != 0 {
+		t.Fatalf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	a := g.must(`{
+		lock(name: "door") { keeper { spec { age } } deputy { metadata { name } } users { totalCount nodes { metadata { name } } } spec { keeper parts { maker { spec { age } } } } }
+		person(name: "ada") { keeps(filter: {spec: {keeper: {eq: "ada"}}}) { nodes { metadata { name } } } }
+		kinds { name group version references { path field } }
+	}`)
+	want := "map[kinds:[map[group: name:Lock references:[map[field:keeper path:spec.keeper] map[field:deputy path:spec.backupRef] map[field:users path:spec.users] map[field:maker path:spec.parts.madeBy]] version:v1beta1]" +
+		" map[group: name:Person references:[] version:v1]]" +
+		" lock:map[deputy:map[metadata:map[name:ada]] keeper:map[spec:map[age:36]] spec:map[keeper:ada parts:[map[maker:map[spec:map[age:36]]] map[maker:<nil>]]] users:map[nodes:[map[metadata:map[name:ada]]] totalCount:1]]" +
+		" person:map[keeps:map[nodes:[map[metadata:map[name:door]]]]]]"
+	if got := fmt.Sprint(a.Data); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	for _, format := range []string{"yaml", "json"} {
+		text, stderr, code := g.cli("", "get", "-o", format, "lock", "door")
+		if says := strings.ReplaceAll(text, `"`, ""); code != 0 || !strings.Contains(says, "apiVersion: v1beta1\n") && !strings.Contains(says, "apiVersion: v1beta1,") {
+			t.Errorf("-o %s, exit code %d: %s\n%s", format, code, text, stderr)
+		}
+		if stdout, stderr, code := g.cli(text, "apply", "-f", "-"); code != 0 || !strings.Contains(stdout, "UNCHANGED") {
+			t.Errorf("-o %s is not applied unchanged: exit code %d\n%s\n%s", format, code, stdout, stderr)
+		}
+	}
+	for _, apiVersion := range []string{"/v1", "v1", "example.org/v1beta1"} {
+		writeFile(t, manifests, "apiVersion: "+apiVersion+"\nkind: Lock\nmetadata: {name: door}\nspec: {}\n")
+		if _, stderr, code := g.cli("", "apply", "-f", manifests); code == 0 || !strings.Contains(stderr, "kind Lock has apiVersion v1beta1") {
+			t.Errorf("apiVersion %s: exit code %d\n%s", apiVersion, code, stderr)
+		}
+	}
+}
+
+func TestFieldsOfASpecStandAtTheTopOfAManifest(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "credential.graphqls"), `
+type Credential @resource(plural: "credentials", group: "", version: "v1", scope: NAMESPACED) { spec: CredentialSpec! }
+type CredentialSpec @rule(cel: "!has(self.text) || size(self.text) == 1", message: "one text is enough") {
+  variety: String @constraint(maxLength: 63) @manifest(at: "type") @index
+  text: [MapEntry!] @writeOnly @manifest(at: "stringData") @map(maxProperties: 100, maxLength: 10000, keyMaxLength: 253)
+  data: [MapEntry!] @manifest(at: "data") @map(maxProperties: 100, maxLength: 10000, keyMaxLength: 253)
+  note: String @constraint(maxLength: 200)
+}
+`)
+	g := start(t, "", "--schema", dir)
+	apply := func(text, says string) {
+		t.Helper()
+		stdout, stderr, _ := g.cli(text, "apply", "-f", "-")
+		if !strings.Contains(stdout+stderr, says) {
+			t.Errorf("%s\nwant %q, got %s%s", text, says, stdout, stderr)
+		}
+	}
+	const head = "apiVersion: v1\nkind: Credential\nmetadata:\n  name: c\n  namespace: default\n"
+	apply(head+"type: login\nstringData: {user: ada}\ndata: {\"<a>\": \"1\"}\n", "CREATED")
+	a := g.must(`{ credentials(filter: {spec: {variety: {eq: "login"}}}) { nodes { spec { variety data { key value } note } } } kinds { fields { name manifestAt } } }`)
+	if got := fmt.Sprint(a.Data); got != "map[credentials:map[nodes:[map[spec:map[data:[map[key:<a> value:1]] note:<nil> variety:login]]]]"+
+		" kinds:[map[fields:[map[manifestAt:type name:variety] map[manifestAt:stringData name:text] map[manifestAt:data name:data] map[manifestAt:<nil> name:note]]]]]" {
+		t.Errorf("got %s", got)
+	}
+	text, _, _ := g.cli("", "get", "credential", "c", "-o", "yaml")
+	if want := "apiVersion: v1\ndata:\n  \"<a>\": \"1\"\nkind: Credential\nmetadata:\n  name: c\n  namespace: default\ntype: login\n"; text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+	apply(text, "UNCHANGED")
+	text, _, _ = g.cli("", "get", "credential", "c", "-o", "json")
+	apply(text, "UNCHANGED")
+	apply(head+"type: login\nstringData: {user: bob}\ndata: {\"<a>\": \"1\"}\nspec: {note: hello}\n", "UPDATED")
+	editor(t, `sed -i 's/type: login/type: other/' "$1"`)
+	if stdout, stderr, code := g.cli("", "edit", "credential", "c"); code != 0 || !strings.Contains(stdout, "UPDATED") {
+		t.Errorf("exit %d %s%s", code, stdout, stderr)
+	}
+	if text, _, _ = g.cli("", "get", "credential", "c", "-o", "yaml"); !strings.HasSuffix(text, "spec:\n  note: hello\ntype: other\n") {
+		t.Errorf("got\n%s", text)
+	}
+	apply(head+"stringData: {a: b, c: d}\n", "spec: one text is enough")
+	apply(head+"data: {a: b}\n", "UPDATED") // and the text is kept
+	apply(head+"data: null\nstringData: null\n", "UPDATED")
+	apply(head+"data: [a]\n", "spec.data: must be a mapping of strings to strings")
+	apply(head+"spec: {variety: x}\n", "spec.variety stands at the top of a manifest of kind Credential, as type")
+	apply(head+"spec: [1]\n", "spec is not acceptable")
+	apply(head+"text: {a: b}\n", "text is not a field of a manifest; accepted are apiVersion, version, kind, subKind, metadata, spec, data, stringData, type")
+	apply(head+"labels: {a: b}\n", "labels is not a field of a manifest")
+	apply(strings.Replace(head, "apiVersion: v1", "apiVersion: v2", 1)+"type: x\n", "kind Credential has apiVersion v1")
+	apply("type: x\nkindd: Credential\n", "kindd is not a field of a manifest")
 }

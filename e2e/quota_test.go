@@ -38,7 +38,8 @@ func copyModule(t *testing.T, to string) {
 	}
 }
 
-// TestAFieldOfYourOwn does what examples/quota says.
+// TestAFieldOfYourOwn does what examples/quota says, and what the files of
+// testdata/own need beside: a field for everything that one can return or take.
 func TestAFieldOfYourOwn(t *testing.T) {
 	dir := t.TempDir()
 	copyModule(t, dir)
@@ -46,15 +47,37 @@ func TestAFieldOfYourOwn(t *testing.T) {
 	for _, command := range [][]string{
 		{"cp", "examples/quota/quota.graphqls", "schema/core/"},
 		{"cp", "examples/quota/quota.go", "resolvers/"},
+		{"cp", "e2e/testdata/own/own.graphqls", "schema/core/"},
+		{"cp", "e2e/testdata/own/own.go", "resolvers/"},
+		{"cp", "e2e/testdata/own/own_test.go", "graph/engine/"},
+		{"sh", "-c", `printf '  OwnJSON:\n    model: github.com/99designs/gqlgen/graphql.Any\n' >> gqlgen.yml`},
 		{"make", "generate"},
 		{"go", "build", "-tags", "quota", "-o", binary, "./cmd/sluice"},
 	} {
-		cmd := exec.Command(command[0], command[1:]...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", command, err, out)
-		}
+		run(t, dir, command...)
 	}
+	t.Run("the example", func(t *testing.T) { driveQuota(t, binary) })
+	t.Run("all that a field can return and take", func(t *testing.T) {
+		out := run(t, dir, "go", "test", "-tags", "quota", "-run", "OnesOwn", "-v", "./graph/engine")
+		if n := strings.Count(out, "\n--- PASS"); n != 7 {
+			t.Errorf("%d tests passed:\n%s", n, out)
+		}
+	})
+}
+
+// run runs a command in a folder and returns what it says.
+func run(t *testing.T, dir string, command ...string) string {
+	t.Helper()
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", command, err, out)
+	}
+	return string(out)
+}
+
+func driveQuota(t *testing.T, binary string) {
 	g := startBinary(t, binary, "")
 	const spec = `cloudCredentialsRef: {secretName: "s", cloudName: "c"}, managementPolicy: MANAGED, resource: `
 	g.must(`mutation { createProject(input: {name: "p", spec: {` + spec + `{}}}) { project { id } } }`)

@@ -83,6 +83,36 @@ func TestWhoWaitsForInputCanBeStopped(t *testing.T) {
 	}
 }
 
+func TestASignalEndsWhatReadsACatalogue(t *testing.T) {
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		cmd := exec.CommandContext(ctx, path, "schema", "print")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// It prints more than a pipe holds, so it waits for a reader.
+		if _, err := out.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = cmd.Process.Wait()
+		if ctx.Err() != nil {
+			t.Errorf("%v does not end it", signal)
+		}
+		cancel()
+	}
+}
+
 func TestAnInterruptInTheEditorIsTheEditors(t *testing.T) {
 	g := start(t, "")
 	if out, errOut, code := g.cli(networkManifest, "apply", "-f", "-"); code != 0 {

@@ -192,7 +192,7 @@ func (r *Resolver) down(ctx context.Context, level []*place) ([][]step, bool, er
 	for _, q := range questions {
 		g.Go(func() (err error) {
 			key := level[q.place].key
-			req := service.ListRequest{Kind: q.kind.Name, First: new(maxReferrers), Parent: &service.Parent{Reference: q.reference.Path, Key: key}}
+			req := service.ListRequest{Kind: q.kind.Name, First: new(maxReferrers), Ahead: true, Parent: service.Parent{Reference: q.reference.Path, Key: key}}
 			if key.Namespace != "" {
 				req.Namespace = &key.Namespace
 			}

@@ -30,7 +30,7 @@ func shapeFields(out []*core.KindField, path string, s *backend.Shape) []*core.K
 func fieldOf(path string, f *backend.Field) *core.KindField {
 	out := &core.KindField{
 		Path: path, Name: f.Name, Type: string(f.Type), Description: f.Description, Required: f.Required, List: f.List,
-		Keys: f.Keys, Limits: limitsOf(f), EnumValues: []*core.KindEnumValue{}, Immutable: f.Immutable,
+		Keys: f.Keys, Limits: limitsOf(f), EnumValues: []*core.KindEnumValue{}, Immutable: f.Immutable, WriteOnly: f.WriteOnly, ManifestAt: nonempty(f.ManifestAt),
 		Since: nonempty(f.Since), Until: nonempty(f.Until), Deprecated: nonempty(f.Deprecated),
 	}
 	if f.ListType != "" {

@@ -3,6 +3,7 @@ package backendtest
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -74,6 +75,46 @@ func conditionStatements() []statement {
 			f.refuse(0, backend.ErrDeleting, with(put(key("a"), "2"), backend.Condition{NotDeleting: true}))
 			f.must(with(remove(key("a")), backend.Condition{Deleting: true}))
 		}},
+		{"Unfinalized holds while the count of finalizers is 0", func(f *fixture) {
+			f.start()
+			free := backend.Condition{Unfinalized: true}
+			f.refuse(0, backend.ErrNotFound, with(remove(key("a")), free))
+			f.refuse(0, backend.ErrNotFound, with(put(key("a"), "1"), free))
+			f.must(create(key("a"), "1"))
+			f.must(with(finalized(put(key("a"), "2"), 2), free))
+			ce := f.refuse(0, backend.ErrFinalized, with(remove(key("a")), free))
+			equal(f, ce.Current, f.get(key("a")))
+			f.refuse(0, backend.ErrFinalized, with(put(key("a"), "3"), free))
+			f.refuse(1, backend.ErrFinalized, put(key("b"), "1"), check(key("a"), free))
+			f.refuse(0, backend.ErrFinalized, with(finalized(put(key("a"), "3"), 0), free))
+			f.must(finalized(put(key("a"), "3"), 0))
+			f.must(check(key("a"), free), put(key("b"), "1"))
+			f.must(with(remove(key("a")), free))
+		}},
+		{"Unfinalized is judged last, after Unreferenced", func(f *fixture) {
+			f.start()
+			all := backend.Condition{Deleting: true, Unreferenced: true, Unfinalized: true}
+			target := finalized(create(key("t"), "1"), 1)
+			f.must(target, refs(create(key("p"), "1"), bound("t")))
+			f.refuse(0, backend.ErrNotDeleting, with(remove(key("t")), all))
+			again := put(key("t"), "2")
+			again.Put.Deleting = true
+			f.must(again)
+			f.refuse(0, backend.ErrReferenced, with(remove(key("t")), all))
+			f.must(remove(key("p")))
+			f.refuse(0, backend.ErrFinalized, with(remove(key("t")), all))
+			again.Put.Finalizers = new(0)
+			f.must(again)
+			f.must(with(remove(key("t")), all))
+		}},
+		{"an expired resource is held by no finalizer", func(f *fixture) {
+			f.start()
+			f.must(finalized(expiring(create(key("a"), "1"), f.clock.Now().Add(time.Second)), 1))
+			f.clock.Advance(time.Minute)
+			f.refuse(0, backend.ErrNotFound, with(remove(key("a")), backend.Condition{Unfinalized: true}))
+			f.must(create(key("a"), "2"))
+			equal(f, f.get(key("a")).Finalizers, 0)
+		}},
 		{"all that is set must hold, judged in the order of the fields", func(f *fixture) {
 			f.start()
 			rev := f.must(create(key("a"), "1")).Revisions[0]
@@ -142,7 +183,10 @@ func conditionStatements() []statement {
 				check(key("a"), backend.Condition{Presence: 9}),
 				with(put(key("a"), "1"), backend.Condition{Presence: backend.Absent, UID: "u"}),
 				with(put(key("a"), "1"), backend.Condition{Presence: backend.Absent, NotDeleting: true}),
+				with(put(key("a"), "1"), backend.Condition{Presence: backend.Absent, Unfinalized: true}),
 				with(put(key("a"), "1"), backend.Condition{Deleting: true, NotDeleting: true}),
+				finalized(put(key("a"), "1"), -1),
+				finalized(put(key("a"), "1"), backend.MaxFinalizers+1),
 				with(remove(key("a")), backend.Condition{Presence: backend.Absent}),
 				{Key: key("a"), Op: 9},
 				put(backend.Key{Kind: "Net", Namespace: "default"}, "1"),
@@ -187,7 +231,7 @@ func resultStatements() []statement {
 		{"a put returns what a get returns, envelope, rows and body", func(f *fixture) {
 			f.start()
 			a := expiring(rows(create(key("a"), `{"x":1}`), row("i", "1"), row("j", "\x00\xff")), f.clock.Now().Add(1e12))
-			a.Put.Fingerprint, a.Put.Deleting = "f1", true
+			a.Put.Fingerprint, a.Put.Deleting, a.Put.Finalizers = "f1", true, new(backend.MaxFinalizers)
 			res := f.must(a)
 			got := f.get(key("a"))
 			equal(f, res.Resources[0], got)
@@ -196,7 +240,7 @@ func resultStatements() []statement {
 			equal(f, *got, backend.Resource{
 				Key: key("a"),
 				Envelope: backend.Envelope{
-					UID: "uid-a", Revision: rev, SpecRevision: rev, Deleting: true, Fingerprint: "f1",
+					UID: "uid-a", Revision: rev, SpecRevision: rev, Deleting: true, Finalizers: backend.MaxFinalizers, Fingerprint: "f1",
 					ExpiresAt: now.Add(1e12), CreatedAt: now, UpdatedAt: now,
 				},
 				Rows: a.Put.Rows, Body: a.Put.Body,
@@ -215,6 +259,28 @@ func resultStatements() []statement {
 			equal(f, got.UID, first.UID)
 			equal(f, got.CreatedAt, first.CreatedAt)
 			equal(f, got.UpdatedAt, first.UpdatedAt.Add(1e9))
+		}},
+		{"a put that says nothing of finalizers keeps their count, alone and in a batch", func(f *fixture) {
+			f.start()
+			f.must(finalized(create(key("a"), "1"), 3))
+			from := f.position()
+			f.must(put(key("a"), "2"))
+			f.must(rows(put(key("a"), "3"), row("i", "1")), create(key("b"), "1"))
+			equal(f, f.get(key("a")).Finalizers, 3)
+			equal(f, f.get(key("b")).Finalizers, 0)
+			f.must(reindex(key("a"), f.get(key("a")).Revision, "f2", row("i", "2")))
+			equal(f, f.get(key("a")).Finalizers, 3)
+			res := f.must(finalized(put(key("a"), "4"), 1))
+			equal(f, res.Resources[0], f.get(key("a")))
+			f.must(remove(key("a")))
+			f.must(create(key("a"), "5"))
+			var counts []int
+			for _, e := range f.replay(from) {
+				if e.Resource.Key == key("a") {
+					counts = append(counts, e.Resource.Finalizers)
+				}
+			}
+			equal(f, counts, []int{3, 3, 1, 1, 0})
 		}},
 		{"a put replaces expiry, deleting, fingerprint and rows", func(f *fixture) {
 			f.start()

@@ -269,6 +269,12 @@ func expiring(a backend.Action, at time.Time) backend.Action {
 	return a
 }
 
+// finalized makes a put say how many finalizers hold the resource.
+func finalized(a backend.Action, n int) backend.Action {
+	a.Put.Finalizers = &n
+	return a
+}
+
 // row is an index row with one string as its value.
 func row(index, value string) backend.Row {
 	return backend.Row{Index: index, Value: backend.AppendString(nil, value)}

@@ -143,11 +143,7 @@ func (m *model) play() {
 		both(m, "purge", func(s Store) (int, error) { return s.Purge(m.Context()) })
 		m.notePosition()
 	case n < 64:
-		keys := make([]backend.Key, m.rnd.IntN(6))
-		for i := range keys {
-			keys[i] = m.key()
-		}
-		both(m, fmt.Sprintf("get %q", keys), func(s Store) ([]*backend.Resource, error) { return s.Get(m.Context(), keys...) })
+		m.compareGet(m.randomKeys())
 	case n < 78:
 		m.compareRange(m.randomRange())
 	case n < 84:
@@ -192,7 +188,7 @@ type cause struct {
 func causes(err error) cause {
 	var c cause
 	for _, s := range []error{
-		backend.ErrNotFound, backend.ErrExists, backend.ErrConflict, backend.ErrDeleting, backend.ErrNotDeleting, backend.ErrReferenced, backend.ErrInvalid, backend.ErrTooLarge,
+		backend.ErrNotFound, backend.ErrExists, backend.ErrConflict, backend.ErrDeleting, backend.ErrNotDeleting, backend.ErrReferenced, backend.ErrFinalized, backend.ErrInvalid, backend.ErrTooLarge,
 		backend.ErrDeadline, backend.ErrUnknown, backend.ErrPositionExpired, backend.ErrLagged, backend.ErrUnavailable, backend.ErrClosed,
 		backend.ErrUnreadable, context.Canceled,
 	} {
@@ -230,9 +226,25 @@ func (m *model) apply() {
 	}
 }
 
+// compareGet gets resources, and gets them bare.
+func (m *model) compareGet(keys []backend.Key) {
+	m.Helper()
+	both(m, fmt.Sprintf("get %q", keys), func(s Store) ([]*backend.Resource, error) { return s.Get(m.Context(), keys...) })
+	both(m, fmt.Sprintf("get bare %q", keys), func(s Store) ([]*backend.Resource, error) {
+		got, err := backend.GetBare(m.Context(), s, keys...)
+		if err != nil {
+			return nil, err
+		}
+		return stripped(got), nil
+	})
+}
+
 func (m *model) compareRange(r backend.Range) {
 	m.Helper()
-	both(m, fmt.Sprintf("range %+v", r), func(s Store) (backend.Page, error) { return s.Range(m.Context(), r) })
+	both(m, fmt.Sprintf("range %+v", r), func(s Store) (backend.Page, error) {
+		page, err := s.Range(m.Context(), r)
+		return shown(page, r), err
+	})
 }
 
 func (m *model) compareRanges() {
@@ -241,7 +253,21 @@ func (m *model) compareRanges() {
 	for i := range rs {
 		rs[i] = m.randomRange()
 	}
-	both(m, fmt.Sprintf("ranges %+v", rs), func(s Store) ([]backend.Page, error) { return s.(backend.Ranger).Ranges(m.Context(), rs) })
+	both(m, fmt.Sprintf("ranges %+v", rs), func(s Store) ([]backend.Page, error) {
+		pages, err := s.(backend.Ranger).Ranges(m.Context(), rs)
+		for i := range pages {
+			pages[i] = shown(pages[i], rs[i])
+		}
+		return pages, err
+	})
+}
+
+// shown is what stores must agree on in the page of a range.
+func shown(page backend.Page, r backend.Range) backend.Page {
+	if r.Bare && page.Resources != nil {
+		page.Resources = stripped(page.Resources)
+	}
+	return page
 }
 
 // replay is what a new watch from the position delivers up to its mark.

@@ -1,6 +1,7 @@
 package backendtest
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -35,6 +36,21 @@ func (m *model) key() backend.Key {
 	return backend.Key{Kind: m.pick(modelKinds()), Namespace: m.pick(modelNamespaces()), Name: m.pick(modelNames())}
 }
 
+// randomKeys are those of a read: in any order, or side by side as they are stored.
+func (m *model) randomKeys() []backend.Key {
+	keys := make([]backend.Key, m.rnd.IntN(6))
+	for i := range keys {
+		keys[i] = m.key()
+	}
+	if m.chance(50) {
+		return keys
+	}
+	all := modelKeys()
+	slices.SortFunc(all, func(a, b backend.Key) int { return bytes.Compare(a.Append(nil), b.Append(nil)) })
+	begin := m.rnd.IntN(len(all))
+	return append(keys, all[begin:min(begin+m.rnd.IntN(12), len(all))]...)
+}
+
 func (m *model) value() []byte {
 	switch m.rnd.IntN(3) {
 	case 0:
@@ -61,6 +77,7 @@ func (m *model) condition() backend.Condition {
 		c.Revision = m.revisions[len(m.revisions)-1-m.rnd.IntN(min(len(m.revisions), 20))]
 	}
 	c.Unreferenced = m.chance(25)
+	c.Unfinalized = m.chance(20)
 	switch m.rnd.IntN(10) {
 	case 0:
 		c.Deleting = true
@@ -74,6 +91,12 @@ func (m *model) put(namespace string) backend.Put {
 	p := backend.Put{
 		UID: fmt.Sprint("uid-", m.rnd.IntN(4)), Deleting: m.chance(20), Caller: m.chance(50),
 		Body: backend.EncodeBody(fmt.Appendf(nil, "%d %0*d", m.step, m.rnd.IntN(500), 0)),
+	}
+	if m.chance(30) {
+		p.Finalizers = new(m.rnd.IntN(3))
+	}
+	if m.chance(1) {
+		p.Finalizers = new(backend.MaxFinalizers + m.rnd.IntN(2))
 	}
 	p.Refs = m.refs(namespace)
 	p.Rows, p.Fingerprint = m.rows()
@@ -177,7 +200,7 @@ func (m *model) bound(index string) []byte {
 }
 
 func (m *model) randomRange() backend.Range {
-	r := backend.Range{Kind: m.pick(modelKinds()), Reverse: m.chance(50), Limit: 1 + m.rnd.IntN(12), Count: m.chance(15)}
+	r := backend.Range{Kind: m.pick(modelKinds()), Reverse: m.chance(50), Limit: 1 + m.rnd.IntN(12), Count: m.chance(15), Bare: m.chance(50)}
 	if m.chance(50) {
 		r.Index = m.pick(append(modelIndexes(), backend.DefinitionIndex, backend.DeletingIndex))
 	}

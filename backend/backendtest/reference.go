@@ -112,7 +112,7 @@ func referenceStatements() []statement {
 			f.must(remove(key("a")))
 			f.must(with(remove(key("t")), backend.Condition{Unreferenced: true}))
 		}},
-		{"Unreferenced is judged last, and by the state before the batch", func(f *fixture) {
+		{"Unreferenced is judged after what the envelope says of deletion, and by the state before the batch", func(f *fixture) {
 			f.start()
 			f.must(create(key("t"), "1"), refs(create(port("p"), "1"), bound("t")))
 			f.refuse(0, backend.ErrNotDeleting, with(remove(key("t")), backend.Condition{Deleting: true, Unreferenced: true}))

@@ -150,6 +150,7 @@ func reindexStatements() []statement {
 				func(a *backend.Action) { a.Put.UID = "u" },
 				func(a *backend.Action) { a.Put.Caller = true },
 				func(a *backend.Action) { a.Put.Deleting = true },
+				func(a *backend.Action) { a.Put.Finalizers = new(0) },
 				func(a *backend.Action) { a.Put.ExpiresAt = f.clock.Now() },
 				func(a *backend.Action) { a.Put.Refs = []backend.Ref{loose("t"), bound("t")} },
 				func(a *backend.Action) { a.Put.Fingerprint = strings.Repeat("x", 65) },

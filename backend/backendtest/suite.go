@@ -67,6 +67,7 @@ func Run(t *testing.T, open Opener) {
 		{"range", rangeStatements()},
 		{"index", indexStatements()},
 		{"ranges", rangesStatements()},
+		{"bare reads", bareStatements()},
 		{"references", referenceStatements()},
 		{"reindex", reindexStatements()},
 		{"watch", watchStatements()},

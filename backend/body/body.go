@@ -39,9 +39,6 @@ type Body struct {
 	tape  []Span
 }
 
-// IsResource is part of [backend.Object].
-func (*Body) IsResource() {}
-
 // At is the span of a field of the object at a table.
 func (b *Body) At(t Table, slot int) Span { return b.tape[int(t)+1+slot] }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
@@ -328,6 +329,51 @@ func TestFindFollowsAPath(t *testing.T) {
 	}
 }
 
+func TestBodiesThatAreReadTogetherAreThoseThatAreReadAlone(t *testing.T) {
+	var c body.Compiler
+	shape := c.Kind(kind())
+	var together body.Arena
+	for round := range 50 {
+		for _, text := range append(bodies(), `{"version":"v1"}`, `{"spec":{"text":"a"},"status":{"text":1}}`, `{"spec":{"int":1,"one":{"need":1},"many":[{"need":2},{"need":"x"}]}}`) {
+			stored := &backend.Resource{Body: backend.EncodeBody([]byte(text))}
+			want, wantErr := shape.Read(stored)
+			got, err := together.Read(shape, stored)
+			if (err == nil) != (wantErr == nil) {
+				t.Fatalf("round %d, %s: together %v, alone %v", round, text, err, wantErr)
+			}
+			if err == nil && got.Tape() != want.Tape() {
+				t.Fatalf("round %d, %s:\ntogether %s\nalone    %s", round, text, got.Tape(), want.Tape())
+			}
+		}
+	}
+}
+
+func TestNamesInAnyOrderAreFound(t *testing.T) {
+	var c body.Compiler
+	shape := c.Kind(kind())
+	members := []string{`"text":"a"`, `"int":1`, `"int64":2`, `"float":1.5`, `"bool":true`, `"map":{"k":"v"}`, `"texts":["x"]`, `"unknown":[{}]`, `"ints":[1]`, `"enum":"blue"`}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		random.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+		text := `{"status":{},"spec":{` + strings.Join(members, ",") + `},"version":"v1"}`
+		b, err := shape.Read(&backend.Resource{Body: backend.EncodeBody([]byte(text))})
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		spec := b.Object(b.At(body.Root, body.SlotSpec))
+		for _, m := range members {
+			name, value, _ := strings.Cut(m, ":")
+			slot, ok := shape.Fields[body.SlotSpec].Shape.Slot(strings.Trim(name, `"`))
+			if !ok {
+				continue
+			}
+			if got := string(b.Bytes(b.At(spec, slot))); got != value {
+				t.Fatalf("%s: %s is %s", text, name, got)
+			}
+		}
+	}
+}
+
 func BenchmarkRead(b *testing.B) {
 	var c body.Compiler
 	root := c.Kind(kind())
@@ -337,6 +383,59 @@ func BenchmarkRead(b *testing.B) {
 	for b.Loop() {
 		if _, err := root.Read(stored); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+func TestShapesThatHoldThemselvesAreReadAtAnyDepth(t *testing.T) {
+	leaf := &backend.Shape{Name: "Tree"}
+	fields := []backend.Field{{Name: "one", Type: backend.TypeObject, Shape: leaf}, {Name: "many", Type: backend.TypeObject, List: true, Shape: leaf}}
+	for i := range 30 { // more than are compared in order
+		fields = append(fields, backend.Field{Name: fmt.Sprintf("f%02d", i), Type: backend.TypeInt64})
+	}
+	leaf.Fields = fields
+	rnd := rand.New(rand.NewPCG(3, 4))
+	var grow func(depth int) map[string]any
+	grow = func(depth int) map[string]any {
+		out := map[string]any{}
+		for range rnd.IntN(6) {
+			out[fmt.Sprintf("f%02d", rnd.IntN(30))] = json.Number(fmt.Sprint(rnd.Int64()))
+		}
+		if depth > 0 && rnd.IntN(4) > 0 {
+			out["one"] = grow(depth - 1)
+		}
+		if depth > 0 && rnd.IntN(3) == 0 {
+			many := []any{}
+			for range rnd.IntN(4) {
+				many = append(many, grow(depth-1))
+			}
+			out["many"] = many
+		}
+		return out
+	}
+	var c body.Compiler
+	shape := c.Kind(&backend.Kind{Name: "Thing", Spec: leaf})
+	var arena body.Arena
+	var read []*body.Body
+	var want []map[string]any
+	for range 500 {
+		tree := map[string]any{"spec": grow(rnd.IntN(12))}
+		raw, _ := json.Marshal(tree)
+		if rnd.IntN(4) == 0 {
+			cut := raw[:rnd.IntN(len(raw))]
+			if _, err := arena.Read(shape, &backend.Resource{Body: backend.EncodeBody(cut)}); !errors.Is(err, backend.ErrUnreadable) {
+				t.Fatalf("%s: %v", cut, err)
+			}
+		}
+		b, err := arena.Read(shape, &backend.Resource{Body: backend.EncodeBody(raw)})
+		if err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		read, want = append(read, b), append(want, tree)
+	}
+	for i, b := range read {
+		if diff := cmp.Diff(want[i], tree(b, b.Shape, body.Root)); diff != "" {
+			t.Fatal(diff)
 		}
 	}
 }

@@ -7,30 +7,55 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/internal/slab"
 )
 
 // maxDepth bounds the nesting of a body.
 const maxDepth = 100
 
-// minTape is the capacity of a tape for a small kind.
-const minTape = 32
-
 // Read scans a stored body. One that is not JSON of the shape, with all that it
 // requires, is [backend.ErrUnreadable].
-func (s *Shape) Read(stored *backend.Resource) (*Body, error) {
+func (s *Shape) Read(stored *backend.Resource) (*Body, error) { return new(Arena).Read(s, stored) }
+
+// Arena is where the bodies of one answer are read to: they share chunks of
+// memory. The zero value is ready; it is not safe for concurrent use.
+type Arena struct {
+	bodies slab.Slab[Body]
+	spans  []Span // what is free of the last chunk, which had room for so many
+	room   int
+}
+
+// maxTape is the most spans of a chunk.
+const maxTape = 2048
+
+// Read is [Shape.Read].
+func (a *Arena) Read(s *Shape, stored *backend.Resource) (*Body, error) {
 	raw, err := backend.DecodeBody(stored.Body)
 	if err != nil {
 		return nil, err
 	}
-	r := reader{raw: raw, invalid: !utf8.Valid(raw), tape: make([]Span, 0, max(minTape, len(raw)/16))}
+	if cap(a.spans) < s.spans {
+		a.room = max(s.spans, min(2*a.room, maxTape))
+		a.spans = make([]Span, 0, a.room)
+	}
+	r := reader{raw: raw, invalid: !utf8.Valid(raw), tape: a.spans}
 	_, end, err := r.object(r.space(0), s)
+	if end = r.space(end); err == nil && end != len(raw) {
+		err = r.bad(end, "the end of the body")
+	}
 	if err != nil {
+		a.spans = nil // it is not empty any more
 		return nil, err
 	}
-	if end = r.space(end); end != len(raw) {
-		return nil, r.bad(end, "the end of the body")
+	n := len(r.tape)
+	if cap(r.tape) == cap(a.spans) {
+		a.spans = r.tape[n:n]
+	} else { // the body had no room in the chunk, but a part of it was written there
+		a.spans = nil
 	}
-	return &Body{Stored: stored, Shape: s, raw: raw, tape: r.tape}, nil
+	b := a.bodies.One()
+	*b = Body{Stored: stored, Shape: s, raw: raw, tape: r.tape[:n:n]}
+	return b, nil
 }
 
 // reader passes over one body. Its methods take the place where a value begins
@@ -69,19 +94,23 @@ func (r *reader) object(i int, s *Shape) (t Table, end int, err error) {
 		return 0, i, r.bad(i, "less nesting")
 	}
 	t = Table(len(r.tape))
-	for range len(s.Fields) + 1 {
-		r.tape = append(r.tape, Span{})
+	if n := len(r.tape) + len(s.Fields) + 1; n <= cap(r.tape) {
+		r.tape = r.tape[:n]
+	} else {
+		r.tape = append(r.tape, make([]Span, len(s.Fields)+1)...)
 	}
-	for i, hint := r.space(i+1), 0; ; {
+	for i, place := r.space(i+1), 0; ; {
 		if r.is(i, '}') {
 			end = i + 1
 			break
 		}
-		slot, next, err := r.name(i, s, hint)
+		slot, next, err := r.name(i, s, place)
 		if err != nil {
 			return 0, i, err
 		}
-		hint = slot + 1
+		if slot >= 0 {
+			place = s.places[slot] + 1
+		}
 		var span Span
 		switch {
 		case slot < 0:
@@ -113,9 +142,15 @@ func (r *reader) object(i int, s *Shape) (t Table, end int, err error) {
 }
 
 // name reads a name and the colon behind it: the slot of the field, -1 if the
-// shape has none of that name. Names are often stored in the order of the
-// slots, so the one at the hint is tried first.
-func (r *reader) name(i int, s *Shape, hint int) (slot, next int, err error) {
+// shape has none of that name. Names come in the order in which the service
+// stores them, unless others have written the body, so the next ones are tried first.
+func (r *reader) name(i int, s *Shape, place int) (slot, next int, err error) {
+	rest := r.raw[i:]
+	for _, name := range s.stored[place:min(place+maxAbsent, len(s.stored))] {
+		if n := len(name.text); n < len(rest) && rest[n-1] == ':' && string(rest[:n]) == name.text {
+			return name.slot, r.space(i + n), nil
+		}
+	}
 	end, escaped, err := r.text(i)
 	if err != nil {
 		return 0, i, err
@@ -128,14 +163,14 @@ func (r *reader) name(i int, s *Shape, hint int) (slot, next int, err error) {
 		return 0, end, r.bad(end, "a colon")
 	}
 	next = r.space(end + 1)
-	if hint < len(s.Fields) && s.Fields[hint].Name == string(name) {
-		return hint, next, nil
-	}
 	if slot, ok := s.slots[string(name)]; ok {
 		return slot, next, nil
 	}
 	return -1, next, nil
 }
+
+// maxAbsent is how many names are compared before the name is looked up.
+const maxAbsent = 8
 
 // separator passes over what stands behind an element: a comma that another
 // element follows, or nothing before the closing bracket.

@@ -4,7 +4,9 @@
 package body
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sluicegw/sluice/backend"
@@ -19,7 +21,38 @@ type Shape struct {
 	slots  map[string]int
 	// required are the slots that must have a value.
 	required []int
+	// stored are the names in the order in which the service stores them, and places
+	// is where each slot is among them.
+	stored []storedName
+	places []int
+	// spans is how many a body has that holds each object once.
+	spans int
 }
+
+// storedName is a name as it stands in a body, with its quotes and its colon.
+type storedName struct {
+	text string
+	slot int
+}
+
+// order says in which order the fields are stored.
+func (s *Shape) order(before func(a, b storedName) int) {
+	s.spans, s.places = 1+len(s.Fields), make([]int, len(s.Fields))
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		s.stored = append(s.stored, storedName{`"` + f.Name + `":`, i})
+		if f.Shape != nil && f.Shape != s { // one that is compiled still has no spans yet
+			s.spans = min(s.spans+f.Shape.spans, maxSpans)
+		}
+	}
+	slices.SortStableFunc(s.stored, before)
+	for place, name := range s.stored {
+		s.places[name.slot] = place
+	}
+}
+
+// maxSpans bounds the memory that is made ready for a body.
+const maxSpans = 256
 
 // Field is a compiled [backend.Field].
 type Field struct {
@@ -110,6 +143,7 @@ func newShape(name string, fields []Field) *Shape {
 	for i := range fields {
 		s.slots[fields[i].Name] = i
 	}
+	s.order(func(a, b storedName) int { return cmp.Compare(a.slot, b.slot) })
 	return s
 }
 
@@ -141,5 +175,6 @@ func (c *Compiler) Shape(s *backend.Shape) *Shape {
 			out.Fields[i].EnumNames = names
 		}
 	}
+	out.order(func(a, b storedName) int { return cmp.Compare(a.text, b.text) }) // as encoding/json writes maps
 	return out
 }

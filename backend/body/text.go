@@ -1,6 +1,7 @@
 package body
 
 import (
+	"bytes"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -11,24 +12,29 @@ func (r *reader) text(i int) (end int, escaped bool, err error) {
 	if !r.is(i, '"') {
 		return i, false, r.bad(i, "a string")
 	}
-	for j := i + 1; j < len(r.raw); j++ {
-		switch c := r.raw[j]; {
+	raw := r.raw
+	for j := i + 1; j < len(raw); j++ {
+		c := raw[j]
+		if c > '"' && c != '\\' || c == '!' || c == ' ' {
+			continue
+		}
+		switch {
 		case c == '"':
 			if r.invalid && !escaped {
-				escaped = !utf8.Valid(r.raw[i : j+1])
+				escaped = !utf8.Valid(raw[i : j+1])
 			}
 			return j + 1, escaped, nil
 		case c == '\\':
 			escaped = true
 			if j++; r.is(j, 'u') {
-				if _, ok := hex4(r.raw, j+1); !ok {
+				if _, ok := hex4(raw, j+1); !ok {
 					return j, false, r.bad(j, "four hexadecimal digits")
 				}
 				j += 4
-			} else if j >= len(r.raw) || escapes[r.raw[j]] == 0 {
+			} else if j >= len(raw) || escapes[raw[j]] == 0 {
 				return j, false, r.bad(j, "an escape of JSON")
 			}
-		case c < 0x20:
+		default:
 			return j, false, r.bad(j, "no control character")
 		}
 	}
@@ -70,6 +76,14 @@ func Unquote(dst, raw []byte) []byte {
 		}
 	}
 	return dst
+}
+
+// Text is the text of a JSON string that was scanned.
+func Text(raw []byte) string {
+	if inside := raw[1 : len(raw)-1]; bytes.IndexByte(inside, '\\') < 0 && utf8.Valid(inside) {
+		return string(inside)
+	}
+	return string(Unquote(nil, raw))
 }
 
 // hex4 reads the four hexadecimal digits of an escape.

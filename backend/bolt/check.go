@@ -65,7 +65,7 @@ func (c *checker) checkResources() {
 			c.wrong("resource key %x: %w", k, err)
 			return
 		}
-		r, err := decodeResource(key, v)
+		r, err := new(arena).resource(key, v)
 		if err != nil {
 			c.wrong("resource %s: %w", key, err)
 			return

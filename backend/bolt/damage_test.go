@@ -54,6 +54,11 @@ func TestOpenErrors(t *testing.T) {
 				return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{bolt.Format + 1})
 			})
 		}, backend.ErrFormat, "newer release"},
+		{"a file of an older format", func(t *testing.T) string {
+			return store(t, func(tx *bbolt.Tx) error {
+				return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{bolt.Format - 1})
+			})
+		}, backend.ErrFormat, "the file has format 2, written before the first release; this one reads 3: begin with an empty folder"},
 		{"a file without its log record", func(t *testing.T) string {
 			return store(t, func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Delete([]byte("log")) })
 		}, backend.ErrFormat, "log record"},

@@ -87,6 +87,16 @@ func (d *decoder) revision() backend.Revision {
 	return backend.Revision{Epoch: d.uvarint(), Seq: d.uvarint()}
 }
 
+// finalizers reads a number of finalizers that is not 0.
+func (d *decoder) finalizers() int {
+	n := d.uvarint()
+	if n == 0 || n > backend.MaxFinalizers {
+		d.bad = true
+		return 0
+	}
+	return int(n)
+}
+
 // count reads the length of a list whose elements take a byte at least.
 func (d *decoder) count() int {
 	n := d.uvarint()
@@ -99,62 +109,12 @@ func (d *decoder) count() int {
 	return int(n)
 }
 
-func (d *decoder) refs() []backend.Ref {
-	n := d.count()
-	if n == 0 {
-		return nil
-	}
-	refs := make([]backend.Ref, n)
-	for i := range refs {
-		refs[i].Key = backend.Key{Kind: d.string(), Namespace: d.string(), Name: d.string()}
-		bound := d.byte()
-		refs[i].Bound = bound == 1
-		d.bad = d.bad || bound > 1
-	}
-	return refs
-}
-
-func (d *decoder) rows() []backend.Row {
-	n := d.count()
-	if n == 0 {
-		return nil
-	}
-	rows := make([]backend.Row, n)
-	for i := range rows {
-		rows[i] = backend.Row{Index: d.string(), Value: d.bytes()}
-	}
-	return rows
-}
-
 // err says whether the whole part was read without an error.
 func (d *decoder) err() error {
 	if d.bad || len(d.rest) > 0 {
 		return fmt.Errorf("malformed: %w", backend.ErrUnreadable)
 	}
 	return nil
-}
-
-// decodeResource reads what appendResource wrote. The result has its own memory.
-func decodeResource(k backend.Key, b []byte) (*backend.Resource, error) {
-	d, body, err := part(bytes.Clone(b), resourceForm)
-	if err != nil {
-		return nil, err
-	}
-	d.share()
-	r := &backend.Resource{Key: k, Body: body}
-	flags := d.byte()
-	r.Deleting = flags&flagDeleting != 0
-	if flags&flagExpires != 0 {
-		r.ExpiresAt = d.time()
-	}
-	r.Revision, r.SpecRevision = d.revision(), d.revision()
-	r.CreatedAt, r.UpdatedAt = d.time(), d.time()
-	r.UID, r.Fingerprint = d.string(), d.string()
-	r.Rows, r.Refs = d.rows(), d.refs()
-	if flags&^(flagDeleting|flagExpires) != 0 {
-		d.bad = true
-	}
-	return r, d.err()
 }
 
 // expiryOf reads when an encoded resource expires; zero means never.
@@ -188,7 +148,8 @@ func decodeEvent(rev backend.Revision, b []byte) (backend.Event, error) {
 	e := backend.Event{Revision: rev, Time: d.time(), Type: backend.EventType(d.byte())}
 	k := backend.Key{Kind: d.string(), Namespace: d.string(), Name: d.string()}
 	e.RequestID = d.string()
-	if e.Resource, err = decodeResource(k, rest); err != nil {
+	var a arena
+	if e.Resource, err = a.resource(k, rest); err != nil {
 		return backend.Event{}, err
 	}
 	switch e.Type {
@@ -198,7 +159,7 @@ func decodeEvent(rev backend.Revision, b []byte) (backend.Event, error) {
 		switch d.byte() {
 		case rowsOfResource:
 		case rowsOfEntry:
-			e.RowsBefore = d.rows()
+			e.RowsBefore = a.indexRows(&d, e.Resource.Rows)
 			for i := range e.RowsBefore {
 				e.RowsBefore[i].Value = bytes.Clone(e.RowsBefore[i].Value)
 			}

@@ -11,15 +11,17 @@ import (
 // length of its head, the head and the resource. In envelope and head, integers
 // are varints, times are milliseconds since 1970, and strings follow their
 // length. The envelope begins with flags and expiry, and the head with size and
-// time, so that counts and trimming need to read only these.
+// time, so that counts and trimming need to read only these. Flags say whether an
+// expiry and a number of finalizers follow.
 const (
-	resourceForm byte = 1
+	resourceForm byte = 2
 	entryForm    byte = 1
 )
 
 const (
 	flagDeleting byte = 1 << iota
 	flagExpires
+	flagFinalizers
 )
 
 // Where a log entry has the rows before the change.
@@ -72,10 +74,16 @@ func appendResource(b []byte, r *backend.Resource) []byte {
 		if r.Deleting {
 			flags |= flagDeleting
 		}
+		if r.Finalizers > 0 {
+			flags |= flagFinalizers
+		}
 		if !r.ExpiresAt.IsZero() {
 			b = binary.AppendVarint(append(b, flags|flagExpires), r.ExpiresAt.UnixMilli())
 		} else {
 			b = append(b, flags)
+		}
+		if r.Finalizers > 0 {
+			b = binary.AppendUvarint(b, uint64(r.Finalizers))
 		}
 		b = appendRevision(appendRevision(b, r.Revision), r.SpecRevision)
 		b = binary.AppendVarint(binary.AppendVarint(b, r.CreatedAt.UnixMilli()), r.UpdatedAt.UnixMilli())

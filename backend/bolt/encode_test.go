@@ -19,7 +19,7 @@ func samples() []backend.Event {
 	large := &backend.Resource{
 		Key: key("a"),
 		Envelope: backend.Envelope{
-			UID: "u", Revision: rev, SpecRevision: backend.Revision{Epoch: 1, Seq: 2}, Deleting: true, Fingerprint: "f",
+			UID: "u", Revision: rev, SpecRevision: backend.Revision{Epoch: 1, Seq: 2}, Deleting: true, Finalizers: backend.MaxFinalizers, Fingerprint: "f",
 			ExpiresAt: time.UnixMilli(0).UTC(), CreatedAt: at, UpdatedAt: at.Add(time.Hour),
 		},
 		Rows: []backend.Row{{Index: "i", Value: []byte{3, 4}}, {Index: "\xff", Value: []byte{0}}},
@@ -58,6 +58,24 @@ func TestEncoding(t *testing.T) {
 			if err != nil || !cmp.Equal(got, e) {
 				t.Errorf("error %v:\n%s", err, cmp.Diff(e, got))
 			}
+		}
+	})
+	t.Run("resources that are decoded together are those that are decoded alone", func(t *testing.T) {
+		var keys []backend.Key
+		var forms [][]byte
+		var want []*backend.Resource
+		for range 40 {
+			for _, e := range samples() {
+				_, form := bolt.EncodeEvent(&e)
+				keys, forms, want = append(keys, e.Resource.Key), append(forms, form), append(want, e.Resource)
+			}
+		}
+		got, err := bolt.DecodeTogether(keys, forms)
+		for _, form := range forms {
+			clear(form)
+		}
+		if err != nil || !cmp.Equal(got, want) {
+			t.Errorf("error %v:\n%s", err, cmp.Diff(want, got))
 		}
 	})
 	t.Run("every form that is cut within its envelope is refused", func(t *testing.T) {

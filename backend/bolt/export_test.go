@@ -57,11 +57,28 @@ func (s *Store) Queued() int {
 
 // The forms, for the fuzz tests.
 var (
-	EncodeEvent    = encodeEvent
-	DecodeEvent    = decodeEvent
-	DecodeResource = decodeResource
-	EntryKey       = entryKey
+	EncodeEvent = encodeEvent
+	DecodeEvent = decodeEvent
+	EntryKey    = entryKey
 )
+
+// DecodeResource reads one form.
+func DecodeResource(k backend.Key, form []byte) (*backend.Resource, error) {
+	return new(arena).resource(k, form)
+}
+
+// DecodeTogether reads forms one after the other into shared memory.
+func DecodeTogether(keys []backend.Key, forms [][]byte) ([]*backend.Resource, error) {
+	var a arena
+	out := make([]*backend.Resource, len(forms))
+	for i, form := range forms {
+		var err error
+		if out[i], err = a.resource(keys[i], form); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
 
 // DecodeRest runs the decoders of what is neither resource nor event.
 func DecodeRest(b []byte) {

@@ -33,7 +33,7 @@ const (
 )
 
 // Format is the version of the file that this release writes and reads.
-const Format = 2
+const Format = 3
 
 // logRecord is the stored state of the log.
 type logRecord struct {

@@ -26,19 +26,20 @@ func (c *core) skip(during string, key []byte, err error) {
 	c.cfg.Logger.Warn("a stored resource does not decode", zap.String("during", during), zap.ByteString("key", key), zap.Error(err))
 }
 
-func (c *core) get(ctx context.Context, keys []backend.Key) ([]*backend.Resource, error) {
+func (c *core) get(ctx context.Context, keys []backend.Key, bare bool) ([]*backend.Resource, error) {
 	out := make([]*backend.Resource, 0, len(keys))
 	err := c.view(ctx, func(tx *bbolt.Tx) error {
 		now, size := c.cfg.Clock(), 0
-		b := tx.Bucket([]byte(resourceBucket))
+		resources := lookup{cursor: tx.Bucket([]byte(resourceBucket)).Cursor()}
 		var space [128]byte
+		memory := arena{bare: bare}
 		for i, k := range keys {
-			v := b.Get(k.Append(space[:0]))
+			v := resources.get(k.Append(space[:0]))
 			if v == nil {
 				out = append(out, nil)
 				continue
 			}
-			r, err := decodeResource(k, v)
+			r, err := memory.resource(k, v)
 			switch {
 			case err != nil && len(keys) == 1:
 				return unreadable(k, err)
@@ -62,15 +63,48 @@ func (c *core) get(ctx context.Context, keys []backend.Key) ([]*backend.Resource
 	return out, nil
 }
 
-// scan is one Range within a transaction.
+// lookup gets many values of one bucket. Its cursor is used again, which
+// [bbolt.Bucket.Get] makes anew each time, and resources that are asked for
+// together often stand side by side.
+type lookup struct {
+	cursor *bbolt.Cursor
+	apart  int // how many in a row did not stand behind the one before
+}
+
+// maxApart is after how many of them the place behind the last one is not tried any more.
+const maxApart = 4
+
+// get returns the value of a key, nil if there is none.
+func (l *lookup) get(key []byte) []byte {
+	if 0 < l.apart && l.apart <= maxApart { // the first one has nothing before it
+		if k, v := l.cursor.Next(); bytes.Equal(k, key) {
+			l.apart = 1
+			return v
+		}
+	}
+	l.apart++
+	if k, v := l.cursor.Seek(key); bytes.Equal(k, key) {
+		return v
+	}
+	return nil
+}
+
+// scan reads the ranges of one call, one after the other, within a transaction.
 type scan struct {
-	core      *core
-	r         backend.Range
-	now       time.Time
-	kind      []byte // how the keys of the resources begin, empty if the range is of all kinds
-	resources *bbolt.Bucket
-	page      *backend.PageBuilder
-	count     int
+	core   *core
+	tx     *bbolt.Tx
+	now    time.Time
+	page   *backend.PageBuilder
+	memory arena
+	// resources are looked up by what rows and references lead to.
+	resources lookup
+	// cursors of the buckets that were read so far.
+	cursors map[string]*bbolt.Cursor
+
+	r     backend.Range // that is read
+	kind  []byte        // how the keys of its resources begin, empty if it is of all kinds
+	key   []byte        // memory of the key that is looked up
+	count int
 }
 
 // ranges answers all ranges from one transaction.
@@ -78,17 +112,21 @@ func (c *core) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, 
 	out := make([]backend.Page, len(rs))
 	err := c.view(ctx, func(tx *bbolt.Tx) error {
 		now := c.cfg.Clock()
-		page := backend.NewPageBuilder(backend.Range{}, now)
+		s := &scan{core: c, tx: tx, now: now, page: backend.NewPageBuilder(backend.Range{}, now), cursors: map[string]*bbolt.Cursor{}}
+		s.resources.cursor = tx.Bucket([]byte(resourceBucket)).Cursor()
 		for i, r := range rs {
-			page = page.Next(r)
-			s := &scan{core: c, r: r, now: now, resources: tx.Bucket([]byte(resourceBucket)), page: page}
+			s.page.Next(r)
+			s.r, s.count, s.kind, s.memory.bare = r, 0, s.kind[:0], r.Bare
 			if r.Kind != "" {
-				s.kind = backend.AppendString(nil, r.Kind)
+				s.kind = backend.AppendString(s.kind, r.Kind)
 			}
-			if err := s.run(ctx, tx); err != nil {
+			if err := ctx.Err(); err != nil { // a short range does not look
 				return err
 			}
-			if out[i] = page.Page(); r.Count {
+			if err := s.run(ctx); err != nil {
+				return err
+			}
+			if out[i] = s.page.Page(); r.Count {
 				out[i].Count = s.count
 			}
 		}
@@ -100,7 +138,17 @@ func (c *core) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, 
 	return out, nil
 }
 
-func (s *scan) run(ctx context.Context, tx *bbolt.Tx) error {
+// cursor of a bucket.
+func (s *scan) cursor(bucket string) *bbolt.Cursor {
+	c := s.cursors[bucket]
+	if c == nil {
+		c = s.tx.Bucket([]byte(bucket)).Cursor()
+		s.cursors[bucket] = c
+	}
+	return c
+}
+
+func (s *scan) run(ctx context.Context) error {
 	start, end := s.r.Bounds()
 	bucket, prefix := rowBucket, s.kind // prefix makes a row's target a key
 	var within []byte                   // how the targets begin, if an index is to be filtered
@@ -110,13 +158,13 @@ func (s *scan) run(ctx context.Context, tx *bbolt.Tx) error {
 	case s.r.Referenced != nil:
 		bucket, prefix = refBucket, nil
 	case s.r.Index == "":
-		return walk(ctx, s.resources, start, end, s.r.Reverse, s.visit)
+		return walk(ctx, s.cursor(resourceBucket), interval{start, end}, s.r.Reverse, s.visit)
 	case s.r.Namespace != "":
 		// The first byte of the name is part of it, so that "a" does not match "a\x00".
 		within = backend.AppendStringPrefix(backend.AppendString(nil, s.r.Namespace), "")
 	}
-	key := bytes.Clone(prefix)
-	return walk(ctx, tx.Bucket([]byte(bucket)), start, end, s.r.Reverse, func(k, v []byte) bool {
+	s.key = append(s.key[:0], prefix...)
+	return walk(ctx, s.cursor(bucket), interval{start, end}, s.r.Reverse, func(k, v []byte) bool {
 		target, err := entryTarget(k, v)
 		if err != nil {
 			s.core.skip("range", k, err)
@@ -125,8 +173,8 @@ func (s *scan) run(ctx context.Context, tx *bbolt.Tx) error {
 		if !bytes.HasPrefix(target, within) {
 			return true
 		}
-		key = append(key[:len(prefix)], target...)
-		return s.visit(key, s.resources.Get(key))
+		s.key = append(s.key[:len(prefix)], target...)
+		return s.visit(s.key, s.resources.get(s.key))
 	})
 }
 
@@ -142,6 +190,9 @@ func (s *scan) visit(key, form []byte) bool {
 	case s.r.Count:
 		s.count++
 		return true
+	case s.page.Full():
+		s.page.Further()
+		return false
 	}
 	r, err := s.decode(key, form)
 	if err != nil {
@@ -152,43 +203,37 @@ func (s *scan) visit(key, form []byte) bool {
 }
 
 func (s *scan) decode(key, form []byte) (*backend.Resource, error) {
+	var k backend.Key
+	var err error
 	if len(s.kind) == 0 {
-		k, err := backend.DecodeKey(key)
-		if err != nil {
-			return nil, err
-		}
-		return decodeResource(k, form)
+		k, err = backend.DecodeKey(key)
+	} else {
+		k, err = s.memory.key(s.r.Kind, key[len(s.kind):])
 	}
-	namespace, rest, err := backend.TakeString(key[len(s.kind):])
 	if err != nil {
 		return nil, err
 	}
-	name, rest, err := backend.TakeString(rest)
-	if err != nil {
-		return nil, err
-	}
-	if len(rest) > 0 {
-		return nil, backend.ErrUnreadable
-	}
-	return decodeResource(backend.Key{Kind: s.r.Kind, Namespace: namespace, Name: name}, form)
+	return s.memory.resource(k, form)
 }
 
-// walk visits the half-open interval until visit says no or ctx ends.
-func walk(ctx context.Context, b *bbolt.Bucket, start, end []byte, reverse bool, visit func(k, v []byte) bool) error {
-	c := b.Cursor()
+// interval is half-open.
+type interval struct{ start, end []byte }
+
+// walk visits the interval until visit says no or ctx ends.
+func walk(ctx context.Context, c *bbolt.Cursor, in interval, reverse bool, visit func(k, v []byte) bool) error {
 	var k, v []byte
 	step := c.Next
 	if reverse {
 		step = c.Prev
-		if k, _ = c.Seek(end); k == nil {
+		if k, _ = c.Seek(in.end); k == nil {
 			k, v = c.Last()
 		} else {
 			k, v = c.Prev()
 		}
 	} else {
-		k, v = c.Seek(start)
+		k, v = c.Seek(in.start)
 	}
-	for n := 1; k != nil && bytes.Compare(k, start) >= 0 && bytes.Compare(k, end) < 0 && visit(k, v); n++ {
+	for n := 1; k != nil && bytes.Compare(k, in.end) < 0 && (!reverse || bytes.Compare(k, in.start) >= 0) && visit(k, v); n++ {
 		if n%256 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}

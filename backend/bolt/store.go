@@ -24,10 +24,11 @@ type Store struct {
 }
 
 var (
-	_ backend.Store     = (*Store)(nil)
-	_ backend.Ranger    = (*Store)(nil)
-	_ backend.Clock     = (*Store)(nil)
-	_ backend.LogReader = reader{}
+	_ backend.Store      = (*Store)(nil)
+	_ backend.Ranger     = (*Store)(nil)
+	_ backend.BareGetter = (*Store)(nil)
+	_ backend.Clock      = (*Store)(nil)
+	_ backend.LogReader  = reader{}
 )
 
 // Open opens or creates the file and begins a new epoch in it. A file that is
@@ -97,13 +98,22 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 
 // Get is [backend.Store.Get].
 func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	return s.get(ctx, keys, false)
+}
+
+// GetBare is [backend.BareGetter.GetBare].
+func (s *Store) GetBare(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	return s.get(ctx, keys, true)
+}
+
+func (s *Store) get(ctx context.Context, keys []backend.Key, bare bool) ([]*backend.Resource, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
 	if len(keys) > backend.MaxKeys {
 		return nil, fmt.Errorf("get: %d keys, at most %d: %w", len(keys), backend.MaxKeys, backend.ErrInvalid)
 	}
-	return s.core.get(ctx, keys)
+	return s.core.get(ctx, keys, bare)
 }
 
 // Range is [backend.Store.Range].

@@ -76,7 +76,7 @@ func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	if v == nil {
 		return nil, nil
 	}
-	r, err := decodeResource(k, v)
+	r, err := new(arena).resource(k, v)
 	if err != nil {
 		return nil, unreadable(k, err)
 	}

@@ -110,15 +110,20 @@ func (g Gate) accept(ctx context.Context, kinds []backend.Kind, outline Outline,
 			return err
 		}
 	}
-	if slices.Contains(list.Hashes, hash) {
+	known := slices.Index(list.Hashes, hash)
+	switch {
+	case known >= 0 && known == len(list.Hashes)-1:
 		return g.tellUnknown(ctx, newest, outline)
-	}
-	if len(list.Hashes) > 0 {
+	case known >= 0: // gone back to: the next one is compared with it
+		list.Hashes = slices.Delete(list.Hashes, known, known+1)
+	case len(list.Hashes) > 0:
 		for _, c := range Breaking(Diff(newest, outline)) {
 			refused.Reasons = append(refused.Reasons, c.String())
 		}
-	} else if refused.Reasons, err = g.unreadable(ctx, kinds); err != nil {
-		return err
+	default:
+		if refused.Reasons, err = g.unreadable(ctx, kinds); err != nil {
+			return err
+		}
 	}
 	if len(refused.Reasons) > 0 && !allow {
 		return refused
@@ -211,7 +216,7 @@ func (g Gate) misplaced(ctx context.Context, kinds []backend.Kind) (reasons []st
 		if k.Scope == other {
 			other = backend.Global
 		}
-		reasons = append(reasons, fmt.Sprintf("kind %s has %d resources, some of them %s: its scope cannot be %s while it has those", k.Name, n, other, k.Scope))
+		reasons = append(reasons, fmt.Sprintf("kind %s has %s resources (resources of the kind: %d): its scope cannot be %s while they are stored", k.Name, other, n, k.Scope))
 	}
 	return reasons, nil
 }
@@ -247,7 +252,7 @@ func (g Gate) unreadable(ctx context.Context, kinds []backend.Kind) (reasons []s
 	return reasons, nil
 }
 
-// record stores that a catalogue was accepted.
+// record stores that a catalogue was accepted and is the newest.
 func (g Gate) record(ctx context.Context, list accepted, stored *backend.Resource, hash string, outline Outline) error {
 	list.Format, list.Hashes = recordFormat, append(slices.Clone(list.Hashes), hash)
 	var actions []backend.Action

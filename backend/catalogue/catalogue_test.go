@@ -87,6 +87,37 @@ func TestWhatIsDifferentIsTold(t *testing.T) {
 	}
 }
 
+func TestWhatWasWriteOnlyStaysSo(t *testing.T) {
+	writeOnly := shelf(func(k *backend.Kind) { field(k, "label").WriteOnly = true })
+	for _, c := range []struct {
+		from, to []backend.Kind
+		want     []string
+	}{
+		{writeOnly, shelf(nil), []string{"Shelf.spec.label was @writeOnly and is not: what is stored would be shown (breaking)"}},
+		{shelf(nil), writeOnly, []string{"Shelf.spec.label is @writeOnly now: it is not shown any more"}},
+		{writeOnly, writeOnly, nil},
+	} {
+		var got []string
+		for _, d := range catalogue.Diff(catalogue.OutlineOf(c.from), catalogue.OutlineOf(c.to)) {
+			got = append(got, d.String())
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	f := setup(t)
+	if err := f.gate.Accept(t.Context(), writeOnly, false); err != nil {
+		t.Fatal(err)
+	}
+	var refused *catalogue.RefusedError
+	if err := f.gate.Accept(t.Context(), shelf(nil), false); !errors.As(err, &refused) || refused.Final {
+		t.Errorf("a catalogue that shows the field: %v", err)
+	}
+	if err := f.gate.Accept(t.Context(), shelf(nil), true); err != nil {
+		t.Errorf("and with the flag: %v", err)
+	}
+}
+
 // fixture is a store and what its gate logs.
 type fixture struct {
 	*testing.T
@@ -157,12 +188,45 @@ func TestABreakingCatalogueNeedsTheFlag(t *testing.T) {
 	}
 }
 
+func TestACatalogueThatWentBackIsTheNewest(t *testing.T) {
+	f := setup(t)
+	with := func(names ...string) []backend.Kind {
+		return shelf(func(k *backend.Kind) {
+			for _, name := range names {
+				k.Spec.Fields = append(k.Spec.Fields, backend.Field{Name: name, Type: backend.TypeInt})
+			}
+		})
+	}
+	for _, kinds := range [][]backend.Kind{with(), with("depth"), with(), with()} {
+		if err := f.accept(kinds, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.accept(with("height"), false); err != nil {
+		t.Errorf("it breaks nothing in the one that went back: %v", err)
+	}
+	if err := f.accept(with("height"), false); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	// The one in between is in the record still, and can be gone back to as well.
+	if err := f.accept(with("depth"), false); err != nil {
+		t.Errorf("the one in between: %v", err)
+	}
+	if err := f.accept(with("width2"), false); err == nil || !strings.Contains(err.Error(), "Shelf.spec.depth is gone") {
+		t.Errorf("error %v", err)
+	}
+	page, err := f.store.Range(t.Context(), backend.Range{Kind: "_catalogue", Limit: 200})
+	if err != nil || len(page.Resources) != 4 { // the list and three outlines
+		t.Errorf("%d records, %v", len(page.Resources), err)
+	}
+}
+
 func TestAScopeCannotChangeUnderResources(t *testing.T) {
 	f := setup(t)
 	_ = f.accept(shelf(nil), false)
 	f.put("a", `{"spec":{"width":1}}`)
 	global := shelf(func(k *backend.Kind) { k.Scope = backend.Global })
-	if err := f.accept(global, true); err == nil || !err.Final || !strings.Contains(err.Error(), "kind Shelf has 1 resources") {
+	if err := f.accept(global, true); err == nil || !err.Final || !strings.Contains(err.Error(), "kind Shelf has NAMESPACED resources (resources of the kind: 1)") {
 		t.Errorf("error %v", err)
 	}
 }

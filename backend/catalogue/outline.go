@@ -34,6 +34,8 @@ type Field struct {
 	Type     backend.FieldType `json:"type"`
 	List     bool              `json:"list,omitempty"`
 	Required bool              `json:"required,omitempty"`
+	// WriteOnly: what is stored is not shown.
+	WriteOnly bool `json:"writeOnly,omitempty"`
 	// Values are the stored forms of an enum.
 	Values []string `json:"values,omitempty"`
 }
@@ -61,7 +63,7 @@ func (k Kind) add(path string, s *backend.Shape) {
 		if f.Shape != nil {
 			k.add(at, f.Shape)
 		}
-		out := Field{Type: f.Type, List: f.List, Required: f.Required}
+		out := Field{Type: f.Type, List: f.List, Required: f.Required, WriteOnly: f.WriteOnly}
 		if f.Enum != nil {
 			for _, v := range f.Enum.Values {
 				out.Values = append(out.Values, v.Stored)
@@ -155,6 +157,11 @@ func diffFields(kind string, from, to map[string]Field) []Change {
 		case was.Type != is.Type || was.List != is.List:
 			add(path, true, "was %s and is %s", was, is)
 		default:
+			if was.WriteOnly && !is.WriteOnly {
+				add(path, true, "was @writeOnly and is not: what is stored would be shown")
+			} else if !was.WriteOnly && is.WriteOnly {
+				add(path, false, "is @writeOnly now: it is not shown any more")
+			}
 			if is.Required && !was.Required {
 				add(path, true, "is required now: what is stored may not have it")
 			} else if was.Required && !is.Required {

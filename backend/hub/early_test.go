@@ -181,11 +181,11 @@ func TestAWatchThatJoinsMissesNothing(t *testing.T) {
 					})
 					write(rnd.IntN(2))
 				}
-				time.Sleep(time.Duration(rnd.IntN(10)) * time.Millisecond)
+				time.Sleep(time.Duration(rnd.IntN(10)) * time.Millisecond) // of the bubble
 				write(rnd.IntN(4))
 				f.run()
 				write(5)
-				time.Sleep(time.Second)
+				time.Sleep(time.Second) // of the bubble
 				cancel()
 				wg.Wait()
 				for i, w := range watches {

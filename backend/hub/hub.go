@@ -52,6 +52,8 @@ type Hub struct {
 var (
 	// ErrFull: the limit of subscribers is reached.
 	ErrFull = errors.New("too many subscribers")
+	// ErrIdle: nothing came before the deadline of [Watcher.NextBefore].
+	ErrIdle = errors.New("no change came in time")
 	// ErrRunning: Run was called while it runs.
 	ErrRunning = errors.New("hub runs already")
 )

@@ -20,6 +20,9 @@ func (h *Hub) publish(d backend.Delivery) {
 	before := h.place
 	for i := range d.Events {
 		e := &d.Events[i]
+		if len(h.attached) > 0 {
+			e.Position = e.Position.Written() // for all subscribers
+		}
 		entries[i] = entry{event: e, before: before, shard: h.shard(e.Resource.Namespace), size: e.Size()}
 		before = e.Position
 	}

@@ -2,7 +2,9 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -34,6 +36,9 @@ type Watcher struct {
 
 	// These belong to the goroutine that calls Next; source is set under mu.
 	caughtUp bool
+	// timer fires at armed, if that is not zero.
+	timer *time.Timer
+	armed time.Time
 	// reading says that the watch reads the store, and source is its watch of the
 	// store, nil if that has to be opened again.
 	reading bool
@@ -101,6 +106,12 @@ func (w *Watcher) Position() backend.Position {
 
 // Next is [backend.Watcher.Next].
 func (w *Watcher) Next(ctx context.Context) (backend.Delivery, error) {
+	return w.NextBefore(ctx, time.Time{})
+}
+
+// NextBefore is Next, but fails with [ErrIdle] if nothing came before the
+// deadline; the watch goes on. The zero time is no deadline.
+func (w *Watcher) NextBefore(ctx context.Context, deadline time.Time) (backend.Delivery, error) {
 	for {
 		d, ok, err := w.take()
 		if ok || err != nil {
@@ -110,17 +121,51 @@ func (w *Watcher) Next(ctx context.Context) (backend.Delivery, error) {
 			return backend.Delivery{}, err
 		}
 		if w.reading {
-			if d, ok, err = w.read(ctx); ok || err != nil {
+			if d, ok, err = w.readBefore(ctx, deadline); ok || err != nil {
 				return d, err
 			}
 			continue
 		}
 		select {
 		case <-w.wake:
+		case <-w.idle(deadline):
+			w.armed = time.Time{}
+			if !time.Now().Before(deadline) {
+				return backend.Delivery{}, ErrIdle
+			}
 		case <-ctx.Done():
 			return backend.Delivery{}, ctx.Err()
 		}
 	}
+}
+
+// idle fires at the deadline or before. A timer that runs is left to run: a
+// subscriber that hears of many changes does not set it for each.
+func (w *Watcher) idle(deadline time.Time) <-chan time.Time {
+	switch {
+	case deadline.IsZero():
+		return nil
+	case w.timer == nil:
+		w.timer, w.armed = time.NewTimer(time.Until(deadline)), deadline
+	case w.armed.IsZero() || w.armed.After(deadline):
+		w.timer.Reset(time.Until(deadline))
+		w.armed = deadline
+	}
+	return w.timer.C
+}
+
+// readBefore is read until a deadline.
+func (w *Watcher) readBefore(ctx context.Context, deadline time.Time) (backend.Delivery, bool, error) {
+	if deadline.IsZero() {
+		return w.read(ctx)
+	}
+	patience, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	d, ok, err := w.read(patience)
+	if err != nil && ctx.Err() == nil && patience.Err() != nil && errors.Is(err, patience.Err()) {
+		err = ErrIdle
+	}
+	return d, ok, err
 }
 
 // take returns what waits in the queue of a live watch. The first time it also

@@ -27,6 +27,9 @@ type Document struct {
 	Metadata Metadata
 	// Spec as written; nil if absent.
 	Spec json.RawMessage
+	// Placed are further keys at the top, as written: fields of the spec that the
+	// kind places there, see [backend.Field.ManifestAt], or what is unknown.
+	Placed map[string]json.RawMessage
 	// Ignored are the keys that the server owns and that were dropped, like "status".
 	Ignored []string
 }
@@ -54,6 +57,11 @@ type UnknownError struct {
 
 func (e *UnknownError) Error() string {
 	return fmt.Sprintf("%s is not a field of a manifest; accepted are %s", e.Path, strings.Join(e.Accepted, ", "))
+}
+
+// Unknown is the error of a key at the top that the kind does not place there.
+func Unknown(key string, placed []string) error {
+	return &UnknownError{Path: key, Accepted: append(strings.Fields(topKeys), placed...)}
 }
 
 // Keys of a manifest. The server's own are dropped where they stand.

@@ -15,7 +15,7 @@ import (
 )
 
 // Parse reads one document. Keys that stand twice are refused, so are unknown
-// ones outside the spec.
+// ones of the metadata; what is unknown at the top is for the kind to judge.
 func Parse(text string) (*Document, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("the document has %d bytes, at most %d are accepted", len(text), MaxBytes)
@@ -36,8 +36,17 @@ func Parse(text string) (*Document, error) {
 		return nil, errors.New("a mapping with apiVersion, kind, metadata and spec is wanted")
 	}
 	d := &Document{}
-	if d.Ignored, err = sift(top, "", topKeys, topOwned); err != nil {
-		return nil, err
+	for key, value := range top {
+		switch {
+		case slices.Contains(strings.Fields(topKeys), key):
+		case slices.Contains(strings.Fields(topOwned), key):
+			d.Ignored = append(d.Ignored, key)
+		default:
+			if d.Placed == nil {
+				d.Placed = map[string]json.RawMessage{}
+			}
+			d.Placed[key] = value
+		}
 	}
 	var meta map[string]json.RawMessage
 	r := reader{}
@@ -49,7 +58,7 @@ func Parse(text string) (*Document, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	ignored, err := sift(meta, "metadata.", metadataKeys, metadataOwned)
+	ignored, err := sift(meta)
 	if err != nil {
 		return nil, err
 	}
@@ -72,16 +81,17 @@ func Parse(text string) (*Document, error) {
 	return d, r.err
 }
 
-// sift drops the owned keys and refuses the unknown ones.
-func sift(m map[string]json.RawMessage, path, known, owned string) (ignored []string, err error) {
-	for key := range m {
+// sift drops what the server owns of the metadata and refuses what is unknown.
+func sift(meta map[string]json.RawMessage) (ignored []string, err error) {
+	const path = "metadata."
+	for key := range meta {
 		switch {
-		case slices.Contains(strings.Fields(known), key):
-		case slices.Contains(strings.Fields(owned), key):
+		case slices.Contains(strings.Fields(metadataKeys), key):
+		case slices.Contains(strings.Fields(metadataOwned), key):
 			ignored = append(ignored, path+key)
-			delete(m, key)
+			delete(meta, key)
 		default:
-			return nil, &UnknownError{Path: path + key, Accepted: strings.Fields(known)}
+			return nil, &UnknownError{Path: path + key, Accepted: strings.Fields(metadataKeys)}
 		}
 	}
 	slices.Sort(ignored)
@@ -123,7 +133,7 @@ func toJSON(text string) ([]byte, error) {
 		err = checkYAML(text)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("not acceptable as YAML: %s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:\n  "))
+		return nil, fmt.Errorf("not acceptable as YAML: %s", withoutValues(err))
 	}
 	return raw, nil
 }
@@ -155,7 +165,8 @@ func checkJSON(raw []byte) error {
 		if n := len(levels) - 1; n >= 0 && levels[n].keys != nil && levels[n].key {
 			if key, ok := t.(string); ok {
 				if levels[n].keys[key] {
-					return fmt.Errorf("key %q is given twice", key)
+					before := raw[:dec.InputOffset()]
+					return fmt.Errorf("line %d, column %d: %s", 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n')-1, twice(key))
 				}
 				levels[n].keys[key], levels[n].key = true, false
 				continue

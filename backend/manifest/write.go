@@ -19,7 +19,7 @@ type out struct {
 	Kind       string          `json:"kind"`
 	SubKind    string          `json:"subKind,omitempty"`
 	Metadata   outMetadata     `json:"metadata"`
-	Spec       json.RawMessage `json:"spec"`
+	Spec       json.RawMessage `json:"spec,omitempty"`
 }
 
 type outMetadata struct {
@@ -42,7 +42,25 @@ func (d *Document) JSON() ([]byte, error) {
 		APIVersion: d.APIVersion, Kind: d.Kind, SubKind: d.SubKind, Spec: d.Spec,
 		Metadata: outMetadata{Name: m.Name, Namespace: m.Namespace, Labels: m.Labels, Annotations: m.Annotations, Description: m.Description, ExpiresAt: m.ExpiresAt},
 	})
-	return b.Bytes(), err
+	if err != nil || len(d.Placed) == 0 {
+		return b.Bytes(), err
+	}
+	return d.place(b.Bytes())
+}
+
+// place adds what stands at the top to a document, an object without it.
+func (d *Document) place(document []byte) ([]byte, error) {
+	all := bytes.TrimSuffix(bytes.TrimSpace(document), []byte("}"))
+	for _, key := range slices.Sorted(maps.Keys(d.Placed)) {
+		name, err := json.Marshal(key)
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(append(append(all, ','), name...), ':'), d.Placed[key]...)
+	}
+	var b bytes.Buffer
+	err := json.Indent(&b, append(all, '}'), "", "  ")
+	return append(b.Bytes(), '\n'), err
 }
 
 // YAML writes the document, keys in alphabetical order, without what the server

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,13 +35,13 @@ func checkYAML(text string) error {
 
 func checkNode(n *yaml.Node) error {
 	if tag := n.ShortTag(); n.Kind != yaml.DocumentNode && n.Kind != yaml.AliasNode && !slices.Contains(strings.Fields(acceptedTags), tag) {
-		return fmt.Errorf("line %d: the tag %s is not accepted", n.Line, tag)
+		return fmt.Errorf("line %d: it has a tag that is not accepted (a text that begins with ! needs quotes)", n.Line)
 	}
 	seen := map[string]bool{}
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && c.Kind == yaml.ScalarNode && c.ShortTag() != "!!merge" {
 			if seen[c.Value] {
-				return fmt.Errorf("line %d: key %q is given twice", c.Line, c.Value)
+				return fmt.Errorf("line %d: %s", c.Line, twice(c.Value))
 			}
 			seen[c.Value] = true
 		}
@@ -49,4 +50,38 @@ func checkNode(n *yaml.Node) error {
 		}
 	}
 	return nil
+}
+
+// Errors of the decoder that quote the document. What they quote may be of a
+// write-only field: a password that begins with * or ! and stands without quotes,
+// or a key of a map.
+var (
+	noAnchor   = regexp.MustCompile(`(?s)unknown anchor '.*' referenced`)
+	inItself   = regexp.MustCompile(`(?s)anchor '.*' value contains itself`)
+	otherType  = regexp.MustCompile(`(?s)cannot (?:decode|unmarshal) .*`)
+	invalidKey = regexp.MustCompile(`(?s)invalid map key: .*`)
+)
+
+// twiceSet is what the decoder says of a key that stands twice.
+var twiceSet = regexp.MustCompile(`(?s)key "(.*)" already set in map.*`)
+
+// twice says that a key stands twice. It names those that every manifest has.
+func twice(key string) string {
+	if slices.Contains(strings.Fields(topKeys+" "+metadataKeys), key) {
+		return "key \"" + key + "\" is given twice"
+	}
+	return "a key is given twice"
+}
+
+// withoutValues is the text of a decoder's error without what the document says.
+func withoutValues(err error) string {
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:\n  ")
+	if m := twiceSet.FindStringSubmatchIndex(text); m != nil {
+		return text[:m[0]] + twice(text[m[2]:m[3]])
+	}
+	text = noAnchor.ReplaceAllLiteralString(text, "there is an alias without its anchor (a text that begins with * needs quotes)")
+	text = inItself.ReplaceAllLiteralString(text, "an anchor contains itself")
+	text = otherType.ReplaceAllLiteralString(text, "a value does not have the type of its tag (a text that begins with ! needs quotes)")
+	text = invalidKey.ReplaceAllLiteralString(text, "a key is no text; quote it")
+	return text
 }

@@ -153,7 +153,7 @@ func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page,
 	out := make([]backend.Page, len(rs))
 	b := backend.NewPageBuilder(backend.Range{}, s.Now())
 	for i, r := range rs {
-		b = b.Next(r)
+		b.Next(r)
 		if err := s.data.scan(ctx, r, b.Add); err != nil {
 			return nil, err
 		}

@@ -21,10 +21,10 @@ end
 
 -- action returns the arguments of the i-th action by name, see action in
 -- proposal.go: the operation, the tuples of kind and name, the condition (presence, uid,
--- revision, deleting, refs), what a put or a reindex stores, and members to remove.
+-- revision, deleting, refs, unfinalized), what a put or a reindex stores, and members to remove.
 local function action(i)
   local a, from = {}, HEAD + (i - 1) * STRIDE
-  a.op, a.kind, a.name, a.presence, a.uid, a.revision, a.deleting, a.refs, a.newuid, a.entries, a.caller, a.fields, a.size, a.body,
+  a.op, a.kind, a.name, a.presence, a.uid, a.revision, a.deleting, a.refs, a.unfinalized, a.newuid, a.finalizers, a.entries, a.caller, a.fields, a.size, a.body,
     a.members = unpack(ARGV, from + 1, from + STRIDE)
   a.own, a.unlogged = a.kind .. a.name, isInternal(a.kind)
   a.deletes = a.op == 'd' or a.op == 'x'
@@ -35,7 +35,9 @@ end
 local function judge(a, r)
   if a.presence == 'a' then return r and 'exists' or nil end
   if not r then
-    if a.presence == 'p' or a.uid ~= '' or a.revision ~= '' or a.deleting ~= '' or a.refs ~= '' or a.deletes then return 'absent' end
+    if a.presence == 'p' or a.uid ~= '' or a.revision ~= '' or a.deleting ~= '' or a.refs ~= '' or a.unfinalized ~= '' or a.deletes then
+      return 'absent'
+    end
     return nil
   end
   if a.uid ~= '' and a.uid ~= r.uid then return 'conflict' end
@@ -98,6 +100,7 @@ for i = 1, #KEYS - 3 do
   if a.op ~= 'e' and not (r and r.damaged) then
     local failed = judge(a, live[i])
     if not failed and live[i] and a.refs ~= '' and bound(a.refs, a.own, key) then failed = 'referenced' end
+    if not failed and live[i] and a.unfinalized ~= '' and live[i].finalizers ~= '0' then failed = 'finalized' end
     if failed then
       local current = live[i] and load(key, true)
       return { 'condition', tostring(i), failed, current and current.value or '' }
@@ -178,12 +181,13 @@ for i, a in ipairs(actions) do
       old = {}
     end
     local id = revision(a)
-    local uid, created, spec, ext = a.newuid, ms, id, ''
+    local uid, created, spec, ext, finalizers = a.newuid, ms, id, '', a.finalizers
     if r then
       uid, created, ext = r.uid, r.created, r.ext
       if a.caller ~= 'c' then spec = r.spec end
     end
-    local stamped = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms
+    if finalizers == '' then finalizers = r and r.finalizers or '0' end
+    local stamped = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms .. '\n' .. finalizers
     local value = stamped .. '\n' .. a.fields .. ext .. '\n' .. a.entries .. a.body
     if not r then
       append(a, id, 'a', a.size + 64, value)
@@ -200,7 +204,7 @@ for i, a in ipairs(actions) do
   elseif a.deletes then
     reply[i + 2] = remove(i) .. '\n' .. (r.value or '')
   elseif a.op == 'r' then
-    local head = match(r.value, '^[^\n]*\n[^\n]*\n[^\n]*\n%d+\n%d+\n%d*\n%l?\n')
+    local head = match(r.value, '^[^\n]*\n[^\n]*\n[^\n]*\n%d+\n%d+\n%d+\n%d*\n%l?\n')
     local size = format('%d', a.size + #r.value - r.at - r.length + 1) -- the caller does not know the body
     local value = head .. size .. '\n' .. a.fields .. '\n' .. #a.entries .. '\n' .. r.ext .. '\n' .. a.entries .. sub(r.value, r.at + r.length)
     call('SET', key, value)

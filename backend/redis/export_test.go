@@ -30,6 +30,8 @@ func DecodeRecord(k backend.Key, value string, shared bool) (*backend.Resource, 
 	return namesFor(shared).record(k, value)
 }
 
+func DecodeBare(k backend.Key, value string) (*backend.Resource, error) { return bareRecord(k, value) }
+
 func DecodeEntry(id string, values map[string]any, shared bool) (backend.Event, bool, error) {
 	return namesFor(shared).entry(goredis.XMessage{ID: id, Values: values})
 }

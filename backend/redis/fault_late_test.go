@@ -112,7 +112,7 @@ func TestFaultBatchArrivesAfterItsCallerLeft(t *testing.T) {
 
 func openLate(t *testing.T, url, prefix string) *redis.Store {
 	t.Helper()
-	st, err := redis.Open(t.Context(), redis.Config{URL: url, Prefix: prefix, Timeout: callTimeout})
+	st, err := openPatiently(t.Context(), redis.Config{URL: url, Prefix: prefix, Timeout: callTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,6 +85,17 @@ func runTrial(t *testing.T, s setup, fault func(*trial)) *trial {
 	return tr
 }
 
+// openPatiently opens a store whose calls have little time, which on a busy
+// machine a connection may take for itself. No fault has happened yet.
+func openPatiently(ctx context.Context, cfg redis.Config) (st *redis.Store, err error) {
+	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); {
+		if st, err = redis.Open(ctx, cfg); !errors.Is(err, backend.ErrUnavailable) {
+			break
+		}
+	}
+	return st, err
+}
+
 func openTrial(t *testing.T, s setup) *trial {
 	t.Helper()
 	t.Logf("seed %d", s.seed)
@@ -96,7 +107,7 @@ func openTrial(t *testing.T, s setup) *trial {
 	tr.stop, tr.stopWatch = cancel, cancelWatch
 	t.Cleanup(tr.end)
 	for i, url := range s.urls {
-		st, err := redis.Open(t.Context(), redis.Config{
+		st, err := openPatiently(t.Context(), redis.Config{
 			URL: url, Prefix: tr.prefix, Shards: s.shards, Durability: s.durability,
 			Rand: rand.New(rand.NewPCG(s.seed, uint64(i))), Timeout: callTimeout, PurgeInterval: 200 * time.Millisecond,
 		})

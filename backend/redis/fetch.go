@@ -90,7 +90,11 @@ func (sc *scanner) resource(ctx context.Context, r *backend.Range, f found, runs
 		sc.moved = !sc.last
 		return nil, nil
 	}
-	out, err := sc.names.record(k, record)
+	decode := sc.names.record
+	if r.Bare {
+		decode = bareRecord
+	}
+	out, err := decode(k, record)
 	if err != nil {
 		sc.store.core.skip("range", k, err)
 		return nil, nil

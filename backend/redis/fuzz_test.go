@@ -14,7 +14,7 @@ import (
 
 // records are seeds: one of each form, and how they break.
 func records() []string {
-	head := "17-3\n17-2\nuid\n1750000000000\n1750000000001\n1750000009999\ny\n200\n20\n"
+	head := "17-3\n17-2\nuid\n1750000000000\n1750000000001\n64\n1750000009999\ny\n200\n20\n"
 	rows := entry('i', "\x02_definition\x00\x02f\x00") + entry('i', "\x02color\x00\x03\x80\x00\x00\x00\x00\x00\x00\x01") +
 		entry('r', "\x02Net\x00\x02ns\x00\x02n\x00\x26") + entry('r', "\x02Net\x00\x02ns\x00\x02n\x00\x27") +
 		entry('x', "\x03\x80\x00\x01\x97\x74\xdc\x10\x00") + entry('q', "newer")
@@ -23,6 +23,8 @@ func records() []string {
 		head + "104\next\n" + rows + "j{}",
 		head + "999\n\n" + rows,
 		strings.Replace(head, "uid", "%0A%25", 1) + "5\n\n" + "i\x00\x02\x02\xff",
+		strings.Replace(head, "\n64\n", "\n65\n", 1) + "0\n\n" + "j{}",
+		strings.Replace(head, "\n64\n", "\n064\n", 1) + "0\n\n" + "j{}",
 		"", "\n\n\n\n\n\n\n\n\n\n\n", "17-3",
 	}
 }

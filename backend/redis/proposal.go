@@ -24,9 +24,11 @@ type action struct {
 	kind, name []byte
 	// presence, uid, revision, deleting and refs are the condition; refs is what
 	// the members of bound references to the key begin with.
-	presence, uid, revision, deleting, refs string
+	presence, uid, revision, deleting, refs, unfinalized string
 	// newUID is that of a resource that a put creates.
 	newUID string
+	// finalizers is how many a put sets; empty leaves them as they are.
+	finalizers string
 	derived
 	body []byte
 	// members of the index to remove where the script cannot derive them: those of
@@ -36,11 +38,11 @@ type action struct {
 }
 
 // actionArguments is the number of arguments of one action, STRIDE in batch.lua.
-const actionArguments = 15
+const actionArguments = 17
 
 // arguments are in the order of action() in apply.lua.
 func (a *action) arguments(args []any) []any {
-	return append(args, a.op, a.kind, a.name, a.presence, a.uid, a.revision, a.deleting, a.refs, a.newUID,
+	return append(args, a.op, a.kind, a.name, a.presence, a.uid, a.revision, a.deleting, a.refs, a.unfinalized, a.newUID, a.finalizers,
 		a.entries, a.caller, a.fields, a.size, a.body, a.members)
 }
 
@@ -98,6 +100,12 @@ func newProposal(sh *shard, b backend.Batch) *proposal {
 		}
 		if a.If.Unreferenced {
 			to.refs = string(entryRef) + string(backend.Range{Referenced: &a.Key, BoundOnly: true}.Prefix())
+		}
+		if a.If.Unfinalized {
+			to.unfinalized = "y"
+		}
+		if n := a.Put.Finalizers; n != nil {
+			to.finalizers = strconv.Itoa(*n)
 		}
 		if a.Op == backend.OpPut || a.Op == backend.OpReindex {
 			to.derived = derive(a)

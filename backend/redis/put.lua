@@ -2,7 +2,7 @@
 -- replaces one without changing its entries. apply.lua does the same at twice the
 -- cost. Everything else is left to apply.lua, before anything is written.
 local function alone()
-  local _, kind, name, presence, wanted, revision, deleting, _, uid, entries, caller, fields, size, body = unpack(ARGV, HEAD + 1, HEAD + STRIDE)
+  local _, kind, name, presence, wanted, revision, deleting, _, unfinalized, uid, finalizers, entries, caller, fields, size, body = unpack(ARGV, HEAD + 1, HEAD + STRIDE)
   size = size + 64
   local unlogged = isInternal(kind)
   local last = format('%d', (unlogged and internal or seq) + 1)
@@ -10,7 +10,8 @@ local function alone()
   local event, spec, created, ext, members = 'a', id, ms, '', nil
   local v = call('GETRANGE', KEYS[4], '0', '1023')
   if v == '' then
-    if presence == 'p' or wanted ~= '' or revision ~= '' or deleting ~= '' then return end
+    if presence == 'p' or wanted ~= '' or revision ~= '' or deleting ~= '' or unfinalized ~= '' then return end
+    if finalizers == '' then finalizers = '0' end
     members = { '0', 'n' .. kind .. name }
     local i, n, m = 1, #entries, 2
     while i <= n do -- see members() in record.lua
@@ -26,14 +27,20 @@ local function alone()
     end
     if m > 2000 then return end
   else
-    local rev, oldspec, olduid, oldcreated, expires, gone, _, rowsize, length, oldext, at = match(v, HEADER)
+    local rev, oldspec, olduid, oldcreated, held, expires, gone, _, rowsize, length, oldext, at = match(v, HEADER)
     if not rev or presence == 'a' or expires ~= '' or wanted ~= '' and wanted ~= olduid or revision ~= '' and revision ~= rev or
-      deleting ~= '' and (deleting == 'y') ~= (gone ~= '') or sub(v, at, at + length - 1) ~= entries then return end
+      deleting ~= '' and (deleting == 'y') ~= (gone ~= '') or unfinalized ~= '' and held ~= '0' or sub(v, at, at + length - 1) ~= entries then return end
     event, uid, created, ext, size = 'm', olduid, oldcreated, oldext, size + rowsize
     if caller ~= 'c' then spec = oldspec end
+    if finalizers == '' then finalizers = held end
   end
-  if not unlogged and (count == 0 or due(count + 1, bytes + size)) then return end
-  local stamped = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms
+  -- apply.lua trims the log whenever it is due, also if the put is not logged.
+  if unlogged then
+    if count > 1 and due(count, bytes) then return end
+  elseif count == 0 or due(count + 1, bytes + size) then
+    return
+  end
+  local stamped = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms .. '\n' .. finalizers
   local value = stamped .. '\n' .. fields .. ext .. '\n' .. entries .. body
   call('SET', KEYS[4], value)
   grown(#value)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,12 +20,15 @@ import (
 func TestPutAloneIsWhatItIsInABatch(t *testing.T) {
 	t.Parallel()
 	s := server.Server(t)
-	now := time.UnixMilli(1_750_000_000_000).UTC()
 	var dumps [2][]string
 	for way := range dumps {
 		prefix := redistest.Prefix()
+		var ms atomic.Int64
+		ms.Store(1_750_000_000_000)
+		clock := func() time.Time { return time.UnixMilli(ms.Load()).UTC() }
 		st, err := redis.Open(t.Context(), redis.Config{
-			URL: s.URL(), Prefix: prefix, Clock: func() time.Time { return now }, Rand: rand.New(rand.NewPCG(1, 1)), LogEntries: 40, LogSlack: 3,
+			URL: s.URL(), Prefix: prefix, Clock: clock, Rand: rand.New(rand.NewPCG(1, 1)), LogEntries: 40, LogSlack: 3,
+			LogAge: 3 * time.Second,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -33,7 +37,8 @@ func TestPutAloneIsWhatItIsInABatch(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(2, 2))
 		var said []string
 		for i := range 400 {
-			b := backend.Batch{RequestID: fmt.Sprint("r", i), Deadline: now.Add(time.Minute), Actions: []backend.Action{randomPut(rnd, st, t)}}
+			b := backend.Batch{RequestID: fmt.Sprint("r", i), Deadline: clock().Add(time.Minute), Actions: []backend.Action{randomPut(rnd, st, t)}}
+			ms.Add(rnd.Int64N(4) * rnd.Int64N(500))
 			if way == 1 {
 				b.Actions = append(b.Actions, backend.Action{
 					Key: backend.Key{Kind: "Absent", Namespace: "ns", Name: "n"}, If: backend.Condition{Presence: backend.Absent},
@@ -44,7 +49,8 @@ func TestPutAloneIsWhatItIsInABatch(t *testing.T) {
 				said = append(said, err.Error())
 				continue
 			}
-			said = append(said, fmt.Sprintf("%+v", res.Resources[0]))
+			trimmed := s.Client().HGet(t.Context(), prefix+"m:{0}", "trimmed").Val()
+			said = append(said, fmt.Sprintf("%+v, trimmed to %s", res.Resources[0], trimmed))
 		}
 		if err := st.Check(t.Context()); err != nil {
 			t.Error(err)
@@ -74,9 +80,13 @@ func TestPutAloneIsWhatItIsInABatch(t *testing.T) {
 	}
 }
 
-// randomPut is of few keys, with rows, conditions, expiry and deletion that come and go.
+// randomPut is of few keys, with rows, conditions, expiry, deletion and finalizers that
+// come and go.
 func randomPut(rnd *rand.Rand, st *redis.Store, t *testing.T) backend.Action {
 	k := backend.Key{Kind: "Net", Namespace: "ns", Name: fmt.Sprint("n", rnd.IntN(6))}
+	if rnd.IntN(4) == 0 {
+		k.Kind = "_lease"
+	}
 	a := backend.Action{Key: k, Op: backend.OpPut, Put: backend.Put{
 		UID: fmt.Sprint("u", rnd.IntN(2)), Caller: rnd.IntN(2) == 0, Fingerprint: "f", Deleting: rnd.IntN(4) == 0,
 		Body: backend.EncodeBody(fmt.Append(nil, rnd.IntN(1000))),
@@ -87,6 +97,10 @@ func randomPut(rnd *rand.Rand, st *redis.Store, t *testing.T) backend.Action {
 	if rnd.IntN(8) == 0 {
 		a.Put.ExpiresAt = st.Now().Add(time.Duration(rnd.IntN(2)) * time.Hour)
 	}
+	if rnd.IntN(3) == 0 {
+		a.Put.Finalizers = new(rnd.IntN(3))
+	}
+	a.If.Unfinalized = rnd.IntN(5) == 0
 	switch rnd.IntN(5) {
 	case 0:
 		a.If.Presence = backend.Absent

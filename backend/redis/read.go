@@ -23,6 +23,15 @@ const maxLoad = 256
 
 // Get is [backend.Store.Get].
 func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	return s.get(ctx, keys, names{}.record)
+}
+
+// GetBare is [backend.BareGetter.GetBare].
+func (s *Store) GetBare(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	return s.get(ctx, keys, bareRecord)
+}
+
+func (s *Store) get(ctx context.Context, keys []backend.Key, decode func(backend.Key, string) (*backend.Resource, error)) ([]*backend.Resource, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
@@ -43,11 +52,11 @@ func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resour
 			return err
 		}
 		out = make([]*backend.Resource, 0, len(records))
-		shared, size := names{}, 0
+		size := 0
 		for i, record := range records {
 			var r *backend.Resource
 			if record != "" {
-				r, err = shared.record(keys[i], record)
+				r, err = decode(keys[i], record)
 			}
 			switch {
 			case err != nil && len(keys) == 1:

@@ -13,8 +13,8 @@ import (
 
 // The stored form of a resource, which the scripts read too (HEADER in batch.lua):
 //
-//	revision, spec revision, uid, created, updated, expires, deleting, size,
-//	size of the rows, length of the entries, ext: each ended by a newline
+//	revision, spec revision, uid, created, updated, finalizers, expires, deleting,
+//	size, size of the rows, length of the entries, ext: each ended by a newline
 //	entries
 //	body
 //
@@ -24,7 +24,7 @@ import (
 // (index and value), a reference (target and bound, as in
 // [backend.Resource.RefEntries]) or the expiry. ext is empty; a newer release may
 // use it, and every write keeps it.
-const headerFields = 11
+const headerFields = 12
 
 // The types of entries and of the members that they stand for. Every resource also
 // has a member of the type memberName, for which there is no entry.
@@ -99,6 +99,7 @@ type header struct {
 	revision, spec            backend.Revision
 	uid                       string
 	created, updated, expires time.Time
+	finalizers                int
 	deleting                  bool
 	size, rowsSize            int
 	entries, rest             string // rest is the body
@@ -124,16 +125,22 @@ func parseHeader(value string) (h header, err error) {
 	if h.uid, err = unescape(field[2]); err != nil {
 		return header{}, badRecord()
 	}
-	for i, at := range []*time.Time{&h.created, &h.updated, &h.expires} {
-		if *at, err = parseMillis(field[3+i]); err != nil || i < 2 && at.IsZero() {
+	for i, at := range []*time.Time{&h.created, &h.updated} {
+		if *at, err = parseMillis(field[3+i]); err != nil || at.IsZero() {
 			return header{}, badRecord()
 		}
 	}
-	h.deleting = field[6] != ""
-	size, err1 := strconv.ParseUint(field[7], 10, 31)
-	rowsSize, err2 := strconv.ParseUint(field[8], 10, 31)
-	n, err3 := strconv.ParseUint(field[9], 10, 31)
-	if err1 != nil || err2 != nil || err3 != nil || n > uint64(len(rest)) || h.deleting && field[6] != deletingFlag {
+	if h.expires, err = parseMillis(field[6]); err != nil {
+		return header{}, badRecord()
+	}
+	if h.finalizers, err = parseFinalizers(field[5]); err != nil {
+		return header{}, badRecord()
+	}
+	h.deleting = field[7] != ""
+	size, err1 := strconv.ParseUint(field[8], 10, 31)
+	rowsSize, err2 := strconv.ParseUint(field[9], 10, 31)
+	n, err3 := strconv.ParseUint(field[10], 10, 31)
+	if err1 != nil || err2 != nil || err3 != nil || n > uint64(len(rest)) || h.deleting && field[7] != deletingFlag {
 		return header{}, badRecord()
 	}
 	h.size, h.rowsSize, h.entries, h.rest = int(size), int(rowsSize), rest[:n], rest[n:]
@@ -153,6 +160,14 @@ func parseRevision(s string) (backend.Revision, error) {
 		return r, badRecord()
 	}
 	return r, nil
+}
+
+func parseFinalizers(s string) (int, error) {
+	n, err := strconv.ParseUint(s, 10, 31)
+	if err != nil || n > backend.MaxFinalizers || strconv.Itoa(int(n)) != s {
+		return 0, badRecord()
+	}
+	return int(n), nil
 }
 
 func parseMillis(s string) (time.Time, error) {
@@ -176,15 +191,30 @@ func (n names) record(k backend.Key, value string) (*backend.Resource, error) {
 	}
 	own := []byte(value[len(value)-len(h.entries)-len(h.rest):]) // one copy of both
 	at := len(h.entries)
-	r := &backend.Resource{
-		Key: k, Body: own[at:],
+	r := h.resource(k, own[at:])
+	r.Fingerprint, r.Rows, r.Refs, err = n.entries(own[:at:at])
+	return r, err
+}
+
+// bareRecord reads a stored resource without its entries.
+func bareRecord(k backend.Key, value string) (*backend.Resource, error) {
+	h, err := parseHeader(value)
+	if err != nil {
+		return nil, err
+	}
+	return h.resource(k, []byte(h.rest)), nil
+}
+
+// resource is what the header says of one. Its UID is a copy: a part of the value
+// would keep the whole value in memory, beside the body.
+func (h *header) resource(k backend.Key, body []byte) *backend.Resource {
+	return &backend.Resource{
+		Key: k, Body: body,
 		Envelope: backend.Envelope{
-			UID: h.uid, Revision: h.revision, SpecRevision: h.spec, Deleting: h.deleting,
+			UID: strings.Clone(h.uid), Revision: h.revision, SpecRevision: h.spec, Deleting: h.deleting, Finalizers: h.finalizers,
 			ExpiresAt: h.expires, CreatedAt: h.created, UpdatedAt: h.updated,
 		},
 	}
-	r.Fingerprint, r.Rows, r.Refs, err = n.entries(own[:at:at])
-	return r, err
 }
 
 // entries decodes the entries of a resource. The row of the reserved definition

@@ -2,9 +2,9 @@
 
 -- parse returns the record as a table, nil if it does not have the form.
 local function parse(v)
-  local rev, spec, uid, created, expires, deleting, size, rowsize, length, ext, at = match(v, HEADER)
+  local rev, spec, uid, created, finalizers, expires, deleting, size, rowsize, length, ext, at = match(v, HEADER)
   if not rev then return nil end
-  return { value = v, rev = rev, spec = spec, uid = uid, created = created, expires = expires, deleting = deleting,
+  return { value = v, rev = rev, spec = spec, uid = uid, created = created, finalizers = finalizers, expires = expires, deleting = deleting,
     size = size, rowsize = rowsize, length = tonumber(length), ext = ext, at = at }
 end
 

@@ -65,6 +65,8 @@ func (p *proposal) conditionError(reply []any) error {
 		ce.Err = backend.ErrNotDeleting
 	case "referenced":
 		ce.Err = backend.ErrReferenced
+	case "finalized":
+		ce.Err = backend.ErrFinalized
 	default:
 		return fmt.Errorf("apply: unknown condition %.20q: %w", word, backend.ErrUnavailable)
 	}
@@ -119,7 +121,7 @@ func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 // putResult is the resource that a put stored, with what the script stamped.
 func putResult(a *backend.Action, said string) (*backend.Resource, error) {
 	field := strings.Split(said, "\n")
-	if len(field) != 5 {
+	if len(field) != 6 {
 		return nil, fmt.Errorf("put: %w", backend.ErrUnreadable)
 	}
 	r := &backend.Resource{Key: a.Key, Rows: a.Put.Rows, Refs: a.Put.Refs, Body: a.Put.Body}
@@ -127,12 +129,13 @@ func putResult(a *backend.Action, said string) (*backend.Resource, error) {
 	if !a.Put.ExpiresAt.IsZero() {
 		r.ExpiresAt = a.Put.ExpiresAt.UTC().Truncate(time.Millisecond)
 	}
-	var errs [5]error
+	var errs [6]error
 	r.Revision, errs[0] = backend.ParseRevision(field[0])
 	r.SpecRevision, errs[1] = backend.ParseRevision(field[1])
 	r.UID, errs[2] = unescape(field[2])
 	r.CreatedAt, errs[3] = parseMillis(field[3])
 	r.UpdatedAt, errs[4] = parseMillis(field[4])
+	r.Finalizers, errs[5] = parseFinalizers(field[5])
 	return r, errors.Join(errs[:]...)
 }
 

@@ -95,7 +95,7 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	b := backend.NewPageBuilder(backend.Range{}, time.Time{})
 	for i := range sc.ranges {
 		r, runs := &sc.ranges[i], sc.runs[i]
-		b = b.Next(*r)
+		b.Next(*r)
 		var err error
 		if r.Count {
 			pages[i].Count, err = sc.count(ctx, r, runs)

@@ -27,16 +27,8 @@ func thing() backend.Kind {
 		Indexes: []backend.Index{{Path: "spec.title", Sortable: true}},
 		Spec:    &backend.Shape{Name: "ThingSpec", Fields: []backend.Field{{Name: "title", Type: backend.TypeString}}},
 		Status:  &backend.Shape{Name: "ThingStatus", Fields: []backend.Field{{Name: "id", Type: backend.TypeString}}},
-		Decode: func(r *backend.Resource) (backend.Object, error) {
-			_, err := r.DecodeBody()
-			return thingObject{}, err
-		},
 	}
 }
-
-type thingObject struct{}
-
-func (thingObject) IsResource() {}
 
 func thingKey(name string) backend.Key {
 	return backend.Key{Kind: "Thing", Namespace: backend.DefaultNamespace, Name: name}

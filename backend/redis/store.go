@@ -27,11 +27,12 @@ type Store struct {
 }
 
 var (
-	_ backend.Store   = (*Store)(nil)
-	_ backend.Ranger  = (*Store)(nil)
-	_ backend.Clock   = (*Store)(nil)
-	_ backend.Sharder = (*Store)(nil)
-	_ backend.Syncer  = (*Store)(nil)
+	_ backend.Store      = (*Store)(nil)
+	_ backend.Ranger     = (*Store)(nil)
+	_ backend.BareGetter = (*Store)(nil)
+	_ backend.Clock      = (*Store)(nil)
+	_ backend.Sharder    = (*Store)(nil)
+	_ backend.Syncer     = (*Store)(nil)
 )
 
 // core is what a store knows of its servers.
@@ -137,7 +138,9 @@ func (s *Store) Handle() *Store {
 	return h
 }
 
-// Close ends the store's watchers and closes its connections. Every later call returns ErrClosed.
+// Close ends the store's watchers and closes its connections. Calls that are under
+// way may take as long as an exchange with a server may: a change whose answer
+// was cut off would have an unknown outcome. Every later call returns ErrClosed.
 func (s *Store) Close() (err error) {
 	s.once.Do(func() {
 		c := s.core
@@ -148,7 +151,19 @@ func (s *Store) Close() (err error) {
 		c.mu.Unlock()
 		if ses != nil {
 			// Watchers that wait on the server end with their connections.
-			err = errors.Join(ses.blocking.Close(), ses.client.Close())
+			err = ses.blocking.Close()
+			idle := make(chan struct{})
+			c.running.Go(func() {
+				defer close(idle)
+				ses.inflight.Wait()
+			})
+			patience := time.NewTimer(c.cfg.Timeout)
+			defer patience.Stop()
+			select {
+			case <-idle:
+			case <-patience.C:
+			}
+			err = errors.Join(err, ses.client.Close())
 		}
 		c.running.Wait()
 		if errors.Is(err, goredis.ErrClosed) {

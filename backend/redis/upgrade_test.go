@@ -50,18 +50,18 @@ func (n *newer) modify(k backend.Key) {
 	meta := n.server.Client().HGetAll(n.Context(), n.prefix+"m:{0}").Val()
 	seq, _ := strconv.Atoi(meta["seq"])
 	id := fmt.Sprint(meta["epoch"], "-", seq+1)
-	field := strings.SplitN(n.server.Client().Get(n.Context(), n.item(k)).Val(), "\n", 12)
-	length, _ := strconv.Atoi(field[9])
-	before, body := field[11][:length], field[11][length:]
+	field := strings.SplitN(n.server.Client().Get(n.Context(), n.item(k)).Val(), "\n", 13)
+	length, _ := strconv.Atoi(field[10])
+	before, body := field[12][:length], field[12][length:]
 	entries := before + entry('i', newerRow)
 	if !strings.Contains(before, entry('q', newerMiddle)) {
 		entries += entry('q', newerMiddle)
 	}
 	rows := len("future") + len(newerRow) - len("\x02future\x00")
-	size, _ := strconv.Atoi(field[7])
-	rowsize, _ := strconv.Atoi(field[8])
-	field[0], field[7], field[8], field[9], field[10] = id, fmt.Sprint(size+rows), fmt.Sprint(rowsize+rows), fmt.Sprint(len(entries)), newerExt
-	record := strings.Join(field[:11], "\n") + "\n" + entries + body
+	size, _ := strconv.Atoi(field[8])
+	rowsize, _ := strconv.Atoi(field[9])
+	field[0], field[8], field[9], field[10], field[11] = id, fmt.Sprint(size+rows), fmt.Sprint(rowsize+rows), fmt.Sprint(len(entries)), newerExt
+	record := strings.Join(field[:12], "\n") + "\n" + entries + body
 	weight := size + rows + rowsize + 64
 	head := fmt.Sprintf("m\n%d\n%s\nnewer\n%s", weight, field[4], k.Append(nil))
 	pipe := n.server.Client().TxPipeline()

@@ -21,6 +21,9 @@ type kind struct {
 	// body is the shape of stored bodies.
 	body    *body.Shape
 	indexes []index
+	// placed are the names of the fields of the spec that stand at the top of a
+	// manifest, by their keys there.
+	placed map[string]string
 	// fingerprint of the definition that makes index rows and references.
 	fingerprint string
 	// stale is a hint, see [Service.indexed].
@@ -32,8 +35,8 @@ type shape struct {
 	*backend.Shape
 	fields map[string]*field
 	rules  []rule
-	// demanding says that a reader must look inside for what is required.
-	demanding bool
+	// hides says that a field is write-only, or one of an object below.
+	hides bool
 }
 
 type field struct {
@@ -78,7 +81,7 @@ func newCatalogue(kinds []backend.Kind) (catalogue, error) {
 	for i := range kinds {
 		k := &kind{Kind: &kinds[i], body: bodies.Kind(&kinds[i])}
 		comp := compiler{env: env, done: map[*backend.Shape]*shape{}}
-		k.spec = comp.shape(k.Spec)
+		k.spec, k.placed = comp.shape(k.Spec), placedOf(k.Spec)
 		k.status = comp.shape(k.Status)
 		if comp.err != nil {
 			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, comp.err))
@@ -129,7 +132,7 @@ func (c *compiler) shape(s *backend.Shape) *shape {
 		}
 		f.shape = c.shape(f.Shape)
 		out.fields[f.Name] = f
-		out.demanding = out.demanding || f.Required || f.List || f.shape != nil && f.shape.demanding
+		out.hides = out.hides || f.WriteOnly || f.shape != nil && f.shape.hides
 	}
 	for _, r := range s.Rules {
 		ast, iss := c.env.Compile(r.CEL)

@@ -3,8 +3,10 @@ package service
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/hub"
 )
 
@@ -90,17 +92,15 @@ func (c *Changes) Next(ctx context.Context) ([]Change, error) {
 		return []Change{*mark}, nil
 	}
 	// Who is in sync hears of its cursor now and then.
-	patience := ctx
+	var deadline time.Time
 	if c.inSync {
-		var cancel context.CancelFunc
-		patience, cancel = context.WithTimeout(ctx, c.service.cfg.BookmarkInterval)
-		defer cancel()
+		deadline = time.Now().Add(c.service.cfg.BookmarkInterval)
 	}
 	for {
-		d, err := c.watcher.Next(patience)
+		d, err := c.watcher.NextBefore(ctx, deadline)
 		switch {
 		case err == nil:
-		case ctx.Err() == nil && patience.Err() != nil && errors.Is(err, patience.Err()):
+		case errors.Is(err, hub.ErrIdle):
 			return []Change{{Type: ChangeBookmark, Cursor: c.watcher.Position().String()}}, nil
 		case errors.Is(err, backend.ErrPositionExpired) && c.again:
 			c.watcher.Close()
@@ -154,20 +154,20 @@ func (c *Changes) nextOfState(ctx context.Context) ([]Change, error) {
 	return out, nil
 }
 
-// Object decodes the resource of the event: nil for a mark, and for a DELETED
-// one that is unreadable. An unreadable ADDED or MODIFIED is UNREADABLE; the
-// stream goes on.
-func (c *Change) Object() (backend.Object, error) {
-	if c.Stored == nil || c.object != nil {
-		return c.object, nil
+// Body reads the resource of the event: nil for a mark, and for a DELETED one
+// that is unreadable. An unreadable ADDED or MODIFIED is UNREADABLE; the stream
+// goes on.
+func (c *Change) Body() (*body.Body, error) {
+	if c.Stored == nil || c.body != nil {
+		return c.body, nil
 	}
 	k, err := c.service.kind(c.Stored.Kind)
 	if err != nil {
 		return nil, err
 	}
-	obj, err := c.service.recent.object(k, c.Stored)
+	b, err := c.service.recent.body(k, c.Stored)
 	if err == nil {
-		return obj, nil
+		return b, nil
 	}
 	c.service.noteUnreadable(c.Stored, err)
 	if c.Type == ChangeDeleted {

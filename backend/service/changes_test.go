@@ -60,8 +60,8 @@ func TestAStreamBeginsInSyncThenFollows(t *testing.T) {
 		t.Errorf("stream %s", s)
 	}
 	for _, change := range got {
-		if obj, err := change.Object(); err != nil || (obj == nil) != (change.Type == service.ChangeInSync) {
-			t.Errorf("%s: object %v %v", change.Type, obj, err)
+		if b, err := change.Body(); err != nil || (b == nil) != (change.Type == service.ChangeInSync) {
+			t.Errorf("%s: body %v %v", change.Type, b, err)
 		}
 	}
 }

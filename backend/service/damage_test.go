@@ -1,11 +1,17 @@
 package service_test
 
 import (
+	"context"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+	"unsafe"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 )
 
@@ -32,7 +38,7 @@ func TestADamagedResourceIsWrittenAnewByAnUnconditionalWrite(t *testing.T) {
 			_, err := f.Get(t.Context(), anon, named("a"))
 			wantCode(t, err, service.CodeUnreadable)
 			out, err := write(f)
-			if err != nil || out.Outcome != service.Updated || out.Resource.Object == nil {
+			if err != nil || out.Outcome != service.Updated || out.Resource.Body == nil {
 				t.Fatalf("%+v %v", out, err)
 			}
 			got, err := f.Get(t.Context(), anon, named("a"))
@@ -71,8 +77,8 @@ func TestAFilteredListenerHearsThatADamagedResourceIsGone(t *testing.T) {
 	if e.Type != service.ChangeDeleted || e.Stored.Name != "a" {
 		t.Fatalf("%s %v, want DELETED of a", e.Type, e.Stored)
 	}
-	if obj, err := e.Object(); obj != nil || err != nil {
-		t.Errorf("its last state is %v %v, want nothing", obj, err)
+	if b, err := e.Body(); b != nil || err != nil {
+		t.Errorf("its last state is %v %v, want nothing", b, err)
 	}
 }
 
@@ -180,6 +186,76 @@ func TestTimesOutsideTheOrdinaryFilterLikeOthers(t *testing.T) {
 		for _, field := range []string{"createdAt", "updatedAt"} {
 			if p := f.list(service.ListRequest{Kind: "Widget", Filter: map[string]any{field: map[string]any{c.op: c.at}}}); len(p.Edges) != c.want {
 				t.Errorf("%s %s %s: %d found, want %d", field, c.op, c.at, len(p.Edges), c.want)
+			}
+		}
+	}
+}
+
+func TestAMarkOfAnUnreadableResourceKeepsNothingOfTheRequest(t *testing.T) {
+	for driver, store := range stores(t) {
+		t.Run(driver, func(t *testing.T) {
+			svc := gateways(t, store, 1)[0]
+			var freed atomic.Int32
+			const count = 8
+			for i := range count {
+				request := strings.Repeat("x", 1<<16) + fmt.Sprintf("bad%d", i)
+				runtime.AddCleanup(unsafe.StringData(request), func(n *atomic.Int32) { n.Add(1) }, &freed)
+				name := request[1<<16:]
+				key := backend.Key{Kind: "Widget", Namespace: "default", Name: strings.Clone(name)}
+				put := backend.Put{UID: "u", Body: backend.EncodeBody([]byte(`{`))}
+				if _, err := store.Apply(t.Context(), backend.Batch{RequestID: "spoil", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{{Key: key, Op: backend.OpPut, Put: put}}}); err != nil {
+					t.Fatal(err)
+				}
+				_, err := svc.Get(t.Context(), anon, named(name))
+				wantCode(t, err, service.CodeUnreadable)
+			}
+			for range 100 {
+				if runtime.GC(); freed.Load() == count {
+					break
+				}
+			}
+			if n := freed.Load(); n < count {
+				t.Errorf("%d of %d requests are in memory", count-n, count)
+			}
+			runtime.KeepAlive(svc)
+		})
+	}
+}
+
+// rowless is a store in which rows and references of all resources are damaged:
+// they can be read bare alone.
+type rowless struct{ *memory.Store }
+
+func (s rowless) Get(_ context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	if len(keys) == 1 {
+		return nil, fmt.Errorf("decode: %w", backend.ErrUnreadable)
+	}
+	return make([]*backend.Resource, len(keys)), nil
+}
+
+func (s rowless) GetBare(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	return s.Store.Get(ctx, keys...)
+}
+
+func TestATotalCountLeavesOutWhatThePageLeavesOut(t *testing.T) {
+	f := setup(t)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		f.create(name, `{"title":"A"}`)
+	}
+	f.damage("a")
+	f.damage("b")
+	svc, err := service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: rowless{f.store}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		p, err := svc.List(t.Context(), anon, service.ListRequest{Kind: "Widget"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if n, err := p.TotalCount(t.Context()); err != nil || n != 2 || len(p.Edges) != 2 {
+				t.Errorf("%d resources on the page, counted %d, %v", len(p.Edges), n, err)
 			}
 		}
 	}

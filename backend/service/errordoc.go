@@ -25,7 +25,7 @@ func explanations() []explanation {
 		{CodeCursorInvalid, "the text is no cursor, or one of another connection", "take cursors from the same field with the same arguments"},
 		{CodeUnreadable, "the resource is stored in a form that this gateway cannot read", "upgrade the gateway, or write the resource anew by an upsert or apply without a revision"},
 		{CodeForbidden, "the gateway does not do this for you: a Host or an Origin that is not served, a request that a page of another origin may have sent, a document that is not trusted, an introspection where the schema is hidden", "ask the operator"},
-		{CodeLimitExceeded, "the request is over a limit; extensions.key is the setting, where there is one", "ask for less"},
+		{CodeLimitExceeded, "the request is over a limit; extensions.key is the setting, where there is one, and extensions.field the place in the document; with extensions.outcome APPLIED the change was made and its answer is what was too much", "ask for less"},
 		{CodeUnavailable, "the store does not answer; with extensions.outcome UNKNOWN the change may have been made", "if retryable, send it again later; after UNKNOWN, read first"},
 		{CodeTimeout, "the request took longer than it may; nothing was changed", "send it again, or ask for less"},
 		{CodeInternal, "a fault of the gateway; the log has its cause under extensions.requestId", "tell the operator"},

@@ -153,27 +153,27 @@ type filterParser struct {
 	nodes int
 }
 
-// filter reads a filter; nil keeps everything. The canonical text is the same
+// filter reads a filter; nil keeps everything. Its text is the same
 // for filters that say the same in the same words, whatever is null.
-func (k *kind) filter(value any) (expr, string, error) {
+func (k *kind) filter(value any) (filter, error) {
+	if value == nil {
+		return filter{}, nil
+	}
 	tree, err := readObject(value)
 	if err != nil {
-		return nil, "", badInput("filter", "filter is not acceptable: %v", err)
+		return filter{}, badInput("filter", "filter is not acceptable: %v", err)
 	}
 	if tree == nil {
-		return nil, "", nil
+		return filter{}, nil
 	}
 	dropNulls(tree, maxTreeDepth)
 	p := filterParser{kind: k}
 	e, err := p.object(tree, "filter", 1)
-	if err != nil {
-		return nil, "", err
-	}
-	if len(e) == 0 {
-		return nil, "", nil
+	if err != nil || len(e) == 0 {
+		return filter{}, err
 	}
 	canonical, err := json.Marshal(tree)
-	return e, string(canonical), err
+	return filter{e, string(canonical)}, err
 }
 
 // object reads one filter object: all its members must hold.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 )
@@ -58,7 +59,6 @@ func widget() backend.Kind {
 			{Path: "spec.heavy"}, {Path: "spec.tags"}, {Path: "spec.parts.slot"}, {Path: "status.id"},
 		},
 		Spec: spec, Status: &backend.Shape{Name: "WidgetStatus", Fields: []backend.Field{{Name: "id", Type: backend.TypeString}}},
-		Decode: decodeWidget,
 	}
 }
 
@@ -71,20 +71,11 @@ func cluster() backend.Kind {
 	return k
 }
 
-type object struct {
-	body *backend.Body
-	spec map[string]any
-}
-
-func (*object) IsResource() {}
-
-func decodeWidget(r *backend.Resource) (backend.Object, error) {
-	b, err := r.DecodeBody()
-	if err != nil {
-		return nil, err
-	}
-	o := &object{body: b}
-	return o, json.Unmarshal(b.Spec, &o.spec)
+// title is that of a widget whose body was read.
+func title(b *body.Body) string {
+	spec := b.Shape.Fields[body.SlotSpec].Shape
+	slot, _ := spec.Slot("title")
+	return b.Text(b.At(b.Object(b.At(body.Root, body.SlotSpec)), slot))
 }
 
 // fixture is a service over a store of its own.

@@ -25,7 +25,11 @@ type intent struct {
 	verb   backend.Verb
 	caller Caller
 	// subKind of a resource that is created; an existing one must have it, if it is given.
-	subKind  string
+	subKind string
+	// cleared are the paths of write-only fields that the spec clears.
+	cleared map[string]bool
+	// patch says that the spec was made of what is stored.
+	patch    bool
 	dryRun   bool
 	warnings []string
 }
@@ -85,6 +89,9 @@ func (in *intent) parse(part string, value any) (map[string]any, error) {
 	if tree == nil {
 		return nil, badInput(part, "%s must not be null; an object is wanted", part).of(in.key)
 	}
+	if part == "spec" {
+		in.cleared = in.kind.spec.takeCleared(nil, part, tree)
+	}
 	dropNulls(tree, maxTreeDepth)
 	return tree, nil
 }
@@ -100,6 +107,7 @@ func (in *intent) parsePatch(value any) (map[string]any, error) {
 	}
 	dropListNulls(patch, maxTreeDepth)
 	in.found.dropUnknown(in.kind.spec, "spec", patch)
+	in.kind.spec.clearEmpty(patch)
 	in.warnings = in.kind.spec.deprecated(nil, "spec", patch)
 	return patch, nil
 }

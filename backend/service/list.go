@@ -2,8 +2,12 @@ package service
 
 import (
 	"context"
+	"reflect"
+	"sync/atomic"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/budget"
 )
 
 // Limits of a page.
@@ -12,34 +16,48 @@ const (
 	MaxPage     = 1000
 )
 
-// Page is one page of a connection.
+// Page is one page of a connection. It is safe for concurrent use.
 type Page struct {
 	Edges []Edge
 
 	service      *Service
 	query        *query
-	after        []byte // exclusive bounds in the order, nil for none
+	hash         atomic.Uint64 // of the query, with the bit hashed; 0 until it is asked for
+	after        []byte        // exclusive bounds in the order, nil for none
 	before       []byte
 	backward     bool
-	cut          bool // there is more in the page's direction
+	ahead        bool // it is known whether there is more in the page's direction
+	cut          bool // there is
 	changeCursor *string
 }
 
 // Edge is one resource of a page.
 type Edge struct {
-	Resource *Resource
+	Resource Resource
 	// key is the place in the order; nil where that is the name alone.
 	key []byte
 }
 
+// hashed says that a page knows the hash of its query.
+const hashed = 1 << 32
+
 // AppendCursor appends the cursor of an edge, which leads behind it.
 func (p *Page) AppendCursor(dst []byte, edge int) []byte {
 	e := &p.Edges[edge]
-	key := e.key
-	if key == nil {
-		key = backend.OrderTuple(e.Resource.Stored.Namespace, e.Resource.Stored.Name)
+	hash := p.hash.Load()
+	if hash == 0 {
+		hash = hashed | uint64(p.query.hash())
+		p.hash.Store(hash)
 	}
-	return p.query.appendCursor(dst, key)
+	return appendCursor(dst, uint32(hash), e.place())
+}
+
+// place is the place in the order.
+func (e *Edge) place() []byte {
+	if e.key != nil {
+		return e.key
+	}
+	return backend.OrderTuple(e.Resource.Stored.Namespace, e.Resource.Stored.Name)
 }
 
 // Cursor is the cursor of an edge, which leads behind it.
@@ -58,62 +76,101 @@ func (s *Service) List(ctx context.Context, c Caller, req ListRequest) (*Page, e
 // pages is one call of the store. pages and errs are parallel to the requests.
 func (s *Service) ListMany(ctx context.Context, c Caller, reqs []ListRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
-	var scans []*scan
-	var owner []int
-	for i, req := range reqs {
-		p, size, err := s.newPage(ctx, c, req)
-		if err != nil {
-			errs[i] = err
+	lists := make([]listing, len(reqs)) // in one piece: a level may have hundreds
+	scans := make([]*scan, 0, len(reqs))
+	owner := make([]int, 0, len(reqs))
+	arena := &body.Arena{}
+	var read readFilter
+	for i := range reqs {
+		l := &lists[i]
+		if errs[i] = s.begin(ctx, c, &reqs[i], l, &read); errs[i] != nil {
 			continue
 		}
-		pages[i] = p
-		scans = append(scans, p.scan(size))
-		owner = append(owner, i)
+		l.scan.arena = arena
+		l.scan.begin()
+		scans, owner = append(scans, &l.scan), append(owner, i)
 	}
 	for i, err := range s.runScans(ctx, scans) {
-		if err != nil {
-			pages[owner[i]], errs[owner[i]] = nil, err
-			continue
+		if errs[owner[i]] = err; err == nil {
+			l := &lists[owner[i]]
+			scans[i].finish(&l.page)
+			pages[owner[i]] = &l.page
 		}
-		scans[i].finish(pages[owner[i]])
 	}
 	return pages, errs
 }
 
-// newPage checks a request.
-func (s *Service) newPage(ctx context.Context, c Caller, req ListRequest) (*Page, int, error) {
+// listing is a page that is being read.
+type listing struct {
+	page  Page
+	query query
+	scan  scan
+}
+
+// readFilter is the filter that was read last: the pages of a level mostly have the same.
+type readFilter struct {
+	kind  *kind
+	value uintptr // identifies the map, while the requests hold it
+	filter
+}
+
+// of reads a filter, unless it is the last one.
+func (r *readFilter) of(k *kind, value any) (filter, error) {
+	m, ok := value.(map[string]any)
+	if !ok {
+		return k.filter(value)
+	}
+	at := reflect.ValueOf(m).Pointer()
+	if r.kind == k && r.value == at {
+		return r.filter, nil
+	}
+	f, err := k.filter(m)
+	if err == nil {
+		*r = readFilter{k, at, f}
+	}
+	return f, err
+}
+
+// begin checks a request and prepares its page.
+func (s *Service) begin(ctx context.Context, c Caller, req *ListRequest, l *listing, read *readFilter) error {
 	k, err := s.kind(req.Kind)
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
 	if err := s.authorize(ctx, c, k.Kind, backend.VerbList); err != nil {
-		return nil, 0, err
+		return err
 	}
-	p := &Page{service: s}
-	if p.query, err = s.query(ctx, k, req); err != nil {
-		return nil, 0, err
+	f, err := read.of(k, req.Filter)
+	if err != nil {
+		return err
 	}
+	if l.query, err = s.query(ctx, k, req, f); err != nil {
+		return err
+	}
+	p := &l.page
+	p.service, p.query = s, &l.query
 	size, err := p.size(req)
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
 	if p.after, err = p.query.bound("after", req.After); err != nil {
-		return nil, 0, err
+		return err
 	}
 	if p.before, err = p.query.bound("before", req.Before); err != nil {
-		return nil, 0, err
+		return err
 	}
+	l.scan = scan{query: p.query, in: interval{after: p.after, before: p.before}, backward: p.backward, size: size, ahead: req.Ahead}
 	if req.ChangeCursor {
 		at, err := s.cfg.Store.Position(ctx)
 		if err != nil {
-			return nil, 0, translate(err, backend.Key{Kind: k.Name})
+			return translate(err, backend.Key{Kind: k.Name})
 		}
 		p.changeCursor = new(at.String())
 	}
-	return p, size, nil
+	return nil
 }
 
-func (p *Page) size(req ListRequest) (int, error) {
+func (p *Page) size(req *ListRequest) (int, error) {
 	if req.First != nil && req.Last != nil {
 		return 0, badInput("last", "first and last exclude each other; give one of them")
 	}
@@ -130,35 +187,42 @@ func (p *Page) size(req ListRequest) (int, error) {
 	return size, nil
 }
 
-// scan begins the reading of the page.
-func (p *Page) scan(size int) *scan {
-	return newScan(p.query, interval{after: p.after, before: p.before}, p.backward, size)
-}
-
 // any says whether the connection has a resource in the interval.
 func (p *Page) any(ctx context.Context, in interval) (bool, error) {
-	sc := newScan(p.query, in, false, 1)
+	sc := &scan{query: p.query, in: in, size: 1, arena: &body.Arena{}}
+	sc.begin()
 	if err := p.service.runScans(ctx, []*scan{sc})[0]; err != nil {
 		return false, err
 	}
 	return len(sc.found) > 0, nil
 }
 
+// countedPerRow is how many resources a store counts for the price of one that is
+// read: it does not decode them.
+const countedPerRow = 64
+
 // TotalCount is the number of resources of the connection, whatever the page.
 // What this gateway found unreadable is left out, as it is from the pages.
 func (p *Page) TotalCount(ctx context.Context) (int, error) {
-	if p.query.filter == nil && p.query.names == nil {
+	if !p.query.filtered() && p.query.names == nil {
+		spent := budget.From(ctx)
+		if err := spent.Spend(budget.Scans, 1); err != nil {
+			return 0, err
+		}
 		r := p.query.source(interval{})
 		r.Count = true
 		page, err := p.service.cfg.Store.Range(ctx, r)
 		if err != nil {
 			return 0, translate(err, backend.Key{Kind: p.query.kind.Name})
 		}
+		if err := spent.Spend(budget.Rows, page.Count/countedPerRow); err != nil {
+			return 0, err
+		}
 		unreadable, err := p.service.countUnreadable(ctx, p.query.kind, p.query.namespace)
 		return max(page.Count-unreadable, 0), err
 	}
-	sc := newScan(p.query, interval{}, false, 0)
-	sc.counting = true
+	sc := &scan{query: p.query, counting: true, arena: &body.Arena{}}
+	sc.begin()
 	err := p.service.runScans(ctx, []*scan{sc})[0]
 	return sc.count, err
 }
@@ -192,15 +256,13 @@ func (i *PageInfo) EndCursor() *string {
 // HasNextPage says whether the connection goes on after the page.
 func (i *PageInfo) HasNextPage(ctx context.Context) (bool, error) {
 	p := i.page
-	switch end := i.EndCursor(); {
-	case !p.backward && (p.cut || p.before == nil):
+	switch n := len(p.Edges); {
+	case !p.backward && p.ahead && (p.cut || p.before == nil):
 		return p.cut, nil
-	case end != nil:
-		at, err := p.query.bound("after", end)
-		if err != nil {
-			return false, err
-		}
-		return p.any(ctx, interval{after: at})
+	case n > 0:
+		return p.any(ctx, interval{after: p.Edges[n-1].place()})
+	case !p.backward && !p.ahead: // a page of no resources
+		return p.any(ctx, interval{after: p.after})
 	case p.before != nil:
 		return p.any(ctx, interval{from: p.before})
 	}
@@ -210,15 +272,13 @@ func (i *PageInfo) HasNextPage(ctx context.Context) (bool, error) {
 // HasPreviousPage says whether the connection has anything before the page.
 func (i *PageInfo) HasPreviousPage(ctx context.Context) (bool, error) {
 	p := i.page
-	switch begin := i.StartCursor(); {
-	case p.backward && (p.cut || p.after == nil):
+	switch {
+	case p.backward && p.ahead && (p.cut || p.after == nil):
 		return p.cut, nil
-	case begin != nil:
-		at, err := p.query.bound("before", begin)
-		if err != nil {
-			return false, err
-		}
-		return p.any(ctx, interval{before: at})
+	case len(p.Edges) > 0:
+		return p.any(ctx, interval{before: p.Edges[0].place()})
+	case p.backward && !p.ahead: // a page of no resources
+		return p.any(ctx, interval{before: p.before})
 	case p.after != nil:
 		return p.any(ctx, interval{before: backend.Successor(p.after)})
 	}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 )
 
@@ -123,21 +125,75 @@ func TestPageInfoIsExactInBothDirections(t *testing.T) {
 		{"last 9 before c", service.ListRequest{Last: pointer(9), Before: cursor(2)}, "[a b]", false, true},
 		{"before the first", service.ListRequest{Last: pointer(3), Before: cursor(0)}, "[]", false, true},
 		{"an empty cursor is none", service.ListRequest{First: pointer(1), After: pointer("")}, "[a]", false, true},
+		{"first 5", service.ListRequest{First: pointer(5)}, "[a b c d e]", false, false},
+		{"last 0", service.ListRequest{Last: pointer(0)}, "[]", true, false},
+		{"first 0 after the last", service.ListRequest{First: pointer(0), After: cursor(4)}, "[]", true, false},
+		{"first 0 between two neighbours", service.ListRequest{First: pointer(0), After: cursor(1), Before: cursor(2)}, "[]", true, true},
+		{"last 0 before the first", service.ListRequest{Last: pointer(0), Before: cursor(0)}, "[]", false, true},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := f.list(c.req)
-			prev, err1 := p.PageInfo().HasPreviousPage(context.Background())
-			next, err2 := p.PageInfo().HasNextPage(context.Background())
-			if err1 != nil || err2 != nil {
-				t.Fatal(err1, err2)
-			}
-			if got := fmt.Sprint(pageNames(p)); got != c.want || prev != c.prev || next != c.next {
-				t.Errorf("%s previous %v next %v, want %s %v %v", got, prev, next, c.want, c.prev, c.next)
-			}
-			if n, err := p.TotalCount(context.Background()); n != 5 || err != nil {
-				t.Errorf("totalCount %d %v", n, err)
-			}
-		})
+		for _, ahead := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, ahead %v", c.name, ahead), func(t *testing.T) {
+				c.req.Ahead = ahead
+				p := f.list(c.req)
+				prev, err1 := p.PageInfo().HasPreviousPage(context.Background())
+				next, err2 := p.PageInfo().HasNextPage(context.Background())
+				if err1 != nil || err2 != nil {
+					t.Fatal(err1, err2)
+				}
+				if got := fmt.Sprint(pageNames(p)); got != c.want || prev != c.prev || next != c.next {
+					t.Errorf("%s previous %v next %v, want %s %v %v", got, prev, next, c.want, c.prev, c.next)
+				}
+				if n, err := p.TotalCount(context.Background()); n != 5 || err != nil {
+					t.Errorf("totalCount %d %v", n, err)
+				}
+			})
+		}
+	}
+}
+
+// limits notes how much each range asks for.
+type limits struct {
+	*memory.Store
+	asked []string
+}
+
+func (l *limits) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
+	for _, r := range rs {
+		if !strings.HasPrefix(r.Index, "_") {
+			l.asked = append(l.asked, fmt.Sprintf("%d bare %v", r.Limit, r.Bare))
+		}
+	}
+	return l.Store.Ranges(ctx, rs)
+}
+
+func TestAPageReadsNoMoreThanIsAskedFor(t *testing.T) {
+	f := setup(t)
+	for i := range 20 {
+		f.create(fmt.Sprintf("n%02d", i), `{"title":"A"}`)
+	}
+	store := &limits{Store: f.store}
+	s, err := service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	title := map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "A"}}}
+	for _, c := range []struct {
+		name, want string
+		req        service.ListRequest
+	}{
+		{"a page", "[5 bare true]", service.ListRequest{First: pointer(5)}},
+		{"a page of one value of an index", "[5 bare true]", service.ListRequest{First: pointer(5), Filter: title}},
+		{"whether there is more", "[6 bare true]", service.ListRequest{First: pointer(5), Ahead: true}},
+		{"no resources", "[]", service.ListRequest{First: pointer(0)}},
+		{"an order", "[500 bare false]", service.ListRequest{First: pointer(5), OrderBy: []service.Order{{Field: "createdAt"}}}},
+	} {
+		c.req.Kind, store.asked = "Widget", nil
+		if _, err := s.List(t.Context(), anon, c.req); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(store.asked); got != c.want {
+			t.Errorf("%s: %s was asked for, want %s", c.name, got, c.want)
+		}
 	}
 }
 
@@ -184,7 +240,7 @@ func TestAnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
 		}
 		for _, c := range changes {
 			types = append(types, c.Type)
-			_, err := c.Object()
+			_, err := c.Body()
 			if c.Type == service.ChangeModified {
 				wantCode(t, err, service.CodeUnreadable)
 			} else if err != nil {

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -36,6 +35,10 @@ func (s *Service) intendManifest(ctx context.Context, c Caller, req ApplyRequest
 		}
 		return nil, e
 	}
+	known, _ := s.kind(doc.Kind) // why it is not known is said behind what is unknown at the top
+	if err := unknownKey(known, doc); err != nil {
+		return nil, err
+	}
 	k, err := s.manifestKind(doc)
 	if err != nil {
 		return nil, err
@@ -48,9 +51,9 @@ func (s *Service) intendManifest(ctx context.Context, c Caller, req ApplyRequest
 			return nil, badInput("metadata.namespace", "the manifest says namespace %q and the request says %q; leave one of them out", shorten(*id.Namespace), shorten(*req.Namespace))
 		}
 	}
-	var spec any
-	if doc.Spec != nil {
-		spec = doc.Spec
+	spec, err := k.manifestSpec(doc)
+	if err != nil {
+		return nil, err
 	}
 	in, err := s.intendSpec(ctx, c, applyVerb(k, req), id, metadataOf(doc.Metadata), spec)
 	if err != nil {
@@ -141,8 +144,9 @@ func metadataOf(m manifest.Metadata) Metadata {
 }
 
 // Manifest writes a stored resource as the manifest that would apply it
-// UNCHANGED through this gateway: with all that its kind can name. What a newer
-// gateway stored besides is not printed, and kept when the manifest is applied.
+// UNCHANGED through this gateway: with all that its kind can name and that is
+// shown. Write-only fields and what a newer gateway stored besides are not
+// printed, and kept when the manifest is applied.
 func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, error) {
 	k, err := s.kind(r.Kind)
 	if err != nil {
@@ -152,13 +156,12 @@ func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, 
 	if err != nil {
 		return "", translate(err, r.Key)
 	}
-	spec, err := json.Marshal(k.spec.project(st.spec))
-	if err != nil {
-		return "", translate(fmt.Errorf("manifest: %w", err), r.Key)
-	}
 	doc := manifest.Document{
-		APIVersion: k.APIVersion(), Kind: k.Name, SubKind: st.subKind, Spec: spec,
+		APIVersion: k.APIVersion(), Kind: k.Name, SubKind: st.subKind,
 		Metadata: manifest.Metadata{Name: r.Name, Labels: st.meta.Labels, Annotations: st.meta.Annotations},
+	}
+	if err := k.placeSpec(&doc, k.spec.shown(st.spec)); err != nil {
+		return "", translate(fmt.Errorf("manifest: %w", err), r.Key)
 	}
 	if r.Namespace != "" {
 		doc.Metadata.Namespace = &r.Namespace

@@ -146,9 +146,9 @@ func TestAManifestInJSONIsHeldToJSON(t *testing.T) {
 	for text, says := range map[string]string{
 		`"text":"\ud800"`:          `\ud800 is half of a character`,
 		`"text":"\udc00\ud800"`:    `\udc00 is half of a character`,
-		`"text":"a","text":"b"`:    `"text" is given twice`,
-		`"map":{"a":"1","a":"2"}`:  `"a" is given twice`,
-		`"list":[{"a":1,"a":"2"}]`: `"a" is given twice`,
+		`"text":"a","text":"b"`:    `a key is given twice`,
+		`"map":{"a":"1","a":"2"}`:  `a key is given twice`,
+		`"list":[{"a":1,"a":"2"}]`: `a key is given twice`,
 		"\"text\":\"\xff\"":        "UTF-8",
 	} {
 		_, err := f.apply(fmt.Sprintf(`{"apiVersion":"example.org/v1","kind":"Widget","metadata":{"name":"a"},"spec":{%s}}`, text))

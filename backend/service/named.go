@@ -5,25 +5,25 @@ import (
 	"errors"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/budget"
 )
 
 // stepNamed is the next step of all scans whose queries name their resources:
 // one call of the store. Scans that name the same resource read it once.
 func (s *Service) stepNamed(ctx context.Context, scans []*scan, named []int, errs []error) {
-	var keys []backend.Key
-	place := map[backend.Key]int{}
-	for _, i := range named {
-		for _, key := range scans[i].keys {
-			if _, known := place[key]; !known && len(keys) < backend.MaxKeys {
-				place[key] = len(keys)
-				keys = append(keys, key)
-			}
-		}
-	}
+	spent := budget.From(ctx)
+	keys, bare := s.ask(scans, named, min(spent.Left(budget.Rows), backend.MaxKeys))
 	var got []*backend.Resource
 	if len(keys) > 0 {
+		get := s.cfg.Store.Get
+		if bare {
+			get = func(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+				return backend.GetBare(ctx, s.cfg.Store, keys...)
+			}
+		}
 		var err error
-		got, err = s.cfg.Store.Get(ctx, keys...)
+		got, err = get(ctx, keys...)
 		switch {
 		case len(keys) == 1 && errors.Is(err, backend.ErrUnreadable):
 			got = []*backend.Resource{nil}
@@ -34,28 +34,96 @@ func (s *Service) stepNamed(ctx context.Context, scans []*scan, named []int, err
 			return
 		}
 	}
-	objects := map[*backend.Resource]backend.Object{}
+	looks := 0
 	for _, i := range named {
-		sc := scans[i]
-		var page backend.Page
-		page.Resources, sc.keys = answered(sc.keys, place, got)
-		page.More = len(sc.keys) > 0
-		sc.objects = objects
-		errs[i] = sc.take(s, page)
-		sc.objects = nil
+		looks += len(scans[i].answered(got))
+	}
+	if err := spent.Spend(budget.Rows, looks); err != nil {
+		fail(errs, scans, err)
+		return
+	}
+	bodies := make([]*body.Body, len(got)) // those that were read, by plain scans
+	for _, i := range named {
+		if sc := scans[i]; sc.plain() {
+			sc.takePlain(s, got, bodies)
+		} else {
+			sc.takeNamed(s, got)
+		}
 	}
 }
 
-// answered are the resources of the first keys, and the keys that are still to be read.
-func answered(keys []backend.Key, place map[backend.Key]int, got []*backend.Resource) (found []*backend.Resource, rest []backend.Key) {
-	for i, key := range keys {
-		at, asked := place[key]
-		if !asked || at >= len(got) {
-			return found, keys[i:]
-		}
-		if got[at] != nil {
-			found = append(found, got[at])
+// ask notes in each scan where its keys stand among those that the step asks
+// for, at most as many as are given, and says whether resources without rows will do.
+func (s *Service) ask(scans []*scan, named []int, most int) (keys []backend.Key, bare bool) {
+	place := make(map[backend.Key]int, len(named))
+	bare = true
+	for _, i := range named {
+		sc := scans[i]
+		bare = bare && sc.plain()
+		sc.places = sc.places[:0]
+		for _, key := range sc.keys {
+			at, known := place[key]
+			if !known {
+				if len(keys) == most {
+					break // with all that follow: they keep their order
+				}
+				at = len(keys)
+				place[key], keys = at, append(keys, key)
+			}
+			sc.places = append(sc.places, at)
 		}
 	}
-	return found, nil
+	return keys, bare
+}
+
+// answered are the places of the keys that the store has answered, which are the
+// first ones, at least one of a call; the others are asked for again.
+func (sc *scan) answered(got []*backend.Resource) []int {
+	for n, at := range sc.places {
+		if at >= len(got) {
+			return sc.places[:n]
+		}
+	}
+	return sc.places
+}
+
+// takePlain takes what a step brought, with the bodies that others have read.
+func (sc *scan) takePlain(s *Service, got []*backend.Resource, bodies []*body.Body) {
+	places := sc.answered(got)
+	if sc.found == nil {
+		sc.found = make([]Edge, 0, min(len(places), sc.size))
+	}
+	for _, at := range places {
+		stored := got[at]
+		if stored == nil {
+			continue
+		}
+		if bodies[at] == nil {
+			var err error
+			if bodies[at], err = sc.arena.Read(sc.query.kind.body, stored); err != nil {
+				s.noteUnreadable(stored, err)
+				got[at] = nil // for all who name it
+				continue
+			}
+		}
+		if sc.keep(Edge{Resource: Resource{Stored: stored, Body: bodies[at]}}) {
+			return
+		}
+	}
+	sc.keys = sc.keys[len(places):]
+	sc.done = sc.done || len(sc.keys) == 0
+}
+
+// takeNamed takes what a step brought.
+func (sc *scan) takeNamed(s *Service, got []*backend.Resource) {
+	places := sc.answered(got)
+	var page backend.Page
+	for _, at := range places {
+		if got[at] != nil {
+			page.Resources = append(page.Resources, got[at])
+		}
+	}
+	sc.keys = sc.keys[len(places):]
+	page.More = len(sc.keys) > 0
+	sc.take(s, page)
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -16,77 +17,101 @@ import (
 type query struct {
 	kind      *kind
 	namespace string
-	filter    expr // nil keeps everything
-	order     order
+	// reference and parent leave what refers to a resource by that path: an index
+	// and a value of its rows. No reference keeps everything.
+	reference string
+	parent    []byte
+	// filter is what is asked for besides; nil keeps everything.
+	filter filter
+	order  order
 	// run is the run of index rows to read, nil for the range of the names.
 	run *candidate
-	// whole says that the run holds just what the filter keeps.
+	// whole says that the run holds just what the query keeps.
 	whole bool
 	// names are those of the resources that the query may have, in order and each
 	// once; nil for all. There is no run then.
 	names []string
-	// hash tells connections apart; cursors carry it.
-	hash uint32
 }
 
-func (s *Service) query(ctx context.Context, k *kind, req ListRequest) (*query, error) {
-	q := &query{kind: k}
+// filter is a compiled filter with its canonical text, see [kind.filter].
+type filter struct {
+	all
+	text string
+}
+
+func (s *Service) query(ctx context.Context, k *kind, req *ListRequest, f filter) (q query, err error) {
+	q = query{kind: k, filter: f}
 	if req.Namespace != nil {
-		var v violations
-		checkNamespace(&v, "namespace", *req.Namespace)
-		if err := v.err(backend.Key{Kind: k.Name, Namespace: *req.Namespace}); err != nil {
-			return nil, err
-		}
 		q.namespace = *req.Namespace
-	}
-	filter, canonical, err := k.filter(req.Filter)
-	if err != nil {
-		return nil, err
+		if req.Parent == (Parent{}) && req.Names == nil { // else it is that of a resource
+			var v violations
+			checkNamespace(&v, "namespace", q.namespace)
+			if err := v.err(backend.Key{Kind: k.Name, Namespace: q.namespace}); err != nil {
+				return q, err
+			}
+		}
 	}
 	if q.order, err = k.order(req.OrderBy); err != nil {
-		return nil, err
+		return q, err
 	}
-	conditions := all{}
-	if p := req.Parent; p != nil {
+	if p := req.Parent; p != (Parent{}) {
 		if k.index(p.Reference) == nil {
-			return nil, badInput("parent", "kind %s has no reference %q", k.Name, shorten(p.Reference))
+			return q, badInput("parent", "kind %s has no reference %q", k.Name, shorten(p.Reference))
 		}
-		q.namespace = p.Key.Namespace
-		conditions = append(conditions, test{attribute: p.Reference, op: "eq", values: [][]byte{backend.AppendString(nil, p.Key.Name)}})
-		canonical += fmt.Sprintf(" parent %q %q", p.Reference, p.Key.Name)
-	}
-	if filter != nil {
-		conditions = append(conditions, filter)
+		q.namespace, q.reference, q.parent = p.Key.Namespace, p.Reference, backend.AppendString(nil, p.Key.Name)
 	}
 	if req.Names != nil {
 		if q.namespace == "" && k.Scope != backend.Global {
-			return nil, badInput("namespace", "names need the namespace that they are in")
+			return q, badInput("namespace", "names need the namespace that they are in")
 		}
 		if len(req.Names) > MaxFilterValues {
-			return nil, limited("names", "more than %d names", MaxFilterValues)
+			return q, limited("names", "more than %d names", MaxFilterValues)
 		}
 		q.names = append([]string{}, req.Names...) // never nil
 		slices.Sort(q.names)
 		q.names = slices.Compact(q.names)
-		text, err := json.Marshal(q.names)
-		if err != nil {
-			return nil, err
-		}
-		canonical += `{"name":{"in":` + string(text) + `}}` // as the filter that says the same
 	}
-	if len(conditions) > 0 {
-		q.filter = conditions
-		if run, ok := conditions.candidate(); ok && q.names == nil && s.indexed(ctx, k) {
+	switch {
+	case q.names != nil || !q.filtered() || !s.indexed(ctx, k):
+	case q.reference != "":
+		q.run = &candidate{index: q.reference, start: q.parent, end: backend.PrefixEnd(q.parent), exact: true}
+		q.whole = q.filter.all == nil
+	default:
+		if run, ok := q.filter.candidate(); ok {
 			q.run = &run
-			q.whole = run.exact && len(conditions) == 1 && conditions.isTest()
+			q.whole = run.exact && q.filter.isTest()
 		}
+	}
+	return q, nil
+}
+
+// filtered says whether the query keeps less than its namespace has.
+func (q *query) filtered() bool { return q.reference != "" || q.filter.all != nil }
+
+// match says whether the query keeps a resource.
+func (q *query) match(v *indexedResource) bool {
+	if q.reference != "" && !slices.ContainsFunc(v.values(q.reference), func(value []byte) bool { return bytes.Equal(value, q.parent) }) {
+		return false
+	}
+	return q.filter.match(v)
+}
+
+// hash tells connections apart; cursors carry it.
+func (q *query) hash() uint32 {
+	text := q.filter.text
+	if q.reference != "" {
+		name, _, _ := backend.TakeString(q.parent) // it was made of a string
+		text += fmt.Sprintf(" parent %q %q", q.reference, name)
+	}
+	if q.names != nil {
+		names, _ := json.Marshal(q.names)               // strings always marshal
+		text += `{"name":{"in":` + string(names) + `}}` // as the filter that says the same
 	}
 	h := fnv.New32a()
-	for _, part := range []string{k.Name, q.namespace, canonical, q.order.text()} {
+	for _, part := range []string{q.kind.Name, q.namespace, text, q.order.text()} {
 		_, _ = h.Write(backend.AppendString(nil, part))
 	}
-	q.hash = h.Sum32()
-	return q, nil
+	return h.Sum32()
 }
 
 // interval is a part of the order. From is inclusive, the others exclusive; nil is open.
@@ -155,9 +180,9 @@ const cursorFormat = 1
 
 // appendCursor appends a place in the order: base64url of a format byte, the
 // query's hash and the key. It is the same for a resource whatever the page.
-func (q *query) appendCursor(dst, key []byte) []byte {
+func appendCursor(dst []byte, hash uint32, key []byte) []byte {
 	var space [128]byte
-	b := binary.BigEndian.AppendUint32(append(space[:0], cursorFormat), q.hash)
+	b := binary.BigEndian.AppendUint32(append(space[:0], cursorFormat), hash)
 	return base64.RawURLEncoding.AppendEncode(dst, append(b, key...))
 }
 
@@ -174,7 +199,7 @@ func (q *query) bound(argument string, cursor *string) ([]byte, error) {
 		return nil, bad
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(*cursor)
-	if err != nil || len(b) < 5 || b[0] != cursorFormat || binary.BigEndian.Uint32(b[1:]) != q.hash || !q.order.check(b[5:]) {
+	if err != nil || len(b) < 5 || b[0] != cursorFormat || binary.BigEndian.Uint32(b[1:]) != q.hash() || !q.order.check(b[5:]) {
 		return nil, bad
 	}
 	return b[5:], nil

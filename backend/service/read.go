@@ -3,11 +3,9 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
-
-	"github.com/tidwall/gjson"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 )
 
 // Get returns a resource, nil if there is none. One that is stored in a form
@@ -20,16 +18,23 @@ func (s *Service) Get(ctx context.Context, c Caller, id Identity) (*Resource, er
 	if err := s.authorize(ctx, c, k.Kind, backend.VerbGet); err != nil {
 		return nil, err
 	}
-	stored, err := s.read(ctx, k, key)
-	if err != nil || stored == nil {
+	if err := budget.From(ctx).Spend(budget.Rows, 1); err != nil {
 		return nil, err
 	}
-	obj, err := k.decode(stored)
+	got, err := backend.GetBare(ctx, s.cfg.Store, key)
+	if err != nil {
+		return nil, translate(err, key)
+	}
+	stored := got[0]
+	if stored == nil {
+		return nil, nil
+	}
+	b, err := k.body.Read(stored)
 	if err != nil {
 		s.noteUnreadable(stored, err)
 		return nil, translate(err, key)
 	}
-	return &Resource{Stored: stored, Object: obj}, nil
+	return &Resource{Stored: stored, Body: b}, nil
 }
 
 // Node returns the resource of a global id, nil if there is none.
@@ -64,9 +69,12 @@ func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*
 		}
 		kinds[i] = k
 	}
+	if err := budget.From(ctx).Spend(budget.Rows, len(keys)); err != nil {
+		return nil, err
+	}
 	for begin := 0; begin < len(keys); {
 		part := keys[begin:min(begin+backend.MaxKeys, len(keys))]
-		got, err := s.cfg.Store.Get(ctx, part...)
+		got, err := backend.GetBare(ctx, s.cfg.Store, part...)
 		if len(part) == 1 && errors.Is(err, backend.ErrUnreadable) {
 			begin++
 			continue
@@ -78,12 +86,12 @@ func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*
 			if stored == nil {
 				continue
 			}
-			obj, err := kinds[begin+i].decode(stored)
+			b, err := kinds[begin+i].body.Read(stored)
 			if err != nil {
 				s.noteUnreadable(stored, err)
 				continue
 			}
-			out[begin+i] = &Resource{Stored: stored, Object: obj}
+			out[begin+i] = &Resource{Stored: stored, Body: b}
 		}
 		begin += len(got)
 	}
@@ -98,85 +106,12 @@ func (s *Service) read(ctx context.Context, k *kind, key backend.Key) (*backend.
 	return got[0], nil
 }
 
-// present is the answer to a write: what was stored decodes, unless an older
-// or newer gateway stored what stays; then the caller gets no object.
+// present is the answer to a write. What was stored can be read, unless an older
+// or newer gateway stored what stays; then the answer has no body.
 func (s *Service) present(k *kind, stored *backend.Resource) *Resource {
-	obj, err := k.decode(stored)
+	b, err := k.body.Read(stored)
 	if err != nil {
 		s.noteUnreadable(stored, err)
-		return &Resource{Stored: stored}
 	}
-	return &Resource{Stored: stored, Object: obj}
-}
-
-// decode returns the Go value of a stored resource. What the kind
-// demands must be there: the API promises it.
-func (k *kind) decode(r *backend.Resource) (backend.Object, error) {
-	if k.Kind.Decode == nil {
-		return k.body.Read(r)
-	}
-	raw, err := backend.DecodeBody(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	if err := k.spec.complete("spec", gjson.GetBytes(raw, "spec")); err != nil {
-		return nil, err
-	}
-	if k.status != nil {
-		if status := gjson.GetBytes(raw, "status"); status.Exists() {
-			if err := k.status.complete("status", status); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return k.Kind.Decode(r)
-}
-
-// complete says whether the object has what its shape requires, all the way down.
-func (s *shape) complete(path string, v gjson.Result) error {
-	if !v.IsObject() {
-		return fmt.Errorf("%s: no object: %w", path, backend.ErrUnreadable)
-	}
-	if !s.demanding {
-		return nil
-	}
-	for i := range s.Fields {
-		f := s.fields[s.Fields[i].Name]
-		if !f.Required && !f.List && (f.shape == nil || !f.shape.demanding) {
-			continue
-		}
-		value := v.Get(gjson.Escape(f.Name))
-		if !value.Exists() || value.Type == gjson.Null {
-			if f.Required {
-				return fmt.Errorf("%s.%s: required and absent: %w", path, f.Name, backend.ErrUnreadable)
-			}
-			continue
-		}
-		if err := f.complete(path, value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (f *field) complete(path string, value gjson.Result) (err error) {
-	if !f.List {
-		if f.shape != nil {
-			return f.shape.complete(path+"."+f.Name, value)
-		}
-		return nil
-	}
-	if !value.IsArray() {
-		return fmt.Errorf("%s.%s: no list: %w", path, f.Name, backend.ErrUnreadable)
-	}
-	value.ForEach(func(_, e gjson.Result) bool {
-		switch {
-		case e.Type == gjson.Null:
-			err = fmt.Errorf("%s.%s: a null element: %w", path, f.Name, backend.ErrUnreadable)
-		case f.shape != nil:
-			err = f.shape.complete(path+"."+f.Name, e)
-		}
-		return err == nil
-	})
-	return err
+	return &Resource{Stored: stored, Body: b}
 }

@@ -4,51 +4,54 @@ import (
 	"sync"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 )
 
-// What is kept decoded of the changes that came last.
+// What is kept of the changes that came last.
 const (
-	recentObjects = 128
-	recentBytes   = 32 << 10 // largest body
+	recentBodies = 128
+	recentBytes  = 32 << 10 // of the largest body
 )
 
-// recent holds the Go values of resources that changed lately. All listeners of
-// a gateway get the same stored resource of a change from the hub, so it is
-// decoded once for all of them, unless it is large. The values are never
-// changed. The zero value is ready; all methods are safe for concurrent use.
+// recent holds the bodies of resources that changed lately. All listeners of a
+// gateway get the same stored resource of a change from the hub, so its body is
+// read once for all of them, unless it is large. The zero value is ready; all methods are safe for concurrent use.
 type recent struct {
-	mu      sync.RWMutex // guards all below
-	objects map[*backend.Resource]func() (backend.Object, error)
-	ring    [recentObjects]*backend.Resource
-	next    int
+	mu     sync.RWMutex // guards all below
+	bodies map[*backend.Resource]readBody
+	ring   [recentBodies]*backend.Resource
+	next   int
 }
 
-// object decodes a resource, unless somebody did or does.
-func (r *recent) object(k *kind, stored *backend.Resource) (backend.Object, error) {
+// readBody reads one body, at most once.
+type readBody = func() (*body.Body, error)
+
+// body reads the body of a resource, unless somebody did or does.
+func (r *recent) body(k *kind, stored *backend.Resource) (*body.Body, error) {
 	if len(stored.Body) > recentBytes {
-		return k.decode(stored)
+		return k.body.Read(stored)
 	}
 	r.mu.RLock()
-	decode, ok := r.objects[stored]
+	read, ok := r.bodies[stored]
 	r.mu.RUnlock()
 	if !ok {
-		decode = r.keep(stored, sync.OnceValues(func() (backend.Object, error) { return k.decode(stored) }))
+		read = r.keep(stored, sync.OnceValues(func() (*body.Body, error) { return k.body.Read(stored) }))
 	}
-	return decode()
+	return read()
 }
 
-// keep notes how a resource is decoded, unless somebody was faster.
-func (r *recent) keep(stored *backend.Resource, decode func() (backend.Object, error)) func() (backend.Object, error) {
+// keep notes how a body is read, unless somebody was faster.
+func (r *recent) keep(stored *backend.Resource, read readBody) readBody {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if known, ok := r.objects[stored]; ok {
+	if known, ok := r.bodies[stored]; ok {
 		return known
 	}
-	if r.objects == nil {
-		r.objects = make(map[*backend.Resource]func() (backend.Object, error), recentObjects)
+	if r.bodies == nil {
+		r.bodies = make(map[*backend.Resource]readBody, recentBodies)
 	}
-	delete(r.objects, r.ring[r.next])
-	r.ring[r.next], r.objects[stored] = stored, decode
-	r.next = (r.next + 1) % recentObjects
-	return decode
+	delete(r.bodies, r.ring[r.next])
+	r.ring[r.next], r.bodies[stored] = stored, read
+	r.next = (r.next + 1) % recentBodies
+	return read
 }

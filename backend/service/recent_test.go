@@ -5,29 +5,23 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 )
 
-func TestAChangeIsDecodedOnceForAllListeners(t *testing.T) {
+func TestTheBodyOfAChangeIsReadOnceForAllListeners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, err := memory.Open(memory.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = store.Close() }()
-		var decoded atomic.Int32
-		kind := widget()
-		kind.Decode = func(r *backend.Resource) (backend.Object, error) {
-			decoded.Add(1)
-			return decodeWidget(r)
-		}
-		svc, err := service.New(service.Config{Kinds: []backend.Kind{kind}, Store: store})
+		svc, err := service.New(service.Config{Kinds: []backend.Kind{widget()}, Store: store})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,28 +41,29 @@ func TestAChangeIsDecodedOnceForAllListeners(t *testing.T) {
 		}
 		// More than are kept, so that the oldest go.
 		for n := range 300 {
-			title := fmt.Sprint("t", n)
-			if _, err := svc.Create(ctx, service.Caller{}, service.CreateRequest{Identity: named(fmt.Sprint("w", n)), Spec: json.RawMessage(`{"title":"` + title + `"}`)}); err != nil {
+			want := fmt.Sprint("t", n)
+			if _, err := svc.Create(ctx, service.Caller{}, service.CreateRequest{Identity: named(fmt.Sprint("w", n)), Spec: json.RawMessage(`{"title":"` + want + `"}`)}); err != nil {
 				t.Fatal(err)
 			}
-			decoded.Store(0)
+			var bodies [len(streams)]*body.Body
 			var listeners sync.WaitGroup
-			for _, s := range streams {
+			for i, s := range streams {
 				listeners.Go(func() {
 					got, err := s.Next(ctx)
 					if err != nil || len(got) != 1 {
 						t.Error(got, err)
 						return
 					}
-					obj, err := got[0].Object()
-					if err != nil || obj.(*object).spec["title"] != title {
-						t.Errorf("%+v %v", obj, err)
+					if bodies[i], err = got[0].Body(); err != nil || title(bodies[i]) != want {
+						t.Errorf("%+v %v", bodies[i], err)
 					}
 				})
 			}
 			listeners.Wait()
-			if d := decoded.Load(); d != 1 {
-				t.Fatalf("decoded %d times for %d listeners", d, len(streams))
+			for _, b := range bodies {
+				if b != bodies[0] {
+					t.Fatal("two listeners have two bodies of one change")
+				}
 			}
 		}
 	})

@@ -32,7 +32,7 @@ func TestReindex(t *testing.T) {
 			b := join(t, store, newer)
 			b.want("weight", 142, "", "w042") // at once, by a scan
 			before, _ := store.Range(t.Context(), backend.Range{Kind: "Widget", Limit: 700})
-			time.Sleep(time.Hour)
+			time.Sleep(time.Hour) // of the bubble
 			b.run()
 			synctest.Wait()
 			b.want("weight", 142, "spec.weight", "w042")
@@ -71,7 +71,7 @@ func TestReindex(t *testing.T) {
 					t.Fatalf("fingerprints %v", got)
 				}
 				b.by("weight", 100)
-				time.Sleep(3 * time.Second)
+				time.Sleep(3 * time.Second) // of the bubble
 				synctest.Wait()
 				if got := b.fingerprints(); got[own] != i+2 {
 					t.Fatalf("fingerprints %v after the repair", got)
@@ -80,7 +80,7 @@ func TestReindex(t *testing.T) {
 					t.Fatalf("found by index %q", by)
 				}
 			}
-			time.Sleep(time.Hour)
+			time.Sleep(time.Hour) // of the bubble
 			synctest.Wait()
 			if got := a.fingerprints(); got[own] != 21 {
 				t.Errorf("the older gateway rebuilt: %v", got)
@@ -88,7 +88,7 @@ func TestReindex(t *testing.T) {
 			stopA()
 			// Started anew it is still the older one.
 			join(t, store, older).run()
-			time.Sleep(time.Hour)
+			time.Sleep(time.Hour) // of the bubble
 			synctest.Wait()
 			if got := a.fingerprints(); got[own] != 21 {
 				t.Errorf("the older gateway rebuilt after a restart: %v", got)
@@ -105,7 +105,7 @@ func TestReindex(t *testing.T) {
 				if len(g.fingerprints()) == 0 {
 					g.create("x", `{"title":"t","weight":100}`)
 				}
-				time.Sleep(2 * time.Minute)
+				time.Sleep(2 * time.Minute) // of the bubble
 				synctest.Wait()
 				g.by("title", "t")
 				g.want("title", "t", "spec.title", "x")
@@ -179,7 +179,7 @@ func TestReindex(t *testing.T) {
 			a.create("x", `{"title":"t","weight":100}`)
 			rev := a.put(definitionsKey(), backend.Put{UID: "u", Body: []byte(`j{"format":2}`)}).Revision
 			b.run()
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute) // of the bubble
 			synctest.Wait()
 			got, _ := store.Get(t.Context(), definitionsKey())
 			if got[0].Revision != rev {

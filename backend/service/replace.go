@@ -46,6 +46,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *backend.Reso
 	if err != nil {
 		return nil, translate(err, in.key)
 	}
+	in = in.keeping(was)
 	if err := in.judge(ctx, was).err(in.key); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,9 @@
 package service
 
-import "github.com/sluicegw/sluice/backend"
+import (
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+)
 
 // Identity names a resource as a caller does: a nil namespace is the default
 // one for NAMESPACED kinds, and the only one accepted for GLOBAL kinds.
@@ -108,13 +111,16 @@ type ListRequest struct {
 	Filter any
 	// OrderBy goes before the order of (namespace, name); at most MaxOrders.
 	OrderBy []Order
-	// Parent leaves only what refers to a resource.
-	Parent *Parent
+	// Parent leaves only what refers to a resource; the zero value leaves everything.
+	Parent Parent
 	// Names, if not nil, leaves only the resources of these names in Namespace, or
 	// of a GLOBAL kind: at most MaxFilterValues. They are read by their keys.
 	Names []string
 	// ChangeCursor asks for [Page.ChangeCursor], taken before the first read.
 	ChangeCursor bool
+	// Ahead looks, while the page is read, whether there is more in its direction.
+	// Without it [PageInfo.HasNextPage] and [PageInfo.HasPreviousPage] read for themselves.
+	Ahead bool
 }
 
 // Order is one criterion of an order. Nulls come first, and last if descending.
@@ -182,5 +188,5 @@ type Change struct {
 	Stored *backend.Resource
 
 	service *Service
-	object  backend.Object // if it was decoded already
+	body    *body.Body // if it was read already
 }

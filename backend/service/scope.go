@@ -53,8 +53,10 @@ func (s *Service) changeScope(ctx context.Context, c Caller, req ChangesRequest)
 	if len(scope.kinds) != 1 {
 		return scope, badInput("filter", "a filter needs a stream of one kind")
 	}
-	var err error
-	scope.filter, _, err = scope.kinds[0].filter(req.Filter)
+	f, err := scope.kinds[0].filter(req.Filter)
+	if f.all != nil {
+		scope.filter = f.all
+	}
 	scope.updated = uses(scope.filter, updatedAttribute)
 	return scope, err
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/hub"
 )
 
@@ -44,8 +45,6 @@ type Config struct {
 	// RetryTimeout is how long a write that loses races is tried again where the
 	// request has no deadline of its own. Default 30 s.
 	RetryTimeout time.Duration
-	// ScanBudget is the most resources that one page may look at. Default 200,000.
-	ScanBudget int
 	// Unreadable is called for every stored body that does not decode, for
 	// metrics. Default: nothing.
 	Unreadable func(kind string)
@@ -60,8 +59,8 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		errs = append(errs, errors.New("config: Store is missing"))
 	}
-	if min(c.WriteTimeout, c.SettleTimeout, c.RetryTimeout, c.BookmarkInterval) < 0 || c.ScanBudget < 0 {
-		errs = append(errs, errors.New("config: WriteTimeout, SettleTimeout, RetryTimeout, BookmarkInterval and ScanBudget cannot be negative"))
+	if min(c.WriteTimeout, c.SettleTimeout, c.RetryTimeout, c.BookmarkInterval) < 0 {
+		errs = append(errs, errors.New("config: WriteTimeout, SettleTimeout, RetryTimeout and BookmarkInterval cannot be negative"))
 	}
 	return errors.Join(errs...)
 }
@@ -90,9 +89,6 @@ func (c *Config) setDefaults() {
 	}
 	if c.RetryTimeout == 0 {
 		c.RetryTimeout = 30 * time.Second
-	}
-	if c.ScanBudget == 0 {
-		c.ScanBudget = 200_000
 	}
 	if c.Unreadable == nil {
 		c.Unreadable = func(string) {}
@@ -151,10 +147,11 @@ func (s *Service) Run(ctx context.Context) error {
 // far because they were too slow.
 func (s *Service) Streams() (open int, lagged uint64) { return s.hub.Subscribers(), s.hub.Lagged() }
 
-// Resource is a stored resource and its decoded body.
+// Resource is a stored resource and its body as it was read, nil if it is
+// unreadable.
 type Resource struct {
 	Stored *backend.Resource
-	Object backend.Object
+	Body   *body.Body
 }
 
 // Optional tells what was left out from what was given. The zero value was

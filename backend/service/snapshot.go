@@ -85,12 +85,12 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 		if !n.scope.covers(stored.Key) || n.scope.filter != nil && !n.scope.matches(k, stored) {
 			continue
 		}
-		obj, err := k.decode(stored)
+		b, err := k.body.Read(stored)
 		if err != nil {
 			n.service.noteUnreadable(stored, err)
 			continue
 		}
-		out = append(out, Change{Type: ChangeSnapshot, Revision: stored.Revision.String(), Stored: stored, service: n.service, object: obj})
+		out = append(out, Change{Type: ChangeSnapshot, Revision: stored.Revision.String(), Stored: stored, service: n.service, body: b})
 	}
 	if page.More && len(page.Resources) > 0 {
 		last := page.Resources[len(page.Resources)-1]

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
 	"go.uber.org/zap"
@@ -28,6 +29,8 @@ func (u *unreadable) add(key backend.Key) {
 		u.keys = map[backend.Key]bool{}
 	}
 	if len(u.keys) < maxUnreadable {
+		// The mark outlives the request and the page that the key may be a part of.
+		key.Kind, key.Namespace, key.Name = strings.Clone(key.Kind), strings.Clone(key.Namespace), strings.Clone(key.Name)
 		u.keys[key] = true
 	}
 }
@@ -64,7 +67,7 @@ func (s *Service) countUnreadable(ctx context.Context, k *kind, namespace string
 	if len(keys) == 0 {
 		return 0, nil
 	}
-	got, err := s.cfg.Store.Get(ctx, keys...)
+	got, err := backend.GetBare(ctx, s.cfg.Store, keys...)
 	if errors.Is(err, backend.ErrUnreadable) {
 		return len(keys), nil // the one that was asked for
 	}
@@ -74,7 +77,7 @@ func (s *Service) countUnreadable(ctx context.Context, k *kind, namespace string
 	n := 0
 	for i, stored := range got {
 		if stored != nil {
-			if _, err := k.decode(stored); err != nil {
+			if _, err := k.body.Read(stored); err != nil {
 				n++
 				continue
 			}

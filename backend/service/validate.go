@@ -26,7 +26,11 @@ const maxSafeInteger = 1<<53 - 1
 func (v *violations) object(ctx context.Context, s *shape, path string, tree map[string]any) {
 	before := len(v.list)
 	for _, name := range sortedKeys(tree) {
-		if s.fields[name] == nil {
+		switch {
+		case s.fields[name] != nil:
+		case v.hidden:
+			v.add(path, "unknown", "", "has a field that is none of %s; its fields are %s", s.Name, s.names())
+		default:
 			v.add(join(path, name), "unknown", "", "is not a field of %s%s", s.Name, s.suggest(name))
 		}
 	}
@@ -91,6 +95,10 @@ func (s *shape) suggest(name string) string {
 }
 
 func (v *violations) field(ctx context.Context, f *field, path string, value any) {
+	if f.WriteOnly && !v.hidden {
+		v.hidden = true
+		defer func() { v.hidden = false }()
+	}
 	if !f.List {
 		v.value(ctx, f, path, value)
 		return
@@ -102,10 +110,10 @@ func (v *violations) field(ctx context.Context, f *field, path string, value any
 	}
 	c := f.Constraint
 	if c.MinItems != nil && len(list) < *c.MinItems {
-		v.add(path, "minItems", strconv.Itoa(*c.MinItems), "must have at least %d elements, has %d", *c.MinItems, len(list))
+		v.add(path, "minItems", strconv.Itoa(*c.MinItems), "must have at least %d elements%s", *c.MinItems, v.has(len(list)))
 	}
 	if c.MaxItems != nil && len(list) > *c.MaxItems {
-		v.add(path, "maxItems", strconv.Itoa(*c.MaxItems), "must have at most %d elements, has %d", *c.MaxItems, len(list))
+		v.add(path, "maxItems", strconv.Itoa(*c.MaxItems), "must have at most %d elements%s", *c.MaxItems, v.has(len(list)))
 		return
 	}
 	for i, e := range list {
@@ -181,14 +189,17 @@ func (v *violations) mapping(f *field, path string, value any) {
 	}
 	c := f.Constraint
 	if c.MinItems != nil && len(m) < *c.MinItems {
-		v.add(path, "minProperties", strconv.Itoa(*c.MinItems), "must have at least %d keys, has %d", *c.MinItems, len(m))
+		v.add(path, "minProperties", strconv.Itoa(*c.MinItems), "must have at least %d keys%s", *c.MinItems, v.has(len(m)))
 	}
 	if c.MaxItems != nil && len(m) > *c.MaxItems {
-		v.add(path, "maxProperties", strconv.Itoa(*c.MaxItems), "must have at most %d keys, has %d", *c.MaxItems, len(m))
+		v.add(path, "maxProperties", strconv.Itoa(*c.MaxItems), "must have at most %d keys%s", *c.MaxItems, v.has(len(m)))
 		return
 	}
 	for _, key := range sortedKeys(m) {
 		at := join(path, key)
+		if v.hidden {
+			at = path
+		}
 		v.mapKey(f, at, key)
 		if s, ok := m[key].(string); ok {
 			v.text(f, at, s)
@@ -245,6 +256,14 @@ func (v *violations) number(f *field, path string, value any) {
 	}
 }
 
+// has says how many there are, unless that is hidden.
+func (v *violations) has(n int) string {
+	if v.hidden {
+		return ""
+	}
+	return fmt.Sprintf(", has %d", n)
+}
+
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 func (v *violations) text(f *field, path, s string) {
@@ -254,11 +273,11 @@ func (v *violations) text(f *field, path, s string) {
 		return
 	}
 	if c.MinLength != nil && n < *c.MinLength {
-		v.add(path, "minLength", strconv.Itoa(*c.MinLength), "must have at least %d characters, has %d", *c.MinLength, n)
+		v.add(path, "minLength", strconv.Itoa(*c.MinLength), "must have at least %d characters%s", *c.MinLength, v.has(n))
 		return
 	}
 	if c.MaxLength != nil && n > *c.MaxLength {
-		v.add(path, "maxLength", strconv.Itoa(*c.MaxLength), "must have at most %d characters, has %d", *c.MaxLength, n)
+		v.add(path, "maxLength", strconv.Itoa(*c.MaxLength), "must have at most %d characters%s", *c.MaxLength, v.has(n))
 		return
 	}
 	if f.pattern != nil && !f.pattern.MatchString(s) {

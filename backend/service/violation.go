@@ -12,6 +12,9 @@ type violations struct {
 	dropped int
 	// kept are values that are acceptable since they are stored.
 	kept keptEnums
+	// hidden says that the value which is checked is write-only: what is said of it
+	// has no part of it, not even its length or the keys of a map.
+	hidden bool
 }
 
 // maxViolations bounds an answer.

@@ -158,7 +158,7 @@ func (s *Service) Patch(ctx context.Context, c Caller, req PatchRequest) (*Writt
 		if err != nil {
 			return nil, translate(err, in.key)
 		}
-		in.spec = in.kind.spec.project(was.spec)
+		in.spec, in.patch = in.kind.spec.project(was.spec), true
 		mergePatch(in.spec, patch)
 		return s.replace(ctx, in, current)
 	})

@@ -197,7 +197,7 @@ func TestDeleteHoldsTheRevisionWhereOneIsGiven(t *testing.T) {
 	_, err := f.Delete(ctx, anon, service.DeleteRequest{Identity: named("a"), ExpectedRevision: &first})
 	wantCode(t, err, service.CodeConflict)
 	out, err := f.Delete(ctx, anon, service.DeleteRequest{Identity: named("a")})
-	if err != nil || out.Resource.Object.(*object).spec["title"] != "B" {
+	if err != nil || title(out.Resource.Body) != "B" {
 		t.Fatalf("%+v %v", out, err)
 	}
 	_, err = f.Delete(ctx, anon, service.DeleteRequest{Identity: named("a")})

@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +17,8 @@ func schemaCommand(std streams) *cobra.Command {
 		Use:   "schema",
 		Short: "Check, print and compare catalogues of kinds",
 		Long:  "Check, print and compare catalogues of kinds.\n\nA catalogue is a folder of SDL files, as `sluice serve --schema` takes it. Without a folder it is that of this release.",
+		// Nothing here is to be tidied up, so a signal ends it at once.
+		PersistentPreRun: func(*cobra.Command, []string) { signal.Reset(os.Interrupt, syscall.SIGTERM) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return usageError{fmt.Errorf("check, print or diff is wanted; see %s --help", cmd.CommandPath())}
 		},
@@ -41,7 +46,11 @@ func schemaCheckCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, _ = fmt.Fprintf(std.out, "%d kinds, %d types, catalogue %s\n", len(schema.Kinds), len(api.Types), gate.OutlineOf(schema.Descriptors()).Hash())
+			noun := "kinds"
+			if len(schema.Kinds) == 1 {
+				noun = "kind"
+			}
+			_, _ = fmt.Fprintf(std.out, "%d %s, %d types, catalogue %s\n", len(schema.Kinds), noun, len(api.Types), gate.OutlineOf(schema.Descriptors()).Hash())
 			return nil
 		},
 	}

@@ -50,6 +50,7 @@ func serveCommand(std streams) *cobra.Command {
 }
 
 func (s serving) run(ctx context.Context, log *zap.Logger) error {
+	defer reserveHeap()()
 	kinds, api, err := catalogue{s.Catalogue}.load()
 	if err != nil {
 		return err

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,11 +17,15 @@ const editorVariable = config.EnvPrefix + "EDITOR"
 // loadSettings fills the flags that the command line left out from the
 // environment, then from the configuration file.
 func loadSettings(cmd *cobra.Command) error {
-	known := []string{editorVariable}
+	known := map[string]bool{editorVariable: true} // commands share names of flags
 	for _, c := range cmd.Root().Commands() {
-		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, config.EnvName(f.Name)) })
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != "help" {
+				known[config.EnvName(f.Name)] = true
+			}
+		})
 	}
-	if err := config.Load(cmd.Flags(), known); err != nil {
+	if err := config.Load(cmd.Flags(), slices.Sorted(maps.Keys(known))); err != nil {
 		return usageError{errors.New(oneLine(err))}
 	}
 	return nil

@@ -46,6 +46,6 @@ func (r queryResolver) QuotaSummary(ctx context.Context, namespace, name string,
 func ofProject(kind string, project backend.Key, first int) service.ListRequest {
 	return service.ListRequest{
 		Kind: kind, Namespace: &project.Namespace, First: &first,
-		Parent: &service.Parent{Reference: "spec.resource.projectRef", Key: project},
+		Parent: service.Parent{Reference: "spec.resource.projectRef", Key: project},
 	}
 }

@@ -51,6 +51,10 @@ const (
 // that ends within such a state begins it again.
 func (c *Client) Changes(ctx context.Context, req ChangesRequest) iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
+		if err := req.Kind.offers("WATCH"); err != nil {
+			yield(nil, err)
+			return
+		}
 		f := follower{client: c, req: req, yield: yield}
 		for pause := minPause; ; pause = min(2*pause, maxPause) {
 			f.progress = false

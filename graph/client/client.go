@@ -86,6 +86,7 @@ type Error struct {
 		Path            string `json:"path"`
 		Rule            string `json:"rule"`
 		Limit           any    `json:"limit"`
+		Key             string `json:"key"`
 		CurrentRevision string `json:"currentRevision"`
 		Retryable       bool   `json:"retryable"`
 		Outcome         string `json:"outcome"`

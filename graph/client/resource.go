@@ -13,15 +13,41 @@ import (
 // Kind is one kind of the gateway's catalogue.
 type Kind struct {
 	Name, Singular, Plural, Scope string
-	Fields                        []Field
+	// Verbs are what the gateway offers of the kind, like GET and LIST. None stands
+	// for all: then the gateway says what it does not offer.
+	Verbs  []string
+	Fields []Field
 }
 
 // Field is one field of a kind, by its path, like "spec.resource.mtu".
-type Field struct{ Path string }
+type Field struct {
+	Path, Type string
+	List       bool
+}
 
-// hasConditions says whether the kind reports conditions in its status.
+// hasConditions says whether the kind reports conditions in its status as this
+// client knows them.
 func (k Kind) hasConditions() bool {
-	return slices.ContainsFunc(k.Fields, func(f Field) bool { return f.Path == "status.conditions" })
+	has := func(f Field) bool {
+		return slices.ContainsFunc(k.Fields, func(g Field) bool {
+			return g.Path == f.Path && g.List == f.List && (f.Type == "" || g.Type == f.Type)
+		})
+	}
+	return has(Field{Path: "status.conditions", List: true}) &&
+		has(Field{Path: "status.conditions.type", Type: "String"}) && has(Field{Path: "status.conditions.status", Type: "String"})
+}
+
+// offers is an error if the gateway does not offer a verb of the kind.
+func (k Kind) offers(verb string) error {
+	if len(k.Verbs) == 0 || slices.Contains(k.Verbs, verb) {
+		return nil
+	}
+	last := len(k.Verbs) - 1
+	known := k.Verbs[last]
+	if last > 0 {
+		known = strings.Join(k.Verbs[:last], ", ") + " and " + known
+	}
+	return fmt.Errorf("kind %s does not offer %s; it offers %s", k.Name, verb, known)
 }
 
 // fields are what is read of a resource of the kind.
@@ -76,7 +102,7 @@ const (
 // Kinds returns the catalogue.
 func (c *Client) Kinds(ctx context.Context) ([]Kind, error) {
 	var out struct{ Kinds []Kind }
-	err := c.Do(ctx, `{ kinds { name singular plural scope fields { path } } }`, nil, &out)
+	err := c.Do(ctx, `{ kinds { name singular plural scope verbs fields { path type list } } }`, nil, &out)
 	return out.Kinds, err
 }
 
@@ -155,6 +181,10 @@ func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource,
 	}
 	query := fmt.Sprintf(`query(%s) { list: %s(%s) { nodes { %s } pageInfo { hasNextPage endCursor } } }`, params, k.Plural, args, k.fields())
 	return func(yield func(*Resource, error) bool) {
+		if err := k.offers("LIST"); err != nil {
+			yield(nil, err)
+			return
+		}
 		for {
 			var out struct {
 				List struct {
@@ -166,7 +196,7 @@ func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource,
 				}
 			}
 			err := c.Do(ctx, query, vars, &out)
-			if size := vars["first"].(int); errors.Is(err, errTooLarge) && size > 1 {
+			if size := vars["first"].(int); tooLarge(err) && size > 1 {
 				vars["first"] = size / 2 // the resources are large: fewer at a time
 				continue
 			}
@@ -185,6 +215,12 @@ func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource,
 			vars["after"] = *out.List.PageInfo.EndCursor
 		}
 	}
+}
+
+// tooLarge says that an answer is more than the client reads, or than the gateway gives.
+func tooLarge(err error) bool {
+	var told *Error
+	return errors.Is(err, errTooLarge) || errors.As(err, &told) && told.Extensions.Code == "LIMIT_EXCEEDED" && slices.Contains([]string{"limit-answer", "limit-objects"}, told.Extensions.Key)
 }
 
 // ApplyRequest is one manifest document.
@@ -227,6 +263,9 @@ func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) 
 // Delete removes one resource. An empty revision removes it whatever it is; an
 // empty namespace means the default one.
 func (c *Client) Delete(ctx context.Context, k Kind, namespace, name, revision string) error {
+	if err := k.offers("DELETE"); err != nil {
+		return err
+	}
 	in := map[string]any{"name": name}
 	if namespace != "" && k.Scope != "GLOBAL" {
 		in["namespace"] = namespace

@@ -17,6 +17,8 @@ import (
 	"io/fs"
 	"net/http"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
 	"github.com/sluicegw/sluice/backend"
 )
 
@@ -24,6 +26,8 @@ import (
 type Config struct {
 	// Version and Store are shown on the page.
 	Version, Store string
+	// Schema is the API. Required if there are kinds.
+	Schema *ast.Schema
 	// Kinds that the API offers; the examples are made of them.
 	Kinds []*backend.Kind
 	// Endpoint is the path of the API. Default /graphql.
@@ -66,7 +70,7 @@ func New(cfg Config) (*Console, error) {
 	for _, a := range append(own, theirs...) {
 		files[a.source] = a
 	}
-	examples, err := Examples(cfg.Kinds)
+	examples, err := Examples(cfg.Schema, cfg.Kinds)
 	if err != nil {
 		return nil, fmt.Errorf("examples: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/graph/console"
+	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
 func kinds() []*backend.Kind {
@@ -42,7 +43,7 @@ func builtIn(t *testing.T) fstest.MapFS {
 
 func open(t *testing.T, dist fstest.MapFS) *console.Console {
 	t.Helper()
-	c, err := console.New(console.Config{Version: "v9", Store: "memory", Kinds: kinds(), Dist: dist})
+	c, err := console.New(console.Config{Version: "v9", Store: "memory", Schema: kindstest.API(t), Kinds: kinds(), Dist: dist})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,21 +1,26 @@
 package console
 
 import (
+	"bytes"
 	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend"
 )
 
 // examples/<Kind>/<number>-<what>.graphql are examples that a person wrote, each
 // with its variables in a .json file of the same name, if it has any. Their
-// first line is a comment that says what they show. Removing a kind from the
-// schema removes its examples from the page.
+// first line is a comment that says what they show. In variables {apiVersion}
+// stands for that of the kind's manifests.
 //
 //go:embed examples
 var written embed.FS
@@ -34,20 +39,22 @@ type Example struct {
 	First bool `json:"first"`
 }
 
-// Examples of the kinds: those that were written for them, and for the other
-// kinds a list and a stream of changes. The kinds that somebody wrote for come
-// first; those of all kinds come last.
-func Examples(kinds []*backend.Kind) ([]Example, error) {
+// Examples of the kinds: those that were written for them, if all of them are
+// valid in the API, and for the other kinds a list and a stream of changes: a
+// kind of that name in another catalogue is another kind. The kinds that
+// somebody wrote for come first; those of all kinds come last.
+func Examples(schema *ast.Schema, kinds []*backend.Kind) ([]Example, error) {
 	var wrote, made []Example
 	for _, k := range kinds {
 		own, err := writtenFor(k)
 		if err != nil {
 			return nil, err
 		}
-		wrote = append(wrote, own...)
-		if len(own) == 0 {
-			made = append(made, madeFor(k)...)
+		if len(own) > 0 && valid(schema, own) {
+			wrote = append(wrote, own...)
+			continue
 		}
+		made = append(made, madeFor(k)...)
 	}
 	out := append(wrote, made...)
 	for i := range out {
@@ -58,6 +65,14 @@ func Examples(kinds []*backend.Kind) ([]Example, error) {
 
 // firstExamples is how many tabs the page opens at the first visit.
 const firstExamples = 4
+
+// valid says whether the API has all that the examples ask for.
+func valid(schema *ast.Schema, examples []Example) bool {
+	return !slices.ContainsFunc(examples, func(e Example) bool {
+		_, errs := gqlparser.LoadQueryWithRules(schema, e.Query, nil)
+		return errs != nil
+	})
+}
 
 func writtenFor(k *backend.Kind) ([]Example, error) {
 	entries, err := written.ReadDir("examples/" + k.Name)
@@ -85,6 +100,7 @@ func writtenFor(k *backend.Kind) ([]Example, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
+		variables = bytes.ReplaceAll(variables, []byte("{apiVersion}"), []byte(k.APIVersion()))
 		if len(variables) > 0 && !json.Valid(variables) {
 			return nil, fmt.Errorf("%s: its variables are no JSON", name)
 		}

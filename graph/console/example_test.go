@@ -18,7 +18,12 @@ import (
 
 func examples(t *testing.T, kinds []*backend.Kind) []console.Example {
 	t.Helper()
-	out, err := console.Examples(kinds)
+	return examplesOf(t, kindstest.API(t), kinds)
+}
+
+func examplesOf(t *testing.T, schema *ast.Schema, kinds []*backend.Kind) []console.Example {
+	t.Helper()
+	out, err := console.Examples(schema, kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +96,42 @@ func TestKindsThatNobodyWroteExamplesForHaveAListAndTheirChanges(t *testing.T) {
 		if e.Group == "clouds" && strings.Contains(e.Query, "namespace") {
 			t.Errorf("a GLOBAL kind has no namespace:\n%s", e.Query)
 		}
+	}
+}
+
+// otherNetworks is an API whose networks are not those that somebody wrote examples for.
+const otherNetworks = `
+type Query { networks(first: Int, after: String): Networks! kinds: [Kind!]! }
+type Subscription { networkChanges(after: String, snapshot: Boolean): Change! resourceChanges(after: String): Change! }
+type Networks { totalCount: Int! nodes: [Network!]! pageInfo: PageInfo! }
+type PageInfo { hasNextPage: Boolean! endCursor: String }
+type Network { id: ID! kind: String! metadata: Metadata! spec: Spec! }
+type Metadata { namespace: String name: String! revision: String! }
+type Spec { stations: Int }
+type Change { type: String! cursor: String revision: String network: Network resource: Network }
+type Kind { name: String! plural: String! scope: String! verbs: [String!]! description: String! }`
+
+func TestAKindOfAnotherCatalogueHasExamplesThatAreItsOwn(t *testing.T) {
+	schema := gqlparser.MustLoadSchema(&ast.Source{Name: "api", Input: otherNetworks})
+	var got []string
+	for _, e := range examplesOf(t, schema, kinds()[1:2]) {
+		if _, errs := gqlparser.LoadQueryWithRules(schema, e.Query, nil); errs != nil {
+			t.Errorf("%s: %v", e.Title, errs)
+		}
+		got = append(got, e.Title)
+	}
+	want := []string{"List networks, a page at a time", "Watch networks: the state, then every change", "What kinds there are", "Watch everything"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestManifestsInExamplesAreOfTheCataloguesVersion(t *testing.T) {
+	network := *kinds()[1]
+	network.Group, network.Version = "example.org", "v7"
+	all := examples(t, []*backend.Kind{&network})
+	if !slices.ContainsFunc(all, func(e console.Example) bool { return strings.Contains(e.Variables, "apiVersion: example.org/v7") }) {
+		t.Errorf("%+v", all)
 	}
 }
 

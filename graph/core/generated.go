@@ -224,7 +224,7 @@ type Kind {
   singular: String!
   "Field that reads a connection."
   plural: String!
-  "Group of the manifest's apiVersion."
+  "Group of the manifest's apiVersion; empty: the apiVersion is the version alone."
   group: String!
   "Version of the manifest's apiVersion."
   version: String!
@@ -272,6 +272,10 @@ type KindField {
   default: String
   "Whether the effective value stays once it is set."
   immutable: Boolean!
+  "Key at the top of a manifest that holds the field; null: it is in the manifest's spec."
+  manifestAt: String
+  "Whether the field is taken and never shown."
+  writeOnly: Boolean!
   "The first version of the API that has the field; null: the first of all."
   since: String
   "The first version of the API that has the field no more; null: none."
@@ -500,6 +504,10 @@ func (ec *executionContext) childFields_KindField(ctx context.Context, field gra
 		return ec.fieldContext_KindField_default(ctx, field)
 	case "immutable":
 		return ec.fieldContext_KindField_immutable(ctx, field)
+	case "manifestAt":
+		return ec.fieldContext_KindField_manifestAt(ctx, field)
+	case "writeOnly":
+		return ec.fieldContext_KindField_writeOnly(ctx, field)
 	case "since":
 		return ec.fieldContext_KindField_since(ctx, field)
 	case "until":
@@ -1850,6 +1858,52 @@ func (ec *executionContext) _KindField_immutable(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext_KindField_immutable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _KindField_manifestAt(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KindField_manifestAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ManifestAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_KindField_manifestAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _KindField_writeOnly(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KindField_writeOnly(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.WriteOnly, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_KindField_writeOnly(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
@@ -4135,6 +4189,16 @@ func (ec *executionContext) _KindField(ctx context.Context, sel ast.SelectionSet
 			}
 		case "immutable":
 			out.Values[i] = ec._KindField_immutable(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "manifestAt":
+			out.Values[i] = ec._KindField_manifestAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "writeOnly":
+			out.Values[i] = ec._KindField_writeOnly(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}

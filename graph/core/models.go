@@ -81,6 +81,10 @@ type KindField struct {
 	Default *string `json:"default,omitzero"`
 	// Whether the effective value stays once it is set.
 	Immutable bool `json:"immutable"`
+	// Key at the top of a manifest that holds the field; null: it is in the manifest's spec.
+	ManifestAt *string `json:"manifestAt,omitzero"`
+	// Whether the field is taken and never shown.
+	WriteOnly bool `json:"writeOnly"`
 	// The first version of the API that has the field; null: the first of all.
 	Since *string `json:"since,omitzero"`
 	// The first version of the API that has the field no more; null: none.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/scalar"
 )
 
@@ -20,6 +22,8 @@ import (
 type arguments struct {
 	values map[string]any
 	err    error
+	// request is what those of a connection ask for.
+	request service.ListRequest
 }
 
 // argumentError is what is wrong with an argument, and where in it.
@@ -44,6 +48,10 @@ func (e *Engine) arguments(f *field, vars map[string]any) *arguments {
 			return out
 		}
 	}
+	switch f.op {
+	case opList, opRefs, opInverse:
+		out.request = listRequest(f, out.values)
+	}
 	return out
 }
 
@@ -51,6 +59,9 @@ func (e *Engine) arguments(f *field, vars map[string]any) *arguments {
 // objects, lists, strings, Booleans, [json.Number] and nil. Enums become their
 // stored forms, entries of a map an object.
 func (e *Engine) coerce(t *ast.Type, v any, path ast.Path) (any, error) {
+	if v == nil && t.NonNull { // of a variable that has a default: validation lets it pass
+		return nil, &argumentError{path, scalar.Refuse("null is no %s", t)}
+	}
 	if v == nil {
 		return nil, nil
 	}
@@ -138,6 +149,9 @@ func (e *Engine) coerceNamed(name string, v any, path ast.Path) (any, error) {
 		if stored, ok := e.enums[name][text]; ok {
 			return stored, nil
 		}
+		if def.EnumValues.ForName(text) == nil { // gqlparser compares those of variables without case
+			return nil, &argumentError{path, scalar.Refuse("%.64q is not a value of %s; %s", text, name, accepted(def.EnumValues))}
+		}
 		return text, nil
 	}
 	m, ok := v.(map[string]any)
@@ -151,11 +165,31 @@ func (e *Engine) coerceNamed(name string, v any, path ast.Path) (any, error) {
 			continue
 		}
 		var err error
-		if out[f.Name], err = e.coerce(f.Type, v, append(path[:len(path):len(path)], ast.PathName(f.Name))); err != nil {
+		at := append(path[:len(path):len(path)], ast.PathName(f.Name))
+		if out[f.Name], err = e.coerce(f.Type, v, at); err != nil && kinds.IsWriteOnly(f) {
+			return nil, &argumentError{at, scalar.Refuse(kinds.Concealed)}
+		} else if err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// accepted names some values of an enum.
+func accepted(values ast.EnumValueList) string {
+	const most = 10
+	names := make([]string, 0, most)
+	for _, v := range values[:min(len(values), most)] {
+		names = append(names, v.Name)
+	}
+	if len(values) > most {
+		return strings.Join(names, ", ") + " and others are"
+	}
+	last := len(names) - 1
+	if last == 0 {
+		return names[0] + " is"
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last] + " are"
 }
 
 // optional is an argument that may be absent or null: then it is nil.
@@ -187,7 +221,7 @@ func count(args map[string]any, name string) *int {
 func listRequest(f *field, args map[string]any) service.ListRequest {
 	req := service.ListRequest{
 		Namespace: optional[string](args, "namespace"), Filter: args["filter"], First: count(args, "first"), Last: count(args, "last"),
-		After: optional[string](args, "after"), Before: optional[string](args, "before"), ChangeCursor: f.changeCursor,
+		After: optional[string](args, "after"), Before: optional[string](args, "before"), ChangeCursor: f.changeCursor, Ahead: f.ahead,
 	}
 	if f.kind == nil {
 		req.Kind = value[string](args, "kind")

@@ -54,6 +54,10 @@ func (e *Engine) rootType(op ast.Operation) *ast.Definition {
 	return e.schema.Query
 }
 
+func (e *Engine) isRoot(def *ast.Definition) bool {
+	return def == e.schema.Query || def == e.schema.Mutation || def == e.schema.Subscription
+}
+
 // selected is a field with all that is selected below it.
 type selected struct {
 	*ast.Field
@@ -76,7 +80,7 @@ func (c *compiler) collect(def *ast.Definition, set ast.SelectionSet, visited ma
 			}
 			out[i].set = append(out[i].set, s.SelectionSet...)
 		case *ast.InlineFragment:
-			if c.included(s.Directives) && applies(def, s.TypeCondition) {
+			if c.included(s.Directives) && c.applies(def, s.TypeCondition) {
 				out = c.collect(def, s.SelectionSet, visited, out)
 			}
 		case *ast.FragmentSpread:
@@ -85,7 +89,7 @@ func (c *compiler) collect(def *ast.Definition, set ast.SelectionSet, visited ma
 				continue
 			}
 			visited[s.Name] = true
-			if applies(def, f.TypeCondition) {
+			if c.applies(def, f.TypeCondition) {
 				out = c.collect(def, f.SelectionSet, visited, out)
 			}
 		}
@@ -94,8 +98,12 @@ func (c *compiler) collect(def *ast.Definition, set ast.SelectionSet, visited ma
 }
 
 // applies says whether a fragment is about an object type.
-func applies(def *ast.Definition, condition string) bool {
-	return condition == "" || condition == def.Name || slices.Contains(def.Interfaces, condition)
+func (c *compiler) applies(def *ast.Definition, condition string) bool {
+	if condition == "" || condition == def.Name || slices.Contains(def.Interfaces, condition) {
+		return true
+	}
+	of := c.engine.schema.Types[condition]
+	return of != nil && of.Kind == ast.Union && slices.Contains(of.Types, def.Name)
 }
 
 // included evaluates @skip and @include.
@@ -137,6 +145,9 @@ func (c *compiler) object(def *ast.Definition, set ast.SelectionSet) *object {
 		if len(s.set) > 0 && !strings.HasPrefix(s.Name, "__") { // what is below introspection is the core's alone
 			c.below(f, s.Definition.Type.Name())
 		}
+		if f.op == opCore && c.engine.isRoot(def) {
+			f.core = c.coreField(f)
+		}
 	}
 	for i := range o.fields {
 		if f := &o.fields[i]; f.linked() {
@@ -149,7 +160,7 @@ func (c *compiler) object(def *ast.Definition, set ast.SelectionSet) *object {
 // below compiles what is selected of a field's value.
 func (c *compiler) below(f *field, typ string) {
 	def := c.engine.schema.Types[typ]
-	if def.Kind == ast.Interface {
+	if def.IsAbstractType() {
 		f.abstract = &abstract{compiler: c, set: f.set}
 		return
 	}
@@ -159,7 +170,7 @@ func (c *compiler) below(f *field, typ string) {
 // field says how a field is executed.
 func (c *compiler) field(def *ast.Definition, f *field) {
 	e, name := c.engine, f.node.Name
-	if def == e.schema.Query || def == e.schema.Mutation || def == e.schema.Subscription {
+	if e.isRoot(def) {
 		c.rootField(def, f)
 		return
 	}
@@ -233,7 +244,7 @@ func (c *compiler) rootField(def *ast.Definition, f *field) {
 	}
 	f.op, f.kind, f.verb = root.op, root.kind, root.verb
 	if f.op == opList {
-		f.changeCursor = c.selects(f.set, "changeCursor")
+		c.connection(f)
 	}
 	c.arguments(f)
 }
@@ -261,7 +272,7 @@ func (c *compiler) resourceField(t *typeInfo, f *field) {
 	default:
 		if inv := k.inverses[name]; inv != nil {
 			f.op, f.inverse, f.kind = opInverse, inv, inv.kind
-			f.changeCursor = c.selects(f.set, "changeCursor")
+			c.connection(f)
 			c.arguments(f)
 			return
 		}
@@ -277,7 +288,7 @@ func (c *compiler) refField(t *typeInfo, owner string, f *field) {
 	f.op, f.kind = opRef, f.ref.kind
 	if f.ref.list {
 		f.op = opRefs
-		f.changeCursor = c.selects(f.set, "changeCursor")
+		c.connection(f)
 		c.arguments(f)
 	}
 }
@@ -308,17 +319,23 @@ func (c *compiler) shapeField(t *typeInfo, f *field) {
 	}
 }
 
-// selects says whether a selection on a connection has a field.
-func (c *compiler) selects(set ast.SelectionSet, name string) bool {
+// connection notes what of a connection is to be read with its page.
+func (c *compiler) connection(f *field) {
+	f.changeCursor = c.selects(f.set, "changeCursor")
+	f.ahead = c.selects(f.set, "pageInfo", "hasNextPage") || c.selects(f.set, "pageInfo", "hasPreviousPage")
+}
+
+// selects says whether a selection has a field, at a path of names.
+func (c *compiler) selects(set ast.SelectionSet, path ...string) bool {
 	return slices.ContainsFunc(set, func(s ast.Selection) bool {
 		switch s := s.(type) {
 		case *ast.Field:
-			return s.Name == name && c.included(s.Directives)
+			return s.Name == path[0] && c.included(s.Directives) && (len(path) == 1 || c.selects(s.SelectionSet, path[1:]...))
 		case *ast.InlineFragment:
-			return c.included(s.Directives) && c.selects(s.SelectionSet, name)
+			return c.included(s.Directives) && c.selects(s.SelectionSet, path...)
 		case *ast.FragmentSpread:
 			f := c.doc.Fragments.ForName(s.Name)
-			return f != nil && c.included(s.Directives) && c.selects(f.SelectionSet, name)
+			return f != nil && c.included(s.Directives) && c.selects(f.SelectionSet, path...)
 		}
 		return false
 	})

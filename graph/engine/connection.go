@@ -13,28 +13,30 @@ func (r *run) connection(buf []byte, f *field, p *page) ([]byte, bool) {
 // pageItems writes the resources of a page, each with its cursor or alone.
 func (r *run) pageItems(buf []byte, f *field, src *source) ([]byte, bool) {
 	p := src.page
-	if f.op == opNode {
+	if f.op == opNode { // it counts itself
 		return r.resourceOn(buf, f, &p.items[src.index])
 	}
+	r.count(f, len(p.items))
 	r.push(f)
-	defer r.pop()
 	buf = append(buf, '[')
-	ok := true
+	ok, element := true, source{page: p}
 	for i := range p.items {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
+		r.element(f)
 		r.pushIndex(i)
-		var some bool
-		if f.op == opEdges {
-			buf, some = r.object(buf, f.sub, &source{page: p, index: i})
-		} else {
-			it := &p.items[i]
-			buf, some = r.object(buf, f.on(it.kind), &source{item: it})
+		on := f.sub
+		if element.index = i; f.op == opNodes {
+			element.item = &p.items[i]
+			on = f.on(element.item.kind)
 		}
+		var some bool
+		buf, some = r.object(buf, on, &element)
 		ok = ok && some // elements are never null
 		r.pop()
 	}
+	r.pop()
 	return append(buf, ']'), ok
 }
 

@@ -3,17 +3,53 @@ package engine
 import (
 	"bytes"
 	"context"
-	"errors"
-	"strconv"
+	"slices"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/tidwall/gjson"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/loader"
 )
+
+// typeField is the name under which the core is asked for the type of an object
+// where several are possible. No field can be named so.
+const typeField = "$type"
+
+// coreField is what gqlgen executes of a field of the core: what was collected
+// of it, so that the engine finds in the answer what its plan says.
+func (c *compiler) coreField(f *field) *ast.Field {
+	node := *f.node
+	node.Directives, node.SelectionSet = nil, nil // they were evaluated
+	def := c.engine.schema.Types[node.Definition.Type.Name()]
+	switch {
+	case strings.HasPrefix(node.Name, "__"):
+		node.SelectionSet = f.set
+	case f.sub != nil && c.engine.types[def.Name] == nil:
+		node.SelectionSet = c.coreSet(f.sub)
+	case f.abstract != nil && c.engine.isCore(def):
+		node.SelectionSet = ast.SelectionSet{&ast.Field{Alias: typeField, Name: "__typename", Position: node.Position}}
+		for _, possible := range c.engine.schema.PossibleTypes[def.Name] {
+			node.SelectionSet = append(node.SelectionSet, &ast.InlineFragment{
+				TypeCondition: possible.Name, SelectionSet: c.coreSet(f.abstract.on(possible.Name)), ObjectDefinition: possible, Position: node.Position,
+			})
+		}
+	}
+	return &node
+}
+
+func (c *compiler) coreSet(o *object) (set ast.SelectionSet) {
+	for i := range o.fields {
+		set = append(set, c.coreField(&o.fields[i]))
+	}
+	return set
+}
+
+// isCore says whether an abstract type is one of the core: of no kinds.
+func (e *Engine) isCore(def *ast.Definition) bool {
+	return !slices.ContainsFunc(e.schema.PossibleTypes[def.Name], func(d *ast.Definition) bool { return e.types[d.Name] != nil })
+}
 
 // executeCore executes the root fields that are no kind's, all in one operation
 // of the core. Their errors go to the same answer. What resolvers left to the
@@ -22,21 +58,40 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 	var set ast.SelectionSet
 	for i := range fields {
 		if f := &fields[i]; f.op == opCore {
-			node := *f.node
-			node.SelectionSet, node.Directives = f.set, nil // they were evaluated
-			set = append(set, &node)
+			set = append(set, f.core)
 		}
 	}
 	if len(set) == 0 {
 		return
 	}
+	r.introspect(fields)
+	r.entitle(fields)
 	m := &marks{engine: r.engine}
-	ctx := context.WithValue(graphql.WithOperationContext(r.ctx, r.operationOf(set)), marksKey{}, m)
+	ctx := r.coreContext(r.ctx, m, set)
 	ctx = loader.With(ctx, r.engine.svc, r.caller, r.engine.wait)
 	res := r.engine.core.Exec(ctx)(ctx)
-	if res == nil {
-		return
+	if r.oc.Operation.Operation != ast.Mutation { // what a mutation did is told, whatever became of its answer
+		r.guard(r.spent.budget.Over(), coreOf(fields))
+		r.alive(coreOf(fields))
 	}
+	if res != nil {
+		r.takeCore(fields, answers, m, res)
+	}
+}
+
+// coreOf is the first field of the core.
+func coreOf(fields []field) *field {
+	return &fields[slices.IndexFunc(fields, func(f field) bool { return f.op == opCore })]
+}
+
+// coreContext is a context in which the core executes some root fields.
+func (r *run) coreContext(ctx context.Context, m *marks, set ast.SelectionSet) context.Context {
+	return context.WithValue(graphql.WithOperationContext(ctx, r.operationOf(set)), marksKey{}, m)
+}
+
+// takeCore takes the fields of the core out of its answer, and begins to read
+// what resolvers left to the engine.
+func (r *run) takeCore(fields []field, answers []resolved, m *marks, res *graphql.Response) {
 	for _, err := range res.Errors {
 		graphql.AddError(r.ctx, err)
 	}
@@ -46,10 +101,12 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 		if f.op != opCore {
 			continue
 		}
-		if v := gjson.GetBytes(res.Data, gjson.Escape(f.alias)); v.Exists() {
-			answers[i].core = []byte(v.Raw)
+		v := gjson.GetBytes(res.Data, gjson.Escape(f.alias))
+		if !v.Exists() {
+			continue
 		}
-		if len(m.list) > 0 && bytes.Contains(answers[i].core, []byte(markBegin)) {
+		answers[i].core = []byte(v.Raw)
+		if bytes.Contains(answers[i].core, []byte(`{"$`)) { // a mark, or the name of a type
 			answers[i].marks = m
 			found = r.marked(found, m, f, f.node.Definition.Type, gjson.ParseBytes(answers[i].core))
 		}
@@ -67,80 +124,6 @@ func (r *run) operationOf(set ast.SelectionSet) *graphql.OperationContext {
 		ResolverMiddleware: r.oc.ResolverMiddleware, RootResolverMiddleware: r.oc.RootResolverMiddleware, Stats: r.oc.Stats,
 	}
 }
-
-// markedField is a mark and the field whose value it is.
-type markedField struct {
-	mark  *mark
-	field *field
-}
-
-// markOf is the mark that a value is, nil if it is another value.
-func (m *marks) markOf(v gjson.Result) *mark {
-	if !v.IsObject() || len(v.Raw) < len(markBegin) || v.Raw[:len(markBegin)] != markBegin {
-		return nil
-	}
-	n, err := strconv.Atoi(v.Raw[len(markBegin) : len(v.Raw)-1])
-	if err != nil || n < 0 || n >= len(m.list) {
-		return nil
-	}
-	return &m.list[n]
-}
-
-// marked finds the marks in a value of the core.
-func (r *run) marked(out []markedField, m *marks, f *field, t *ast.Type, v gjson.Result) []markedField {
-	switch {
-	case t.Elem != nil:
-		v.ForEach(func(_, e gjson.Result) bool {
-			out = r.marked(out, m, f, t.Elem, e)
-			return true
-		})
-	case m.markOf(v) != nil:
-		out = append(out, markedField{m.markOf(v), f})
-	case f.sub != nil && v.IsObject():
-		for i := range f.sub.fields {
-			below := &f.sub.fields[i]
-			if below.op == opCore {
-				out = r.marked(out, m, below, below.node.Definition.Type, v.Get(gjson.Escape(below.alias)))
-			}
-		}
-	}
-	return out
-}
-
-// readMarks reads the resources of which resolvers gave the keys, in one call,
-// and notes the links of all.
-func (r *run) readMarks(found []markedField) {
-	var keys []backend.Key
-	for _, at := range found {
-		if ref := at.mark.ref; ref != nil && ref.resource == nil {
-			keys = append(keys, ref.key)
-		}
-	}
-	var read []*service.Resource
-	if len(keys) > 0 {
-		var err error
-		if read, err = r.engine.svc.Lookup(r.ctx, r.caller, keys); err != nil {
-			r.report(err, nil, nil)
-			read = make([]*service.Resource, len(keys))
-		}
-	}
-	for _, at := range found {
-		if at.mark.page != nil {
-			at.mark.made = r.newPage(at.mark.page, at.field)
-			continue
-		}
-		res := at.mark.ref.resource
-		if res == nil {
-			res, read = read[0], read[1:]
-		}
-		if b := bodyOf(res); b != nil {
-			at.mark.item = r.newItem(b, at.field)
-		}
-	}
-}
-
-// errNull is the error of a value that must not be null and is.
-var errNull = errors.New("must not be null")
 
 // coreValue writes a value of the core, in which marks stand for resources and
 // pages. Null propagates to the nearest value around it that may be null.
@@ -166,13 +149,13 @@ func (r *run) coreValue(buf []byte, m *marks, f *field, t *ast.Type, v gjson.Res
 		}
 		return append(buf, ']'), ok
 	}
+	if f.sub == nil && f.abstract == nil || !v.IsObject() {
+		return append(buf, v.Raw...), true
+	}
 	if mark := m.markOf(v); mark != nil {
 		return r.markedValue(buf, f, t, mark)
 	}
-	if f.sub == nil || !v.IsObject() {
-		return append(buf, v.Raw...), true
-	}
-	return r.coreObject(buf, m, f.sub, v)
+	return r.coreObject(buf, m, f.onCore(v), v)
 }
 
 func (r *run) coreObject(buf []byte, m *marks, o *object, v gjson.Result) ([]byte, bool) {
@@ -200,19 +183,10 @@ func (r *run) coreObject(buf []byte, m *marks, o *object, v gjson.Result) ([]byt
 	return append(buf, '}'), ok
 }
 
-// markedValue writes what a resolver left to the engine. The path has the field already.
-func (r *run) markedValue(buf []byte, f *field, t *ast.Type, v *mark) ([]byte, bool) {
-	switch {
-	case v.made != nil:
-		for i := range v.made.items {
-			v.made.items[i].at = 0
-		}
-		return r.object(buf, f.sub, &source{page: v.made})
-	case v.item != nil:
-		v.item.at = 0
-		return r.object(buf, f.on(v.item.kind), &source{item: v.item})
-	case t.NonNull:
-		r.report(errNull, f, nil)
+// onCore is the selection on an object of the core.
+func (f *field) onCore(v gjson.Result) *object {
+	if f.abstract != nil {
+		return f.abstract.on(v.Get(typeField).String())
 	}
-	return buf, false
+	return f.sub
 }

@@ -86,14 +86,23 @@ func (e *Engine) Exec(ctx context.Context) graphql.ResponseHandler {
 	}
 }
 
-// respond executes a query or a mutation. A panic costs the whole answer.
+// respond executes a query or a mutation. A panic costs the whole answer, and so
+// does a query that halts: see [halted].
 func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *plan) (res *graphql.Response) {
 	r := e.begin(ctx, oc, p)
 	defer func() {
-		if v := recover(); v != nil {
-			graphql.AddError(ctx, oc.Recover(ctx, v)) // the run is not used again
-			res = &graphql.Response{Data: []byte("null")}
+		v := recover()
+		if v == nil {
+			return
 		}
+		// The run is not used again.
+		if h, ok := v.(*halted); ok {
+			r.spent.budget.Halt()
+			graphql.AddError(ctx, h.err)
+		} else {
+			graphql.AddError(ctx, oc.Recover(ctx, v))
+		}
+		res = &graphql.Response{Data: []byte("null")}
 	}()
 	memory := answer.From(ctx)
 	if memory == nil {
@@ -127,9 +136,7 @@ func (e *Engine) end(r *run, buf []byte) {
 	if cap(buf) > maxSpare {
 		buf = nil
 	}
-	clear(r.wanted[:cap(r.wanted)])
-	clear(r.level[:cap(r.level)])
-	clear(r.next[:cap(r.next)])
+	r.release()
 	*r = run{buf: buf[:0], path: r.path[:0], wanted: r.wanted[:0], level: r.level[:0], next: r.next[:0], scratch: r.scratch[:0]}
 	e.spare.Put(r)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,11 +17,14 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/engine"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
 	"github.com/sluicegw/sluice/graph/kinds"
+	"github.com/sluicegw/sluice/internal/redistest"
 )
 
 // gateway is an engine over a store of its own, whose clock and ids are the
@@ -49,18 +54,65 @@ func shelves(t testing.TB) *kinds.Schema {
 
 func newGateway(t testing.TB, catalogue *kinds.Schema, wrap func(backend.Store) backend.Store) *gateway {
 	t.Helper()
-	g := &gateway{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)}
-	var err error
-	if g.store, err = memory.Open(memory.Config{Rand: rand.New(rand.NewPCG(1, 2)), Clock: func() time.Time { return g.now }}); err != nil {
+	var inner *memory.Store
+	g := gatewayOver(t, catalogue, func(t testing.TB, clock func() time.Time) backend.Store {
+		var err error
+		if inner, err = memory.Open(memory.Config{Rand: seeded(), Clock: clock}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = inner.Close() })
+		if wrap != nil {
+			return wrap(inner)
+		}
+		return inner
+	})
+	g.store = inner
+	return g
+}
+
+// seeded is what makes the epochs of a store.
+func seeded() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
+
+// drivers open empty stores whose revisions are the same.
+var drivers = map[string]func(testing.TB, func() time.Time) backend.Store{
+	"memory": func(t testing.TB, clock func() time.Time) backend.Store {
+		s, err := memory.Open(memory.Config{Rand: seeded(), Clock: clock})
+		return opened(t, s, err)
+	},
+	"bolt": func(t testing.TB, clock func() time.Time) backend.Store {
+		s, err := bolt.Open(bolt.Config{Path: filepath.Join(t.TempDir(), "sluice.db"), Rand: seeded(), Clock: clock})
+		return opened(t, s, err)
+	},
+	"redis": func(t testing.TB, clock func() time.Time) backend.Store {
+		s, err := redis.Open(t.Context(), redis.Config{URL: server.Server(t).URL(), Prefix: redistest.Prefix(), Rand: seeded(), Clock: clock})
+		return opened(t, s, err)
+	},
+}
+
+// server is for all tests of the package.
+var server redistest.Shared
+
+// opened closes a store at the end of the test.
+func opened(t testing.TB, s interface {
+	backend.Store
+	Close() error
+}, err error) backend.Store {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = g.store.Close() })
-	var store backend.Store = g.store
-	if wrap != nil {
-		store = wrap(store)
-	}
-	n := 0
-	g.svc, err = service.New(service.Config{Kinds: catalogue.Descriptors(), Store: store, NewID: func() string { n++; return fmt.Sprint("id-", n) }})
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// gatewayOver is a gateway over a store that open opens.
+func gatewayOver(t testing.TB, catalogue *kinds.Schema, open func(testing.TB, func() time.Time) backend.Store) *gateway {
+	t.Helper()
+	g := &gateway{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)}
+	store := open(t, func() time.Time { return g.now })
+	var err error
+	var ids atomic.Int64
+	g.svc, err = service.New(service.Config{Kinds: catalogue.Descriptors(), Store: store, NewID: func() string { return fmt.Sprint("id-", ids.Add(1)) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,11 +54,10 @@ func (r *run) changeField(buf []byte, f *field, c *service.Change) ([]byte, bool
 	case opChangeRevision:
 		return appendText(buf, c.Revision), c.Revision != ""
 	}
-	obj, err := c.Object()
+	b, err := c.Body()
 	if err != nil {
 		return r.null(buf, f, err)
 	}
-	b := bodyOf(&service.Resource{Object: obj})
 	if b == nil {
 		return buf, false
 	}

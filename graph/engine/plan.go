@@ -117,12 +117,14 @@ type field struct {
 	inverse  *inverse
 	kind     *kind
 	verb     backend.Verb
-	// changeCursor says that a connection is asked for it.
-	changeCursor bool
+	// changeCursor says that a connection is asked for it, and ahead for whether it goes on.
+	changeCursor, ahead bool
 	// node is the first of the fields that were merged into this one; it has the arguments.
 	node *ast.Field
 	// set is everything that is selected below.
-	set      ast.SelectionSet
+	set ast.SelectionSet
+	// core is what gqlgen executes of a root field of the core.
+	core     *ast.Field
 	location gqlerror.Location
 	// args are the arguments if no variable is in them.
 	args *arguments

@@ -138,45 +138,52 @@ func TestRandomOperationsAreAnsweredAsTheSpecificationSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, catalogue := range map[string]*kinds.Schema{"every annotation": shelves(t), "embedded": embedded} {
-		t.Run(name, func(t *testing.T) {
-			seed, total := setting(t, "SLUICE_TEST_SEED", rand.Uint64()), setting(t, "SLUICE_TEST_OPERATIONS", 1000)
-			t.Logf("SLUICE_TEST_SEED=%d", seed)
-			rnd := rand.New(rand.NewPCG(seed, 0))
-			ours, twin := newGateway(t, catalogue, nil), newGateway(t, catalogue, nil)
-			reference := &enginetest.Reference{Schema: ours.engine.Schema(), Catalogue: catalogue, Service: twin.svc}
-			values := newPool(rnd, catalogue)
-			source := &enginetest.Source{
-				Schema: ours.engine.Schema(), Rand: rnd, Values: values.value,
-				Skip: func(_, field string) bool { return field == "kinds" || field == "dependencyTree" },
-			}
-			executed, clean := 0, 0
-			for executed < int(total) {
-				kind := ast.Query
-				if rnd.IntN(3) == 0 || executed < 100 {
-					kind = ast.Mutation
-				}
-				op := source.Next(kind)
-				variables := decoded(t, op.Variables)
-				oc, errs := ours.prepare(op.Query, variables)
-				if errs != nil {
-					continue
-				}
-				executed++
-				ours.now, twin.now = ours.now.Add(time.Second), twin.now.Add(time.Second)
-				wantData, wantErrors := reference.Execute(t.Context(), oc)
-				got := ours.do(op.Query, variables)
-				values.learn(got.Data)
-				if len(got.Errors) == 0 {
-					clean++
-				}
-				if string(got.Data) != string(wantData) {
-					t.Fatalf("%s\n%v\ngot  %s\nwant %s", op.Query, op.Variables, got.Data, wantData)
-				}
-				if diff := cmp.Diff(told(wantErrors), told(got.Errors)); diff != "" {
-					t.Fatalf("%s\n%v\nerrors (-want +got):\n%s", op.Query, op.Variables, diff)
-				}
-			}
-			t.Logf("%d operations, %d without errors", executed, clean)
-		})
+		for driver, total := range map[string]uint64{"memory": 1000, "bolt": 300, "redis": 200} {
+			t.Run(name+" over "+driver, func(t *testing.T) {
+				executeRandom(t, catalogue, driver, setting(t, "SLUICE_TEST_OPERATIONS", total))
+			})
+		}
 	}
+}
+
+// executeRandom compares the engine over a store with the reference over one in memory.
+func executeRandom(t *testing.T, catalogue *kinds.Schema, driver string, total uint64) {
+	seed := setting(t, "SLUICE_TEST_SEED", rand.Uint64())
+	t.Logf("SLUICE_TEST_SEED=%d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	ours, twin := gatewayOver(t, catalogue, drivers[driver]), newGateway(t, catalogue, nil)
+	reference := &enginetest.Reference{Schema: ours.engine.Schema(), Catalogue: catalogue, Service: twin.svc}
+	values := newPool(rnd, catalogue)
+	source := &enginetest.Source{
+		Schema: ours.engine.Schema(), Rand: rnd, Values: values.value,
+		Skip: func(_, field string) bool { return field == "kinds" || field == "dependencyTree" },
+	}
+	executed, clean := 0, 0
+	for executed < int(total) {
+		kind := ast.Query
+		if rnd.IntN(3) == 0 || executed < 100 {
+			kind = ast.Mutation
+		}
+		op := source.Next(kind)
+		variables := decoded(t, op.Variables)
+		oc, errs := ours.prepare(op.Query, variables)
+		if errs != nil {
+			continue
+		}
+		executed++
+		ours.now, twin.now = ours.now.Add(time.Second), twin.now.Add(time.Second)
+		wantData, wantErrors := reference.Execute(t.Context(), oc)
+		got := ours.do(op.Query, variables)
+		values.learn(got.Data)
+		if len(got.Errors) == 0 {
+			clean++
+		}
+		if string(got.Data) != string(wantData) {
+			t.Fatalf("%s\n%v\ngot  %s\nwant %s", op.Query, op.Variables, got.Data, wantData)
+		}
+		if diff := cmp.Diff(told(wantErrors), told(got.Errors)); diff != "" {
+			t.Fatalf("%s\n%v\nerrors (-want +got):\n%s", op.Query, op.Variables, diff)
+		}
+	}
+	t.Logf("%d operations, %d without errors", executed, clean)
 }

@@ -1,10 +1,10 @@
 package engine
 
 import (
+	"fmt"
+	"runtime/debug"
 	"slices"
-	"strings"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
@@ -19,17 +19,19 @@ type want struct {
 	field *field
 	// key of a resource; zero for a page.
 	key backend.Key
-	// request of a page, and what it is the same request by; "" for none.
-	request service.ListRequest
-	same    string
+	// args of a page, and of a list of references its names.
+	args  *arguments
+	names []string
 }
 
 // resolve reads all links, level by level: what one level leads to is read by
 // one call for the resources and one for the pages, both at once.
 func (r *run) resolve() {
 	for len(r.next) > 0 {
-		r.level, r.next = r.next, r.level[:0]
-		r.wanted = r.wanted[:0]
+		r.alive(nil)
+		clear(r.level)
+		clear(r.wanted)
+		r.level, r.next, r.wanted = r.next, r.level[:0], r.wanted[:0]
 		for _, v := range r.level {
 			r.want(v.item, v.on, body.Root)
 		}
@@ -38,30 +40,43 @@ func (r *run) resolve() {
 		var pages []*service.Page
 		var failed error
 		var errs []error
-		lookup := func() error {
-			resources, failed = r.engine.svc.Lookup(r.ctx, r.caller, keys)
-			return nil
-		}
-		list := func() error {
-			pages, errs = r.engine.svc.ListMany(r.ctx, r.caller, requests.list)
-			return nil
-		}
+		lookup := func() { resources, failed = r.reads().Resources(r.ctx, keys) }
+		list := func() { pages, errs = r.reads().Pages(r.ctx, requests.list) }
 		switch {
 		case len(keys) > 0 && len(requests.list) > 0:
-			var both errgroup.Group
-			both.Go(lookup)
-			both.Go(list)
-			_ = both.Wait() // their errors are told field by field
+			together(lookup, list)
 		case len(keys) > 0:
-			_ = lookup()
+			lookup()
 		case len(requests.list) > 0:
-			_ = list()
+			list()
 		}
 		for i, res := range resources {
 			r.found[keys[i]] = bodyOf(res)
 		}
 		r.linkResources(failed)
 		r.linkPages(&requests, pages, errs)
+	}
+}
+
+// together calls two functions at once and returns when both have ended. A panic
+// of either is one of the caller, so that it costs an answer and not the gateway.
+func together(a, b func()) {
+	var all sync.WaitGroup
+	var panicked any
+	all.Go(func() {
+		defer func() {
+			if v := recover(); v != nil {
+				panicked = fmt.Sprintf("%v, at\n%s", v, debug.Stack())
+			}
+		}()
+		a()
+	})
+	func() {
+		defer all.Wait()
+		b()
+	}()
+	if panicked != nil {
+		panic(panicked)
 	}
 }
 
@@ -72,6 +87,10 @@ func (r *run) want(it *item, on *object, t body.Table) {
 	for _, f := range on.links {
 		switch f.op {
 		case opRef, opRefs, opInverse:
+			if it.links == nil {
+				it.links = r.links.Take(len(on.links))[:0]
+			}
+			r.link(f)
 			n := len(it.links)
 			it.links = append(it.links, link{})
 			w := want{item: it, link: n, field: f}
@@ -82,20 +101,13 @@ func (r *run) want(it *item, on *object, t body.Table) {
 				}
 				continue
 			}
-			args, err := r.arguments(f)
-			if err != nil {
-				it.links[n].err = err
+			w.args = r.evaluated(f)
+			if w.args.err != nil {
+				it.links[n].err = w.args.err
 				continue
 			}
-			w.request = listRequest(f, args)
-			if ns := b.Stored.Namespace; ns != "" {
-				w.request.Namespace = &b.Stored.Namespace
-			}
-			if f.op == opInverse {
-				w.request.Parent = &service.Parent{Reference: f.inverse.path, Key: b.Stored.Key}
-			} else {
-				w.request.Names = refNames(b, f.ref, t)
-				w.same = sameNames(b.Stored.Namespace, w.request.Names)
+			if f.op == opRefs {
+				w.names = refNames(b, f.ref, t)
 			}
 			r.wanted = append(r.wanted, w)
 		case opObject:
@@ -130,24 +142,19 @@ func refSpan(b *body.Body, ref *reference, t body.Table) body.Span {
 
 // refNames are the names in a list of references, each once, in order.
 func refNames(b *body.Body, ref *reference, t body.Table) []string {
-	names := []string{}
+	names := make([]string, 0, fewNames)
 	for raw := range b.Scalars(refSpan(b, ref, t)) {
-		names = append(names, string(body.Unquote(nil, raw)))
+		names = append(names, body.Text(raw))
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	if len(names) > 1 {
+		slices.Sort(names)
+		names = slices.Compact(names)
+	}
+	return names
 }
 
-// sameNames tells requests of lists of references apart.
-func sameNames(namespace string, names []string) string {
-	var b strings.Builder
-	b.WriteString(namespace)
-	for _, n := range names {
-		b.WriteByte(0)
-		b.WriteString(n)
-	}
-	return b.String()
-}
+// fewNames is the room that a list of references begins with.
+const fewNames = 4
 
 // unread are the keys that are wanted and were not read before in this run.
 func (r *run) unread() (keys []backend.Key) {
@@ -156,15 +163,23 @@ func (r *run) unread() (keys []backend.Key) {
 		if w.field.op != opRef {
 			continue
 		}
-		if r.found == nil {
-			r.found = map[backend.Key]*body.Body{}
-		}
-		if _, ok := r.found[w.key]; !ok {
-			r.found[w.key] = nil
+		if r.unknown(w.key) {
 			keys = append(keys, w.key)
 		}
 	}
 	return keys
+}
+
+// unknown says whether a resource is still to be read, and notes that it is now.
+func (r *run) unknown(key backend.Key) bool {
+	if _, ok := r.found[key]; ok {
+		return false
+	}
+	if r.found == nil {
+		r.found = map[backend.Key]*body.Body{}
+	}
+	r.found[key] = nil
+	return true
 }
 
 // pageRequests are the distinct requests of a level.
@@ -175,30 +190,45 @@ type pageRequests struct {
 }
 
 func (r *run) requests() (out pageRequests) {
+	// Lists of references that name the same resources are read once.
 	type sameRequest struct {
-		field *field
-		names string
+		field            *field
+		namespace, names string
 	}
 	var known map[sameRequest]int
+	out.of = make([]int, 0, len(r.wanted))
+	out.list = make([]service.ListRequest, 0, len(r.wanted))
 	for i := range r.wanted {
 		w := &r.wanted[i]
 		if w.field.op == opRef {
 			out.of = append(out.of, -1)
 			continue
 		}
-		if w.field.op == opRefs {
-			key := sameRequest{w.field, w.same}
+		stored := w.item.body.Stored
+		req := w.args.request
+		if stored.Namespace != "" {
+			req.Namespace = &stored.Namespace
+		}
+		if w.field.op == opInverse {
+			req.Parent = service.Parent{Reference: w.field.inverse.path, Key: stored.Key}
+		} else {
+			r.scratch = r.scratch[:0]
+			for _, name := range w.names {
+				r.scratch = backend.AppendString(r.scratch, name)
+			}
+			key := sameRequest{w.field, stored.Namespace, string(r.scratch)}
 			if n, ok := known[key]; ok {
 				out.of = append(out.of, n)
 				continue
 			}
 			if known == nil {
-				known = map[sameRequest]int{}
+				known = make(map[sameRequest]int, len(r.wanted)-i)
 			}
 			known[key] = len(out.list)
+			req.Names = w.names
 		}
 		out.of = append(out.of, len(out.list))
-		out.list = append(out.list, w.request)
+		out.list = append(out.list, req)
 	}
 	return out
 }
@@ -213,23 +243,30 @@ func (r *run) linkResources(failed error) {
 		l, b := &w.item.links[w.link], r.found[w.key]
 		switch {
 		case b != nil:
-			l.item = r.shared(w.field, b)
+			l.item = r.shared(w.field, w.field.kind, b)
 		case failed != nil:
+			r.guard(failed, w.field)
 			l.err = failed
 		}
 	}
-	if failed != nil { // what could not be read is not known to be absent
-		for key, b := range r.found {
-			if b == nil {
-				delete(r.found, key)
-			}
+	if failed != nil {
+		r.forgetAbsent()
+	}
+}
+
+// forgetAbsent forgets what was not found: if a read has failed, it is not known
+// to be absent.
+func (r *run) forgetAbsent() {
+	for key, b := range r.found {
+		if b == nil {
+			delete(r.found, key)
 		}
 	}
 }
 
 // shared is one item for all places where a selection shows a resource.
-func (r *run) shared(f *field, b *body.Body) *item {
-	key := itemKey{f.on(f.kind), b}
+func (r *run) shared(f *field, k *kind, b *body.Body) *item {
+	key := itemKey{f.on(k), b}
 	it := r.items[key]
 	if it == nil {
 		if r.items == nil {
@@ -251,6 +288,7 @@ func (r *run) linkPages(requests *pageRequests, pages []*service.Page, errs []er
 		w := &r.wanted[i]
 		l := &w.item.links[w.link]
 		if l.err = errs[n]; l.err != nil {
+			r.guard(l.err, w.field)
 			continue
 		}
 		if made[n] == nil {

@@ -3,11 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"strconv"
-	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
@@ -47,70 +48,43 @@ func RefToPage(p *service.Page) *PageRef {
 
 // Input is an argument of a resolver written by hand whose type is an input or
 // an enum that is derived from a kind, such as a filter.
-type Input struct{ value any }
+type Input struct {
+	value any
+	// path of the value in the request, for errors.
+	path ast.Path
+}
 
 // Coerce reads the input as its type says, into the tree of JSON that the
-// service takes. It must be called with the context of a resolver.
+// service takes; nil stays nil. It must be called with the context of a resolver.
 func (in *Input) Coerce(ctx context.Context, typ string) (any, error) {
 	m := marksFrom(ctx)
 	if m == nil {
 		return nil, errors.New("engine: the context is not that of a resolver")
 	}
+	def := m.engine.schema.Types[typ]
+	if def == nil || def.Kind != ast.InputObject && def.Kind != ast.Enum {
+		return nil, fmt.Errorf("engine: type %s is no input and no enum of the API", typ)
+	}
 	if in == nil {
 		return nil, nil
 	}
-	return m.engine.coerceNamed(typ, in.value, nil)
+	out, err := m.engine.coerceNamed(typ, in.value, in.path)
+	var refused *argumentError
+	if errors.As(err, &refused) {
+		return nil, &gqlerror.Error{Err: refused.err, Message: refused.Error(), Path: refused.path}
+	}
+	return out, err
 }
 
 // UnmarshalGQLContext is part of gqlgen's contract.
-func (in *Input) UnmarshalGQLContext(_ context.Context, v any) error {
-	in.value = v
+func (in *Input) UnmarshalGQLContext(ctx context.Context, v any) error {
+	in.value, in.path = v, graphql.GetPath(ctx)
 	return nil
 }
 
 // MarshalGQLContext is part of gqlgen's contract; an input is never written.
-func (*Input) MarshalGQLContext(context.Context, io.Writer) error {
+func (Input) MarshalGQLContext(context.Context, io.Writer) error {
 	return errors.New("engine: an input is no value of an answer")
-}
-
-type marksKey struct{}
-
-func marksFrom(ctx context.Context) *marks {
-	m, _ := ctx.Value(marksKey{}).(*marks)
-	return m
-}
-
-// marks are the values of an operation that the core leaves to the engine.
-type marks struct {
-	engine *Engine
-	mu     sync.Mutex // guards list
-	list   []mark
-}
-
-type mark struct {
-	ref  *Ref
-	page *service.Page
-	// item and made are what the run makes of them.
-	item *item
-	made *page
-}
-
-// markBegin begins a mark in the core's answer: {"$":3}. Nothing else there
-// looks like it: in texts quotes are escaped, and no field is named $.
-const markBegin = `{"$":`
-
-// leave writes a mark in the place of a value.
-func leave(ctx context.Context, w io.Writer, v mark) error {
-	m := marksFrom(ctx)
-	if m == nil {
-		return errors.New("engine: a reference outside an operation of the engine")
-	}
-	m.mu.Lock()
-	n := len(m.list)
-	m.list = append(m.list, v)
-	m.mu.Unlock()
-	_, err := io.WriteString(w, markBegin+strconv.Itoa(n)+"}")
-	return err
 }
 
 // MarshalGQLContext leaves a mark.
@@ -139,5 +113,6 @@ var (
 	_ graphql.ContextUnmarshaler = (*Ref)(nil)
 	_ graphql.ContextMarshaler   = (*PageRef)(nil)
 	_ graphql.ContextUnmarshaler = (*PageRef)(nil)
+	_ graphql.ContextMarshaler   = Input{}
 	_ graphql.ContextUnmarshaler = (*Input)(nil)
 )

@@ -11,6 +11,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 )
 
+// manifestObjects is as how many objects a manifest counts: it costs as much.
+const manifestObjects = 20
+
 // resourceField writes a field that every kind has, or that leads to others.
 func (r *run) resourceField(buf []byte, f *field, it *item) ([]byte, bool) {
 	b := it.body
@@ -31,7 +34,7 @@ func (r *run) resourceField(buf []byte, f *field, it *item) ([]byte, bool) {
 		if err != nil {
 			return r.null(buf, f, err)
 		}
-		text, err := r.engine.svc.Manifest(b.Stored, service.ManifestFormat(value[string](args, "format")))
+		text, err := r.manifestOf(f, b.Stored, service.ManifestFormat(value[string](args, "format")))
 		if err != nil {
 			return r.null(buf, f, err)
 		}
@@ -48,6 +51,30 @@ func (r *run) resourceField(buf []byte, f *field, it *item) ([]byte, bool) {
 		return buf, false
 	}
 	return r.resource(buf, f, l.item)
+}
+
+// manifest is one that was rendered.
+type manifest struct {
+	of     *backend.Resource
+	format service.ManifestFormat
+	text   string
+}
+
+// manifestOf renders a manifest, but not again for each alias in a resource.
+func (r *run) manifestOf(f *field, stored *backend.Resource, format service.ManifestFormat) (string, error) {
+	for i := range r.manifests {
+		if m := &r.manifests[i]; m.of == stored && m.format == format {
+			return m.text, nil
+		}
+	}
+	r.count(f, manifestObjects)
+	r.element(f)
+	text, err := r.engine.svc.Manifest(stored, format)
+	if err == nil {
+		r.manifests[1] = r.manifests[0]
+		r.manifests[0] = manifest{stored, format, text}
+	}
+	return text, err
 }
 
 // appendID writes a global id: see [service.GlobalID].

@@ -25,6 +25,7 @@ type resolved struct {
 // execute resolves the root fields, of a query all together and of a mutation
 // one after the other, and appends the answer.
 func (r *run) execute(buf []byte) []byte {
+	r.open(len(buf))
 	fields := r.plan.root.fields
 	answers := make([]resolved, len(fields))
 	serial := r.oc.Operation.Operation == ast.Mutation
@@ -37,21 +38,22 @@ func (r *run) execute(buf []byte) []byte {
 	}
 	start, ok := len(buf), true
 	for i := range fields {
-		f, a := &fields[i], &answers[i]
-		if serial {
-			r.forget() // each sees what the one before has done
-			r.executeCore(fields[i:i+1], answers[i:i+1])
-			r.resolveRoot(f, a)
-			r.resolve()
-		}
+		f := &fields[i]
 		buf = append(buf, f.prefix...)
 		at := len(buf)
 		var some bool
-		if buf, some = r.root(buf, f, a); !some {
+		if serial {
+			buf, some = r.inTurn(buf, fields[i:i+1], answers[i:i+1])
+		} else {
+			buf, some = r.root(buf, f, &answers[i])
+			r.room(f, buf)
+		}
+		if !some {
 			buf = append(buf[:at], "null"...)
 			ok = ok && !f.nonNull
 		}
 	}
+	r.settle(len(buf) - start)
 	switch {
 	case !ok:
 		return append(buf[:start], "null"...)
@@ -66,10 +68,11 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 	if f.op == opCore || f.op == opConst {
 		return
 	}
-	args, err := r.arguments(f)
-	if a.err = err; err != nil {
+	evaluated := r.evaluated(f)
+	if a.err = evaluated.err; a.err != nil {
 		return
 	}
+	args := evaluated.values
 	switch f.op {
 	case opGet:
 		id := service.Identity{Kind: value[string](args, "kind"), Namespace: optional[string](args, "namespace"), Name: value[string](args, "name")}
@@ -84,9 +87,11 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 	case opNodesByID:
 		a.err = r.nodes(f, a, value[[]any](args, "ids"))
 	case opList:
-		p, err := r.engine.svc.List(r.ctx, r.caller, listRequest(f, args))
+		p, err := r.engine.svc.List(r.ctx, r.caller, evaluated.request)
 		if a.err = err; err == nil {
 			a.page = r.newPage(p, f)
+		} else {
+			r.guard(err, f)
 		}
 	case opWrite, opApply:
 		in := value[map[string]any](args, "input")
@@ -100,6 +105,7 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 // one is the answer of a field that reads one resource.
 func (r *run) one(f *field, a *resolved, res *service.Resource, err error) {
 	if a.err = err; err != nil {
+		r.guard(err, f)
 		return
 	}
 	if b := bodyOf(res); b != nil {
@@ -120,8 +126,9 @@ func (r *run) nodes(f *field, a *resolved, ids []any) error {
 			return err
 		}
 	}
-	found, err := r.engine.svc.Lookup(r.ctx, r.caller, keys)
+	found, err := r.reads().Resources(r.ctx, keys)
 	if err != nil {
+		r.guard(err, f)
 		return err
 	}
 	a.items = make([]*item, len(ids))
@@ -173,6 +180,8 @@ func (r *run) rootNodes(buf []byte, f *field, items []*item) ([]byte, bool) {
 		}
 		at, some := len(buf), false
 		if it != nil {
+			r.count(f, 1)
+			r.element(f)
 			r.pushIndex(i)
 			buf, some = r.object(buf, f.on(it.kind), &source{item: it})
 			r.pop()

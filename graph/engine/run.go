@@ -11,6 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/loader"
+	"github.com/sluicegw/sluice/internal/slab"
 )
 
 // run is one execution of a plan. One goroutine uses it.
@@ -26,6 +28,10 @@ type run struct {
 	// level are the selections whose links are read now, next those after them.
 	level, next []visit
 	wanted      []want
+	// links and pages are pieces of few chunks: a level may have hundreds.
+	links slab.Slab[link]
+	pages slab.Slab[page]
+	parts slab.Slab[item]
 	// found are the resources that references led to, nil for none.
 	found map[backend.Key]*body.Body
 	// items are those of references, by selection and resource.
@@ -33,6 +39,11 @@ type run struct {
 	// args are the arguments with variables, evaluated once.
 	args    map[*field]*arguments
 	scratch []byte
+	spent   spending
+	// manifests are those that were rendered last, of two formats.
+	manifests [2]manifest
+	// ended is why no further root field of a mutation is executed.
+	ended error
 }
 
 // step of a path: a field, or an index where that is nil.
@@ -75,13 +86,15 @@ type visit struct {
 	on   *object
 }
 
-// bodyOf is the scanned body of a resource, nil if there is none.
+// reads are the batch functions of the run's caller.
+func (r *run) reads() loader.Reads { return loader.Reads{Service: r.engine.svc, Caller: r.caller} }
+
+// bodyOf is the body of a resource, nil if there is none.
 func bodyOf(r *service.Resource) *body.Body {
 	if r == nil {
 		return nil
 	}
-	b, _ := r.Object.(*body.Body)
-	return b
+	return r.Body
 }
 
 // kindOf is the kind of a resource.
@@ -103,10 +116,11 @@ func (r *run) visit(it *item, on *object) {
 
 // newPage is a page whose links are to be read: those below nodes and edges.
 func (r *run) newPage(p *service.Page, f *field) *page {
-	out := &page{Page: p, items: make([]item, len(p.Edges))}
+	out := r.pages.One()
+	*out = page{Page: p, items: r.parts.Take(len(p.Edges))}
 	for i := range p.Edges {
 		it := &out.items[i]
-		it.body = bodyOf(p.Edges[i].Resource)
+		it.body = p.Edges[i].Resource.Body
 		it.kind = r.kindOf(it.body)
 		// A resource that is shown by nodes and by edges has the links of both, in
 		// the order in which they are written.
@@ -126,6 +140,11 @@ func (r *run) newPage(p *service.Page, f *field) *page {
 
 // arguments are those of a field; evaluated once for all places of it in the answer.
 func (r *run) arguments(f *field) (map[string]any, error) {
+	a := r.evaluated(f)
+	return a.values, a.err
+}
+
+func (r *run) evaluated(f *field) *arguments {
 	a := f.args
 	if a == nil {
 		if a = r.args[f]; a == nil {
@@ -136,7 +155,7 @@ func (r *run) arguments(f *field) (map[string]any, error) {
 			r.args[f] = a
 		}
 	}
-	return a.values, a.err
+	return a
 }
 
 // forget makes what comes next read afresh.
@@ -149,9 +168,15 @@ func (r *run) push(f *field)   { r.path = append(r.path, step{field: f}) }
 func (r *run) pushIndex(i int) { r.path = append(r.path, step{index: i}) }
 func (r *run) pop()            { r.path = r.path[:len(r.path)-1] }
 
-// failed reports an error of a field, whose value then is null. An error with
-// several violations is as many errors of the answer.
+// failed reports an error of a field, whose value then is null, or halts.
 func (r *run) failed(err error, f *field) {
+	r.guard(err, f)
+	r.tell(err, f)
+}
+
+// tell reports an error of a field. One with several violations is as many errors
+// of the answer.
+func (r *run) tell(err error, f *field) {
 	r.push(f)
 	defer r.pop()
 	var argument *argumentError
@@ -177,6 +202,7 @@ func (r *run) report(err error, f *field, below ast.Path) {
 	if f != nil && f.location.Line > 0 {
 		out.Locations = []gqlerror.Location{f.location}
 	}
+	r.telling(out)
 	graphql.AddError(r.ctx, out)
 }
 

@@ -4,9 +4,12 @@ import (
 	"context"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/loader"
 	"github.com/sluicegw/sluice/graph/stream"
+	"github.com/sluicegw/sluice/internal/slab"
 )
 
 // subscription is a stream of changes that a client listens to. Whoever asks
@@ -24,12 +27,12 @@ type subscription struct {
 func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p *plan) graphql.ResponseHandler {
 	f := &p.root.fields[0]
 	if f.op == opCore {
-		return e.core.Exec(ctx)
+		return e.subscribeCore(ctx, oc, p)
 	}
 	begin := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: service.CallerFrom(ctx)}
 	changes, err := begin.changes(f)
 	if err != nil {
-		begin.failed(err, f)
+		begin.tell(err, f)
 		return func(context.Context) *graphql.Response { return nil }
 	}
 	context.AfterFunc(ctx, changes.Close)
@@ -71,7 +74,7 @@ func (s *subscription) next(ctx context.Context) *graphql.Response {
 		}
 		if err != nil {
 			s.run.ctx, s.run.path = ctx, s.run.path[:0]
-			s.run.failed(err, s.field)
+			s.run.tell(err, s.field)
 			all := graphql.GetErrors(ctx)
 			s.state.End(all[max(len(all)-1, 0):]...)
 			return nil
@@ -80,29 +83,117 @@ func (s *subscription) next(ctx context.Context) *graphql.Response {
 	c := &s.pending[0]
 	s.pending = s.pending[1:]
 	s.state.Push(c.Cursor)
-	return &graphql.Response{Data: s.answer(ctx, c)}
+	return s.answer(ctx, c)
 }
 
 // answer writes the answer for a change in the memory of the one before. A
-// panic costs that one answer.
-func (s *subscription) answer(ctx context.Context, c *service.Change) (data []byte) {
+// panic costs that one answer; an event that exceeds the budget ends the stream.
+func (s *subscription) answer(ctx context.Context, c *service.Change) (res *graphql.Response) {
 	r, f := s.run, s.field
 	defer func() {
-		if v := recover(); v != nil {
-			graphql.AddError(ctx, r.oc.Recover(ctx, v))
-			data = []byte("null")
-			s.run = &run{engine: r.engine, oc: r.oc, plan: r.plan, caller: r.caller}
+		v := recover()
+		if v == nil {
+			return
 		}
+		s.run = &run{engine: r.engine, oc: r.oc, plan: r.plan, caller: r.caller}
+		if h, ok := v.(*halted); ok {
+			end(ctx, s.state, h, c.Cursor)
+			res = nil
+			return
+		}
+		graphql.AddError(ctx, r.oc.Recover(ctx, v))
+		res = &graphql.Response{Data: []byte("null")}
 	}()
-	r.ctx, r.path, r.next = ctx, r.path[:0], r.next[:0]
-	r.forget()
-	buf := append(r.buf[:0], f.prefix...)
-	buf, ok := r.root(buf, f, &resolved{change: c})
-	if !ok {
-		buf = append(buf[:0], "null"...)
-	} else {
-		buf = append(buf, '}')
+	r.renew(ctx)
+	defer r.release()
+	return &graphql.Response{Data: r.event(f, &resolved{change: c})}
+}
+
+// end is the end of a stream whose event could not be answered. Who resumes after
+// its cursor goes on with the next event.
+func end(ctx context.Context, state *stream.State, h *halted, cursor string) {
+	if ctx.Err() != nil {
+		return // nobody listens any more
 	}
-	r.buf = buf
+	if cursor != "" {
+		h.err.Extensions["cursor"] = cursor
+	}
+	graphql.AddError(ctx, h.err)
+	all := graphql.GetErrors(ctx)
+	state.End(all[len(all)-1])
+}
+
+// renew makes a run ready for the next event.
+func (r *run) renew(ctx context.Context) {
+	r.ctx, r.path, r.next = ctx, r.path[:0], r.next[:0]
+	r.open(0)
+}
+
+// release drops what an event has read: a stream may wait long for the next one.
+func (r *run) release() {
+	clear(r.wanted)
+	clear(r.level)
+	clear(r.next)
+	r.found, r.items, r.manifests = nil, nil, [2]manifest{}
+	r.links, r.pages, r.parts = slab.Slab[link]{}, slab.Slab[page]{}, slab.Slab[item]{}
+}
+
+// event writes the answer for an event in the memory of the one before.
+func (r *run) event(f *field, a *resolved) []byte {
+	buf := append(r.buf[:0], f.prefix...)
+	at := len(buf)
+	buf, some := r.root(buf, f, a)
+	r.room(f, buf)
+	r.settle(len(buf))
+	switch {
+	case some:
+		buf = append(buf, '}')
+	case f.nonNull:
+		buf = append(buf[:0], "null"...)
+	default:
+		buf = append(buf[:at], "null}"...)
+	}
+	if r.buf = buf; cap(buf) > maxSpare {
+		r.buf = nil
+	}
 	return buf
+}
+
+// subscribeCore begins a subscription that a resolver written by hand serves.
+// What it leaves to the engine is read for each event.
+func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext, p *plan) graphql.ResponseHandler {
+	f := &p.root.fields[0]
+	r := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: service.CallerFrom(ctx)}
+	set, state := ast.SelectionSet{f.core}, stream.From(ctx)
+	next := e.core.Exec(r.coreContext(ctx, &marks{engine: e}, set))
+	return func(ctx context.Context) (res *graphql.Response) {
+		m := &marks{engine: e}
+		event := loader.With(r.coreContext(ctx, m, set), e.svc, r.caller, e.wait)
+		// The core writes an event in the context of whoever asks for it: the path
+		// of its errors begins here.
+		event = graphql.WithFieldContext(event, &graphql.FieldContext{Object: e.schema.Subscription.Name, Field: graphql.CollectedField{Field: f.core}})
+		defer func() {
+			v := recover()
+			if v == nil {
+				return
+			}
+			r = &run{engine: e, oc: oc, plan: p, caller: r.caller}
+			if h, ok := v.(*halted); ok {
+				end(ctx, state, h, "")
+				res = nil
+				return
+			}
+			graphql.AddError(ctx, oc.Recover(ctx, v))
+			res = &graphql.Response{Data: []byte("null")}
+		}()
+		if res = next(event); res == nil {
+			return nil
+		}
+		r.renew(ctx)
+		defer r.release()
+		answers := make([]resolved, 1)
+		r.takeCore(p.root.fields[:1], answers, m, res)
+		r.resolve()
+		return &graphql.Response{Data: r.event(f, &answers[0])}
+	}
 }

@@ -38,6 +38,7 @@ func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 	for i := range o.fields {
 		f := &o.fields[i]
 		buf = append(buf, f.prefix...)
+		r.room(f, buf)
 		if f.op == opScalar { // as most fields are
 			b := src.item.body
 			switch s := b.At(src.table, f.slot); {
@@ -102,6 +103,7 @@ func (r *run) resource(buf []byte, f *field, it *item) ([]byte, bool) {
 
 // resourceOn writes a resource of which a part may have been written already.
 func (r *run) resourceOn(buf []byte, f *field, it *item) ([]byte, bool) {
+	r.count(f, 1)
 	r.push(f)
 	buf, ok := r.object(buf, f.on(it.kind), &source{item: it})
 	r.pop()

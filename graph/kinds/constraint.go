@@ -38,11 +38,11 @@ func (l *loader) constraint(out *backend.Field, f *ast.FieldDefinition, where st
 			l.properties(out.Shape, d, where)
 		}
 	}
-	if d == nil && f.Directives.ForName("constraint") != nil {
-		return // malformed: its limits are not known
+	if l.isMalformed(f.Directives, "constraint") {
+		return // its limits are not known
 	}
 	l.nameLimits(out, f, where)
-	if out.Type == backend.TypeString && out.Constraint.MaxLength == nil && len(out.Constraint.In) == 0 {
+	if out.Type == backend.TypeString && !l.isMalformed(f.Directives, "ref") && out.Constraint.MaxLength == nil && len(out.Constraint.In) == 0 {
 		l.report(f.Position, "%s: a String in a spec has a maximum: add @constraint(maxLength: ...) or @constraint(in: [...])", where)
 	}
 	if out.List && out.Constraint.MaxItems == nil {
@@ -52,6 +52,9 @@ func (l *loader) constraint(out *backend.Field, f *ast.FieldDefinition, where st
 
 // applicable refuses arguments that say nothing about values of the field's type.
 func (l *loader) applicable(out *backend.Field, d *directive, where string) {
+	if out.Type == "" {
+		return // not known
+	}
 	numeric := slices.Contains([]backend.FieldType{backend.TypeInt, backend.TypeInt64, backend.TypeFloat}, out.Type)
 	l.restrict(d, where, textArguments(), out.Type == backend.TypeString, "String")
 	l.restrict(d, where, numberArguments(), numeric, "Int, Int64 and Float")

@@ -164,6 +164,12 @@ func (l *loader) read(list ast.DirectiveList, name string) *directive {
 	return &directive{d}
 }
 
+// isMalformed says whether a directive of that name is there and cannot be read.
+func (l *loader) isMalformed(list ast.DirectiveList, name string) bool {
+	d := list.ForName(name)
+	return d != nil && slices.Contains(l.malformed, d)
+}
+
 // has says whether the argument is given.
 func (d *directive) has(arg string) bool { return d != nil && d.Arguments.ForName(arg) != nil }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
 
@@ -68,19 +69,7 @@ func TestEveryAnnotationHasAnExampleInTheManual(t *testing.T) {
 }
 
 func TestReservedNamesAreThoseOfTheManual(t *testing.T) {
-	types := slices.Concat(reserved(t, "types of a kind"), reserved(t, "types"))
-	for _, name := range types {
-		_, err := kinds.Load(&ast.Source{Name: "shelf.graphqls", Input: shelf + "type " + name + " { size: Int }"})
-		if err == nil || !strings.Contains(err.Error(), "type "+name+": the name is reserved") {
-			t.Errorf("type %s: %v", name, err)
-		}
-	}
-	for _, name := range reserved(t, "kinds") {
-		kind := strings.NewReplacer("Shelf ", name+" ", "shelves", "others").Replace(shelf)
-		if _, err := kinds.Load(&ast.Source{Name: "shelf.graphqls", Input: kind}); err == nil || !strings.Contains(err.Error(), "the name is reserved: payloads") {
-			t.Errorf("kind %s: %v", name, err)
-		}
-	}
+	want := kinds.Reserved()
 	sources, err := kinds.APISources()
 	if err != nil {
 		t.Fatal(err)
@@ -89,14 +78,59 @@ func TestReservedNamesAreThoseOfTheManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := kinds.DerivedTypes("Shelf")
 	for _, def := range api.Definitions {
-		names = append(names, def.Name)
+		want["types"] = append(want["types"], def.Name)
 	}
-	for _, name := range names {
-		if !slices.Contains(types, name) {
-			t.Errorf("%s is reserved and not in the manual", name)
+	want["types"] = append(want["types"], "String", "Int", "Float", "Boolean", "ID")
+	vocabulary, err := parser.ParseSchema(&ast.Source{Input: kinds.Directives()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, def := range vocabulary.Definitions {
+		want["types"] = append(want["types"], def.Name)
+	}
+	for _, def := range slices.Concat(api.Definitions, api.Extensions) {
+		if def.Name == "Query" {
+			for _, f := range def.Fields {
+				want["fields of Query"] = append(want["fields of Query"], f.Name)
+			}
 		}
+	}
+	for table, names := range want {
+		slices.Sort(names)
+		got := reserved(t, table)
+		slices.Sort(got)
+		if diff := cmp.Diff(slices.Compact(names), got); diff != "" {
+			t.Errorf("table %q of the manual (-code +manual):\n%s", table, diff)
+		}
+	}
+}
+
+func TestEveryReservedNameIsRefused(t *testing.T) {
+	refused := func(text, says string) {
+		t.Helper()
+		if _, err := kinds.Load(&ast.Source{Name: "shelf.graphqls", Input: text}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("error %v does not say %q", err, says)
+		}
+	}
+	kind := func(name, plural string) string {
+		return strings.NewReplacer("Shelf ", name+" ", "shelves", plural).Replace(shelf)
+	}
+	for _, name := range slices.Concat(reserved(t, "types of a kind"), reserved(t, "types"), reserved(t, "beginnings of types")) {
+		refused(shelf+"type "+name+" { size: Int }", "type "+name+": the name is reserved")
+	}
+	for _, beginning := range reserved(t, "beginnings of types") {
+		refused(shelf+"enum "+beginning+"Anything { A }", "type "+beginning+"Anything: the name is reserved")
+	}
+	for _, field := range reserved(t, "kinds") {
+		refused(kind(strings.ToUpper(field[:1])+field[1:], "others"), "the name is reserved: payloads and events have a field "+field)
+	}
+	for _, field := range reserved(t, "fields of every kind") {
+		refused(shelf+strings.NewReplacer("Shelf", "Box", "shelves", "boxes", "size: Int", `shelfRef: String @ref(kind: "Shelf", inverse: "`+field+`")`).Replace(shelf), "Shelf."+field)
+		refused(strings.Replace(shelf, "size: Int", `shelf: String @ref(kind: "Shelf", as: "`+field+`")`, 1), "Shelf."+field)
+	}
+	for _, field := range reserved(t, "fields of Query") {
+		refused(kind("Thing", field), "Query."+field+" of kind Thing: Query."+field+" of the API has that name too")
 	}
 }
 

@@ -68,12 +68,8 @@ func (l *loader) definition(def *ast.Definition) {
 	}
 }
 
-// fields checks the fields of an object, an input or an extension.
+// fields checks the fields of an object.
 func (l *loader) fields(def *ast.Definition) {
-	at := ast.LocationFieldDefinition
-	if def.Kind == ast.InputObject {
-		at = ast.LocationInputFieldDefinition
-	}
 	for i, f := range def.Fields {
 		if slices.ContainsFunc(def.Fields[:i], func(o *ast.FieldDefinition) bool { return o.Name == f.Name }) {
 			l.report(f.Position, "%s.%s is declared twice", def.Name, f.Name)
@@ -81,20 +77,20 @@ func (l *loader) fields(def *ast.Definition) {
 		if strings.HasPrefix(f.Name, "_") {
 			l.report(f.Position, "%s.%s: names that begin with _ are reserved", def.Name, f.Name)
 		}
-		if f.DefaultValue != nil {
-			l.report(f.Position, "%s.%s: an input has no defaults: they would be written into what is stored; use @default in the spec", def.Name, f.Name)
-		}
 		l.known(def.Name+"."+f.Name, f.Type, f.Position)
 		for _, a := range f.Arguments {
 			l.known(def.Name+"."+f.Name+"("+a.Name+")", a.Type, a.Position)
 		}
-		l.checkDirectives(f.Directives, at)
+		l.checkDirectives(f.Directives, ast.LocationFieldDefinition)
 	}
 }
 
 // known refuses a type that nothing declares.
 func (l *loader) known(where string, t *ast.Type, at *ast.Position) {
 	name := t.Name()
+	if len(l.unread) > 0 {
+		return
+	}
 	if l.types[name] == nil && !l.isAPI(name) && !slices.Contains(scalars(), name) && !l.isDerived(name) {
 		l.report(at, "%s: type %s is not known", where, name)
 	}

@@ -86,6 +86,8 @@ func (l *loader) indexable(p *place, d, sortable *directive) bool {
 		l.report(d.Position, "%s: @%s inside a list: %s of kind %s would have many values with no order among them", where, d.Name, p.path, p.kind.Name)
 	case f.List && sortable != nil:
 		l.report(sortable.Position, "%s: @sortable is not for lists; use @index", where)
+	case f.Type == backend.TypeString && l.isMalformed(p.ast.Directives, "constraint"):
+		return false // its length is not known
 	case f.Type == backend.TypeString && longest(f) > maxIndexed:
 		l.report(d.Position, "%s: @%s of a String wants a maxLength of at most %d", where, d.Name, maxIndexed)
 	default:

@@ -61,8 +61,8 @@ func (l *loader) identity(k *backend.Kind, d *directive) {
 	if strings.EqualFold(k.Plural, k.Singular) {
 		l.report(d.at("plural"), "kind %s: plural %q is the singular too", k.Name, k.Plural)
 	}
-	if !groupForm.MatchString(k.Group) || len(k.Group) > maxGroup {
-		l.report(d.at("group"), "kind %s: group %q: a DNS name of at most %d characters is wanted", k.Name, k.Group, maxGroup)
+	if k.Group != "" && !groupForm.MatchString(k.Group) || len(k.Group) > maxGroup {
+		l.report(d.at("group"), "kind %s: group %q: a DNS name of at most %d characters is wanted, or nothing for an apiVersion without a group", k.Name, k.Group, maxGroup)
 	}
 	if !versionForm.MatchString(k.Version) {
 		l.report(d.at("version"), "kind %s: version %q: a version like v1, v1beta2 or v1alpha1 is wanted", k.Name, k.Version)
@@ -133,6 +133,9 @@ func (l *loader) kindParts(k *backend.Kind, def *ast.Definition) {
 			}[wanted])
 		}
 		part := l.types[f.Type.Name()]
+		if part == nil && len(l.unread) > 0 {
+			continue
+		}
 		if part == nil || part.Kind != ast.Object || part.Directives.ForName("resource") != nil {
 			l.report(f.Position, "%s.%s: %s is no object type", def.Name, f.Name, f.Type.Name())
 			continue

@@ -33,7 +33,7 @@ func limits(f *backend.Field) string {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	c := f.Constraint
 	if f.Type == backend.TypeMap {
-		return mapLimits(f)
+		return sentences(mapLimits(f), writeOnly(f))
 	}
 	if f.List {
 		if r := interval(c.MinItems, c.MaxItems); r != "" {
@@ -71,8 +71,18 @@ func limits(f *backend.Field) string {
 	if f.Immutable {
 		add("Cannot be changed once it is set.")
 	}
-	return strings.Join(out, " ")
+	return sentences(strings.Join(out, " "), writeOnly(f))
 }
+
+// writeOnly says what a field does that is never shown.
+func writeOnly(f *backend.Field) string {
+	if !f.WriteOnly {
+		return ""
+	}
+	return "Never shown. Left out it stays as it is; null and what is empty clear it."
+}
+
+func sentences(a, b string) string { return strings.TrimSpace(a + " " + b) }
 
 // mapLimits says what a map accepts.
 func mapLimits(f *backend.Field) string {

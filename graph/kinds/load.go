@@ -33,7 +33,6 @@ type Schema struct {
 
 // Kind is one kind.
 type Kind struct {
-	// Kind is complete but for Decode.
 	backend.Kind
 	// Definition is the author's.
 	Definition *ast.Definition
@@ -48,9 +47,6 @@ type Document struct {
 	*ast.SchemaDocument
 }
 
-// Directives is the SDL of the directives that authors write, for editors.
-func Directives() string { return directivesSDL }
-
 // Load reads the authors' files. What it refuses is a [Findings].
 func Load(files ...*ast.Source) (*Schema, error) {
 	l := &loader{
@@ -61,10 +57,10 @@ func Load(files ...*ast.Source) (*Schema, error) {
 		return nil, err
 	}
 	docs := l.parse(files)
-	if err := l.err(); err != nil {
-		return nil, err
-	}
 	l.index(docs)
+	if len(l.kinds) == 0 && len(l.unread) == 0 && len(files) > 0 {
+		l.report(&ast.Position{Src: files[0], Line: 1}, "the catalogue has no kind: mark a type with @resource")
+	}
 	for _, d := range docs {
 		l.definitions(d.SchemaDocument)
 	}
@@ -77,9 +73,13 @@ func Load(files ...*ast.Source) (*Schema, error) {
 		l.indexes(&out.Kinds[i])
 	}
 	l.references(out.Kinds)
+	l.writeOnly(out.Kinds)
+	l.placed(out.Kinds)
 	l.kindNames(out.Kinds)
 	l.rootFields(out.Kinds)
-	l.leftovers()
+	if len(l.unread) == 0 {
+		l.leftovers()
+	}
 	if err := l.err(); err != nil {
 		return nil, err
 	}
@@ -111,6 +111,9 @@ type loader struct {
 	reading    *ast.Definition
 	// malformed directives are reported once and then not read.
 	malformed []*ast.Directive
+	// unread are the files that have no types because their syntax is wrong. What
+	// is not known may stand there.
+	unread []*ast.Source
 }
 
 // vocabulary reads the SDL of this package.
@@ -163,6 +166,7 @@ func (l *loader) parse(files []*ast.Source) []Document {
 		l.fileName(f)
 		if line := invalidLine(f.Input); line > 0 {
 			l.report(&ast.Position{Src: f, Line: line}, "the file is not UTF-8 text")
+			l.unread = append(l.unread, f)
 			continue
 		}
 		doc, err := parser.ParseSchema(f)
@@ -170,6 +174,7 @@ func (l *loader) parse(files []*ast.Source) []Document {
 			docs = append(docs, Document{Name: f.Name, SchemaDocument: doc})
 			continue
 		}
+		l.unread = append(l.unread, f)
 		at := &ast.Position{Src: f, Line: 1}
 		var syntax *gqlerror.Error
 		if errors.As(err, &syntax) {

@@ -150,6 +150,7 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 	}
 	member := &backend.Shape{Name: "Member", Fields: []backend.Field{
 		{Name: "teamRef", Type: backend.TypeString, Required: true, Constraint: name(253)},
+		{Name: "sentBy", Type: backend.TypeString, Constraint: name(253)},
 	}}
 	resource := &backend.Shape{Name: "ServiceResource", Fields: []backend.Field{
 		{Name: "tier", Type: backend.TypeInt, Default: json.Number("3")},
@@ -176,7 +177,8 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 		References: []backend.Reference{
 			{Path: "spec.ownerRef", Kind: "Team", Field: "owner", Guard: true},
 			{Path: "spec.members.teamRef", Kind: "Team", Field: "team", Inverse: "memberships"},
-			{Path: "spec.resource.teamRefs", Kind: "Team", Field: "teams", Inverse: "services"},
+			{Path: "spec.members.sentBy", Kind: "Team", Field: "sender"},
+			{Path: "spec.resource.teamRefs", Kind: "Team", Field: "readers", Inverse: "services"},
 		},
 		Spec: spec, Status: status,
 	}
@@ -186,8 +188,8 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 	if team.Has(backend.VerbStatus) || !team.Has(backend.VerbUpsert) || len(team.Verbs) != 8 {
 		t.Errorf("a kind without status has the verbs %v", team.Verbs)
 	}
-	for i, owner := range []string{"Service", "Member", "Service"} {
-		if r := kinds[0].Refs[i]; r.Owner != owner || r.List != (i == 2) {
+	for i, owner := range []string{"Service", "Member", "Member", "Service"} {
+		if r := kinds[0].Refs[i]; r.Owner != owner || r.List != (i == 3) {
 			t.Errorf("%s stands on %s, list %v", r.Path, r.Owner, r.List)
 		}
 	}

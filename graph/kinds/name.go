@@ -41,11 +41,6 @@ func derivedFromType(def *ast.Definition) []string {
 	return nil
 }
 
-// kindFields are the fields of every kind.
-func kindFields() []string {
-	return []string{"id", "kind", "subKind", "version", "metadata", "manifest"}
-}
-
 // isAPI says whether the name is a type of the API itself.
 func (l *loader) isAPI(name string) bool { return l.api.Definitions.ForName(name) != nil }
 
@@ -70,7 +65,7 @@ func (l *loader) derivedFrom(name string) string {
 // reservedType says why authors cannot declare a type of that name, "" if they can.
 func (l *loader) reservedType(name string) string {
 	switch from := l.derivedFrom(name); {
-	case l.isAPI(name):
+	case l.isAPI(name), isReserved(name):
 		return "the API has or will have a type of that name"
 	case slices.Contains(scalars(), name), l.enums[name] != nil:
 		return "it is a type of GraphQL or of the directives"
@@ -123,12 +118,6 @@ func (l *loader) ordered() []*ast.Definition {
 	return out
 }
 
-// besides are the fields that stand beside the one of the kind in a payload
-// or event, now or in a later release.
-func besides() []string {
-	return []string{"type", "cursor", "revision", "clientMutationId", "warnings", "state", "created", "blockers", "outcome"}
-}
-
 // kindNames refuses kinds that callers could not tell apart: they name one by
 // name, singular or plural in any case.
 func (l *loader) kindNames(kinds []Kind) {
@@ -166,7 +155,13 @@ func (l *loader) rootFields(kinds []Kind) {
 			claim(nil, root, f.Name, "the API")
 		}
 	}
+	for _, name := range laterQueries() {
+		claim(nil, "Query", name, "the API")
+	}
 	for _, k := range kinds {
+		if k.unread() {
+			continue
+		}
 		at, owner := k.Definition.Position, "kind "+k.Name
 		claim(at, "Query", k.Singular, owner)
 		claim(at, "Query", k.Plural, owner)

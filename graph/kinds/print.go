@@ -40,7 +40,7 @@ func printable(def *ast.Definition) *ast.Definition {
 			continue
 		}
 		g := *f
-		g.Description, g.Arguments = blockText(f.Description), nil
+		g.Description, g.Arguments, g.Directives = blockText(f.Description), nil, standard(f.Directives)
 		for _, a := range f.Arguments {
 			b := *a
 			b.Description = blockText(a.Description)

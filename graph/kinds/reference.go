@@ -28,6 +28,10 @@ type Reference struct {
 // asks for them by their names.
 const maxReferences = 100
 
+// unread says that the kind's @resource is malformed: its scope, its plural and
+// its verbs are not known.
+func (k *Kind) unread() bool { return k.Scope == "" }
+
 // references reads @ref of all kinds.
 func (l *loader) references(kinds []Kind) {
 	byName := map[string]*Kind{}
@@ -56,10 +60,14 @@ func (l *loader) reference(p *place, d *directive, kinds map[string]*Kind) {
 	stem, ok := strings.CutSuffix(p.ast.Name, ending)
 	target := kinds[d.text("kind")]
 	switch {
+	case f.Type == "", target == nil && len(l.unread) > 0, target != nil && (target.unread() || p.kind.unread()):
+		// what is not known may be right; why it is not is reported elsewhere
 	case f.Type != backend.TypeString:
 		l.report(d.Position, "%s: @ref is for a String or [String!]", where)
-	case !ok || stem == "":
-		l.report(d.Position, "%s: the name of a reference ends in Ref, of a list in Refs: the field without that resolves to the resource", where)
+	case d.has("as") && !pluralForm.MatchString(d.text("as")):
+		l.report(d.at("as"), "%s: as %q: letters and digits that begin with a lower case letter are wanted", where, d.text("as"))
+	case !d.has("as") && (!ok || stem == ""):
+		l.report(d.Position, "%s: the name of a reference ends in Ref, of a list in Refs, and the field without that resolves to the resource; or name that field: as: \"...\"", where)
 	case target == nil:
 		l.report(d.at("kind"), "%s: kind %q is not known; known are %s", where, d.text("kind"), strings.Join(l.kindList(), ", "))
 	case target.Scope != p.kind.Scope:
@@ -96,13 +104,17 @@ func (l *loader) offers(p *place, d *directive, target *Kind) {
 	}
 }
 
-// derive names the field that a reference gives and the type that has it.
+// derive names the field that a reference gives and the type that has it. The
+// field is as the author says, or what the reference's name begins with.
 func (l *loader) derive(p *place, d *directive, stem string, target *Kind) Reference {
 	r := Reference{
 		Reference: backend.Reference{Path: p.path, Kind: target.Name, Field: stem, Inverse: d.text("inverse"), Guard: d.text("guard") == "true"},
 		Owner:     p.owner.Name, List: p.field.List, Deprecated: p.field.Deprecated, at: d.Position,
 	}
-	if r.List {
+	switch {
+	case d.has("as"):
+		r.Field = d.text("as")
+	case r.List:
 		r.Field += "s"
 		if stem == target.Singular {
 			r.Field = target.Plural
@@ -157,6 +169,9 @@ func (l *loader) fieldsOf(typ string, kind bool) names {
 	if kind {
 		for _, f := range append(kindFields(), "spec", "status") {
 			out.add(f, "the field "+f+" of every kind")
+		}
+		for _, f := range laterKindFields() {
+			out.add(f, "the field "+f+" that every kind will have")
 		}
 		return out
 	}

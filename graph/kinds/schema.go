@@ -32,10 +32,12 @@ func (s *Schema) API() (*ast.Schema, error) {
 			d.owners[r.Owner] = append(d.owners[r.Owner], r)
 		}
 	}
-	types := deriveTypes(s)
+	types, shown := deriveTypes(s), shownOf(s.Kinds)
 	for _, document := range s.Documents {
 		for _, def := range document.Definitions {
-			doc.Definitions = append(doc.Definitions, d.authored(def))
+			if output := shown.output(def); output != nil {
+				doc.Definitions = append(doc.Definitions, d.authored(output))
+			}
 			doc.Definitions = append(doc.Definitions, types.of(def.Name)...)
 		}
 	}
@@ -56,6 +58,9 @@ func (s *Schema) API() (*ast.Schema, error) {
 	out, invalid := validator.ValidateSchemaDocument(doc)
 	if invalid != nil {
 		return nil, located(invalid)
+	}
+	for _, k := range s.Kinds {
+		mark(out, shown, k.Spec)
 	}
 	delete(out.Directives, "defer") // the transports do not deliver it
 	return out, nil

@@ -1,16 +1,23 @@
 package kinds_test
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/graph/kinds"
+	"github.com/sluicegw/sluice/schema"
 )
 
 // shelves is a catalogue that uses every annotation.
@@ -187,6 +194,15 @@ func TestAFolderIsACatalogue(t *testing.T) {
 	refused(filepath.Join(dir, "bad.graphqls") + ":2: Bad.at: type Nowhere is not known")
 	write("bad.graphqls", strings.Repeat("#", 1<<20+1))
 	refused("more than 1048576 bytes")
+	if err := errors.Join(os.Remove(filepath.Join(dir, "bad.graphqls")), syscall.Mkfifo(filepath.Join(dir, "bad.graphqls"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	writer, err := os.OpenFile(filepath.Join(dir, "bad.graphqls"), os.O_RDWR, 0) // whoever opens the pipe finds someone there
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(10*time.Second, func() { _ = writer.Close() }) // whoever reads it finds an end
+	refused("it is no regular file")
 	dir = filepath.Join(dir, "shelf.graphqls")
 	refused("is not a folder")
 	dir += "-absent"
@@ -194,13 +210,66 @@ func TestAFolderIsACatalogue(t *testing.T) {
 }
 
 func BenchmarkLoad(b *testing.B) {
-	for b.Loop() {
-		catalogue, err := kinds.Embedded()
+	files, err := fs.Glob(schema.Files, "v1/*.graphqls")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var six []*ast.Source
+	var network string
+	for _, name := range files {
+		raw, err := fs.ReadFile(schema.Files, name)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := catalogue.API(); err != nil {
+		six = append(six, &ast.Source{Name: name, Input: string(raw)})
+		if name == "v1/network.graphqls" {
+			network = string(raw)
+		}
+	}
+	thirty := slices.Clone(six)
+	for c := 'A'; c < 'A'+24; c++ {
+		copied := strings.NewReplacer("Network", "Network"+string(c)+"x", "networks", "network"+strings.ToLower(string(c))+"xs").Replace(network)
+		thirty = append(thirty, &ast.Source{Name: "network_" + strings.ToLower(string(c)) + ".graphqls", Input: copied})
+	}
+	for _, files := range [][]*ast.Source{six, thirty} {
+		catalogue, err := kinds.Load(files...)
+		if err != nil {
 			b.Fatal(err)
+		}
+		b.Run(fmt.Sprint(len(catalogue.Kinds), " kinds"), func(b *testing.B) {
+			for b.Loop() {
+				catalogue, err := kinds.Load(files...)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := catalogue.API(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func TestWriteOnlyFieldsAreInInputsAndInNoOutput(t *testing.T) {
+	catalogue := accepted(t, "testdata/accepted/vault.graphqls")
+	api, err := catalogue.API()
+	if err != nil {
+		t.Fatal(err)
+	}
+	isOwn := own(t)
+	golden(t, "testdata/vault.golden.graphqls", kinds.Print(api, func(def *ast.Definition) bool { return !isOwn(def) }))
+	for name, def := range api.Types {
+		if isOwn(def) {
+			continue
+		}
+		for _, field := range def.Fields {
+			secret := slices.Contains([]string{"password", "keys", "entries", "colour", "certificate", "token"}, field.Name)
+			if def.Kind == ast.Object && secret {
+				t.Errorf("%s.%s is shown", name, field.Name)
+			}
+			if input := strings.HasSuffix(name, "SpecInput") || strings.HasSuffix(name, "SpecPatch") || strings.HasPrefix(name, "Login"); input && kinds.IsWriteOnly(field) != secret {
+				t.Errorf("%s.%s is write-only: %v", name, field.Name, kinds.IsWriteOnly(field))
+			}
 		}
 	}
 }

@@ -70,6 +70,10 @@ func (l *loader) field(def *ast.Definition, f *ast.FieldDefinition, p part, abov
 	}
 	l.fieldType(&out, elem.NamedType, &typed{where: where, at: f.Position, part: p, above: above})
 	l.versions(&out, f, where, p)
+	if d := l.read(f.Directives, "manifest"); d != nil && p == inSpec {
+		out.ManifestAt = d.text("at")
+	}
+	out.WriteOnly = p == inSpec && l.read(f.Directives, "writeOnly") != nil
 	if l.mapping(&out, f, where, p) {
 		return out
 	}
@@ -108,8 +112,8 @@ func (l *loader) fieldType(out *backend.Field, name string, in *typed) {
 	case def.Kind == ast.Enum:
 		out.Type, out.Enum = backend.TypeEnum, l.enumOf(def)
 		l.stores[def] = true
-	case def.Kind == ast.InputObject:
-		l.report(in.at, "%s: %s is an input; use a type, its input is derived", in.where, name)
+	case def.Kind != ast.Object:
+		// reported where the type is declared
 	case def.Directives.ForName("resource") != nil:
 		l.report(in.at, "%s: %s is a kind; a resource names another, it does not contain it", in.where, name)
 	case slices.Contains(in.above, def):
@@ -159,7 +163,7 @@ func (l *loader) specField(out *backend.Field, f *ast.FieldDefinition, where str
 func (l *loader) listType(out *backend.Field, f *ast.FieldDefinition, where string) {
 	d := l.read(f.Directives, "list")
 	switch {
-	case d == nil && out.List && f.Directives.ForName("list") == nil:
+	case d == nil && out.List && !l.isMalformed(f.Directives, "list"):
 		l.report(f.Position, "%s: a list in a spec says how it is compared: add @list(type: SET), @list(type: MAP, keys: [...]) or @list(type: ATOMIC)", where)
 		return
 	case d == nil:
@@ -180,6 +184,9 @@ func (l *loader) listType(out *backend.Field, f *ast.FieldDefinition, where stri
 }
 
 func (l *loader) mapKeys(out *backend.Field, d *directive, where string) {
+	if out.Type == "" {
+		return // not known
+	}
 	if out.Type != backend.TypeObject {
 		l.report(d.Position, "%s: a MAP holds objects; scalars go into a SET", where)
 		return

@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -64,6 +65,13 @@ func read(files fs.FS, dir string) (*Schema, error) {
 }
 
 func readFile(files fs.FS, name string) (string, error) {
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() { // a pipe may never end
+		return "", errors.New("it is no regular file")
+	}
 	f, err := files.Open(name)
 	if err != nil {
 		return "", err

@@ -1,7 +1,7 @@
 // Package loader batches the reads of resolvers that are written by hand and
 // run in goroutines of gqlgen: one call for all resources of one kind that they
 // ask for at about the same time, and one for all pages of one kind. The engine
-// needs no loader: it knows a level as a whole.
+// knows a level as a whole and calls the same batch functions, [Reads], itself.
 //
 // Loaders live as long as one response: what they have read once is not read
 // again, and two fields of one response show one state of a resource.
@@ -30,19 +30,10 @@ const (
 // machine may take longer to begin all of them; then a level is two calls.
 const DefaultWait = time.Millisecond
 
-// Service is what loaders read from.
-type Service interface {
-	// Lookup reads resources of one kind, nil for what is absent or unreadable.
-	Lookup(context.Context, service.Caller, []backend.Key) ([]*service.Resource, error)
-	// ListMany reads pages of connections of one kind, each with its own error.
-	ListMany(context.Context, service.Caller, []service.ListRequest) ([]*service.Page, []error)
-}
-
 // Loaders are those of one caller and one response.
 type Loaders struct {
-	service Service
-	caller  service.Caller
-	wait    time.Duration
+	reads Reads
+	wait  time.Duration
 
 	mu sync.Mutex
 	// resources and pages by kind; guarded by mu.
@@ -57,9 +48,11 @@ func New(s Service, c service.Caller, wait time.Duration) *Loaders {
 	if wait <= 0 {
 		wait = DefaultWait
 	}
-	l := &Loaders{service: s, caller: c, wait: wait}
-	l.Clear()
-	return l
+	return &Loaders{
+		reads: Reads{s, c}, wait: wait,
+		resources: map[string]*batch[backend.Key, *service.Resource]{}, pages: map[string]*batch[string, *service.Page]{},
+		requests: map[string]service.ListRequest{},
+	}
 }
 
 type contextKey struct{}
@@ -73,22 +66,6 @@ func With(ctx context.Context, s Service, c service.Caller, wait time.Duration) 
 func From(ctx context.Context) *Loaders {
 	l, _ := ctx.Value(contextKey{}).(*Loaders)
 	return l
-}
-
-// Clear forgets what the loaders of a context have read: after a write.
-func Clear(ctx context.Context) {
-	if l := From(ctx); l != nil {
-		l.Clear()
-	}
-}
-
-// Clear forgets everything that was read.
-func (l *Loaders) Clear() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.resources = map[string]*batch[backend.Key, *service.Resource]{}
-	l.pages = map[string]*batch[string, *service.Page]{}
-	l.requests = map[string]service.ListRequest{}
 }
 
 // Resource reads one resource together with others of its kind; nil if it is
@@ -146,7 +123,7 @@ func (l *Loaders) pagesOf(kind string) *batch[string, *service.Page] {
 
 // lookup reads one batch of resources; an error is that of all.
 func (l *Loaders) lookup(ctx context.Context, keys []backend.Key) ([]*service.Resource, []error) {
-	found, err := l.service.Lookup(ctx, l.caller, keys)
+	found, err := l.reads.Resources(ctx, keys)
 	errs := make([]error, len(keys))
 	if err != nil {
 		found = make([]*service.Resource, len(keys))
@@ -165,5 +142,5 @@ func (l *Loaders) list(ctx context.Context, keys []string) ([]*service.Page, []e
 		requests[i] = l.requests[key]
 	}
 	l.mu.Unlock()
-	return l.service.ListMany(ctx, l.caller, requests)
+	return l.reads.Pages(ctx, requests)
 }

@@ -41,8 +41,9 @@ func (s *Server) newAPI(named *document.Store) (*api, error) {
 		s.cfg.Logger.Error("panic in a resolver", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
 		return &service.Error{Code: service.CodeInternal, Message: "internal error"}
 	})
+	exec.Use(variables{schema: schema})
 	exec.Use(oneStream{root: schema.Subscription.Name})
-	exec.Use(objectLimit{most: s.cfg.Limits.Objects})
+	exec.AroundResponses(s.bound)
 	exec.Use(extension.Introspection{})
 
 	l := s.cfg.Limits
@@ -69,7 +70,7 @@ func (s *Server) newAPI(named *document.Store) (*api, error) {
 		Executor: e, Body: l.Body, Bodies: bodies, BodyTimeout: s.cfg.BodyTimeout, Time: l.Time,
 		Events: &transport.Events{
 			Executor: e, Logger: s.cfg.Logger, Streams: l.Streams, Queue: l.Queue, QueueBytes: l.QueueBytes,
-			WriteTimeout: s.cfg.WriteTimeout, Opened: by(s.metrics.streams),
+			Bodies: bodies, WriteTimeout: s.cfg.WriteTimeout, Opened: by(s.metrics.streams),
 		},
 	}}, nil
 }

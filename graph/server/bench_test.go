@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"sync"
 	"testing"
 
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
@@ -117,6 +120,39 @@ func BenchmarkGraph(b *testing.B) {
 			b.ResetTimer()
 			serve(b, e, request(`{ networks(first: 50, filter: {spec: {resource: {mtu: {gte: 500}}}}, orderBy: [{field: SPEC_RESOURCE_MTU, direction: DESC}]) { nodes { metadata { name } spec { resource { mtu } } } } }`, nil))
 		})
+	}
+}
+
+// onBolt is a wrap that puts an embedded store in the place of the one in memory.
+func onBolt(b *testing.B) func(backend.Store) backend.Store {
+	b.Helper()
+	store, err := bolt.Open(bolt.Config{Path: filepath.Join(b.TempDir(), "sluice.db")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = store.Close() })
+	return func(backend.Store) backend.Store { return store }
+}
+
+// BenchmarkReads measures the same reads over the store in memory and the
+// embedded one: one resource, a page, a page with what each resource refers to,
+// and three levels of connections.
+func BenchmarkReads(b *testing.B) {
+	for _, store := range []string{"memory", "bolt"} {
+		wrap := plain
+		if store == "bolt" {
+			wrap = onBolt(b)
+		}
+		e := newEdge(b, wrap, server.Config{})
+		topology(b, e, 20, 5, 5)
+		for _, c := range []struct{ name, query string }{
+			{"one", `{ network(name: "net-7") { ` + fields12 + ` } }`},
+			{"page", `{ ports(first: 100) { nodes { id metadata { name revision createdAt } spec { resource { networkRef } } } pageInfo { hasNextPage endCursor } } }`},
+			{"references", `{ subnets(first: 100) { nodes { id metadata { name } spec { resource { cidr } } network { metadata { name revision } } } } }`},
+			{"levels", `{ networks(first: 20) { nodes { id metadata { name } subnets(first: 5) { nodes { id spec { resource { cidr } } ports(first: 5) { nodes { id metadata { name } } } } } } } }`},
+		} {
+			b.Run(store+"/"+c.name, func(b *testing.B) { serve(b, e, request(c.query, nil)) })
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -64,7 +65,7 @@ func TestRequestsInFlightShareOneBudgetOfBytes(t *testing.T) {
 		t.Fatalf("%d half-sent bodies of 100 KiB are held", len(done))
 	}
 	if len(done) < 10 || refused.Code != http.StatusServiceUnavailable || refused.Header().Get("Retry-After") == "" ||
-		!strings.Contains(refused.Body.String(), `"key":"limit-bodies"`) || !strings.Contains(refused.Body.String(), `"retryable":true`) {
+		!strings.Contains(refused.Body.String(), `"key":"limit-bodies"`) || !strings.Contains(refused.Body.String(), `"code":"UNAVAILABLE"`) || !strings.Contains(refused.Body.String(), `"retryable":true`) {
 		t.Errorf("after %d: %d %s", len(done), refused.Code, refused.Body)
 	}
 	if used := e.metric(t, "sluice_request_bytes"); used <= 0 || used > budget {
@@ -93,6 +94,53 @@ func (e edge) metric(t testing.TB, name string) (value float64) {
 	}
 	t.Fatalf("no metric %s", name)
 	return 0
+}
+
+// unread is the connection of a client that does not read its answer.
+type unread struct {
+	*httptest.ResponseRecorder
+	begun, end chan struct{}
+}
+
+func (w unread) Write(p []byte) (int, error) {
+	close(w.begun)
+	<-w.end
+	return w.ResponseRecorder.Write(p)
+}
+
+func TestAnAnswerThatIsNotReadIsMissingToThoseWhoComeLater(t *testing.T) {
+	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 16 << 10, Message: 16 << 10, Bodies: 40 << 10}})
+	topology(t, e, 1, 20, 0)
+	ask := func(w http.ResponseWriter, method, query string) {
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/graphql", strings.NewReader(`{"query":"`+query+`"}`))
+		if method == http.MethodGet {
+			r = httptest.NewRequest(http.MethodGet, "http://localhost/graphql?query="+url.QueryEscape(query), nil)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		e.ServeHTTP(w, r)
+	}
+	slow := unread{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		ask(slow, http.MethodPost, "{ "+aliases(50, "subnets { nodes { id } }")+"}")
+	}()
+	<-slow.begun
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		late := httptest.NewRecorder()
+		ask(late, method, "{ __typename }")
+		if text := late.Body.String(); late.Code != http.StatusServiceUnavailable || late.Header().Get("Retry-After") == "" || !strings.Contains(text, `"code":"UNAVAILABLE"`) || !strings.Contains(text, `"retryable":true`) {
+			t.Errorf("%s: %d %s", method, late.Code, text)
+		}
+	}
+	close(slow.end)
+	<-answered
+	if n := slow.Body.Len(); slow.Code != http.StatusOK || n < 40<<10 {
+		t.Errorf("the answer that ran: %d, %d bytes", slow.Code, n)
+	}
+	if got := e.post(t, "{ __typename }", nil); !strings.Contains(got, `"data"`) {
+		t.Errorf("the next client: %s", got)
+	}
 }
 
 func TestARequestThatAnnouncesTooMuchIsRefusedAtOnce(t *testing.T) {
@@ -207,7 +255,7 @@ func TestABodyThatKeepsComingIsReadForAMinute(t *testing.T) {
 				if _, err := c.Write(make([]byte, 64<<10)); err != nil {
 					return
 				}
-				time.Sleep(2 * time.Second)
+				time.Sleep(2 * time.Second) // of the bubble
 			}
 		}()
 		res, _ := answer(t, c)

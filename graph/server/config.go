@@ -39,6 +39,8 @@ type Config struct {
 	AllowedOrigins []string
 	// Limits of requests.
 	Limits Limits
+	// SlowLog is how long a query or mutation may take before it is logged. Default: none is.
+	SlowLog time.Duration
 	// Documents are those that clients name instead of sending them.
 	Documents document.Config
 	// HideSchema refuses introspection.
@@ -66,8 +68,9 @@ type Limits struct {
 	// Body is the most bytes of the body of one request.
 	Body int64
 	// Bodies is the most bytes of all requests together that are being read or
-	// executed: bodies of POSTs and WebSocket messages. Default: 64 MiB, but no less
-	// than four of the largest requests.
+	// executed, bodies of POSTs and WebSocket messages, and of the answers that are
+	// being sent. Default: 128 MiB, but no less than four of the largest requests or
+	// eight of the largest answers.
 	Bodies int64
 	// Connections is the most that are open at once. Default: 1,000 more than Sockets and Streams.
 	Connections int
@@ -90,11 +93,14 @@ type Limits struct {
 	Repeats int
 	// Fragments is the most named fragments of a document.
 	Fragments int
-	// Introspections is how often a document may ask for the whole schema.
-	Introspections int
-	// Objects is the most resources that the connections of an operation may
-	// return: those within others multiply.
-	Objects int
+	// Rows is the most resources that an operation may look at, Scans the most
+	// counts and reads of pages that it may take, and Objects the most resources
+	// that it may return. Of a subscription it is each event.
+	Rows, Scans, Objects int
+	// Answer is the most bytes of an answer, and of an event.
+	Answer int64
+	// Introspection is the most values of the schema that an operation may return.
+	Introspection int
 	// Time is how long a query or mutation may take, parsing included.
 	Time time.Duration
 	// Sockets is the most WebSocket connections.
@@ -116,7 +122,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Body: 4 << 20, Text: 256 << 10, Tokens: 5000, Depth: 20, Aliases: 100, Fields: 2000, Validation: 500_000, CachedTokens: 100_000,
-		Repeats: 20, Fragments: 200, Introspections: 2, Objects: 2_000_000, Time: transport.DefaultTime,
+		Repeats: 20, Fragments: 200, Introspection: 300_000, Rows: 200_000, Scans: 20_000, Objects: 100_000, Answer: 16 << 20, Time: transport.DefaultTime,
 		Sockets: transport.DefaultConnections, Streams: transport.DefaultStreams, Operations: transport.DefaultOperations,
 		Queue: transport.DefaultQueue, QueueBytes: transport.DefaultQueueBytes, Message: transport.DefaultMessage,
 	}
@@ -139,7 +145,7 @@ func (c Config) ValidateSettings() error {
 	for _, one := range []struct {
 		key   string
 		value time.Duration
-	}{{"drain-delay", c.DrainDelay}, {"drain-timeout", c.DrainTimeout}, {"init-timeout", c.InitTimeout}, {"ping-interval", c.PingInterval}, {"write-timeout", c.WriteTimeout}, {"body-timeout", c.BodyTimeout}} {
+	}{{"drain-delay", c.DrainDelay}, {"drain-timeout", c.DrainTimeout}, {"init-timeout", c.InitTimeout}, {"ping-interval", c.PingInterval}, {"write-timeout", c.WriteTimeout}, {"body-timeout", c.BodyTimeout}, {"slow-log", c.SlowLog}} {
 		if one.value < 0 {
 			errs = append(errs, fmt.Errorf("%s: %v is negative; 0 means the default", one.key, one.value))
 		}
@@ -156,7 +162,7 @@ func (l Limits) Validate() error {
 	}{
 		{"limit-body", l.Body}, {"limit-bodies", l.Bodies}, {"limit-connections", int64(l.Connections)}, {"limit-text", int64(l.Text)}, {"limit-tokens", int64(l.Tokens)}, {"limit-depth", int64(l.Depth)}, {"limit-aliases", int64(l.Aliases)},
 		{"limit-fields", int64(l.Fields)}, {"limit-repeats", int64(l.Repeats)}, {"limit-time", int64(l.Time)},
-		{"limit-validation", int64(l.Validation)}, {"limit-cached-tokens", int64(l.CachedTokens)}, {"limit-fragments", int64(l.Fragments)}, {"limit-introspections", int64(l.Introspections)}, {"limit-objects", int64(l.Objects)}, {"limit-sockets", int64(l.Sockets)}, {"limit-streams", int64(l.Streams)},
+		{"limit-validation", int64(l.Validation)}, {"limit-cached-tokens", int64(l.CachedTokens)}, {"limit-fragments", int64(l.Fragments)}, {"limit-introspection", int64(l.Introspection)}, {"limit-rows", int64(l.Rows)}, {"limit-scans", int64(l.Scans)}, {"limit-objects", int64(l.Objects)}, {"limit-answer", l.Answer}, {"limit-sockets", int64(l.Sockets)}, {"limit-streams", int64(l.Streams)},
 		{"limit-sockets-waiting", int64(l.SocketsWaiting)}, {"limit-queue", int64(l.Queue)}, {"limit-queue-bytes", int64(l.QueueBytes)},
 		{"limit-operations", int64(l.Operations)}, {"limit-message", l.Message},
 	} {
@@ -192,15 +198,16 @@ func (l *Limits) setDefaults() {
 	for _, one := range []struct{ limit, value *int }{
 		{&l.Text, &d.Text}, {&l.Tokens, &d.Tokens}, {&l.Depth, &d.Depth}, {&l.Aliases, &d.Aliases}, {&l.Fields, &d.Fields},
 		{&l.Validation, &d.Validation}, {&l.CachedTokens, &d.CachedTokens}, {&l.Repeats, &d.Repeats}, {&l.Fragments, &d.Fragments},
-		{&l.Introspections, &d.Introspections}, {&l.Objects, &d.Objects}, {&l.Sockets, &d.Sockets}, {&l.Streams, &d.Streams},
+		{&l.Introspection, &d.Introspection}, {&l.Rows, &d.Rows}, {&l.Scans, &d.Scans}, {&l.Objects, &d.Objects}, {&l.Sockets, &d.Sockets}, {&l.Streams, &d.Streams},
 		{&l.Operations, &d.Operations}, {&l.Queue, &d.Queue}, {&l.QueueBytes, &d.QueueBytes},
 	} {
 		fill(one.limit, *one.value)
 	}
 	fill(&l.Body, d.Body)
 	fill(&l.Message, d.Message)
+	fill(&l.Answer, d.Answer)
 	fill(&l.Time, d.Time)
-	fill(&l.Bodies, max(64<<20, 4*max(l.Body, l.Message)))
+	fill(&l.Bodies, max(128<<20, 4*max(l.Body, l.Message), 8*l.Answer))
 	fill(&l.Connections, l.Sockets+l.Streams+1000)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
@@ -65,6 +66,7 @@ func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument
 		for _, err := range errs {
 			errcode.Set(err, errcode.ValidationFailed)
 		}
+		kinds.Conceal(d.schema, doc, errs)
 		return nil, errs
 	}
 	if ctx.Err() != nil {

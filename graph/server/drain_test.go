@@ -64,7 +64,7 @@ func TestABodyThatComesInTimeIsStillAnswered(t *testing.T) {
 		synctest.Wait()
 		done := make(chan error)
 		go func() { done <- g.stop() }()
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(500 * time.Millisecond) // of the bubble
 		_, _ = io.WriteString(c, query[5:])
 		if res, text := answer(t, c); res.StatusCode != http.StatusOK || !strings.Contains(text, `"data"`) {
 			t.Errorf("%s %s", res.Status, text)

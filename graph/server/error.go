@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
 
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/scalar"
 )
@@ -24,12 +25,18 @@ func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
 		ext[k] = v
 	}
 	var known *service.Error
+	var over *budget.ExceededError
 	switch {
 	case errors.As(err, &known):
 		out = &gqlerror.Error{Message: known.Message, Path: out.Path, Locations: out.Locations}
 		extend(ext, known)
+	case errors.As(err, &over):
+		ext["code"], ext["retryable"], ext["limit"], ext["key"] = string(service.CodeLimitExceeded), false, over.Limit, over.Thing.Key()
 	case errors.Is(err, context.DeadlineExceeded):
 		out.Message = "the request took longer than it may"
+		ext["code"], ext["retryable"] = string(service.CodeTimeout), true
+	case errors.Is(err, context.Canceled):
+		out.Message = "the request was cancelled"
 		ext["code"], ext["retryable"] = string(service.CodeTimeout), true
 	case ext["code"] == nil && isInput(err):
 		ext["code"] = string(service.CodeBadUserInput)

@@ -64,8 +64,6 @@ func hostile() []struct{ name, key, query string } {
 		{"5,000 comments", "limit-tokens", "{ __typename }" + strings.Repeat("#\n", 5000)},
 		{"160 operations of one fragment", "", repeat(160, "query Q%d { ...F } ") + "fragment F on Query { kinds { name } }"},
 		{"one field 21 times", "limit-repeats", "{ " + strings.Repeat("__typename ", 21) + "}"},
-		{"introspection three times", "limit-introspections", "{ " + repeat(3, "s%d: __schema { types { name } } ") + "}"},
-		{"pages in pages", "limit-objects", "{ networks(first: 1000) { nodes { subnets(first: 1000) { nodes { ports(last: 1000) { totalCount } } } } } }"},
 		{"1,000 unknown directives", "", "{ __typename " + repeat(1000, "@d%d ") + "}"},
 		{"a list of 1,000 values", "", "{ nodes(ids: [" + strings.Repeat(`"a" `, 1000) + "]) { id } }"},
 		{"a hundred aliases of twenty fields", "", "{ " + repeat(95, "a%d: kinds { name plural scope __typename } ") + "}"},

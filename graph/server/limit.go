@@ -24,7 +24,6 @@ type size struct {
 	// counts by itself too: a fragment that is not defined has no fields, but
 	// validation follows every spread that leads to it.
 	selections, depth int
-	schemas           int // fields named __schema: each answers with the whole schema
 }
 
 // counter measures each selection set and each fragment once, however often it is used.
@@ -76,9 +75,6 @@ func (c *counter) add(s size) {
 	if c.total > c.limits.Fields {
 		c.refuse("fields", "limit-fields", c.limits.Fields)
 	}
-	if s.schemas > c.limits.Introspections {
-		c.refuse("introspections of the schema", "limit-introspections", c.limits.Introspections)
-	}
 	if s.depth > c.limits.Depth {
 		c.refuse("levels of nesting", "limit-depth", c.limits.Depth)
 	}
@@ -107,7 +103,6 @@ func (c *counter) set(set ast.SelectionSet) (out size) {
 		}
 		out.selections = min(out.selections+s.selections+1, c.limits.Fields+1)
 		out.depth = max(out.depth, s.depth)
-		out.schemas = min(out.schemas+s.schemas, c.limits.Introspections+1)
 		if c.err != nil {
 			return out
 		}
@@ -127,9 +122,6 @@ func (c *counter) field(f *ast.Field) size {
 	c.directives(f.Directives)
 	s := c.set(f.SelectionSet)
 	s.depth++
-	if f.Name == "__schema" {
-		s.schemas++
-	}
 	if c.hidden && (f.Name == "__schema" || f.Name == "__type") && c.err == nil {
 		c.err = &gqlerror.Error{Message: "introspection is switched off (configuration key hide-schema)", Extensions: map[string]any{"code": string(service.CodeForbidden)}}
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluicegw/sluice/backend/budget"
 )
 
 // metrics of the edge. No label holds what a client chooses freely.
@@ -15,6 +17,8 @@ type metrics struct {
 	// Of long-lived connections: how many there are, and operations on sockets.
 	sockets, streams, operations prometheus.Gauge
 	closed                       *prometheus.CounterVec
+	// spent is what operations and events spend of each thing, where it is any.
+	spent [budget.Things]prometheus.Observer
 
 	register prometheus.Registerer
 }
@@ -32,7 +36,14 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		closed:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_websockets_closed_total", Help: "WebSocket connections that the gateway closed, by close code."}, []string{"code"}),
 	}
 	m.register = reg
-	for _, c := range []prometheus.Collector{m.requests, m.errors, m.sockets, m.streams, m.operations, m.closed} {
+	spent := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "sluice_operation_spent", Help: "What operations and events spend of their budget: rows, scans, objects, bytes, introspection.",
+		Buckets: prometheus.ExponentialBuckets(1, 10, 9),
+	}, []string{"of"})
+	for t := range budget.Things {
+		m.spent[t] = spent.WithLabelValues(t.String())
+	}
+	for _, c := range []prometheus.Collector{spent, m.requests, m.errors, m.sockets, m.streams, m.operations, m.closed} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -43,7 +54,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 // bodies shows what requests take of their budget.
 func (m *metrics) bodies(used func() int64) error {
 	return m.register.Register(prometheus.NewGaugeFunc(
-		prometheus.GaugeOpts{Name: "sluice_request_bytes", Help: "Bytes of requests that are being read or executed, of limit-bodies."},
+		prometheus.GaugeOpts{Name: "sluice_request_bytes", Help: "Bytes of requests that are being read or executed and of answers that are being sent, of limit-bodies."},
 		func() float64 { return float64(used()) },
 	))
 }

@@ -46,7 +46,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	front, err := console.New(console.Config{Version: cfg.Version, Store: cfg.Store, Kinds: cfg.Service.Kinds(), Endpoint: "/v1/graphql"})
+	front, err := console.New(console.Config{Version: cfg.Version, Store: cfg.Store, Schema: cfg.Schema, Kinds: cfg.Service.Kinds(), Endpoint: "/v1/graphql"})
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}

@@ -11,7 +11,9 @@ import (
 )
 
 // Budget bounds the bytes of all requests that are being read or executed, over
-// all connections: the bodies of POSTs and the messages of WebSockets.
+// all connections: the bodies of POSTs, the messages of WebSockets, and the answers
+// to queries and mutations while they are sent. An answer that is there is always sent; what it takes
+// is missing to those who come later.
 type Budget struct {
 	most int64
 	used atomic.Int64
@@ -34,6 +36,16 @@ func (b *Budget) take(n int64) bool {
 	}
 	return true
 }
+
+// hold reserves bytes that are in use already, whether or not they are left.
+func (b *Budget) hold(n int64) {
+	if b != nil {
+		b.used.Add(n)
+	}
+}
+
+// full says that nothing is left for another request.
+func (b *Budget) full() bool { return b != nil && b.used.Load() >= b.most }
 
 func (b *Budget) give(n int64) {
 	if b != nil {
@@ -114,7 +126,7 @@ func (r reading) read() (data []byte, taken int64, err error) {
 // overBudget refuses a request because the budget is used up.
 func (b *Budget) overBudget() *gqlerror.Error {
 	return &gqlerror.Error{
-		Message:    "the requests in flight have the bytes that they may have together (configuration key limit-bodies)",
-		Extensions: map[string]any{"code": string(service.CodeLimitExceeded), "limit": b.most, "key": "limit-bodies", "retryable": true},
+		Message:    "the requests and answers in flight have the bytes that they may have together (configuration key limit-bodies); try again",
+		Extensions: map[string]any{"code": string(service.CodeUnavailable), "limit": b.most, "key": "limit-bodies", "retryable": true},
 	}
 }

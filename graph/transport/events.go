@@ -39,6 +39,9 @@ type Events struct {
 	// Gather is how soon after a write the next event may be written: what comes
 	// in between leaves together. Default 1 ms; less than zero means at once.
 	Gather time.Duration
+	// Bodies bounds the bytes of all requests in flight, which the answers to queries
+	// and mutations share while they are sent. Default: unbounded.
+	Bodies *Budget
 	// Opened is told when the number of streams changes. Default: nobody is.
 	Opened func(delta int)
 
@@ -65,6 +68,7 @@ func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
 		s.ending = nil // it ends by itself, in time
 	}
 	ctx, cancel := context.WithCancel(r.Context())
+	var held int64 // of Bodies
 	var work sync.WaitGroup
 	work.Go(func() {
 		defer s.out.finish()
@@ -78,12 +82,16 @@ func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
 			s.pump(ctx, op, resumeFrom(r))
 			return
 		}
-		_ = s.out.put(ctx, nil, event("next", "", op.Do(ctx)), event("complete", "", nil))
+		answer := op.Do(ctx)
+		held = int64(len(answer))
+		e.Bodies.hold(held)
+		_ = s.out.put(ctx, nil, event("next", "", answer), event("complete", "", nil))
 	})
 	s.write(ctx)
 	cancel()
 	s.out.discard()
 	work.Wait()
+	e.Bodies.give(held)
 }
 
 func (e *Events) panicked(p any) {

@@ -95,6 +95,7 @@ func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerro
 		ReadTime: graphql.TraceTiming{Start: now, End: now},
 	})
 	if len(errs) > 0 {
+		withoutValues(errs)
 		if r.OperationName == "" && oc.Doc != nil && len(oc.Doc.Operations) > 1 {
 			errs[0].Message = "the document has several operations; operationName must say which"
 		}
@@ -103,6 +104,27 @@ func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerro
 	e.named.Remember(id)
 	end, _ := ctx.Deadline()
 	return &Operation{executor: e, context: oc, end: end}, nil
+}
+
+// notValid is what gqlparser says of a variable whose value is none of an enum.
+const notValid = " is not a valid "
+
+// withoutValues takes values of variables out of what is wrong with them: which
+// variable it is stands in the path, and what is sent may be a secret.
+func withoutValues(errs gqlerror.List) {
+	for _, err := range errs {
+		if _, name, ok := lastCut(err.Message, notValid); ok && len(err.Path) > 0 {
+			err.Message = "the value is not one of " + name
+		}
+	}
+}
+
+// lastCut cuts a text around the last separator.
+func lastCut(text, separator string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, separator); i >= 0 {
+		return text[:i], text[i+len(separator):], true
+	}
+	return text, "", false
 }
 
 // Refuse is the answer to a request that is not executed.

@@ -76,6 +76,10 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (req *Request, taken int64, status int, refused *gqlerror.Error) {
 	switch r.Method {
 	case http.MethodGet:
+		if h.Bodies.full() {
+			status, refused := h.unread(w, errBudget)
+			return nil, 0, status, refused
+		}
 		req, err := parseQuery(r.URL.RawQuery)
 		return req, 0, http.StatusBadRequest, err
 	case http.MethodPost:
@@ -129,7 +133,11 @@ func (h *HTTP) answer(w http.ResponseWriter, r *http.Request, op *Operation) {
 		h.refuse(w, r, http.StatusNotAcceptable, badRequest("answers are application/graphql-response+json or application/json; Accept names neither"))
 		return
 	}
-	op.DoWith(r.Context(), func(answer []byte) { h.write(w, r, media, http.StatusOK, answer) })
+	op.DoWith(r.Context(), func(answer []byte) {
+		h.Bodies.hold(int64(len(answer)))
+		defer h.Bodies.give(int64(len(answer)))
+		h.write(w, r, media, http.StatusOK, answer)
+	})
 }
 
 // refuse answers what is not executed. Without a status it is that of a document

@@ -45,6 +45,8 @@ type outbox struct {
 	room   chan struct{} // closed when something was taken; nil if nobody waits for it
 	busy   bool          // a writer is at work
 	gone   bool          // nothing more is accepted
+	// Frames are counted: those that were added, taken, and written.
+	added, taken, written int
 }
 
 // put adds frames, all or none, and waits for room until ctx ends. If accepted is
@@ -71,15 +73,8 @@ func (o *outbox) put(ctx context.Context, accepted func(), frames ...frame) erro
 			o.mu.Unlock()
 			return nil
 		}
-		if o.room == nil {
-			o.room = make(chan struct{})
-		}
-		room := o.room
-		o.mu.Unlock()
-		select {
-		case <-room:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := o.await(ctx); err != nil {
+			return err
 		}
 	}
 }
@@ -130,6 +125,7 @@ func (o *outbox) forget(s *source) {
 			return false
 		}
 		o.held -= f.size()
+		o.added--
 		return true
 	})
 	o.makeRoom()
@@ -141,6 +137,10 @@ func (o *outbox) forget(s *source) {
 func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.written != o.taken { // the writer comes again when it has written what it took
+		o.written = o.taken
+		o.makeRoom()
+	}
 	if len(o.frames) == 0 {
 		o.busy = false
 		return nil, o.gone
@@ -155,6 +155,7 @@ func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
 	for i := range out {
 		o.held -= out[i].size()
 	}
+	o.taken += n
 	o.frames = slices.Delete(o.frames, 0, n)
 	if len(o.frames) == 0 && cap(o.frames) > 4 {
 		o.frames = nil // an idle connection keeps no memory for a burst
@@ -166,6 +167,7 @@ func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
 func (o *outbox) add(size int, frames ...frame) {
 	o.frames = append(o.frames, frames...)
 	o.held += size
+	o.added += len(frames)
 	o.start(frames[0].soon)
 }
 
@@ -173,6 +175,35 @@ func (o *outbox) start(soon bool) {
 	if !o.busy {
 		o.busy = true
 		o.wake(soon)
+	}
+}
+
+// flushed waits until everything that is in the queue now has been written, or the
+// connection or ctx ends.
+func (o *outbox) flushed(ctx context.Context) {
+	o.mu.Lock()
+	for until := o.added; !o.gone && o.written < min(until, o.added); {
+		if o.await(ctx) != nil {
+			return
+		}
+		o.mu.Lock()
+	}
+	o.mu.Unlock()
+}
+
+// await gives up the lock and waits until something was taken or written, the
+// connection ends, or ctx does.
+func (o *outbox) await(ctx context.Context) error {
+	if o.room == nil {
+		o.room = make(chan struct{})
+	}
+	room := o.room
+	o.mu.Unlock()
+	select {
+	case <-room:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -276,5 +279,54 @@ func TestAnOperationKeepsWhatItsMessageTakesOfTheBudget(t *testing.T) {
 			t.Errorf("%d bytes are taken after its end", used)
 		}
 		_ = p.Close()
+	})
+}
+
+// TestAnswersThatNobodyReadsShareTheBudget over WebSocket as by server-sent events:
+// many operations of one connection can have large answers.
+func TestAnswersThatNobodyReadsShareTheBudget(t *testing.T) {
+	const size = 3 << 20
+	synctest.Test(t, func(t *testing.T) {
+		budget := transport.NewBudget(100 << 20)
+		g := serveInMemory(t, transport.SocketConfig{Messages: budget, PingInterval: time.Hour}, &transport.Events{Bodies: budget})
+		defer g.stop()
+		p := g.open()
+		for i := range 5 {
+			p.subscribe(strconv.Itoa(i), fmt.Sprintf("{big(bytes:%d)}", size))
+		}
+		synctest.Wait()
+		if used := budget.Used(); used < 5*size {
+			t.Errorf("five answers take %d bytes", used)
+		}
+		for range 5 {
+			p.read() // the answer
+			p.read() // complete
+		}
+		synctest.Wait()
+		if used := budget.Used(); used != 0 {
+			t.Errorf("%d bytes are taken after they were read", used)
+		}
+		p.subscribe("more", fmt.Sprintf("{big(bytes:%d)}", size))
+		synctest.Wait()
+		_ = p.Close()
+		synctest.Wait()
+		if used := budget.Used(); used != 0 {
+			t.Errorf("%d bytes are taken after the client has left", used)
+		}
+
+		stream, err := g.dial()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = fmt.Fprintf(stream, "GET /graphql?query=%s HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n", url.QueryEscape(fmt.Sprintf("{big(bytes:%d)}", size)))
+		synctest.Wait()
+		if used := budget.Used(); used < size {
+			t.Errorf("an answer by server-sent events takes %d bytes", used)
+		}
+		_ = stream.Close()
+		synctest.Wait()
+		if used := budget.Used(); used != 0 {
+			t.Errorf("%d bytes are taken after the client of the stream has left", used)
+		}
 	})
 }

@@ -75,7 +75,7 @@ func TestAnEventIsNotKeptWaitingForOthers(t *testing.T) {
 		p.subscribe("1", "subscription{feed}")
 		<-g.fed
 		_ = p.SetReadDeadline(time.Time{})
-		time.Sleep(2 * time.Hour) // nothing was written for long
+		time.Sleep(2 * time.Hour) // of the bubble: nothing was written for long
 		begin := time.Now()
 		g.publish(1)
 		p.read()

@@ -151,7 +151,12 @@ func (s *socket) run(ctx context.Context, op *operation, prepared *Operation) {
 	complete := s.message(op, op.id, "complete", nil)
 	if op.kind != ast.Subscription {
 		payload := prepared.Do(ctx)
+		s.parent.cfg.Messages.hold(int64(len(payload)))
+		defer s.parent.cfg.Messages.give(int64(len(payload)))
 		s.finish(ctx, op, s.message(op, op.id, s.next(), payload), complete)
+		if len(payload) > s.parent.cfg.QueueBytes {
+			s.out.flushed(ctx) // the bound of the queue does not hold it
+		}
 		return
 	}
 	stream := prepared.Stream(ctx, "")

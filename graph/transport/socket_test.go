@@ -136,7 +136,7 @@ func TestWhatWaitsOfACancelledOperationIsNotSent(t *testing.T) {
 		p := g.open()
 		p.subscribe("1", "subscription{feed}")
 		<-g.fed
-		time.Sleep(2 * time.Second) // the next event leaves at once
+		time.Sleep(2 * time.Second) // of the bubble: the next event leaves at once
 		g.publish(1)
 		p.hear(`{"id":"1","type":"next","payload":{"data":{"feed":1}}}`)
 		synctest.Wait()
@@ -276,7 +276,7 @@ func TestAClientThatIsSilentIsAskedAndThenGivenUp(t *testing.T) {
 		if code, reason := mute.closed(); code != 1001 || time.Since(begin) != 8*time.Second {
 			t.Errorf("closed with %d %q after %v", code, reason, time.Since(begin))
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // of the bubble
 		answers.subscribe("1", "subscription{feed}")
 		<-g.fed // it is alive
 		_ = answers.Close()

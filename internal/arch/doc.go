@@ -1,3 +1,4 @@
 // Package arch holds the layout of the module: which package may import which,
-// and what hand-written files look like. It has only tests.
+// what hand-written files look like, and that what the documents name is there.
+// It has only tests.
 package arch

@@ -41,6 +41,28 @@ func TestAllSettingsAreDocumented(t *testing.T) {
 	}
 }
 
+func TestAllLimitsAreDocumentedWithTheirReasons(t *testing.T) {
+	settings := config.NewGateway().Settings()
+	for _, s := range settings {
+		if strings.HasPrefix(s.Name, "limit-") != (s.Why != "") {
+			t.Errorf("%s: a limit has a reason, another setting has none", s.Name)
+		}
+	}
+	path, want := filepath.Join("..", "..", "..", "docs", "limits.md"), config.Limits(settings)
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(raw)); diff != "" {
+		t.Errorf("go test ./cmd/sluice/config -run Documented -update\n%s", diff)
+	}
+}
+
 // given are the flags of a gateway after a command line.
 func given(t *testing.T, args ...string) (*config.Gateway, *pflag.FlagSet) {
 	t.Helper()

@@ -28,6 +28,8 @@ type Setting struct {
 	Auto string
 	// Help says what the setting does, in one line.
 	Help string
+	// Why says why the default of a limit is what it is.
+	Why string
 	// Needs is a setting without which this one has no effect.
 	Needs string
 	// Check says what is wrong with the value, beyond its type. Default: numbers
@@ -108,6 +110,35 @@ func Markdown(settings []Setting) string {
 			value = s.text()
 		}
 		_, _ = fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.Name, value, strings.ReplaceAll(s.Help, "|", `\|`))
+	}
+	return b.String()
+}
+
+// Limits is docs/limits.md: the limits with the reasons for their defaults. The
+// settings must be fresh.
+func Limits(settings []Setting) string {
+	var b strings.Builder
+	b.WriteString(`# Limits
+
+Generated from cmd/sluice/config: go test ./cmd/sluice/config -run Documented -update
+
+A frontend never meets them at their defaults. What exceeds one is refused or ended with LIMIT_EXCEEDED, and extensions.key
+names the setting. [clients.md](clients.md) says when each is looked at, and what becomes of queries, mutations and streams.
+What an operation spent is told in extensions.cost of its answer if the request has "extensions": {"cost": true}, and in the metric
+sluice_operation_spent of all of them; ` + "`slow-log`" + ` writes the dearest. Times are of one core of a small server.
+
+| setting | default | meaning | why |
+|---|---|---|---|
+`)
+	for _, s := range settings {
+		if s.Why == "" {
+			continue
+		}
+		value := s.Auto
+		if value == "" {
+			value = s.text()
+		}
+		_, _ = fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, value, s.Help, s.Why)
 	}
 	return b.String()
 }

@@ -27,8 +27,8 @@ type Source struct {
 	// enum, by its path from the root field ("input.spec.resource.mtu"); false
 	// leaves the choice to the source.
 	Values func(path string, t *ast.Type) (any, bool)
-	// Skip leaves out fields of the roots.
-	Skip func(root, field string) bool
+	// Skip leaves out fields, by the type that has them.
+	Skip func(on, field string) bool
 	// Depth is the deepest nesting of selections. Default 7.
 	Depth int
 	// Fields is about how many fields a document has at most. Default 120.
@@ -136,7 +136,7 @@ func (s *Source) below(b *strings.Builder, def *ast.Definition, depth int) {
 func (s *Source) selection(b *strings.Builder, def *ast.Definition, depth int) {
 	var leaves, objects []*ast.FieldDefinition
 	for _, f := range def.Fields {
-		if strings.HasPrefix(f.Name, "__") {
+		if strings.HasPrefix(f.Name, "__") || s.Skip != nil && s.Skip(def.Name, f.Name) {
 			continue
 		}
 		if t := s.Schema.Types[f.Type.Name()]; t.Kind == ast.Object || t.Kind == ast.Interface {

@@ -226,7 +226,7 @@ type resource struct {
 }
 
 func (x *execution) resource(r *service.Resource) any {
-	if r == nil || r.Object == nil {
+	if r == nil || r.Body == nil {
 		return nil
 	}
 	raw, _ := backend.DecodeBody(r.Stored.Body)
@@ -284,7 +284,7 @@ func (x *execution) resolve(def *ast.Definition, of any, f *ast.Field) (any, err
 		if f.Name == "cursor" {
 			return of.page.Cursor(of.n), nil
 		}
-		return x.resource(of.page.Edges[of.n].Resource), nil
+		return x.resource(&of.page.Edges[of.n].Resource), nil
 	case *payload:
 		return x.ofPayload(of, f)
 	}
@@ -346,7 +346,7 @@ func (x *execution) ofResource(r *resource, f *ast.Field, args map[string]any) (
 	for _, o := range x.Catalogue.Kinds {
 		for _, ref := range o.Refs {
 			if ref.Kind == k.Name && ref.Inverse == f.Name {
-				return x.list(o.Name, f, args, r.stored.Namespace, &service.Parent{Reference: ref.Path, Key: r.stored.Key}, nil)
+				return x.list(o.Name, f, args, r.stored.Namespace, service.Parent{Reference: ref.Path, Key: r.stored.Key}, nil)
 			}
 		}
 	}
@@ -362,7 +362,7 @@ func (x *execution) follow(r *resource, ref *kinds.Reference, value any, f *ast.
 			names = append(names, e.(string))
 		}
 		slices.Sort(names)
-		return x.list(ref.Kind, f, args, r.stored.Namespace, nil, map[string]any{"name": map[string]any{"in": slices.Compact(names)}})
+		return x.list(ref.Kind, f, args, r.stored.Namespace, service.Parent{}, map[string]any{"name": map[string]any{"in": slices.Compact(names)}})
 	}
 	name, _ := value.(string)
 	if name == "" {
@@ -479,7 +479,7 @@ func (x *execution) ofPage(p *service.Page, f *ast.Field) (any, error) {
 		if f.Name == "edges" {
 			out = append(out, edge{p, i})
 		} else {
-			out = append(out, x.resource(p.Edges[i].Resource))
+			out = append(out, x.resource(&p.Edges[i].Resource))
 		}
 	}
 	return out, nil

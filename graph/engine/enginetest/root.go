@@ -38,14 +38,14 @@ func (x *execution) root(def *ast.Definition, f *ast.Field, args map[string]any)
 	case "resource":
 		return get(text("kind"))
 	case "resources":
-		return x.list(text("kind"), f, args, "", nil, nil)
+		return x.list(text("kind"), f, args, "", service.Parent{}, nil)
 	}
 	for _, k := range x.Catalogue.Kinds {
 		switch f.Name {
 		case k.Singular:
 			return get(k.Name)
 		case k.Plural:
-			return x.list(k.Name, f, args, "", nil, nil)
+			return x.list(k.Name, f, args, "", service.Parent{}, nil)
 		}
 	}
 	return nil, fmt.Errorf("reference: no way to resolve %s.%s", def.Name, f.Name)
@@ -75,7 +75,7 @@ func (x *execution) nodes(ids any) (any, error) {
 }
 
 // list reads a page.
-func (x *execution) list(kind string, f *ast.Field, args map[string]any, namespace string, parent *service.Parent, filter any) (any, error) {
+func (x *execution) list(kind string, f *ast.Field, args map[string]any, namespace string, parent service.Parent, filter any) (any, error) {
 	req := service.ListRequest{Kind: kind, Parent: parent, Filter: filter, ChangeCursor: true}
 	if namespace != "" {
 		req.Namespace = &namespace

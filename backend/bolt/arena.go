@@ -1,0 +1,161 @@
+package bolt
+
+import (
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/internal/slab"
+)
+
+// arena is where the resources of one read are decoded to. They share chunks of
+// memory, and a string that comes again is kept once. The zero value is ready.
+type arena struct {
+	bytes     slab.Slab[byte]
+	resources slab.Slab[backend.Resource]
+	rows      slab.Slab[backend.Row]
+	refs      slab.Slab[backend.Ref]
+	text      strings.Builder
+	room      int // of the last chunk of text
+	// bare leaves out rows and references.
+	bare bool
+	// last was decoded before: the next one is likely to have strings of it.
+	last *backend.Resource
+}
+
+const (
+	// chunkBytes is the most memory of a chunk of forms, and textBytes of one of strings.
+	chunkBytes = 32 << 10
+	textBytes  = 4 << 10
+)
+
+// resource reads what appendResource wrote. The result does not share the memory of form.
+func (a *arena) resource(k backend.Key, form []byte) (*backend.Resource, error) {
+	a.bytes.Chunk = chunkBytes
+	if !a.bare {
+		form = a.own(form) // the values of the rows are parts of it
+	}
+	d, body, err := part(form, resourceForm)
+	if err != nil {
+		return nil, err
+	}
+	if a.bare {
+		body = a.own(body)
+	}
+	like := a.last
+	if like == nil {
+		like = &backend.Resource{}
+	}
+	r := a.resources.One()
+	r.Key, r.Body = k, body
+	flags := d.byte()
+	r.Deleting = flags&flagDeleting != 0
+	if flags&flagExpires != 0 {
+		r.ExpiresAt = d.time()
+	}
+	if flags&flagFinalizers != 0 {
+		r.Finalizers = d.finalizers()
+	}
+	r.Revision, r.SpecRevision = d.revision(), d.revision()
+	r.CreatedAt, r.UpdatedAt = d.time(), d.time()
+	r.UID, r.Fingerprint = a.string(d.bytes()), a.again(d.bytes(), like.Fingerprint)
+	if a.bare {
+		d.rest = nil
+	} else {
+		r.Rows = a.indexRows(&d, like.Rows)
+		r.Refs = a.references(&d, k.Namespace, like.Refs)
+	}
+	if flags&^(flagDeleting|flagExpires|flagFinalizers) != 0 {
+		d.bad = true
+	}
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	a.last = r
+	return r, nil
+}
+
+// own is a copy of some bytes.
+func (a *arena) own(b []byte) []byte {
+	out := a.bytes.Take(len(b))
+	copy(out, b)
+	return out
+}
+
+// indexRows reads rows. Their values share the memory of the decoder's part.
+func (a *arena) indexRows(d *decoder, like []backend.Row) []backend.Row {
+	n := d.count()
+	if n == 0 {
+		return nil
+	}
+	rows := a.rows.Take(n)
+	for i := range rows {
+		index := ""
+		if i < len(like) {
+			index = like[i].Index
+		}
+		rows[i] = backend.Row{Index: a.again(d.bytes(), index), Value: d.bytes()}
+	}
+	return rows
+}
+
+func (a *arena) references(d *decoder, namespace string, like []backend.Ref) []backend.Ref {
+	n := d.count()
+	if n == 0 {
+		return nil
+	}
+	refs := a.refs.Take(n)
+	for i := range refs {
+		kind := ""
+		if i < len(like) {
+			kind = like[i].Key.Kind
+		}
+		refs[i].Key = backend.Key{Kind: a.again(d.bytes(), kind), Namespace: a.again(d.bytes(), namespace), Name: a.string(d.bytes())}
+		bound := d.byte()
+		refs[i].Bound = bound == 1
+		d.bad = d.bad || bound > 1
+	}
+	return refs
+}
+
+// again is the string of some bytes: like itself, if they are the same.
+func (a *arena) again(b []byte, like string) string {
+	if string(b) == like {
+		return like
+	}
+	return a.string(b)
+}
+
+// string is a copy of the bytes, behind those before it.
+func (a *arena) string(b []byte) string {
+	if len(b) > a.text.Cap()-a.text.Len() {
+		if len(b) > textBytes/2 {
+			return string(b)
+		}
+		a.room = min(max(2*a.room, len(b)), textBytes)
+		a.text.Reset()
+		a.text.Grow(a.room)
+	}
+	at := a.text.Len()
+	_, _ = a.text.Write(b)
+	return a.text.String()[at:]
+}
+
+// key reads the rest of a key, its namespace and its name, for a resource of the kind.
+func (a *arena) key(kind string, rest []byte) (backend.Key, error) {
+	namespace, rest, err := backend.TakeText(rest)
+	if err != nil {
+		return backend.Key{}, err
+	}
+	name, rest, err := backend.TakeText(rest)
+	if err != nil {
+		return backend.Key{}, err
+	}
+	if len(rest) > 0 {
+		return backend.Key{}, backend.ErrUnreadable
+	}
+	like := ""
+	if a.last != nil {
+		like = a.last.Namespace
+	}
+	return backend.Key{Kind: kind, Namespace: a.again(namespace, like), Name: a.string(name)}, nil
+}

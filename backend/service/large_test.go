@@ -1,0 +1,123 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+func TestPagesThatDoNotFitOneCallAreWhole(t *testing.T) {
+	for driver, store := range stores(t) {
+		t.Run(driver, func(t *testing.T) {
+			svc := gateways(t, store, 1)[0]
+			const count = 40 // of half a megabyte each
+			var all []string
+			for i := range count {
+				name := fmt.Sprintf("w%02d", i)
+				body := fmt.Sprintf(`{"version":"v1","metadata":{"generation":1},"spec":{"title":"A","old":%q}}`, strings.Repeat(name, 1<<17))
+				if i%7 == 3 {
+					body = `{"version":1,"spec":{}}` + strings.Repeat(" ", 1<<19)
+				} else {
+					all = append(all, name)
+				}
+				key := backend.Key{Kind: "Widget", Namespace: "default", Name: name}
+				batch := backend.Batch{RequestID: name, Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{{Key: key, Op: backend.OpPut, Put: backend.Put{UID: name, Body: backend.EncodeBody([]byte(body))}}}}
+				if _, err := store.Apply(t.Context(), batch); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var reqs []service.ListRequest
+			for _, ahead := range []bool{false, true} {
+				for _, req := range []service.ListRequest{
+					{}, {First: pointer(len(all))}, {First: pointer(len(all) - 1)}, {Last: pointer(30)}, {Names: []string{}},
+					{OrderBy: []service.Order{{Field: "spec.title"}}}, {Names: slices.Clone(all), First: pointer(20)}, {Names: slices.Clone(all), Last: pointer(len(all))},
+				} {
+					req.Kind, req.Namespace, req.Ahead = "Widget", pointer("default"), ahead
+					reqs = append(reqs, req)
+				}
+			}
+			pages, errs := svc.ListMany(context.Background(), anon, reqs)
+			for i, p := range pages {
+				if errs[i] != nil {
+					t.Fatalf("%s: %v", text(reqs[i]), errs[i])
+				}
+				want := slices.Clone(all)
+				if n := reqs[i].First; n != nil {
+					want = all[:*n]
+				}
+				if n := reqs[i].Last; n != nil {
+					want = all[len(all)-*n:]
+				}
+				if reqs[i].Names != nil && len(reqs[i].Names) == 0 {
+					want = nil
+				}
+				if got := pageNames(p); !slices.Equal(got, want) {
+					t.Errorf("%.300s:\ngot  %v\nwant %v", text(reqs[i]), got, want)
+				}
+				for _, e := range p.Edges {
+					if title(e.Resource.Body) != "A" || !strings.Contains(string(e.Resource.Stored.Body), strings.Repeat(e.Resource.Stored.Name, 1<<17)) {
+						t.Errorf("%s has the body of another", e.Resource.Stored.Name)
+					}
+				}
+				next, err := p.PageInfo().HasNextPage(t.Context())
+				if wantNext := len(want) > 0 && want[len(want)-1] != all[len(all)-1]; err != nil || next != wantNext {
+					t.Errorf("%.300s: next %v, want %v", text(reqs[i]), next, wantNext)
+				}
+			}
+		})
+	}
+}
+
+func TestLookupsOfManyKeysAreInTheirOrder(t *testing.T) {
+	for driver, store := range stores(t) {
+		t.Run(driver, func(t *testing.T) {
+			svc := gateways(t, store, 1)[0]
+			at := func(i int) backend.Key {
+				return backend.Key{Kind: "Widget", Namespace: "default", Name: fmt.Sprintf("w%04d", i)}
+			}
+			const stored = 1200
+			for begin := 0; begin < stored; begin += 50 {
+				batch := backend.Batch{RequestID: fmt.Sprint(begin), Deadline: time.Now().Add(time.Minute)}
+				for i := begin; i < begin+50; i++ {
+					body := `{"version":"v1","spec":{"title":"A"}}`
+					if i%11 == 0 {
+						body = `{"version":1}`
+					}
+					batch.Actions = append(batch.Actions, backend.Action{Key: at(i), Op: backend.OpPut, Put: backend.Put{UID: at(i).Name, Body: backend.EncodeBody([]byte(body))}})
+				}
+				if _, err := store.Apply(t.Context(), batch); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rnd := rand.New(rand.NewPCG(1, 2))
+			for range 20 {
+				keys := make([]backend.Key, 1+rnd.IntN(2500))
+				first := rnd.IntN(stored)
+				for i := range keys {
+					keys[i] = at(first + i)
+					if rnd.IntN(10) == 0 {
+						keys[i] = at(rnd.IntN(2 * stored))
+					}
+				}
+				got, err := svc.Lookup(t.Context(), anon, keys)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, r := range got {
+					var n int
+					_, _ = fmt.Sscanf(keys[i].Name, "w%d", &n)
+					if there := n < stored && n%11 != 0; (r != nil) != there || r != nil && (r.Stored.Key != keys[i] || r.Stored.UID != keys[i].Name || title(r.Body) != "A") {
+						t.Fatalf("%d of %d: %v for %v", i, len(keys), r, keys[i])
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,129 @@
+package service
+
+// A write-only field is taken and never shown, so whoever replaces a spec cannot
+// send it back: a write that leaves it out keeps it. Null, an empty text, list,
+// map or object clear it. It stands in no list.
+
+// takeCleared removes from a spec what clears write-only fields, and returns
+// their paths.
+func (s *shape) takeCleared(out map[string]bool, path string, tree map[string]any) map[string]bool {
+	if !s.hides {
+		return out
+	}
+	for name, f := range s.fields {
+		value, ok := tree[name]
+		at := join(path, name)
+		switch inner, isObject := value.(map[string]any); {
+		case !ok:
+		case f.WriteOnly && empty(value):
+			if out == nil {
+				out = map[string]bool{}
+			}
+			delete(tree, name)
+			out[at] = true
+		case !f.WriteOnly && isObject && f.shape != nil:
+			out = f.shape.takeCleared(out, at, inner)
+		}
+	}
+	return out
+}
+
+// empty says whether a value clears the field that it is given for. Nulls in it
+// are as if left out.
+func empty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		for _, e := range v {
+			if e != nil {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// clearEmpty makes null of what is empty in a patch, where that clears: an empty
+// object changes nothing.
+func (s *shape) clearEmpty(patch map[string]any) {
+	if !s.hides {
+		return
+	}
+	for name, f := range s.fields {
+		switch value := patch[name].(type) {
+		case map[string]any:
+			if !f.WriteOnly && f.shape != nil {
+				f.shape.clearEmpty(value)
+			}
+		default:
+			if f.WriteOnly && value != nil && empty(value) {
+				patch[name] = nil
+			}
+		}
+	}
+}
+
+// keepWriteOnly copies into next the write-only fields that old has, that next
+// leaves out and that are not cleared. An object that is left out takes with it
+// what is in it.
+func (s *shape) keepWriteOnly(next, old map[string]any, path string, cleared map[string]bool) {
+	if !s.hides {
+		return
+	}
+	for name, f := range s.fields {
+		was, had := old[name]
+		now, has := next[name]
+		at := join(path, name)
+		switch {
+		case !had:
+		case f.WriteOnly:
+			if !has && !cleared[at] {
+				next[name] = f.project(was)
+			}
+		case f.shape != nil:
+			inner, ok1 := now.(map[string]any)
+			before, ok2 := was.(map[string]any)
+			if ok1 && ok2 {
+				f.shape.keepWriteOnly(inner, before, at, cleared)
+			}
+		}
+	}
+}
+
+// keeping is the intent with the write-only fields that it leaves as they are. A
+// patch has them already.
+func (in *intent) keeping(was *state) *intent {
+	if in.patch || !in.kind.spec.hides {
+		return in
+	}
+	out := *in
+	out.spec = cloneTree(in.spec).(map[string]any)
+	in.kind.spec.keepWriteOnly(out.spec, was.spec, "spec", in.cleared)
+	return &out
+}
+
+// shown returns a copy of the tree with what of it is shown.
+func (s *shape) shown(tree map[string]any) map[string]any {
+	out := s.project(tree)
+	s.hide(out)
+	return out
+}
+
+func (s *shape) hide(tree map[string]any) {
+	if !s.hides {
+		return
+	}
+	for name, f := range s.fields {
+		if f.WriteOnly {
+			delete(tree, name)
+		} else if inner, ok := tree[name].(map[string]any); ok && f.shape != nil {
+			f.shape.hide(inner)
+		}
+	}
+}

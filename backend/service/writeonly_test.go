@@ -1,0 +1,150 @@
+package service_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// safe is a kind with write-only fields.
+func safe() backend.Kind {
+	text := func(name string, hidden bool) backend.Field {
+		return backend.Field{Name: name, Type: backend.TypeString, WriteOnly: hidden, Constraint: backend.Constraint{MaxLength: new(20)}}
+	}
+	door := &backend.Shape{Name: "Door", Fields: []backend.Field{text("colour", false), text("code", true)}}
+	pair := &backend.Shape{Name: "Pair", Fields: []backend.Field{text("left", false), text("right", false)}}
+	return backend.Kind{
+		Name: "Safe", Singular: "safe", Plural: "safes", Group: "example.org", Version: "v1", Scope: backend.Namespaced,
+		Verbs: []backend.Verb{backend.VerbGet, backend.VerbCreate, backend.VerbUpdate, backend.VerbPatch, backend.VerbUpsert, backend.VerbDelete},
+		Spec: &backend.Shape{Name: "SafeSpec", MinProperties: 1, Fields: []backend.Field{
+			text("owner", false), text("pin", true),
+			{Name: "door", Type: backend.TypeObject, Shape: door},
+			{Name: "pair", Type: backend.TypeObject, Shape: pair, WriteOnly: true},
+			{Name: "codes", Type: backend.TypeString, List: true, ListType: backend.ListSet, WriteOnly: true, Constraint: backend.Constraint{MaxItems: new(3), MaxLength: new(20)}},
+		}},
+	}
+}
+
+const fullSafe = `{"owner":"ada","pin":"1234","door":{"colour":"red","code":"77"},"pair":{"left":"l","right":"r"},"codes":["a"]}`
+
+func TestWhatIsLeftOutOfAWriteOnlyFieldIsKept(t *testing.T) {
+	manifest := func(spec string) string {
+		return `{"apiVersion":"example.org/v1","kind":"Safe","metadata":{"name":"s"},"spec":` + spec + `}`
+	}
+	for name, c := range map[string]struct{ patch, spec, want string }{
+		"nothing is given":                        {"", `{"owner":"bob"}`, `{"owner":"bob","pin":"1234","pair":{"left":"l","right":"r"},"codes":["a"]}`},
+		"the spec has nothing but what is kept":   {"", `{}`, `{"pin":"1234","pair":{"left":"l","right":"r"},"codes":["a"]}`},
+		"an object is there":                      {"", `{"door":{"colour":"blue"}}`, `{"door":{"colour":"blue","code":"77"},"pin":"1234","pair":{"left":"l","right":"r"},"codes":["a"]}`},
+		"an object is empty":                      {"", `{"door":{}}`, `{"door":{"code":"77"},"pin":"1234","pair":{"left":"l","right":"r"},"codes":["a"]}`},
+		"null clears":                             {"", `{"owner":"bob","pin":null,"door":{"code":null},"pair":null,"codes":null}`, `{"owner":"bob","door":{}}`},
+		"what is empty clears":                    {"", `{"owner":"bob","pin":"","door":{"code":""},"pair":{},"codes":[]}`, `{"owner":"bob","door":{}}`},
+		"an object of nulls clears":               {"", `{"owner":"bob","pin":"1","pair":{"left":null},"codes":["b"]}`, `{"owner":"bob","pin":"1","codes":["b"]}`},
+		"an object is replaced":                   {"", `{"pin":"","codes":[],"pair":{"left":"x"}}`, `{"pair":{"left":"x"}}`},
+		"a patch keeps":                           {`{"owner":"bob"}`, "", `{"owner":"bob","pin":"1234","door":{"colour":"red","code":"77"},"pair":{"left":"l","right":"r"},"codes":["a"]}`},
+		"a patch clears by null":                  {`{"pin":null,"door":{"code":null},"pair":null,"codes":null}`, "", `{"owner":"ada","door":{"colour":"red"}}`},
+		"a patch clears by what is empty":         {`{"pin":"","door":{"code":""},"codes":[]}`, "", `{"owner":"ada","door":{"colour":"red"},"pair":{"left":"l","right":"r"}}`},
+		"a patch merges an object, empty or not":  {`{"pair":{"left":"x"},"door":{}}`, "", `{"owner":"ada","pin":"1234","door":{"colour":"red","code":"77"},"pair":{"left":"x","right":"r"},"codes":["a"]}`},
+		"a patch of an object with nothing in it": {`{"pair":{}}`, "", fullSafe},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for verb, write := range map[string]func(f *fixture, revision string) (*service.Written, error){
+				"update": func(f *fixture, revision string) (*service.Written, error) {
+					return f.Update(t.Context(), service.Caller{}, service.UpdateRequest{Identity: safeNamed(), ExpectedRevision: revision, Spec: json.RawMessage(c.spec)})
+				},
+				"upsert": func(f *fixture, _ string) (*service.Written, error) {
+					return f.Upsert(t.Context(), service.Caller{}, service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(c.spec)})
+				},
+				"apply": func(f *fixture, _ string) (*service.Written, error) {
+					return f.Apply(t.Context(), service.Caller{}, service.ApplyRequest{Manifest: manifest(c.spec)})
+				},
+				"patch": func(f *fixture, revision string) (*service.Written, error) {
+					return f.Patch(t.Context(), service.Caller{}, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(c.patch)})
+				},
+			} {
+				if (verb == "patch") != (c.patch != "") {
+					continue
+				}
+				f := safes(t)
+				was, err := f.Create(t.Context(), service.Caller{}, service.CreateRequest{Identity: safeNamed(), Spec: json.RawMessage(fullSafe)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err = write(f, was.Resource.Stored.Revision.String()); err != nil {
+					t.Fatalf("%s: %v", verb, err)
+				}
+				found, err := f.store.Get(t.Context(), was.Resource.Stored.Key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, err := found[0].DecodeBody()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(tree(t, c.want), tree(t, string(b.Spec))); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", verb, diff)
+				}
+				text, err := f.Manifest(found[0], service.JSON)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, hidden := range []string{"pin", "code", "pair", "codes"} {
+					if strings.Contains(text, `"`+hidden+`"`) {
+						t.Errorf("%s: the manifest has %s: %s", verb, hidden, text)
+					}
+				}
+				if out, err := f.Apply(t.Context(), service.Caller{}, service.ApplyRequest{Manifest: text}); err != nil || out.Outcome != service.Unchanged {
+					t.Errorf("%s: the manifest is applied as %+v, error %v", verb, out, err)
+				}
+			}
+		})
+	}
+}
+
+func TestViolationsOfWriteOnlyFieldsTellNothingOfThem(t *testing.T) {
+	f := safes(t)
+	_, err := f.Create(t.Context(), service.Caller{}, service.CreateRequest{Identity: safeNamed(), Spec: json.RawMessage(
+		`{"owner":"xxxxxxxxxxxxxxxxxxxxxxxxx","pin":"1234567890123456789012345","pair":{"secretname":1},"codes":["a","b","c","d"]}`)})
+	want := "owner: must have at most 20 characters, has 25; pair: has a field that is none of Pair; its fields are left, right; codes: must have at most 3 elements; pin: must have at most 20 characters"
+	var got []string
+	for _, v := range wantCode(t, err, service.CodeValidationFailed).Violations {
+		got = append(got, strings.TrimPrefix(v.Path, "spec.")+": "+v.Message)
+	}
+	for _, w := range strings.Split(want, "; ") {
+		if !strings.Contains(strings.Join(got, "; "), w) {
+			t.Errorf("%q is not among %q", w, got)
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("%q", got)
+	}
+}
+
+func safes(t *testing.T) *fixture {
+	t.Helper()
+	store, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	s, err := service.New(service.Config{Kinds: []backend.Kind{safe()}, Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fixture{Service: s, t: t, store: store}
+}
+
+func safeNamed() service.Identity { return service.Identity{Kind: "Safe", Name: "s"} }
+
+func tree(t *testing.T, text string) (out any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

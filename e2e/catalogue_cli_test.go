@@ -1,0 +1,74 @@
+package e2e_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// oddKinds offer less, and report otherwise, than those of the release.
+const oddKinds = `type Shelf @resource(plural: "shelves", group: "example.org", version: "v1", scope: GLOBAL) {
+  spec: ShelfSpec!
+  status: ShelfStatus
+}
+
+type ShelfSpec {
+  colour: String @constraint(maxLength: 9)
+}
+
+type ShelfStatus {
+  conditions: [String!]
+}
+
+type Board @resource(plural: "boards", group: "example.org", version: "v1", scope: NAMESPACED) {
+  spec: ShelfSpec!
+  status: BoardStatus
+}
+
+type BoardStatus {
+  conditions: [BoardCondition!]
+}
+
+type BoardCondition {
+  type: Int
+  status: String
+}
+
+type Note @resource(plural: "notes", group: "example.org", version: "v1", scope: NAMESPACED, verbs: [GET, CREATE]) {
+  spec: ShelfSpec!
+}
+`
+
+func TestTheCommandLineServesCataloguesThatItDoesNotKnow(t *testing.T) {
+	kinds := t.TempDir()
+	writeFile(t, filepath.Join(kinds, "odd.graphqls"), oddKinds)
+	g := start(t, "", "--schema", kinds)
+	manifest := func(kind string) string {
+		return "apiVersion: example.org/v1\nkind: " + kind + "\nmetadata: {name: x}\nspec: {colour: red}\n"
+	}
+	for _, kind := range []string{"Shelf", "Board", "Note"} {
+		if out, errOut, code := g.cli(manifest(kind), "create", "-f", "-"); code != 0 {
+			t.Errorf("create %s: %d %s%s", kind, code, out, errOut)
+		}
+	}
+	for _, test := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"get", "SHELVES"}, 0, "x"},
+		{[]string{"get", "shelf", "x", "-o", "yaml"}, 0, "colour: red"},
+		{[]string{"get", "Boards"}, 0, "x"},
+		{[]string{"get", "board", "x"}, 0, "x"},
+		{[]string{"get", "NOTE", "x"}, 0, "x"},
+		{[]string{"get", "notes"}, 1, "kind Note does not offer LIST; it offers GET and CREATE"},
+		{[]string{"watch", "notes"}, 1, "kind Note does not offer WATCH; it offers GET and CREATE"},
+		{[]string{"delete", "Notes", "x"}, 1, "Note x: kind Note does not offer DELETE; it offers GET and CREATE"},
+		{[]string{"delete", "sHelf", "x"}, 0, "Shelf x DELETED"},
+	} {
+		out, errOut, code := g.cli("", test.args...)
+		if code != test.code || !strings.Contains(out+errOut, test.says) || strings.Count(out+errOut, "\n") > 8 {
+			t.Errorf("%v: %d\n%s%s", test.args, code, out, errOut)
+		}
+	}
+}

@@ -1,0 +1,224 @@
+// graphql-js over the API's schema and stored JSON: the reference that
+// reference_test.go holds the gateway against. It reads one JSON object from
+// its input and prints one answer for each operation, a line each. What the API
+// means is written here a second time, in the plainest way: every read looks
+// through all resources.
+import { readFileSync } from "node:fs";
+import { buildSchema, execute, getOperationAST, getVariableValues, parse, validate, valueFromASTUntyped } from "graphql";
+
+const input = JSON.parse(readFileSync(0, "utf8"));
+const schema = buildSchema(input.api);
+const catalogue = parse(input.catalogue).definitions;
+
+const argumentsOf = (node) => Object.fromEntries(node.arguments.map((a) => [a.name.value, valueFromASTUntyped(a.value)]));
+const directive = (node, name) => {
+  const found = node.directives.find((d) => d.name.value === name);
+  return found && argumentsOf(found);
+};
+const named = (type) => (type.type ? named(type.type) : type.name.value);
+const isList = (type) => type.kind === "ListType" || (type.type !== undefined && isList(type.type));
+const find = (name) => catalogue.find((d) => d.name.value === name);
+const lowerFirst = (text) => text[0].toLowerCase() + text.slice(1);
+const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+
+const kinds = catalogue
+  .filter((d) => directive(d, "resource"))
+  .map((d) => ({ name: d.name.value, type: d, singular: lowerFirst(d.name.value), verbs: ["GET", "LIST"], ...directive(d, "resource") }));
+
+function kindOf(text, verb) {
+  const kind = kinds.find((k) => [k.name, k.singular, k.plural].some((name) => name.toLowerCase() === text.toLowerCase()));
+  if (!kind) throw new Error(`there is no kind ${text}`);
+  if (!kind.verbs.includes(verb)) throw new Error(`${kind.name} does not offer ${verb}`);
+  return kind;
+}
+
+// referencesOf are the references below a type: where each is declared, what
+// its field is called, and its value or values in a body.
+function referencesOf(type, path, values, inList = false) {
+  return type.fields.flatMap((field) => {
+    const name = field.name.value;
+    const below = (object) => [values(object)].flat().flatMap((v) => v?.[name] ?? []);
+    const target = find(named(field.type));
+    const ref = directive(field, "ref");
+    if (ref) {
+      const kind = kinds.find((k) => k.name === ref.kind);
+      const list = isList(field.type);
+      const stem = name.replace(/Refs?$/, "");
+      const called = !list ? stem : stem === kind.singular ? kind.plural : `${stem}s`;
+      const atRoot = path === "spec" || (path === "spec.resource" && !inList);
+      return [{ ...ref, list, name, field: called, owner: atRoot ? null : type, path: [...path.split("."), name], values: below }];
+    }
+    if (target?.kind !== "ObjectTypeDefinition") return [];
+    return referencesOf(target, `${path}.${name}`, below, inList || isList(field.type));
+  });
+}
+for (const kind of kinds) {
+  kind.references = referencesOf(find(named(kind.type.fields.find((f) => f.name.value === "spec").type)), "spec", (body) => body.spec);
+}
+
+const resources = input.resources.map((r) => ({ ...r, kind: kinds.find((k) => k.name === r.kind), namespace: r.namespace || null }));
+const byName = (a, b) => compare(a.namespace ?? "", b.namespace ?? "") || compare(a.name, b.name);
+resources.sort(byName);
+
+const label = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+function checkNamespace(namespace) {
+  if (namespace != null && !(namespace.length <= 63 && label.test(namespace))) throw new Error("namespace");
+}
+
+function get(kind, namespace, name) {
+  checkNamespace(namespace);
+  if (kind.scope === "GLOBAL" && namespace != null) throw new Error("a GLOBAL kind has no namespaces");
+  if (!name.split(".").every((part) => label.test(part))) throw new Error("name");
+  const at = kind.scope === "GLOBAL" ? null : (namespace ?? "default");
+  return resourceOf(resources.find((r) => r.kind === kind && r.namespace === at && r.name === name));
+}
+
+// keeps says whether a filter of the random operations keeps a resource.
+function keeps(filter, r) {
+  return Object.entries(filter ?? {}).every(([key, value]) => {
+    if (value == null) return true;
+    switch (key) {
+      case "and":
+        return value.every((one) => keeps(one, r));
+      case "or":
+        return value.some((one) => keeps(one, r));
+      case "not":
+        return !keeps(value, r);
+      case "labels":
+        return value.every(({ key, eq }) => key in (r.body.metadata?.labels ?? {}) && (eq == null || r.body.metadata.labels[key] === eq));
+      case "name":
+        return (value.in == null || value.in.includes(r.name)) && (value.startsWith == null || r.name.startsWith(value.startsWith));
+    }
+    throw new Error(`the reference has no filter ${key}`);
+  });
+}
+
+const orders = { NAME: (r) => r.name, NAMESPACE: (r) => r.namespace ?? "", CREATED_AT: (r) => Date.parse(r.createdAt), UPDATED_AT: (r) => Date.parse(r.updatedAt) };
+
+function list(kind, all, { namespace, filter, orderBy, first, last, after, before }) {
+  checkNamespace(namespace);
+  if (after || before) throw new Error("the reference makes no cursors");
+  if (first != null && last != null) throw new Error("first and last");
+  const size = last ?? first ?? 100;
+  if (size < 0 || size > 1000) throw new Error("the size of the page");
+  const found = all.filter((r) => r.kind === kind && (namespace == null || r.namespace === namespace) && keeps(filter, r));
+  found.sort((a, b) => {
+    for (const { field, direction } of orderBy ?? []) {
+      const order = compare(orders[field](a), orders[field](b));
+      if (order) return direction === "DESC" ? -order : order;
+    }
+    return byName(a, b);
+  });
+  const page = last != null ? found.slice(Math.max(found.length - last, 0)) : found.slice(0, size);
+  const cut = page.length < found.length;
+  return {
+    nodes: page.map(resourceOf),
+    edges: page.map((r) => ({ node: resourceOf(r) })),
+    pageInfo: { hasNextPage: cut && last == null, hasPreviousPage: cut && last != null },
+    totalCount: found.length,
+  };
+}
+
+const entries = (map) =>
+  Object.entries(map ?? {})
+    .map(([key, value]) => ({ key, value }))
+    .sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)));
+
+// follow is the field that a reference derives.
+function follow(r, ref, values) {
+  const kind = kinds.find((k) => k.name === ref.kind);
+  const here = resources.filter((t) => t.kind === kind && t.namespace === r.namespace && values.includes(t.name));
+  return ref.list ? (args) => list(kind, here, args) : resourceOf(here[0]);
+}
+
+// part is an object of a body, by its type in the catalogue.
+function part(r, type, object) {
+  if (object == null) return object;
+  const out = {};
+  for (const field of type.fields) {
+    const name = field.name.value;
+    const target = find(named(field.type));
+    const one = (v) => {
+      if (target?.kind === "ObjectTypeDefinition") return part(r, target, v);
+      if (target?.kind === "EnumTypeDefinition") return target.values.find((e) => (directive(e, "value")?.stored ?? e.name.value) === v).name.value;
+      return v;
+    };
+    const value = object[name];
+    if (value == null) continue;
+    out[name] = directive(field, "map") ? entries(value) : Array.isArray(value) ? value.map(one) : one(value);
+  }
+  for (const ref of r.kind.references.filter((ref) => ref.owner === type)) {
+    Object.defineProperty(out, ref.field, { get: () => follow(r, ref, [object[ref.name] ?? []].flat()) });
+  }
+  return out;
+}
+
+function resourceOf(r) {
+  if (!r) return null;
+  const { body, kind } = r;
+  const partOf = (name) => part(r, find(named(kind.type.fields.find((f) => f.name.value === name)?.type ?? { name: {} })), body[name]);
+  const out = {
+    __typename: kind.name,
+    id: r.id,
+    kind: kind.name,
+    subKind: body.subKind,
+    version: body.version,
+    metadata: {
+      ...{ namespace: r.namespace, name: r.name, uid: r.uid, revision: r.revision, createdAt: r.createdAt, updatedAt: r.updatedAt, expiresAt: r.expiresAt },
+      generation: body.metadata?.generation ?? 0,
+      description: body.metadata?.description || null,
+      labels: entries(body.metadata?.labels),
+      annotations: entries(body.metadata?.annotations),
+    },
+    spec: () => partOf("spec"),
+    status: () => partOf("status"),
+  };
+  for (const ref of kind.references.filter((ref) => !ref.owner)) out[ref.field] = (args) => {
+    const value = follow(r, ref, ref.values(body));
+    return ref.list ? value(args) : value;
+  };
+  for (const from of kinds) {
+    for (const ref of from.references.filter((ref) => ref.kind === kind.name && ref.inverse)) {
+      out[ref.inverse] = (args) =>
+        list(from, resources.filter((f) => f.kind === from && f.namespace === r.namespace && ref.values(f.body).includes(r.name)), args);
+    }
+  }
+  return out;
+}
+
+function node({ id }) {
+  const r = resources.find((r) => r.id === id);
+  if (!r) throw new Error("not an id");
+  if (!r.kind.verbs.includes("GET")) throw new Error("no GET");
+  return resourceOf(r);
+}
+
+const root = {
+  node,
+  nodes: ({ ids }) => ids.map((id) => node({ id })),
+  resource: ({ kind, namespace, name }) => get(kindOf(kind, "GET"), namespace, name),
+  resources: ({ kind, ...args }) => list(kindOf(kind, "LIST"), resources, args),
+};
+for (const kind of kinds) {
+  root[kind.singular] = ({ namespace, name }) => get(kind, namespace, name);
+  root[kind.plural] = (args) => list(kind, resources, args);
+}
+
+function answer({ query, variables }) {
+  let document;
+  try {
+    document = parse(query);
+  } catch (error) {
+    return { refused: [error.message] };
+  }
+  const errors = validate(schema, document);
+  if (errors.length) return { refused: errors.map((e) => e.message) };
+  const operation = getOperationAST(document);
+  const { errors: wrong } = getVariableValues(schema, operation.variableDefinitions ?? [], variables);
+  if (wrong) return { refused: wrong.map((e) => e.message) };
+  if (operation.operation !== "query") return {};
+  const result = execute({ schema, document, rootValue: root, variableValues: variables });
+  return { data: result.data, errors: (result.errors ?? []).map((e) => ({ message: e.message, path: e.path })) };
+}
+
+for (const operation of input.operations) console.log(JSON.stringify(answer(operation)));

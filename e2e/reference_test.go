@@ -1,0 +1,434 @@
+//go:build clients
+
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/bolt"
+	"github.com/sluicegw/sluice/graph/engine/enginetest"
+)
+
+// judged is what an executor makes of an operation: it refuses it before
+// anything is executed, or answers. Errors are paths; what they say is each
+// executor's own.
+type judged struct {
+	Refused []string
+	Data    json.RawMessage
+	Errors  []toldError
+}
+
+type toldError struct {
+	Message string
+	Path    []any
+}
+
+// paths are those of the errors. An argument's error is told below its field by
+// the gateway.
+func (j judged) paths() (out []string) {
+	for _, path := range j.fields() {
+		out = append(out, fmt.Sprint(path))
+	}
+	return out
+}
+
+func (j judged) fields() (out [][]any) {
+	for _, e := range j.Errors {
+		path := e.Path
+		if i := slices.IndexFunc(path, func(step any) bool { return step == "input" || step == "filter" || step == "orderBy" }); i >= 0 {
+			path = path[:i]
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
+// nulls are the places of the data that are null for the errors, each once. Of
+// several errors that make one place null, graphql-js tells the first and the
+// gateway all: the specification leaves that open (October 2021, section 6.4.4).
+func (j judged) nulls(t *testing.T) []string {
+	t.Helper()
+	var data any
+	if err := json.Unmarshal(j.Data, &data); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, path := range j.fields() {
+		v, n := data, 0
+		for ; v != nil && n < len(path); n++ {
+			switch step := path[n].(type) {
+			case string:
+				v = v.(map[string]any)[step]
+			case float64:
+				v = v.([]any)[int(step)]
+			}
+		}
+		if v != nil {
+			t.Errorf("there is an error at %v and a value, too", path)
+		}
+		out = append(out, fmt.Sprint(path[:n]))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// acceptedByGateway is what graphql-js says of requests that it refuses and the
+// gateway executes.
+var acceptedByGateway = []*regexp.Regexp{
+	// gqlparser checks no range of an Int that is a literal; it is an error of the field.
+	regexp.MustCompile(`^Int cannot represent non 32-bit signed integer value`),
+	// It takes the literal {} for any scalar.
+	regexp.MustCompile(`cannot represent (a )?non.* value: \{\}`),
+}
+
+// refusedByGateway is what the gateway says of requests that graphql-js executes:
+// descriptions of variables are newer (September 2025) than gqlparser.
+var refusedByGateway = regexp.MustCompile(`^Expected \$, found (Block)?String$`)
+
+// known says whether all that graphql-js says is known.
+func known(messages []string) bool {
+	return !slices.ContainsFunc(messages, func(m string) bool {
+		return !slices.ContainsFunc(acceptedByGateway, func(k *regexp.Regexp) bool { return k.MatchString(m) })
+	})
+}
+
+// nullForDefault says whether a variable is null that has a default, where no null
+// may be. Validation has to let it pass (October 2021, section 6.4.1); graphql-js
+// then refuses the field, and so does the gateway, with the argument in the path.
+func (j judged) nullForDefault() bool {
+	return slices.ContainsFunc(j.Errors, func(e toldError) bool {
+		return strings.HasPrefix(e.Message, "Argument ") && strings.HasSuffix(e.Message, "must not be null.")
+	})
+}
+
+// unlimited takes the limits of documents away: they are no matter of the
+// specification.
+var unlimited = []string{
+	"--limit-aliases=100000", "--limit-depth=1000", "--limit-fields=1000000", "--limit-fragments=10000", "--limit-repeats=10000",
+	"--limit-tokens=100000", "--limit-validation=100000000", "--limit-objects=2000000000",
+}
+
+func TestClientsGraphQLJSAnswersTheSame(t *testing.T) {
+	needClients(t)
+	for name, sources := range map[string][]string{
+		"every annotation": {"../graph/kinds/testdata/shelf.graphqls"},
+		"embedded":         nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if sources == nil {
+				sources, _ = filepath.Glob("../schema/v1/*.graphqls")
+			}
+			r := newReferee(t, sources)
+			r.fill()
+			r.reopen()
+			r.compare()
+		})
+	}
+}
+
+// referee holds a gateway against graphql-js.
+type referee struct {
+	t         *testing.T
+	rnd       *rand.Rand
+	gateway   *gateway
+	folder    string
+	catalogue string
+	api       string
+	source    *enginetest.Source
+	ids       []string
+	names     []string
+	kinds     []string
+	resources []map[string]any
+}
+
+func newReferee(t *testing.T, sources []string) *referee {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("SLUICE_TEST_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("SLUICE_TEST_SEED=%d", seed)
+	r := &referee{
+		t: t, rnd: rand.New(rand.NewPCG(seed, 0)), folder: t.TempDir(), ids: []string{"", "rubbish"},
+		names: []string{"a", "b", "c", "d", "e", "gone", "Bad Name"}, kinds: []string{"Nothing"},
+	}
+	for _, path := range sources {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.catalogue += string(text)
+		if err := os.WriteFile(filepath.Join(r.folder, filepath.Base(path)), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?s)type (\w+)\s+@resource\(\s*plural: "(\w+)"`).FindAllStringSubmatch(r.catalogue, -1) {
+		r.kinds = append(r.kinds, m[1], strings.ToUpper(m[2]))
+	}
+	var stderr string
+	if r.api, stderr, _ = sluice(t, "", "schema", "print", r.folder); stderr != "" {
+		t.Fatal(stderr)
+	}
+	schema, err := gqlparser.LoadSchema(&ast.Source{Name: "api", Input: r.api})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.source = &enginetest.Source{Schema: schema, Rand: r.rnd, Values: r.value}
+	r.gateway = r.start(t.TempDir())
+	return r
+}
+
+func (r *referee) start(data string) *gateway {
+	return start(r.t, data, append([]string{"--schema", r.folder, "--data", data}, unlimited...)...)
+}
+
+// fill puts random resources into the store.
+func (r *referee) fill() {
+	r.source.Skip = func(_, field string) bool { return strings.HasPrefix(field, "delete") }
+	r.source.Fields = 10
+	for range 600 {
+		op := r.source.Next(ast.Mutation)
+		r.ask(op.Query, op.Variables)
+	}
+}
+
+// reopen reads what is stored and starts the gateway anew on it.
+func (r *referee) reopen() {
+	t := r.t
+	if code := r.gateway.stop(); code != 0 {
+		t.Fatalf("the gateway ended with %d:\n%s", code, r.gateway.log)
+	}
+	store, err := bolt.Open(bolt.Config{Path: filepath.Join(r.gateway.data, "sluice.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < len(r.kinds); i += 2 {
+		page, err := store.Range(t.Context(), backend.Range{Kind: r.kinds[i], Limit: backend.MaxLimit})
+		if err != nil || page.More {
+			t.Fatal(page, err)
+		}
+		for _, s := range page.Resources {
+			body, err := backend.DecodeBody(s.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := func(t time.Time) any {
+				if t.IsZero() {
+					return nil
+				}
+				return t.Format(time.RFC3339Nano)
+			}
+			r.resources = append(r.resources, map[string]any{
+				"kind": s.Kind, "namespace": s.Namespace, "name": s.Name, "uid": s.UID, "revision": s.Revision.String(),
+				"createdAt": at(s.CreatedAt), "updatedAt": at(s.UpdatedAt), "expiresAt": at(s.ExpiresAt), "body": json.RawMessage(body),
+			})
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.gateway = r.start(r.gateway.data)
+	for _, one := range r.resources {
+		namespace := any(one["namespace"])
+		if namespace == "" {
+			namespace = nil
+		}
+		a := r.ask(`query ($kind: String!, $namespace: String, $name: String!) { resource(kind: $kind, namespace: $namespace, name: $name) { id } }`,
+			map[string]any{"kind": one["kind"], "namespace": namespace, "name": one["name"]})
+		var got struct{ Resource struct{ ID string } }
+		if err := json.Unmarshal(a.Data, &got); err != nil || got.Resource.ID == "" {
+			t.Fatalf("%v: %s, %v", one, a.Data, a.Errors)
+		}
+		one["id"] = got.Resource.ID
+		r.ids = append(r.ids, got.Resource.ID)
+	}
+	t.Logf("%d resources", len(r.resources))
+	if len(r.resources) < 10 {
+		t.Errorf("these are too few resources to tell anything")
+	}
+}
+
+// ask executes an operation at the gateway.
+func (r *referee) ask(query string, variables map[string]any) (out judged) {
+	r.t.Helper()
+	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.gateway.address+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		r.t.Fatalf("%s: %v", raw, err)
+	}
+	if out.Data == nil {
+		for _, e := range out.Errors {
+			out.Refused = append(out.Refused, e.Message)
+		}
+		if out.Refused == nil {
+			r.t.Fatalf("%s: neither data nor errors: %s", query, raw)
+		}
+	}
+	return out
+}
+
+// compare executes random operations by both.
+func (r *referee) compare() {
+	t := r.t
+	r.source.Fields = 80
+	r.source.Skip = func(on, field string) bool {
+		switch field {
+		case "cursor", "startCursor", "endCursor", "changeCursor", "manifest": // made by the gateway alone
+			return true
+		case "kinds", "dependencyTree": // resolved by hand
+			return on == "Query"
+		}
+		return false
+	}
+	total := 1000
+	if text := os.Getenv("SLUICE_TEST_OPERATIONS"); text != "" {
+		total, _ = strconv.Atoi(text)
+	}
+	var operations []enginetest.Operation
+	for len(operations) < total {
+		op := r.source.Next(ast.Query)
+		operations = append(operations, op, enginetest.Operation{Query: r.spoil(op.Query), Variables: op.Variables},
+			enginetest.Operation{Query: op.Query, Variables: r.spoilVariables(op.Variables)},
+			enginetest.Operation{Query: r.defaults(op.Query), Variables: r.spoilVariables(op.Variables)})
+	}
+	// Of mutations both say only whether they are valid; they come last, as they
+	// change what is stored.
+	for range total / 4 {
+		op := r.source.Next(ast.Mutation)
+		operations = append(operations, op, enginetest.Operation{Query: op.Query, Variables: r.spoilVariables(op.Variables)})
+	}
+	counts := map[string]int{}
+	for i, want := range r.graphqljs(operations) {
+		op := operations[i]
+		got := r.ask(op.Query, op.Variables)
+		text := func() string { raw, _ := json.Marshal(op.Variables); return op.Query + "\n" + string(raw) }
+		switch {
+		case want.Refused != nil && got.Refused != nil:
+			counts["refused by both"]++
+		case want.Refused != nil:
+			counts["refused by graphql-js alone"]++
+			if !known(want.Refused) {
+				t.Errorf("%s\nthe gateway executes what graphql-js refuses: %q\nit answers %s %v", text(), want.Refused, got.Data, got.Errors)
+			}
+		case got.Refused != nil:
+			counts["refused by the gateway alone"]++
+			if !refusedByGateway.MatchString(got.Refused[0]) {
+				t.Errorf("%s\nthe gateway refuses what graphql-js executes: %q", text(), got.Refused)
+			}
+		case want.nullForDefault():
+			counts["null for a variable that has a default"]++
+		case want.Data == nil:
+			counts["mutations valid for both"]++
+		default:
+			counts["executed by both"]++
+			if len(want.Errors) == 0 {
+				counts["without errors"]++
+			}
+			if diff := cmp.Diff(ordered(t, want.Data), ordered(t, got.Data)); diff != "" {
+				t.Errorf("%s\ndata (-graphql-js +gateway):\n%s", text(), diff)
+			}
+			diff := cmp.Diff(want.nulls(t), got.nulls(t))
+			if paths := got.paths(); diff != "" || slices.ContainsFunc(want.paths(), func(p string) bool { return !slices.Contains(paths, p) }) {
+				t.Errorf("%s\nnull for errors (-graphql-js +gateway):\n%s\n%v\n%v", text(), diff, want.Errors, got.Errors)
+			}
+		}
+	}
+	t.Log(counts)
+}
+
+// graphqljs executes all operations by graphql-js.
+func (r *referee) graphqljs(operations []enginetest.Operation) []judged {
+	t := r.t
+	type operation struct {
+		Query     string         `json:"query"`
+		Variables map[string]any `json:"variables"`
+	}
+	var list []operation
+	for _, op := range operations {
+		list = append(list, operation(op))
+	}
+	in, err := json.Marshal(map[string]any{"api": r.api, "catalogue": r.catalogue, "resources": r.resources, "operations": list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), clientPatience)
+	defer stop()
+	cmd := exec.CommandContext(ctx, "node", "reference.mjs")
+	cmd.Dir = clients
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("node: %v\n%s", err, stderr.String())
+	}
+	out := make([]judged, 0, len(operations))
+	for dec := json.NewDecoder(&stdout); dec.More(); {
+		var one judged
+		if err := dec.Decode(&one); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, one)
+	}
+	if len(out) != len(operations) {
+		t.Fatalf("%d answers to %d operations\n%s", len(out), len(operations), stderr.String())
+	}
+	return out
+}
+
+// ordered is JSON with one token a line, in the order of the keys; numbers are
+// compared by their value.
+func ordered(t *testing.T, raw json.RawMessage) []string {
+	t.Helper()
+	var out []string
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	for {
+		tok, err := dec.Token()
+		if err == io.EOF {
+			return out
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		out = append(out, fmt.Sprintf("%T %v", tok, tok))
+	}
+}

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// halted is what a run panics with when it must not go on: its budget is spent,
+// or its context has ended. Whoever began to answer recovers it; nothing more is
+// read or written, however deep the run is in the answer.
+type halted struct{ err *gqlerror.Error }
+
+// spending is what a run charges to its budget. It counts by itself, because one
+// goroutine writes, and tells the budget at the end.
+type spending struct {
+	budget *budget.Budget
+	// objects and links were met; most is how many of each may be.
+	objects, links, most int
+	// until is how long the memory of the answer may grow.
+	until int
+	// told are the bytes of the errors of the answer, roughly.
+	told int
+	// elements of lists were written, see [run.element].
+	elements uint
+}
+
+// open begins to charge the budget of the context, for an answer that begins at
+// the end of the memory.
+func (r *run) open(begin int) {
+	b := budget.From(r.ctx)
+	r.spent = spending{budget: b, most: b.Left(budget.Objects), until: math.MaxInt}
+	if left := b.Left(budget.Bytes); left < math.MaxInt-begin {
+		r.spent.until = begin + left
+	}
+}
+
+// settle charges what a run has written.
+func (r *run) settle(bytes int) {
+	_ = r.spent.budget.Spend(budget.Objects, r.spent.objects) // it was compared with what is left
+	_ = r.spent.budget.Spend(budget.Bytes, bytes+r.spent.told)
+	r.spent.objects, r.spent.told = 0, 0
+}
+
+// errorBytes are those of an error in the answer beside its message and its path.
+const errorBytes = 200
+
+// telling counts an error as a part of the answer: a field can have one in each place.
+func (r *run) telling(err *gqlerror.Error) {
+	n := errorBytes + len(err.Message)
+	for _, step := range err.Path {
+		if name, ok := step.(ast.PathName); ok {
+			n += len(name)
+		}
+	}
+	r.spent.told += n
+}
+
+// count counts objects that are about to be written.
+func (r *run) count(f *field, n int) {
+	if r.spent.objects += n; r.spent.objects > r.spent.most {
+		r.exceed(budget.Objects, f, r.spent.objects)
+	}
+}
+
+// link counts a reference or a connection that is to be read.
+func (r *run) link(f *field) {
+	if r.spent.links++; r.spent.links > r.spent.most {
+		r.exceed(budget.Objects, f, r.spent.links)
+	}
+}
+
+// room halts if the answer, errors included, is longer than it may be.
+func (r *run) room(f *field, buf []byte) {
+	if n := len(buf) + r.spent.told; n > r.spent.until {
+		r.exceed(budget.Bytes, f, n)
+	}
+}
+
+const timedOut = "the request took longer than it may, or its client has left"
+
+// element looks, every now and then, whether anybody still waits for the answer.
+func (r *run) element(f *field) {
+	if r.spent.elements++; r.spent.elements%64 == 0 {
+		r.alive(f)
+	}
+}
+
+// alive halts if the context of the run has ended.
+func (r *run) alive(f *field) {
+	if r.ctx.Err() != nil {
+		r.halt(&service.Error{Code: service.CodeTimeout, Message: timedOut, Retryable: true}, f)
+	}
+}
+
+// exceed halts for a limit, of which n is more than what is left.
+func (r *run) exceed(t budget.Thing, f *field, n int) {
+	r.halt(r.spent.budget.Spend(t, n), f)
+}
+
+// guard halts if an error says that the run must not go on.
+func (r *run) guard(err error, f *field) {
+	var known *service.Error
+	var over *budget.ExceededError
+	if errors.As(err, &over) || r.ctx.Err() != nil && errors.As(err, &known) && known.Code == service.CodeTimeout {
+		r.halt(err, f)
+	}
+}
+
+// halt ends the run. The error has the field at which it ended: as a path of the
+// answer if it is written already, and of the document in its extensions.
+func (r *run) halt(err error, f *field) {
+	out := &gqlerror.Error{Err: err, Message: err.Error(), Path: r.where(), Extensions: map[string]any{}}
+	if f != nil {
+		place := r.plan.root.find(f)
+		switch {
+		case len(r.path) > 0 || len(place) == 1:
+			out.Path = append(out.Path, ast.PathName(f.alias))
+		case len(place) > 0: // it was read for many places at once
+			out.Path = ast.Path{ast.PathName(place[0])}
+		}
+		out.Extensions["field"] = strings.Join(place, ".")
+		if f.location.Line > 0 {
+			out.Locations = []gqlerror.Location{f.location}
+		}
+	}
+	panic(&halted{out})
+}
+
+// find is the way to a field of the plan by its names in the answer; nil if the
+// field is not below the object.
+func (o *object) find(f *field) []string {
+	if o == nil {
+		return nil
+	}
+	for i := range o.fields {
+		here := &o.fields[i]
+		if here == f {
+			return []string{here.alias}
+		}
+		below := here.sub.find(f)
+		if below == nil && here.abstract != nil {
+			below = here.abstract.find(f)
+		}
+		if below != nil {
+			return append([]string{here.alias}, below...)
+		}
+	}
+	return nil
+}
+
+func (a *abstract) find(f *field) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, o := range a.types {
+		if way := o.find(f); way != nil {
+			return way
+		}
+	}
+	return nil
+}
+
+// inTurn answers one root field of a mutation. A run that halts ends with it: what
+// was applied is told, and the fields after it are not executed.
+func (r *run) inTurn(buf []byte, fields []field, answers []resolved) (out []byte, some bool) {
+	f, a := &fields[0], &answers[0]
+	if r.ended != nil {
+		r.report(explained("not executed: ", r.ended, true), f, ast.Path{ast.PathName(f.alias)})
+		return buf, false
+	}
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		h, ok := v.(*halted)
+		if !ok {
+			panic(v)
+		}
+		r.ended, r.path, r.next = h.err.Err, r.path[:0], r.next[:0]
+		if a.written != nil {
+			h.err.Extensions["outcome"] = "APPLIED"
+			h.err.Err = explained("the change was made, but its answer is not complete: ", r.ended, false)
+			h.err.Message = h.err.Err.Error()
+		}
+		graphql.AddError(r.ctx, h.err)
+		out, some = buf, false
+	}()
+	r.alive(f)
+	r.forget() // each sees what the one before has done
+	r.executeCore(fields, answers)
+	r.resolveRoot(f, a)
+	r.resolve()
+	out, some = r.root(buf, f, a)
+	r.room(f, out)
+	return out, some
+}
+
+// explained is the error of a mutation that halted, or that comes after it.
+func explained(what string, cause error, retryable bool) error {
+	var known *service.Error
+	if errors.As(cause, &known) {
+		return &service.Error{Code: known.Code, Message: what + timedOut, Retryable: retryable}
+	}
+	return fmt.Errorf(what+"%w", cause)
+}

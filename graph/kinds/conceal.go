@@ -1,0 +1,112 @@
+package kinds
+
+import (
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Concealed is what is said of a value that GraphQL refuses, in place of the
+// value, where that stands for a write-only field.
+const Concealed = "the value of a write-only field does not have its type"
+
+// writeOnlyMark marks the fields of inputs that are write-only. It is no
+// directive of the API, and never printed.
+const writeOnlyMark = "writeOnly"
+
+// mark marks the fields of inputs that are derived from write-only ones.
+func mark(schema *ast.Schema, of *shown, shape *backend.Shape) {
+	if shape == nil {
+		return
+	}
+	for i := range shape.Fields {
+		f := &shape.Fields[i]
+		if of.fields[shape.Name+"."+f.Name] {
+			for _, name := range []string{InputType(shape.Name), PatchType(shape.Name)} {
+				if def := schema.Types[name]; def != nil {
+					if field := def.Fields.ForName(f.Name); field != nil && !IsWriteOnly(field) {
+						field.Directives = append(field.Directives, &ast.Directive{Name: writeOnlyMark})
+					}
+				}
+			}
+		}
+		mark(schema, of, f.Shape)
+	}
+}
+
+// IsWriteOnly says whether a field of an input stands for a write-only field.
+func IsWriteOnly(field *ast.FieldDefinition) bool {
+	return field.Directives.ForName(writeOnlyMark) != nil
+}
+
+// Conceal takes the values of write-only fields out of what the validation of a
+// document says: it quotes literals that do not have their type.
+func Conceal(schema *ast.Schema, doc *ast.QueryDocument, errs gqlerror.List) {
+	c := concealer{schema: schema, hidden: map[gqlerror.Location]bool{}}
+	for _, op := range doc.Operations {
+		for _, v := range op.VariableDefinitions {
+			c.value(v.DefaultValue, v.Type, false)
+		}
+		c.selections(op.SelectionSet)
+	}
+	for _, f := range doc.Fragments {
+		c.selections(f.SelectionSet)
+	}
+	for _, err := range errs {
+		for _, at := range err.Locations {
+			if c.hidden[at] {
+				err.Message = Concealed
+			}
+		}
+	}
+}
+
+// concealer collects where literals of write-only fields stand.
+type concealer struct {
+	schema *ast.Schema
+	hidden map[gqlerror.Location]bool
+}
+
+func (c *concealer) selections(set ast.SelectionSet) {
+	for _, s := range set {
+		switch s := s.(type) {
+		case *ast.Field:
+			for _, a := range s.Arguments {
+				if s.Definition == nil {
+					continue // reported for what it is
+				}
+				if def := s.Definition.Arguments.ForName(a.Name); def != nil {
+					c.value(a.Value, def.Type, false)
+				}
+			}
+			c.selections(s.SelectionSet)
+		case *ast.InlineFragment:
+			c.selections(s.SelectionSet)
+		}
+	}
+}
+
+func (c *concealer) value(v *ast.Value, t *ast.Type, hidden bool) {
+	if v == nil {
+		return
+	}
+	if hidden && v.Position != nil {
+		c.hidden[gqlerror.Location{Line: v.Position.Line, Column: v.Position.Column}] = true
+	}
+	def := c.schema.Types[t.Name()]
+	for _, child := range v.Children {
+		of, below := t, hidden
+		switch {
+		case v.Kind == ast.ListValue && t.Elem != nil:
+			of = t.Elem
+		case v.Kind == ast.ObjectValue && def != nil && def.Fields.ForName(child.Name) != nil:
+			field := def.Fields.ForName(child.Name)
+			of, below = field.Type, hidden || IsWriteOnly(field)
+		}
+		if hidden && child.Position != nil {
+			c.hidden[gqlerror.Location{Line: child.Position.Line, Column: child.Position.Column}] = true
+		}
+		c.value(child.Value, of, below)
+	}
+}

@@ -1,0 +1,48 @@
+package kinds
+
+import (
+	"slices"
+	"strings"
+)
+
+// The names in this file are those that no catalogue can take, beside the types
+// of the API itself: it has them, or a later release will. The tables of
+// docs/kinds.md are held equal to them by a test.
+
+// laterTypes are types that the API will have.
+func laterTypes() []string {
+	return []string{
+		"JSON", "Warning", "ErrorCode", "ResourceFilter", "ResourceOrder", "ResourceOrderField", "Finalizer", "Viewer", "Access", "SecretData",
+	}
+}
+
+// reservedPrefixes begin names of types that the API has or will have.
+func reservedPrefixes() []string { return []string{"Dependency", "Dependent"} }
+
+// kindFields are the fields of every kind.
+func kindFields() []string {
+	return []string{"id", "kind", "subKind", "version", "metadata", "manifest"}
+}
+
+// laterKindFields are fields that every kind will have.
+func laterKindFields() []string {
+	return []string{"specJSON", "statusJSON", "dependencies", "dependents", "blockedBy", "allowed", "history"}
+}
+
+// besides are the fields that stand beside the one of the kind in a payload
+// or event, now or in a later release.
+func besides() []string {
+	return []string{
+		"type", "cursor", "revision", "clientMutationId", "warnings", "state", "created", "blockers", "outcome", "dryRun", "path",
+	}
+}
+
+// laterQueries are fields that Query has or will have.
+func laterQueries() []string { return []string{"secretData", "dependencyTree", "viewer", "access"} }
+
+// isReserved says whether the API will have a type of that name, or of names
+// that begin like it.
+func isReserved(name string) bool {
+	return slices.Contains(laterTypes(), name) ||
+		slices.ContainsFunc(reservedPrefixes(), func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}

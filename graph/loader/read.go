@@ -1,0 +1,34 @@
+package loader
+
+import (
+	"context"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// Service is what batches are read from.
+type Service interface {
+	// Lookup reads resources, nil for what is absent or unreadable.
+	Lookup(context.Context, service.Caller, []backend.Key) ([]*service.Resource, error)
+	// ListMany reads pages of connections, each with its own error.
+	ListMany(context.Context, service.Caller, []service.ListRequest) ([]*service.Page, []error)
+}
+
+// Reads are the batch functions of one caller. The engine calls them with all
+// that a level of its answer wants, [Loaders] with what resolvers ask for at
+// about the same time.
+type Reads struct {
+	Service Service
+	Caller  service.Caller
+}
+
+// Resources reads resources, nil for what is absent or unreadable.
+func (r Reads) Resources(ctx context.Context, keys []backend.Key) ([]*service.Resource, error) {
+	return r.Service.Lookup(ctx, r.Caller, keys)
+}
+
+// Pages reads pages of connections, each with its own error.
+func (r Reads) Pages(ctx context.Context, requests []service.ListRequest) ([]*service.Page, []error) {
+	return r.Service.ListMany(ctx, r.Caller, requests)
+}

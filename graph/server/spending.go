@@ -1,0 +1,97 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/budget"
+)
+
+// budget is what an operation may spend, and each event of a subscription.
+func (l Limits) budget() budget.Limits {
+	return budget.Limits{
+		budget.Rows: int64(l.Rows), budget.Scans: int64(l.Scans), budget.Objects: int64(l.Objects), budget.Bytes: l.Answer,
+		budget.Introspection: int64(l.Introspection),
+	}
+}
+
+// eventShare is which part of what an operation may do an event may: as many
+// listeners may wait for one change, and it is about one resource.
+const eventShare = 10
+
+// ofEvent are the limits of an event of a subscription.
+func ofEvent(l budget.Limits) budget.Limits {
+	for _, t := range []budget.Thing{budget.Rows, budget.Scans, budget.Objects} {
+		l[t] = max(l[t]/eventShare, 1)
+	}
+	return l
+}
+
+// bound answers an operation, or the next event of a subscription, within a budget
+// of its own. Of a query that was ended one error is told: what else went wrong on
+// the way says nothing of an answer that is not there.
+func (s *Server) bound(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	op := graphql.GetOperationContext(ctx)
+	if op.Operation == nil { // it was refused
+		return next(ctx)
+	}
+	limits := s.cfg.Limits.budget()
+	if op.Operation.Operation == ast.Subscription {
+		limits = ofEvent(limits)
+	}
+	spent := budget.New(limits)
+	res := next(budget.With(ctx, spent))
+	if res != nil && spent.Halted() && len(res.Errors) > 1 {
+		res.Errors = res.Errors[len(res.Errors)-1:]
+	}
+	s.account(ctx, op, spent)
+	if wanted, _ := op.Extensions["cost"].(bool); wanted && res != nil {
+		if res.Extensions == nil {
+			res.Extensions = map[string]any{}
+		}
+		res.Extensions["cost"] = cost(spent)
+	}
+	return res
+}
+
+// cost is what was spent, by things.
+func cost(spent *budget.Budget) map[string]int64 {
+	out := map[string]int64{}
+	for t := range budget.Things {
+		out[t.String()] = spent.Spent(t)
+	}
+	return out
+}
+
+// maxOperationName is how much of the name of an operation is logged, in bytes.
+const maxOperationName = 64
+
+// account notes what was spent, and logs what took long: by name and hash of the
+// document, which may hold values, as variables do. How long an event took is not
+// known, because the time until it came belongs to it.
+func (s *Server) account(ctx context.Context, op *graphql.OperationContext, spent *budget.Budget) {
+	for t := range budget.Things {
+		if n := spent.Spent(t); n > 0 {
+			s.metrics.spent[t].Observe(float64(n))
+		}
+	}
+	if s.cfg.SlowLog <= 0 || op.Operation.Operation == ast.Subscription {
+		return
+	}
+	took := time.Since(op.Stats.OperationStart)
+	if took < s.cfg.SlowLog {
+		return
+	}
+	name := op.Operation.Name
+	name = strings.ToValidUTF8(name[:min(len(name), maxOperationName)], "")
+	s.cfg.Logger.Warn("slow operation", zap.String("requestId", requestID(ctx)), zap.String("operation", name),
+		zap.String("kind", string(op.Operation.Operation)), zap.String("sha256", fmt.Sprintf("%x", sha256.Sum256([]byte(op.RawQuery)))),
+		zap.Duration("took", took), zap.Any("spent", cost(spent)))
+}

@@ -1,0 +1,170 @@
+package arch_test
+
+import (
+	"go/ast"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	code = regexp.MustCompile("`[^`\n]+`")
+	link = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
+	// inTree matches what is written as a path from the root of the repository.
+	inTree = regexp.MustCompile(`^(backend|cmd|docs|e2e|examples|graph|internal|resolvers|schema)/[\w./-]+$`)
+	// member matches a method, a field or a function: Hub.publish, backend.Plan.
+	member   = regexp.MustCompile(`^\w+(\.[A-Za-z]\w*){1,2}$`)
+	fileName = regexp.MustCompile(`\.(go|md|graphqls|graphql|jsonl|mjs|yml|yaml|lua)$`)
+	// shape is a step of a walk, with the function that makes it: (7: `encode`).
+	shape    = regexp.MustCompile(`\(\d+:[^)]*\)`)
+	function = regexp.MustCompile("`([a-z]\\w*)`")
+)
+
+// TestTheDocsNameWhatThereIs holds the paths and links of all documents, and the
+// Go names of the architecture, against the tree.
+func TestTheDocsNameWhatThereIs(t *testing.T) {
+	root := filepath.Join("..", "..")
+	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared, files := names(t), baseNames(t, root)
+	for _, path := range append(documents, filepath.Join(root, "README.md")) {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exists := func(folder, name string) bool {
+			_, err := os.Stat(filepath.Join(folder, filepath.FromSlash(name)))
+			return err == nil
+		}
+		for _, l := range link.FindAllStringSubmatch(string(raw), -1) {
+			if l[1] != "" && !strings.Contains(l[1], "://") && !exists(filepath.Dir(path), l[1]) {
+				t.Errorf("%s: the link to %s is dead", path, l[1])
+			}
+			if l[2] != "" && !strings.Contains(l[1], "://") && !heading(t, filepath.Join(filepath.Dir(path), l[1]), path, l[2][1:]) {
+				t.Errorf("%s: the link to %s%s leads to no heading", path, l[1], l[2])
+			}
+		}
+		for _, step := range shape.FindAllString(string(raw), -1) {
+			for _, f := range function.FindAllStringSubmatch(step, -1) {
+				if !declared[f[1]] {
+					t.Errorf("%s: no function is named %s", path, f[1])
+				}
+			}
+		}
+		for _, quoted := range code.FindAllString(string(raw), -1) {
+			name := strings.Trim(quoted, "`")
+			switch {
+			case inTree.MatchString(name):
+				if !exists(root, name) && !declared[strings.TrimPrefix(name, "backend/")] {
+					t.Errorf("%s: there is no %s", path, name)
+				}
+			case filepath.Base(path) != "architecture.md":
+			case fileName.MatchString(name):
+				if !slices.ContainsFunc(files, func(file string) bool { ok, _ := filepath.Match(filepath.Base(name), file); return ok }) {
+					t.Errorf("%s: there is no file %s", path, name)
+				}
+			case member.MatchString(name) && !declared[name]:
+				t.Errorf("%s: nothing is named %s", path, name)
+			}
+		}
+	}
+}
+
+// heading says whether a document has the heading of an anchor; a link without a
+// document is to its own.
+func heading(t *testing.T, to, own, anchor string) bool {
+	t.Helper()
+	if info, err := os.Stat(to); err == nil && info.IsDir() {
+		to = own
+	}
+	raw, err := os.ReadFile(to)
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(raw)) {
+		if title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") &&
+			strings.ReplaceAll(strings.ToLower(strings.TrimSpace(title)), " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
+}
+
+// names are what the module declares: package.Name, Type.Method, package.Type.Method,
+// and fields like methods; functions by their bare names as well.
+func names(t *testing.T) map[string]bool {
+	t.Helper()
+	out := map[string]bool{}
+	member := func(pkg string, typ ast.Expr, name string) {
+		if p, ok := typ.(*ast.StarExpr); ok {
+			typ = p.X
+		}
+		if id, ok := typ.(*ast.Ident); ok {
+			out[id.Name+"."+name], out[pkg+"."+id.Name+"."+name] = true, true
+		}
+	}
+	for _, s := range sources(t) {
+		if s.test && s.file.Name.Name != "enginetest" {
+			continue
+		}
+		pkg := s.file.Name.Name
+		for _, d := range s.file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv != nil {
+					member(pkg, d.Recv.List[0].Type, d.Name.Name)
+					continue
+				}
+				out[d.Name.Name], out[pkg+"."+d.Name.Name] = true, true
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					ts, ok := spec.(*ast.TypeSpec)
+					if !ok {
+						continue
+					}
+					out[pkg+"."+ts.Name.Name] = true
+					var fields *ast.FieldList
+					switch typ := ts.Type.(type) {
+					case *ast.StructType:
+						fields = typ.Fields
+					case *ast.InterfaceType:
+						fields = typ.Methods
+					default:
+						continue
+					}
+					for _, f := range fields.List {
+						for _, name := range f.Names {
+							member(pkg, ts.Name, name.Name)
+						}
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// baseNames are the names of all files, without their folders.
+func baseNames(t *testing.T, root string) (out []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && d.Name() == "node_modules" {
+			return filepath.SkipDir
+		}
+		out = append(out, d.Name())
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
