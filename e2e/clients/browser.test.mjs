@@ -49,6 +49,8 @@ for (const Page of [GraphiQL, Plain]) {
     const page = await open(t, {
       prepare: (page) => page.routeWebSocket(/graphql$/, (socket) => {
         const gateway = socket.connectToServer();
+        let lost = false;
+        gateway.onMessage((message) => { if (!lost) socket.send(message); });
         socket.onMessage((message) => {
           const { type, payload } = JSON.parse(message);
           if (type === "subscribe") requests.push(payload.variables?.after ?? null);
@@ -56,6 +58,7 @@ for (const Page of [GraphiQL, Plain]) {
         });
         cut = async () => {
           cut = null;
+          lost = true; // the change comes while nothing reaches the page
           await setMTU("default", name, 1234);
           await socket.close({ code: 1012 });
           await gateway.close();
