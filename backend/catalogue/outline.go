@@ -91,6 +91,12 @@ type Change struct {
 	What string
 	// Breaking says that something that is stored may be lost to readers.
 	Breaking bool
+	// Place is "file:line" of what is said now, or of the type that something is gone
+	// from; for a kind that is gone the folder. Empty if it is not known.
+	Place string
+
+	// inType says that the place is the definition of the field's type.
+	inType bool
 }
 
 // String is the change in a line.
@@ -98,6 +104,9 @@ func (c Change) String() string {
 	at := "kind " + c.Kind
 	if c.Path != "" {
 		at = c.Kind + "." + c.Path
+	}
+	if c.Place != "" {
+		at = c.Place + ": " + at
 	}
 	if c.Breaking {
 		return at + " " + c.What + " (breaking)"
@@ -115,10 +124,10 @@ func Diff(from, to Outline) []Change {
 		case !before:
 			out = append(out, Change{Kind: name, What: "is new"})
 		case !after:
-			out = append(out, Change{Kind: name, What: "is gone", Breaking: true})
+			out = append(out, Change{Kind: name, What: "is gone: its resources are kept and not served", Breaking: true})
 		default:
 			if was.Scope != is.Scope {
-				out = append(out, Change{Kind: name, What: fmt.Sprintf("was %s and is %s", was.Scope, is.Scope), Breaking: true})
+				out = append(out, Change{Kind: name, What: fmt.Sprintf("was %s and is %s: keys of its resources mean others", was.Scope, is.Scope), Breaking: true})
 			}
 			out = append(out, diffFields(name, was.Fields, is.Fields)...)
 		}
@@ -148,14 +157,14 @@ func diffFields(kind string, from, to map[string]Field) []Change {
 		switch {
 		case !before && isNewBelow(path, from):
 		case !before && is.Required && hasParent(path, from):
-			add(path, true, "is new and required: what is stored does not have it")
+			add(path, true, "is new and required: what is stored does not have it and cannot be read")
 		case !before:
 			add(path, false, "is new")
 		case !after && isNewBelow(path, to):
 		case !after:
-			add(path, true, "is gone")
+			add(path, true, "is gone: what is stored of it is not shown any more")
 		case was.Type != is.Type || was.List != is.List:
-			add(path, true, "was %s and is %s", was, is)
+			add(path, true, "was %s and is %s: resources that have it cannot be read", was, is)
 		default:
 			if was.WriteOnly && !is.WriteOnly {
 				add(path, true, "was @writeOnly and is not: what is stored would be shown")
@@ -163,13 +172,14 @@ func diffFields(kind string, from, to map[string]Field) []Change {
 				add(path, false, "is @writeOnly now: it is not shown any more")
 			}
 			if is.Required && !was.Required {
-				add(path, true, "is required now: what is stored may not have it")
+				add(path, true, "is required now: resources without it cannot be read")
 			} else if was.Required && !is.Required {
 				add(path, false, "is not required any more")
 			}
 			for _, v := range was.Values {
 				if !slices.Contains(is.Values, v) {
-					add(path, true, "has no value %q any more", v)
+					add(path, true, "has no value %q any more: resources that have it cannot be written with it", v)
+					out[len(out)-1].inType = true
 				}
 			}
 			for _, v := range is.Values {

@@ -42,15 +42,15 @@ func schemaCheckCommand(std streams) *cobra.Command {
 		Example: "  sluice schema check ./kinds",
 		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			schema, api, err := readCatalogue(folder(args))
+			c, err := readCatalogue(folder(args))
 			if err != nil {
 				return err
 			}
 			noun := "kinds"
-			if len(schema.Kinds) == 1 {
+			if len(c.kinds) == 1 {
 				noun = "kind"
 			}
-			_, _ = fmt.Fprintf(std.out, "%d %s, %d types, catalogue %s\n", len(schema.Kinds), noun, len(api.Types), gate.OutlineOf(schema.Descriptors()).Hash())
+			_, _ = fmt.Fprintf(std.out, "%d %s, %d types, catalogue %s, files %s\n", len(c.kinds), noun, len(c.api.Types), c.outline.Hash(), c.files)
 			return nil
 		},
 	}
@@ -63,11 +63,11 @@ func schemaPrintCommand(std streams) *cobra.Command {
 		Example: "  sluice schema print ./kinds > api.graphql",
 		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			_, api, err := readCatalogue(folder(args))
+			c, err := readCatalogue(folder(args))
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(std.out, kinds.Print(api, nil))
+			_, err = fmt.Fprint(std.out, kinds.Print(c.api, nil))
 			return err
 		},
 	}
@@ -83,15 +83,15 @@ func schemaDiffCommand(std streams) *cobra.Command {
 		Example: "  sluice schema diff ./kinds --from ./kinds-of-yesterday",
 		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			to, _, err := readCatalogue(folder(args))
+			to, err := readCatalogue(folder(args))
 			if err != nil {
 				return err
 			}
-			was, _, err := readCatalogue(from)
+			was, err := readCatalogue(from)
 			if err != nil {
 				return err
 			}
-			changes := gate.Diff(gate.OutlineOf(was.Descriptors()), gate.OutlineOf(to.Descriptors()))
+			changes := to.changes(was.outline)
 			for _, c := range changes {
 				_, _ = fmt.Fprintln(std.out, c)
 			}

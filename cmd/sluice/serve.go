@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluicegw/sluice/backend"
+	gate "github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/graph/server"
@@ -51,19 +52,19 @@ func serveCommand(std streams) *cobra.Command {
 
 func (s serving) run(ctx context.Context, log *zap.Logger) error {
 	defer reserveHeap()()
-	kinds, api, err := catalogue{s.Catalogue}.load()
+	c, err := readCatalogue(s.Catalogue.Dir)
 	if err != nil {
 		return err
 	}
-	s.Server.Schema = api
+	s.Server.Schema = c.api
 	store, name, err := storing{s.Store}.open(ctx, log)
 	if err != nil {
 		return err
 	}
-	if err = (catalogue{s.Catalogue}).accept(ctx, kinds, store, log); err != nil {
+	if err = c.accept(ctx, gate.Gate{Store: store, Logger: log}, s.Catalogue.AllowBreaking, false); err != nil {
 		return errors.Join(err, store.Close())
 	}
-	svc, srv, err := s.gateway(kinds, store, log)
+	svc, srv, err := s.gateway(c.kinds, store, log)
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
