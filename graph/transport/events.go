@@ -23,7 +23,7 @@ import (
 // Zero means the default everywhere.
 type Events struct {
 	// Executor runs the operations. Required.
-	Executor *Executor
+	Executor API
 	// Logger receives what no client is told. Default: none.
 	Logger *zap.Logger
 	// Heartbeat is how often a comment is sent when there is nothing else. Default 12 s.
