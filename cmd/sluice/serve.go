@@ -13,7 +13,6 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/sluicegw/sluice/backend"
 	gate "github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
@@ -56,7 +55,6 @@ func (s serving) run(ctx context.Context, log *zap.Logger) error {
 	if err != nil {
 		return err
 	}
-	s.Server.Schema = c.api
 	store, name, err := storing{s.Store}.open(ctx, log)
 	if err != nil {
 		return err
@@ -64,7 +62,7 @@ func (s serving) run(ctx context.Context, log *zap.Logger) error {
 	if err = c.accept(ctx, gate.Gate{Store: store, Logger: log}, s.Catalogue.AllowBreaking, false); err != nil {
 		return errors.Join(err, store.Close())
 	}
-	svc, srv, err := s.gateway(c.kinds, store, log)
+	svc, srv, err := s.gateway(c, store, log)
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
@@ -88,12 +86,12 @@ func (s serving) run(ctx context.Context, log *zap.Logger) error {
 }
 
 // gateway wires service and server to an open store.
-func (s serving) gateway(kinds []backend.Kind, store gatewayStore, log *zap.Logger) (*service.Service, *server.Server, error) {
+func (s serving) gateway(c catalogue, store gatewayStore, log *zap.Logger) (*service.Service, *server.Server, error) {
 	reg := prometheus.NewRegistry()
 	unreadable := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), unreadable)
 	svc, err := service.New(service.Config{
-		Kinds: kinds, Store: store, Logger: log,
+		Kinds: c.kinds, Store: store, Logger: log,
 		Unreadable: func(kind string) { unreadable.WithLabelValues(kind).Inc() },
 	})
 	if err != nil {
@@ -112,7 +110,7 @@ func (s serving) gateway(kinds []backend.Kind, store gatewayStore, log *zap.Logg
 			return float64(store.Unreadable())
 		}),
 	)
-	s.Server.Service, s.Server.Logger, s.Server.Metrics = svc, log, reg
+	s.Server.Catalogue, s.Server.Logger, s.Server.Metrics = server.Single(svc, c.api), log, reg
 	// The page is for everybody who reaches the gateway; where the data lies is not.
 	s.Server.Version, s.Server.Store = versionText(), "the embedded store"
 	if s.Store.URL != "" {

@@ -74,3 +74,11 @@ func (c *documentCache) add(query string, doc *ast.QueryDocument, tokens int) {
 		c.used.RemoveOldest()
 	}
 }
+
+// clear forgets all documents, and remembers none any more.
+func (c *documentCache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.most = 0
+	c.used.Purge()
+}

@@ -26,6 +26,8 @@ const (
 	requestIDKey contextKey = iota
 	// overKey marks requests of a connection that is one too many.
 	overKey
+	// apiKey names the API of the request's path.
+	apiKey
 )
 
 // requestIDHeader carries the request id in both directions.

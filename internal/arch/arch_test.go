@@ -73,7 +73,7 @@ var testsMay = map[string][]string{
 	"backend/hub":       {"backend/backendtest", "backend/memory"},
 	"backend/service":   {"backend/memory", "backend/bolt", "graph/kinds/kindstest"},
 	"graph/engine":      {"backend/memory", "backend/bolt", "backend/redis", "graph/engine/enginetest", "internal/redistest"},
-	"graph/server":      {"backend/memory", "backend/bolt"},
+	"graph/server":      {"backend/memory", "backend/bolt", "backend/hub"},
 	"graph/console":     {"graph/kinds/kindstest"},
 	"graph/transport":   {"backend", "backend/memory", "graph/engine/enginetest", "graph/kinds/kindstest"},
 	"e2e":               {"backend", "backend/bolt", "graph/engine/enginetest", "internal/redistest"},
