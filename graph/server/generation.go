@@ -66,7 +66,7 @@ func (c Catalogue) validate(paths map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// Generation is a catalogue that is ready to be served.
+// Generation is a catalogue that is ready to be served, once.
 type Generation struct {
 	catalogue Catalogue
 	executors map[string]*transport.Executor
@@ -161,7 +161,7 @@ func (s *Server) Replace(g *Generation) {
 		return
 	}
 	for _, cache := range before.caches { // no operation begins on it any more
-		cache.clear()
+		cache.close()
 	}
 	o := &older{hash: before.catalogue.Hash, files: before.catalogue.Files, streams: before.streams}
 	o.stop = s.cfg.AfterFunc(olderLife, func() { s.retire(o) })
