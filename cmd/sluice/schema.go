@@ -15,20 +15,20 @@ import (
 func schemaCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
-		Short: "Check, print and compare catalogues of kinds",
-		Long:  "Check, print and compare catalogues of kinds.\n\nA catalogue is a folder of SDL files, as `sluice serve --schema` takes it. Without a folder it is that of this release.",
+		Short: "Check, print and compare catalogues of kinds, and give them to a running gateway",
+		Long:  "Check, print and compare catalogues of kinds, and give them to a running gateway.\n\nA catalogue is a folder of SDL files, as `sluice serve --schema` takes it. Without a folder it is that of this release.",
 		// Nothing here is to be tidied up, so a signal ends it at once.
 		PersistentPreRun: func(*cobra.Command, []string) { signal.Reset(os.Interrupt, syscall.SIGTERM) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return usageError{fmt.Errorf("check, print or diff is wanted; see %s --help", cmd.CommandPath())}
+			return usageError{fmt.Errorf("check, print, diff, apply or reload is wanted; see %s --help", cmd.CommandPath())}
 		},
 	}
-	cmd.AddCommand(schemaCheckCommand(std), schemaPrintCommand(std), schemaDiffCommand(std))
+	cmd.AddCommand(schemaCheckCommand(std), schemaPrintCommand(std), schemaDiffCommand(std), schemaApplyCommand(std), schemaReloadCommand(std))
 	return cmd
 }
 
-// folder is the argument of a command that takes one or none.
-func folder(args []string) string {
+// directory is the argument of a command that takes one or none.
+func directory(args []string) string {
 	if len(args) == 0 {
 		return ""
 	}
@@ -42,7 +42,7 @@ func schemaCheckCommand(std streams) *cobra.Command {
 		Example: "  sluice schema check ./kinds",
 		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			c, err := readCatalogue(folder(args))
+			c, err := readCatalogue(directory(args))
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func schemaPrintCommand(std streams) *cobra.Command {
 		Example: "  sluice schema print ./kinds > api.graphql",
 		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			c, err := readCatalogue(folder(args))
+			c, err := readCatalogue(directory(args))
 			if err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ func schemaDiffCommand(std streams) *cobra.Command {
 		Example: "  sluice schema diff ./kinds --from ./kinds-of-yesterday",
 		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			to, err := readCatalogue(folder(args))
+			to, err := readCatalogue(directory(args))
 			if err != nil {
 				return err
 			}

@@ -53,7 +53,7 @@ var rules = []rule{
 	{"graph/server", []string{"backend", "backend/budget", "backend/service", "graph", "resolvers"}, "the edge knows no store"},
 	{"resolvers", []string{"backend", "backend/service", "graph/core", "graph/engine", "graph/loader"}, "resolvers delegate to the service"},
 	{"schema", nil, "SDL files and nothing else"},
-	{"cmd", []string{"backend", "backend/bolt", "backend/catalogue", "backend/redis", "backend/service", "backend/manifest", "graph", "internal"}, "only commands name a concrete driver"},
+	{"cmd", []string{"backend", "backend/bolt", "backend/catalogue", "backend/hub", "backend/redis", "backend/service", "backend/manifest", "graph", "internal"}, "only commands name a concrete driver"},
 	{"internal/generator", []string{"graph/kinds"}, "the generator never knows what it generated"},
 	{"internal/slab", nil, "it knows memory and no value"},
 	{"internal/redistest", nil, "it starts servers and knows nothing of what runs on them"},
