@@ -35,17 +35,26 @@ func Embedded() (*Schema, error) {
 	return Read(v1, "schema/v1")
 }
 
+// maxReads is how often a folder is read that is replaced meanwhile.
+const maxReads = 5
+
 // ReadDir reads the catalogue of a folder: all its files that end in .graphqls.
-// What it refuses is [Findings].
+// What it refuses is [Findings]. A folder that is replaced by another one meanwhile
+// is read again, so that no files of the two are mixed.
 func ReadDir(dir string) (*Schema, error) {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return nil, fmt.Errorf("catalogue: %w", err)
+	for n := 1; ; n++ {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return nil, fmt.Errorf("catalogue: %w", err)
+		}
+		if !info.IsDir() {
+			return nil, fmt.Errorf("catalogue: %s is not a folder", dir)
+		}
+		schema, err := Read(os.DirFS(dir), dir)
+		if now, gone := os.Stat(dir); gone == nil && os.SameFile(info, now) || n == maxReads {
+			return schema, err
+		}
 	}
-	if !info.IsDir() {
-		return nil, fmt.Errorf("catalogue: %s is not a folder", dir)
-	}
-	return Read(os.DirFS(dir), dir)
 }
 
 // Read reads the catalogue of a file system. dir is what its findings call the folder.

@@ -23,8 +23,9 @@ type Staged struct {
 // Stage writes files, by their names, into a new folder beside target, which may be
 // a link to a folder. Nothing but files of these names' extension may be in target:
 // other files would be lost.
-func Stage(target string, files map[string]string, extension string) (s *Staged, err error) {
-	if target, err = filepath.EvalSymlinks(target); err != nil {
+func Stage(target string, files map[string]string, extension string) (*Staged, error) {
+	target, err := filepath.EvalSymlinks(target)
+	if err != nil {
 		return nil, err
 	}
 	if target, err = filepath.Abs(target); err != nil {
@@ -43,24 +44,28 @@ func Stage(target string, files map[string]string, extension string) (s *Staged,
 	if err != nil {
 		return nil, fmt.Errorf("beside %s no folder can be made: %w", target, err)
 	}
-	s = &Staged{target: target, dir: dir}
-	defer func() {
-		if err != nil {
-			s.Discard()
-		}
-	}()
-	for name, text := range files {
-		if filepath.Base(name) != name || filepath.Ext(name) != extension {
-			return nil, fmt.Errorf("%q is no name of a file that ends in %s", name, extension)
-		}
-		if err := writeSynced(filepath.Join(dir, name), text); err != nil {
-			return nil, err
-		}
-	}
-	if err := os.Chmod(dir, info.Mode().Perm()); err != nil {
+	s := &Staged{target: target, dir: dir}
+	if err := s.fill(files, extension, info.Mode().Perm()); err != nil {
+		s.Discard()
 		return nil, err
 	}
-	return s, syncDir(dir)
+	return s, nil
+}
+
+// fill writes the files, so that they are there after a crash.
+func (s *Staged) fill(files map[string]string, extension string, mode os.FileMode) error {
+	for name, text := range files {
+		if filepath.Base(name) != name || filepath.Ext(name) != extension {
+			return fmt.Errorf("%q is no name of a file that ends in %s", name, extension)
+		}
+		if err := writeSynced(filepath.Join(s.dir, name), text); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(s.dir, mode); err != nil {
+		return err
+	}
+	return syncDir(s.dir)
 }
 
 // onlyFiles refuses a folder that holds anything but plain files of an extension.
