@@ -188,4 +188,3 @@ func TestNamesStayInTheFolder(t *testing.T) {
 		}
 	}
 }
-
