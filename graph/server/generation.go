@@ -222,13 +222,6 @@ func (n newest) Present(ctx context.Context, errs gqlerror.List) gqlerror.List {
 	return n.executor(ctx).Present(ctx, errs)
 }
 
-// named marks the requests of a path with the name of its API.
-func named(api string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), apiKey, api)))
-	})
-}
-
 // pathList names the paths of the API to a person.
 func pathList(paths map[string]string) string {
 	var out []string

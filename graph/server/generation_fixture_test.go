@@ -47,10 +47,16 @@ type changing struct {
 // newChanging serves the narrow catalogue over a store and a hub that runs.
 func newChanging(t *testing.T, cfg server.Config) *changing {
 	t.Helper()
-	store, err := memory.Open(memory.Config{})
+	return newChangingOver(t, plain, cfg)
+}
+
+func newChangingOver(t *testing.T, wrap func(backend.Store) backend.Store, cfg server.Config) *changing {
+	t.Helper()
+	kept, err := memory.Open(memory.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	store := wrap(kept)
 	h, err := hub.New(hub.Config{Store: store})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +77,7 @@ func newChanging(t *testing.T, cfg server.Config) *changing {
 		web.Close()
 		stop()
 		ran.Wait()
-		_ = store.Close()
+		_ = kept.Close()
 	})
 	return c
 }

@@ -62,8 +62,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	mux := http.NewServeMux()
-	for path, name := range cfg.Paths {
-		mux.Handle(path, named(name, s.sameOriginOnly(s.api)))
+	for path := range cfg.Paths {
+		mux.Handle(path, s.sameOriginOnly(s.api))
 	}
 	front := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.generation.Load().console.ServeHTTP(w, r) })
 	for path, handler := range map[string]http.Handler{
