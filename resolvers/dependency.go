@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/core"
 	"github.com/sluicegw/sluice/graph/engine"
@@ -82,7 +83,7 @@ func (p *place) under(key backend.Key) bool {
 
 // step leads from one resource to another.
 type step struct {
-	reference backend.Reference
+	reference descriptor.Reference
 	key       backend.Key
 }
 
@@ -173,15 +174,15 @@ func (r *Resolver) down(ctx context.Context, level []*place) ([][]step, bool, er
 	out := make([][]step, len(level))
 	type question struct {
 		place     int
-		kind      *backend.Kind
-		reference backend.Reference
+		kind      *descriptor.Kind
+		reference descriptor.Reference
 		page      *service.Page
 	}
 	var questions []*question
 	for i, p := range level {
 		for _, k := range r.service.Kinds() {
 			for _, ref := range k.References {
-				if ref.Kind == p.key.Kind && k.Has(backend.VerbList) {
+				if ref.Kind == p.key.Kind && k.Has(descriptor.VerbList) {
 					questions = append(questions, &question{place: i, kind: k, reference: ref})
 				}
 			}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/internal/redistest"
@@ -33,25 +33,25 @@ func rollingTime(t *testing.T) time.Duration {
 // releaseThing is the kind of the tests as an older release has it, or as a
 // newer one: with a field more in the spec, which is indexed, in an object, in
 // an immutable object and in the elements of a list without key.
-func releaseThing(newer bool) backend.Kind {
-	text := func(name string) backend.Field {
+func releaseThing(newer bool) descriptor.Kind {
+	text := func(name string) descriptor.Field {
 		n := 200
-		return backend.Field{Name: name, Type: backend.TypeString, Constraint: backend.Constraint{MaxLength: &n}}
+		return descriptor.Field{Name: name, Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: &n}}
 	}
-	shape := func(name string, fields ...backend.Field) *backend.Shape {
+	shape := func(name string, fields ...descriptor.Field) *descriptor.Shape {
 		if newer {
 			fields = append(fields, text("novel"))
 		}
-		return &backend.Shape{Name: name, Fields: fields}
+		return &descriptor.Shape{Name: name, Fields: fields}
 	}
 	most := 20
 	k := thing()
 	k.Spec = shape("ThingSpec", text("title"),
-		backend.Field{Name: "box", Type: backend.TypeObject, Shape: shape("Box", text("label"))},
-		backend.Field{Name: "origin", Type: backend.TypeObject, Shape: shape("Origin", text("place")), Immutable: true},
-		backend.Field{Name: "rules", Type: backend.TypeObject, Shape: shape("Rule", text("port")), List: true, ListType: backend.ListAtomic, Constraint: backend.Constraint{MaxItems: &most}})
+		descriptor.Field{Name: "box", Type: descriptor.TypeObject, Shape: shape("Box", text("label"))},
+		descriptor.Field{Name: "origin", Type: descriptor.TypeObject, Shape: shape("Origin", text("place")), Immutable: true},
+		descriptor.Field{Name: "rules", Type: descriptor.TypeObject, Shape: shape("Rule", text("port")), List: true, ListType: descriptor.ListAtomic, Constraint: descriptor.Constraint{MaxItems: &most}})
 	if newer {
-		k.Indexes = append(k.Indexes, backend.Index{Path: "spec.novel", Sortable: true}, backend.Index{Path: "spec.rules.novel"})
+		k.Indexes = append(k.Indexes, descriptor.Index{Path: "spec.novel", Sortable: true}, descriptor.Index{Path: "spec.rules.novel"})
 	}
 	return k
 }
@@ -78,7 +78,7 @@ func (r *rolling) start(newer bool, server *redistest.Server, prefix string) (*r
 	if err != nil {
 		r.Fatal(err)
 	}
-	svc, err := service.New(service.Config{Kinds: []backend.Kind{releaseThing(newer)}, Store: st})
+	svc, err := service.New(service.Config{Kinds: []descriptor.Kind{releaseThing(newer)}, Store: st})
 	if err != nil {
 		r.Fatal(err)
 	}

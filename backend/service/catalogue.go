@@ -10,13 +10,13 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/ext"
 
-	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // kind is a descriptor with what is compiled from it.
 type kind struct {
-	*backend.Kind
+	*descriptor.Kind
 	spec, status *shape
 	// body is the shape of stored bodies.
 	body    *body.Shape
@@ -30,9 +30,9 @@ type kind struct {
 	stale atomic.Bool
 }
 
-// shape is a compiled [backend.Shape].
+// shape is a compiled [descriptor.Shape].
 type shape struct {
-	*backend.Shape
+	*descriptor.Shape
 	fields map[string]*field
 	rules  []rule
 	// hides says that a field is write-only, or one of an object below.
@@ -40,13 +40,13 @@ type shape struct {
 }
 
 type field struct {
-	*backend.Field
+	*descriptor.Field
 	pattern, keyPattern *regexp.Regexp
 	shape               *shape
 }
 
 type rule struct {
-	backend.Rule
+	descriptor.Rule
 	program cel.Program
 	// transition: the rule mentions oldSelf.
 	transition bool
@@ -54,7 +54,7 @@ type rule struct {
 
 // catalogue finds kinds by name.
 type catalogue struct {
-	ordered []*backend.Kind
+	ordered []*descriptor.Kind
 	byName  map[string]*kind
 }
 
@@ -70,7 +70,7 @@ func NewRuleEnv() (*cel.Env, error) {
 	return cel.NewEnv(cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType), ext.Strings())
 }
 
-func newCatalogue(kinds []backend.Kind) (catalogue, error) {
+func newCatalogue(kinds []descriptor.Kind) (catalogue, error) {
 	env, err := NewRuleEnv()
 	if err != nil {
 		return catalogue{}, fmt.Errorf("rules: %w", err)
@@ -80,7 +80,7 @@ func newCatalogue(kinds []backend.Kind) (catalogue, error) {
 	var errs []error
 	for i := range kinds {
 		k := &kind{Kind: &kinds[i], body: bodies.Kind(&kinds[i])}
-		comp := compiler{env: env, done: map[*backend.Shape]*shape{}}
+		comp := compiler{env: env, done: map[*descriptor.Shape]*shape{}}
 		k.spec, k.placed = comp.shape(k.Spec), placedOf(k.Spec)
 		k.status = comp.shape(k.Status)
 		if comp.err != nil {
@@ -103,11 +103,11 @@ func newCatalogue(kinds []backend.Kind) (catalogue, error) {
 
 type compiler struct {
 	env  *cel.Env
-	done map[*backend.Shape]*shape
+	done map[*descriptor.Shape]*shape
 	err  error
 }
 
-func (c *compiler) shape(s *backend.Shape) *shape {
+func (c *compiler) shape(s *descriptor.Shape) *shape {
 	if s == nil {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (s *Service) Body(kind string) *body.Shape {
 }
 
 // Kinds is the catalogue, in its order.
-func (s *Service) Kinds() []*backend.Kind { return s.kinds.ordered }
+func (s *Service) Kinds() []*descriptor.Kind { return s.kinds.ordered }
 
 // kind finds a kind by its name, singular or plural, in any case.
 func (s *Service) kind(name string) (*kind, error) {

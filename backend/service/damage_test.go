@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 )
@@ -146,7 +147,7 @@ func TestMoreIndexedValuesThanAResourceMayHaveAreRefused(t *testing.T) {
 
 func TestARunWithManyRowsOfAResourceIsReadOnce(t *testing.T) {
 	store := &reading{Store: setup(t).store}
-	s, err := service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: store})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +245,7 @@ func TestATotalCountLeavesOutWhatThePageLeavesOut(t *testing.T) {
 	}
 	f.damage("a")
 	f.damage("b")
-	svc, err := service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: rowless{f.store}})
+	svc, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: rowless{f.store}})
 	if err != nil {
 		t.Fatal(err)
 	}

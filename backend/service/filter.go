@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // Limits of a filter.
@@ -211,7 +212,7 @@ func (p *filterParser) member(name string, value any, at string, depth int) (all
 	case "labels", "conditions":
 		return p.pairs(name, value, at)
 	case nameAttribute, namespaceAttribute:
-		return p.tests(name, &field{Field: &backend.Field{Type: backend.TypeString}}, value, at)
+		return p.tests(name, &field{Field: &descriptor.Field{Type: descriptor.TypeString}}, value, at)
 	case createdAttribute, updatedAttribute:
 		return p.tests(name, nil, value, at)
 	case "spec", "status":

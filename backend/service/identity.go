@@ -5,6 +5,7 @@ import (
 	"regexp"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // Limits of names, from RFC 1123 as Kubernetes applies it.
@@ -52,12 +53,12 @@ func (s *Service) resolve(id Identity) (*kind, backend.Key, error) {
 	key := backend.Key{Kind: k.Name, Name: id.Name}
 	var v violations
 	switch {
-	case k.Scope == backend.Global:
+	case k.Scope == descriptor.Global:
 		if id.Namespace != nil && *id.Namespace != "" {
 			return nil, key, badInput("metadata.namespace", "kind %s is GLOBAL: its resources have no namespace", k.Name).of(key)
 		}
 	case id.Namespace == nil:
-		key.Namespace = backend.DefaultNamespace
+		key.Namespace = descriptor.DefaultNamespace
 	default:
 		key.Namespace = *id.Namespace
 		checkNamespace(&v, "metadata.namespace", key.Namespace)

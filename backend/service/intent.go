@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // intent is one wanted state of one resource, checked as far as it can be
@@ -22,7 +23,7 @@ type intent struct {
 	found    violations
 	expected *string
 	// verb that the caller asked for; see applyVerb.
-	verb   backend.Verb
+	verb   descriptor.Verb
 	caller Caller
 	// subKind of a resource that is created; an existing one must have it, if it is given.
 	subKind string
@@ -35,7 +36,7 @@ type intent struct {
 }
 
 // intend resolves and authorizes a write and checks its metadata.
-func (s *Service) intend(ctx context.Context, c Caller, verb backend.Verb, id Identity, meta Metadata) (*intent, error) {
+func (s *Service) intend(ctx context.Context, c Caller, verb descriptor.Verb, id Identity, meta Metadata) (*intent, error) {
 	k, key, err := s.resolve(id)
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func ExpiresAt(t time.Time) Optional[time.Time] {
 }
 
 // intendSpec also reads a whole spec.
-func (s *Service) intendSpec(ctx context.Context, c Caller, verb backend.Verb, id Identity, meta Metadata, spec any) (*intent, error) {
+func (s *Service) intendSpec(ctx context.Context, c Caller, verb descriptor.Verb, id Identity, meta Metadata, spec any) (*intent, error) {
 	in, err := s.intend(ctx, c, verb, id, meta)
 	if err != nil {
 		return nil, err

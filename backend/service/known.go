@@ -3,7 +3,7 @@ package service
 import (
 	"slices"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // A gateway may share its store with a newer one, whose kinds have fields that
@@ -88,7 +88,7 @@ func (f *field) keepUnknownElements(next, old []any) {
 
 // sameElement says whether two objects of a list are the same element.
 func (f *field) sameElement(a, b map[string]any) bool {
-	if f.ListType == backend.ListMap {
+	if f.ListType == descriptor.ListMap {
 		return !slices.ContainsFunc(f.Keys, func(k string) bool { return !equal(a[k], b[k]) })
 	}
 	return f.shape.same(a, b, stored)
@@ -129,7 +129,7 @@ func (f *field) same(a, b any, c comparison) bool {
 			return false
 		}
 		element := func(x, y any) bool { return f.same(x, y, c) }
-		if f.List && f.ListType == backend.ListSet {
+		if f.List && f.ListType == descriptor.ListSet {
 			return sameSet(a, b, element)
 		}
 		return slices.EqualFunc(a, b, element)

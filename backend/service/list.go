@@ -8,6 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // Limits of a page.
@@ -137,7 +138,7 @@ func (s *Service) begin(ctx context.Context, c Caller, req *ListRequest, l *list
 	if err != nil {
 		return err
 	}
-	if err := s.authorize(ctx, c, k.Kind, backend.VerbList); err != nil {
+	if err := s.authorize(ctx, c, k.Kind, descriptor.VerbList); err != nil {
 		return err
 	}
 	f, err := read.of(k, req.Filter)

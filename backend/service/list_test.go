@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 )
@@ -172,7 +173,7 @@ func TestAPageReadsNoMoreThanIsAskedFor(t *testing.T) {
 		f.create(fmt.Sprintf("n%02d", i), `{"title":"A"}`)
 	}
 	store := &limits{Store: f.store}
-	s, err := service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: store})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}

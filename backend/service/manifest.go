@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/manifest"
 )
 
@@ -44,7 +45,7 @@ func (s *Service) intendManifest(ctx context.Context, c Caller, req ApplyRequest
 		return nil, err
 	}
 	id := Identity{Kind: k.Name, Namespace: doc.Metadata.Namespace, Name: doc.Metadata.Name}
-	if k.Scope == backend.Namespaced {
+	if k.Scope == descriptor.Namespaced {
 		if id.Namespace == nil {
 			id.Namespace = req.Namespace
 		} else if req.Namespace != nil && *req.Namespace != *id.Namespace {
@@ -74,16 +75,16 @@ func (s *Service) intendManifest(ctx context.Context, c Caller, req ApplyRequest
 // applyVerb is what an apply is to the kind: UPSERT where the kind offers it.
 // Where it does not, an apply can still create what is absent or update what is
 // there; the other half is refused when it is known which of them it is.
-func applyVerb(k *kind, req ApplyRequest) backend.Verb {
+func applyVerb(k *kind, req ApplyRequest) descriptor.Verb {
 	switch {
 	case req.CreateOnly:
-		return backend.VerbCreate
-	case k.Has(backend.VerbUpsert):
-		return backend.VerbUpsert
-	case k.Has(backend.VerbCreate):
-		return backend.VerbCreate
+		return descriptor.VerbCreate
+	case k.Has(descriptor.VerbUpsert):
+		return descriptor.VerbUpsert
+	case k.Has(descriptor.VerbCreate):
+		return descriptor.VerbCreate
 	}
-	return backend.VerbUpdate
+	return descriptor.VerbUpdate
 }
 
 // manifestKind finds the kind a manifest names, and holds it against its apiVersion.
@@ -113,13 +114,13 @@ func metadataOf(m manifest.Metadata) Metadata {
 	if m.Labels != nil {
 		out.Labels.Set = true
 		for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
-			out.Labels.Value = append(out.Labels.Value, backend.Label{Key: key, Value: m.Labels[key]})
+			out.Labels.Value = append(out.Labels.Value, Label{Key: key, Value: m.Labels[key]})
 		}
 	}
 	if m.Annotations != nil {
 		out.Annotations.Set = true
 		for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
-			out.Annotations.Value = append(out.Annotations.Value, backend.Annotation{Key: key, Value: m.Annotations[key]})
+			out.Annotations.Value = append(out.Annotations.Value, Annotation{Key: key, Value: m.Annotations[key]})
 		}
 	}
 	if m.Description != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/backend/service"
 )
@@ -297,14 +297,14 @@ func TestADumpKeepsTheExpiry(t *testing.T) {
 func TestAnApplyAsksForTheVerbThatItIs(t *testing.T) {
 	create := "create"
 	for name, c := range map[string]struct {
-		verbs   []backend.Verb
+		verbs   []descriptor.Verb
 		accepts map[string]bool
 	}{
-		"CREATE alone":      {[]backend.Verb{backend.VerbCreate}, map[string]bool{create: true, "apply of what is absent": true}},
-		"UPSERT alone":      {[]backend.Verb{backend.VerbUpsert}, map[string]bool{"apply of what is absent": true, "apply of what is there": true}},
-		"UPDATE alone":      {[]backend.Verb{backend.VerbUpdate}, map[string]bool{"apply of what is there": true}},
-		"CREATE and UPDATE": {[]backend.Verb{backend.VerbCreate, backend.VerbUpdate}, map[string]bool{create: true, "apply of what is absent": true, "apply of what is there": true}},
-		"neither":           {[]backend.Verb{backend.VerbGet}, nil},
+		"CREATE alone":      {[]descriptor.Verb{descriptor.VerbCreate}, map[string]bool{create: true, "apply of what is absent": true}},
+		"UPSERT alone":      {[]descriptor.Verb{descriptor.VerbUpsert}, map[string]bool{"apply of what is absent": true, "apply of what is there": true}},
+		"UPDATE alone":      {[]descriptor.Verb{descriptor.VerbUpdate}, map[string]bool{"apply of what is there": true}},
+		"CREATE and UPDATE": {[]descriptor.Verb{descriptor.VerbCreate, descriptor.VerbUpdate}, map[string]bool{create: true, "apply of what is absent": true, "apply of what is there": true}},
+		"neither":           {[]descriptor.Verb{descriptor.VerbGet}, nil},
 	} {
 		for step, req := range map[string]service.ApplyRequest{
 			create:                    {Manifest: widgetManifest, CreateOnly: true},
@@ -318,7 +318,7 @@ func TestAnApplyAsksForTheVerbThatItIs(t *testing.T) {
 				}
 				k := widget()
 				k.Verbs = c.verbs
-				s, err := service.New(service.Config{Kinds: []backend.Kind{k}, Store: f.store})
+				s, err := service.New(service.Config{Kinds: []descriptor.Kind{k}, Store: f.store})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -78,3 +78,9 @@ func (m Metadata) applyTo(old backend.BodyMetadata, labels, annotations map[stri
 func sameMetadata(a, b backend.BodyMetadata) bool {
 	return a.Description == b.Description && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations)
 }
+
+// Label is one label of a resource.
+type Label struct{ Key, Value string }
+
+// Annotation is one annotation of a resource.
+type Annotation struct{ Key, Value string }

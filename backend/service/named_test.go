@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 )
@@ -75,7 +76,7 @@ func TestListsThatNameTheirResourcesAreReadByOneCall(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := &keyed{Store: f.store, most: c.most, broken: broken}
-			svc, err := service.New(service.Config{Kinds: []backend.Kind{widget()}, Store: store})
+			svc, err := service.New(service.Config{Kinds: []descriptor.Kind{widget()}, Store: store})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +106,7 @@ func TestListsThatNameTheirResourcesAreReadByOneCall(t *testing.T) {
 	}
 	t.Run("a list that is refused leaves the others alone", func(t *testing.T) {
 		store := &keyed{Store: f.store}
-		svc, err := service.New(service.Config{Kinds: []backend.Kind{widget()}, Store: store})
+		svc, err := service.New(service.Config{Kinds: []descriptor.Kind{widget()}, Store: store})
 		if err != nil {
 			t.Fatal(err)
 		}

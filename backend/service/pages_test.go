@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 )
 
@@ -26,7 +27,7 @@ func TestPagesAreCutOutOfTheWholeListByTheRelayAlgorithm(t *testing.T) {
 	for name, store := range stores(t) {
 		t.Run(name, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 0))
-			svc, err := service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: store})
+			svc, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/manifest"
 )
 
@@ -12,7 +12,7 @@ import (
 // does elsewhere. In the store, and in the API, they are fields like any other.
 
 // placedOf are the names of such fields by their keys at the top.
-func placedOf(spec *backend.Shape) map[string]string {
+func placedOf(spec *descriptor.Shape) map[string]string {
 	if spec == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // query is what a connection consists of and in which order.
@@ -61,7 +62,7 @@ func (s *Service) query(ctx context.Context, k *kind, req *ListRequest, f filter
 		q.namespace, q.reference, q.parent = p.Key.Namespace, p.Reference, backend.AppendString(nil, p.Key.Name)
 	}
 	if req.Names != nil {
-		if q.namespace == "" && k.Scope != backend.Global {
+		if q.namespace == "" && k.Scope != descriptor.Global {
 			return q, badInput("namespace", "names need the namespace that they are in")
 		}
 		if len(req.Names) > MaxFilterValues {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // Get returns a resource, nil if there is none. One that is stored in a form
@@ -15,7 +16,7 @@ func (s *Service) Get(ctx context.Context, c Caller, id Identity) (*Resource, er
 	if err != nil {
 		return nil, err
 	}
-	if err := s.authorize(ctx, c, k.Kind, backend.VerbGet); err != nil {
+	if err := s.authorize(ctx, c, k.Kind, descriptor.VerbGet); err != nil {
 		return nil, err
 	}
 	if err := budget.From(ctx).Spend(budget.Rows, 1); err != nil {
@@ -63,7 +64,7 @@ func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*
 			if k, err = s.kind(key.Kind); err != nil {
 				return nil, err
 			}
-			if err := s.authorize(ctx, c, k.Kind, backend.VerbGet); err != nil {
+			if err := s.authorize(ctx, c, k.Kind, descriptor.VerbGet); err != nil {
 				return nil, err
 			}
 		}

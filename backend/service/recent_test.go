@@ -8,8 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 )
@@ -21,7 +21,7 @@ func TestTheBodyOfAChangeIsReadOnceForAllListeners(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = store.Close() }()
-		svc, err := service.New(service.Config{Kinds: []backend.Kind{widget()}, Store: store})
+		svc, err := service.New(service.Config{Kinds: []descriptor.Kind{widget()}, Store: store})
 		if err != nil {
 			t.Fatal(err)
 		}

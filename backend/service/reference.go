@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // Reference is one place in a resource that names another.
 type Reference struct {
 	// Reference is the declared one.
-	backend.Reference
+	descriptor.Reference
 	// Key of what is named, which may be missing.
 	Key backend.Key
 }

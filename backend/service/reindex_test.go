@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 )
@@ -98,7 +99,7 @@ func TestReindex(t *testing.T) {
 	t.Run("after the way back to the older release its definition holds again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := open(t)
-			for _, change := range []func(*backend.Kind){older, newer, older} {
+			for _, change := range []func(*descriptor.Kind){older, newer, older} {
 				g := join(t, store, change)
 				stop := g.run()
 				synctest.Wait()
@@ -193,8 +194,8 @@ func TestReindex(t *testing.T) {
 			store := open(t)
 			none := join(t, store, newer)
 			r := none.create("x", `{"title":"t","old":"y"}`).Resource.Stored
-			refers := func(k *backend.Kind) {
-				k.References = []backend.Reference{{Path: "spec.old", Kind: "Widget", Field: "oldWidget"}}
+			refers := func(k *descriptor.Kind) {
+				k.References = []descriptor.Reference{{Path: "spec.old", Kind: "Widget", Field: "oldWidget"}}
 			}
 			g := join(t, store, refers)
 			g.create("z", `{"title":"t","old":"y"}`)
@@ -251,10 +252,10 @@ func TestTwoDefinitionsRace(t *testing.T) {
 		for _, g := range []*gateway{a, b} {
 			wg.Go(func() {
 				for i := range 300 {
-					label := []backend.Label{{Key: "round", Value: fmt.Sprint(i)}}
+					label := []service.Label{{Key: "round", Value: fmt.Sprint(i)}}
 					_, err := g.Upsert(ctx, service.Caller{}, service.UpsertRequest{
 						Identity: named(want[i*7%n]), Spec: json.RawMessage(`{"title":"pin","weight":100,"heavy":true}`),
-						Metadata: service.Metadata{Labels: service.Optional[[]backend.Label]{Set: true, Value: label}},
+						Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: label}},
 					})
 					var failed *service.Error
 					if err != nil && !(errors.As(err, &failed) && failed.Code == service.CodeConflict) {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // The indexes that every kind has. Labels hold (key, value), conditions (type, status).
@@ -26,7 +27,7 @@ const (
 	maxIndexBytes = 1024
 )
 
-// index is a compiled [backend.Index], or a reference, which is one too.
+// index is a compiled [descriptor.Index], or a reference, which is one too.
 type index struct {
 	path  string
 	steps []string
@@ -45,7 +46,7 @@ func (k *kind) compileIndexes() ([]index, error) {
 			return nil
 		}
 		f := k.fieldAt(path)
-		if f == nil || f.Type == backend.TypeObject || f.Type == backend.TypeMap {
+		if f == nil || f.Type == descriptor.TypeObject || f.Type == descriptor.TypeMap {
 			return fmt.Errorf("index %s: no scalar field is there", path)
 		}
 		out = append(out, index{path: path, steps: strings.Split(path, "."), field: f, sortable: sortable, many: k.listAt(path)})
@@ -106,7 +107,7 @@ func (k *kind) index(path string) *index {
 
 // fingerprint tells definitions of index rows apart: fields, types, effective
 // defaults, the order of enums and what references refer to.
-func fingerprint(indexes []index, references []backend.Reference) string {
+func fingerprint(indexes []index, references []descriptor.Reference) string {
 	h := sha256.New()
 	_, _ = fmt.Fprintln(h, "rows 1")
 	for _, i := range indexes {
@@ -224,7 +225,7 @@ func (f *field) encode(v any) []byte {
 		return f.encodeNumber(v)
 	case string:
 		if f.Enum != nil {
-			i := slices.IndexFunc(f.Enum.Values, func(e backend.EnumValue) bool { return e.Stored == v })
+			i := slices.IndexFunc(f.Enum.Values, func(e descriptor.EnumValue) bool { return e.Stored == v })
 			if i < 0 {
 				return nil
 			}
@@ -243,7 +244,7 @@ func (f *field) encodeNumber(n json.Number) []byte {
 	if err != nil || math.IsNaN(x) {
 		return nil
 	}
-	if f.Type != backend.TypeFloat {
+	if f.Type != descriptor.TypeFloat {
 		return backend.AppendInt(nil, int64(x))
 	}
 	// The bits of a float order as a signed integer does, once those of the negative ones are flipped.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // changeScope is what a stream covers.
@@ -20,7 +21,7 @@ func (s *Service) changeScope(ctx context.Context, c Caller, req ChangesRequest)
 	names := req.Kinds
 	if len(names) == 0 {
 		for _, k := range s.kinds.ordered {
-			if k.Has(backend.VerbWatch) {
+			if k.Has(descriptor.VerbWatch) {
 				names = append(names, k.Name)
 			}
 		}
@@ -30,7 +31,7 @@ func (s *Service) changeScope(ctx context.Context, c Caller, req ChangesRequest)
 		if err != nil {
 			return scope, err
 		}
-		if err := s.authorize(ctx, c, k.Kind, backend.VerbWatch); err != nil {
+		if err := s.authorize(ctx, c, k.Kind, descriptor.VerbWatch); err != nil {
 			return scope, err
 		}
 		if scope.kind(k.Name) == nil {
@@ -76,7 +77,7 @@ func (s *changeScope) namespaces() []string {
 		return []string{*s.namespace}
 	}
 	for _, k := range s.kinds {
-		if k.Scope != backend.Global {
+		if k.Scope != descriptor.Global {
 			return nil
 		}
 	}

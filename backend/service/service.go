@@ -16,13 +16,14 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"
 )
 
 // Config of a service.
 type Config struct {
 	// Kinds is the catalogue. Required.
-	Kinds []backend.Kind
+	Kinds []descriptor.Kind
 	// Store holds the resources of every kind. Required.
 	Store backend.Store
 	// Hub over the Store, run by who made it. Default: one of the service's own,
@@ -163,8 +164,8 @@ type Optional[T any] struct {
 
 // Metadata is what a caller may set besides the spec. What is left out stays as it is.
 type Metadata struct {
-	Labels      Optional[[]backend.Label]
-	Annotations Optional[[]backend.Annotation]
+	Labels      Optional[[]Label]
+	Annotations Optional[[]Annotation]
 	Description Optional[string]
 	// ExpiresAt is for kinds that expire.
 	ExpiresAt Optional[time.Time]
@@ -172,7 +173,7 @@ type Metadata struct {
 
 // authorize is the one place that says whether the caller may do this. Until
 // access control exists, everybody may do everything a kind offers.
-func (s *Service) authorize(_ context.Context, _ Caller, k *backend.Kind, v backend.Verb) error {
+func (s *Service) authorize(_ context.Context, _ Caller, k *descriptor.Kind, v descriptor.Verb) error {
 	if !k.Has(v) {
 		return &Error{Code: CodeBadUserInput, Kind: k.Name, Message: fmt.Sprintf("kind %s does not offer %s", k.Name, v)}
 	}

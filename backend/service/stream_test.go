@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
@@ -82,7 +83,7 @@ func inBubble(t *testing.T, cfg service.Config, queue hub.Config, test func(*str
 			t.Fatal(err)
 		}
 		f := &streaming{&fixture{t: t, store: store}, &losing{Store: store, lost: make(chan struct{})}}
-		cfg.Kinds, cfg.Store, queue.Store = []backend.Kind{widget(), cluster()}, f.lossy, f.lossy
+		cfg.Kinds, cfg.Store, queue.Store = []descriptor.Kind{widget(), cluster()}, f.lossy, f.lossy
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		run := func(r func(context.Context) error) {
@@ -245,8 +246,8 @@ func TestAStreamDependsOnNoMoreShardsThanItCovers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			store := &losing{Store: open(t), lost: make(chan struct{})}
 			global := cluster()
-			global.Verbs = append(global.Verbs, backend.VerbWatch)
-			s, err := service.New(service.Config{Kinds: []backend.Kind{widget(), global}, Store: store})
+			global.Verbs = append(global.Verbs, descriptor.VerbWatch)
+			s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), global}, Store: store})
 			if err != nil {
 				t.Fatal(err)
 			}

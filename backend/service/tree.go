@@ -8,7 +8,7 @@ import (
 	"math/big"
 	"slices"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // maxTreeDepth bounds the nesting of a spec.
@@ -253,7 +253,7 @@ func (f *field) effective(v any) any {
 		if err != nil {
 			return v
 		}
-		if f.Type != backend.TypeFloat {
+		if f.Type != descriptor.TypeFloat {
 			return int64(x) // whole and exact: validation comes first
 		}
 		return x

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/bolt"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 )
@@ -37,7 +38,7 @@ func gateways(t *testing.T, store backend.Store, n int) []*service.Service {
 	out := make([]*service.Service, n)
 	for i := range out {
 		var err error
-		if out[i], err = service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: store}); err != nil {
+		if out[i], err = service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/agnivade/levenshtein"
 	"github.com/google/uuid"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // maxSafeInteger is the greatest integer that every JSON reader keeps exact.
@@ -132,7 +132,7 @@ func (v *violations) field(ctx context.Context, f *field, path string, value any
 // repeats returns the earlier element that element i must differ from and does not, or -1.
 func (f *field) repeats(list []any, i int) int {
 	switch {
-	case f.ListType == backend.ListMap:
+	case f.ListType == descriptor.ListMap:
 		e, ok := list[i].(map[string]any)
 		if !ok {
 			return -1
@@ -141,7 +141,7 @@ func (f *field) repeats(list []any, i int) int {
 			other, ok := o.(map[string]any)
 			return ok && !slices.ContainsFunc(f.Keys, func(k string) bool { return !equal(e[k], other[k]) })
 		})
-	case f.ListType == backend.ListSet || f.Constraint.Unique:
+	case f.ListType == descriptor.ListSet || f.Constraint.Unique:
 		return slices.IndexFunc(list[:i], func(o any) bool { return equal(o, list[i]) })
 	}
 	return -1
@@ -149,21 +149,21 @@ func (f *field) repeats(list []any, i int) int {
 
 func (v *violations) value(ctx context.Context, f *field, path string, value any) {
 	switch f.Type {
-	case backend.TypeObject:
+	case descriptor.TypeObject:
 		if m, ok := value.(map[string]any); ok {
 			v.object(ctx, f.shape, path, m)
 		} else {
 			v.add(path, "type", "object", "must be an object with the fields %s", f.shape.names())
 		}
-	case backend.TypeMap:
+	case descriptor.TypeMap:
 		v.mapping(f, path, value)
-	case backend.TypeBoolean:
+	case descriptor.TypeBoolean:
 		if _, ok := value.(bool); !ok {
 			v.add(path, "type", "Boolean", "must be true or false")
 		}
-	case backend.TypeInt, backend.TypeInt64, backend.TypeFloat:
+	case descriptor.TypeInt, descriptor.TypeInt64, descriptor.TypeFloat:
 		v.number(f, path, value)
-	case backend.TypeEnum:
+	case descriptor.TypeEnum:
 		if s, _ := value.(string); !f.Enum.Has(s) && !slices.Contains(v.kept[f], s) {
 			accepted := make([]string, len(f.Enum.Values))
 			for i, e := range f.Enum.Values {
@@ -239,12 +239,12 @@ func (v *violations) number(f *field, path string, value any) {
 		v.add(path, "type", string(f.Type), "must be a number that fits 64 bits")
 		return
 	}
-	if f.Type != backend.TypeFloat {
+	if f.Type != descriptor.TypeFloat {
 		limit := float64(maxSafeInteger)
-		if f.Type == backend.TypeInt {
+		if f.Type == descriptor.TypeInt {
 			limit = math.MaxInt32
 		}
-		if x != math.Trunc(x) || x > limit || x < -limit-1 || f.Type == backend.TypeInt64 && x < -limit {
+		if x != math.Trunc(x) || x > limit || x < -limit-1 || f.Type == descriptor.TypeInt64 && x < -limit {
 			v.add(path, "type", string(f.Type), "must be a whole number within +-%d", int64(limit))
 			return
 		}
@@ -316,7 +316,7 @@ func (v *violations) transition(ctx context.Context, s *shape, path string, next
 				v.transition(ctx, f.shape, at, m, o)
 			}
 		}
-		if f.ListType == backend.ListMap {
+		if f.ListType == descriptor.ListMap {
 			v.transitionElements(ctx, f, at, now, was)
 		}
 	}
@@ -355,35 +355,35 @@ func (f *field) valueIn(tree map[string]any) (any, bool) {
 	return f.Default, f.Default != nil
 }
 
-func accepts(f backend.Format, s string) bool {
+func accepts(f descriptor.Format, s string) bool {
 	switch f {
-	case backend.FormatUUID:
+	case descriptor.FormatUUID:
 		_, err := uuid.Parse(s)
 		return err == nil && len(s) == 36
-	case backend.FormatDuration:
+	case descriptor.FormatDuration:
 		_, err := time.ParseDuration(s)
 		return err == nil
-	case backend.FormatDateTime:
+	case descriptor.FormatDateTime:
 		_, err := time.Parse(time.RFC3339, s)
 		return err == nil
-	case backend.FormatCIDR:
+	case descriptor.FormatCIDR:
 		_, err := netip.ParsePrefix(s)
 		return err == nil
-	case backend.FormatName:
+	case descriptor.FormatName:
 		return len(s) <= MaxName && nameSyntax.MatchString(s)
 	}
 	return false
 }
 
-func says(f backend.Format) string {
+func says(f descriptor.Format) string {
 	switch f {
-	case backend.FormatUUID:
+	case descriptor.FormatUUID:
 		return "a UUID like 123e4567-e89b-12d3-a456-426614174000"
-	case backend.FormatDuration:
+	case descriptor.FormatDuration:
 		return "a duration like 90s, 10m or 1h30m"
-	case backend.FormatCIDR:
+	case descriptor.FormatCIDR:
 		return "a prefix like 192.168.0.0/24 or 2001:db8::/64"
-	case backend.FormatDateTime:
+	case descriptor.FormatDateTime:
 		return "a time in RFC 3339 form like 2006-01-02T15:04:05Z"
 	}
 	return "a DNS-1123 subdomain like net-a"

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // Create stores a new resource: NOT_FOUND never, ALREADY_EXISTS if it is there.
 func (s *Service) Create(ctx context.Context, c Caller, req CreateRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, backend.VerbCreate, req.Identity, req.Metadata, req.Spec)
+	in, err := s.intendSpec(ctx, c, descriptor.VerbCreate, req.Identity, req.Metadata, req.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func (s *Service) createValid(ctx context.Context, in *intent) (*Written, error)
 
 // Update replaces the spec of an existing resource at the expected revision.
 func (s *Service) Update(ctx context.Context, c Caller, req UpdateRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, backend.VerbUpdate, req.Identity, req.Metadata, req.Spec)
+	in, err := s.intendSpec(ctx, c, descriptor.VerbUpdate, req.Identity, req.Metadata, req.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (s *Service) Delete(ctx context.Context, c Caller, req DeleteRequest) (*Wri
 	if err != nil {
 		return nil, err
 	}
-	if err := s.authorize(ctx, c, k.Kind, backend.VerbDelete); err != nil {
+	if err := s.authorize(ctx, c, k.Kind, descriptor.VerbDelete); err != nil {
 		return nil, err
 	}
 	return s.repeat(ctx, key, func() (*Written, error) {
@@ -138,7 +139,7 @@ func (s *Service) Delete(ctx context.Context, c Caller, req DeleteRequest) (*Wri
 
 // Patch changes parts of a spec at the expected revision; the result must be acceptable.
 func (s *Service) Patch(ctx context.Context, c Caller, req PatchRequest) (*Written, error) {
-	in, err := s.intend(ctx, c, backend.VerbPatch, req.Identity, req.Metadata)
+	in, err := s.intend(ctx, c, descriptor.VerbPatch, req.Identity, req.Metadata)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +167,7 @@ func (s *Service) Patch(ctx context.Context, c Caller, req PatchRequest) (*Writt
 
 // Upsert creates a resource, or replaces its spec whatever it is.
 func (s *Service) Upsert(ctx context.Context, c Caller, req UpsertRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, backend.VerbUpsert, req.Identity, req.Metadata, req.Spec)
+	in, err := s.intendSpec(ctx, c, descriptor.VerbUpsert, req.Identity, req.Metadata, req.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -185,16 +186,16 @@ func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 		case err != nil:
 			return nil, err
 		case current != nil:
-			if in.verb == backend.VerbCreate { // an apply, to a kind without UPSERT
-				if err := s.authorize(ctx, in.caller, in.kind.Kind, backend.VerbUpdate); err != nil {
+			if in.verb == descriptor.VerbCreate { // an apply, to a kind without UPSERT
+				if err := s.authorize(ctx, in.caller, in.kind.Kind, descriptor.VerbUpdate); err != nil {
 					return nil, err
 				}
 			}
 			return s.replace(ctx, in, current)
 		case in.expected != nil:
 			return nil, translate(backend.ErrNotFound, in.key)
-		case in.verb == backend.VerbUpdate:
-			if err := s.authorize(ctx, in.caller, in.kind.Kind, backend.VerbCreate); err != nil {
+		case in.verb == descriptor.VerbUpdate:
+			if err := s.authorize(ctx, in.caller, in.kind.Kind, descriptor.VerbCreate); err != nil {
 				return nil, err
 			}
 		}
@@ -233,7 +234,7 @@ func (s *Service) discard(ctx context.Context, in *intent) (*Written, error) {
 // current revision. It moves no spec revision: whoever is about to change the
 // spec is not disturbed.
 func (s *Service) UpdateStatus(ctx context.Context, c Caller, req StatusRequest) (*Written, error) {
-	in, err := s.intend(ctx, c, backend.VerbStatus, req.Identity, Metadata{})
+	in, err := s.intend(ctx, c, descriptor.VerbStatus, req.Identity, Metadata{})
 	if err != nil {
 		return nil, err
 	}

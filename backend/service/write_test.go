@@ -99,10 +99,10 @@ func TestAnIdenticalUpdateWritesNothing(t *testing.T) {
 func TestMetadataIsLeftClearedOrReplaced(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()
-	labels := func(kv ...string) service.Optional[[]backend.Label] {
-		out := service.Optional[[]backend.Label]{Set: true}
+	labels := func(kv ...string) service.Optional[[]service.Label] {
+		out := service.Optional[[]service.Label]{Set: true}
 		for i := 0; i < len(kv); i += 2 {
-			out.Value = append(out.Value, backend.Label{Key: kv[i], Value: kv[i+1]})
+			out.Value = append(out.Value, service.Label{Key: kv[i], Value: kv[i+1]})
 		}
 		return out
 	}

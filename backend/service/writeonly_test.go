@@ -7,26 +7,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 )
 
 // safe is a kind with write-only fields.
-func safe() backend.Kind {
-	text := func(name string, hidden bool) backend.Field {
-		return backend.Field{Name: name, Type: backend.TypeString, WriteOnly: hidden, Constraint: backend.Constraint{MaxLength: new(20)}}
+func safe() descriptor.Kind {
+	text := func(name string, hidden bool) descriptor.Field {
+		return descriptor.Field{Name: name, Type: descriptor.TypeString, WriteOnly: hidden, Constraint: descriptor.Constraint{MaxLength: new(20)}}
 	}
-	door := &backend.Shape{Name: "Door", Fields: []backend.Field{text("colour", false), text("code", true)}}
-	pair := &backend.Shape{Name: "Pair", Fields: []backend.Field{text("left", false), text("right", false)}}
-	return backend.Kind{
-		Name: "Safe", Singular: "safe", Plural: "safes", Group: "example.org", Version: "v1", Scope: backend.Namespaced,
-		Verbs: []backend.Verb{backend.VerbGet, backend.VerbCreate, backend.VerbUpdate, backend.VerbPatch, backend.VerbUpsert, backend.VerbDelete},
-		Spec: &backend.Shape{Name: "SafeSpec", MinProperties: 1, Fields: []backend.Field{
+	door := &descriptor.Shape{Name: "Door", Fields: []descriptor.Field{text("colour", false), text("code", true)}}
+	pair := &descriptor.Shape{Name: "Pair", Fields: []descriptor.Field{text("left", false), text("right", false)}}
+	return descriptor.Kind{
+		Name: "Safe", Singular: "safe", Plural: "safes", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced,
+		Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbDelete},
+		Spec: &descriptor.Shape{Name: "SafeSpec", MinProperties: 1, Fields: []descriptor.Field{
 			text("owner", false), text("pin", true),
-			{Name: "door", Type: backend.TypeObject, Shape: door},
-			{Name: "pair", Type: backend.TypeObject, Shape: pair, WriteOnly: true},
-			{Name: "codes", Type: backend.TypeString, List: true, ListType: backend.ListSet, WriteOnly: true, Constraint: backend.Constraint{MaxItems: new(3), MaxLength: new(20)}},
+			{Name: "door", Type: descriptor.TypeObject, Shape: door},
+			{Name: "pair", Type: descriptor.TypeObject, Shape: pair, WriteOnly: true},
+			{Name: "codes", Type: descriptor.TypeString, List: true, ListType: descriptor.ListSet, WriteOnly: true, Constraint: descriptor.Constraint{MaxItems: new(3), MaxLength: new(20)}},
 		}},
 	}
 }
@@ -132,7 +132,7 @@ func safes(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	s, err := service.New(service.Config{Kinds: []backend.Kind{safe()}, Store: store})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{safe()}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/scalar"
@@ -243,10 +242,10 @@ func identity(k *kind, in map[string]any) service.Identity {
 // metadata is what an input sets besides the spec.
 func metadata(in map[string]any) service.Metadata {
 	var m service.Metadata
-	m.Labels.Value, m.Annotations.Value = []backend.Label{}, []backend.Annotation{}
-	m.Labels.Set = pairs(in, "labels", func(k, v string) { m.Labels.Value = append(m.Labels.Value, backend.Label{Key: k, Value: v}) })
+	m.Labels.Value, m.Annotations.Value = []service.Label{}, []service.Annotation{}
+	m.Labels.Set = pairs(in, "labels", func(k, v string) { m.Labels.Value = append(m.Labels.Value, service.Label{Key: k, Value: v}) })
 	m.Annotations.Set = pairs(in, "annotations", func(k, v string) {
-		m.Annotations.Value = append(m.Annotations.Value, backend.Annotation{Key: k, Value: v})
+		m.Annotations.Value = append(m.Annotations.Value, service.Annotation{Key: k, Value: v})
 	})
 	_, m.Description.Set = in["description"]
 	m.Description.Value = value[string](in, "description")

@@ -7,7 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // op says how a field is written, and of a root field how it is executed.
@@ -116,7 +116,7 @@ type field struct {
 	ref      *reference
 	inverse  *inverse
 	kind     *kind
-	verb     backend.Verb
+	verb     descriptor.Verb
 	// changeCursor says that a connection is asked for it, and ahead for whether it goes on.
 	changeCursor, ahead bool
 	// node is the first of the fields that were merged into this one; it has the arguments.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
@@ -35,7 +35,7 @@ type typeInfo struct {
 
 // kind is a descriptor with what is compiled from it.
 type kind struct {
-	*backend.Kind
+	*descriptor.Kind
 	body *body.Shape
 	// quoted is the name as JSON.
 	quoted   []byte
@@ -68,7 +68,7 @@ type rootKey struct{ typ, field string }
 type rootField struct {
 	op   op
 	kind *kind
-	verb backend.Verb
+	verb descriptor.Verb
 }
 
 // readKinds makes the tables of types and root fields.
@@ -100,7 +100,7 @@ func (e *Engine) readKinds() error {
 }
 
 // orders are the fields that orders of a kind name, by their names in the API.
-func orders(k *backend.Kind) map[string]string {
+func orders(k *descriptor.Kind) map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{"name", "namespace", "createdAt", "updatedAt"} {
 		out[kinds.OrderValue(name)] = name
@@ -126,9 +126,9 @@ func (e *Engine) addKind(k *kind) {
 	e.roots[rootKey{"Query", k.Singular}] = rootField{op: opGet, kind: k}
 	e.roots[rootKey{"Query", k.Plural}] = rootField{op: opList, kind: k}
 	e.roots[rootKey{"Subscription", k.Singular + "Changes"}] = rootField{op: opChanges, kind: k}
-	for verb, name := range map[backend.Verb]string{
-		backend.VerbCreate: "create" + k.Name, backend.VerbUpdate: "update" + k.Name, backend.VerbPatch: "patch" + k.Name,
-		backend.VerbUpsert: "upsert" + k.Name, backend.VerbDelete: "delete" + k.Name, backend.VerbStatus: "update" + k.Name + "Status",
+	for verb, name := range map[descriptor.Verb]string{
+		descriptor.VerbCreate: "create" + k.Name, descriptor.VerbUpdate: "update" + k.Name, descriptor.VerbPatch: "patch" + k.Name,
+		descriptor.VerbUpsert: "upsert" + k.Name, descriptor.VerbDelete: "delete" + k.Name, descriptor.VerbStatus: "update" + k.Name + "Status",
 	} {
 		e.roots[rootKey{"Mutation", name}] = rootField{op: opWrite, kind: k, verb: verb}
 		e.types[strings.ToUpper(name[:1])+name[1:]+"Payload"] = &typeInfo{role: rolePayload, kind: k}
@@ -136,7 +136,7 @@ func (e *Engine) addKind(k *kind) {
 }
 
 // addShape notes an object type of a spec or status, those below it and their enums.
-func (e *Engine) addShape(s *body.Shape, of *backend.Shape) {
+func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) {
 	if e.types[s.Name] != nil {
 		return
 	}
@@ -158,7 +158,7 @@ func (e *Engine) addShape(s *body.Shape, of *backend.Shape) {
 
 // addReference notes the fields that a reference derives: on the kind where it
 // stands directly in spec or spec.resource, else beside the reference.
-func (e *Engine) addReference(k *kind, r backend.Reference, kinds map[string]*kind) error {
+func (e *Engine) addReference(k *kind, r descriptor.Reference, kinds map[string]*kind) error {
 	slots, f, err := k.body.Find(r.Path)
 	if err != nil {
 		return err

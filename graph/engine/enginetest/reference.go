@@ -15,6 +15,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
@@ -241,7 +242,7 @@ func (x *execution) resource(r *service.Resource) any {
 type part struct {
 	of     *resource
 	values map[string]any
-	shape  *backend.Shape
+	shape  *descriptor.Shape
 }
 
 // edge is one of a page.
@@ -331,7 +332,7 @@ func (x *execution) ofResource(r *resource, f *ast.Field, args map[string]any) (
 		if values == nil {
 			return nil, nil
 		}
-		return &part{r, values, map[string]*backend.Shape{"spec": k.Spec, "status": k.Status}[f.Name]}, nil
+		return &part{r, values, map[string]*descriptor.Shape{"spec": k.Spec, "status": k.Status}[f.Name]}, nil
 	case "manifest":
 		return x.Service.Manifest(r.stored, service.ManifestFormat(fmt.Sprint(args["format"])))
 	}
@@ -398,7 +399,7 @@ func (x *execution) ofPart(p *part, f *ast.Field, args map[string]any) (any, err
 		}
 		return v
 	}
-	if m, ok := value.(map[string]any); ok && sf.Type == backend.TypeMap {
+	if m, ok := value.(map[string]any); ok && sf.Type == descriptor.TypeMap {
 		return entries(m), nil
 	}
 	if list, ok := value.([]any); ok {

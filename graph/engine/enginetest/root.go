@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/scalar"
@@ -189,7 +190,7 @@ func (x *execution) entries(list []any) (any, error) {
 }
 
 // storedForm finds an enum's value in a shape.
-func storedForm(s *backend.Shape, enum string, v any) string {
+func storedForm(s *descriptor.Shape, enum string, v any) string {
 	for _, f := range s.Fields {
 		if f.Enum != nil && f.Enum.Name == enum {
 			for _, e := range f.Enum.Values {
@@ -270,14 +271,14 @@ func given(in map[string]any) (m service.Metadata) {
 		m.Labels.Set = true
 		for _, e := range graphql.CoerceList(list) {
 			k, v := pair(e)
-			m.Labels.Value = append(m.Labels.Value, backend.Label{Key: k, Value: v})
+			m.Labels.Value = append(m.Labels.Value, service.Label{Key: k, Value: v})
 		}
 	}
 	if list, ok := in["annotations"]; ok {
 		m.Annotations.Set = true
 		for _, e := range graphql.CoerceList(list) {
 			k, v := pair(e)
-			m.Annotations.Value = append(m.Annotations.Value, backend.Annotation{Key: k, Value: v})
+			m.Annotations.Value = append(m.Annotations.Value, service.Annotation{Key: k, Value: v})
 		}
 	}
 	if d, ok := in["description"]; ok {

@@ -1,4 +1,6 @@
-package backend
+// Package descriptor describes kinds: what their SDL says, as data. The layers
+// above the stores work by descriptors; a store knows no kind.
+package descriptor
 
 import "slices"
 
@@ -238,9 +240,3 @@ type EnumValue struct{ Name, Stored, Description string }
 // not. One that mentions oldSelf, the object as it is stored, is judged only
 // where there is one.
 type Rule struct{ CEL, Message string }
-
-// Label is one label of a resource.
-type Label struct{ Key, Value string }
-
-// Annotation is one annotation of a resource.
-type Annotation struct{ Key, Value string }
