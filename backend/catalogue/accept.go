@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // maxAccepted is how many accepted catalogues a store remembers.
@@ -85,7 +86,7 @@ func (g Gate) Accept(ctx context.Context, kinds []descriptor.Kind, allow bool) e
 		if !errors.Is(err, backend.ErrConflict) && !errors.Is(err, backend.ErrExists) && !errors.Is(err, backend.ErrNotFound) {
 			return err
 		}
-		if !backend.Pause(ctx, 10*time.Millisecond) { // another gateway begins at the same time
+		if !wait.For(ctx, 10*time.Millisecond) { // another gateway begins at the same time
 			return ctx.Err()
 		}
 	}

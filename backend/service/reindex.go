@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 const (
@@ -32,7 +33,7 @@ func (s *Service) keepRows(ctx context.Context) {
 		case err != nil:
 			s.cfg.Logger.Warn("reindexing failed and is tried again", zap.Error(err))
 		}
-		if first = first && !done; !backend.Pause(ctx, reindexPause) {
+		if first = first && !done; !wait.For(ctx, reindexPause) {
 			return
 		}
 	}

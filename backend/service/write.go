@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // Create stores a new resource: NOT_FOUND never, ALREADY_EXISTS if it is there.
@@ -91,7 +92,7 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 		default:
 			return out, err
 		}
-		if !backend.Pause(ctx, rand.N(pause)) {
+		if !wait.For(ctx, rand.N(pause)) {
 			return nil, translate(err, key)
 		}
 	}

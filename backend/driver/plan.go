@@ -1,8 +1,10 @@
-package backend
+package driver
 
 import (
 	"errors"
 	"time"
+
+	"github.com/sluicegw/sluice/backend"
 )
 
 // ShardState is the state of a shard that a batch is judged against, under a lock
@@ -10,72 +12,72 @@ import (
 type ShardState interface {
 	// Stored returns what is stored under a key, expired or not, nil if nothing
 	// is. What does not decode is ErrUnreadable.
-	Stored(k Key) (*Resource, error)
+	Stored(k backend.Key) (*backend.Resource, error)
 	// Bound says whether a resource other than that of the key, live at that
 	// time, holds a bound reference to the key.
-	Bound(k Key, now time.Time) (bool, error)
+	Bound(k backend.Key, now time.Time) (bool, error)
 }
 
 // Plan judges a batch against the state of its shard and works out its
 // writes, for drivers that can hold a lock over both. log is that of the shard;
 // the writes get the revisions that follow in it. Nothing is written, and log
 // stays as it is: see [LogState.Follow]. now must be in UTC.
-func Plan(b Batch, now time.Time, log *LogState, state ShardState) (Result, []Write, error) {
+func Plan(b backend.Batch, now time.Time, log *LogState, state ShardState) (backend.Result, []Write, error) {
 	if now.After(b.Deadline) {
-		return Result{}, nil, ErrDeadline
+		return backend.Result{}, nil, backend.ErrDeadline
 	}
 	p := planner{requestID: b.RequestID, now: now.UTC().Truncate(time.Millisecond), log: log.Clone()}
-	stored := make([]*Resource, len(b.Actions)) // expired or not
+	stored := make([]*backend.Resource, len(b.Actions)) // expired or not
 	damaged := make([]bool, len(b.Actions))
 	for i, a := range b.Actions {
 		var err error
-		if stored[i], damaged[i], err = a.stored(state); err != nil {
-			return Result{}, nil, err
+		if stored[i], damaged[i], err = find(&a, state); err != nil {
+			return backend.Result{}, nil, err
 		}
-		if err := a.judge(stored[i], now, state); err != nil {
-			var ce *ConditionError
+		if err := judge(&a, stored[i], now, state); err != nil {
+			var ce *backend.ConditionError
 			if errors.As(err, &ce) {
 				ce.Action = i
 			}
-			return Result{}, nil, err
+			return backend.Result{}, nil, err
 		}
 	}
-	res := Result{Resources: make([]*Resource, len(b.Actions)), Revisions: make([]Revision, len(b.Actions))}
+	res := backend.Result{Resources: make([]*backend.Resource, len(b.Actions)), Revisions: make([]backend.Revision, len(b.Actions))}
 	for i, a := range b.Actions {
 		old := stored[i]
 		if old != nil && old.ExpiredAt(now) {
-			if a.Op == OpPut {
+			if a.Op == backend.OpPut {
 				p.delete(old, false)
 			}
 			old = nil
 		}
 		switch a.Op {
-		case OpPut:
+		case backend.OpPut:
 			res.Resources[i], res.Revisions[i] = p.put(a, old)
-		case OpDelete:
+		case backend.OpDelete:
 			res.Resources[i], res.Revisions[i] = old, p.delete(old, damaged[i])
-		case OpReindex:
+		case backend.OpReindex:
 			res.Resources[i] = p.reindex(a, old)
-		case OpCheck:
+		case backend.OpCheck:
 			res.Resources[i] = old
 		}
 	}
 	return res, p.writes, nil
 }
 
-// stored looks up the action's key. What does not decode can be deleted by
+// find looks up the action's key. What does not decode can be deleted by
 // whoever asks nothing else of it.
-func (a *Action) stored(state ShardState) (r *Resource, damaged bool, err error) {
+func find(a *backend.Action, state ShardState) (r *backend.Resource, damaged bool, err error) {
 	r, err = state.Stored(a.Key)
-	if errors.Is(err, ErrUnreadable) && a.Op == OpDelete && a.If == (Condition{Presence: a.If.Presence}) {
-		return &Resource{Key: a.Key}, true, nil
+	if errors.Is(err, backend.ErrUnreadable) && a.Op == backend.OpDelete && a.If == (backend.Condition{Presence: a.If.Presence}) {
+		return &backend.Resource{Key: a.Key}, true, nil
 	}
 	return r, false, err
 }
 
 // judge says whether the action's condition holds: nil, a *ConditionError, or
 // what went wrong with the view.
-func (a *Action) judge(stored *Resource, now time.Time, state ShardState) error {
+func judge(a *backend.Action, stored *backend.Resource, now time.Time, state ShardState) error {
 	live := stored
 	if live != nil && live.ExpiredAt(now) {
 		live = nil
@@ -89,11 +91,11 @@ func (a *Action) judge(stored *Resource, now time.Time, state ShardState) error 
 	if failed != nil {
 		return failed
 	}
-	if err == nil && a.Op == OpDelete && live == nil {
-		err = ErrNotFound
+	if err == nil && a.Op == backend.OpDelete && live == nil {
+		err = backend.ErrNotFound
 	}
 	if err != nil {
-		return &ConditionError{Key: a.Key, Current: live, Err: err}
+		return &backend.ConditionError{Key: a.Key, Current: live, Err: err}
 	}
 	return nil
 }
@@ -112,18 +114,18 @@ func (p *planner) add(w Write) {
 	p.writes = append(p.writes, w)
 }
 
-func (p *planner) delete(old *Resource, damaged bool) Revision {
+func (p *planner) delete(old *backend.Resource, damaged bool) backend.Revision {
 	w := deletion(old, p.log.Next(old.Key), p.requestID, p.now)
 	w.Damaged = damaged
 	p.add(w)
 	return w.Revision
 }
 
-func (p *planner) put(a Action, old *Resource) (*Resource, Revision) {
+func (p *planner) put(a backend.Action, old *backend.Resource) (*backend.Resource, backend.Revision) {
 	rev := p.log.Next(a.Key)
-	r := &Resource{
+	r := &backend.Resource{
 		Key: a.Key,
-		Envelope: Envelope{
+		Envelope: backend.Envelope{
 			UID: a.Put.UID, Revision: rev, SpecRevision: rev, Deleting: a.Put.Deleting,
 			Fingerprint: a.Put.Fingerprint, CreatedAt: p.now, UpdatedAt: p.now,
 		},
@@ -139,9 +141,9 @@ func (p *planner) put(a Action, old *Resource) (*Resource, Revision) {
 	if !a.Put.ExpiresAt.IsZero() {
 		r.ExpiresAt = a.Put.ExpiresAt.UTC().Truncate(time.Millisecond)
 	}
-	ev := Event{Type: Added, Revision: rev, Resource: r, RequestID: p.requestID, Time: p.now}
+	ev := backend.Event{Type: backend.Added, Revision: rev, Resource: r, RequestID: p.requestID, Time: p.now}
 	if old != nil {
-		ev.Type, ev.RowsBefore, ev.FingerprintBefore = Modified, old.Rows, old.Fingerprint
+		ev.Type, ev.RowsBefore, ev.FingerprintBefore = backend.Modified, old.Rows, old.Fingerprint
 		r.UID, r.CreatedAt = old.UID, old.CreatedAt
 		if !a.Put.Caller {
 			r.SpecRevision = old.SpecRevision
@@ -151,7 +153,7 @@ func (p *planner) put(a Action, old *Resource) (*Resource, Revision) {
 	return r, rev
 }
 
-func (p *planner) reindex(a Action, old *Resource) *Resource {
+func (p *planner) reindex(a backend.Action, old *backend.Resource) *backend.Resource {
 	r := *old
 	r.Rows, r.Refs, r.Fingerprint = a.Put.Rows, a.Put.Refs, a.Put.Fingerprint
 	p.add(Write{Before: old, After: &r})
@@ -160,18 +162,18 @@ func (p *planner) reindex(a Action, old *Resource) *Resource {
 
 // Expire returns the write that purges an expired resource, the next one after
 // those that log has.
-func Expire(r *Resource, log *LogState, now time.Time) Write {
+func Expire(r *backend.Resource, log *LogState, now time.Time) Write {
 	return deletion(r, log.Next(r.Key), "", now.UTC().Truncate(time.Millisecond))
 }
 
-func deletion(old *Resource, rev Revision, requestID string, now time.Time) Write {
-	return newWrite(old, nil, Event{
-		Type: Deleted, Revision: rev, Resource: old, RowsBefore: old.Rows, FingerprintBefore: old.Fingerprint, RequestID: requestID, Time: now,
+func deletion(old *backend.Resource, rev backend.Revision, requestID string, now time.Time) Write {
+	return newWrite(old, nil, backend.Event{
+		Type: backend.Deleted, Revision: rev, Resource: old, RowsBefore: old.Rows, FingerprintBefore: old.Fingerprint, RequestID: requestID, Time: now,
 	})
 }
 
 // newWrite is one with a revision. The log has no entries of internal records.
-func newWrite(before, after *Resource, e Event) Write {
+func newWrite(before, after *backend.Resource, e backend.Event) Write {
 	w := Write{Before: before, After: after, Revision: e.Revision}
 	if !e.Resource.Internal() {
 		w.Event = e

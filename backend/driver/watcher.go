@@ -1,9 +1,11 @@
-package backend
+package driver
 
 import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/sluicegw/sluice/backend"
 )
 
 // LogReader reads the log of a store with one shard.
@@ -13,12 +15,12 @@ type LogReader interface {
 	// is closed at the next change. Fewer than limit may be returned, but not none
 	// where there are some. An entry that does not decode is
 	// ErrPositionExpired, after the entries before it were returned.
-	ReadLog(ctx context.Context, after Revision, limit int) (LogPage, error)
+	ReadLog(ctx context.Context, after backend.Revision, limit int) (LogPage, error)
 }
 
 // LogPage is one view of a log.
 type LogPage struct {
-	Events  []Event
+	Events  []backend.Event
 	State   LogState
 	Changed <-chan struct{}
 	// Closed, if not nil, is closed with the reader; from then on ReadLog fails with ErrClosed.
@@ -31,7 +33,7 @@ const watchPage = 256
 // watcher costs nothing and stops nobody.
 type LogWatcher struct {
 	reader   LogReader
-	pos      Revision
+	pos      backend.Revision
 	maxLag   int
 	caughtUp bool
 	err      error // what ended the watch
@@ -39,13 +41,13 @@ type LogWatcher struct {
 	closed   chan struct{}
 }
 
-var _ Watcher = (*LogWatcher)(nil)
+var _ backend.Watcher = (*LogWatcher)(nil)
 
 // NewLogWatcher begins a watch, or says that its position has expired.
-func NewLogWatcher(ctx context.Context, reader LogReader, w Watch) (*LogWatcher, error) {
+func NewLogWatcher(ctx context.Context, reader LogReader, w backend.Watch) (*LogWatcher, error) {
 	l := &LogWatcher{reader: reader, pos: w.From.Shard(0), maxLag: w.MaxLag, closed: make(chan struct{})}
 	if l.maxLag <= 0 {
-		l.maxLag = DefaultMaxLag
+		l.maxLag = backend.DefaultMaxLag
 	}
 	page, err := reader.ReadLog(ctx, l.pos, 0)
 	if err != nil {
@@ -55,7 +57,7 @@ func NewLogWatcher(ctx context.Context, reader LogReader, w Watch) (*LogWatcher,
 	case w.From.IsZero():
 		l.pos = page.State.Head()
 	case w.From.Shards() != 1:
-		return nil, ErrPositionExpired
+		return nil, backend.ErrPositionExpired
 	default:
 		if err := page.State.Resume(l.pos); err != nil {
 			return nil, err
@@ -68,21 +70,21 @@ func NewLogWatcher(ctx context.Context, reader LogReader, w Watch) (*LogWatcher,
 func (l *LogWatcher) Close() { l.once.Do(func() { close(l.closed) }) }
 
 // Next is [Watcher.Next].
-func (l *LogWatcher) Next(ctx context.Context) (Delivery, error) {
+func (l *LogWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 	for l.err == nil {
 		select {
 		case <-l.closed:
-			l.err = ErrClosed
+			l.err = backend.ErrClosed
 			continue
 		default:
 		}
 		if err := ctx.Err(); err != nil {
-			return Delivery{}, err
+			return backend.Delivery{}, err
 		}
 		page, err := l.read(ctx)
 		if err != nil {
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-				return Delivery{}, err
+				return backend.Delivery{}, err
 			}
 			l.err = err
 			continue
@@ -98,10 +100,10 @@ func (l *LogWatcher) Next(ctx context.Context) (Delivery, error) {
 		case <-page.Closed:
 		case <-l.closed:
 		case <-ctx.Done():
-			return Delivery{}, ctx.Err()
+			return backend.Delivery{}, ctx.Err()
 		}
 	}
-	return Delivery{}, l.err
+	return backend.Delivery{}, l.err
 }
 
 // read returns the page after the position, or what ends the watch.
@@ -114,23 +116,23 @@ func (l *LogWatcher) read(ctx context.Context) (LogPage, error) {
 		return LogPage{}, err
 	}
 	if l.caughtUp && page.State.Behind(l.pos) > l.maxLag {
-		return LogPage{}, &LaggedError{Position: NewPosition(l.pos)}
+		return LogPage{}, &backend.LaggedError{Position: backend.NewPosition(l.pos)}
 	}
 	return page, nil
 }
 
 // take turns a page into a delivery and moves the position past it. It says
 // whether there is anything to deliver.
-func (l *LogWatcher) take(page LogPage) (Delivery, bool) {
+func (l *LogWatcher) take(page LogPage) (backend.Delivery, bool) {
 	head, from := page.State.Head(), l.pos
-	var d Delivery
+	var d backend.Delivery
 	size := 0
 	for _, e := range page.Events {
-		if size += e.Size(); size > MaxDeliveryBytes && len(d.Events) > 0 {
+		if size += e.Size(); size > backend.MaxDeliveryBytes && len(d.Events) > 0 {
 			break
 		}
 		l.pos = e.Revision
-		e.Position = NewPosition(e.Revision)
+		e.Position = backend.NewPosition(e.Revision)
 		d.Events = append(d.Events, e)
 	}
 	if page.State.Behind(l.pos) == 0 {
@@ -139,7 +141,7 @@ func (l *LogWatcher) take(page LogPage) (Delivery, bool) {
 			l.caughtUp, d.CaughtUp = true, true
 		}
 	}
-	d.Position = NewPosition(l.pos)
+	d.Position = backend.NewPosition(l.pos)
 	return d, d.CaughtUp || l.pos != from
 }
 

@@ -1,11 +1,12 @@
-package backend
+// Package setting checks the numbers of configurations.
+package setting
 
 import (
 	"errors"
 	"fmt"
 )
 
-// Setting is a number of a driver's configuration.
+// Setting is a number of a configuration, by the name that its user knows.
 type Setting struct {
 	Name  string
 	Value int64

@@ -1,22 +1,26 @@
-package backend
+package driver
 
-import "time"
+import (
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+)
 
 // PageBuilder makes the answer to a [Range] out of the stored resources that a
 // driver's scan meets, in the order of the range.
 type PageBuilder struct {
-	r    Range
+	r    backend.Range
 	now  time.Time
 	size int
-	page Page
+	page backend.Page
 }
 
 // NewPageBuilder begins the page of a valid range; what is expired by now is left out.
-func NewPageBuilder(r Range, now time.Time) *PageBuilder { return &PageBuilder{r: r, now: now} }
+func NewPageBuilder(r backend.Range, now time.Time) *PageBuilder { return &PageBuilder{r: r, now: now} }
 
 // Next begins the page of another range of the same call, which shares the bytes.
 // The page before it must have been taken.
-func (b *PageBuilder) Next(r Range) { b.r, b.page = r, Page{} }
+func (b *PageBuilder) Next(r backend.Range) { b.r, b.page = r, backend.Page{} }
 
 // Full says whether the page has as many resources as are wanted. The driver then
 // notes by [PageBuilder.Further] if the range has another one, and reads none.
@@ -26,7 +30,7 @@ func (b *PageBuilder) Full() bool { return !b.r.Count && len(b.page.Resources) =
 func (b *PageBuilder) Further() { b.page.More = true }
 
 // Add takes the next resource of the scan, expired or not, and says whether to go on.
-func (b *PageBuilder) Add(r *Resource) bool {
+func (b *PageBuilder) Add(r *backend.Resource) bool {
 	if r.ExpiredAt(b.now) || b.r.Namespace != "" && r.Namespace != b.r.Namespace {
 		return true
 	}
@@ -35,12 +39,12 @@ func (b *PageBuilder) Add(r *Resource) bool {
 		return true
 	}
 	n, size := len(b.page.Resources), r.Size()
-	if n == b.r.Limit || n > 0 && b.size+size > MaxPageBytes {
+	if n == b.r.Limit || n > 0 && b.size+size > backend.MaxPageBytes {
 		b.page.More = true
 		return false
 	}
 	if n == 0 {
-		b.page.Resources = make([]*Resource, 0, min(b.r.Limit, fewResources))
+		b.page.Resources = make([]*backend.Resource, 0, min(b.r.Limit, fewResources))
 	}
 	b.size += size
 	b.page.Resources = append(b.page.Resources, r)
@@ -51,4 +55,4 @@ func (b *PageBuilder) Add(r *Resource) bool {
 const fewResources = 8
 
 // Page returns what was built.
-func (b *PageBuilder) Page() Page { return b.page }
+func (b *PageBuilder) Page() backend.Page { return b.page }
