@@ -2,7 +2,10 @@
 // above the stores work by descriptors; a store knows no kind.
 package descriptor
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Scope says whether the names of a kind live in namespaces.
 type Scope string
@@ -70,6 +73,25 @@ func (k *Kind) APIVersion() string {
 
 // Has says whether the kind offers the verb.
 func (k *Kind) Has(v Verb) bool { return slices.Contains(k.Verbs, v) }
+
+// FieldAt returns the field at a path from the body's root, "spec.resource.mtu", and
+// whether a resource may have several values there, since a list is on the way; nil
+// if there is none.
+func (k *Kind) FieldAt(path string) (f *Field, many bool) {
+	part, rest, _ := strings.Cut(path, ".")
+	s := map[string]*Shape{"spec": k.Spec, "status": k.Status}[part]
+	for step := range strings.SplitSeq(rest, ".") {
+		if s == nil {
+			return nil, false
+		}
+		if f = s.Field(step); f == nil {
+			return nil, false
+		}
+		many = many || f.List
+		s = f.Shape
+	}
+	return f, many
+}
 
 // Index is a scalar field, or a list of scalars, whose values have index rows.
 type Index struct {

@@ -6,7 +6,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// PageBuilder makes the answer to a [Range] out of the stored resources that a
+// PageBuilder makes the answer to a [backend.Range] out of the stored resources that a
 // driver's scan meets, in the order of the range.
 type PageBuilder struct {
 	r    backend.Range

@@ -29,7 +29,7 @@ type LogPage struct {
 
 const watchPage = 256
 
-// LogWatcher is a [Watcher] over a [LogReader]. It holds no events: a slow
+// LogWatcher is a [backend.Watcher] over a [LogReader]. It holds no events: a slow
 // watcher costs nothing and stops nobody.
 type LogWatcher struct {
 	reader   LogReader
@@ -69,7 +69,7 @@ func NewLogWatcher(ctx context.Context, reader LogReader, w backend.Watch) (*Log
 // Close ends the watch. A waiting Next returns ErrClosed.
 func (l *LogWatcher) Close() { l.once.Do(func() { close(l.closed) }) }
 
-// Next is [Watcher.Next].
+// Next is [backend.Watcher.Next].
 func (l *LogWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 	for l.err == nil {
 		select {

@@ -1,6 +1,11 @@
 package service
 
-import "context"
+import (
+	"context"
+	"fmt"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
 
 // Caller is who asks, and by which API view. The zero value is anonymous with
 // the newest view.
@@ -18,4 +23,13 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 func CallerFrom(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
+}
+
+// authorize is the one place that says whether the caller may do this. Until
+// access control exists, everybody may do everything a kind offers.
+func authorize(_ context.Context, _ Caller, k *descriptor.Kind, v descriptor.Verb) error {
+	if !k.Has(v) {
+		return &Error{Code: CodeBadUserInput, Kind: k.Name, Message: fmt.Sprintf("kind %s does not offer %s", k.Name, v)}
+	}
+	return nil
 }

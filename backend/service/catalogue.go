@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"sync/atomic"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/ext"
@@ -19,15 +18,12 @@ type kind struct {
 	*descriptor.Kind
 	spec, status *shape
 	// body is the shape of stored bodies.
-	body    *body.Shape
-	indexes []index
+	body *body.Shape
+	// rows says which index rows and references its resources have.
+	rows *definitionOfRows
 	// placed are the names of the fields of the spec that stand at the top of a
 	// manifest, by their keys there.
 	placed map[string]string
-	// fingerprint of the definition that makes index rows and references.
-	fingerprint string
-	// stale is a hint, see [Service.indexed].
-	stale atomic.Bool
 }
 
 // shape is a compiled [descriptor.Shape].
@@ -70,7 +66,8 @@ func NewRuleEnv() (*cel.Env, error) {
 	return cel.NewEnv(cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType), ext.Strings())
 }
 
-func newCatalogue(kinds []descriptor.Kind) (catalogue, error) {
+// compile compiles the rules and patterns of kinds.
+func compile(kinds []descriptor.Kind) (catalogue, error) {
 	env, err := NewRuleEnv()
 	if err != nil {
 		return catalogue{}, fmt.Errorf("rules: %w", err)
@@ -86,10 +83,9 @@ func newCatalogue(kinds []descriptor.Kind) (catalogue, error) {
 		if comp.err != nil {
 			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, comp.err))
 		}
-		if k.indexes, err = k.compileIndexes(); err != nil {
+		if k.rows, err = compileRows(k.Kind); err != nil {
 			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, err))
 		}
-		k.fingerprint = fingerprint(k.indexes, k.References)
 		c.ordered = append(c.ordered, k.Kind)
 		for _, name := range []string{k.Name, k.Singular, k.Plural} {
 			if o := c.byName[strings.ToLower(name)]; o != nil && o.Name != k.Name {
@@ -152,33 +148,22 @@ func (c *compiler) shape(s *descriptor.Shape) *shape {
 
 func (c *compiler) fail(err error) { c.err = errors.Join(c.err, err) }
 
-// Body is the shape of the stored bodies of a kind, nil if the kind is not known.
-func (s *Service) Body(kind string) *body.Shape {
-	if k := s.kinds.byName[strings.ToLower(kind)]; k != nil {
-		return k.body
-	}
-	return nil
-}
-
-// Kinds is the catalogue, in its order.
-func (s *Service) Kinds() []*descriptor.Kind { return s.kinds.ordered }
-
-// kind finds a kind by its name, singular or plural, in any case.
-func (s *Service) kind(name string) (*kind, error) {
-	if k := s.kinds.byName[strings.ToLower(name)]; k != nil {
+// find finds a kind by its name, singular or plural, in any case.
+func (c catalogue) find(name string) (*kind, error) {
+	if k := c.byName[strings.ToLower(name)]; k != nil {
 		return k, nil
 	}
-	known := make([]string, len(s.kinds.ordered))
-	for i, k := range s.kinds.ordered {
+	known := make([]string, len(c.ordered))
+	for i, k := range c.ordered {
 		known[i] = k.Name
 	}
 	return nil, &Error{Code: CodeBadUserInput, Path: "kind", Kind: shorten(name), Message: fmt.Sprintf("kind %q is not known; known kinds: %s", shorten(name), strings.Join(known, ", "))}
 }
 
-// shorten bounds what an error repeats of a caller's input.
-func shorten(s string) string {
-	if r := []rune(s); len(r) > 64 {
-		return string(r[:64]) + "…"
+// body is the shape of the stored bodies of a kind, nil if the kind is not known.
+func (c catalogue) body(kind string) *body.Shape {
+	if k := c.byName[strings.ToLower(kind)]; k != nil {
+		return k.body
 	}
-	return s
+	return nil
 }

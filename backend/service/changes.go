@@ -12,8 +12,8 @@ import (
 
 // Changes is one stream of changes. One goroutine calls Next; Close ends it.
 type Changes struct {
-	service *Service
-	scope   changeScope
+	feed  *Feed
+	scope changeScope
 	// again says that the state is sent anew where the stream cannot go on.
 	again bool
 	// watcher follows the changes; nil while the state is sent.
@@ -31,29 +31,29 @@ type Changes struct {
 // Changes begins a stream: with a cursor the changes after it, then IN_SYNC,
 // then what happens; without one IN_SYNC at once. With Snapshot, and no cursor
 // or one that has expired: RESET, the state as SNAPSHOT events, then IN_SYNC.
-func (s *Service) Changes(ctx context.Context, c Caller, req ChangesRequest) (*Changes, error) {
-	scope, err := s.changeScope(ctx, c, req)
+func (f *Feed) Changes(ctx context.Context, c Caller, req ChangesRequest) (*Changes, error) {
+	scope, err := f.changeScope(ctx, c, req)
 	if err != nil {
 		return nil, err
 	}
-	out := &Changes{service: s, scope: scope, again: req.Snapshot}
+	out := &Changes{feed: f, scope: scope, again: req.Snapshot}
 	var from backend.Position
 	if req.After != nil {
 		if from, err = backend.ParsePosition(*req.After); err != nil {
 			return nil, &Error{Code: CodeCursorInvalid, Path: "after", Message: "after: not a cursor of a change; take it from the cursor field of an event"}
 		}
 	}
-	if out.leave, err = s.hub.Reserve(); err != nil {
+	if out.leave, err = f.hub.Reserve(); err != nil {
 		return nil, translate(err, backend.Key{})
 	}
 	if req.After == nil && req.Snapshot {
-		out.state = newSnapshot(s, scope)
+		out.state = newSnapshot(f, scope)
 		return out, nil
 	}
-	out.watcher, err = s.follow(ctx, &out.scope, from)
+	out.watcher, err = f.follow(ctx, &out.scope, from)
 	switch {
 	case errors.Is(err, backend.ErrPositionExpired) && out.again:
-		out.state = newSnapshot(s, scope)
+		out.state = newSnapshot(f, scope)
 	case err != nil:
 		out.leave()
 		return nil, translate(err, backend.Key{})
@@ -64,8 +64,8 @@ func (s *Service) Changes(ctx context.Context, c Caller, req ChangesRequest) (*C
 }
 
 // follow watches what the scope of a stream covers.
-func (s *Service) follow(ctx context.Context, scope *changeScope, from backend.Position) (*hub.Watcher, error) {
-	return s.hub.Watch(ctx, hub.Watch{From: from, Covers: scope.covers, Namespaces: scope.namespaces(), Reserved: true})
+func (f *Feed) follow(ctx context.Context, scope *changeScope, from backend.Position) (*hub.Watcher, error) {
+	return f.hub.Watch(ctx, hub.Watch{From: from, Covers: scope.covers, Namespaces: scope.namespaces(), Reserved: true})
 }
 
 // begin sets the mark that comes next.
@@ -94,7 +94,7 @@ func (c *Changes) Next(ctx context.Context) ([]Change, error) {
 	// Who is in sync hears of its cursor now and then.
 	var deadline time.Time
 	if c.inSync {
-		deadline = time.Now().Add(c.service.cfg.BookmarkInterval)
+		deadline = time.Now().Add(c.feed.bookmarks)
 	}
 	for {
 		d, err := c.watcher.NextBefore(ctx, deadline)
@@ -104,7 +104,7 @@ func (c *Changes) Next(ctx context.Context) ([]Change, error) {
 			return []Change{{Type: ChangeBookmark, Cursor: c.watcher.Position().String()}}, nil
 		case errors.Is(err, backend.ErrPositionExpired) && c.again:
 			c.watcher.Close()
-			c.watcher, c.state = nil, newSnapshot(c.service, c.scope)
+			c.watcher, c.state = nil, newSnapshot(c.feed, c.scope)
 			return c.nextOfState(ctx)
 		default:
 			return nil, translate(err, backend.Key{})
@@ -119,7 +119,7 @@ func (c *Changes) Next(ctx context.Context) ([]Change, error) {
 func (c *Changes) changes(d *backend.Delivery) (out []Change) {
 	for i := range d.Events {
 		if change, ok := c.scope.change(&d.Events[i]); ok {
-			change.Cursor, change.service = d.Events[i].Position.String(), c.service
+			change.Cursor, change.feed = d.Events[i].Position.String(), c.feed
 			out = append(out, change)
 		}
 	}
@@ -136,7 +136,7 @@ func (c *Changes) nextOfState(ctx context.Context) ([]Change, error) {
 	out, err := c.state.next(ctx)
 	if err == nil && len(out) == 0 {
 		at := c.state.position
-		if c.watcher, err = c.service.follow(ctx, &c.scope, at); err == nil {
+		if c.watcher, err = c.feed.follow(ctx, &c.scope, at); err == nil {
 			mark := ChangeInSync
 			if c.inSync {
 				mark = ChangeBookmark
@@ -161,15 +161,15 @@ func (c *Change) Body() (*body.Body, error) {
 	if c.Stored == nil || c.body != nil {
 		return c.body, nil
 	}
-	k, err := c.service.kind(c.Stored.Kind)
+	k, err := c.feed.kinds.find(c.Stored.Kind)
 	if err != nil {
 		return nil, err
 	}
-	b, err := c.service.recent.body(k, c.Stored)
+	b, err := c.feed.recent.body(k, c.Stored)
 	if err == nil {
 		return b, nil
 	}
-	c.service.noteUnreadable(c.Stored, err)
+	c.feed.unreadable.note(c.Stored, err)
 	if c.Type == ChangeDeleted {
 		return nil, nil
 	}

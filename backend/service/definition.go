@@ -97,9 +97,9 @@ func (d definition) claim(fingerprint string, now time.Time) (next definition, m
 
 // claimKinds writes what is to be written of the record and returns the kinds whose
 // rows this gateway makes.
-func (s *Service) claimKinds(ctx context.Context) ([]*kind, error) {
+func (p *Keeper) claimKinds(ctx context.Context) ([]*kind, error) {
 	for range maxClaims {
-		got, err := s.cfg.Store.Get(ctx, definitionsKey())
+		got, err := p.cfg.Store.Get(ctx, definitionsKey())
 		if err != nil && !errors.Is(err, backend.ErrUnreadable) {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func (s *Service) claimKinds(ctx context.Context) ([]*kind, error) {
 				return nil, err
 			}
 		}
-		next, mine, changed := d.claimAll(s.kinds, s.cfg.Clock().UTC().Truncate(time.Millisecond))
+		next, mine, changed := d.claimAll(p.cfg.Kinds, p.cfg.Clock().UTC().Truncate(time.Millisecond))
 		if !changed {
 			return mine, nil
 		}
@@ -120,8 +120,8 @@ func (s *Service) claimKinds(ctx context.Context) ([]*kind, error) {
 		if err != nil {
 			return nil, err
 		}
-		put.Put = backend.Put{UID: s.cfg.NewID(), Body: backend.EncodeBody(raw)}
-		_, err = s.applyAll(ctx, []backend.Action{put})
+		put.Put = backend.Put{UID: p.cfg.NewID(), Body: backend.EncodeBody(raw)}
+		_, err = p.applyAll(ctx, []backend.Action{put})
 		if !errors.Is(err, backend.ErrConflict) && !errors.Is(err, backend.ErrExists) && !errors.Is(err, backend.ErrNotFound) {
 			return mine, err
 		}
@@ -137,7 +137,7 @@ func (d definitions) claimAll(c catalogue, now time.Time) (next definitions, min
 	}
 	for _, described := range c.ordered {
 		k := c.byName[strings.ToLower(described.Name)]
-		def, ok := next.Kinds[k.Name].claim(k.fingerprint, now)
+		def, ok := next.Kinds[k.Name].claim(k.rows.fingerprint, now)
 		if ok {
 			mine = append(mine, k)
 		}

@@ -160,3 +160,16 @@ func describe(key backend.Key) string {
 func badInput(path, format string, args ...any) *Error {
 	return &Error{Code: CodeBadUserInput, Path: path, Message: fmt.Sprintf(format, args...)}
 }
+
+// shorten bounds what an error repeats of a caller's input.
+func shorten(s string) string {
+	if r := []rune(s); len(r) > 64 {
+		return string(r[:64]) + "…"
+	}
+	return s
+}
+
+// limited is LIMIT_EXCEEDED for a limit of the API itself.
+func limited(path, format string, limit int) *Error {
+	return &Error{Code: CodeLimitExceeded, Path: path, Limit: fmt.Sprint(limit), Message: path + ": " + fmt.Sprintf(format, limit)}
+}

@@ -94,16 +94,16 @@ type indexedResource struct {
 	rows []backend.Row
 }
 
-// indexedResource takes the stored index rows, or makes them anew if another definition made them.
-func (k *kind) indexedResource(r *backend.Resource) (*indexedResource, error) {
-	if r.Fingerprint == k.fingerprint {
+// indexedOf takes the stored index rows, or makes them anew if another definition made them.
+func indexedOf(k *kind, r *backend.Resource) (*indexedResource, error) {
+	if r.Fingerprint == k.rows.fingerprint {
 		return &indexedResource{Resource: r, rows: r.Rows}, nil
 	}
 	st, err := stateOf(r)
 	if err != nil {
 		return nil, err
 	}
-	return &indexedResource{Resource: r, rows: k.rows(st)}, nil
+	return &indexedResource{Resource: r, rows: k.rows.rows(st.meta.Labels, st.root())}, nil
 }
 
 // The attributes that are no index rows.
@@ -154,9 +154,9 @@ type filterParser struct {
 	nodes int
 }
 
-// filter reads a filter; nil keeps everything. Its text is the same
+// filterOf reads a filter; nil keeps everything. Its text is the same
 // for filters that say the same in the same words, whatever is null.
-func (k *kind) filter(value any) (filter, error) {
+func filterOf(k *kind, value any) (filter, error) {
 	if value == nil {
 		return filter{}, nil
 	}
@@ -212,7 +212,7 @@ func (p *filterParser) member(name string, value any, at string, depth int) (all
 	case "labels", "conditions":
 		return p.pairs(name, value, at)
 	case nameAttribute, namespaceAttribute:
-		return p.tests(name, &field{Field: &descriptor.Field{Type: descriptor.TypeString}}, value, at)
+		return p.tests(name, &descriptor.Field{Type: descriptor.TypeString}, value, at)
 	case createdAttribute, updatedAttribute:
 		return p.tests(name, nil, value, at)
 	case "spec", "status":
@@ -250,7 +250,7 @@ func (p *filterParser) nested(path string, value any, at string) (all, error) {
 	if err != nil {
 		return nil, err
 	}
-	if idx := p.kind.index(path); idx != nil {
+	if idx := p.kind.rows.index(path); idx != nil {
 		return p.tests(path, idx.field, value, at)
 	}
 	var out all
@@ -261,14 +261,14 @@ func (p *filterParser) nested(path string, value any, at string) (all, error) {
 		}
 		out = append(out, e...)
 	}
-	if len(m) > 0 && len(out) == 0 && p.kind.fieldAt(path) == nil && path != "spec" && path != "status" {
+	if f, _ := p.kind.FieldAt(path); len(m) > 0 && len(out) == 0 && f == nil && path != "spec" && path != "status" {
 		return nil, badInput(at, "%s is not an indexed field of kind %s", at, p.kind.Name)
 	}
 	return out, nil
 }
 
 // tests reads the operators of one attribute; a nil field is a time.
-func (p *filterParser) tests(attribute string, f *field, value any, at string) (all, error) {
+func (p *filterParser) tests(attribute string, f *descriptor.Field, value any, at string) (all, error) {
 	m, err := asObject(value, at)
 	if err != nil {
 		return nil, err
@@ -306,9 +306,9 @@ func (p *filterParser) tests(attribute string, f *field, value any, at string) (
 	return out, nil
 }
 
-func encodeOperand(f *field, v any) []byte {
+func encodeOperand(f *descriptor.Field, v any) []byte {
 	if f != nil {
-		return f.encode(v)
+		return encode(f, v)
 	}
 	s, _ := v.(string)
 	t, err := time.Parse(time.RFC3339Nano, s)
@@ -386,10 +386,6 @@ func asObject(value any, at string) (map[string]any, error) {
 		return nil, badInput(at, "%s must be an object", at)
 	}
 	return m, nil
-}
-
-func limited(path, format string, limit int) *Error {
-	return &Error{Code: CodeLimitExceeded, Path: path, Limit: fmt.Sprint(limit), Message: path + ": " + fmt.Sprintf(format, limit)}
 }
 
 // isTest says whether the condition is one test of one attribute for one value.

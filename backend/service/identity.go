@@ -45,8 +45,8 @@ func checkNamespace(v *violations, path, ns string) {
 }
 
 // resolve finds the kind and key that an identity means, and checks their syntax.
-func (s *Service) resolve(id Identity) (*kind, backend.Key, error) {
-	k, err := s.kind(id.Kind)
+func (c catalogue) resolve(id Identity) (*kind, backend.Key, error) {
+	k, err := c.find(id.Kind)
 	if err != nil {
 		return nil, backend.Key{}, err
 	}
@@ -98,4 +98,12 @@ func ParseGlobalID(id string) (backend.Key, error) {
 		return backend.Key{}, bad
 	}
 	return key, nil
+}
+
+// Identity names a resource as a caller does: a nil namespace is the default
+// one for NAMESPACED kinds, and the only one accepted for GLOBAL kinds.
+type Identity struct {
+	Kind      string
+	Namespace *string
+	Name      string
 }

@@ -37,11 +37,11 @@ type intent struct {
 
 // intend resolves and authorizes a write and checks its metadata.
 func (s *Service) intend(ctx context.Context, c Caller, verb descriptor.Verb, id Identity, meta Metadata) (*intent, error) {
-	k, key, err := s.resolve(id)
+	k, key, err := s.kinds.resolve(id)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.authorize(ctx, c, k.Kind, verb); err != nil {
+	if err := authorize(ctx, c, k.Kind, verb); err != nil {
 		return nil, err
 	}
 	in := &intent{kind: k, key: key, meta: meta, verb: verb, caller: c}
@@ -179,29 +179,14 @@ func conflict(expected string, current *backend.Resource) error {
 	return e.of(current.Key)
 }
 
-// deprecated collects a warning for each deprecated field that is set.
-func (s *shape) deprecated(out []string, path string, tree map[string]any) []string {
-	for _, name := range sortedKeys(tree) {
-		f := s.fields[name]
-		if f == nil || len(out) >= maxViolations {
-			continue
-		}
-		at := join(path, name)
-		if f.Deprecated != "" {
-			out = append(out, at+" is deprecated: "+f.Deprecated)
-		}
-		switch value := tree[name].(type) {
-		case map[string]any:
-			if f.shape != nil {
-				out = f.shape.deprecated(out, at, value)
-			}
-		case []any:
-			for _, e := range value {
-				if m, ok := e.(map[string]any); ok && f.shape != nil {
-					out = f.shape.deprecated(out, at+"[]", m)
-				}
-			}
-		}
+// keeping is the intent with the write-only fields that it leaves as they are. A
+// patch has them already.
+func (in *intent) keeping(was *state) *intent {
+	if in.patch || !in.kind.spec.hides {
+		return in
 	}
-	return out
+	out := *in
+	out.spec = cloneTree(in.spec).(map[string]any)
+	in.kind.spec.keepWriteOnly(out.spec, was.spec, "spec", in.cleared)
+	return &out
 }

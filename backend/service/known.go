@@ -183,3 +183,30 @@ func (k keptEnums) addValue(f *field, value any) {
 		}
 	}
 }
+
+// deprecated collects a warning for each deprecated field that is set.
+func (s *shape) deprecated(out []string, path string, tree map[string]any) []string {
+	for _, name := range sortedKeys(tree) {
+		f := s.fields[name]
+		if f == nil || len(out) >= maxViolations {
+			continue
+		}
+		at := join(path, name)
+		if f.Deprecated != "" {
+			out = append(out, at+" is deprecated: "+f.Deprecated)
+		}
+		switch value := tree[name].(type) {
+		case map[string]any:
+			if f.shape != nil {
+				out = f.shape.deprecated(out, at, value)
+			}
+		case []any:
+			for _, e := range value {
+				if m, ok := e.(map[string]any); ok && f.shape != nil {
+					out = f.shape.deprecated(out, at+"[]", m)
+				}
+			}
+		}
+	}
+	return out
+}

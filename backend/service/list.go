@@ -21,7 +21,7 @@ const (
 type Page struct {
 	Edges []Edge
 
-	service      *Service
+	reader       *Reader
 	query        *query
 	hash         atomic.Uint64 // of the query, with the bit hashed; 0 until it is asked for
 	after        []byte        // exclusive bounds in the order, nil for none
@@ -68,14 +68,14 @@ func (p *Page) Cursor(edge int) string { return string(p.AppendCursor(nil, edge)
 // resource whose place in the order does not change meanwhile is in exactly
 // one page, whatever else is written. Unreadable ones are left out, counted
 // and logged.
-func (s *Service) List(ctx context.Context, c Caller, req ListRequest) (*Page, error) {
-	pages, errs := s.ListMany(ctx, c, []ListRequest{req})
+func (r *Reader) List(ctx context.Context, c Caller, req ListRequest) (*Page, error) {
+	pages, errs := r.ListMany(ctx, c, []ListRequest{req})
 	return pages[0], errs[0]
 }
 
 // ListMany returns several pages and reads them together: each step of all
 // pages is one call of the store. pages and errs are parallel to the requests.
-func (s *Service) ListMany(ctx context.Context, c Caller, reqs []ListRequest) (pages []*Page, errs []error) {
+func (r *Reader) ListMany(ctx context.Context, c Caller, reqs []ListRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
 	lists := make([]listing, len(reqs)) // in one piece: a level may have hundreds
 	scans := make([]*scan, 0, len(reqs))
@@ -84,14 +84,14 @@ func (s *Service) ListMany(ctx context.Context, c Caller, reqs []ListRequest) (p
 	var read readFilter
 	for i := range reqs {
 		l := &lists[i]
-		if errs[i] = s.begin(ctx, c, &reqs[i], l, &read); errs[i] != nil {
+		if errs[i] = r.begin(ctx, c, &reqs[i], l, &read); errs[i] != nil {
 			continue
 		}
 		l.scan.arena = arena
 		l.scan.begin()
 		scans, owner = append(scans, &l.scan), append(owner, i)
 	}
-	for i, err := range s.runScans(ctx, scans) {
+	for i, err := range r.runScans(ctx, scans) {
 		if errs[owner[i]] = err; err == nil {
 			l := &lists[owner[i]]
 			scans[i].finish(&l.page)
@@ -119,13 +119,13 @@ type readFilter struct {
 func (r *readFilter) of(k *kind, value any) (filter, error) {
 	m, ok := value.(map[string]any)
 	if !ok {
-		return k.filter(value)
+		return filterOf(k, value)
 	}
 	at := reflect.ValueOf(m).Pointer()
 	if r.kind == k && r.value == at {
 		return r.filter, nil
 	}
-	f, err := k.filter(m)
+	f, err := filterOf(k, m)
 	if err == nil {
 		*r = readFilter{k, at, f}
 	}
@@ -133,23 +133,23 @@ func (r *readFilter) of(k *kind, value any) (filter, error) {
 }
 
 // begin checks a request and prepares its page.
-func (s *Service) begin(ctx context.Context, c Caller, req *ListRequest, l *listing, read *readFilter) error {
-	k, err := s.kind(req.Kind)
+func (r *Reader) begin(ctx context.Context, c Caller, req *ListRequest, l *listing, read *readFilter) error {
+	k, err := r.kinds.find(req.Kind)
 	if err != nil {
 		return err
 	}
-	if err := s.authorize(ctx, c, k.Kind, descriptor.VerbList); err != nil {
+	if err := authorize(ctx, c, k.Kind, descriptor.VerbList); err != nil {
 		return err
 	}
 	f, err := read.of(k, req.Filter)
 	if err != nil {
 		return err
 	}
-	if l.query, err = s.query(ctx, k, req, f); err != nil {
+	if l.query, err = r.query(k, req, f); err != nil {
 		return err
 	}
 	p := &l.page
-	p.service, p.query = s, &l.query
+	p.reader, p.query = r, &l.query
 	size, err := p.size(req)
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (s *Service) begin(ctx context.Context, c Caller, req *ListRequest, l *list
 	}
 	l.scan = scan{query: p.query, in: interval{after: p.after, before: p.before}, backward: p.backward, size: size, ahead: req.Ahead}
 	if req.ChangeCursor {
-		at, err := s.cfg.Store.Position(ctx)
+		at, err := r.store.Position(ctx)
 		if err != nil {
 			return translate(err, backend.Key{Kind: k.Name})
 		}
@@ -192,7 +192,7 @@ func (p *Page) size(req *ListRequest) (int, error) {
 func (p *Page) any(ctx context.Context, in interval) (bool, error) {
 	sc := &scan{query: p.query, in: in, size: 1, arena: &body.Arena{}}
 	sc.begin()
-	if err := p.service.runScans(ctx, []*scan{sc})[0]; err != nil {
+	if err := p.reader.runScans(ctx, []*scan{sc})[0]; err != nil {
 		return false, err
 	}
 	return len(sc.found) > 0, nil
@@ -212,19 +212,19 @@ func (p *Page) TotalCount(ctx context.Context) (int, error) {
 		}
 		r := p.query.source(interval{})
 		r.Count = true
-		page, err := p.service.cfg.Store.Range(ctx, r)
+		page, err := p.reader.store.Range(ctx, r)
 		if err != nil {
 			return 0, translate(err, backend.Key{Kind: p.query.kind.Name})
 		}
 		if err := spent.Spend(budget.Rows, page.Count/countedPerRow); err != nil {
 			return 0, err
 		}
-		unreadable, err := p.service.countUnreadable(ctx, p.query.kind, p.query.namespace)
+		unreadable, err := p.reader.unreadable.still(ctx, p.query.kind, p.query.namespace)
 		return max(page.Count-unreadable, 0), err
 	}
 	sc := &scan{query: p.query, counting: true, arena: &body.Arena{}}
 	sc.begin()
-	err := p.service.runScans(ctx, []*scan{sc})[0]
+	err := p.reader.runScans(ctx, []*scan{sc})[0]
 	return sc.count, err
 }
 

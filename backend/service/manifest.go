@@ -36,7 +36,7 @@ func (s *Service) intendManifest(ctx context.Context, c Caller, req ApplyRequest
 		}
 		return nil, e
 	}
-	known, _ := s.kind(doc.Kind) // why it is not known is said behind what is unknown at the top
+	known, _ := s.kinds.find(doc.Kind) // why it is not known is said behind what is unknown at the top
 	if err := unknownKey(known, doc); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func applyVerb(k *kind, req ApplyRequest) descriptor.Verb {
 
 // manifestKind finds the kind a manifest names, and holds it against its apiVersion.
 func (s *Service) manifestKind(doc *manifest.Document) (*kind, error) {
-	k, err := s.kind(doc.Kind)
+	k, err := s.kinds.find(doc.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func metadataOf(m manifest.Metadata) Metadata {
 // shown. Write-only fields and what a newer gateway stored besides are not
 // printed, and kept when the manifest is applied.
 func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, error) {
-	k, err := s.kind(r.Kind)
+	k, err := s.kinds.find(r.Kind)
 	if err != nil {
 		return "", err
 	}

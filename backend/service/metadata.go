@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend"
@@ -84,3 +85,19 @@ type Label struct{ Key, Value string }
 
 // Annotation is one annotation of a resource.
 type Annotation struct{ Key, Value string }
+
+// Optional tells what was left out from what was given. The zero value was
+// left out; Set with a zero Value clears.
+type Optional[T any] struct {
+	Set   bool
+	Value T
+}
+
+// Metadata is what a caller may set besides the spec. What is left out stays as it is.
+type Metadata struct {
+	Labels      Optional[[]Label]
+	Annotations Optional[[]Annotation]
+	Description Optional[string]
+	// ExpiresAt is for kinds that expire.
+	ExpiresAt Optional[time.Time]
+}

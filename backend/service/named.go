@@ -11,15 +11,15 @@ import (
 
 // stepNamed is the next step of all scans whose queries name their resources:
 // one call of the store. Scans that name the same resource read it once.
-func (s *Service) stepNamed(ctx context.Context, scans []*scan, named []int, errs []error) {
+func (r *Reader) stepNamed(ctx context.Context, scans []*scan, named []int, errs []error) {
 	spent := budget.From(ctx)
-	keys, bare := s.ask(scans, named, min(spent.Left(budget.Rows), backend.MaxKeys))
+	keys, bare := r.ask(scans, named, min(spent.Left(budget.Rows), backend.MaxKeys))
 	var got []*backend.Resource
 	if len(keys) > 0 {
-		get := s.cfg.Store.Get
+		get := r.store.Get
 		if bare {
 			get = func(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
-				return backend.GetBare(ctx, s.cfg.Store, keys...)
+				return backend.GetBare(ctx, r.store, keys...)
 			}
 		}
 		var err error
@@ -45,16 +45,16 @@ func (s *Service) stepNamed(ctx context.Context, scans []*scan, named []int, err
 	bodies := make([]*body.Body, len(got)) // those that were read, by plain scans
 	for _, i := range named {
 		if sc := scans[i]; sc.plain() {
-			sc.takePlain(s, got, bodies)
+			sc.takePlain(r, got, bodies)
 		} else {
-			sc.takeNamed(s, got)
+			sc.takeNamed(r, got)
 		}
 	}
 }
 
 // ask notes in each scan where its keys stand among those that the step asks
 // for, at most as many as are given, and says whether resources without rows will do.
-func (s *Service) ask(scans []*scan, named []int, most int) (keys []backend.Key, bare bool) {
+func (r *Reader) ask(scans []*scan, named []int, most int) (keys []backend.Key, bare bool) {
 	place := make(map[backend.Key]int, len(named))
 	bare = true
 	for _, i := range named {
@@ -88,7 +88,7 @@ func (sc *scan) answered(got []*backend.Resource) []int {
 }
 
 // takePlain takes what a step brought, with the bodies that others have read.
-func (sc *scan) takePlain(s *Service, got []*backend.Resource, bodies []*body.Body) {
+func (sc *scan) takePlain(r *Reader, got []*backend.Resource, bodies []*body.Body) {
 	places := sc.answered(got)
 	if sc.found == nil {
 		sc.found = make([]Edge, 0, min(len(places), sc.size))
@@ -101,7 +101,7 @@ func (sc *scan) takePlain(s *Service, got []*backend.Resource, bodies []*body.Bo
 		if bodies[at] == nil {
 			var err error
 			if bodies[at], err = sc.arena.Read(sc.query.kind.body, stored); err != nil {
-				s.noteUnreadable(stored, err)
+				r.unreadable.note(stored, err)
 				got[at] = nil // for all who name it
 				continue
 			}
@@ -115,7 +115,7 @@ func (sc *scan) takePlain(s *Service, got []*backend.Resource, bodies []*body.Bo
 }
 
 // takeNamed takes what a step brought.
-func (sc *scan) takeNamed(s *Service, got []*backend.Resource) {
+func (sc *scan) takeNamed(r *Reader, got []*backend.Resource) {
 	places := sc.answered(got)
 	var page backend.Page
 	for _, at := range places {
@@ -125,5 +125,5 @@ func (sc *scan) takeNamed(s *Service, got []*backend.Resource) {
 	}
 	sc.keys = sc.keys[len(places):]
 	page.More = len(sc.keys) > 0
-	sc.take(s, page)
+	sc.take(r, page)
 }

@@ -36,19 +36,19 @@ func (sc *scan) sortNearest() {
 
 // readFound reads the bodies of what a scan that is not in order has kept. If something of it
 // is unreadable, the scan begins anew without it, so that the page is full.
-func (sc *scan) readFound(s *Service) {
+func (sc *scan) readFound(r *Reader) {
 	if sc.query.streams() {
 		return
 	}
 	for i := range sc.found {
-		r := &sc.found[i].Resource
+		found := &sc.found[i].Resource
 		var err error
-		if r.Body, err = sc.arena.Read(sc.query.kind.body, r.Stored); err != nil {
-			s.noteUnreadable(r.Stored, err)
+		if found.Body, err = sc.arena.Read(sc.query.kind.body, found.Stored); err != nil {
+			r.unreadable.note(found.Stored, err)
 			if sc.unreadable == nil {
 				sc.unreadable = map[backend.Key]bool{}
 			}
-			sc.unreadable[r.Stored.Key] = true
+			sc.unreadable[found.Stored.Key] = true
 			sc.done = false
 		}
 	}

@@ -20,7 +20,7 @@ const (
 // order is a compiled order; the empty one is by (namespace, name).
 type order []Order
 
-func (k *kind) order(orders []Order) (order, error) {
+func orderOf(k *kind, orders []Order) (order, error) {
 	if len(orders) > MaxOrders {
 		return nil, limited("orderBy", "more than %d criteria", MaxOrders)
 	}
@@ -29,7 +29,7 @@ func (k *kind) order(orders []Order) (order, error) {
 		case nameAttribute, namespaceAttribute, createdAttribute, updatedAttribute:
 			continue
 		}
-		if idx := k.index(o.Field); idx == nil || !idx.sortable {
+		if idx := k.rows.index(o.Field); idx == nil || !idx.sortable {
 			return nil, badInput("orderBy", "orderBy[%d]: %q is not a sortable field of kind %s", i, shorten(o.Field), k.Name)
 		}
 	}

@@ -2,7 +2,6 @@ package service
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -34,13 +33,13 @@ type query struct {
 	names []string
 }
 
-// filter is a compiled filter with its canonical text, see [kind.filter].
+// filter is a compiled filter with its canonical text, see [filterOf].
 type filter struct {
 	all
 	text string
 }
 
-func (s *Service) query(ctx context.Context, k *kind, req *ListRequest, f filter) (q query, err error) {
+func (r *Reader) query(k *kind, req *ListRequest, f filter) (q query, err error) {
 	q = query{kind: k, filter: f}
 	if req.Namespace != nil {
 		q.namespace = *req.Namespace
@@ -52,11 +51,11 @@ func (s *Service) query(ctx context.Context, k *kind, req *ListRequest, f filter
 			}
 		}
 	}
-	if q.order, err = k.order(req.OrderBy); err != nil {
+	if q.order, err = orderOf(k, req.OrderBy); err != nil {
 		return q, err
 	}
 	if p := req.Parent; p != (Parent{}) {
-		if k.index(p.Reference) == nil {
+		if k.rows.index(p.Reference) == nil {
 			return q, badInput("parent", "kind %s has no reference %q", k.Name, shorten(p.Reference))
 		}
 		q.namespace, q.reference, q.parent = p.Key.Namespace, p.Reference, backend.AppendString(nil, p.Key.Name)
@@ -73,7 +72,7 @@ func (s *Service) query(ctx context.Context, k *kind, req *ListRequest, f filter
 		q.names = slices.Compact(q.names)
 	}
 	switch {
-	case q.names != nil || !q.filtered() || !s.indexed(ctx, k):
+	case q.names != nil || !q.filtered() || !r.indexed(k):
 	case q.reference != "":
 		q.run = &candidate{index: q.reference, start: q.parent, end: backend.PrefixEnd(q.parent), exact: true}
 		q.whole = q.filter.all == nil
@@ -84,6 +83,14 @@ func (s *Service) query(ctx context.Context, k *kind, req *ListRequest, f filter
 		}
 	}
 	return q, nil
+}
+
+// indexed says whether to try the index rows of a kind. Whether they are all of
+// this gateway's definition is asked with every step that reads them (see [guards]).
+// This is but a hint, from the last such answer.
+func (r *Reader) indexed(k *kind) bool {
+	_, oneState := r.store.(backend.Ranger)
+	return oneState && !k.rows.stale.Load()
 }
 
 // filtered says whether the query keeps less than its namespace has.
@@ -144,7 +151,7 @@ func (q *query) repeats() bool {
 	if q.run == nil || q.run.exact {
 		return false
 	}
-	idx := q.kind.index(q.run.index)
+	idx := q.kind.rows.index(q.run.index)
 	return idx == nil || idx.many
 }
 

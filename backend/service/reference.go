@@ -17,21 +17,21 @@ type Reference struct {
 
 // References are those that a stored resource has by the declarations of its
 // kind, in the order of the declarations, no two equal.
-func (s *Service) References(r *backend.Resource) ([]Reference, error) {
-	k, err := s.kind(r.Kind)
+func (r *Reader) References(stored *backend.Resource) ([]Reference, error) {
+	k, err := r.kinds.find(stored.Kind)
 	if err != nil {
 		return nil, err
 	}
-	st, err := stateOf(r)
+	st, err := stateOf(stored)
 	if err != nil {
-		return nil, translate(err, r.Key)
+		return nil, translate(err, stored.Key)
 	}
 	var out []Reference
 	root := st.root()
 	for _, declared := range k.References {
-		k.index(declared.Path).walk(root, 0, func(v any) {
+		k.rows.index(declared.Path).walk(root, 0, func(v any) {
 			name, _ := v.(string)
-			ref := Reference{Reference: declared, Key: backend.Key{Kind: declared.Kind, Namespace: r.Namespace, Name: name}}
+			ref := Reference{Reference: declared, Key: backend.Key{Kind: declared.Kind, Namespace: stored.Namespace, Name: name}}
 			if name != "" && !slices.Contains(out, ref) {
 				out = append(out, ref)
 			}

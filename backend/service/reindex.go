@@ -19,38 +19,41 @@ const (
 	reindexStep = 256
 )
 
-// keepRows keeps the index rows of every kind of this gateway's definition,
+// Run keeps the index rows of every kind of this gateway's definition,
 // unless a newer gateway is at work (see [definition.claim]): it rebuilds what
 // an older definition has made, and what an older gateway goes on writing. It
-// returns when ctx ends or the store is closed; what fails is logged and tried again.
-func (s *Service) keepRows(ctx context.Context) {
+// returns nil when ctx ends or the store is closed; what fails is logged and tried again.
+func (p *Keeper) Run(ctx context.Context) error {
 	first := true
 	for {
-		done, err := s.reindexKinds(ctx, first)
+		done, err := p.reindexKinds(ctx, first)
 		switch {
 		case ctx.Err() != nil || errors.Is(err, backend.ErrClosed):
-			return
+			return nil
 		case err != nil:
-			s.cfg.Logger.Warn("reindexing failed and is tried again", zap.Error(err))
+			p.cfg.Logger.Warn("reindexing failed and is tried again", zap.Error(err))
 		}
 		if first = first && !done; !wait.For(ctx, reindexPause) {
-			return
+			return nil
 		}
 	}
 }
 
 // reindexKinds looks at all kinds and rebuilds what it finds. With retry it
 // also tries anew what could not be read before. done says that it came to the end.
-func (s *Service) reindexKinds(ctx context.Context, retry bool) (done bool, err error) {
-	mine, err := s.claimKinds(ctx)
+func (p *Keeper) reindexKinds(ctx context.Context, retry bool) (done bool, err error) {
+	mine, err := p.claimKinds(ctx)
 	if err != nil {
 		return false, err
 	}
-	look := guards{kinds: mine}
+	var look guards
+	for _, k := range mine {
+		look.add(k.rows, true)
+	}
 	ranges := look.ranges()
 	var pages []backend.Page
 	for len(pages) < len(ranges) {
-		part, err := backend.Ranges(ctx, s.cfg.Store, ranges[len(pages):min(len(pages)+backend.MaxRanges, len(ranges))])
+		part, err := backend.Ranges(ctx, p.cfg.Store, ranges[len(pages):min(len(pages)+backend.MaxRanges, len(ranges))])
 		if err != nil {
 			return false, err
 		}
@@ -58,46 +61,46 @@ func (s *Service) reindexKinds(ctx context.Context, retry bool) (done bool, err 
 	}
 	stale := look.note(pages)
 	for _, k := range mine {
-		ranges := k.others()
+		ranges := k.rows.others()
 		todo := ranges[:]
 		if retry {
-			todo = append(todo, k.unread())
+			todo = append(todo, unread(k))
 		}
-		if slices.Contains(stale, k) {
-			s.cfg.Logger.Info("rebuilding index rows", zap.String("kind", k.Name), zap.String("fingerprint", k.fingerprint))
+		if slices.Contains(stale, k.rows) {
+			p.cfg.Logger.Info("rebuilding index rows", zap.String("kind", k.Name), zap.String("fingerprint", k.rows.fingerprint))
 		}
-		begin, n := s.cfg.Clock(), 0
+		begin, n := p.cfg.Clock(), 0
 		for _, r := range todo {
-			some, err := s.rebuild(ctx, k, r)
+			some, err := p.rebuild(ctx, k, r)
 			if n += some; err != nil {
 				return false, err
 			}
 		}
 		if n > 0 {
-			k.stale.Store(false) // a hint: the next step that reads its rows asks anyway
-			s.cfg.Logger.Info("index rows rebuilt", zap.String("kind", k.Name), zap.Int("resources", n), zap.Duration("took", s.cfg.Clock().Sub(begin)))
+			k.rows.stale.Store(false) // a hint: the next step that reads its rows asks anyway
+			p.cfg.Logger.Info("index rows rebuilt", zap.String("kind", k.Name), zap.Int("resources", n), zap.Duration("took", p.cfg.Clock().Sub(begin)))
 		}
 	}
 	return true, nil
 }
 
 // unread is the range of what this definition could not read.
-func (k *kind) unread() backend.Range {
-	own := backend.AppendString(nil, k.fingerprint+unreadableMark)
+func unread(k *kind) backend.Range {
+	own := backend.AppendString(nil, k.rows.fingerprint+unreadableMark)
 	return backend.Range{Kind: k.Name, Index: backend.DefinitionIndex, Start: own, End: backend.PrefixEnd(own)}
 }
 
 // rebuild reindexes the resources of a range, once each, and returns how many
 // it did. It stops when a newer gateway takes over.
-func (s *Service) rebuild(ctx context.Context, k *kind, r backend.Range) (n int, err error) {
+func (p *Keeper) rebuild(ctx context.Context, k *kind, r backend.Range) (n int, err error) {
 	r.Limit = reindexStep
 	for {
-		page, err := s.cfg.Store.Range(ctx, r)
+		page, err := p.cfg.Store.Range(ctx, r)
 		if err != nil || len(page.Resources) == 0 {
 			return n, err
 		}
 		last := page.Resources[len(page.Resources)-1]
-		some, err := s.reindex(ctx, k, page.Resources)
+		some, err := p.reindex(ctx, k, page.Resources)
 		if n += some; err != nil {
 			return n, err
 		}
@@ -105,8 +108,8 @@ func (s *Service) rebuild(ctx context.Context, k *kind, r backend.Range) (n int,
 			return n, nil
 		}
 		r.Start = backend.Successor(append(backend.AppendString(nil, last.Fingerprint), backend.OrderTuple(last.Namespace, last.Name)...))
-		s.cfg.Logger.Debug("rebuilding index rows", zap.String("kind", k.Name), zap.Int("resources", n))
-		mine, err := s.claimKinds(ctx)
+		p.cfg.Logger.Debug("rebuilding index rows", zap.String("kind", k.Name), zap.Int("resources", n))
+		mine, err := p.claimKinds(ctx)
 		if err != nil {
 			return n, err
 		}
@@ -118,17 +121,17 @@ func (s *Service) rebuild(ctx context.Context, k *kind, r backend.Range) (n int,
 
 // reindex derives rows and references of resources anew, in batches of one
 // namespace each, and returns how many it did.
-func (s *Service) reindex(ctx context.Context, k *kind, resources []*backend.Resource) (n int, err error) {
+func (p *Keeper) reindex(ctx context.Context, k *kind, resources []*backend.Resource) (n int, err error) {
 	var batch []backend.Action
 	size := 0
 	flush := func() error {
-		some, err := s.applyEach(ctx, batch)
+		some, err := p.applyEach(ctx, batch)
 		n += some
 		batch, size = nil, 0
 		return err
 	}
 	for _, r := range resources {
-		a := s.derive(k, r)
+		a := p.derive(k, r)
 		if a.Put.Fingerprint == r.Fingerprint {
 			continue // still unreadable
 		}
@@ -145,15 +148,16 @@ func (s *Service) reindex(ctx context.Context, k *kind, resources []*backend.Res
 }
 
 // derive is the reindex of one resource. What is bound stays bound.
-func (s *Service) derive(k *kind, r *backend.Resource) backend.Action {
-	put := backend.Put{Fingerprint: k.fingerprint}
+func (p *Keeper) derive(k *kind, r *backend.Resource) backend.Action {
+	put := backend.Put{Fingerprint: k.rows.fingerprint}
 	if st, err := stateOf(r); err != nil {
-		s.noteUnreadable(r, err)
+		p.cfg.Unreadable.note(r, err)
 		put.Fingerprint += unreadableMark
 	} else {
-		put.Rows, put.Refs = k.rows(st), k.refs(r.Namespace, st)
+		root := st.root()
+		put.Rows, put.Refs = k.rows.rows(st.meta.Labels, root), k.rows.refs(r.Namespace, root)
 		if err := checkRows(r.Key, put.Rows); err != nil { // only under a definition that has more indexes than the one it was written under
-			s.cfg.Logger.Warn("a stored resource is not found by all of its values", zap.Stringer("key", r.Key), zap.Error(err))
+			p.cfg.Logger.Warn("a stored resource is not found by all of its values", zap.Stringer("key", r.Key), zap.Error(err))
 			put.Rows = put.Rows[:backend.MaxRows]
 		}
 	}
@@ -172,9 +176,9 @@ func (s *Service) derive(k *kind, r *backend.Resource) backend.Action {
 // applyEach applies the actions but for those whose conditions fail, and
 // returns how many they were: who has changed a resource meanwhile has made its
 // rows, too, and if it was an older gateway the next look finds them.
-func (s *Service) applyEach(ctx context.Context, actions []backend.Action) (int, error) {
+func (p *Keeper) applyEach(ctx context.Context, actions []backend.Action) (int, error) {
 	for len(actions) > 0 {
-		_, err := s.applyAll(ctx, actions)
+		_, err := p.applyAll(ctx, actions)
 		var failed *backend.ConditionError
 		if !errors.As(err, &failed) {
 			if err != nil {
@@ -189,10 +193,10 @@ func (s *Service) applyEach(ctx context.Context, actions []backend.Action) (int,
 
 // applyAll sends actions of no kind in particular. What becomes of them if the
 // answer is lost is not asked: doing them again does no harm.
-func (s *Service) applyAll(ctx context.Context, actions []backend.Action) (backend.Result, error) {
-	return s.cfg.Store.Apply(ctx, backend.Batch{
-		RequestID: s.cfg.NewID(),
-		Deadline:  s.cfg.Clock().Add(s.cfg.WriteTimeout),
+func (p *Keeper) applyAll(ctx context.Context, actions []backend.Action) (backend.Result, error) {
+	return p.cfg.Store.Apply(ctx, backend.Batch{
+		RequestID: p.cfg.NewID(),
+		Deadline:  p.cfg.Clock().Add(p.cfg.WriteTimeout),
 		Actions:   actions,
 	})
 }

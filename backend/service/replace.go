@@ -11,7 +11,7 @@ import (
 func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 	out := &Written{Outcome: Created, Warnings: in.warnings}
 	if in.dryRun {
-		current, err := s.read(ctx, in.kind, in.key)
+		current, err := s.stored(ctx, in.key)
 		if err == nil && current != nil {
 			err = translate(backend.ErrExists, in.key)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend"
@@ -27,29 +28,44 @@ const (
 	maxIndexBytes = 1024
 )
 
-// index is a compiled [descriptor.Index], or a reference, which is one too.
+// definitionOfRows says which index rows and references the resources of a kind have.
+type definitionOfRows struct {
+	// kind is its name.
+	kind       string
+	indexes    []index
+	references []descriptor.Reference
+	// fingerprint tells definitions apart; resources carry that of the one that made
+	// their rows.
+	fingerprint string
+	// stale is a hint: the kind has resources whose rows another definition made, see
+	// [guards].
+	stale atomic.Bool
+}
+
+// index is a field that has index rows: a [descriptor.Index], or a reference,
+// which is one too.
 type index struct {
 	path  string
 	steps []string
-	field *field
+	field *descriptor.Field
 	// sortable says that orders may name it.
 	sortable bool
 	// many says that a resource may have several values.
 	many bool
 }
 
-// compileIndexes finds the fields that indexes and references name.
-func (k *kind) compileIndexes() ([]index, error) {
-	var out []index
+// compileRows finds the fields that the indexes and references of a kind name.
+func compileRows(k *descriptor.Kind) (*definitionOfRows, error) {
+	d := &definitionOfRows{kind: k.Name, references: k.References}
 	add := func(path string, sortable bool) error {
-		if slices.ContainsFunc(out, func(i index) bool { return i.path == path }) {
+		if d.index(path) != nil {
 			return nil
 		}
-		f := k.fieldAt(path)
+		f, many := k.FieldAt(path)
 		if f == nil || f.Type == descriptor.TypeObject || f.Type == descriptor.TypeMap {
 			return fmt.Errorf("index %s: no scalar field is there", path)
 		}
-		out = append(out, index{path: path, steps: strings.Split(path, "."), field: f, sortable: sortable, many: k.listAt(path)})
+		d.indexes = append(d.indexes, index{path: path, steps: strings.Split(path, "."), field: f, sortable: sortable, many: many})
 		return nil
 	}
 	for _, i := range k.Indexes {
@@ -62,44 +78,15 @@ func (k *kind) compileIndexes() ([]index, error) {
 			return nil, err
 		}
 	}
-	return out, nil
+	d.fingerprint = fingerprint(d.indexes, k.References)
+	return d, nil
 }
 
-// fieldAt finds the field at a path from the body's root.
-func (k *kind) fieldAt(path string) *field {
-	steps := strings.Split(path, ".")
-	s := map[string]*shape{"spec": k.spec, "status": k.status}[steps[0]]
-	var f *field
-	for _, step := range steps[1:] {
-		if s == nil {
-			return nil
-		}
-		if f = s.fields[step]; f == nil {
-			return nil
-		}
-		s = f.shape
-	}
-	return f
-}
-
-// listAt says whether a path leads through a list.
-func (k *kind) listAt(path string) bool {
-	for i := range path {
-		if path[i] == '.' {
-			if f := k.fieldAt(path[:i]); f != nil && f.List {
-				return true
-			}
-		}
-	}
-	f := k.fieldAt(path)
-	return f != nil && f.List
-}
-
-// index finds an index by its path.
-func (k *kind) index(path string) *index {
-	for i := range k.indexes {
-		if k.indexes[i].path == path {
-			return &k.indexes[i]
+// index finds an index by its path, nil if there is none.
+func (d *definitionOfRows) index(path string) *index {
+	for i := range d.indexes {
+		if d.indexes[i].path == path {
+			return &d.indexes[i]
 		}
 	}
 	return nil
@@ -124,9 +111,10 @@ func fingerprint(indexes []index, references []descriptor.Reference) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// rows are the index rows of a state, no two equal. Null has no row, and neither
-// has a text that is longer than an index takes.
-func (k *kind) rows(st *state) []backend.Row {
+// rows are the index rows of a resource, no two equal, by its labels and its body:
+// the object with its spec and status. Null has no row, and neither has a text that
+// is longer than an index takes.
+func (d *definitionOfRows) rows(labels map[string]string, root map[string]any) []backend.Row {
 	var out []backend.Row
 	seen := map[string]bool{}
 	add := func(name string, value []byte) {
@@ -138,21 +126,21 @@ func (k *kind) rows(st *state) []backend.Row {
 			out = append(out, backend.Row{Index: name, Value: value})
 		}
 	}
-	for _, key := range sortedKeys(st.meta.Labels) {
-		add(labelIndex, pair(key, st.meta.Labels[key]))
+	for _, key := range sortedKeys(labels) {
+		add(labelIndex, pair(key, labels[key]))
 	}
-	root := st.root()
-	for i := range k.indexes {
-		idx := &k.indexes[i]
-		idx.walk(root, 0, func(v any) { add(idx.path, idx.field.encode(v)) })
+	for i := range d.indexes {
+		idx := &d.indexes[i]
+		idx.walk(root, 0, func(v any) { add(idx.path, encode(idx.field, v)) })
 	}
-	if conditions, ok := st.status[conditionIndex].([]any); ok {
+	status, _ := root["status"].(map[string]any)
+	if conditions, ok := status[conditionIndex].([]any); ok {
 		for _, c := range conditions {
 			if m, ok := c.(map[string]any); ok {
-				kind, _ := m["type"].(string)
-				status, _ := m["status"].(string)
-				if len(kind)+len(status) <= maxIndexBytes {
-					add(conditionIndex, pair(kind, status))
+				typ, _ := m["type"].(string)
+				value, _ := m["status"].(string)
+				if len(typ)+len(value) <= maxIndexBytes {
+					add(conditionIndex, pair(typ, value))
 				}
 			}
 		}
@@ -217,12 +205,12 @@ func (i *index) walk(v any, step int, visit func(any)) {
 
 // encode is the place of a value in an index: strings by bytes, enums by
 // declaration. Nil means that the value has none.
-func (f *field) encode(v any) []byte {
+func encode(f *descriptor.Field, v any) []byte {
 	switch v := v.(type) {
 	case bool:
 		return backend.AppendBool(nil, v)
 	case json.Number:
-		return f.encodeNumber(v)
+		return encodeNumber(f, v)
 	case string:
 		if f.Enum != nil {
 			i := slices.IndexFunc(f.Enum.Values, func(e descriptor.EnumValue) bool { return e.Stored == v })
@@ -239,7 +227,7 @@ func (f *field) encode(v any) []byte {
 	return nil
 }
 
-func (f *field) encodeNumber(n json.Number) []byte {
+func encodeNumber(f *descriptor.Field, n json.Number) []byte {
 	x, err := n.Float64()
 	if err != nil || math.IsNaN(x) {
 		return nil

@@ -31,7 +31,7 @@ type scan struct {
 	found []Edge
 	// arena is what bodies are read to.
 	arena *body.Arena
-	// places are where a step asks for the keys, see [Service.ask].
+	// places are where a step asks for the keys, see [Reader.ask].
 	places []int
 	// seen are the keys already met, in a run that may name a resource more than once.
 	seen map[backend.Key]bool
@@ -72,32 +72,32 @@ func (sc *scan) request() backend.Range {
 }
 
 // take judges what a step brought.
-func (sc *scan) take(s *Service, page backend.Page) {
+func (sc *scan) take(r *Reader, page backend.Page) {
 	if sc.found == nil {
 		sc.found = make([]Edge, 0, min(len(page.Resources), sc.size))
 	}
 	for _, stored := range page.Resources {
-		if sc.judge(s, stored) {
+		if sc.judge(r, stored) {
 			return
 		}
 	}
 	switch {
 	case !page.More || len(page.Resources) == 0 && sc.query.names == nil:
 		sc.done = true
-		sc.readFound(s)
+		sc.readFound(r)
 	case sc.query.names == nil:
 		sc.advance(page.Resources)
 	}
 }
 
 // judge looks at one resource and says whether the scan has all it wants.
-func (sc *scan) judge(s *Service, stored *backend.Resource) bool {
+func (sc *scan) judge(r *Reader, stored *backend.Resource) bool {
 	if sc.plain() {
-		return sc.add(s, stored, nil)
+		return sc.add(r, stored, nil)
 	}
-	v, err := sc.query.kind.indexedResource(stored)
+	v, err := indexedOf(sc.query.kind, stored)
 	if err != nil {
-		s.noteUnreadable(stored, err)
+		r.unreadable.note(stored, err)
 		return false
 	}
 	if !sc.query.match(v) {
@@ -111,7 +111,7 @@ func (sc *scan) judge(s *Service, stored *backend.Resource) bool {
 	}
 	if sc.counting {
 		if _, err := sc.arena.Read(sc.query.kind.body, stored); err != nil {
-			s.noteUnreadable(stored, err)
+			r.unreadable.note(stored, err)
 		} else {
 			sc.count++
 		}
@@ -127,7 +127,7 @@ func (sc *scan) judge(s *Service, stored *backend.Resource) bool {
 		}
 		return false
 	}
-	return sc.add(s, stored, key)
+	return sc.add(r, stored, key)
 }
 
 // plain says that the source holds just what the page wants, in its order.
@@ -137,10 +137,10 @@ func (sc *scan) plain() bool {
 }
 
 // add takes a match of a scan that is in order, and says whether it has all it wants.
-func (sc *scan) add(s *Service, stored *backend.Resource, key []byte) bool {
+func (sc *scan) add(r *Reader, stored *backend.Resource, key []byte) bool {
 	b, err := sc.arena.Read(sc.query.kind.body, stored)
 	if err != nil {
-		s.noteUnreadable(stored, err)
+		r.unreadable.note(stored, err)
 		return false
 	}
 	return sc.keep(Edge{key: key, Resource: Resource{Stored: stored, Body: b}})

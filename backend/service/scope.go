@@ -16,22 +16,22 @@ type changeScope struct {
 	updated bool
 }
 
-func (s *Service) changeScope(ctx context.Context, c Caller, req ChangesRequest) (changeScope, error) {
+func (f *Feed) changeScope(ctx context.Context, c Caller, req ChangesRequest) (changeScope, error) {
 	scope := changeScope{namespace: req.Namespace, name: req.Name}
 	names := req.Kinds
 	if len(names) == 0 {
-		for _, k := range s.kinds.ordered {
+		for _, k := range f.kinds.ordered {
 			if k.Has(descriptor.VerbWatch) {
 				names = append(names, k.Name)
 			}
 		}
 	}
 	for _, name := range names {
-		k, err := s.kind(name)
+		k, err := f.kinds.find(name)
 		if err != nil {
 			return scope, err
 		}
-		if err := s.authorize(ctx, c, k.Kind, descriptor.VerbWatch); err != nil {
+		if err := authorize(ctx, c, k.Kind, descriptor.VerbWatch); err != nil {
 			return scope, err
 		}
 		if scope.kind(k.Name) == nil {
@@ -54,9 +54,9 @@ func (s *Service) changeScope(ctx context.Context, c Caller, req ChangesRequest)
 	if len(scope.kinds) != 1 {
 		return scope, badInput("filter", "a filter needs a stream of one kind")
 	}
-	f, err := scope.kinds[0].filter(req.Filter)
-	if f.all != nil {
-		scope.filter = f.all
+	wanted, err := filterOf(scope.kinds[0], req.Filter)
+	if wanted.all != nil {
+		scope.filter = wanted.all
 	}
 	scope.updated = uses(scope.filter, updatedAttribute)
 	return scope, err
@@ -103,10 +103,10 @@ func (s *changeScope) change(e *backend.Event) (Change, bool) {
 	case e.Type == backend.Added:
 		known = true
 	case e.Type == backend.Deleted:
-		if v, err := k.indexedResource(e.Resource); err == nil { // else nobody knows whether the listener has it
+		if v, err := indexedOf(k, e.Resource); err == nil { // else nobody knows whether the listener has it
 			before, known = s.filter.match(v), true
 		}
-	case e.FingerprintBefore == k.fingerprint && !s.updated:
+	case e.FingerprintBefore == k.rows.fingerprint && !s.updated:
 		before, known = s.filter.match(&indexedResource{Resource: e.Resource, rows: e.RowsBefore}), true
 	}
 	switch {
@@ -124,7 +124,7 @@ func (s *changeScope) change(e *backend.Event) (Change, bool) {
 
 // matches judges a state by the filter. One that cannot be read matches nothing.
 func (s *changeScope) matches(k *kind, r *backend.Resource) bool {
-	v, err := k.indexedResource(r)
+	v, err := indexedOf(k, r)
 	return err == nil && s.filter.match(v)
 }
 

@@ -96,16 +96,19 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// Service gives every kind of the catalogue its verbs.
+// Service gives every kind of the catalogue its verbs. Those that read are of its
+// Reader, the streams of changes of its Feed.
 type Service struct {
-	cfg   Config
-	kinds catalogue
-	hub   *hub.Hub
-	// ownHub says that Run runs the hub.
-	ownHub     bool
+	*Reader
+	*Feed
+
+	cfg        Config
+	kinds      catalogue
+	hub        *hub.Hub
+	ownHub     bool // Run runs the hub
+	unreadable *tracker
+	keeper     *Keeper
 	turns      turns
-	recent     recent
-	unreadable unreadable
 }
 
 // New compiles the catalogue's rules and patterns. It starts nothing.
@@ -114,7 +117,7 @@ func New(cfg Config) (*Service, error) {
 		return nil, fmt.Errorf("service: %w", err)
 	}
 	cfg.setDefaults()
-	kinds, err := newCatalogue(cfg.Kinds)
+	kinds, err := compile(cfg.Kinds)
 	if err != nil {
 		return nil, fmt.Errorf("service: %w", err)
 	}
@@ -124,6 +127,13 @@ func New(cfg Config) (*Service, error) {
 			return nil, fmt.Errorf("service: %w", err)
 		}
 	}
+	s.unreadable = newTracker(cfg.Store, cfg.Logger, cfg.Unreadable)
+	s.Reader = newReader(cfg.Store, kinds, s.unreadable)
+	s.Feed = newFeed(FeedConfig{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, BookmarkInterval: cfg.BookmarkInterval})
+	s.keeper = newKeeper(KeeperConfig{
+		Store: cfg.Store, Kinds: kinds, Unreadable: s.unreadable, Logger: cfg.Logger,
+		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout,
+	})
 	return s, nil
 }
 
@@ -137,10 +147,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.ownHub {
 		g.Go(func() error { return s.hub.Run(ctx) })
 	}
-	g.Go(func() error {
-		s.keepRows(ctx)
-		return nil
-	})
+	g.Go(func() error { return s.keeper.Run(ctx) })
 	return g.Wait()
 }
 
@@ -148,34 +155,10 @@ func (s *Service) Run(ctx context.Context) error {
 // far because they were too slow.
 func (s *Service) Streams() (open int, lagged uint64) { return s.hub.Subscribers(), s.hub.Lagged() }
 
-// Resource is a stored resource and its body as it was read, nil if it is
-// unreadable.
-type Resource struct {
-	Stored *backend.Resource
-	Body   *body.Body
+// Body is the shape of the stored bodies of a kind, nil if the kind is not known.
+func (s *Service) Body(kind string) *body.Shape {
+	return s.kinds.body(kind)
 }
 
-// Optional tells what was left out from what was given. The zero value was
-// left out; Set with a zero Value clears.
-type Optional[T any] struct {
-	Set   bool
-	Value T
-}
-
-// Metadata is what a caller may set besides the spec. What is left out stays as it is.
-type Metadata struct {
-	Labels      Optional[[]Label]
-	Annotations Optional[[]Annotation]
-	Description Optional[string]
-	// ExpiresAt is for kinds that expire.
-	ExpiresAt Optional[time.Time]
-}
-
-// authorize is the one place that says whether the caller may do this. Until
-// access control exists, everybody may do everything a kind offers.
-func (s *Service) authorize(_ context.Context, _ Caller, k *descriptor.Kind, v descriptor.Verb) error {
-	if !k.Has(v) {
-		return &Error{Code: CodeBadUserInput, Kind: k.Name, Message: fmt.Sprintf("kind %s does not offer %s", k.Name, v)}
-	}
-	return nil
-}
+// Kinds is the catalogue, in its order.
+func (s *Service) Kinds() []*descriptor.Kind { return s.kinds.ordered }

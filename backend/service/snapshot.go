@@ -20,8 +20,8 @@ const (
 // sent already is passed on and others are skipped, since their page is still
 // to come. So the log need reach back over one page only.
 type snapshot struct {
-	service *Service
-	scope   changeScope
+	feed  *Feed
+	scope changeScope
 	// position is how far the log is consumed; zero before the first page.
 	position backend.Position
 	// kind is the index of the kind that is being read and after the place in it.
@@ -30,8 +30,8 @@ type snapshot struct {
 	resets int
 }
 
-func newSnapshot(s *Service, scope changeScope) *snapshot {
-	return &snapshot{service: s, scope: scope}
+func newSnapshot(f *Feed, scope changeScope) *snapshot {
+	return &snapshot{feed: f, scope: scope}
 }
 
 // next returns the next events; none when the state was sent.
@@ -60,7 +60,7 @@ func (n *snapshot) restart(ctx context.Context) ([]Change, error) {
 	if n.resets == maxResets {
 		return nil, backend.ErrPositionExpired
 	}
-	at, err := n.service.cfg.Store.Position(ctx)
+	at, err := n.feed.store.Position(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 	if n.scope.namespace != nil {
 		r.Namespace = *n.scope.namespace
 	}
-	page, err := n.service.cfg.Store.Range(ctx, r)
+	page, err := n.feed.store.Range(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +87,10 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 		}
 		b, err := k.body.Read(stored)
 		if err != nil {
-			n.service.noteUnreadable(stored, err)
+			n.feed.unreadable.note(stored, err)
 			continue
 		}
-		out = append(out, Change{Type: ChangeSnapshot, Revision: stored.Revision.String(), Stored: stored, service: n.service, body: b})
+		out = append(out, Change{Type: ChangeSnapshot, Revision: stored.Revision.String(), Stored: stored, feed: n.feed, body: b})
 	}
 	if page.More && len(page.Resources) > 0 {
 		last := page.Resources[len(page.Resources)-1]
@@ -114,7 +114,7 @@ func (n *snapshot) consume(ctx context.Context) (out []Change, err error) {
 
 // consumeSome reads the log until it has caught up, or cannot go on.
 func (n *snapshot) consumeSome(ctx context.Context, out *[]Change) (done bool, err error) {
-	w, err := n.service.follow(ctx, &n.scope, n.position)
+	w, err := n.feed.follow(ctx, &n.scope, n.position)
 	if err != nil {
 		return false, err
 	}
@@ -127,7 +127,7 @@ func (n *snapshot) consumeSome(ctx context.Context, out *[]Change) (done bool, e
 		for i := range d.Events {
 			e := &d.Events[i]
 			if change, ok := n.scope.change(e); ok && n.sent(e.Resource.Key) {
-				change.service = n.service
+				change.feed = n.feed
 				*out = append(*out, change)
 			}
 		}

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -72,35 +71,4 @@ func (st *state) body(k *kind) ([]byte, error) {
 		}
 	}
 	return b.Encode()
-}
-
-// target is where and on which condition a state is stored.
-type target struct {
-	kind *kind
-	key  backend.Key
-	uid  string
-	cond backend.Condition
-	// caller marks a change of what callers set.
-	caller bool
-}
-
-// storeState puts a state with the index rows that follow from it.
-func (s *Service) storeState(ctx context.Context, t target, st *state) (*backend.Resource, error) {
-	raw, err := st.body(t.kind)
-	if err != nil {
-		return nil, err
-	}
-	rows := t.kind.rows(st)
-	if err := checkRows(t.key, rows); err != nil {
-		return nil, err
-	}
-	put := backend.Put{
-		UID: t.uid, Caller: t.caller, ExpiresAt: st.expiresAt, Body: raw,
-		Rows: rows, Refs: t.kind.refs(t.key.Namespace, st), Fingerprint: t.kind.fingerprint,
-	}
-	res, err := s.apply(ctx, backend.Action{Key: t.key, If: t.cond, Op: backend.OpPut, Put: put})
-	if err != nil {
-		return nil, err
-	}
-	return res.Resources[0], nil
 }

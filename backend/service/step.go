@@ -15,7 +15,7 @@ const maxStepScans = backend.MaxRanges / 3
 // runScans reads until all scans are done. The next steps of all are one call.
 // The errors are parallel to the scans. No step asks for more than the budget of
 // the operation has left.
-func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
+func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 	errs := make([]error, len(scans))
 	spent := budget.From(ctx)
 	for {
@@ -39,7 +39,7 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 				left -= r.Limit
 				active = append(active, i)
 				ranges = append(ranges, r)
-				g.add(sc)
+				g.add(sc.query.kind.rows, sc.query.run != nil)
 			}
 		}
 		err := spent.Spend(budget.Scans, len(active))
@@ -51,7 +51,7 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 			return errs
 		}
 		if len(named) > 0 {
-			s.stepNamed(ctx, scans, named, errs)
+			r.stepNamed(ctx, scans, named, errs)
 		}
 		switch {
 		case len(active) == 0 && len(named) == 0:
@@ -59,8 +59,8 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 		case len(active) == 0:
 			continue
 		}
-		pages, err := backend.Ranges(ctx, s.cfg.Store, append(ranges, g.ranges()...))
-		var stale []*kind
+		pages, err := backend.Ranges(ctx, r.store, append(ranges, g.ranges()...))
+		var stale []*definitionOfRows
 		if err == nil {
 			stale = g.note(pages[len(active):])
 			if err := spent.Spend(budget.Rows, resources(pages[:len(active)])); err != nil {
@@ -74,10 +74,10 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 				errs[i] = translate(err, backend.Key{Kind: sc.query.kind.Name})
 			case ctx.Err() != nil:
 				errs[i] = translate(ctx.Err(), backend.Key{})
-			case sc.query.run != nil && slices.Contains(stale, sc.query.kind):
+			case sc.query.run != nil && slices.Contains(stale, sc.query.kind.rows):
 				sc.withoutRun()
 			default:
-				sc.take(s, pages[n])
+				sc.take(r, pages[n])
 			}
 		}
 	}

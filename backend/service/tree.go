@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"slices"
-
-	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // maxTreeDepth bounds the nesting of a spec.
@@ -217,57 +216,44 @@ func shortNumber(n json.Number) string {
 	return n.String()
 }
 
-// effective returns a copy of the object with the effective defaults of what
-// is absent, for rules: numbers as the field's type says, int64 or float64, and
-// names that CEL reserves escaped.
-func (s *shape) effective(tree map[string]any) map[string]any {
-	out := make(map[string]any, len(tree))
-	for name, v := range tree {
-		if f := s.fields[name]; f != nil {
-			out[escapeCEL(name)] = f.effective(v)
-		}
-	}
-	for i := range s.Fields {
-		f := s.fields[s.Fields[i].Name]
-		if _, ok := tree[f.Name]; !ok && f.Default != nil {
-			out[escapeCEL(f.Name)] = f.effective(f.Default)
-		}
-	}
-	return out
-}
+// sortedKeys are the keys of a map in their order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-func (f *field) effective(v any) any {
+// dropListNulls drops the nulls inside lists: lists are values and are replaced
+// whole, so null in them is the same as absent.
+func dropListNulls(v any, depth int) bool {
+	if depth == 0 {
+		return false
+	}
 	switch v := v.(type) {
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = f.effective(e)
-		}
-		return out
 	case map[string]any:
-		if f.shape != nil {
-			return f.shape.effective(v)
+		for _, e := range v {
+			if !dropListNulls(e, depth-1) {
+				return false
+			}
 		}
-	case json.Number:
-		x, err := v.Float64()
-		if err != nil {
-			return v
-		}
-		if f.Type != descriptor.TypeFloat {
-			return int64(x) // whole and exact: validation comes first
-		}
-		return x
+	case []any:
+		return dropNulls(v, depth)
 	}
-	return v
+	return true
 }
 
-// celReserved are the words that CEL does not accept as a field name, from its
-// language definition. A rule writes them as __word__, as in Kubernetes.
-const celReserved = " true false null in as break const continue else for function if import let loop package namespace return var void while "
-
-func escapeCEL(name string) string {
-	if bytes.Contains([]byte(celReserved), []byte(" "+name+" ")) {
-		return "__" + name + "__"
+// mergePatch changes target as RFC 7386 says: objects merge, null removes, all
+// else replaces.
+func mergePatch(target, patch map[string]any) {
+	for name, value := range patch {
+		switch value := value.(type) {
+		case nil:
+			delete(target, name)
+		case map[string]any:
+			inner, ok := target[name].(map[string]any)
+			if !ok {
+				inner = map[string]any{}
+				target[name] = inner
+			}
+			mergePatch(inner, value)
+		default:
+			target[name] = cloneTree(value)
+		}
 	}
-	return name
 }

@@ -14,20 +14,27 @@ import (
 // maxUnreadable bounds how many unreadable resources a gateway remembers.
 const maxUnreadable = 1000
 
-// unreadable remembers which resources could not be read, for counts, which do
-// not look at bodies. It is a hint: whether they still are is asked with each
-// count. The zero value is ready; safe for concurrent use.
-type unreadable struct {
+// tracker notes which stored resources could not be read: for the log, for metrics,
+// and for counts, which do not look at bodies. What it remembers is a hint: whether
+// they still are unreadable is asked with each count. Safe for concurrent use.
+type tracker struct {
+	store backend.Store
+	log   *zap.Logger
+	// count is called for every stored body that does not decode.
+	count func(kind string)
+
 	mu   sync.Mutex // guards keys
 	keys map[backend.Key]bool
 }
 
-func (u *unreadable) add(key backend.Key) {
+// newTracker remembers nothing yet.
+func newTracker(store backend.Store, log *zap.Logger, count func(kind string)) *tracker {
+	return &tracker{store: store, log: log, count: count, keys: map[backend.Key]bool{}}
+}
+
+func (u *tracker) add(key backend.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.keys == nil {
-		u.keys = map[backend.Key]bool{}
-	}
 	if len(u.keys) < maxUnreadable {
 		// The mark outlives the request and the page that the key may be a part of.
 		key.Kind, key.Namespace, key.Name = strings.Clone(key.Kind), strings.Clone(key.Namespace), strings.Clone(key.Name)
@@ -35,14 +42,14 @@ func (u *unreadable) add(key backend.Key) {
 	}
 }
 
-func (u *unreadable) remove(key backend.Key) {
+func (u *tracker) remove(key backend.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.keys, key)
 }
 
 // of returns those of a kind, in a namespace unless that is empty.
-func (u *unreadable) of(kind, namespace string) (out []backend.Key) {
+func (u *tracker) of(kind, namespace string) (out []backend.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for key := range u.keys {
@@ -53,21 +60,21 @@ func (u *unreadable) of(kind, namespace string) (out []backend.Key) {
 	return out
 }
 
-// noteUnreadable counts, logs and remembers a stored body that breaks its kind's type.
-func (s *Service) noteUnreadable(r *backend.Resource, err error) {
-	s.cfg.Unreadable(r.Kind)
-	s.cfg.Logger.Warn("stored resource is unreadable", zap.Stringer("key", r.Key), zap.Stringer("revision", r.Revision), zap.Error(err))
-	s.unreadable.add(r.Key)
+// note counts, logs and remembers a stored body that breaks its kind's type.
+func (u *tracker) note(r *backend.Resource, err error) {
+	u.count(r.Kind)
+	u.log.Warn("stored resource is unreadable", zap.Stringer("key", r.Key), zap.Stringer("revision", r.Revision), zap.Error(err))
+	u.add(r.Key)
 }
 
-// countUnreadable is how many of the resources that could not be read still
+// still is how many of the resources that could not be read still
 // cannot. Lists leave them out, so counts do.
-func (s *Service) countUnreadable(ctx context.Context, k *kind, namespace string) (int, error) {
-	keys := s.unreadable.of(k.Name, namespace)
+func (u *tracker) still(ctx context.Context, k *kind, namespace string) (int, error) {
+	keys := u.of(k.Name, namespace)
 	if len(keys) == 0 {
 		return 0, nil
 	}
-	got, err := backend.GetBare(ctx, s.cfg.Store, keys...)
+	got, err := backend.GetBare(ctx, u.store, keys...)
 	if errors.Is(err, backend.ErrUnreadable) {
 		return len(keys), nil // the one that was asked for
 	}
@@ -82,7 +89,7 @@ func (s *Service) countUnreadable(ctx context.Context, k *kind, namespace string
 				continue
 			}
 		}
-		s.unreadable.remove(keys[i])
+		u.remove(keys[i])
 	}
 	return n, nil
 }

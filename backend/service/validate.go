@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -388,8 +387,6 @@ func says(f descriptor.Format) string {
 	}
 	return "a DNS-1123 subdomain like net-a"
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func join(path, name string) string {
 	if path == "" {

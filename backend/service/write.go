@@ -26,7 +26,7 @@ func (s *Service) Create(ctx context.Context, c Caller, req CreateRequest) (*Wri
 func (s *Service) createValid(ctx context.Context, in *intent) (*Written, error) {
 	if err := in.judge(ctx, nil).err(in.key); err != nil {
 		// What exists is said first: then the input need not be mended.
-		if current, readErr := s.read(ctx, in.kind, in.key); readErr == nil && current != nil {
+		if current, readErr := s.stored(ctx, in.key); readErr == nil && current != nil {
 			return nil, translate(backend.ErrExists, in.key)
 		}
 		return nil, err
@@ -41,7 +41,7 @@ func (s *Service) Update(ctx context.Context, c Caller, req UpdateRequest) (*Wri
 		return nil, err
 	}
 	in.expected = &req.ExpectedRevision
-	return s.retry(ctx, in.kind, in.key, func(current *backend.Resource) (*Written, error) {
+	return s.retry(ctx, in.key, func(current *backend.Resource) (*Written, error) {
 		if current == nil {
 			return nil, translate(backend.ErrNotFound, in.key)
 		}
@@ -51,9 +51,9 @@ func (s *Service) Update(ctx context.Context, c Caller, req UpdateRequest) (*Wri
 
 // retry reads and lets write judge what is there, again as often as another
 // writer comes in between.
-func (s *Service) retry(ctx context.Context, k *kind, key backend.Key, write func(current *backend.Resource) (*Written, error)) (*Written, error) {
+func (s *Service) retry(ctx context.Context, key backend.Key, write func(current *backend.Resource) (*Written, error)) (*Written, error) {
 	return s.repeat(ctx, key, func() (*Written, error) {
-		current, err := s.read(ctx, k, key)
+		current, err := s.stored(ctx, key)
 		if err != nil {
 			return nil, err
 		}
@@ -103,17 +103,17 @@ var errRaced = errors.New("raced")
 
 // Delete removes a resource.
 func (s *Service) Delete(ctx context.Context, c Caller, req DeleteRequest) (*Written, error) {
-	k, key, err := s.resolve(req.Identity)
+	k, key, err := s.kinds.resolve(req.Identity)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.authorize(ctx, c, k.Kind, descriptor.VerbDelete); err != nil {
+	if err := authorize(ctx, c, k.Kind, descriptor.VerbDelete); err != nil {
 		return nil, err
 	}
 	return s.repeat(ctx, key, func() (*Written, error) {
 		cond := backend.Condition{Presence: backend.Present}
 		if req.ExpectedRevision != nil {
-			current, err := s.read(ctx, k, key)
+			current, err := s.stored(ctx, key)
 			if err != nil {
 				return nil, err
 			}
@@ -149,7 +149,7 @@ func (s *Service) Patch(ctx context.Context, c Caller, req PatchRequest) (*Writt
 		return nil, err
 	}
 	in.expected = &req.ExpectedRevision
-	return s.retry(ctx, in.kind, in.key, func(current *backend.Resource) (*Written, error) {
+	return s.retry(ctx, in.key, func(current *backend.Resource) (*Written, error) {
 		if current == nil {
 			return nil, translate(backend.ErrNotFound, in.key)
 		}
@@ -180,7 +180,7 @@ func (s *Service) Upsert(ctx context.Context, c Caller, req UpsertRequest) (*Wri
 // rest. What is damaged, so that nobody can read it, is written anew.
 func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 	return s.repeat(ctx, in.key, func() (*Written, error) {
-		current, err := s.read(ctx, in.kind, in.key)
+		current, err := s.stored(ctx, in.key)
 		switch {
 		case errors.Is(err, backend.ErrUnreadable) && in.expected == nil:
 			return s.discard(ctx, in)
@@ -188,7 +188,7 @@ func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 			return nil, err
 		case current != nil:
 			if in.verb == descriptor.VerbCreate { // an apply, to a kind without UPSERT
-				if err := s.authorize(ctx, in.caller, in.kind.Kind, descriptor.VerbUpdate); err != nil {
+				if err := authorize(ctx, in.caller, in.kind.Kind, descriptor.VerbUpdate); err != nil {
 					return nil, err
 				}
 			}
@@ -196,7 +196,7 @@ func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 		case in.expected != nil:
 			return nil, translate(backend.ErrNotFound, in.key)
 		case in.verb == descriptor.VerbUpdate:
-			if err := s.authorize(ctx, in.caller, in.kind.Kind, descriptor.VerbCreate); err != nil {
+			if err := authorize(ctx, in.caller, in.kind.Kind, descriptor.VerbCreate); err != nil {
 				return nil, err
 			}
 		}
@@ -243,7 +243,7 @@ func (s *Service) UpdateStatus(ctx context.Context, c Caller, req StatusRequest)
 	if err != nil {
 		return nil, err
 	}
-	return s.retry(ctx, in.kind, in.key, func(current *backend.Resource) (*Written, error) {
+	return s.retry(ctx, in.key, func(current *backend.Resource) (*Written, error) {
 		switch {
 		case current == nil:
 			return nil, translate(backend.ErrNotFound, in.key)

@@ -96,18 +96,6 @@ func (s *shape) keepWriteOnly(next, old map[string]any, path string, cleared map
 	}
 }
 
-// keeping is the intent with the write-only fields that it leaves as they are. A
-// patch has them already.
-func (in *intent) keeping(was *state) *intent {
-	if in.patch || !in.kind.spec.hides {
-		return in
-	}
-	out := *in
-	out.spec = cloneTree(in.spec).(map[string]any)
-	in.kind.spec.keepWriteOnly(out.spec, was.spec, "spec", in.cleared)
-	return &out
-}
-
 // shown returns a copy of the tree with what of it is shown.
 func (s *shape) shown(tree map[string]any) map[string]any {
 	out := s.project(tree)
