@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
@@ -177,7 +178,7 @@ func (r *rolling) check(th *rollingThing) {
 		r.Errorf("%s: %v", th.name, err)
 		return
 	}
-	body, err := stored[0].DecodeBody()
+	body, err := body.Decode(stored[0])
 	if err != nil {
 		r.Error(err)
 		return

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
@@ -46,7 +47,7 @@ func TestADamagedResourceIsWrittenAnewByAnUnconditionalWrite(t *testing.T) {
 			if err != nil || got.Stored.UID != uid {
 				t.Fatalf("%+v %v", got, err)
 			}
-			if body, err := got.Stored.DecodeBody(); err != nil || body.Metadata.Generation != 1 || !strings.Contains(string(body.Spec), `"title":"B"`) {
+			if body, err := body.Decode(got.Stored); err != nil || body.Metadata.Generation != 1 || !strings.Contains(string(body.Spec), `"title":"B"`) {
 				t.Errorf("%+v %v", body, err)
 			}
 		})

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 )
 
 // Limits of metadata; those of labels and annotations are Kubernetes'.
@@ -62,7 +62,7 @@ func checkPair(v *violations, at, key string, seen map[string]string) {
 }
 
 // applyTo returns the stored metadata after the change.
-func (m Metadata) applyTo(old backend.BodyMetadata, labels, annotations map[string]string) backend.BodyMetadata {
+func (m Metadata) applyTo(old body.Metadata, labels, annotations map[string]string) body.Metadata {
 	if m.Labels.Set {
 		old.Labels = labels
 	}
@@ -76,7 +76,7 @@ func (m Metadata) applyTo(old backend.BodyMetadata, labels, annotations map[stri
 }
 
 // sameMetadata compares what a caller may set; empty is the same as absent.
-func sameMetadata(a, b backend.BodyMetadata) bool {
+func sameMetadata(a, b body.Metadata) bool {
 	return a.Description == b.Description && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 )
 
 // create stores an intent whose own violations are none.
@@ -17,7 +18,7 @@ func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 		}
 		return out, err
 	}
-	st := &state{subKind: in.subKind, spec: in.spec, meta: in.meta.applyTo(backend.BodyMetadata{}, in.labels, in.annotations), expiresAt: in.meta.ExpiresAt.Value}
+	st := &state{subKind: in.subKind, spec: in.spec, meta: in.meta.applyTo(body.Metadata{}, in.labels, in.annotations), expiresAt: in.meta.ExpiresAt.Value}
 	st.meta.Generation = 1
 	stored, err := s.storeState(ctx, target{
 		kind: in.kind, key: in.key, uid: s.cfg.NewID(), caller: true, cond: backend.Condition{Presence: backend.Absent},
@@ -65,7 +66,7 @@ func (s *Service) rewrite(ctx context.Context, in *intent, damaged *backend.Reso
 	if err := in.judge(ctx, nil).err(in.key); err != nil {
 		return nil, err
 	}
-	next := &state{subKind: in.subKind, spec: in.spec, meta: in.meta.applyTo(backend.BodyMetadata{}, in.labels, in.annotations), expiresAt: damaged.ExpiresAt}
+	next := &state{subKind: in.subKind, spec: in.spec, meta: in.meta.applyTo(body.Metadata{}, in.labels, in.annotations), expiresAt: damaged.ExpiresAt}
 	if in.meta.ExpiresAt.Set {
 		next.expiresAt = in.meta.ExpiresAt.Value
 	}

@@ -6,20 +6,21 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 )
 
 // state is a resource in the form that writes work on: what the envelope and
 // the body hold of it, spec and status as trees without nulls.
 type state struct {
 	subKind      string
-	meta         backend.BodyMetadata
+	meta         body.Metadata
 	spec, status map[string]any
 	expiresAt    time.Time
 }
 
 // stateOf reads what is stored, with all that this gateway does not know.
 func stateOf(r *backend.Resource) (*state, error) {
-	body, err := r.DecodeBody()
+	body, err := body.Decode(r)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func (st *state) same(o *state) bool {
 
 // body is the stored form.
 func (st *state) body(k *kind) ([]byte, error) {
-	b := &backend.Body{SubKind: st.subKind, Version: k.Version, Metadata: st.meta}
+	b := &body.Parts{SubKind: st.subKind, Version: k.Version, Metadata: st.meta}
 	var err error
 	if b.Spec, err = json.Marshal(st.spec); err != nil {
 		return nil, fmt.Errorf("spec: %w", err)

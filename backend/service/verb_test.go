@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/service"
 )
 
@@ -20,7 +21,7 @@ func (f *fixture) patch(name, revision, patch string) (*service.Written, error) 
 
 func specText(t *testing.T, r *backend.Resource) string {
 	t.Helper()
-	b, err := r.DecodeBody()
+	b, err := body.Decode(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func TestAStatusIsWrittenAtExactlyTheCurrentRevision(t *testing.T) {
 	if _, err = f.update("a", created.Revision.String(), `{"title":"B"}`); err != nil {
 		t.Errorf("a status write is no conflict for the spec: %v", err)
 	}
-	if body, _ := f.stored("a").DecodeBody(); string(body.Status) != `{"id":"one"}` {
+	if body, _ := body.Decode(f.stored("a")); string(body.Status) != `{"id":"one"}` {
 		t.Errorf("status %s", body.Status)
 	}
 	_, err = status("", `{}`)
@@ -126,7 +127,7 @@ func TestAStatusWriteKeepsStoredFieldsThatThisGatewayDoesNotKnow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := out.Resource.Stored.DecodeBody()
+	body, err := body.Decode(out.Resource.Stored)
 	if err != nil || string(body.Spec) != `{"future":1,"title":"A"}` || string(body.Status) != `{"future":2,"id":"two"}` {
 		t.Errorf("spec %s, status %s, %v", body.Spec, body.Status, err)
 	}

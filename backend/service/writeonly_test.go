@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
@@ -82,7 +83,7 @@ func TestWhatIsLeftOutOfAWriteOnlyFieldIsKept(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				b, err := found[0].DecodeBody()
+				b, err := body.Decode(found[0])
 				if err != nil {
 					t.Fatal(err)
 				}

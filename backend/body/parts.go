@@ -1,23 +1,25 @@
-package backend
+package body
 
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/sluicegw/sluice/backend"
 )
 
-// Body is the JSON body that the service stores for every kind: what the
+// Parts is the JSON body that the service stores for every kind: what the
 // envelope does not hold. Spec and status stay raw, so that fields unknown to
 // this binary survive.
-type Body struct {
+type Parts struct {
 	SubKind  string          `json:"subKind,omitempty"`
 	Version  string          `json:"version"`
-	Metadata BodyMetadata    `json:"metadata"`
+	Metadata Metadata        `json:"metadata"`
 	Spec     json.RawMessage `json:"spec"`
 	Status   json.RawMessage `json:"status,omitempty"`
 }
 
-// BodyMetadata is the part of the metadata that lives in the body.
-type BodyMetadata struct {
+// Metadata is the part of the metadata that lives in the body.
+type Metadata struct {
 	// Generation counts changes of the spec, from 1.
 	Generation  int64             `json:"generation"`
 	Labels      map[string]string `json:"labels,omitempty"`
@@ -25,24 +27,24 @@ type BodyMetadata struct {
 	Description string            `json:"description,omitempty"`
 }
 
-// DecodeBody reads the service's body of a stored resource.
-func (r *Resource) DecodeBody() (*Body, error) {
-	raw, err := DecodeBody(r.Body)
+// Decode reads the parts of a stored resource's body.
+func Decode(r *backend.Resource) (*Parts, error) {
+	raw, err := backend.DecodeBody(r.Body)
 	if err != nil {
 		return nil, err
 	}
-	b := &Body{}
-	if err := json.Unmarshal(raw, b); err != nil {
-		return nil, fmt.Errorf("body: %w: %w", ErrUnreadable, err)
+	p := &Parts{}
+	if err := json.Unmarshal(raw, p); err != nil {
+		return nil, fmt.Errorf("body: %w: %w", backend.ErrUnreadable, err)
 	}
-	return b, nil
+	return p, nil
 }
 
 // Encode returns the stored form of the body.
-func (b *Body) Encode() ([]byte, error) {
-	raw, err := json.Marshal(b)
+func (p *Parts) Encode() ([]byte, error) {
+	raw, err := json.Marshal(p)
 	if err != nil {
 		return nil, fmt.Errorf("body: %w", err)
 	}
-	return EncodeBody(raw), nil
+	return backend.EncodeBody(raw), nil
 }
