@@ -50,7 +50,7 @@ type rule struct {
 
 // catalogue finds kinds by name.
 type catalogue struct {
-	ordered []*descriptor.Kind
+	ordered []*kind
 	byName  map[string]*kind
 }
 
@@ -86,7 +86,7 @@ func compile(kinds []descriptor.Kind) (catalogue, error) {
 		if k.rows, err = compileRows(k.Kind); err != nil {
 			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, err))
 		}
-		c.ordered = append(c.ordered, k.Kind)
+		c.ordered = append(c.ordered, k)
 		for _, name := range []string{k.Name, k.Singular, k.Plural} {
 			if o := c.byName[strings.ToLower(name)]; o != nil && o.Name != k.Name {
 				errs = append(errs, fmt.Errorf("kind %s: name %q belongs to kind %s", k.Name, name, o.Name))
@@ -166,4 +166,33 @@ func (c catalogue) body(kind string) *body.Shape {
 		return k.body
 	}
 	return nil
+}
+
+// placedOf are the names of such fields by their keys at the top.
+func placedOf(spec *descriptor.Shape) map[string]string {
+	if spec == nil {
+		return nil
+	}
+	var out map[string]string
+	for i := range spec.Fields {
+		if f := &spec.Fields[i]; f.ManifestAt != "" {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[f.ManifestAt] = f.Name
+		}
+	}
+	return out
+}
+
+// all are the kinds, in the order of the catalogue.
+func (c catalogue) all() []*kind { return c.ordered }
+
+// descriptors are those of all kinds, in the order of the catalogue.
+func (c catalogue) descriptors() []*descriptor.Kind {
+	out := make([]*descriptor.Kind, len(c.ordered))
+	for i, k := range c.ordered {
+		out[i] = k.Kind
+	}
+	return out
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -135,8 +134,7 @@ func (d definitions) claimAll(c catalogue, now time.Time) (next definitions, min
 	for name, def := range d.Kinds {
 		next.Kinds[name] = def
 	}
-	for _, described := range c.ordered {
-		k := c.byName[strings.ToLower(described.Name)]
+	for _, k := range c.all() {
 		def, ok := next.Kinds[k.Name].claim(k.rows.fingerprint, now)
 		if ok {
 			mine = append(mine, k)

@@ -457,3 +457,45 @@ func (t test) candidate() (candidate, bool) {
 	}
 	return c, true
 }
+
+// looksAtUpdated says whether the filter has a test of updatedAt.
+func (f *filter) looksAtUpdated() bool { return uses(f.all, updatedAttribute) }
+
+// empty says whether the filter keeps everything.
+func (f *filter) empty() bool { return f.all == nil }
+
+// matches says whether the filter keeps a resource, by its rows or, if another
+// definition made them, by its body: then what cannot be read is an error.
+func (f *filter) matches(k *kind, r *backend.Resource) (bool, error) {
+	v, err := indexedOf(k, r)
+	return err == nil && f.match(v), err
+}
+
+// matchesRows says whether the filter keeps a resource that has these rows.
+func (f *filter) matchesRows(r *backend.Resource, rows []backend.Row) bool {
+	return f.match(&indexedResource{Resource: r, rows: rows})
+}
+
+// uses says whether a filter looks at an attribute.
+func uses(e expr, attribute string) bool {
+	switch e := e.(type) {
+	case all:
+		return usesAny(e, attribute)
+	case some:
+		return usesAny(e, attribute)
+	case none:
+		return uses(e.expr, attribute)
+	case test:
+		return e.attribute == attribute
+	}
+	return false
+}
+
+func usesAny(list []expr, attribute string) bool {
+	for _, e := range list {
+		if uses(e, attribute) {
+			return true
+		}
+	}
+	return false
+}

@@ -3,6 +3,7 @@ package service
 import (
 	"encoding/base64"
 	"regexp"
+	"strings"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -12,6 +13,9 @@ import (
 const (
 	MaxName      = 253
 	MaxNamespace = 63
+
+	maxLabelName  = 63
+	maxLabelValue = 63
 )
 
 const (
@@ -26,7 +30,8 @@ var (
 	labelSyntax     = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 )
 
-func checkName(v *violations, path, name string) {
+// name checks the name of a resource.
+func (v *violations) name(path, name string) {
 	switch {
 	case name == "":
 		v.add(path, "required", "", "must not be empty")
@@ -35,12 +40,31 @@ func checkName(v *violations, path, name string) {
 	}
 }
 
-func checkNamespace(v *violations, path, ns string) {
+// namespace checks the name of a namespace.
+func (v *violations) namespace(path, ns string) {
 	switch {
 	case ns == "":
 		v.add(path, "required", "", "must not be empty")
 	case len(ns) > MaxNamespace || !namespaceSyntax.MatchString(ns):
 		v.add(path, "format", "namespace", "must be a DNS label of at most %d characters: lower case letters, digits and '-', beginning and ending with a letter or digit", MaxNamespace)
+	}
+}
+
+// labelKey checks the key of a label or an annotation.
+func (v *violations) labelKey(path, key string) {
+	prefix, name, qualified := strings.Cut(key, "/")
+	if !qualified {
+		prefix, name = "", key
+	}
+	if len(name) > maxLabelName || !labelSyntax.MatchString(name) || qualified && (len(prefix) > MaxName || !nameSyntax.MatchString(prefix)) {
+		v.add(path, "format", "label key", "must be a name of at most %d letters, digits, '-', '_' and '.', optionally after a DNS subdomain and '/'", maxLabelName)
+	}
+}
+
+// labelValue checks the value of a label.
+func (v *violations) labelValue(path, value string) {
+	if n := len(value); n > maxLabelValue || n > 0 && !labelSyntax.MatchString(value) {
+		v.add(path, "format", "label", "must be empty or at most %d letters, digits, '-', '_' and '.', beginning and ending with a letter or digit", maxLabelValue)
 	}
 }
 
@@ -61,9 +85,9 @@ func (c catalogue) resolve(id Identity) (*kind, backend.Key, error) {
 		key.Namespace = descriptor.DefaultNamespace
 	default:
 		key.Namespace = *id.Namespace
-		checkNamespace(&v, "metadata.namespace", key.Namespace)
+		v.namespace("metadata.namespace", key.Namespace)
 	}
-	checkName(&v, "metadata.name", key.Name)
+	v.name("metadata.name", key.Name)
 	if err := v.err(key); err != nil {
 		return nil, key, err
 	}

@@ -6,11 +6,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// unreadableMark follows the fingerprint of a resource whose body could not be
-// read when it was to be reindexed: it has no rows and matches nothing, as in a
-// scan, and does not keep all others from being found by theirs.
-const unreadableMark = "!"
-
 // guards asks, beside the steps of scans, for resources whose rows another
 // definition made: in the same call, so from the same state of the store, so that
 // what another gateway writes meanwhile never misleads.

@@ -135,8 +135,7 @@ func (in *intent) judge(ctx context.Context, old *state) *violations {
 		found.object(ctx, in.kind.spec, "spec", in.spec)
 		return &found
 	}
-	found.kept = keptEnums{}
-	found.kept.add(in.kind.spec, old.spec)
+	found.keep(in.kind.spec, old.spec)
 	found.object(ctx, in.kind.spec, "spec", in.spec)
 	found.transition(ctx, in.kind.spec, "spec", in.spec, in.kind.spec.project(old.spec))
 	if in.subKind != "" && in.subKind != old.subKind {

@@ -158,6 +158,12 @@ func sameSet(a, b []any, same func(x, y any) bool) bool {
 // since a newer one stored them. They stay acceptable where they stand.
 type keptEnums map[*field][]string
 
+// keep accepts what a stored tree has where it stands.
+func (v *violations) keep(s *shape, stored map[string]any) {
+	v.kept = keptEnums{}
+	v.kept.add(s, stored)
+}
+
 // add collects them from a stored tree.
 func (k keptEnums) add(s *shape, tree map[string]any) {
 	for name, value := range tree {

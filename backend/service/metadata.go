@@ -1,9 +1,7 @@
 package service
 
 import (
-	"maps"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -14,8 +12,6 @@ import (
 const (
 	MaxDescription     = 1024
 	maxLabels          = 128
-	maxLabelName       = 63
-	maxLabelValue      = 63
 	maxAnnotationBytes = 256 << 10
 )
 
@@ -25,9 +21,7 @@ func (m Metadata) check(v *violations) (labels, annotations map[string]string) {
 	for i, l := range m.Labels.Value {
 		at := "metadata.labels[" + strconv.Itoa(i) + "]"
 		checkPair(v, at, l.Key, labels)
-		if n := len(l.Value); n > maxLabelValue || n > 0 && !labelSyntax.MatchString(l.Value) {
-			v.add(at+".value", "format", "label", "must be empty or at most %d letters, digits, '-', '_' and '.', beginning and ending with a letter or digit", maxLabelValue)
-		}
+		v.labelValue(at+".value", l.Value)
 		labels[l.Key] = l.Value
 	}
 	if n := len(m.Labels.Value); n > maxLabels {
@@ -49,13 +43,7 @@ func (m Metadata) check(v *violations) (labels, annotations map[string]string) {
 }
 
 func checkPair(v *violations, at, key string, seen map[string]string) {
-	prefix, name, qualified := strings.Cut(key, "/")
-	if !qualified {
-		prefix, name = "", key
-	}
-	if len(name) > maxLabelName || !labelSyntax.MatchString(name) || qualified && (len(prefix) > MaxName || !nameSyntax.MatchString(prefix)) {
-		v.add(at+".key", "format", "label key", "must be a name of at most %d letters, digits, '-', '_' and '.', optionally after a DNS subdomain and '/'", maxLabelName)
-	}
+	v.labelKey(at+".key", key)
 	if _, ok := seen[key]; ok {
 		v.add(at+".key", "unique", "", "repeats the key %q", shorten(key))
 	}
@@ -73,11 +61,6 @@ func (m Metadata) applyTo(old body.Metadata, labels, annotations map[string]stri
 		old.Description = m.Description.Value
 	}
 	return old
-}
-
-// sameMetadata compares what a caller may set; empty is the same as absent.
-func sameMetadata(a, b body.Metadata) bool {
-	return a.Description == b.Description && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations)
 }
 
 // Label is one label of a resource.

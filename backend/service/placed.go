@@ -4,29 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/manifest"
 )
 
 // Fields of a spec can stand at the top of a manifest, as the data of a Secret
 // does elsewhere. In the store, and in the API, they are fields like any other.
-
-// placedOf are the names of such fields by their keys at the top.
-func placedOf(spec *descriptor.Shape) map[string]string {
-	if spec == nil {
-		return nil
-	}
-	var out map[string]string
-	for i := range spec.Fields {
-		if f := &spec.Fields[i]; f.ManifestAt != "" {
-			if out == nil {
-				out = map[string]string{}
-			}
-			out[f.ManifestAt] = f.Name
-		}
-	}
-	return out
-}
 
 // unknownKey refuses a key at the top of a manifest that the kind does not place
 // there. k is nil if the kind is not known.

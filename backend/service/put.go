@@ -18,7 +18,7 @@ type target struct {
 
 // storeState puts a state with the index rows that follow from it.
 func (s *Service) storeState(ctx context.Context, t target, st *state) (*backend.Resource, error) {
-	raw, err := st.body(t.kind)
+	raw, err := st.encode(t.kind)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func (r *Reader) query(k *kind, req *ListRequest, f filter) (q query, err error)
 		q.namespace = *req.Namespace
 		if req.Parent == (Parent{}) && req.Names == nil { // else it is that of a resource
 			var v violations
-			checkNamespace(&v, "namespace", q.namespace)
+			v.namespace("namespace", q.namespace)
 			if err := v.err(backend.Key{Kind: k.Name, Namespace: q.namespace}); err != nil {
 				return q, err
 			}

@@ -19,6 +19,11 @@ const (
 	reindexStep = 256
 )
 
+// unreadableMark follows the fingerprint of a resource whose body could not be
+// read when it was to be reindexed: it has no rows and matches nothing, as in a
+// scan, and does not keep all others from being found by theirs.
+const unreadableMark = "!"
+
 // Run keeps the index rows of every kind of this gateway's definition,
 // unless a newer gateway is at work (see [definition.claim]): it rebuilds what
 // an older definition has made, and what an older gateway goes on writing. It

@@ -11,7 +11,7 @@ import (
 type changeScope struct {
 	kinds           []*kind
 	namespace, name *string
-	filter          expr
+	filter          *filter
 	// updated says that the filter looks at updatedAt, of which the log knows no value before a change.
 	updated bool
 }
@@ -20,7 +20,7 @@ func (f *Feed) changeScope(ctx context.Context, c Caller, req ChangesRequest) (c
 	scope := changeScope{namespace: req.Namespace, name: req.Name}
 	names := req.Kinds
 	if len(names) == 0 {
-		for _, k := range f.kinds.ordered {
+		for _, k := range f.kinds.all() {
 			if k.Has(descriptor.VerbWatch) {
 				names = append(names, k.Name)
 			}
@@ -40,10 +40,10 @@ func (f *Feed) changeScope(ctx context.Context, c Caller, req ChangesRequest) (c
 	}
 	var v violations
 	if req.Namespace != nil {
-		checkNamespace(&v, "namespace", *req.Namespace)
+		v.namespace("namespace", *req.Namespace)
 	}
 	if req.Name != nil {
-		checkName(&v, "name", *req.Name)
+		v.name("name", *req.Name)
 	}
 	if err := v.err(backend.Key{}); err != nil {
 		return scope, err
@@ -55,10 +55,10 @@ func (f *Feed) changeScope(ctx context.Context, c Caller, req ChangesRequest) (c
 		return scope, badInput("filter", "a filter needs a stream of one kind")
 	}
 	wanted, err := filterOf(scope.kinds[0], req.Filter)
-	if wanted.all != nil {
-		scope.filter = wanted.all
+	if !wanted.empty() {
+		scope.filter = &wanted
+		scope.updated = wanted.looksAtUpdated()
 	}
-	scope.updated = uses(scope.filter, updatedAttribute)
 	return scope, err
 }
 
@@ -103,11 +103,11 @@ func (s *changeScope) change(e *backend.Event) (Change, bool) {
 	case e.Type == backend.Added:
 		known = true
 	case e.Type == backend.Deleted:
-		if v, err := indexedOf(k, e.Resource); err == nil { // else nobody knows whether the listener has it
-			before, known = s.filter.match(v), true
-		}
+		var err error
+		before, err = s.filter.matches(k, e.Resource)
+		known = err == nil // else nobody knows whether the listener has it
 	case e.FingerprintBefore == k.rows.fingerprint && !s.updated:
-		before, known = s.filter.match(&indexedResource{Resource: e.Resource, rows: e.RowsBefore}), true
+		before, known = s.filter.matchesRows(e.Resource, e.RowsBefore), true
 	}
 	switch {
 	case !known && after:
@@ -124,30 +124,6 @@ func (s *changeScope) change(e *backend.Event) (Change, bool) {
 
 // matches judges a state by the filter. One that cannot be read matches nothing.
 func (s *changeScope) matches(k *kind, r *backend.Resource) bool {
-	v, err := indexedOf(k, r)
-	return err == nil && s.filter.match(v)
-}
-
-// uses says whether a filter looks at an attribute.
-func uses(e expr, attribute string) bool {
-	switch e := e.(type) {
-	case all:
-		return usesAny(e, attribute)
-	case some:
-		return usesAny(e, attribute)
-	case none:
-		return uses(e.expr, attribute)
-	case test:
-		return e.attribute == attribute
-	}
-	return false
-}
-
-func usesAny(list []expr, attribute string) bool {
-	for _, e := range list {
-		if uses(e, attribute) {
-			return true
-		}
-	}
-	return false
+	ok, err := s.filter.matches(k, r)
+	return err == nil && ok
 }

@@ -161,4 +161,4 @@ func (s *Service) Body(kind string) *body.Shape {
 }
 
 // Kinds is the catalogue, in its order.
-func (s *Service) Kinds() []*descriptor.Kind { return s.kinds.ordered }
+func (s *Service) Kinds() []*descriptor.Kind { return s.kinds.descriptors() }

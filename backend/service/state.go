@@ -3,6 +3,7 @@ package service
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -59,8 +60,8 @@ func (st *state) same(o *state) bool {
 		equal(st.spec, o.spec) && (st.status == nil) == (o.status == nil) && equal(st.status, o.status)
 }
 
-// body is the stored form.
-func (st *state) body(k *kind) ([]byte, error) {
+// encode returns the stored form.
+func (st *state) encode(k *kind) ([]byte, error) {
 	b := &body.Parts{SubKind: st.subKind, Version: k.Version, Metadata: st.meta}
 	var err error
 	if b.Spec, err = json.Marshal(st.spec); err != nil {
@@ -72,4 +73,9 @@ func (st *state) body(k *kind) ([]byte, error) {
 		}
 	}
 	return b.Encode()
+}
+
+// sameMetadata compares what a caller may set; empty is the same as absent.
+func sameMetadata(a, b body.Metadata) bool {
+	return a.Description == b.Description && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations)
 }
