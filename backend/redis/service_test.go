@@ -15,6 +15,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // thing is a kind with all verbs and one field.
@@ -35,7 +37,7 @@ func thingKey(name string) backend.Key {
 	return backend.Key{Kind: "Thing", Namespace: descriptor.DefaultNamespace, Name: name}
 }
 
-func thingNamed(name string) service.Identity { return service.Identity{Kind: "Thing", Name: name} }
+func thingNamed(name string) kind.Identity { return kind.Identity{Kind: "Thing", Name: name} }
 
 func titled(title string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"title":%q}`, title))
@@ -98,9 +100,9 @@ func by(events []backend.Event, prefix string) (n int) {
 }
 
 // code is that of an error of the service, empty for none.
-func code(t *testing.T, err error) service.Code {
+func code(t *testing.T, err error) failure.Code {
 	t.Helper()
-	var known *service.Error
+	var known *failure.Error
 	if err != nil && !errors.As(err, &known) {
 		t.Fatalf("error %v is none of the service", err)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
@@ -165,11 +167,11 @@ type prober struct {
 func (p *prober) send(spec map[string]any) map[string]bool {
 	p.t.Helper()
 	p.sent++
-	_, err := p.svc.Create(context.Background(), anon, service.CreateRequest{Identity: service.Identity{Kind: p.kind.Name, Name: fmt.Sprintf("n%d", p.sent)}, Spec: spec})
+	_, err := p.svc.Create(context.Background(), anon, service.CreateRequest{Identity: kind.Identity{Kind: p.kind.Name, Name: fmt.Sprintf("n%d", p.sent)}, Spec: spec})
 	out := map[string]bool{}
-	var e *service.Error
+	var e *failure.Error
 	if errors.As(err, &e) {
-		if e.Code != service.CodeValidationFailed {
+		if e.Code != failure.CodeValidationFailed {
 			p.t.Fatalf("%v", err)
 		}
 		for _, v := range e.Violations {

@@ -14,6 +14,9 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // widget is a kind that has one of everything.
@@ -103,11 +106,11 @@ func setup(t *testing.T) *fixture {
 	return &fixture{Service: s, t: t, store: store, unreadable: unreadable}
 }
 
-func named(name string) service.Identity { return service.Identity{Kind: "Widget", Name: name} }
+func named(name string) kind.Identity { return kind.Identity{Kind: "Widget", Name: name} }
 
 func (f *fixture) create(name, spec string) *service.Written {
 	f.t.Helper()
-	out, err := f.Create(context.Background(), service.Caller{}, service.CreateRequest{Identity: named(name), Spec: json.RawMessage(spec)})
+	out, err := f.Create(context.Background(), access.Caller{}, service.CreateRequest{Identity: named(name), Spec: json.RawMessage(spec)})
 	if err != nil {
 		f.t.Fatalf("create %s: %v", name, err)
 	}
@@ -115,7 +118,7 @@ func (f *fixture) create(name, spec string) *service.Written {
 }
 
 func (f *fixture) update(name, revision, spec string) (*service.Written, error) {
-	return f.Update(context.Background(), service.Caller{}, service.UpdateRequest{Identity: named(name), ExpectedRevision: revision, Spec: json.RawMessage(spec)})
+	return f.Update(context.Background(), access.Caller{}, service.UpdateRequest{Identity: named(name), ExpectedRevision: revision, Spec: json.RawMessage(spec)})
 }
 
 func (f *fixture) stored(name string) *backend.Resource {
@@ -164,9 +167,9 @@ func (f *fixture) position() string {
 }
 
 // wantCode returns the error as the service's own, with that code.
-func wantCode(t *testing.T, err error, code service.Code) *service.Error {
+func wantCode(t *testing.T, err error, code failure.Code) *failure.Error {
 	t.Helper()
-	var e *service.Error
+	var e *failure.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("error %v, want one with code %s", err, code)
 	}
@@ -177,7 +180,7 @@ func wantCode(t *testing.T, err error, code service.Code) *service.Error {
 }
 
 // paths of all violations, joined.
-func paths(e *service.Error) string {
+func paths(e *failure.Error) string {
 	var out []string
 	for _, v := range e.Violations {
 		out = append(out, v.Path+" "+v.Rule)

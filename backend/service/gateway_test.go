@@ -12,6 +12,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // spy notes what a service asks of its store.
@@ -114,7 +116,7 @@ func (g *gateway) by(field string, value any) (names []string, index string) {
 	d := json.NewDecoder(strings.NewReader(string(filter)))
 	d.UseNumber()
 	_ = d.Decode(&tree)
-	page, err := g.List(context.Background(), service.Caller{}, service.ListRequest{Kind: "Widget", Filter: tree})
+	page, err := g.List(context.Background(), access.Caller{}, query.ListRequest{Kind: "Widget", Filter: tree})
 	if err != nil {
 		g.t.Fatal(err)
 	}

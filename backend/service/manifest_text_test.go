@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // freeWidget is a widget whose text may be anything.
@@ -152,7 +153,7 @@ func TestAManifestInJSONIsHeldToJSON(t *testing.T) {
 		"\"text\":\"\xff\"":        "UTF-8",
 	} {
 		_, err := f.apply(fmt.Sprintf(`{"apiVersion":"example.org/v1","kind":"Widget","metadata":{"name":"a"},"spec":{%s}}`, text))
-		if e := wantCode(t, err, service.CodeBadUserInput); !strings.Contains(e.Message, says) {
+		if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, says) {
 			t.Errorf("%s: message %q does not say %q", text, e.Message, says)
 		}
 	}

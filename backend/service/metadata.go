@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // Limits of metadata; those of labels and annotations are Kubernetes'.
@@ -16,16 +18,16 @@ const (
 )
 
 // check validates what the caller gave and returns labels and annotations as maps.
-func (m Metadata) check(v *violations) (labels, annotations map[string]string) {
+func (m Metadata) check(v *kind.Violations) (labels, annotations map[string]string) {
 	labels, annotations = map[string]string{}, map[string]string{}
 	for i, l := range m.Labels.Value {
 		at := "metadata.labels[" + strconv.Itoa(i) + "]"
 		checkPair(v, at, l.Key, labels)
-		v.labelValue(at+".value", l.Value)
+		v.LabelValue(at+".value", l.Value)
 		labels[l.Key] = l.Value
 	}
 	if n := len(m.Labels.Value); n > maxLabels {
-		v.add("metadata.labels", "maxItems", strconv.Itoa(maxLabels), "must be at most %d, are %d", maxLabels, n)
+		v.Add("metadata.labels", "maxItems", strconv.Itoa(maxLabels), "must be at most %d, are %d", maxLabels, n)
 	}
 	size := 0
 	for i, a := range m.Annotations.Value {
@@ -34,18 +36,18 @@ func (m Metadata) check(v *violations) (labels, annotations map[string]string) {
 		size += len(a.Key) + len(a.Value)
 	}
 	if size > maxAnnotationBytes {
-		v.add("metadata.annotations", "maxLength", strconv.Itoa(maxAnnotationBytes), "must be at most %d bytes in all, are %d", maxAnnotationBytes, size)
+		v.Add("metadata.annotations", "maxLength", strconv.Itoa(maxAnnotationBytes), "must be at most %d bytes in all, are %d", maxAnnotationBytes, size)
 	}
 	if n := utf8.RuneCountInString(m.Description.Value); n > MaxDescription {
-		v.add("metadata.description", "maxLength", strconv.Itoa(MaxDescription), "must have at most %d characters, has %d", MaxDescription, n)
+		v.Add("metadata.description", "maxLength", strconv.Itoa(MaxDescription), "must have at most %d characters, has %d", MaxDescription, n)
 	}
 	return labels, annotations
 }
 
-func checkPair(v *violations, at, key string, seen map[string]string) {
-	v.labelKey(at+".key", key)
+func checkPair(v *kind.Violations, at, key string, seen map[string]string) {
+	v.LabelKey(at+".key", key)
 	if _, ok := seen[key]; ok {
-		v.add(at+".key", "unique", "", "repeats the key %q", shorten(key))
+		v.Add(at+".key", "unique", "", "repeats the key %q", failure.Shorten(key))
 	}
 }
 

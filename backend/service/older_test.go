@@ -8,6 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // novelty is what the newer gateway of these tests stores and the older one cannot name.
@@ -169,7 +170,7 @@ func TestImmutabilityLooksAtEffectiveValues(t *testing.T) {
 				t.Error(err)
 			}
 			if !c.accepted {
-				if e := wantCode(t, err, service.CodeValidationFailed); !strings.Contains(paths(e), "immutable") {
+				if e := wantCode(t, err, failure.CodeValidationFailed); !strings.Contains(paths(e), "immutable") {
 					t.Errorf("violations %s", paths(e))
 				}
 			}
@@ -194,7 +195,7 @@ func TestAnEnumValueThatANewerGatewayStoredStaysWhereItStands(t *testing.T) {
 		t.Errorf("get and apply: %+v %v", out, err)
 	}
 	_, err = f.Create(t.Context(), anon, service.CreateRequest{Identity: named("b"), Spec: json.RawMessage(`{"title":"B","colour":"ultraviolet"}`)})
-	wantCode(t, err, service.CodeValidationFailed)
+	wantCode(t, err, failure.CodeValidationFailed)
 	_, err = f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"B","colour":"infrared"}`)})
-	wantCode(t, err, service.CodeValidationFailed)
+	wantCode(t, err, failure.CodeValidationFailed)
 }

@@ -4,11 +4,15 @@ import (
 	"context"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/row"
 )
 
 // target is where and on which condition a state is stored.
 type target struct {
-	kind *kind
+	kind *kind.Kind
 	key  backend.Key
 	uid  string
 	cond backend.Condition
@@ -17,18 +21,18 @@ type target struct {
 }
 
 // storeState puts a state with the index rows that follow from it.
-func (s *Service) storeState(ctx context.Context, t target, st *state) (*backend.Resource, error) {
-	raw, err := st.encode(t.kind)
+func (s *Service) storeState(ctx context.Context, t target, st *kind.State) (*backend.Resource, error) {
+	raw, err := st.Encode(t.kind)
 	if err != nil {
 		return nil, err
 	}
-	rows := t.kind.rows.rows(st.meta.Labels, st.root())
-	if err := checkRows(t.key, rows); err != nil {
+	rows := t.kind.Rows.Of(st.Meta.Labels, st.Root())
+	if err := row.Check(t.key, rows); err != nil {
 		return nil, err
 	}
 	put := backend.Put{
-		UID: t.uid, Caller: t.caller, ExpiresAt: st.expiresAt, Body: raw,
-		Rows: rows, Refs: t.kind.rows.refs(t.key.Namespace, st.root()), Fingerprint: t.kind.rows.fingerprint,
+		UID: t.uid, Caller: t.caller, ExpiresAt: st.ExpiresAt, Body: raw,
+		Rows: rows, Refs: t.kind.Rows.Refs(t.key.Namespace, st.Root()), Fingerprint: t.kind.Rows.Fingerprint,
 	}
 	res, err := s.apply(ctx, backend.Action{Key: t.key, If: t.cond, Op: backend.OpPut, Put: put})
 	if err != nil {
@@ -41,17 +45,17 @@ func (s *Service) storeState(ctx context.Context, t target, st *state) (*backend
 func (s *Service) stored(ctx context.Context, key backend.Key) (*backend.Resource, error) {
 	got, err := s.cfg.Store.Get(ctx, key)
 	if err != nil {
-		return nil, translate(err, key)
+		return nil, failure.Of(err, key)
 	}
 	return got[0], nil
 }
 
 // present is the answer to a write. What was stored can be read, unless an older
 // or newer gateway stored what stays; then the answer has no body.
-func (s *Service) present(k *kind, stored *backend.Resource) *Resource {
-	b, err := k.body.Read(stored)
+func (s *Service) present(k *kind.Kind, stored *backend.Resource) *query.Resource {
+	b, err := k.Body.Read(stored)
 	if err != nil {
-		s.unreadable.note(stored, err)
+		s.unreadable.Note(stored, err)
 	}
-	return &Resource{Stored: stored, Body: b}
+	return &query.Resource{Stored: stored, Body: b}
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 func TestReindex(t *testing.T) {
@@ -25,8 +28,8 @@ func TestReindex(t *testing.T) {
 			a := join(t, store, older)
 			for i := range 700 {
 				ns := fmt.Sprint("ns", i%2)
-				id := service.Identity{Kind: "Widget", Name: fmt.Sprintf("w%03d", i), Namespace: &ns}
-				if _, err := a.Create(t.Context(), service.Caller{}, service.CreateRequest{Identity: id, Spec: json.RawMessage(fmt.Sprintf(`{"title":"t","weight":%d}`, 100+i))}); err != nil {
+				id := kind.Identity{Kind: "Widget", Name: fmt.Sprintf("w%03d", i), Namespace: &ns}
+				if _, err := a.Create(t.Context(), access.Caller{}, service.CreateRequest{Identity: id, Spec: json.RawMessage(fmt.Sprintf(`{"title":"t","weight":%d}`, 100+i))}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -253,12 +256,12 @@ func TestTwoDefinitionsRace(t *testing.T) {
 			wg.Go(func() {
 				for i := range 300 {
 					label := []service.Label{{Key: "round", Value: fmt.Sprint(i)}}
-					_, err := g.Upsert(ctx, service.Caller{}, service.UpsertRequest{
+					_, err := g.Upsert(ctx, access.Caller{}, service.UpsertRequest{
 						Identity: named(want[i*7%n]), Spec: json.RawMessage(`{"title":"pin","weight":100,"heavy":true}`),
 						Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: label}},
 					})
-					var failed *service.Error
-					if err != nil && !(errors.As(err, &failed) && failed.Code == service.CodeConflict) {
+					var failed *failure.Error
+					if err != nil && !(errors.As(err, &failed) && failed.Code == failure.CodeConflict) {
 						t.Error(err)
 						return
 					}
@@ -299,3 +302,6 @@ func TestTwoDefinitionsRace(t *testing.T) {
 		t.Logf("%d lists by index, %d by scan", byIndex.Load(), byScan.Load())
 	})
 }
+
+// definitionsKey is where the gateways of a store keep the record.
+func definitionsKey() backend.Key { return backend.Key{Kind: "_index", Name: "definitions"} }

@@ -1,9 +1,14 @@
 package service
 
+import (
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
+)
+
 // CreateRequest asks for a new resource. Spec is anything whose JSON is the
 // spec in stored form.
 type CreateRequest struct {
-	Identity
+	kind.Identity
 	Metadata
 	// SubKind is one of those the kind names; empty for none.
 	SubKind string
@@ -12,7 +17,7 @@ type CreateRequest struct {
 
 // UpdateRequest replaces the whole spec of an existing resource.
 type UpdateRequest struct {
-	Identity
+	kind.Identity
 	Metadata
 	ExpectedRevision string
 	Spec             any
@@ -21,7 +26,7 @@ type UpdateRequest struct {
 // PatchRequest changes parts of a spec by a JSON merge patch (RFC 7386): objects
 // merge, lists replace, null clears.
 type PatchRequest struct {
-	Identity
+	kind.Identity
 	Metadata
 	ExpectedRevision string
 	// Patch is anything whose JSON is the patch; nil leaves the spec as it is.
@@ -30,7 +35,7 @@ type PatchRequest struct {
 
 // UpsertRequest creates a resource or replaces its spec, whatever it is.
 type UpsertRequest struct {
-	Identity
+	kind.Identity
 	Metadata
 	// SubKind of a resource that is created; an existing one keeps its own and must have this one, if it is given.
 	SubKind string
@@ -40,7 +45,7 @@ type UpsertRequest struct {
 // StatusRequest replaces the status and leaves everything else. The revision
 // must be the current one.
 type StatusRequest struct {
-	Identity
+	kind.Identity
 	ExpectedRevision string
 	// Status is anything whose JSON is the status; it is not validated.
 	Status any
@@ -48,7 +53,7 @@ type StatusRequest struct {
 
 // DeleteRequest removes a resource; a nil revision removes it whatever it is.
 type DeleteRequest struct {
-	Identity
+	kind.Identity
 	ExpectedRevision *string
 }
 
@@ -79,7 +84,7 @@ const (
 // Written is the answer to a write.
 type Written struct {
 	// Resource as stored; for a delete its last state. With DryRun of a create it is nil.
-	Resource *Resource
+	Resource *query.Resource
 	// Outcome of the write; empty for a delete.
 	Outcome  Outcome
 	Warnings []string

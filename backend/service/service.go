@@ -1,7 +1,7 @@
 // Package service is the resource service: it gives every kind its verbs. It
 // works on the raw JSON tree of a resource, driven by descriptors, over any
-// [backend.Store]. It is the one place that judges whether a caller may do what
-// it asks.
+// [backend.Store]. Here are the verbs that write; those that read are in query and
+// change, what is compiled of a kind and validates is in kind.
 package service
 
 import (
@@ -18,6 +18,11 @@ import (
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/reindex"
+	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
 // Config of a service.
@@ -99,15 +104,15 @@ func (c *Config) setDefaults() {
 // Service gives every kind of the catalogue its verbs. Those that read are of its
 // Reader, the streams of changes of its Feed.
 type Service struct {
-	*Reader
-	*Feed
+	*query.Reader
+	*change.Feed
 
 	cfg        Config
-	kinds      catalogue
+	kinds      kind.Catalogue
 	hub        *hub.Hub
 	ownHub     bool // Run runs the hub
-	unreadable *tracker
-	keeper     *Keeper
+	unreadable *unreadable.Tracker
+	keeper     *reindex.Keeper
 	turns      turns
 }
 
@@ -117,7 +122,7 @@ func New(cfg Config) (*Service, error) {
 		return nil, fmt.Errorf("service: %w", err)
 	}
 	cfg.setDefaults()
-	kinds, err := compile(cfg.Kinds)
+	kinds, err := kind.Compile(cfg.Kinds)
 	if err != nil {
 		return nil, fmt.Errorf("service: %w", err)
 	}
@@ -127,10 +132,10 @@ func New(cfg Config) (*Service, error) {
 			return nil, fmt.Errorf("service: %w", err)
 		}
 	}
-	s.unreadable = newTracker(cfg.Store, cfg.Logger, cfg.Unreadable)
-	s.Reader = newReader(cfg.Store, kinds, s.unreadable)
-	s.Feed = newFeed(FeedConfig{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, BookmarkInterval: cfg.BookmarkInterval})
-	s.keeper = newKeeper(KeeperConfig{
+	s.unreadable = unreadable.New(cfg.Store, cfg.Logger, cfg.Unreadable)
+	s.Reader = query.New(cfg.Store, kinds, s.unreadable)
+	s.Feed = change.New(change.Config{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, BookmarkInterval: cfg.BookmarkInterval})
+	s.keeper = reindex.New(reindex.Config{
 		Store: cfg.Store, Kinds: kinds, Unreadable: s.unreadable, Logger: cfg.Logger,
 		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout,
 	})
@@ -157,8 +162,8 @@ func (s *Service) Streams() (open int, lagged uint64) { return s.hub.Subscribers
 
 // Body is the shape of the stored bodies of a kind, nil if the kind is not known.
 func (s *Service) Body(kind string) *body.Shape {
-	return s.kinds.body(kind)
+	return s.kinds.Body(kind)
 }
 
 // Kinds is the catalogue, in its order.
-func (s *Service) Kinds() []*descriptor.Kind { return s.kinds.descriptors() }
+func (s *Service) Kinds() []*descriptor.Kind { return s.kinds.Descriptors() }

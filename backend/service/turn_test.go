@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // stores are a store in memory and one in a file.
@@ -140,8 +141,8 @@ func TestAWriteThatLosesEveryRaceIsAConflictWhenTheRequestsTimeIsOver(t *testing
 			for range 3 { // the others wait for their turn
 				wg.Go(func() {
 					_, err := s.Upsert(ctx, anon, service.UpsertRequest{Identity: named("a"), Spec: map[string]any{"title": "B"}})
-					var e *service.Error
-					if !errors.As(err, &e) || e.Code != service.CodeConflict || !e.Retryable {
+					var e *failure.Error
+					if !errors.As(err, &e) || e.Code != failure.CodeConflict || !e.Retryable {
 						t.Errorf("%s: %v", name, err)
 					}
 				})

@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // write does one mutation.
@@ -26,7 +27,7 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 	case descriptor.VerbPatch:
 		spec, given := in["spec"]
 		if given && spec == nil {
-			return nil, &service.Error{Code: service.CodeBadUserInput, Path: "spec", Kind: f.kind.Name, Message: "spec: null clears nothing; leave it out, or name what changes"}
+			return nil, &failure.Error{Code: failure.CodeBadUserInput, Path: "spec", Kind: f.kind.Name, Message: "spec: null clears nothing; leave it out, or name what changes"}
 		}
 		return s.Patch(ctx, c, service.PatchRequest{Identity: id, Metadata: metadata(in), ExpectedRevision: revision, Patch: spec})
 	case descriptor.VerbUpsert:

@@ -115,7 +115,7 @@ type field struct {
 	abstract *abstract
 	ref      *reference
 	inverse  *inverse
-	kind     *kind
+	kind     *kindInfo
 	verb     descriptor.Verb
 	// changeCursor says that a connection is asked for it, and ahead for whether it goes on.
 	changeCursor, ahead bool
@@ -140,7 +140,7 @@ func (f *field) linked() bool {
 }
 
 // on is the selection on a kind below the field.
-func (f *field) on(k *kind) *object {
+func (f *field) on(k *kindInfo) *object {
 	if f.abstract != nil {
 		return f.abstract.on(k.Name)
 	}

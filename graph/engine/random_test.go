@@ -18,7 +18,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
@@ -52,7 +52,7 @@ func newPool(rnd *rand.Rand, catalogue *kinds.Schema) *pool {
 			if k.Scope == descriptor.Namespaced {
 				key.Namespace = descriptor.DefaultNamespace
 			}
-			p.ids = append(p.ids, service.GlobalID(key))
+			p.ids = append(p.ids, kind.GlobalID(key))
 		}
 	}
 	return p

@@ -27,14 +27,14 @@ const (
 // typeInfo is what the engine knows of an object type.
 type typeInfo struct {
 	role  role
-	kind  *kind       // of a resource, a connection and so on; nil for resources of any kind
+	kind  *kindInfo   // of a resource, a connection and so on; nil for resources of any kind
 	shape *body.Shape // of a part of a body
 	// refs are the fields that references derive.
 	refs map[string]*reference
 }
 
-// kind is a descriptor with what is compiled from it.
-type kind struct {
+// kindInfo is a descriptor with what is compiled from it.
+type kindInfo struct {
 	*descriptor.Kind
 	body *body.Shape
 	// quoted is the name as JSON.
@@ -46,7 +46,7 @@ type kind struct {
 
 // reference is a field that a reference derives.
 type reference struct {
-	kind *kind
+	kind *kindInfo
 	list bool
 	// slots lead to the value: from the root of the body for a field of the kind
 	// itself, else from the object that the reference stands in. No step is
@@ -57,7 +57,7 @@ type reference struct {
 
 // inverse is a connection of the resources that refer to one.
 type inverse struct {
-	kind *kind
+	kind *kindInfo
 	// path of the reference.
 	path string
 }
@@ -67,7 +67,7 @@ type rootKey struct{ typ, field string }
 // rootField says how a root field is executed.
 type rootField struct {
 	op   op
-	kind *kind
+	kind *kindInfo
 	verb descriptor.Verb
 }
 
@@ -83,9 +83,9 @@ func (e *Engine) readKinds() error {
 		{"Query", "resources"}: {op: opList}, {"Mutation", "applyManifest"}: {op: opApply}, {"Subscription", "resourceChanges"}: {op: opChanges},
 	}
 	e.enums = map[string]map[string]string{}
-	kinds := map[string]*kind{}
+	kinds := map[string]*kindInfo{}
 	for _, bk := range e.svc.Kinds() {
-		k := &kind{Kind: bk, body: e.svc.Body(bk.Name), quoted: appendText(nil, bk.Name), inverses: map[string]*inverse{}, orders: orders(bk)}
+		k := &kindInfo{Kind: bk, body: e.svc.Body(bk.Name), quoted: appendText(nil, bk.Name), inverses: map[string]*inverse{}, orders: orders(bk)}
 		kinds[bk.Name] = k
 		e.addKind(k)
 	}
@@ -114,7 +114,7 @@ func orders(k *descriptor.Kind) map[string]string {
 }
 
 // addKind notes the types and root fields of a kind.
-func (e *Engine) addKind(k *kind) {
+func (e *Engine) addKind(k *kindInfo) {
 	e.types[k.Name] = &typeInfo{role: roleResource, kind: k, refs: map[string]*reference{}}
 	e.types[k.Name+"Connection"] = &typeInfo{role: roleConnection, kind: k}
 	e.types[k.Name+"Edge"] = &typeInfo{role: roleEdge, kind: k}
@@ -158,7 +158,7 @@ func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) {
 
 // addReference notes the fields that a reference derives: on the kind where it
 // stands directly in spec or spec.resource, else beside the reference.
-func (e *Engine) addReference(k *kind, r descriptor.Reference, kinds map[string]*kind) error {
+func (e *Engine) addReference(k *kindInfo, r descriptor.Reference, kinds map[string]*kindInfo) error {
 	slots, f, err := k.body.Find(r.Path)
 	if err != nil {
 		return err
