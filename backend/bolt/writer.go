@@ -55,7 +55,7 @@ func (w *writer) run(call *call) (failed, fatal error) {
 		call.purged = n
 		return nil, w.trim(now)
 	}
-	res, changes, err := driver.Plan(call.batch, now, &w.log.State, w)
+	res, changes, err := driver.Judge(call.batch, now, &w.log.State, w)
 	if err != nil {
 		return err, nil
 	}

@@ -92,7 +92,7 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 		return backend.Result{}, err
 	}
 	now := s.Now()
-	res, changes, err := driver.Plan(b, now, &s.data.state, s.data)
+	res, changes, err := driver.Judge(b, now, &s.data.state, s.data)
 	if err != nil {
 		return backend.Result{}, err
 	}

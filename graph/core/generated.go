@@ -13,11 +13,10 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/introspection"
-	gqlparser "github.com/vektah/gqlparser/v2"
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/graph/engine"
+	gqlparser "github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
 )
 
 // region    ***************************** api!.gotpl *****************************
@@ -1301,7 +1300,7 @@ func (ec *executionContext) _Kind_scope(ctx context.Context, field graphql.Colle
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v descriptor.Scope) graphql.Marshaler {
-			return ec.marshalNKindScope2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐScope(ctx, selections, v)
+			return ec.marshalNKindScope2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐScope(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1324,7 +1323,7 @@ func (ec *executionContext) _Kind_verbs(ctx context.Context, field graphql.Colle
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []descriptor.Verb) graphql.Marshaler {
-			return ec.marshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐVerbᚄ(ctx, selections, v)
+			return ec.marshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerbᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1480,7 +1479,7 @@ func (ec *executionContext) _Kind_indexes(ctx context.Context, field graphql.Col
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []descriptor.Index) graphql.Marshaler {
-			return ec.marshalNKindIndex2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐIndexᚄ(ctx, selections, v)
+			return ec.marshalNKindIndex2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐIndexᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1719,7 +1718,7 @@ func (ec *executionContext) _KindField_listType(ctx context.Context, field graph
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *descriptor.ListType) graphql.Marshaler {
-			return ec.marshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐListType(ctx, selections, v)
+			return ec.marshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐListType(ctx, selections, v)
 		},
 		true,
 		false,
@@ -2540,7 +2539,7 @@ func (ec *executionContext) _Query_kinds(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*descriptor.Kind) graphql.Marshaler {
-			return ec.marshalNKind2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐKindᚄ(ctx, selections, v)
+			return ec.marshalNKind2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKindᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -5033,11 +5032,11 @@ func (ec *executionContext) marshalNInt2int32(ctx context.Context, sel ast.Selec
 	return res
 }
 
-func (ec *executionContext) marshalNKind2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐKindᚄ(ctx context.Context, sel ast.SelectionSet, v []*descriptor.Kind) graphql.Marshaler {
+func (ec *executionContext) marshalNKind2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKindᚄ(ctx context.Context, sel ast.SelectionSet, v []*descriptor.Kind) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNKind2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐKind(ctx, sel, v[i])
+		return ec.marshalNKind2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKind(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -5049,7 +5048,7 @@ func (ec *executionContext) marshalNKind2ᚕᚖgithubᚗcomᚋsluicegwᚋsluice�
 	return ret
 }
 
-func (ec *executionContext) marshalNKind2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐKind(ctx context.Context, sel ast.SelectionSet, v *descriptor.Kind) graphql.Marshaler {
+func (ec *executionContext) marshalNKind2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKind(ctx context.Context, sel ast.SelectionSet, v *descriptor.Kind) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -5121,15 +5120,15 @@ func (ec *executionContext) marshalNKindFieldLimits2ᚖgithubᚗcomᚋsluicegw�
 	return ec._KindFieldLimits(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNKindIndex2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐIndex(ctx context.Context, sel ast.SelectionSet, v descriptor.Index) graphql.Marshaler {
+func (ec *executionContext) marshalNKindIndex2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐIndex(ctx context.Context, sel ast.SelectionSet, v descriptor.Index) graphql.Marshaler {
 	return ec._KindIndex(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNKindIndex2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐIndexᚄ(ctx context.Context, sel ast.SelectionSet, v []descriptor.Index) graphql.Marshaler {
+func (ec *executionContext) marshalNKindIndex2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐIndexᚄ(ctx context.Context, sel ast.SelectionSet, v []descriptor.Index) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNKindIndex2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐIndex(ctx, sel, v[i])
+		return ec.marshalNKindIndex2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐIndex(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -5167,13 +5166,13 @@ func (ec *executionContext) marshalNKindReference2ᚖgithubᚗcomᚋsluicegwᚋs
 	return ec._KindReference(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNKindScope2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐScope(ctx context.Context, v any) (descriptor.Scope, error) {
+func (ec *executionContext) unmarshalNKindScope2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐScope(ctx context.Context, v any) (descriptor.Scope, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := descriptor.Scope(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNKindScope2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐScope(ctx context.Context, sel ast.SelectionSet, v descriptor.Scope) graphql.Marshaler {
+func (ec *executionContext) marshalNKindScope2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐScope(ctx context.Context, sel ast.SelectionSet, v descriptor.Scope) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -5184,13 +5183,13 @@ func (ec *executionContext) marshalNKindScope2githubᚗcomᚋsluicegwᚋsluice�
 	return res
 }
 
-func (ec *executionContext) unmarshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐVerb(ctx context.Context, v any) (descriptor.Verb, error) {
+func (ec *executionContext) unmarshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerb(ctx context.Context, v any) (descriptor.Verb, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := descriptor.Verb(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐVerb(ctx context.Context, sel ast.SelectionSet, v descriptor.Verb) graphql.Marshaler {
+func (ec *executionContext) marshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerb(ctx context.Context, sel ast.SelectionSet, v descriptor.Verb) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -5201,13 +5200,13 @@ func (ec *executionContext) marshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋ
 	return res
 }
 
-func (ec *executionContext) unmarshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐVerbᚄ(ctx context.Context, v any) ([]descriptor.Verb, error) {
+func (ec *executionContext) unmarshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerbᚄ(ctx context.Context, v any) ([]descriptor.Verb, error) {
 	vSlice := graphql.CoerceList(v)
 	var err error
 	res := make([]descriptor.Verb, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐVerb(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerb(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -5215,11 +5214,11 @@ func (ec *executionContext) unmarshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋslui
 	return res, nil
 }
 
-func (ec *executionContext) marshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐVerbᚄ(ctx context.Context, sel ast.SelectionSet, v []descriptor.Verb) graphql.Marshaler {
+func (ec *executionContext) marshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerbᚄ(ctx context.Context, sel ast.SelectionSet, v []descriptor.Verb) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐVerb(ctx, sel, v[i])
+		return ec.marshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerb(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -5506,7 +5505,7 @@ func (ec *executionContext) marshalOInt2ᚖint32(ctx context.Context, sel ast.Se
 	return res
 }
 
-func (ec *executionContext) unmarshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐListType(ctx context.Context, v any) (*descriptor.ListType, error) {
+func (ec *executionContext) unmarshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐListType(ctx context.Context, v any) (*descriptor.ListType, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -5515,7 +5514,7 @@ func (ec *executionContext) unmarshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋ
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐListType(ctx context.Context, sel ast.SelectionSet, v *descriptor.ListType) graphql.Marshaler {
+func (ec *executionContext) marshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐListType(ctx context.Context, sel ast.SelectionSet, v *descriptor.ListType) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

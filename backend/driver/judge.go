@@ -18,15 +18,15 @@ type ShardState interface {
 	Bound(k backend.Key, now time.Time) (bool, error)
 }
 
-// Plan judges a batch against the state of its shard and works out its
+// Judge judges a batch against the state of its shard and works out its
 // writes, for drivers that can hold a lock over both. log is that of the shard;
 // the writes get the revisions that follow in it. Nothing is written, and log
 // stays as it is: see [LogState.Follow]. now must be in UTC.
-func Plan(b backend.Batch, now time.Time, log *LogState, state ShardState) (backend.Result, []Write, error) {
+func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (backend.Result, []Write, error) {
 	if now.After(b.Deadline) {
 		return backend.Result{}, nil, backend.ErrDeadline
 	}
-	p := planner{requestID: b.RequestID, now: now.UTC().Truncate(time.Millisecond), log: log.Clone()}
+	p := ledger{requestID: b.RequestID, now: now.UTC().Truncate(time.Millisecond), log: log.Clone()}
 	stored := make([]*backend.Resource, len(b.Actions)) // expired or not
 	damaged := make([]bool, len(b.Actions))
 	for i, a := range b.Actions {
@@ -34,7 +34,7 @@ func Plan(b backend.Batch, now time.Time, log *LogState, state ShardState) (back
 		if stored[i], damaged[i], err = find(&a, state); err != nil {
 			return backend.Result{}, nil, err
 		}
-		if err := judge(&a, stored[i], now, state); err != nil {
+		if err := holds(&a, stored[i], now, state); err != nil {
 			var ce *backend.ConditionError
 			if errors.As(err, &ce) {
 				ce.Action = i
@@ -75,9 +75,9 @@ func find(a *backend.Action, state ShardState) (r *backend.Resource, damaged boo
 	return r, false, err
 }
 
-// judge says whether the action's condition holds: nil, a *ConditionError, or
+// holds says whether the action's condition holds: nil, a *ConditionError, or
 // what went wrong with the view.
-func judge(a *backend.Action, stored *backend.Resource, now time.Time, state ShardState) error {
+func holds(a *backend.Action, stored *backend.Resource, now time.Time, state ShardState) error {
 	live := stored
 	if live != nil && live.ExpiredAt(now) {
 		live = nil
@@ -100,8 +100,8 @@ func judge(a *backend.Action, stored *backend.Resource, now time.Time, state Sha
 	return nil
 }
 
-// planner collects the writes of a batch whose conditions hold.
-type planner struct {
+// ledger collects the writes of a batch whose conditions hold.
+type ledger struct {
 	requestID string
 	now       time.Time // to the millisecond
 	log       LogState  // after the writes
@@ -109,19 +109,19 @@ type planner struct {
 }
 
 // add takes the next write.
-func (p *planner) add(w Write) {
+func (p *ledger) add(w Write) {
 	p.log.Follow(&w)
 	p.writes = append(p.writes, w)
 }
 
-func (p *planner) delete(old *backend.Resource, damaged bool) backend.Revision {
+func (p *ledger) delete(old *backend.Resource, damaged bool) backend.Revision {
 	w := deletion(old, p.log.Next(old.Key), p.requestID, p.now)
 	w.Damaged = damaged
 	p.add(w)
 	return w.Revision
 }
 
-func (p *planner) put(a backend.Action, old *backend.Resource) (*backend.Resource, backend.Revision) {
+func (p *ledger) put(a backend.Action, old *backend.Resource) (*backend.Resource, backend.Revision) {
 	rev := p.log.Next(a.Key)
 	r := &backend.Resource{
 		Key: a.Key,
@@ -153,7 +153,7 @@ func (p *planner) put(a backend.Action, old *backend.Resource) (*backend.Resourc
 	return r, rev
 }
 
-func (p *planner) reindex(a backend.Action, old *backend.Resource) *backend.Resource {
+func (p *ledger) reindex(a backend.Action, old *backend.Resource) *backend.Resource {
 	r := *old
 	r.Rows, r.Refs, r.Fingerprint = a.Put.Rows, a.Put.Refs, a.Put.Fingerprint
 	p.add(Write{Before: old, After: &r})
