@@ -12,12 +12,14 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // Candidate is a catalogue that a store is to be served with.
 type Candidate struct {
 	// Kinds of the catalogue. Required.
-	Kinds []backend.Kind
+	Kinds []descriptor.Kind
 	// Places of what the catalogue says, for the lines of a refusal. Default: none.
 	Places Places
 	// AllowBreaking accepts a catalogue that breaks what is stored.
@@ -79,7 +81,7 @@ func (g Gate) Accept(ctx context.Context, c Candidate) error {
 		if !errors.Is(err, backend.ErrConflict) && !errors.Is(err, backend.ErrExists) && !errors.Is(err, backend.ErrNotFound) {
 			return err
 		}
-		if !backend.Pause(ctx, 10*time.Millisecond) { // another gateway begins at the same time
+		if !wait.For(ctx, 10*time.Millisecond) { // another gateway begins at the same time
 			return ctx.Err()
 		}
 	}
@@ -193,20 +195,20 @@ func (g Gate) misplaced(ctx context.Context, c Candidate) (reasons []string, err
 	for i := range c.Kinds {
 		k := &c.Kinds[i]
 		// Those without a namespace come first.
-		page, err := g.Store.Range(ctx, backend.Range{Kind: k.Name, Limit: 1, Reverse: k.Scope == backend.Global})
+		page, err := g.Store.Range(ctx, backend.Range{Kind: k.Name, Limit: 1, Reverse: k.Scope == descriptor.Global})
 		if err != nil {
 			return nil, err
 		}
-		if len(page.Resources) == 0 || (page.Resources[0].Namespace == "") == (k.Scope == backend.Global) {
+		if len(page.Resources) == 0 || (page.Resources[0].Namespace == "") == (k.Scope == descriptor.Global) {
 			continue
 		}
 		n, err := g.count(ctx, k.Name)
 		if err != nil {
 			return nil, err
 		}
-		other := backend.Namespaced
+		other := descriptor.Namespaced
 		if k.Scope == other {
-			other = backend.Global
+			other = descriptor.Global
 		}
 		reasons = append(reasons, fmt.Sprintf("%skind %s has %s resources (resources of the kind: %d): its scope cannot be %s while they are stored, because their keys would mean others", c.Places.ofKind(k.Name), k.Name, other, n, k.Scope))
 	}

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // uncovered are the secrets that a catalogue shows, but for those that are told
@@ -56,7 +56,7 @@ func (k Kind) shows(path string) bool {
 		switch f, ok := k.Fields[path[:i]]; {
 		case !ok || f.WriteOnly:
 			return false
-		case f.Type != backend.TypeObject: // a value shows all that is in it
+		case f.Type != descriptor.TypeObject: // a value shows all that is in it
 			return true
 		}
 	}

@@ -7,41 +7,44 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // Catalogues of a shelf whose label is shown, is @writeOnly, or is not there; and
 // one in which a map stands where an object with a secret stood.
-func shown() []backend.Kind { return shelf(nil) }
-func hidden() []backend.Kind {
-	return shelf(func(k *backend.Kind) { field(k, "label").WriteOnly = true })
+func shown() []descriptor.Kind { return shelf(nil) }
+func hidden() []descriptor.Kind {
+	return shelf(func(k *descriptor.Kind) { field(k, "label").WriteOnly = true })
 }
-func without() []backend.Kind {
-	return shelf(func(k *backend.Kind) {
+func without() []descriptor.Kind {
+	return shelf(func(k *descriptor.Kind) {
 		k.Spec.Fields = append(k.Spec.Fields[:1:1], k.Spec.Fields[2:]...)
 	})
 }
-func nested() []backend.Kind {
-	return shelf(func(k *backend.Kind) { field(k, "owner").Shape.Fields[0].WriteOnly = true })
+func nested() []descriptor.Kind {
+	return shelf(func(k *descriptor.Kind) { field(k, "owner").Shape.Fields[0].WriteOnly = true })
 }
-func withoutOwner() []backend.Kind {
-	return shelf(func(k *backend.Kind) { k.Spec.Fields = k.Spec.Fields[:3] })
+func withoutOwner() []descriptor.Kind {
+	return shelf(func(k *descriptor.Kind) { k.Spec.Fields = k.Spec.Fields[:3] })
 }
-func ownerIsText() []backend.Kind {
-	return shelf(func(k *backend.Kind) { *field(k, "owner") = backend.Field{Name: "owner", Type: backend.TypeString} })
+func ownerIsText() []descriptor.Kind {
+	return shelf(func(k *descriptor.Kind) {
+		*field(k, "owner") = descriptor.Field{Name: "owner", Type: descriptor.TypeString}
+	})
 }
 
 func TestWhatMayBeASecretIsNeverShownWithoutTheFlag(t *testing.T) {
 	for name, c := range map[string]struct {
-		before [][]backend.Kind // each accepted with the flag
-		then   []backend.Kind
+		before [][]descriptor.Kind // each accepted with the flag
+		then   []descriptor.Kind
 		says   string // empty: it is accepted
 	}{
-		"the newest hides it":                         {[][]backend.Kind{hidden()}, shown(), "Shelf.spec.label was @writeOnly and is not"},
-		"it was gone for a while":                     {[][]backend.Kind{hidden(), without()}, shown(), "Shelf.spec.label was @writeOnly in an earlier catalogue and is not"},
-		"one of the record is from before @writeOnly": {[][]backend.Kind{shown(), hidden()}, shown(), "Shelf.spec.label was @writeOnly in an earlier catalogue and is not"},
-		"a value stands where an object was":          {[][]backend.Kind{nested(), withoutOwner()}, ownerIsText(), "Shelf.spec.owner.name was @writeOnly in an earlier catalogue and is not"},
-		"it is hidden again":                          {[][]backend.Kind{hidden(), without()}, hidden(), ""},
-		"it was shown with the flag since":            {[][]backend.Kind{hidden(), shown(), without()}, shown(), ""},
+		"the newest hides it":                         {[][]descriptor.Kind{hidden()}, shown(), "Shelf.spec.label was @writeOnly and is not"},
+		"it was gone for a while":                     {[][]descriptor.Kind{hidden(), without()}, shown(), "Shelf.spec.label was @writeOnly in an earlier catalogue and is not"},
+		"one of the record is from before @writeOnly": {[][]descriptor.Kind{shown(), hidden()}, shown(), "Shelf.spec.label was @writeOnly in an earlier catalogue and is not"},
+		"a value stands where an object was":          {[][]descriptor.Kind{nested(), withoutOwner()}, ownerIsText(), "Shelf.spec.owner.name was @writeOnly in an earlier catalogue and is not"},
+		"it is hidden again":                          {[][]descriptor.Kind{hidden(), without()}, hidden(), ""},
+		"it was shown with the flag since":            {[][]descriptor.Kind{hidden(), shown(), without()}, shown(), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := setup(t)
@@ -73,7 +76,7 @@ func TestWhatMayBeASecretIsNeverShownWithoutTheFlag(t *testing.T) {
 // TestARecordOfAnOlderReleaseIsReadForSecrets: it has no list of them.
 func TestARecordOfAnOlderReleaseIsReadForSecrets(t *testing.T) {
 	f := setup(t)
-	for _, kinds := range [][]backend.Kind{hidden(), without()} {
+	for _, kinds := range [][]descriptor.Kind{hidden(), without()} {
 		if err := f.accept(kinds, true); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +106,7 @@ func TestADryRunRecordsNothing(t *testing.T) {
 	if err := f.accept(shown(), false); err != nil {
 		t.Fatal(err)
 	}
-	for _, kinds := range [][]backend.Kind{hidden(), without()} {
+	for _, kinds := range [][]descriptor.Kind{hidden(), without()} {
 		if err := f.gate.Accept(t.Context(), catalogue.Candidate{Kinds: kinds, AllowBreaking: true, DryRun: true}); err != nil {
 			t.Error(err)
 		}

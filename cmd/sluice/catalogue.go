@@ -7,14 +7,14 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
 	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
 // catalogue is one that was read: what a gateway needs to serve it.
 type catalogue struct {
-	kinds  []backend.Kind
+	kinds  []descriptor.Kind
 	api    *ast.Schema
 	places gate.Places
 	// files is the hash of the files.

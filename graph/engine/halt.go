@@ -11,7 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // halted is what a run panics with when it must not go on: its budget is spent,
@@ -97,7 +97,7 @@ func (r *run) element(f *field) {
 // alive halts if the context of the run has ended.
 func (r *run) alive(f *field) {
 	if r.ctx.Err() != nil {
-		r.halt(&service.Error{Code: service.CodeTimeout, Message: timedOut, Retryable: true}, f)
+		r.halt(&failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retryable: true}, f)
 	}
 }
 
@@ -108,9 +108,9 @@ func (r *run) exceed(t budget.Thing, f *field, n int) {
 
 // guard halts if an error says that the run must not go on.
 func (r *run) guard(err error, f *field) {
-	var known *service.Error
+	var known *failure.Error
 	var over *budget.ExceededError
-	if errors.As(err, &over) || r.ctx.Err() != nil && errors.As(err, &known) && known.Code == service.CodeTimeout {
+	if errors.As(err, &over) || r.ctx.Err() != nil && errors.As(err, &known) && known.Code == failure.CodeTimeout {
 		r.halt(err, f)
 	}
 }
@@ -206,9 +206,9 @@ func (r *run) inTurn(buf []byte, fields []field, answers []resolved) (out []byte
 
 // explained is the error of a mutation that halted, or that comes after it.
 func explained(what string, cause error, retryable bool) error {
-	var known *service.Error
+	var known *failure.Error
 	if errors.As(cause, &known) {
-		return &service.Error{Code: known.Code, Message: what + timedOut, Retryable: retryable}
+		return &failure.Error{Code: known.Code, Message: what + timedOut, Retryable: retryable}
 	}
 	return fmt.Errorf(what+"%w", cause)
 }

@@ -6,7 +6,9 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/loader"
 	"github.com/sluicegw/sluice/graph/stream"
 	"github.com/sluicegw/sluice/internal/slab"
@@ -16,9 +18,9 @@ import (
 // for the next answer takes the next change: there is no goroutine and no channel.
 type subscription struct {
 	field   *field
-	changes *service.Changes
+	changes *change.Stream
 	// pending are changes that were taken and not yet answered.
-	pending []service.Change
+	pending []change.Change
 	run     *run
 	state   *stream.State
 	// waiting ends with the stream, and before it when the catalogue is replaced.
@@ -34,7 +36,7 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 	if f.op == opCore {
 		return e.subscribeCore(ctx, oc, p)
 	}
-	begin := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: service.CallerFrom(ctx)}
+	begin := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 	changes, after, err := begin.changes(f)
 	if err != nil {
 		begin.tell(err, f)
@@ -59,12 +61,12 @@ func replaced(cursor string) error {
 	if cursor != "" {
 		how = "resume after extensions.cursor"
 	}
-	return &service.Error{Code: service.CodeCatalogueChanged, Retryable: true, Cursor: cursor, Message: "the kinds of the gateway were replaced since the stream began; " + how}
+	return &failure.Error{Code: failure.CodeCatalogueChanged, Retryable: true, Cursor: cursor, Message: "the kinds of the gateway were replaced since the stream began; " + how}
 }
 
 // changes opens the stream that the arguments ask for. after is the cursor that it
 // resumes from, empty if it does not.
-func (r *run) changes(f *field) (changes *service.Changes, after string, err error) {
+func (r *run) changes(f *field) (changes *change.Stream, after string, err error) {
 	args, err := r.arguments(f)
 	if err != nil {
 		return nil, "", err
@@ -73,7 +75,7 @@ func (r *run) changes(f *field) (changes *service.Changes, after string, err err
 	if len(kinds) > maxKinds {
 		return nil, "", tooLong("kinds", "maxItems", maxKinds, "elements")
 	}
-	req := service.ChangesRequest{
+	req := change.Request{
 		Namespace: optional[string](args, "namespace"), Name: optional[string](args, "name"), Filter: args["filter"],
 		After: stream.From(r.ctx).Resume(optional[string](args, "after")), Snapshot: value[bool](args, "snapshot"),
 	}
@@ -111,7 +113,7 @@ func (s *subscription) next(ctx context.Context) *graphql.Response {
 	c := &s.pending[0]
 	s.pending = s.pending[1:]
 	s.state.Push(c.Cursor)
-	if c.Cursor != "" || c.Type == service.ChangeReset {
+	if c.Cursor != "" || c.Type == change.Reset {
 		s.cursor = c.Cursor
 	}
 	return s.answer(ctx, c)
@@ -127,7 +129,7 @@ func (r *run) fail(ctx context.Context, err error, f *field, state *stream.State
 
 // answer writes the answer for a change in the memory of the one before. A
 // panic costs that one answer; an event that exceeds the budget ends the stream.
-func (s *subscription) answer(ctx context.Context, c *service.Change) (res *graphql.Response) {
+func (s *subscription) answer(ctx context.Context, c *change.Change) (res *graphql.Response) {
 	r, f := s.run, s.field
 	defer func() {
 		v := recover()
@@ -202,7 +204,7 @@ func (r *run) event(f *field, a *resolved) []byte {
 // What it leaves to the engine is read for each event.
 func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext, p *plan) graphql.ResponseHandler {
 	f := &p.root.fields[0]
-	r := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: service.CallerFrom(ctx)}
+	r := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 	set, state := ast.SelectionSet{f.core}, stream.From(ctx)
 	next := e.core.Exec(r.coreContext(ctx, &marks{engine: e}, set))
 	waiting := e.join(ctx)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // Places say where the files of a catalogue say what, as "file:line".
@@ -42,14 +42,14 @@ type placing struct {
 	types map[string]*ast.Definition
 }
 
-func (p *placing) part(k *Kind, name string, s *backend.Shape) {
+func (p *placing) part(k *Kind, name string, s *descriptor.Shape) {
 	if f := k.Definition.Fields.ForName(name); f != nil {
 		p.field(k.Name+"."+name, f, s)
 	}
 }
 
 // field notes a field and those of its object, if it is one.
-func (p *placing) field(path string, f *ast.FieldDefinition, s *backend.Shape) {
+func (p *placing) field(path string, f *ast.FieldDefinition, s *descriptor.Shape) {
 	p.Fields[path] = lineOf(f.Position)
 	def := p.types[f.Type.Name()]
 	if def == nil {

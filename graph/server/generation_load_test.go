@@ -13,6 +13,7 @@ import (
 	"weak"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
@@ -107,7 +108,7 @@ func (l *load) listen(w *wire, streams map[string]*follower, began func(), done 
 		switch m.Type {
 		case "error":
 			var why ending
-			if err := json.Unmarshal(m.Payload, &why); err != nil || len(why) != 1 || why[0].Extensions.Code != string(service.CodeCatalogueChanged) || why[0].Extensions.Cursor == "" {
+			if err := json.Unmarshal(m.Payload, &why); err != nil || len(why) != 1 || why[0].Extensions.Code != string(failure.CodeCatalogueChanged) || why[0].Extensions.Cursor == "" {
 				return fmt.Errorf("a stream ended with %s", m.Payload)
 			}
 			l.resumed.Add(1)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
@@ -131,7 +132,7 @@ func TestStreamsOfAnOlderCatalogueGoOnForTenMinutesAndResume(t *testing.T) {
 	}
 	clock.pass(time.Minute)
 	end := w.read().ending(t)[0].Extensions
-	if end.Code != string(service.CodeCatalogueChanged) || !end.Retryable || end.Cursor != last.Cursor {
+	if end.Code != string(failure.CodeCatalogueChanged) || !end.Retryable || end.Cursor != last.Cursor {
 		t.Errorf("it ended with %v; the last cursor was %s", end, last.Cursor)
 	}
 	c.put("a", 3)
@@ -158,7 +159,7 @@ func TestAThirdReplacementEndsTheOldestStreamsEarly(t *testing.T) {
 		}
 	}
 	c.replace(wide)
-	if end := wires[0].read().ending(t); end[0].Extensions.Code != string(service.CodeCatalogueChanged) {
+	if end := wires[0].read().ending(t); end[0].Extensions.Code != string(failure.CodeCatalogueChanged) {
 		t.Errorf("the oldest ended with %v", end)
 	}
 	c.put("a", 2)
@@ -211,7 +212,7 @@ func TestAStreamThatEndsWithinItsSnapshotHasNoCursor(t *testing.T) {
 	}
 	c.replace(wide)
 	clock.pass(time.Hour)
-	if end := w.read().ending(t)[0].Extensions; end.Code != string(service.CodeCatalogueChanged) || end.Cursor != "" || !end.Retryable {
+	if end := w.read().ending(t)[0].Extensions; end.Code != string(failure.CodeCatalogueChanged) || end.Cursor != "" || !end.Retryable {
 		t.Errorf("it ended with %v", end)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/document"
 )
 
@@ -75,11 +75,11 @@ func New(cfg Config) (*Server, error) {
 		mux.Handle("GET "+path, handler) // and HEAD
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", "GET, HEAD")
-			refuse(w, r, http.StatusMethodNotAllowed, service.CodeBadUserInput, "use GET")
+			refuse(w, r, http.StatusMethodNotAllowed, failure.CodeBadUserInput, "use GET")
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, r, http.StatusNotFound, service.CodeNotFound, "there is nothing here; the API is at "+pathList(cfg.Paths))
+		refuse(w, r, http.StatusNotFound, failure.CodeNotFound, "there is nothing here; the API is at "+pathList(cfg.Paths))
 	})
 	s.handler = s.edge(mux)
 	return s, nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // Budget bounds the bytes of all requests that are being read or executed, over
@@ -127,6 +127,6 @@ func (r reading) read() (data []byte, taken int64, err error) {
 func (b *Budget) overBudget() *gqlerror.Error {
 	return &gqlerror.Error{
 		Message:    "the requests and answers in flight have the bytes that they may have together (configuration key limit-bodies); try again",
-		Extensions: map[string]any{"code": string(service.CodeUnavailable), "limit": b.most, "key": "limit-bodies", "retryable": true},
+		Extensions: map[string]any{"code": string(failure.CodeUnavailable), "limit": b.most, "key": "limit-bodies", "retryable": true},
 	}
 }
