@@ -188,9 +188,9 @@ func (g Gate) count(ctx context.Context, kind string) (int, error) {
 	return page.Count, err
 }
 
-// misplaced finds kinds that have resources of another scope: their keys would
-// mean others. What is stored counts, not the record: a catalogue of the other
-// scope may have been accepted before.
+// misplaced finds kinds that have resources of another scope, whose keys would mean
+// others, or resources whose secrets lie elsewhere. What is stored counts, not the
+// record: a catalogue of the other scope may have been accepted before.
 func (g Gate) misplaced(ctx context.Context, c Candidate) (reasons []string, err error) {
 	for i := range c.Kinds {
 		k := &c.Kinds[i]
@@ -199,20 +199,41 @@ func (g Gate) misplaced(ctx context.Context, c Candidate) (reasons []string, err
 		if err != nil {
 			return nil, err
 		}
-		if len(page.Resources) == 0 || (page.Resources[0].Namespace == "") == (k.Scope == descriptor.Global) {
+		if len(page.Resources) == 0 {
 			continue
 		}
 		n, err := g.count(ctx, k.Name)
 		if err != nil {
 			return nil, err
 		}
-		other := descriptor.Namespaced
-		if k.Scope == other {
-			other = descriptor.Global
+		key := page.Resources[0].Key
+		if (key.Namespace == "") != (k.Scope == descriptor.Global) {
+			other := descriptor.Namespaced
+			if k.Scope == other {
+				other = descriptor.Global
+			}
+			reasons = append(reasons, fmt.Sprintf("%skind %s has %s resources (resources of the kind: %d): its scope cannot be %s while they are stored, because their keys would mean others", c.Places.ofKind(k.Name), k.Name, other, n, k.Scope))
+			continue
 		}
-		reasons = append(reasons, fmt.Sprintf("%skind %s has %s resources (resources of the kind: %d): its scope cannot be %s while they are stored, because their keys would mean others", c.Places.ofKind(k.Name), k.Name, other, n, k.Scope))
+		apart, err := g.storedApart(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if apart != k.Sensitive {
+			how := map[bool]string{true: "apart from its resources: it has to stay sensitive", false: "with its resources: it cannot become sensitive"}[apart]
+			reasons = append(reasons, fmt.Sprintf("%skind %s has what is @writeOnly %s while they are stored (resources of the kind: %d)", c.Places.ofKind(k.Name), k.Name, how, n))
+		}
 	}
 	return reasons, nil
+}
+
+// storedApart says whether the secrets of a resource lie in a record of their own.
+func (g Gate) storedApart(ctx context.Context, key backend.Key) (bool, error) {
+	got, err := g.Store.Get(ctx, key.Sensitive())
+	if errors.Is(err, backend.ErrUnreadable) {
+		return true, nil
+	}
+	return err == nil && got[0] != nil, err
 }
 
 // maxReasons bounds how many unreadable resources are named.

@@ -25,6 +25,8 @@ type Outline struct {
 // Kind is the outline of a kind.
 type Kind struct {
 	Scope descriptor.Scope `json:"scope"`
+	// Sensitive: what is write-only is stored apart.
+	Sensitive bool `json:"sensitive,omitempty"`
 	// Fields by their paths from the body's root, joined by dots.
 	Fields map[string]Field `json:"fields"`
 }
@@ -44,7 +46,7 @@ type Field struct {
 func OutlineOf(kinds []descriptor.Kind) Outline {
 	out := Outline{Kinds: map[string]Kind{}}
 	for _, k := range kinds {
-		o := Kind{Scope: k.Scope, Fields: map[string]Field{}}
+		o := Kind{Scope: k.Scope, Sensitive: k.Sensitive, Fields: map[string]Field{}}
 		o.add("spec", k.Spec)
 		o.add("status", k.Status)
 		out.Kinds[k.Name] = o
@@ -128,6 +130,10 @@ func Diff(from, to Outline) []Change {
 		default:
 			if was.Scope != is.Scope {
 				out = append(out, Change{Kind: name, What: fmt.Sprintf("was %s and is %s: keys of its resources mean others", was.Scope, is.Scope), Breaking: true})
+			}
+			if was.Sensitive != is.Sensitive {
+				what := map[bool]string{true: "is sensitive now", false: "is not sensitive any more"}[is.Sensitive]
+				out = append(out, Change{Kind: name, What: what + ": what is @writeOnly is looked for elsewhere than it is stored", Breaking: true})
 			}
 			out = append(out, diffFields(name, was.Fields, is.Fields)...)
 		}

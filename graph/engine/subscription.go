@@ -127,6 +127,14 @@ func (r *run) fail(ctx context.Context, err error, f *field, state *stream.State
 	state.End(all[max(len(all)-1, 0):]...)
 }
 
+// retire ends a stream that has no cursors because its catalogue was replaced, if
+// anybody still listens.
+func (r *run) retire(ctx context.Context, f *field, state *stream.State) {
+	if ctx.Err() == nil {
+		r.fail(ctx, replaced(""), f, state)
+	}
+}
+
 // answer writes the answer for a change in the memory of the one before. A
 // panic costs that one answer; an event that exceeds the budget ends the stream.
 func (s *subscription) answer(ctx context.Context, c *change.Change) (res *graphql.Response) {
@@ -209,6 +217,10 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 	next := e.core.Exec(r.coreContext(ctx, &marks{engine: e}, set))
 	waiting := e.join(ctx)
 	return func(ctx context.Context) (res *graphql.Response) {
+		if waiting.Err() != nil {
+			r.retire(ctx, f, state)
+			return nil
+		}
 		m := &marks{engine: e}
 		event, interrupt := context.WithCancel(ctx)
 		defer interrupt()
@@ -233,9 +245,7 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 		}()
 		res = next(event)
 		if waiting.Err() != nil && (res == nil || len(res.Errors) > 0) {
-			if ctx.Err() == nil {
-				r.fail(ctx, replaced(""), f, state)
-			}
+			r.retire(ctx, f, state)
 			return nil
 		}
 		if res == nil {
