@@ -11,7 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/engine"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
 	"github.com/sluicegw/sluice/graph/stream"
@@ -54,8 +54,8 @@ const badCursor = `after: not a cursor of this connection; take it from pageInfo
 
 func TestAFieldOfOnesOwnReturnsResources(t *testing.T) {
 	g, _ := own(t)
-	id := func(kind, name string) string {
-		return service.GlobalID(backend.Key{Kind: kind, Namespace: "default", Name: name})
+	id := func(of, name string) string {
+		return kind.GlobalID(backend.Key{Kind: of, Namespace: "default", Name: name})
 	}
 	any := fmt.Sprintf("[%q,%q,%q,%q]", id("Project", "p"), id("Network", "n1"), id("Network", "gone"), id("Network", "bad"))
 	for _, c := range []struct{ name, query, data, errors string }{
