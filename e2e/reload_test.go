@@ -327,3 +327,33 @@ func TestAnAdminSocketBelongsToOneGatewayThatLives(t *testing.T) {
 		t.Error("the socket is left")
 	}
 }
+
+// TestGatewaysOfOneStoreSayWhichCatalogueEachServes: they are told one after the
+// other, and what one does not know yet it keeps.
+func TestGatewaysOfOneStoreSayWhichCatalogueEachServes(t *testing.T) {
+	redis := []string{"--redis", server.Server(t).URL(), "--redis-prefix", prefix(t.TempDir())}
+	a, b := openShop(t, racks, redis...), openShop(t, racks, redis...)
+	if a.details() != b.details() {
+		t.Errorf("%s and %s", a.details(), b.details())
+	}
+	before := b.details()
+	wider := strings.Replace(racks, "  height: Int\n", "  height: Int\n  width: Int\n", 1)
+	for i, s := range []*shop{a, b} {
+		if out, errOut, code := s.schema("apply", s.write("next", wider)); code != 0 {
+			t.Fatalf("%d %s%s", code, out, errOut)
+		}
+		if i == 0 {
+			a.must(`mutation { createRack(input: {name: "a", spec: {width: 3}}) { rack { id } } }`)
+			b.must(`mutation { upsertRack(input: {name: "a", spec: {height: 1}}) { created } }`)
+			if b.details() != before || a.details() == before {
+				t.Errorf("after the first: %s and %s", a.details(), b.details())
+			}
+		}
+	}
+	if a.details() != b.details() {
+		t.Errorf("%s and %s", a.details(), b.details())
+	}
+	if got := b.must(`{ rack(name: "a") { spec { width height } } }`); fmt.Sprint(got.get("rack", "spec")) != "map[height:1 width:3]" {
+		t.Errorf("%v", got)
+	}
+}
