@@ -121,6 +121,15 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 		list.Hashes = slices.Delete(list.Hashes, known, known+1)
 	case len(list.Hashes) > 0:
 		breaking = Breaking(Diff(newest, outline))
+		again, err := g.comeback(ctx, list.Hashes, newest, outline)
+		if err != nil {
+			return err
+		}
+		for _, c := range again {
+			if !slices.Contains(breaking, c) {
+				breaking = append(breaking, c)
+			}
+		}
 	default:
 		if refused.Reasons, err = g.unreadable(ctx, c); err != nil {
 			return err

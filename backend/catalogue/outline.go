@@ -99,6 +99,8 @@ type Change struct {
 
 	// inType says that the place is the definition of the field's type.
 	inType bool
+	// shown says that a field is not @writeOnly any more.
+	shown bool
 }
 
 // String is the change in a line.
@@ -174,6 +176,7 @@ func diffFields(kind string, from, to map[string]Field) []Change {
 		default:
 			if was.WriteOnly && !is.WriteOnly {
 				add(path, true, "was @writeOnly and is not: what is stored would be shown")
+				out[len(out)-1].shown = true
 			} else if !was.WriteOnly && is.WriteOnly {
 				add(path, false, "is @writeOnly now: it is not shown any more")
 			}
