@@ -47,6 +47,18 @@ func remember(secrets map[string][]string, accepted Outline) map[string][]string
 	return out
 }
 
+// Hides says whether the catalogue hides what another one shows.
+func (o Outline) Hides(shown Outline) bool {
+	for name, k := range o.Kinds {
+		for path, f := range k.Fields {
+			if f.WriteOnly && shown.Kinds[name].shows(path) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // shows says whether what is stored at a path can be read.
 func (k Kind) shows(path string) bool {
 	for i := range len(path) + 1 {

@@ -24,7 +24,7 @@ type subscription struct {
 	run     *run
 	state   *stream.State
 	// waiting ends with the stream, and before it when the catalogue is replaced.
-	// Only the wait for the next change is interrupted then, never an answer.
+	// No other change is answered then; an answer that has begun is never interrupted.
 	waiting context.Context
 	// cursor is where a client that has seen all answers resumes; empty if nowhere.
 	cursor string
@@ -94,21 +94,19 @@ func (r *run) changes(f *field) (changes *change.Stream, after string, err error
 
 // next is the answer for the next change, nil at the end of the stream.
 func (s *subscription) next(ctx context.Context) *graphql.Response {
-	for len(s.pending) == 0 {
-		err := s.waiting.Err()
-		if err == nil {
-			s.pending, err = s.changes.Next(s.waiting)
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if s.waiting.Err() != nil && err != nil {
-			err = replaced(s.cursor)
-		}
-		if err != nil {
-			s.run.fail(ctx, err, s.field, s.state)
-			return nil
-		}
+	var err error
+	for err == nil && len(s.pending) == 0 && s.waiting.Err() == nil {
+		s.pending, err = s.changes.Next(s.waiting)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if s.waiting.Err() != nil { // what is pending comes again after the cursor
+		err = replaced(s.cursor)
+	}
+	if err != nil {
+		s.run.fail(ctx, err, s.field, s.state)
+		return nil
 	}
 	c := &s.pending[0]
 	s.pending = s.pending[1:]
@@ -244,7 +242,7 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 			res = &graphql.Response{Data: []byte("null")}
 		}()
 		res = next(event)
-		if waiting.Err() != nil && (res == nil || len(res.Errors) > 0) {
+		if waiting.Err() != nil {
 			r.retire(ctx, f, state)
 			return nil
 		}

@@ -16,6 +16,8 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
 
+	"github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/console"
@@ -73,6 +75,8 @@ type Generation struct {
 	executors map[string]*transport.Executor
 	caches    []*documentCache
 	console   http.Handler
+	// outline of the kinds says what is hidden.
+	outline catalogue.Outline
 	// streams are the subscriptions that began on it.
 	streams *stream.Group
 }
@@ -89,6 +93,11 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 		}
 	}
 	newest := c.APIs[s.cfg.Paths[consoleEndpoint]]
+	var kinds []descriptor.Kind
+	for _, k := range newest.Service.Kinds() {
+		kinds = append(kinds, *k)
+	}
+	g.outline = catalogue.OutlineOf(kinds)
 	front, err := console.New(console.Config{Version: s.cfg.Version, Store: s.cfg.Store, Schema: newest.Schema, Kinds: newest.Service.Kinds(), Endpoint: consoleEndpoint})
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
@@ -139,6 +148,7 @@ const (
 // hold on to what they need of it.
 type older struct {
 	hash, files string
+	outline     catalogue.Outline
 	streams     *stream.Group
 	stop        func() bool // the timer
 }
@@ -152,10 +162,19 @@ type replaced struct {
 // Replace serves another generation from now on: operations that begin later, on
 // open sockets too, use it. Those that run go on with theirs; their streams end
 // after ten minutes, or when a third generation follows, with CATALOGUE_CHANGED
-// and the cursor to resume from.
+// and the cursor to resume from. Streams that show what the new one hides end before
+// anything is written by it.
 func (s *Server) Replace(g *Generation) {
 	s.replaced.mu.Lock()
 	defer s.replaced.mu.Unlock()
+	if before := s.generation.Load(); before != nil && g.outline.Hides(before.outline) {
+		before.streams.End()
+	}
+	for _, o := range s.replaced.generations {
+		if g.outline.Hides(o.outline) {
+			o.streams.End()
+		}
+	}
 	before := s.generation.Swap(g)
 	s.metrics.serve(before, g)
 	if before == nil || before == g {
@@ -164,7 +183,7 @@ func (s *Server) Replace(g *Generation) {
 	for _, cache := range before.caches { // no operation begins on it any more
 		cache.close()
 	}
-	o := &older{hash: before.catalogue.Hash, files: before.catalogue.Files, streams: before.streams}
+	o := &older{hash: before.catalogue.Hash, files: before.catalogue.Files, outline: before.outline, streams: before.streams}
 	o.stop = s.cfg.AfterFunc(olderLife, func() { s.retire(o) })
 	s.replaced.generations = append(s.replaced.generations, o)
 	for len(s.replaced.generations) > maxOlder {
