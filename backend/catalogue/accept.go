@@ -26,6 +26,10 @@ type Candidate struct {
 	AllowBreaking bool
 	// DryRun records nothing.
 	DryRun bool
+	// Announce records that the catalogue is about to be served, and not yet that it
+	// is. A gateway that stops in between starts with it, or with the one before, and
+	// needs no flag.
+	Announce bool
 }
 
 // RefusedError says why a store does not accept a catalogue.
@@ -106,7 +110,11 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 		if newest, err = g.outline(ctx, list.Hashes[n-1]); err != nil {
 			return err
 		}
-		if list.Hashes[n-1] == hash {
+		switch {
+		case list.Hashes[n-1] != hash:
+		case c.Announce:
+			return nil
+		default:
 			return g.tellUnknown(ctx, newest, outline)
 		}
 	}
@@ -141,11 +149,15 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 		return err
 	}
 	refused.Reasons = append(refused.Reasons, reasons...)
-	if len(refused.Reasons) > 0 && !c.AllowBreaking {
+	allowed := c.AllowBreaking || hash == list.Announced && !c.Announce
+	switch {
+	case len(refused.Reasons) > 0 && !allowed:
 		return refused
-	}
-	if c.DryRun {
+	case c.DryRun:
 		return nil
+	case c.Announce:
+		list.Announced = hash
+		return g.write(ctx, list, stored)
 	}
 	for _, reason := range refused.Reasons {
 		g.Logger.Warn("a breaking catalogue is served, as --allow-breaking says", zap.String("change", reason))

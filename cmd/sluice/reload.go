@@ -118,8 +118,9 @@ func (c *catalogues) Reload(ctx context.Context, r admin.Request) admin.Answer {
 	return out
 }
 
-// reload makes everything ready before the store accepts the catalogue; then the
-// folder is replaced, and the generation last.
+// reload makes everything ready before the store accepts the catalogue. Files that
+// came with the request are in the folder before the store records that they are
+// served: whenever the process dies, the next one starts with what the folder has.
 func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.Result, changes []string, err error) {
 	if c.dir == "" {
 		return admin.Failed, nil, errors.New("the gateway serves the kinds of its release, which cannot be replaced; start it with --schema DIR")
@@ -135,15 +136,14 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 	case err != nil:
 		return admin.Failed, nil, err
 	}
-	replace := func() error { return nil }
-	if staged != nil && !r.DryRun {
-		replace = staged.Replace
+	if r.DryRun {
+		staged = nil
 	}
 	if next.files == c.served.files {
-		if err := replace(); err != nil {
-			return admin.Failed, nil, err
+		if staged != nil {
+			err = staged.Replace()
 		}
-		return admin.Unchanged, nil, nil
+		return resultOf(err, admin.Unchanged), nil, err
 	}
 	svc, err := c.compile(next)
 	if err != nil {
@@ -156,20 +156,47 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 	for _, change := range next.changes(c.served.outline) {
 		changes = append(changes, change.String())
 	}
-	switch err := next.accept(ctx, c.gate, r.AllowBreaking, r.DryRun); {
+	candidate := next.candidate()
+	candidate.AllowBreaking, candidate.DryRun = r.AllowBreaking, r.DryRun
+	if err = c.accept(ctx, candidate, staged); err == nil && !r.DryRun {
+		c.serve(next, svc, g)
+	}
+	return resultOf(err, admin.Replaced), changes, err
+}
+
+// accept lets the store accept a catalogue, and puts its files in the folder if they
+// are not there. If it fails, the folder is as it was.
+func (c *catalogues) accept(ctx context.Context, next gate.Candidate, staged *folder.Staged) error {
+	if staged == nil {
+		return accept(ctx, c.gate, next)
+	}
+	announced := next
+	announced.Announce = true
+	if err := accept(ctx, c.gate, announced); err != nil {
+		return err
+	}
+	if err := staged.Replace(); err != nil {
+		return err
+	}
+	err := accept(ctx, c.gate, next)
+	if err == nil {
+		return nil
+	}
+	if undo := staged.Restore(); undo != nil {
+		return fmt.Errorf("%s; the folder keeps the new files, since it cannot be put back: %w", oneLine(err), undo)
+	}
+	return err
+}
+
+// resultOf is the result of a reload that ended with an error, or without one.
+func resultOf(err error, done admin.Result) admin.Result {
+	switch {
+	case err == nil:
+		return done
 	case errors.As(err, &linesError{}):
-		return admin.Refused, changes, err
-	case err != nil:
-		return admin.Failed, changes, err
-	case r.DryRun:
-		return admin.Replaced, changes, nil
+		return admin.Refused
 	}
-	if err := replace(); err != nil {
-		// The store goes back to the catalogue that is served; it has accepted that one before.
-		return admin.Failed, changes, errors.Join(err, c.served.accept(ctx, c.gate, true, false))
-	}
-	c.serve(next, svc, g)
-	return admin.Replaced, changes, nil
+	return admin.Failed
 }
 
 // read reads the catalogue that is asked for. One that came with the request is
@@ -179,13 +206,16 @@ func (c *catalogues) read(r admin.Request) (catalogue, *folder.Staged, error) {
 		next, err := readCatalogue(c.dir)
 		return next, nil, err
 	}
+	schema, err := kinds.ReadTexts(r.Files, r.Folder)
+	next, err := derive(schema, r.Folder, err)
+	if err != nil {
+		return catalogue{}, nil, err
+	}
 	staged, err := folder.Stage(c.dir, r.Files, ".graphqls")
 	if err != nil {
 		return catalogue{}, nil, fmt.Errorf("the folder of the gateway cannot be replaced: %w", err)
 	}
-	schema, err := kinds.Read(os.DirFS(staged.Dir()), r.Folder)
-	next, err := derive(schema, r.Folder, err)
-	return next, staged, err
+	return next, staged, nil
 }
 
 // serve serves a generation from now on.

@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/cmd/sluice/admin"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/folder"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
@@ -71,8 +72,15 @@ func (s serving) run(ctx context.Context, log *zap.Logger) (err error) {
 			log.Info("sluice stopped")
 		}
 	}()
-	if err = c.accept(ctx, gate.Gate{Store: store, Logger: log}, s.Catalogue.AllowBreaking, false); err != nil {
+	candidate := c.candidate()
+	candidate.AllowBreaking = s.Catalogue.AllowBreaking
+	if err = accept(ctx, gate.Gate{Store: store, Logger: log}, candidate); err != nil {
 		return err
+	}
+	if s.Catalogue.Dir != "" {
+		if err := folder.Tidy(s.Catalogue.Dir); err != nil {
+			log.Warn("what an interrupted change of the catalogue has left cannot be removed", zap.Error(err))
+		}
 	}
 	changes, err := hub.New(hub.Config{Store: store, Logger: log})
 	if err != nil {

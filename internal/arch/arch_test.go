@@ -89,6 +89,7 @@ var testsMay = map[string][]string{
 	"graph/server":      {"backend/memory", "backend/bolt", "backend/hub"},
 	"graph/console":     {"graph/kinds/kindstest"},
 	"graph/transport":   {"backend", "backend/memory", "backend/service", "graph/engine/enginetest", "graph/kinds/kindstest"},
+	"cmd":               {"backend/memory"},
 	"e2e":               {"backend", "backend/bolt", "graph/engine/enginetest", "internal/redistest"},
 }
 
