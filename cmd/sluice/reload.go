@@ -14,6 +14,7 @@ import (
 	gate "github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/cmd/sluice/admin"
+	"github.com/sluicegw/sluice/cmd/sluice/fence"
 	"github.com/sluicegw/sluice/cmd/sluice/folder"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/server"
@@ -26,7 +27,9 @@ type catalogues struct {
 	gate    gate.Gate
 	server  *server.Server
 	log     *zap.Logger
-	compile func(catalogue) (*service.Service, error)
+	compile func(catalogue, *fence.Gate) (*service.Service, error)
+	// fence stands before the writes of all services.
+	fence   *fence.Fence
 	results *prometheus.CounterVec
 	// turn holds a token while a catalogue is replaced.
 	turn chan struct{}
@@ -136,16 +139,14 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 	case err != nil:
 		return admin.Failed, nil, err
 	}
-	if r.DryRun {
-		staged = nil
-	}
 	if next.files == c.served.files {
-		if staged != nil {
+		if staged != nil && !r.DryRun {
 			err = staged.Replace()
 		}
 		return resultOf(err, admin.Unchanged), nil, err
 	}
-	svc, err := c.compile(next)
+	writes := c.fence.NewGate()
+	svc, err := c.compile(next, writes)
 	if err != nil {
 		return admin.Failed, nil, err
 	}
@@ -158,10 +159,21 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 	}
 	candidate := next.candidate()
 	candidate.AllowBreaking, candidate.DryRun = r.AllowBreaking, r.DryRun
-	if err = c.accept(ctx, candidate, staged); err == nil && !r.DryRun {
-		c.serve(next, svc, g)
+	if r.DryRun {
+		err = accept(ctx, c.gate, candidate)
+		return resultOf(err, admin.Replaced), changes, err
 	}
-	return resultOf(err, admin.Replaced), changes, err
+	// What the gate finds stored has to hold until the catalogue is served.
+	reopen, err := writes.Close(ctx, next.outline.Elsewhere(c.served.outline))
+	if err != nil {
+		return admin.Failed, changes, err
+	}
+	if err = c.accept(ctx, candidate, staged); err != nil {
+		reopen()
+		return resultOf(err, admin.Replaced), changes, err
+	}
+	c.serve(next, svc, g)
+	return admin.Replaced, changes, nil
 }
 
 // accept lets the store accept a catalogue, and puts its files in the folder if they

@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/cmd/sluice/admin"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/fence"
 	"github.com/sluicegw/sluice/cmd/sluice/folder"
 	"github.com/sluicegw/sluice/graph/server"
 )
@@ -139,18 +140,19 @@ func (s serving) listenAdmin(log *zap.Logger) (*admin.Socket, error) {
 func (s serving) gateway(c catalogue, store gatewayStore, changes *hub.Hub, log *zap.Logger) (*catalogues, error) {
 	reg := prometheus.NewRegistry()
 	unreadable := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
-	compile := func(c catalogue) (*service.Service, error) {
+	compile := func(c catalogue, writes *fence.Gate) (*service.Service, error) {
 		return service.New(service.Config{
-			Kinds: c.kinds, Store: store, Hub: changes, Logger: log,
+			Kinds: c.kinds, Store: store, Hub: changes, Logger: log, Enter: writes.Enter,
 			Unreadable: func(kind string) { unreadable.WithLabelValues(kind).Inc() },
 		})
 	}
-	svc, err := compile(c)
+	writes := &fence.Fence{}
+	svc, err := compile(c, writes.NewGate())
 	if err != nil {
 		return nil, err
 	}
 	out := newCatalogues(s.Catalogue.Dir, c, svc)
-	out.gate, out.log, out.compile = gate.Gate{Store: store, Logger: log}, log, compile
+	out.gate, out.log, out.compile, out.fence = gate.Gate{Store: store, Logger: log}, log, compile, writes
 	reg.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), unreadable, out.results,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_change_streams", Help: "Open change streams, over all transports."}, func() float64 {
