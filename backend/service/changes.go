@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/hub"
 )
 
@@ -96,8 +97,11 @@ func (c *Changes) Next(ctx context.Context) ([]Change, error) {
 	if c.inSync {
 		deadline = time.Now().Add(c.service.cfg.BookmarkInterval)
 	}
+	spent := budget.From(ctx)
 	for {
+		spent.Leave()
 		d, err := c.watcher.NextBefore(ctx, deadline)
+		spent.Return(ctx)
 		switch {
 		case err == nil:
 		case errors.Is(err, hub.ErrIdle):
@@ -147,6 +151,10 @@ func (c *Changes) nextOfState(ctx context.Context) ([]Change, error) {
 	}
 	if errors.Is(err, backend.ErrPositionExpired) {
 		out, err = c.state.restart(ctx)
+	}
+	var over *budget.ExceededError
+	if errors.As(err, &over) {
+		return nil, over
 	}
 	if err != nil {
 		return nil, translate(err, backend.Key{})

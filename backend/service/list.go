@@ -211,7 +211,9 @@ func (p *Page) TotalCount(ctx context.Context) (int, error) {
 		}
 		r := p.query.source(interval{})
 		r.Count = true
+		spent.Leave()
 		page, err := p.service.cfg.Store.Range(ctx, r)
+		spent.Return(ctx)
 		if err != nil {
 			return 0, translate(err, backend.Key{Kind: p.query.kind.Name})
 		}

@@ -23,7 +23,9 @@ func (s *Service) stepNamed(ctx context.Context, scans []*scan, named []int, err
 			}
 		}
 		var err error
+		spent.Leave()
 		got, err = get(ctx, keys...)
+		spent.Return(ctx)
 		switch {
 		case len(keys) == 1 && errors.Is(err, backend.ErrUnreadable):
 			got = []*backend.Resource{nil}
@@ -38,8 +40,12 @@ func (s *Service) stepNamed(ctx context.Context, scans []*scan, named []int, err
 	for _, i := range named {
 		looks += len(scans[i].answered(got))
 	}
-	if err := spent.Spend(budget.Rows, looks); err != nil {
-		fail(errs, scans, err)
+	err := spent.Spend(budget.Rows, looks)
+	if err == nil {
+		err = hold(ctx, []backend.Page{{Resources: got}})
+	}
+	if err != nil {
+		fail(errs, scans, held(err))
 		return
 	}
 	bodies := make([]*body.Body, len(got)) // those that were read, by plain scans

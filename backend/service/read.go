@@ -21,9 +21,15 @@ func (s *Service) Get(ctx context.Context, c Caller, id Identity) (*Resource, er
 	if err := budget.From(ctx).Spend(budget.Rows, 1); err != nil {
 		return nil, err
 	}
+	spent := budget.From(ctx)
+	spent.Leave()
 	got, err := backend.GetBare(ctx, s.cfg.Store, key)
+	spent.Return(ctx)
 	if err != nil {
 		return nil, translate(err, key)
+	}
+	if err := hold(ctx, []backend.Page{{Resources: got}}); err != nil {
+		return nil, held(err)
 	}
 	stored := got[0]
 	if stored == nil {
@@ -69,18 +75,24 @@ func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*
 		}
 		kinds[i] = k
 	}
-	if err := budget.From(ctx).Spend(budget.Rows, len(keys)); err != nil {
+	spent := budget.From(ctx)
+	if err := spent.Spend(budget.Rows, len(keys)); err != nil {
 		return nil, err
 	}
 	for begin := 0; begin < len(keys); {
 		part := keys[begin:min(begin+backend.MaxKeys, len(keys))]
+		spent.Leave()
 		got, err := backend.GetBare(ctx, s.cfg.Store, part...)
+		spent.Return(ctx)
 		if len(part) == 1 && errors.Is(err, backend.ErrUnreadable) {
 			begin++
 			continue
 		}
 		if err != nil {
 			return nil, translate(err, backend.Key{})
+		}
+		if err := hold(ctx, []backend.Page{{Resources: got}}); err != nil {
+			return nil, held(err)
 		}
 		for i, stored := range got {
 			if stored == nil {

@@ -19,11 +19,13 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 	errs := make([]error, len(scans))
 	spent := budget.From(ctx)
 	for {
+		spent.Pace(ctx)
 		if err := ctx.Err(); err != nil {
 			fail(errs, scans, translate(err, backend.Key{}))
 			return errs
 		}
 		left := spent.Left(budget.Rows)
+		asked := 0
 		var active []int
 		var ranges []backend.Range
 		var named []int
@@ -37,6 +39,7 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 				r := sc.request()
 				r.Limit = min(r.Limit, max(left, 1))
 				left -= r.Limit
+				asked += r.Limit
 				active = append(active, i)
 				ranges = append(ranges, r)
 				g.add(sc)
@@ -45,6 +48,9 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 		err := spent.Spend(budget.Scans, len(active))
 		if err == nil && spent.Left(budget.Rows) == 0 && len(active)+len(named) > 0 {
 			err = spent.Spend(budget.Rows, 1)
+		}
+		if err == nil {
+			err = spent.Ask(asked)
 		}
 		if err != nil {
 			fail(errs, scans, err)
@@ -59,12 +65,19 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 		case len(active) == 0:
 			continue
 		}
+		spent.Leave()
 		pages, err := backend.Ranges(ctx, s.cfg.Store, append(ranges, g.ranges()...))
+		spent.Return(ctx)
+		spent.Answered(asked)
 		var stale []*kind
 		if err == nil {
 			stale = g.note(pages[len(active):])
-			if err := spent.Spend(budget.Rows, resources(pages[:len(active)])); err != nil {
-				fail(errs, scans, err)
+			err := spent.Spend(budget.Rows, resources(pages[:len(active)]))
+			if err == nil {
+				err = hold(ctx, pages[:len(active)])
+			}
+			if err != nil {
+				fail(errs, scans, held(err))
 				return errs
 			}
 		}
@@ -77,7 +90,11 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 			case sc.query.run != nil && slices.Contains(stale, sc.query.kind):
 				sc.withoutRun()
 			default:
+				kept := len(sc.found)
 				sc.take(s, pages[n])
+				if !sc.plain() {
+					spent.Release(size(pages[n].Resources) - sizeOf(sc.found[min(kept, len(sc.found)):]))
+				}
 			}
 		}
 	}

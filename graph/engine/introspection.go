@@ -31,6 +31,14 @@ const descriptionBytes = 64
 // maxIntrospection stands for any count that is larger.
 const maxIntrospection = math.MaxInt32
 
+const (
+	// introspectedBytes is what a value of the schema holds until the answer is whole.
+	introspectedBytes = 100
+	// longIntrospection is from how many values on an introspection takes longer than
+	// most operations.
+	longIntrospection = 5000
+)
+
 // introspect charges what the introspection among the fields will write.
 func (r *run) introspect(fields []field) {
 	for i := range fields {
@@ -46,6 +54,11 @@ func (r *run) introspect(fields []field) {
 			n = in.definition(f.set, in.schema.Types[name])
 		}
 		r.guard(r.spent.budget.Spend(budget.Introspection, n), f)
+		r.hold(f, r.spent.budget.Hold(r.ctx, n*introspectedBytes))
+		if n > longIntrospection {
+			r.spent.budget.Long(r.ctx)
+			r.alive(f)
+		}
 	}
 }
 
@@ -67,6 +80,21 @@ func (r *run) entitle(fields []field) {
 			r.exceed(budget.Bytes, f, max(n*corePlaces, left+1))
 		}
 	}
+}
+
+// refused says why a subscription that the core serves is not begun; nil if it is.
+func (r *run) refused(fields []field) (h *halted) {
+	defer func() {
+		if v := recover(); v != nil {
+			var ok bool
+			if h, ok = v.(*halted); !ok {
+				panic(v)
+			}
+		}
+	}()
+	r.open(0)
+	r.entitle(fields)
+	return nil
 }
 
 // names are the bytes of the aliases of a selection, up to maxIntrospection.

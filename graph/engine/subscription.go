@@ -138,6 +138,9 @@ func (r *run) release() {
 	r.links, r.pages, r.parts = slab.Slab[link]{}, slab.Slab[page]{}, slab.Slab[item]{}
 }
 
+// maxSpareEvent is the largest memory of an event that a subscription keeps for the next.
+const maxSpareEvent = 4 << 10
+
 // event writes the answer for an event in the memory of the one before.
 func (r *run) event(f *field, a *resolved) []byte {
 	buf := append(r.buf[:0], f.prefix...)
@@ -153,7 +156,7 @@ func (r *run) event(f *field, a *resolved) []byte {
 	default:
 		buf = append(buf[:at], "null}"...)
 	}
-	if r.buf = buf; cap(buf) > maxSpare {
+	if r.buf = buf; cap(buf) > maxSpareEvent {
 		r.buf = nil
 	}
 	return buf
@@ -165,6 +168,10 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 	f := &p.root.fields[0]
 	r := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: service.CallerFrom(ctx)}
 	set, state := ast.SelectionSet{f.core}, stream.From(ctx)
+	if h := r.refused(p.root.fields[:1]); h != nil {
+		graphql.AddError(ctx, h.err)
+		return func(context.Context) *graphql.Response { return nil }
+	}
 	next := e.core.Exec(r.coreContext(ctx, &marks{engine: e}, set))
 	return func(ctx context.Context) (res *graphql.Response) {
 		m := &marks{engine: e}

@@ -41,7 +41,11 @@ func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 		r.room(f, buf)
 		if f.op == opScalar { // as most fields are
 			b := src.item.body
-			switch s := b.At(src.table, f.slot); {
+			s := b.At(src.table, f.slot)
+			if !s.IsZero() {
+				r.roomFor(f, buf, len(b.Bytes(s)))
+			}
+			switch {
 			case s.Ready():
 				buf = append(buf, b.Bytes(s)...)
 			case s.IsZero():

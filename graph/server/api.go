@@ -11,6 +11,7 @@ import (
 	"github.com/99designs/gqlgen/graphql/handler/extension"
 	"go.uber.org/zap"
 
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/core"
 	"github.com/sluicegw/sluice/graph/document"
@@ -47,11 +48,11 @@ func (s *Server) newAPI(named *document.Store) (*api, error) {
 	exec.Use(extension.Introspection{})
 
 	l := s.cfg.Limits
+	bodies := transport.NewBudget(l.Memory)
 	e := transport.NewExecutor(transport.ExecutorConfig{
-		Executor: exec, Named: named,
+		Executor: exec, Named: named, Memory: bodies, Work: budget.NewAllowance(int64(l.Events)),
 		Documents: &documents{schema: schema, limits: l, hidden: s.cfg.HideSchema, cache: newDocumentCache(l.CachedTokens, eng)},
 	})
-	bodies := transport.NewBudget(l.Bodies)
 	if err := s.metrics.bodies(bodies.Used); err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 // bodies shows what requests take of their budget.
 func (m *metrics) bodies(used func() int64) error {
 	return m.register.Register(prometheus.NewGaugeFunc(
-		prometheus.GaugeOpts{Name: "sluice_request_bytes", Help: "Bytes of requests that are being read or executed and of answers that are being sent, of limit-bodies."},
+		prometheus.GaugeOpts{Name: "sluice_request_bytes", Help: "Bytes of requests that are being read or executed and of answers that are being sent, of limit-memory."},
 		func() float64 { return float64(used()) },
 	))
 }

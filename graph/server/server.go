@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/console"
 	"github.com/sluicegw/sluice/graph/document"
@@ -25,6 +27,8 @@ type Server struct {
 	handler  http.Handler
 	api      *api
 	draining atomic.Bool
+	// turns are for operations that run for long: one processor is for the others.
+	turns *budget.Turns
 	// unavailable is logged when clients are told that the store is not there.
 	unavailable seldom
 	// unready is logged when the gateway is asked whether it is ready, and is not.
@@ -41,7 +45,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	s := &Server{cfg: cfg, metrics: m}
+	s := &Server{cfg: cfg, metrics: m, turns: budget.NewTurns(max(runtime.GOMAXPROCS(0)-1, 1))}
 	documents, err := document.Open(cfg.Documents)
 	if err != nil {
 		return nil, err

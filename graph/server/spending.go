@@ -18,7 +18,7 @@ import (
 func (l Limits) budget() budget.Limits {
 	return budget.Limits{
 		budget.Rows: int64(l.Rows), budget.Scans: int64(l.Scans), budget.Objects: int64(l.Objects), budget.Bytes: l.Answer,
-		budget.Introspection: int64(l.Introspection),
+		budget.Introspection: int64(l.Introspection), budget.Held: l.Held,
 	}
 }
 
@@ -42,11 +42,15 @@ func (s *Server) bound(ctx context.Context, next graphql.ResponseHandler) *graph
 	if op.Operation == nil { // it was refused
 		return next(ctx)
 	}
-	limits := s.cfg.Limits.budget()
-	if op.Operation.Operation == ast.Subscription {
+	limits, shared := s.cfg.Limits.budget(), budget.SharedFrom(ctx)
+	if shared.Turns = s.turns; op.Operation.Operation == ast.Subscription {
 		limits = ofEvent(limits)
+		limits[budget.Work] = int64(s.cfg.Limits.Events)
+	} else {
+		shared.Events = nil
 	}
-	spent := budget.New(limits)
+	spent := budget.NewShared(limits, shared)
+	defer spent.End()
 	res := next(budget.With(ctx, spent))
 	if res != nil && spent.Halted() && len(res.Errors) > 1 {
 		res.Errors = res.Errors[len(res.Errors)-1:]

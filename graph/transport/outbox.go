@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
+
+	"github.com/sluicegw/sluice/backend/budget"
 )
 
 var (
@@ -12,6 +14,8 @@ var (
 	errGone = errors.New("the connection ends")
 	// errForgotten says that the client has cancelled the operation.
 	errForgotten = errors.New("the operation was cancelled")
+	// errMemory says that the events that wait have the memory that they may have.
+	errMemory = errors.New("there is no memory for another event")
 )
 
 // frame is one message on its way to a client. The payload goes between the head
@@ -23,6 +27,7 @@ type frame struct {
 	payload []byte
 	tail    string
 	soon    bool // may wait a moment so that others leave with it
+	event   bool // is refused if there is no memory for it
 }
 
 func (f *frame) size() int { return len(f.head) + len(f.payload) + len(f.tail) }
@@ -35,6 +40,9 @@ type source struct{ forgotten bool }
 // started when there is something to write, and takes frames until none is left.
 type outbox struct {
 	messages, bytes int
+	// memory is what the frames of all queues may take, from when they wait to be put
+	// until they have been written. Default: unbounded.
+	memory *budget.Part
 	// wake starts the writer; soon says that it may start a moment later. It is
 	// called with the lock held, and never while a writer is at work.
 	wake func(soon bool)
@@ -45,17 +53,30 @@ type outbox struct {
 	room   chan struct{} // closed when something was taken; nil if nobody waits for it
 	busy   bool          // a writer is at work
 	gone   bool          // nothing more is accepted
+	// writing are the bytes of frames that were taken and not yet written.
+	writing int
 	// Frames are counted: those that were added, taken, and written.
 	added, taken, written int
 }
 
 // put adds frames, all or none, and waits for room until ctx ends. If accepted is
 // not nil, it is called before a writer can see the frames.
-func (o *outbox) put(ctx context.Context, accepted func(), frames ...frame) error {
+func (o *outbox) put(ctx context.Context, accepted func(), frames ...frame) (err error) {
 	size := 0
 	for i := range frames {
 		size += frames[i].size()
 	}
+	switch {
+	case !frames[0].event:
+		o.memory.Hold(int64(size))
+	case !o.memory.Take(int64(size)):
+		return errMemory
+	}
+	defer func() {
+		if err != nil {
+			o.memory.Give(int64(size))
+		}
+	}()
 	for {
 		o.mu.Lock()
 		switch {
@@ -84,6 +105,7 @@ func (o *outbox) offer(f frame) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.gone && len(o.frames) < o.messages {
+		o.memory.Hold(int64(f.size()))
 		o.add(f.size(), f)
 	}
 }
@@ -101,6 +123,7 @@ func (o *outbox) finish(last ...frame) bool {
 	o.frames = append(o.frames, last...)
 	for i := range last {
 		o.held += last[i].size()
+		o.memory.Hold(int64(last[i].size()))
 	}
 	o.start(false)
 	o.makeRoom()
@@ -111,6 +134,7 @@ func (o *outbox) finish(last ...frame) bool {
 func (o *outbox) discard() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.memory.Give(int64(o.held))
 	o.gone, o.frames, o.held = true, nil, 0
 	o.makeRoom()
 }
@@ -125,6 +149,7 @@ func (o *outbox) forget(s *source) {
 			return false
 		}
 		o.held -= f.size()
+		o.memory.Give(int64(f.size()))
 		o.added--
 		return true
 	})
@@ -137,6 +162,7 @@ func (o *outbox) forget(s *source) {
 func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.wrote()
 	if o.written != o.taken { // the writer comes again when it has written what it took
 		o.written = o.taken
 		o.makeRoom()
@@ -154,6 +180,7 @@ func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
 	out = append(into, o.frames[:n]...)
 	for i := range out {
 		o.held -= out[i].size()
+		o.writing += out[i].size()
 	}
 	o.taken += n
 	o.frames = slices.Delete(o.frames, 0, n)
@@ -162,6 +189,20 @@ func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
 	}
 	o.makeRoom()
 	return out, false
+}
+
+// wrote gives back the memory of what was taken: it is written, or never will be. The
+// writer calls it by taking more, and at its end.
+func (o *outbox) wrote() {
+	o.memory.Give(int64(o.writing))
+	o.writing = 0
+}
+
+// end is the end of a writer that takes no more.
+func (o *outbox) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.wrote()
 }
 
 func (o *outbox) add(size int, frames ...frame) {

@@ -242,7 +242,7 @@ func TestMessagesShareABudgetWithAllOtherRequests(t *testing.T) {
 		}
 		last := g.open()
 		go half(last)
-		if code, reason := last.closed(); code != 1013 || !strings.Contains(reason, "limit-bodies") {
+		if code, reason := last.closed(); code != 1013 || !strings.Contains(reason, "limit-memory") {
 			t.Errorf("closed with %d %s", code, reason)
 		}
 		begin := time.Now()

@@ -48,7 +48,7 @@ var rules = []rule{
 	{"graph/core", []string{"backend", "graph/engine"}, "generated code knows the marks of the engine and no kind"},
 	{"graph/stream", nil, "what a transport and a resolver tell each other knows neither"},
 	{"graph/document", nil, "documents are text until they are executed"},
-	{"graph/transport", []string{"backend/service", "graph/answer", "graph/document", "graph/stream"}, "transports carry operations and know no kind"},
+	{"graph/transport", []string{"backend/budget", "backend/service", "graph/answer", "graph/document", "graph/stream"}, "transports carry operations and know no kind"},
 	{"graph/console", []string{"backend"}, "the page makes examples of descriptors and asks the API for the rest"},
 	{"graph/server", []string{"backend", "backend/budget", "backend/service", "graph", "resolvers"}, "the edge knows no store"},
 	{"resolvers", []string{"backend", "backend/service", "graph/core", "graph/engine", "graph/loader"}, "resolvers delegate to the service"},

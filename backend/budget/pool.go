@@ -1,0 +1,157 @@
+package budget
+
+import (
+	"errors"
+	"sync"
+)
+
+// ErrBusy: the memory for operations in flight is in use. Who asks again later may get it.
+var ErrBusy = errors.New("the requests, operations and answers in flight have the memory that they may have together (configuration key limit-memory); try again")
+
+// MemoryKey is the setting of the bound of a [Pool].
+const MemoryKey = "limit-memory"
+
+// RetryAfter is after how many seconds somebody who was told [ErrBusy] may ask again.
+const RetryAfter = 1
+
+// Pool bounds the bytes that all operations in flight hold together: their requests,
+// what they have read, their answers. A nil Pool bounds nothing. It is safe for
+// concurrent use.
+//
+// An operation begins if [BeginBytes] are free; else it is refused. What it needs
+// beyond that it takes as it goes, out of three quarters of the pool, so that others
+// can begin. If those are in use it waits, and who began first goes first. One
+// operation at a time, the first of those that wait, goes on beyond the pool until
+// it ends, within its own limits: so there is always one that ends. At most
+// [MaxWaiting] wait; of more, the one that began last is refused.
+type Pool struct {
+	most int64
+
+	mu   sync.Mutex // guards all below
+	used int64
+	// grown is how much of it operations hold beyond their beginning.
+	grown int64
+	// beyond is what over holds that the pool has not.
+	beyond  int64
+	begun   uint64
+	waiting []*Share // those that began first come first
+	// over goes on beyond the pool; nil if none does.
+	over *Share
+}
+
+const (
+	// BeginBytes is what an operation has without asking.
+	BeginBytes = 64 << 10
+	// EventBytes is what an event of a subscription has without asking.
+	EventBytes = 16 << 10
+	// MaxWaiting is how many operations may wait for memory at a time.
+	MaxWaiting = 4
+)
+
+// NewPool returns a pool of a number of bytes.
+func NewPool(most int64) *Pool { return &Pool{most: most} }
+
+// Most is how many bytes the pool has.
+func (p *Pool) Most() int64 { return p.most }
+
+// Used is how many bytes are in use.
+func (p *Pool) Used() int64 {
+	if p == nil {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used + p.beyond
+}
+
+// Take takes bytes if they are free.
+func (p *Pool) Take(n int64) bool {
+	if p == nil {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.take(n)
+}
+
+func (p *Pool) take(n int64) bool {
+	if p.used+n > p.most {
+		return false
+	}
+	p.used += n
+	return true
+}
+
+// Hold takes bytes that are in use already, whether or not they are free.
+func (p *Pool) Hold(n int64) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used += n
+}
+
+// Give gives bytes back.
+func (p *Pool) Give(n int64) {
+	if p == nil || n == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used -= n
+	p.wake()
+}
+
+// Part is a bound within a pool: what is taken of it is taken of the pool, too.
+type Part struct {
+	pool *Pool
+	most int64
+
+	mu   sync.Mutex
+	used int64
+}
+
+// Part returns a part of so many bytes; nil of no pool.
+func (p *Pool) Part(most int64) *Part {
+	if p == nil {
+		return nil
+	}
+	return &Part{pool: p, most: most}
+}
+
+// Take takes bytes if they are free in the part and in the pool.
+func (p *Part) Take(n int64) bool {
+	if p == nil {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.used+n > p.most || !p.pool.Take(n) {
+		return false
+	}
+	p.used += n
+	return true
+}
+
+// Hold takes bytes that are in use already, whether or not they are free.
+func (p *Part) Hold(n int64) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.used += n
+	p.mu.Unlock()
+	p.pool.Hold(n)
+}
+
+// Give gives bytes back.
+func (p *Part) Give(n int64) {
+	if p == nil || n == 0 {
+		return
+	}
+	p.mu.Lock()
+	p.used -= n
+	p.mu.Unlock()
+	p.pool.Give(n)
+}

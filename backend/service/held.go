@@ -1,0 +1,52 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
+)
+
+// heldBytes is what a resource holds beside what is stored of it: its record, the
+// table of its body, its place on a page.
+const heldBytes = 512
+
+// hold charges what was read to the budget of the operation. It may wait for memory.
+func hold(ctx context.Context, pages []backend.Page) error {
+	spent := budget.From(ctx)
+	if spent == nil {
+		return nil
+	}
+	n := 0
+	for i := range pages {
+		n += size(pages[i].Resources)
+	}
+	return spent.Hold(ctx, n)
+}
+
+// size is what resources hold; of those that are not there nothing.
+func size(resources []*backend.Resource) (n int) {
+	for _, r := range resources {
+		if r != nil {
+			n += heldBytes + r.Size()
+		}
+	}
+	return n
+}
+
+// sizeOf is what the resources of edges hold.
+func sizeOf(edges []Edge) (n int) {
+	for i := range edges {
+		n += heldBytes + edges[i].Resource.Stored.Size()
+	}
+	return n
+}
+
+// held is an error of [hold]: that of a context in the words of the service.
+func held(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return translate(err, backend.Key{})
+	}
+	return err
+}
