@@ -248,6 +248,22 @@ func (b *Budget) Hold(ctx context.Context, n int) error {
 	return b.memory.Hold(ctx, int64(n), b.pause)
 }
 
+// Expect is [Budget.Hold] of what is about to be read, roughly: so that it is not read
+// before there is memory for it. [Budget.Unexpect] takes it back.
+func (b *Budget) Expect(ctx context.Context, n int) error {
+	if b == nil {
+		return nil
+	}
+	return b.memory.Hold(ctx, int64(n), b.pause)
+}
+
+// Unexpect takes back what [Budget.Expect] noted: what was read is held by itself.
+func (b *Budget) Unexpect(n int) {
+	if b != nil {
+		b.memory.Release(int64(n))
+	}
+}
+
 // Release notes that the operation holds n bytes less.
 func (b *Budget) Release(n int) {
 	if b != nil {

@@ -3,6 +3,7 @@ package budget
 import (
 	"errors"
 	"sync"
+	"time"
 )
 
 // ErrBusy: the memory for operations in flight is in use. Who asks again later may get it.
@@ -19,11 +20,11 @@ const RetryAfter = 1
 // concurrent use.
 //
 // An operation begins if [BeginBytes] are free; else it is refused. What it needs
-// beyond that it takes as it goes, out of three quarters of the pool, so that others
-// can begin. If those are in use it waits, and who began first goes first. One
-// operation at a time, the first of those that wait, goes on beyond the pool until
-// it ends, within its own limits: so there is always one that ends. At most
-// [MaxWaiting] wait; of more, the one that began last is refused.
+// beyond that it takes as it goes, out of half of the pool, so that others can begin.
+// If that is in use it waits, and who began first goes first; it is refused if it has
+// not got the first of it after [Patience]. An operation that has more than it began
+// with is never refused. One at a time, the first of those that wait, goes on beyond
+// the pool until it ends, within its own limits: so there is always one that ends.
 type Pool struct {
 	most int64
 
@@ -44,8 +45,8 @@ const (
 	BeginBytes = 64 << 10
 	// EventBytes is what an event of a subscription has without asking.
 	EventBytes = 16 << 10
-	// MaxWaiting is how many operations may wait for memory at a time.
-	MaxWaiting = 4
+	// Patience is how long an operation may wait that needs more than it began with.
+	Patience = 500 * time.Millisecond
 )
 
 // NewPool returns a pool of a number of bytes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Share is what one operation holds of a pool. A nil Share holds nothing. It is safe
@@ -15,13 +16,15 @@ type Share struct {
 	base  int64
 	event bool
 
-	mu sync.Mutex // guards held and granted; it is taken before that of the pool
+	mu sync.Mutex // guards what follows; it is taken before that of the pool
+	// asked says that the pool was asked for more.
+	asked bool
 	// held is what the operation holds, granted what it may hold without asking.
 	held, granted int64
 
 	// The rest is guarded by the pool.
 	wants   int64
-	answer  chan error
+	answer  chan struct{}
 	refused bool
 }
 
@@ -54,8 +57,8 @@ func (p *Pool) BeginEvents() *Share {
 }
 
 // Hold notes that the operation holds n bytes more. It waits while the pool is in
-// use, until ctx ends, and then calls pause first, if that is not nil. It fails with
-// [ErrBusy], or with the error of ctx.
+// use, and then calls pause first, if that is not nil. It fails with [ErrBusy] if the
+// operation has no more than it began with and waits in vain, or with the error of ctx.
 func (s *Share) Hold(ctx context.Context, n int64, pause func()) error {
 	if s == nil {
 		return nil
@@ -66,6 +69,7 @@ func (s *Share) Hold(ctx context.Context, n int64, pause func()) error {
 		s.held += n
 		return nil
 	}
+	s.asked = true
 	more := max(s.held+n, 2*s.granted) - s.granted
 	if err := s.pool.grow(ctx, s, more, pause); err != nil {
 		return err
@@ -131,12 +135,13 @@ func (s *Share) Reset() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held = 0; s.granted == s.base {
+	if s.held = 0; s.granted == s.base && !s.asked {
 		return
 	}
 	p := s.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	s.asked = false
 	s.grant(s.base)
 	if p.over == s {
 		p.over = nil
@@ -160,7 +165,7 @@ func (s *Share) Close() {
 
 // fits says whether an operation may have n bytes more now.
 func (p *Pool) fits(n int64) bool {
-	return p.grown+n <= p.most/4*3 && p.used+n <= p.most
+	return p.grown+n <= p.most/2 && p.used+n <= p.most
 }
 
 // grow takes bytes for an operation that goes on.
@@ -181,7 +186,7 @@ func (p *Pool) grow(ctx context.Context, s *Share, n int64, pause func()) error 
 		p.mu.Unlock()
 		return nil
 	}
-	s.wants, s.answer = n, make(chan error, 1)
+	s.wants, s.answer = n, make(chan struct{}, 1)
 	at, _ := slices.BinarySearchFunc(p.waiting, s.began, func(w *Share, began uint64) int {
 		if w.began < began {
 			return -1
@@ -190,24 +195,35 @@ func (p *Pool) grow(ctx context.Context, s *Share, n int64, pause func()) error 
 	})
 	p.waiting = slices.Insert(p.waiting, at, s)
 	p.wake()
-	p.refuse()
 	p.mu.Unlock()
 	if pause != nil {
 		pause()
 	}
+	var late <-chan time.Time
+	if s.granted == s.base && !s.event { // what runs is not refused
+		patience := time.NewTimer(Patience)
+		defer patience.Stop()
+		late = patience.C
+	}
 	select {
-	case err := <-s.answer:
-		return err
+	case <-s.answer:
+		return nil
 	case <-ctx.Done():
+	case <-late:
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := slices.Index(p.waiting, s); i >= 0 {
-		p.waiting = slices.Delete(p.waiting, i, i+1)
-		p.wake()
-		return ctx.Err()
+	i := slices.Index(p.waiting, s)
+	if i < 0 { // it was answered meanwhile
+		return nil
 	}
-	return <-s.answer // it was answered meanwhile
+	p.waiting = slices.Delete(p.waiting, i, i+1)
+	p.wake()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.refused = true
+	return ErrBusy
 }
 
 // wake lets those go on that wait and fit, in their order. The caller holds mu.
@@ -225,22 +241,6 @@ func (p *Pool) wake() {
 			return
 		}
 		p.waiting = p.waiting[1:]
-		s.answer <- nil
-	}
-}
-
-// refuse refuses the operation that began last if too many wait. The caller holds mu.
-func (p *Pool) refuse() {
-	operations, last := 0, 0
-	for i, s := range p.waiting {
-		if !s.event {
-			operations, last = operations+1, i
-		}
-	}
-	if operations > MaxWaiting {
-		late := p.waiting[last]
-		p.waiting = slices.Delete(p.waiting, last, last+1)
-		late.refused = true
-		late.answer <- ErrBusy
+		s.answer <- struct{}{}
 	}
 }

@@ -12,6 +12,10 @@ import (
 // table of its body, its place on a page.
 const heldBytes = 512
 
+// estimate is what a read of so many resources will hold, if they are small: no read
+// returns more than a page.
+func estimate(resources int) int { return min(resources*2*heldBytes, backend.MaxPageBytes) }
+
 // hold charges what was read to the budget of the operation. It may wait for memory.
 func hold(ctx context.Context, pages []backend.Page) error {
 	spent := budget.From(ctx)
@@ -45,6 +49,9 @@ func sizeOf(edges []Edge) (n int) {
 
 // held is an error of [hold]: that of a context in the words of the service.
 func held(err error) error {
+	if err == nil {
+		return nil
+	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return translate(err, backend.Key{})
 	}

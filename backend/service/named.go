@@ -23,9 +23,15 @@ func (s *Service) stepNamed(ctx context.Context, scans []*scan, named []int, err
 			}
 		}
 		var err error
+		expected := estimate(len(keys))
+		if err := spent.Expect(ctx, expected); err != nil {
+			fail(errs, scans, held(err))
+			return
+		}
 		spent.Leave()
 		got, err = get(ctx, keys...)
 		spent.Return(ctx)
+		spent.Unexpect(expected)
 		switch {
 		case len(keys) == 1 && errors.Is(err, backend.ErrUnreadable):
 			got = []*backend.Resource{nil}

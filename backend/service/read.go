@@ -81,9 +81,14 @@ func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*
 	}
 	for begin := 0; begin < len(keys); {
 		part := keys[begin:min(begin+backend.MaxKeys, len(keys))]
+		expected := estimate(len(part))
+		if err := spent.Expect(ctx, expected); err != nil {
+			return nil, held(err)
+		}
 		spent.Leave()
 		got, err := backend.GetBare(ctx, s.cfg.Store, part...)
 		spent.Return(ctx)
+		spent.Unexpect(expected)
 		if len(part) == 1 && errors.Is(err, backend.ErrUnreadable) {
 			begin++
 			continue

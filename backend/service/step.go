@@ -52,6 +52,10 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 		if err == nil {
 			err = spent.Ask(asked)
 		}
+		expected := estimate(asked)
+		if err == nil {
+			err = held(spent.Expect(ctx, expected))
+		}
 		if err != nil {
 			fail(errs, scans, err)
 			return errs
@@ -69,6 +73,7 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 		pages, err := backend.Ranges(ctx, s.cfg.Store, append(ranges, g.ranges()...))
 		spent.Return(ctx)
 		spent.Answered(asked)
+		spent.Unexpect(expected)
 		var stale []*kind
 		if err == nil {
 			stale = g.note(pages[len(active):])

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -99,27 +100,30 @@ func (r *run) link(f *field) {
 }
 
 // room halts if the answer, errors included, is longer than it may be, or if there
-// is no memory for it.
-func (r *run) room(f *field, buf []byte) {
+// is no memory for it. It returns the answer in memory that has as much room as was
+// granted.
+func (r *run) room(f *field, buf []byte) []byte {
 	if n := len(buf) + r.spent.told; n > r.spent.until {
-		r.grow(f, n)
+		return r.grow(f, buf, n)
 	}
+	return buf
 }
 
 // longValue is from how many bytes on a value asks for room before it is written.
 const longValue = 4 << 10
 
 // roomFor is room before a value of n bytes is written.
-func (r *run) roomFor(f *field, buf []byte, n int) {
+func (r *run) roomFor(f *field, buf []byte, n int) []byte {
 	if n > longValue {
 		if n += len(buf) + r.spent.told; n > r.spent.until {
-			r.grow(f, n)
+			return r.grow(f, buf, n)
 		}
 	}
+	return buf
 }
 
 // grow asks for memory for an answer of n bytes, what stands before it included.
-func (r *run) grow(f *field, n int) {
+func (r *run) grow(f *field, buf []byte, n int) []byte {
 	n -= r.spent.begin
 	if n > r.spent.limit {
 		r.exceed(budget.Bytes, f, n)
@@ -127,6 +131,7 @@ func (r *run) grow(f *field, n int) {
 	bigger := max(2*r.spent.granted, n)
 	r.hold(f, r.spent.budget.Grow(r.ctx, bigger-r.spent.granted))
 	r.grant(bigger)
+	return slices.Grow(buf, max(r.spent.until-len(buf), 0))
 }
 
 // hold halts if there is no memory for what the run holds.
@@ -254,8 +259,7 @@ func (r *run) inTurn(buf []byte, fields []field, answers []resolved) (out []byte
 	r.resolveRoot(f, a)
 	r.resolve()
 	out, some = r.root(buf, f, a)
-	r.room(f, out)
-	return out, some
+	return r.room(f, out), some
 }
 
 // explained is the error of a mutation that halted, or that comes after it.

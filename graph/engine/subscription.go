@@ -146,7 +146,7 @@ func (r *run) event(f *field, a *resolved) []byte {
 	buf := append(r.buf[:0], f.prefix...)
 	at := len(buf)
 	buf, some := r.root(buf, f, a)
-	r.room(f, buf)
+	buf = r.room(f, buf)
 	r.settle(len(buf))
 	switch {
 	case some:

@@ -38,12 +38,12 @@ func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 	for i := range o.fields {
 		f := &o.fields[i]
 		buf = append(buf, f.prefix...)
-		r.room(f, buf)
+		buf = r.room(f, buf)
 		if f.op == opScalar { // as most fields are
 			b := src.item.body
 			s := b.At(src.table, f.slot)
 			if !s.IsZero() {
-				r.roomFor(f, buf, len(b.Bytes(s)))
+				buf = r.roomFor(f, buf, len(b.Bytes(s)))
 			}
 			switch {
 			case s.Ready():

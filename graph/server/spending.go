@@ -31,6 +31,7 @@ func ofEvent(l budget.Limits) budget.Limits {
 	for _, t := range []budget.Thing{budget.Rows, budget.Scans, budget.Objects} {
 		l[t] = max(l[t]/eventShare, 1)
 	}
+	l[budget.Held] = max(l[budget.Held]/4, 1)
 	return l
 }
 
