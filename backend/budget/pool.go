@@ -46,7 +46,7 @@ const (
 	// EventBytes is what an event of a subscription has without asking.
 	EventBytes = 16 << 10
 	// Patience is how long an operation may wait that needs more than it began with.
-	Patience = 500 * time.Millisecond
+	Patience = 300 * time.Millisecond
 )
 
 // NewPool returns a pool of a number of bytes.

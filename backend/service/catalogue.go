@@ -28,6 +28,8 @@ type kind struct {
 	fingerprint string
 	// stale is a hint, see [Service.indexed].
 	stale atomic.Bool
+	// mean is about how large its resources are, in bytes, see [size]; 0 if none was read.
+	mean atomic.Int64
 }
 
 // shape is a compiled [backend.Shape].

@@ -12,9 +12,19 @@ import (
 // table of its body, its place on a page.
 const heldBytes = 512
 
-// estimate is what a read of so many resources will hold, if they are small: no read
-// returns more than a page.
-func estimate(resources int) int { return min(resources*2*heldBytes, backend.MaxPageBytes) }
+// estimate is what a read of so many resources of a kind will hold, as far as it is
+// known: no read returns more than a page.
+func (k *kind) estimate(resources int) int {
+	mean := max(int(k.mean.Load()), 2*heldBytes)
+	return min(resources*mean, backend.MaxPageBytes)
+}
+
+// learn notes how large resources of the kind are.
+func (k *kind) learn(resources []*backend.Resource) {
+	if n := len(resources); n > 0 {
+		k.mean.Store((k.mean.Load() + int64(size(resources)/n)) / 2)
+	}
+}
 
 // hold charges what was read to the budget of the operation. It may wait for memory.
 func hold(ctx context.Context, pages []backend.Page) error {

@@ -23,7 +23,7 @@ func (s *Service) stepNamed(ctx context.Context, scans []*scan, named []int, err
 			}
 		}
 		var err error
-		expected := estimate(len(keys))
+		expected := scans[named[0]].query.kind.estimate(len(keys))
 		if err := spent.Expect(ctx, expected); err != nil {
 			fail(errs, scans, held(err))
 			return

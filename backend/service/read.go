@@ -81,7 +81,7 @@ func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*
 	}
 	for begin := 0; begin < len(keys); {
 		part := keys[begin:min(begin+backend.MaxKeys, len(keys))]
-		expected := estimate(len(part))
+		expected := kinds[begin].estimate(len(part))
 		if err := spent.Expect(ctx, expected); err != nil {
 			return nil, held(err)
 		}

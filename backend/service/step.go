@@ -25,7 +25,7 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 			return errs
 		}
 		left := spent.Left(budget.Rows)
-		asked := 0
+		asked, expected := 0, 0
 		var active []int
 		var ranges []backend.Range
 		var named []int
@@ -40,6 +40,7 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 				r.Limit = min(r.Limit, max(left, 1))
 				left -= r.Limit
 				asked += r.Limit
+				expected += sc.query.kind.estimate(r.Limit)
 				active = append(active, i)
 				ranges = append(ranges, r)
 				g.add(sc)
@@ -52,7 +53,7 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 		if err == nil {
 			err = spent.Ask(asked)
 		}
-		expected := estimate(asked)
+		expected = min(expected, backend.MaxPageBytes)
 		if err == nil {
 			err = held(spent.Expect(ctx, expected))
 		}
@@ -95,6 +96,7 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 			case sc.query.run != nil && slices.Contains(stale, sc.query.kind):
 				sc.withoutRun()
 			default:
+				sc.query.kind.learn(pages[n].Resources)
 				kept := len(sc.found)
 				sc.take(s, pages[n])
 				if !sc.plain() {
