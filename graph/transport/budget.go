@@ -21,11 +21,11 @@ type Budget struct {
 	queued, requests *budget.Part
 }
 
-// NewBudget returns a budget of a number of bytes. A quarter of them may be events
+// NewBudget returns a budget of a number of bytes. An eighth of them may be events
 // that wait for their clients, and an eighth requests that subscriptions keep.
 func NewBudget(most int64) *Budget {
 	pool := budget.NewPool(most)
-	return &Budget{pool: pool, queued: pool.Part(most / 4), requests: pool.Part(most / 8)}
+	return &Budget{pool: pool, queued: pool.Part(most / 8), requests: pool.Part(most / 8)}
 }
 
 // Used is how many bytes are reserved at the moment.

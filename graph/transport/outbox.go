@@ -28,6 +28,7 @@ type frame struct {
 	tail    string
 	soon    bool // may wait a moment so that others leave with it
 	event   bool // is refused if there is no memory for it
+	counted bool // takes of the memory of all queues
 }
 
 func (f *frame) size() int { return len(f.head) + len(f.payload) + len(f.tail) }
@@ -40,8 +41,8 @@ type source struct{ forgotten bool }
 // started when there is something to write, and takes frames until none is left.
 type outbox struct {
 	messages, bytes int
-	// memory is what the frames of all queues may take, from when they wait to be put
-	// until they have been written. Default: unbounded.
+	// memory is what the frames of all queues may take beyond a little of each, from when
+	// they wait to be put until they have been written. Default: unbounded.
 	memory *budget.Part
 	// wake starts the writer; soon says that it may start a moment later. It is
 	// called with the lock held, and never while a writer is at work.
@@ -53,8 +54,10 @@ type outbox struct {
 	room   chan struct{} // closed when something was taken; nil if nobody waits for it
 	busy   bool          // a writer is at work
 	gone   bool          // nothing more is accepted
-	// writing are the bytes of frames that were taken and not yet written.
+	// writing are the bytes of frames that were taken and not yet written, counted those
+	// of them that are given back then.
 	writing int
+	counted int64
 	// Frames are counted: those that were added, taken, and written.
 	added, taken, written int
 }
@@ -66,15 +69,13 @@ func (o *outbox) put(ctx context.Context, accepted func(), frames ...frame) (err
 	for i := range frames {
 		size += frames[i].size()
 	}
-	switch {
-	case !frames[0].event:
-		o.memory.Hold(int64(size))
-	case !o.memory.Take(int64(size)):
-		return errMemory
+	counted, err := o.claim(ctx, size, frames)
+	if err != nil {
+		return err
 	}
 	defer func() {
 		if err != nil {
-			o.memory.Give(int64(size))
+			o.memory.Give(counted)
 		}
 	}()
 	for {
@@ -100,12 +101,50 @@ func (o *outbox) put(ctx context.Context, accepted func(), frames ...frame) (err
 	}
 }
 
+// freeQueue is how many bytes of each queue are not counted: what a client that reads
+// has not read yet.
+const freeQueue = 8 << 10
+
+// claim takes the memory of frames that are about to wait, and marks those that are
+// counted. An event waits for it a moment if it is small; if it is large, the memory
+// in which it waits would be missing as well.
+func (o *outbox) claim(ctx context.Context, size int, frames []frame) (counted int64, err error) {
+	o.mu.Lock()
+	free := o.held+o.writing+size <= freeQueue
+	o.mu.Unlock()
+	switch {
+	case free:
+		return 0, nil
+	case !frames[0].event:
+		o.memory.Hold(int64(size))
+	case size > freeQueue && !o.memory.Take(int64(size)):
+		return 0, errMemory
+	case size <= freeQueue:
+		if err := o.memory.Await(ctx, int64(size)); errors.Is(err, budget.ErrBusy) {
+			return 0, errMemory
+		} else if err != nil {
+			return 0, err
+		}
+	}
+	for i := range frames {
+		frames[i].counted = true
+	}
+	return int64(size), nil
+}
+
+// cost is what a frame takes of the memory of all queues.
+func (f *frame) cost() int64 {
+	if f.counted {
+		return int64(f.size())
+	}
+	return 0
+}
+
 // offer adds a small frame if there is room right now. Such frames are repeated anyway.
 func (o *outbox) offer(f frame) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.gone && len(o.frames) < o.messages {
-		o.memory.Hold(int64(f.size()))
 		o.add(f.size(), f)
 	}
 }
@@ -123,7 +162,6 @@ func (o *outbox) finish(last ...frame) bool {
 	o.frames = append(o.frames, last...)
 	for i := range last {
 		o.held += last[i].size()
-		o.memory.Hold(int64(last[i].size()))
 	}
 	o.start(false)
 	o.makeRoom()
@@ -134,7 +172,9 @@ func (o *outbox) finish(last ...frame) bool {
 func (o *outbox) discard() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.memory.Give(int64(o.held))
+	for i := range o.frames {
+		o.memory.Give(o.frames[i].cost())
+	}
 	o.gone, o.frames, o.held = true, nil, 0
 	o.makeRoom()
 }
@@ -149,7 +189,7 @@ func (o *outbox) forget(s *source) {
 			return false
 		}
 		o.held -= f.size()
-		o.memory.Give(int64(f.size()))
+		o.memory.Give(f.cost())
 		o.added--
 		return true
 	})
@@ -181,6 +221,7 @@ func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
 	for i := range out {
 		o.held -= out[i].size()
 		o.writing += out[i].size()
+		o.counted += out[i].cost()
 	}
 	o.taken += n
 	o.frames = slices.Delete(o.frames, 0, n)
@@ -194,8 +235,8 @@ func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
 // wrote gives back the memory of what was taken: it is written, or never will be. The
 // writer calls it by taking more, and at its end.
 func (o *outbox) wrote() {
-	o.memory.Give(int64(o.writing))
-	o.writing = 0
+	o.memory.Give(o.counted)
+	o.writing, o.counted = 0, 0
 }
 
 // end is the end of a writer that takes no more.
