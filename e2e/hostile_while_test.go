@@ -123,7 +123,9 @@ func TestOrdinaryQueriesAreAnsweredWhileHostileOnesRun(t *testing.T) {
 	}
 	all.Wait()
 	slices.Sort(took)
-	at := func(part float64) time.Duration { return took[int(part*float64(len(took)-1))].Round(100 * time.Microsecond) }
+	at := func(part float64) time.Duration {
+		return took[int(part*float64(len(took)-1))].Round(100 * time.Microsecond)
+	}
 	fmt.Printf("while 50 hostile queries run: p50 %v, p90 %v, p99 %v, max %v of %d, %d refused; the others were told %s\n", at(0.5), at(0.9), at(0.99), at(1), len(took), refused, &said)
 	if at(0.99) > mostP99 || refused > 0 {
 		t.Errorf("p99 is %v, %d refused; at most %v and none are accepted", at(0.99), refused, mostP99)
