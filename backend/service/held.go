@@ -20,23 +20,15 @@ func (k *kind) estimate(resources int) int {
 }
 
 // learn notes how large resources of the kind are.
-func (k *kind) learn(resources []*backend.Resource) {
-	if n := len(resources); n > 0 {
-		k.mean.Store((k.mean.Load() + int64(size(resources)/n)) / 2)
+func (k *kind) learn(bytes, resources int) {
+	if resources > 0 {
+		k.mean.Store((k.mean.Load() + int64(bytes/resources)) / 2)
 	}
 }
 
 // hold charges what was read to the budget of the operation. It may wait for memory.
-func hold(ctx context.Context, pages []backend.Page) error {
-	spent := budget.From(ctx)
-	if spent == nil {
-		return nil
-	}
-	n := 0
-	for i := range pages {
-		n += size(pages[i].Resources)
-	}
-	return spent.Hold(ctx, n)
+func hold(ctx context.Context, resources []*backend.Resource) error {
+	return budget.From(ctx).Hold(ctx, size(resources))
 }
 
 // size is what resources hold; of those that are not there nothing.

@@ -48,7 +48,7 @@ func (s *Service) stepNamed(ctx context.Context, scans []*scan, named []int, err
 	}
 	err := spent.Spend(budget.Rows, looks)
 	if err == nil {
-		err = hold(ctx, []backend.Page{{Resources: got}})
+		err = hold(ctx, got)
 	}
 	if err != nil {
 		fail(errs, scans, held(err))

@@ -28,7 +28,7 @@ func (s *Service) Get(ctx context.Context, c Caller, id Identity) (*Resource, er
 	if err != nil {
 		return nil, translate(err, key)
 	}
-	if err := hold(ctx, []backend.Page{{Resources: got}}); err != nil {
+	if err := hold(ctx, got); err != nil {
 		return nil, held(err)
 	}
 	stored := got[0]
@@ -96,7 +96,7 @@ func (s *Service) Lookup(ctx context.Context, c Caller, keys []backend.Key) ([]*
 		if err != nil {
 			return nil, translate(err, backend.Key{})
 		}
-		if err := hold(ctx, []backend.Page{{Resources: got}}); err != nil {
+		if err := hold(ctx, got); err != nil {
 			return nil, held(err)
 		}
 		for i, stored := range got {

@@ -80,7 +80,13 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 			stale = g.note(pages[len(active):])
 			err := spent.Spend(budget.Rows, resources(pages[:len(active)]))
 			if err == nil {
-				err = hold(ctx, pages[:len(active)])
+				held := 0
+				for n, i := range active {
+					bytes := size(pages[n].Resources)
+					scans[i].query.kind.learn(bytes, len(pages[n].Resources))
+					held += bytes
+				}
+				err = spent.Hold(ctx, held)
 			}
 			if err != nil {
 				fail(errs, scans, held(err))
@@ -96,7 +102,6 @@ func (s *Service) runScans(ctx context.Context, scans []*scan) []error {
 			case sc.query.run != nil && slices.Contains(stale, sc.query.kind):
 				sc.withoutRun()
 			default:
-				sc.query.kind.learn(pages[n].Resources)
 				kept := len(sc.found)
 				sc.take(s, pages[n])
 				if !sc.plain() {
