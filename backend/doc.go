@@ -12,9 +12,8 @@
 // fingerprint of the one that was used: [DefinitionIndex] tells which resources
 // another definition has made, and a [OpReindex] makes them anew.
 //
-// The package also defines what a kind is ([Kind]): the descriptors are data,
-// read from annotated SDL when a gateway starts, and drive execution,
-// validation and manifests.
+// What drivers have in common is in driver; what a kind is, in descriptor: a store
+// knows neither its kinds nor what is in a body.
 //
 // It imports nothing else of this module.
 package backend

@@ -3,7 +3,6 @@ package backend
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -98,8 +97,6 @@ func (r *Resource) Size() int {
 	}
 	return n
 }
-
-func rowsEqual(a, b []Row) bool { return slices.EqualFunc(a, b, Row.Equal) }
 
 // BodyJSON is the codec byte of a body that is plain JSON. Compressed and
 // encrypted bodies will have bytes of their own.

@@ -7,7 +7,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/core"
 	"github.com/sluicegw/sluice/graph/engine"
 )
@@ -23,12 +26,12 @@ const (
 // DependencyTree resolves Query.dependencyTree.
 func (r queryResolver) DependencyTree(ctx context.Context, id string, direction core.DependencyDirection, depth int32) (*core.DependencyTree, error) {
 	if depth < 1 || depth > maxDepth {
-		return nil, &service.Error{
-			Code: service.CodeBadUserInput, Path: "depth", Limit: fmt.Sprint(maxDepth),
+		return nil, &failure.Error{
+			Code: failure.CodeBadUserInput, Path: "depth", Limit: fmt.Sprint(maxDepth),
 			Message: fmt.Sprintf("depth is %d; 1 to %d is accepted", depth, maxDepth),
 		}
 	}
-	key, err := service.ParseGlobalID(id)
+	key, err := kind.ParseGlobalID(id)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +59,7 @@ func (r queryResolver) DependencyTree(ctx context.Context, id string, direction 
 }
 
 func node(key backend.Key) *core.DependencyNode {
-	n := &core.DependencyNode{ID: service.GlobalID(key), Kind: key.Kind, Name: key.Name}
+	n := &core.DependencyNode{ID: kind.GlobalID(key), Kind: key.Kind, Name: key.Name}
 	n.Namespace = nonempty(key.Namespace)
 	return n
 }
@@ -82,7 +85,7 @@ func (p *place) under(key backend.Key) bool {
 
 // step leads from one resource to another.
 type step struct {
-	reference backend.Reference
+	reference descriptor.Reference
 	key       backend.Key
 }
 
@@ -173,15 +176,15 @@ func (r *Resolver) down(ctx context.Context, level []*place) ([][]step, bool, er
 	out := make([][]step, len(level))
 	type question struct {
 		place     int
-		kind      *backend.Kind
-		reference backend.Reference
-		page      *service.Page
+		kind      *descriptor.Kind
+		reference descriptor.Reference
+		page      *query.Page
 	}
 	var questions []*question
 	for i, p := range level {
 		for _, k := range r.service.Kinds() {
 			for _, ref := range k.References {
-				if ref.Kind == p.key.Kind && k.Has(backend.VerbList) {
+				if ref.Kind == p.key.Kind && k.Has(descriptor.VerbList) {
 					questions = append(questions, &question{place: i, kind: k, reference: ref})
 				}
 			}
@@ -192,7 +195,7 @@ func (r *Resolver) down(ctx context.Context, level []*place) ([][]step, bool, er
 	for _, q := range questions {
 		g.Go(func() (err error) {
 			key := level[q.place].key
-			req := service.ListRequest{Kind: q.kind.Name, First: new(maxReferrers), Ahead: true, Parent: service.Parent{Reference: q.reference.Path, Key: key}}
+			req := query.ListRequest{Kind: q.kind.Name, First: new(maxReferrers), Ahead: true, Parent: query.Parent{Reference: q.reference.Path, Key: key}}
 			if key.Namespace != "" {
 				req.Namespace = &key.Namespace
 			}
@@ -224,8 +227,8 @@ type dependencyNodeResolver struct{ *Resolver }
 func (r *Resolver) DependencyNode() core.DependencyNodeResolver { return dependencyNodeResolver{r} }
 
 // lookup reads the resource of a node together with those of all other nodes.
-func (r dependencyNodeResolver) lookup(ctx context.Context, n *core.DependencyNode) (*service.Resource, error) {
-	key, err := service.ParseGlobalID(n.ID)
+func (r dependencyNodeResolver) lookup(ctx context.Context, n *core.DependencyNode) (*query.Resource, error) {
+	key, err := kind.ParseGlobalID(n.ID)
 	if err != nil {
 		return nil, err
 	}

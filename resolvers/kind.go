@@ -4,17 +4,17 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/graph/core"
 )
 
 // fieldsOf are all fields of a kind, each after the object that it is in.
-func fieldsOf(k *backend.Kind) []*core.KindField {
+func fieldsOf(k *descriptor.Kind) []*core.KindField {
 	out := shapeFields(nil, "spec", k.Spec)
 	return shapeFields(out, "status", k.Status)
 }
 
-func shapeFields(out []*core.KindField, path string, s *backend.Shape) []*core.KindField {
+func shapeFields(out []*core.KindField, path string, s *descriptor.Shape) []*core.KindField {
 	if s == nil {
 		return out
 	}
@@ -27,7 +27,7 @@ func shapeFields(out []*core.KindField, path string, s *backend.Shape) []*core.K
 	return out
 }
 
-func fieldOf(path string, f *backend.Field) *core.KindField {
+func fieldOf(path string, f *descriptor.Field) *core.KindField {
 	out := &core.KindField{
 		Path: path, Name: f.Name, Type: string(f.Type), Description: f.Description, Required: f.Required, List: f.List,
 		Keys: f.Keys, Limits: limitsOf(f), EnumValues: []*core.KindEnumValue{}, Immutable: f.Immutable, WriteOnly: f.WriteOnly, ManifestAt: nonempty(f.ManifestAt),
@@ -37,7 +37,7 @@ func fieldOf(path string, f *backend.Field) *core.KindField {
 		out.ListType = &f.ListType
 	}
 	switch {
-	case f.Type == backend.TypeMap:
+	case f.Type == descriptor.TypeMap:
 		out.Type = "MapEntry"
 	case f.Enum != nil:
 		out.Type = f.Enum.Name
@@ -55,12 +55,12 @@ func fieldOf(path string, f *backend.Field) *core.KindField {
 	return out
 }
 
-func limitsOf(f *backend.Field) *core.KindFieldLimits {
+func limitsOf(f *descriptor.Field) *core.KindFieldLimits {
 	c := f.Constraint
 	out := &core.KindFieldLimits{
 		MinLength: count(c.MinLength), MaxLength: count(c.MaxLength), Pattern: nonempty(c.Pattern), Format: nonempty(string(c.Format)),
 		Min: c.Min, Max: c.Max, In: c.In, MinItems: count(c.MinItems), MaxItems: count(c.MaxItems),
-		Unique:       c.Unique || f.ListType == backend.ListSet,
+		Unique:       c.Unique || f.ListType == descriptor.ListSet,
 		KeyMinLength: count(c.KeyMinLength), KeyMaxLength: count(c.KeyMaxLength), KeyPattern: nonempty(c.KeyPattern),
 	}
 	if s := f.Shape; s != nil {
@@ -84,7 +84,7 @@ func positive(n int) *int32 {
 }
 
 // referencesOf are the references of a kind.
-func referencesOf(k *backend.Kind) []*core.KindReference {
+func referencesOf(k *descriptor.Kind) []*core.KindReference {
 	out := make([]*core.KindReference, len(k.References))
 	for i, r := range k.References {
 		out[i] = &core.KindReference{Path: r.Path, Kind: r.Kind, Field: r.Field, Inverse: nonempty(r.Inverse), Guard: r.Guard}
@@ -106,14 +106,16 @@ func (r *Resolver) Query() core.QueryResolver { return queryResolver{r} }
 func (r *Resolver) Kind() core.KindResolver { return kindResolver{r} }
 
 // Kinds resolves Query.kinds.
-func (r queryResolver) Kinds(context.Context) ([]*backend.Kind, error) { return r.service.Kinds(), nil }
+func (r queryResolver) Kinds(context.Context) ([]*descriptor.Kind, error) {
+	return r.service.Kinds(), nil
+}
 
 // Fields resolves Kind.fields.
-func (kindResolver) Fields(_ context.Context, k *backend.Kind) ([]*core.KindField, error) {
+func (kindResolver) Fields(_ context.Context, k *descriptor.Kind) ([]*core.KindField, error) {
 	return fieldsOf(k), nil
 }
 
 // References resolves Kind.references.
-func (kindResolver) References(_ context.Context, k *backend.Kind) ([]*core.KindReference, error) {
+func (kindResolver) References(_ context.Context, k *descriptor.Kind) ([]*core.KindReference, error) {
 	return referencesOf(k), nil
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/loader"
 )
 
@@ -24,7 +25,7 @@ func (r *Resolver) loaders(ctx context.Context) *loader.Loaders {
 	if l := loader.From(ctx); l != nil {
 		return l
 	}
-	return loader.New(r.service, service.CallerFrom(ctx), 0)
+	return loader.New(r.service, access.CallerFrom(ctx), 0)
 }
 
 // nonempty is nil for the empty text.

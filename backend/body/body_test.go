@@ -15,23 +15,24 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // kind has a field of every type, at several depths.
-func kind() *backend.Kind {
-	colour := &backend.Enum{Name: "Colour", Values: []backend.EnumValue{{Name: "DARK_RED", Stored: "dark-red"}, {Name: "BLUE", Stored: "blue"}}}
-	fields := func(more ...backend.Field) []backend.Field {
-		return append([]backend.Field{
-			{Name: "text", Type: backend.TypeString}, {Name: "int", Type: backend.TypeInt}, {Name: "int64", Type: backend.TypeInt64},
-			{Name: "float", Type: backend.TypeFloat}, {Name: "bool", Type: backend.TypeBoolean}, {Name: "enum", Type: backend.TypeEnum, Enum: colour},
-			{Name: "map", Type: backend.TypeMap}, {Name: "texts", Type: backend.TypeString, List: true}, {Name: "ints", Type: backend.TypeInt, List: true},
-			{Name: "floats", Type: backend.TypeFloat, List: true}, {Name: "bools", Type: backend.TypeBoolean, List: true}, {Name: "enums", Type: backend.TypeEnum, Enum: colour, List: true},
+func kind() *descriptor.Kind {
+	colour := &descriptor.Enum{Name: "Colour", Values: []descriptor.EnumValue{{Name: "DARK_RED", Stored: "dark-red"}, {Name: "BLUE", Stored: "blue"}}}
+	fields := func(more ...descriptor.Field) []descriptor.Field {
+		return append([]descriptor.Field{
+			{Name: "text", Type: descriptor.TypeString}, {Name: "int", Type: descriptor.TypeInt}, {Name: "int64", Type: descriptor.TypeInt64},
+			{Name: "float", Type: descriptor.TypeFloat}, {Name: "bool", Type: descriptor.TypeBoolean}, {Name: "enum", Type: descriptor.TypeEnum, Enum: colour},
+			{Name: "map", Type: descriptor.TypeMap}, {Name: "texts", Type: descriptor.TypeString, List: true}, {Name: "ints", Type: descriptor.TypeInt, List: true},
+			{Name: "floats", Type: descriptor.TypeFloat, List: true}, {Name: "bools", Type: descriptor.TypeBoolean, List: true}, {Name: "enums", Type: descriptor.TypeEnum, Enum: colour, List: true},
 		}, more...)
 	}
-	inner := &backend.Shape{Name: "Inner", Fields: fields(backend.Field{Name: "need", Type: backend.TypeInt, Required: true})}
-	outer := &backend.Shape{Name: "Outer", Fields: fields(
-		backend.Field{Name: "one", Type: backend.TypeObject, Shape: inner}, backend.Field{Name: "many", Type: backend.TypeObject, Shape: inner, List: true})}
-	return &backend.Kind{Name: "Thing", Spec: outer, Status: &backend.Shape{Name: "Status", Fields: fields()}}
+	inner := &descriptor.Shape{Name: "Inner", Fields: fields(descriptor.Field{Name: "need", Type: descriptor.TypeInt, Required: true})}
+	outer := &descriptor.Shape{Name: "Outer", Fields: fields(
+		descriptor.Field{Name: "one", Type: descriptor.TypeObject, Shape: inner}, descriptor.Field{Name: "many", Type: descriptor.TypeObject, Shape: inner, List: true})}
+	return &descriptor.Kind{Name: "Thing", Spec: outer, Status: &descriptor.Shape{Name: "Status", Fields: fields()}}
 }
 
 func read(text string) (*body.Body, error) {
@@ -48,7 +49,7 @@ func tree(b *body.Body, s *body.Shape, t body.Table) map[string]any {
 			continue
 		}
 		switch {
-		case f.List && f.Type == backend.TypeObject:
+		case f.List && f.Type == descriptor.TypeObject:
 			list := []any{}
 			for i, at := range b.Objects(span) {
 				if i != len(list) {
@@ -60,9 +61,9 @@ func tree(b *body.Body, s *body.Shape, t body.Table) map[string]any {
 				panic("the number of objects differs")
 			}
 			out[f.Name] = list
-		case f.Type == backend.TypeObject:
+		case f.Type == descriptor.TypeObject:
 			out[f.Name] = tree(b, f.Shape, b.Object(span))
-		case f.Type == backend.TypeMap:
+		case f.Type == descriptor.TypeMap:
 			m := map[string]any{}
 			for k, v := range b.Entries(span) {
 				m[k] = v
@@ -117,10 +118,10 @@ func reference(text string) map[string]any {
 		return nil
 	}
 	k := kind()
-	metadata := &backend.Shape{Fields: []backend.Field{{Name: "generation", Type: backend.TypeInt64}, {Name: "labels", Type: backend.TypeMap}, {Name: "annotations", Type: backend.TypeMap}, {Name: "description", Type: backend.TypeString}}}
-	root := &backend.Shape{Fields: []backend.Field{
-		{Name: "subKind", Type: backend.TypeString}, {Name: "version", Type: backend.TypeString}, {Name: "metadata", Type: backend.TypeObject, Shape: metadata},
-		{Name: "spec", Type: backend.TypeObject, Shape: k.Spec, Required: true}, {Name: "status", Type: backend.TypeObject, Shape: k.Status},
+	metadata := &descriptor.Shape{Fields: []descriptor.Field{{Name: "generation", Type: descriptor.TypeInt64}, {Name: "labels", Type: descriptor.TypeMap}, {Name: "annotations", Type: descriptor.TypeMap}, {Name: "description", Type: descriptor.TypeString}}}
+	root := &descriptor.Shape{Fields: []descriptor.Field{
+		{Name: "subKind", Type: descriptor.TypeString}, {Name: "version", Type: descriptor.TypeString}, {Name: "metadata", Type: descriptor.TypeObject, Shape: metadata},
+		{Name: "spec", Type: descriptor.TypeObject, Shape: k.Spec, Required: true}, {Name: "status", Type: descriptor.TypeObject, Shape: k.Status},
 	}}
 	if status, ok := top["status"]; ok && status == nil {
 		return nil
@@ -132,7 +133,7 @@ func reference(text string) map[string]any {
 	return out
 }
 
-func known(s *backend.Shape, m map[string]any) (map[string]any, bool) {
+func known(s *descriptor.Shape, m map[string]any) (map[string]any, bool) {
 	out := map[string]any{}
 	for _, f := range s.Fields {
 		v, ok := m[f.Name]
@@ -165,15 +166,15 @@ func known(s *backend.Shape, m map[string]any) (map[string]any, bool) {
 	return out, true
 }
 
-func value(f backend.Field, v any) (any, bool) {
+func value(f descriptor.Field, v any) (any, bool) {
 	switch f.Type {
-	case backend.TypeObject:
+	case descriptor.TypeObject:
 		m, ok := v.(map[string]any)
 		if !ok {
 			return nil, false
 		}
 		return known(f.Shape, m)
-	case backend.TypeMap:
+	case descriptor.TypeMap:
 		m, ok := v.(map[string]any)
 		if !ok {
 			return nil, false
@@ -188,20 +189,20 @@ func value(f backend.Field, v any) (any, bool) {
 			}
 		}
 		return out, true
-	case backend.TypeBoolean:
+	case descriptor.TypeBoolean:
 		b, ok := v.(bool)
 		return b, ok
-	case backend.TypeInt, backend.TypeInt64, backend.TypeFloat:
+	case descriptor.TypeInt, descriptor.TypeInt64, descriptor.TypeFloat:
 		n, ok := v.(json.Number)
 		if !ok {
 			return nil, false
 		}
-		if f.Type == backend.TypeFloat {
+		if f.Type == descriptor.TypeFloat {
 			_, err := n.Float64()
 			return n, err == nil
 		}
 		i, err := strconv.ParseInt(n.String(), 10, 64)
-		return n, err == nil && (f.Type == backend.TypeInt64 || i <= math.MaxInt32 && i >= math.MinInt32)
+		return n, err == nil && (f.Type == descriptor.TypeInt64 || i <= math.MaxInt32 && i >= math.MinInt32)
 	}
 	s, ok := v.(string)
 	return s, ok
@@ -388,10 +389,10 @@ func BenchmarkRead(b *testing.B) {
 }
 
 func TestShapesThatHoldThemselvesAreReadAtAnyDepth(t *testing.T) {
-	leaf := &backend.Shape{Name: "Tree"}
-	fields := []backend.Field{{Name: "one", Type: backend.TypeObject, Shape: leaf}, {Name: "many", Type: backend.TypeObject, List: true, Shape: leaf}}
+	leaf := &descriptor.Shape{Name: "Tree"}
+	fields := []descriptor.Field{{Name: "one", Type: descriptor.TypeObject, Shape: leaf}, {Name: "many", Type: descriptor.TypeObject, List: true, Shape: leaf}}
 	for i := range 30 { // more than are compared in order
-		fields = append(fields, backend.Field{Name: fmt.Sprintf("f%02d", i), Type: backend.TypeInt64})
+		fields = append(fields, descriptor.Field{Name: fmt.Sprintf("f%02d", i), Type: descriptor.TypeInt64})
 	}
 	leaf.Fields = fields
 	rnd := rand.New(rand.NewPCG(3, 4))
@@ -414,7 +415,7 @@ func TestShapesThatHoldThemselvesAreReadAtAnyDepth(t *testing.T) {
 		return out
 	}
 	var c body.Compiler
-	shape := c.Kind(&backend.Kind{Name: "Thing", Spec: leaf})
+	shape := c.Kind(&descriptor.Kind{Name: "Thing", Spec: leaf})
 	var arena body.Arena
 	var read []*body.Body
 	var want []map[string]any

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
@@ -189,14 +190,14 @@ func (r *reader) separator(i int, closing byte) (int, error) {
 
 func (r *reader) field(i int, f *Field) (Span, int, error) {
 	switch {
-	case f.List && f.Type == backend.TypeObject:
+	case f.List && f.Type == descriptor.TypeObject:
 		return r.objects(i, f)
 	case f.List:
 		return r.scalars(i, f)
-	case f.Type == backend.TypeObject:
+	case f.Type == descriptor.TypeObject:
 		t, end, err := r.object(i, f.Shape)
 		return Span{int32(t), 1}, end, err
-	case f.Type == backend.TypeMap:
+	case f.Type == descriptor.TypeMap:
 		end, err := r.mapping(i)
 		return Span{int32(i), int32(end)}, end, err
 	}
@@ -286,15 +287,15 @@ func (r *reader) mapping(i int) (int, error) {
 }
 
 // scalar reads a scalar of a type; ready says that its bytes can stand in an answer.
-func (r *reader) scalar(i int, t backend.FieldType) (end int, ready bool, err error) {
+func (r *reader) scalar(i int, t descriptor.FieldType) (end int, ready bool, err error) {
 	switch t {
-	case backend.TypeString:
+	case descriptor.TypeString:
 		end, escaped, err := r.text(i)
 		return end, !escaped, err
-	case backend.TypeEnum:
+	case descriptor.TypeEnum:
 		end, _, err = r.text(i)
 		return end, false, err
-	case backend.TypeBoolean:
+	case descriptor.TypeBoolean:
 		if r.word(i, "true") {
 			return i + len("true"), true, nil
 		}
@@ -302,7 +303,7 @@ func (r *reader) scalar(i int, t backend.FieldType) (end int, ready bool, err er
 			return i + len("false"), true, nil
 		}
 		return i, false, r.bad(i, "true or false")
-	case backend.TypeFloat:
+	case descriptor.TypeFloat:
 		if end, err = r.number(i); err == nil {
 			_, err = strconv.ParseFloat(string(r.raw[i:end]), 64)
 		}
@@ -315,12 +316,12 @@ func (r *reader) scalar(i int, t backend.FieldType) (end int, ready bool, err er
 }
 
 // integer reads a whole number, written without fraction and exponent.
-func (r *reader) integer(i int, t backend.FieldType) (end int, ready bool, err error) {
+func (r *reader) integer(i int, t descriptor.FieldType) (end int, ready bool, err error) {
 	if end, err = r.number(i); err != nil {
 		return i, false, err
 	}
 	n, err := strconv.ParseInt(string(r.raw[i:end]), 10, 64)
-	if err != nil || t == backend.TypeInt && (n > math.MaxInt32 || n < math.MinInt32) {
+	if err != nil || t == descriptor.TypeInt && (n > math.MaxInt32 || n < math.MinInt32) {
 		return i, false, r.bad(i, "a whole number of type "+string(t))
 	}
 	return end, n != 0 || end == i+1, nil // -0 is 0

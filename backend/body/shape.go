@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Shape is a compiled [backend.Shape]. Each field has a slot, in the order of
+// Shape is a compiled [descriptor.Shape]. Each field has a slot, in the order of
 // declaration. It is never changed and safe for concurrent use.
 type Shape struct {
 	// Name of the type in the SDL; of a root the name of the kind.
@@ -54,10 +54,10 @@ func (s *Shape) order(before func(a, b storedName) int) {
 // maxSpans bounds the memory that is made ready for a body.
 const maxSpans = 256
 
-// Field is a compiled [backend.Field].
+// Field is a compiled [descriptor.Field].
 type Field struct {
 	Name string
-	Type backend.FieldType
+	Type descriptor.FieldType
 	List bool
 	// Shape of an object, or of the elements of a list of objects.
 	Shape *Shape
@@ -114,24 +114,24 @@ const (
 // are compiled once. The zero value is ready; it is not safe for concurrent use.
 type Compiler struct {
 	metadata *Shape
-	done     map[*backend.Shape]*Shape
+	done     map[*descriptor.Shape]*Shape
 }
 
 // Kind compiles the shape of a kind's stored bodies.
-func (c *Compiler) Kind(k *backend.Kind) *Shape {
+func (c *Compiler) Kind(k *descriptor.Kind) *Shape {
 	if c.metadata == nil {
 		c.metadata = newShape("Metadata", []Field{
-			SlotGeneration: {Name: "generation", Type: backend.TypeInt64}, SlotLabels: {Name: "labels", Type: backend.TypeMap},
-			SlotAnnotations: {Name: "annotations", Type: backend.TypeMap}, SlotDescription: {Name: "description", Type: backend.TypeString},
+			SlotGeneration: {Name: "generation", Type: descriptor.TypeInt64}, SlotLabels: {Name: "labels", Type: descriptor.TypeMap},
+			SlotAnnotations: {Name: "annotations", Type: descriptor.TypeMap}, SlotDescription: {Name: "description", Type: descriptor.TypeString},
 		})
 	}
 	fields := []Field{
-		SlotSubKind: {Name: "subKind", Type: backend.TypeString}, SlotVersion: {Name: "version", Type: backend.TypeString},
-		SlotMetadata: {Name: "metadata", Type: backend.TypeObject, Shape: c.metadata},
-		SlotSpec:     {Name: "spec", Type: backend.TypeObject, Shape: c.Shape(k.Spec), object: true},
+		SlotSubKind: {Name: "subKind", Type: descriptor.TypeString}, SlotVersion: {Name: "version", Type: descriptor.TypeString},
+		SlotMetadata: {Name: "metadata", Type: descriptor.TypeObject, Shape: c.metadata},
+		SlotSpec:     {Name: "spec", Type: descriptor.TypeObject, Shape: c.Shape(k.Spec), object: true},
 	}
 	if k.Status != nil {
-		fields = append(fields, Field{Name: "status", Type: backend.TypeObject, Shape: c.Shape(k.Status), object: true})
+		fields = append(fields, Field{Name: "status", Type: descriptor.TypeObject, Shape: c.Shape(k.Status), object: true})
 	}
 	s := newShape(k.Name, fields)
 	s.required = []int{SlotSpec}
@@ -148,7 +148,7 @@ func newShape(name string, fields []Field) *Shape {
 }
 
 // Shape compiles a shape and those below it.
-func (c *Compiler) Shape(s *backend.Shape) *Shape {
+func (c *Compiler) Shape(s *descriptor.Shape) *Shape {
 	if s == nil {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (c *Compiler) Shape(s *backend.Shape) *Shape {
 		return out
 	}
 	if c.done == nil {
-		c.done = map[*backend.Shape]*Shape{}
+		c.done = map[*descriptor.Shape]*Shape{}
 	}
 	out := &Shape{Name: s.Name, Fields: make([]Field, len(s.Fields)), slots: make(map[string]int, len(s.Fields))}
 	c.done[s] = out

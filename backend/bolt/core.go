@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/driver"
 )
 
 // core is what the handles on one open file share.
@@ -22,7 +23,7 @@ type core struct {
 	// closing was closed.
 	running sync.WaitGroup
 	// changed fires when the log has grown or the file was opened again.
-	changed backend.Broadcast
+	changed driver.Broadcast
 	// unreadable counts resources that reads skipped.
 	unreadable atomic.Uint64
 
@@ -37,7 +38,7 @@ type core struct {
 	backoff time.Duration
 	retryAt time.Time
 	// state is the state of the log after the last commit. It is replaced, never changed.
-	state backend.LogState
+	state driver.LogState
 	tail  tail
 	space space
 	// queue holds the waiting calls; committing says that a goroutine is working on it.
@@ -98,16 +99,16 @@ func (c *core) view(ctx context.Context, read func(*bbolt.Tx) error) error {
 }
 
 // readLog reads the log: the tail in memory if it reaches back far enough, else the file.
-func (c *core) readLog(ctx context.Context, after backend.Revision, limit int) (backend.LogPage, error) {
+func (c *core) readLog(ctx context.Context, after backend.Revision, limit int) (driver.LogPage, error) {
 	changed := c.changed.Wait()
 	c.mu.Lock()
 	switch {
 	case c.closed():
 		c.mu.Unlock()
-		return backend.LogPage{}, backend.ErrClosed
+		return driver.LogPage{}, backend.ErrClosed
 	case limit == 0 && c.db != nil, c.tail.covers(after) && (c.db != nil || c.opening != nil):
 		// While the file is being reopened, the tail still holds what was acknowledged.
-		page := backend.LogPage{State: c.state, Changed: changed}
+		page := driver.LogPage{State: c.state, Changed: changed}
 		if page.State.Resume(after) == nil {
 			page.Events = c.tail.after(after, limit)
 		}
@@ -116,10 +117,10 @@ func (c *core) readLog(ctx context.Context, after backend.Revision, limit int) (
 	}
 	c.mu.Unlock()
 	if _, err := c.database(ctx); err != nil {
-		return backend.LogPage{}, err
+		return driver.LogPage{}, err
 	}
 	c.mu.Lock()
-	page := backend.LogPage{State: c.state, Changed: changed}
+	page := driver.LogPage{State: c.state, Changed: changed}
 	c.mu.Unlock()
 	// The transaction may be newer than the state. Entries are read up to the
 	// state's head only: else watchers would hear of a change before its writer.

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/driver"
 )
 
 // Bounds of one call.
@@ -37,7 +38,7 @@ func (w *writer) purge(now time.Time) (int, error) {
 			}
 			continue
 		}
-		change := backend.Expire(r, &w.log.State, now)
+		change := driver.Expire(r, &w.log.State, now)
 		if err := w.write(&change); err != nil {
 			return 0, err
 		}

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/driver"
 )
 
 // Store is a [backend.Store] in a file. Several Store values can share an open
@@ -28,7 +29,7 @@ var (
 	_ backend.Ranger     = (*Store)(nil)
 	_ backend.BareGetter = (*Store)(nil)
 	_ backend.Clock      = (*Store)(nil)
-	_ backend.LogReader  = reader{}
+	_ driver.LogReader   = reader{}
 )
 
 // Open opens or creates the file and begins a new epoch in it. A file that is
@@ -166,7 +167,7 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 	if err := s.core.settle(ctx); err != nil {
 		return nil, err
 	}
-	l, err := backend.NewLogWatcher(ctx, reader{s}, w)
+	l, err := driver.NewLogWatcher(ctx, reader{s}, w)
 	if err != nil {
 		return nil, err
 	}
@@ -177,9 +178,9 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 type reader struct{ s *Store }
 
 // ReadLog is [backend.LogReader.ReadLog].
-func (r reader) ReadLog(ctx context.Context, after backend.Revision, limit int) (backend.LogPage, error) {
+func (r reader) ReadLog(ctx context.Context, after backend.Revision, limit int) (driver.LogPage, error) {
 	if err := r.s.ready(ctx); err != nil {
-		return backend.LogPage{}, err
+		return driver.LogPage{}, err
 	}
 	page, err := r.s.core.readLog(ctx, after, limit)
 	page.Closed = r.s.closed

@@ -7,6 +7,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/driver"
 )
 
 // writer changes the buckets in one transaction.
@@ -54,7 +55,7 @@ func (w *writer) run(call *call) (failed, fatal error) {
 		call.purged = n
 		return nil, w.trim(now)
 	}
-	res, changes, err := backend.Plan(call.batch, now, &w.log.State, w)
+	res, changes, err := driver.Judge(call.batch, now, &w.log.State, w)
 	if err != nil {
 		return err, nil
 	}
@@ -68,9 +69,9 @@ func (w *writer) run(call *call) (failed, fatal error) {
 	return nil, w.trim(now)
 }
 
-var _ backend.ShardState = (*writer)(nil)
+var _ driver.ShardState = (*writer)(nil)
 
-// Stored is part of [backend.ShardState].
+// Stored is part of [driver.ShardState].
 func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	v := w.resources.Get(k.Append(nil))
 	if v == nil {
@@ -83,7 +84,7 @@ func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	return r, nil
 }
 
-// Bound is part of [backend.ShardState]. A referrer that does not decode counts as
+// Bound is part of [driver.ShardState]. A referrer that does not decode counts as
 // bound: nobody can tell that it is not.
 func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 	own := k.Append(nil)
@@ -106,7 +107,7 @@ func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 }
 
 // write makes one change and logs it.
-func (w *writer) write(c *backend.Write) error {
+func (w *writer) write(c *driver.Write) error {
 	w.changed = true
 	w.log.State.Follow(c)
 	if !c.Logged() {
@@ -131,7 +132,7 @@ func (w *writer) write(c *backend.Write) error {
 
 // store replaces one resource and the entries that lead to it. form is the
 // encoded resource after the change.
-func (w *writer) store(c *backend.Write, form []byte) error {
+func (w *writer) store(c *driver.Write, form []byte) error {
 	r := c.After
 	if r == nil {
 		r = c.Before

@@ -120,6 +120,8 @@ type Budget struct {
 	// work is that of the event, with what is free of it.
 	work atomic.Int64
 	turn turn
+	// arrived is when the event came, as [Budget.Arrive] says, in nanoseconds.
+	arrived atomic.Int64
 }
 
 type sharedKey struct{}
@@ -313,6 +315,21 @@ func (b *Budget) Over() error {
 		return over
 	}
 	return nil
+}
+
+// Arrive says that the event came only now: the time until then is not its own.
+func (b *Budget) Arrive() {
+	if b != nil {
+		b.arrived.Store(time.Now().UnixNano())
+	}
+}
+
+// Since is how long ago the event came; 0 if none did.
+func (b *Budget) Since() time.Duration {
+	if at := b.arrived.Load(); at != 0 {
+		return time.Duration(time.Now().UnixNano() - at)
+	}
+	return 0
 }
 
 // Halt notes that the operation was ended before its answer was complete: of its

@@ -15,6 +15,8 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // maxAccepted is how many accepted catalogues a store remembers.
@@ -68,7 +70,7 @@ type Gate struct {
 // Accept lets a gateway with these kinds serve the store, or says in a
 // [*RefusedError] why it cannot. A catalogue that the store has accepted before,
 // or that breaks nothing in the newest one, is accepted; others are with allow.
-func (g Gate) Accept(ctx context.Context, kinds []backend.Kind, allow bool) error {
+func (g Gate) Accept(ctx context.Context, kinds []descriptor.Kind, allow bool) error {
 	if g.Logger == nil {
 		g.Logger = zap.NewNop()
 	}
@@ -84,13 +86,13 @@ func (g Gate) Accept(ctx context.Context, kinds []backend.Kind, allow bool) erro
 		if !errors.Is(err, backend.ErrConflict) && !errors.Is(err, backend.ErrExists) && !errors.Is(err, backend.ErrNotFound) {
 			return err
 		}
-		if !backend.Pause(ctx, 10*time.Millisecond) { // another gateway begins at the same time
+		if !wait.For(ctx, 10*time.Millisecond) { // another gateway begins at the same time
 			return ctx.Err()
 		}
 	}
 }
 
-func (g Gate) accept(ctx context.Context, kinds []backend.Kind, outline Outline, allow bool) error {
+func (g Gate) accept(ctx context.Context, kinds []descriptor.Kind, outline Outline, allow bool) error {
 	list, stored, err := g.list(ctx)
 	if err != nil {
 		return err
@@ -197,24 +199,24 @@ func (g Gate) count(ctx context.Context, kind string) (int, error) {
 // misplaced finds kinds that have resources of another scope: their keys would
 // mean others. What is stored counts, not the record: a catalogue of the other
 // scope may have been accepted before.
-func (g Gate) misplaced(ctx context.Context, kinds []backend.Kind) (reasons []string, err error) {
+func (g Gate) misplaced(ctx context.Context, kinds []descriptor.Kind) (reasons []string, err error) {
 	for i := range kinds {
 		k := &kinds[i]
 		// Those without a namespace come first.
-		page, err := g.Store.Range(ctx, backend.Range{Kind: k.Name, Limit: 1, Reverse: k.Scope == backend.Global})
+		page, err := g.Store.Range(ctx, backend.Range{Kind: k.Name, Limit: 1, Reverse: k.Scope == descriptor.Global})
 		if err != nil {
 			return nil, err
 		}
-		if len(page.Resources) == 0 || (page.Resources[0].Namespace == "") == (k.Scope == backend.Global) {
+		if len(page.Resources) == 0 || (page.Resources[0].Namespace == "") == (k.Scope == descriptor.Global) {
 			continue
 		}
 		n, err := g.count(ctx, k.Name)
 		if err != nil {
 			return nil, err
 		}
-		other := backend.Namespaced
+		other := descriptor.Namespaced
 		if k.Scope == other {
-			other = backend.Global
+			other = descriptor.Global
 		}
 		reasons = append(reasons, fmt.Sprintf("kind %s has %s resources (resources of the kind: %d): its scope cannot be %s while they are stored", k.Name, other, n, k.Scope))
 	}
@@ -225,7 +227,7 @@ func (g Gate) misplaced(ctx context.Context, kinds []backend.Kind) (reasons []st
 const maxReasons = 10
 
 // unreadable reads all that is stored of the kinds, where no record says what is.
-func (g Gate) unreadable(ctx context.Context, kinds []backend.Kind) (reasons []string, err error) {
+func (g Gate) unreadable(ctx context.Context, kinds []descriptor.Kind) (reasons []string, err error) {
 	var bodies body.Compiler
 	for i := range kinds {
 		shape := bodies.Kind(&kinds[i])

@@ -14,62 +14,63 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 )
 
 // shelf is a kind; change makes another catalogue of it.
-func shelf(change func(k *backend.Kind)) []backend.Kind {
-	k := backend.Kind{
-		Name: "Shelf", Scope: backend.Namespaced,
-		Spec: &backend.Shape{Name: "ShelfSpec", Fields: []backend.Field{
-			{Name: "width", Type: backend.TypeInt, Required: true}, {Name: "label", Type: backend.TypeString},
-			{Name: "colour", Type: backend.TypeEnum, Enum: &backend.Enum{Name: "Colour", Values: []backend.EnumValue{{Name: "RED", Stored: "red"}, {Name: "BLUE", Stored: "blue"}}}},
-			{Name: "owner", Type: backend.TypeObject, Shape: &backend.Shape{Name: "Owner", Fields: []backend.Field{{Name: "name", Type: backend.TypeString}}}},
+func shelf(change func(k *descriptor.Kind)) []descriptor.Kind {
+	k := descriptor.Kind{
+		Name: "Shelf", Scope: descriptor.Namespaced,
+		Spec: &descriptor.Shape{Name: "ShelfSpec", Fields: []descriptor.Field{
+			{Name: "width", Type: descriptor.TypeInt, Required: true}, {Name: "label", Type: descriptor.TypeString},
+			{Name: "colour", Type: descriptor.TypeEnum, Enum: &descriptor.Enum{Name: "Colour", Values: []descriptor.EnumValue{{Name: "RED", Stored: "red"}, {Name: "BLUE", Stored: "blue"}}}},
+			{Name: "owner", Type: descriptor.TypeObject, Shape: &descriptor.Shape{Name: "Owner", Fields: []descriptor.Field{{Name: "name", Type: descriptor.TypeString}}}},
 		}},
 	}
 	if change != nil {
 		change(&k)
 	}
-	return []backend.Kind{k}
+	return []descriptor.Kind{k}
 }
 
-func field(k *backend.Kind, name string) *backend.Field { return k.Spec.Field(name) }
+func field(k *descriptor.Kind, name string) *descriptor.Field { return k.Spec.Field(name) }
 
 // changes are those that a catalogue may undergo, and what is said of them.
 func changes() map[string]struct {
-	change func(k *backend.Kind)
+	change func(k *descriptor.Kind)
 	want   []string
 } {
 	return map[string]struct {
-		change func(k *backend.Kind)
+		change func(k *descriptor.Kind)
 		want   []string
 	}{
 		"nothing": {nil, nil},
-		"a new field": {func(k *backend.Kind) {
-			k.Spec.Fields = append(k.Spec.Fields, backend.Field{Name: "depth", Type: backend.TypeInt})
+		"a new field": {func(k *descriptor.Kind) {
+			k.Spec.Fields = append(k.Spec.Fields, descriptor.Field{Name: "depth", Type: descriptor.TypeInt})
 		}, []string{"Shelf.spec.depth is new"}},
-		"a new required field": {func(k *backend.Kind) {
-			k.Spec.Fields = append(k.Spec.Fields, backend.Field{Name: "depth", Type: backend.TypeInt, Required: true})
+		"a new required field": {func(k *descriptor.Kind) {
+			k.Spec.Fields = append(k.Spec.Fields, descriptor.Field{Name: "depth", Type: descriptor.TypeInt, Required: true})
 		}, []string{"Shelf.spec.depth is new and required: what is stored does not have it (breaking)"}},
-		"a new object with a required field": {func(k *backend.Kind) {
-			k.Spec.Fields = append(k.Spec.Fields, backend.Field{Name: "box", Type: backend.TypeObject, Shape: &backend.Shape{Name: "Box", Fields: []backend.Field{{Name: "size", Type: backend.TypeInt, Required: true}}}})
+		"a new object with a required field": {func(k *descriptor.Kind) {
+			k.Spec.Fields = append(k.Spec.Fields, descriptor.Field{Name: "box", Type: descriptor.TypeObject, Shape: &descriptor.Shape{Name: "Box", Fields: []descriptor.Field{{Name: "size", Type: descriptor.TypeInt, Required: true}}}})
 		}, []string{"Shelf.spec.box is new"}},
-		"a field removed":          {func(k *backend.Kind) { k.Spec.Fields = k.Spec.Fields[:3] }, []string{"Shelf.spec.owner is gone (breaking)"}},
-		"another type":             {func(k *backend.Kind) { field(k, "width").Type = backend.TypeString }, []string{"Shelf.spec.width was Int and is String (breaking)"}},
-		"a list of what was one":   {func(k *backend.Kind) { field(k, "label").List = true }, []string{"Shelf.spec.label was String and is a list of String (breaking)"}},
-		"a field newly required":   {func(k *backend.Kind) { field(k, "label").Required = true }, []string{"Shelf.spec.label is required now: what is stored may not have it (breaking)"}},
-		"a field required no more": {func(k *backend.Kind) { field(k, "width").Required = false }, []string{"Shelf.spec.width is not required any more"}},
-		"an enum value removed":    {func(k *backend.Kind) { field(k, "colour").Enum.Values = field(k, "colour").Enum.Values[:1] }, []string{`Shelf.spec.colour has no value "blue" any more (breaking)`}},
-		"an enum value added": {func(k *backend.Kind) {
+		"a field removed":          {func(k *descriptor.Kind) { k.Spec.Fields = k.Spec.Fields[:3] }, []string{"Shelf.spec.owner is gone (breaking)"}},
+		"another type":             {func(k *descriptor.Kind) { field(k, "width").Type = descriptor.TypeString }, []string{"Shelf.spec.width was Int and is String (breaking)"}},
+		"a list of what was one":   {func(k *descriptor.Kind) { field(k, "label").List = true }, []string{"Shelf.spec.label was String and is a list of String (breaking)"}},
+		"a field newly required":   {func(k *descriptor.Kind) { field(k, "label").Required = true }, []string{"Shelf.spec.label is required now: what is stored may not have it (breaking)"}},
+		"a field required no more": {func(k *descriptor.Kind) { field(k, "width").Required = false }, []string{"Shelf.spec.width is not required any more"}},
+		"an enum value removed":    {func(k *descriptor.Kind) { field(k, "colour").Enum.Values = field(k, "colour").Enum.Values[:1] }, []string{`Shelf.spec.colour has no value "blue" any more (breaking)`}},
+		"an enum value added": {func(k *descriptor.Kind) {
 			e := field(k, "colour").Enum
-			e.Values = append(e.Values, backend.EnumValue{Name: "GREEN", Stored: "green"})
+			e.Values = append(e.Values, descriptor.EnumValue{Name: "GREEN", Stored: "green"})
 		}, []string{`Shelf.spec.colour has the new value "green"`}},
-		"another scope": {func(k *backend.Kind) { k.Scope = backend.Global }, []string{"kind Shelf was NAMESPACED and is GLOBAL (breaking)"}},
-		"a status": {func(k *backend.Kind) {
-			k.Status = &backend.Shape{Name: "S", Fields: []backend.Field{{Name: "load", Type: backend.TypeFloat}}}
+		"another scope": {func(k *descriptor.Kind) { k.Scope = descriptor.Global }, []string{"kind Shelf was NAMESPACED and is GLOBAL (breaking)"}},
+		"a status": {func(k *descriptor.Kind) {
+			k.Status = &descriptor.Shape{Name: "S", Fields: []descriptor.Field{{Name: "load", Type: descriptor.TypeFloat}}}
 		}, []string{"Shelf.status is new"}},
-		"another kind":    {func(k *backend.Kind) { k.Name = "Rack" }, []string{"kind Rack is new", "kind Shelf is gone (breaking)"}},
-		"another default": {func(k *backend.Kind) { field(k, "label").Default = "x" }, nil},
+		"another kind":    {func(k *descriptor.Kind) { k.Name = "Rack" }, []string{"kind Rack is new", "kind Shelf is gone (breaking)"}},
+		"another default": {func(k *descriptor.Kind) { field(k, "label").Default = "x" }, nil},
 	}
 }
 
@@ -88,9 +89,9 @@ func TestWhatIsDifferentIsTold(t *testing.T) {
 }
 
 func TestWhatWasWriteOnlyStaysSo(t *testing.T) {
-	writeOnly := shelf(func(k *backend.Kind) { field(k, "label").WriteOnly = true })
+	writeOnly := shelf(func(k *descriptor.Kind) { field(k, "label").WriteOnly = true })
 	for _, c := range []struct {
-		from, to []backend.Kind
+		from, to []descriptor.Kind
 		want     []string
 	}{
 		{writeOnly, shelf(nil), []string{"Shelf.spec.label was @writeOnly and is not: what is stored would be shown (breaking)"}},
@@ -147,7 +148,7 @@ func (f *fixture) put(name, text string) {
 	}
 }
 
-func (f *fixture) accept(kinds []backend.Kind, allow bool) *catalogue.RefusedError {
+func (f *fixture) accept(kinds []descriptor.Kind, allow bool) *catalogue.RefusedError {
 	f.Helper()
 	err := f.gate.Accept(f.Context(), kinds, allow)
 	var refused *catalogue.RefusedError
@@ -179,7 +180,7 @@ func TestABreakingCatalogueNeedsTheFlag(t *testing.T) {
 				t.Errorf("with the flag: %v", err)
 			}
 			// What was accepted once needs no flag again, the one before it neither.
-			for _, kinds := range [][]backend.Kind{shelf(c.change), shelf(nil)} {
+			for _, kinds := range [][]descriptor.Kind{shelf(c.change), shelf(nil)} {
 				if err := f.accept(kinds, false); err != nil {
 					t.Errorf("again: %v", err)
 				}
@@ -190,14 +191,14 @@ func TestABreakingCatalogueNeedsTheFlag(t *testing.T) {
 
 func TestACatalogueThatWentBackIsTheNewest(t *testing.T) {
 	f := setup(t)
-	with := func(names ...string) []backend.Kind {
-		return shelf(func(k *backend.Kind) {
+	with := func(names ...string) []descriptor.Kind {
+		return shelf(func(k *descriptor.Kind) {
 			for _, name := range names {
-				k.Spec.Fields = append(k.Spec.Fields, backend.Field{Name: name, Type: backend.TypeInt})
+				k.Spec.Fields = append(k.Spec.Fields, descriptor.Field{Name: name, Type: descriptor.TypeInt})
 			}
 		})
 	}
-	for _, kinds := range [][]backend.Kind{with(), with("depth"), with(), with()} {
+	for _, kinds := range [][]descriptor.Kind{with(), with("depth"), with(), with()} {
 		if err := f.accept(kinds, false); err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +226,7 @@ func TestAScopeCannotChangeUnderResources(t *testing.T) {
 	f := setup(t)
 	_ = f.accept(shelf(nil), false)
 	f.put("a", `{"spec":{"width":1}}`)
-	global := shelf(func(k *backend.Kind) { k.Scope = backend.Global })
+	global := shelf(func(k *descriptor.Kind) { k.Scope = descriptor.Global })
 	if err := f.accept(global, true); err == nil || !err.Final || !strings.Contains(err.Error(), "kind Shelf has NAMESPACED resources (resources of the kind: 1)") {
 		t.Errorf("error %v", err)
 	}
@@ -233,8 +234,8 @@ func TestAScopeCannotChangeUnderResources(t *testing.T) {
 
 func TestAScopeThatWasAcceptedOnceIsRefusedOnceThereAreResources(t *testing.T) {
 	f := setup(t)
-	global := shelf(func(k *backend.Kind) { k.Scope = backend.Global })
-	for _, kinds := range [][]backend.Kind{shelf(nil), global, shelf(nil)} {
+	global := shelf(func(k *descriptor.Kind) { k.Scope = descriptor.Global })
+	for _, kinds := range [][]descriptor.Kind{shelf(nil), global, shelf(nil)} {
 		if err := f.accept(kinds, true); err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +259,7 @@ func TestAStoreWithoutARecordAcceptsWhatReadsAllThatItHas(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `Shelf default/z cannot be read`) && !strings.Contains(err.Error(), "z cannot be read") {
 		t.Fatalf("error %v", err)
 	}
-	if err := f.accept(shelf(func(k *backend.Kind) { field(k, "width").Required = false }), false); err != nil {
+	if err := f.accept(shelf(func(k *descriptor.Kind) { field(k, "width").Required = false }), false); err != nil {
 		t.Errorf("a catalogue that reads everything: %v", err)
 	}
 }
@@ -267,7 +268,7 @@ func TestResourcesOfUnknownKindsAreKeptAndCounted(t *testing.T) {
 	f := setup(t)
 	_ = f.accept(shelf(nil), false)
 	f.put("a", `{"spec":{"width":1}}`)
-	other := shelf(func(k *backend.Kind) { k.Name = "Rack" })
+	other := shelf(func(k *descriptor.Kind) { k.Name = "Rack" })
 	both := append(shelf(nil), other...)
 	_ = f.accept(both, false)
 	for range 2 {
@@ -285,9 +286,9 @@ func TestResourcesOfUnknownKindsAreKeptAndCounted(t *testing.T) {
 
 func TestAStoreRemembersTheLastHundredCatalogues(t *testing.T) {
 	f := setup(t)
-	with := func(n int) []backend.Kind {
-		return shelf(func(k *backend.Kind) {
-			k.Spec.Fields = append(k.Spec.Fields, backend.Field{Name: fmt.Sprint("f", n), Type: backend.TypeInt})
+	with := func(n int) []descriptor.Kind {
+		return shelf(func(k *descriptor.Kind) {
+			k.Spec.Fields = append(k.Spec.Fields, descriptor.Field{Name: fmt.Sprint("f", n), Type: descriptor.TypeInt})
 		})
 	}
 	for n := range 103 {

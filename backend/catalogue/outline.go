@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // Outline is what of a catalogue decides whether stored resources can be read:
@@ -24,16 +24,16 @@ type Outline struct {
 
 // Kind is the outline of a kind.
 type Kind struct {
-	Scope backend.Scope `json:"scope"`
+	Scope descriptor.Scope `json:"scope"`
 	// Fields by their paths from the body's root, joined by dots.
 	Fields map[string]Field `json:"fields"`
 }
 
 // Field is the outline of a field.
 type Field struct {
-	Type     backend.FieldType `json:"type"`
-	List     bool              `json:"list,omitempty"`
-	Required bool              `json:"required,omitempty"`
+	Type     descriptor.FieldType `json:"type"`
+	List     bool                 `json:"list,omitempty"`
+	Required bool                 `json:"required,omitempty"`
 	// WriteOnly: what is stored is not shown.
 	WriteOnly bool `json:"writeOnly,omitempty"`
 	// Values are the stored forms of an enum.
@@ -41,7 +41,7 @@ type Field struct {
 }
 
 // OutlineOf returns the outline of a catalogue.
-func OutlineOf(kinds []backend.Kind) Outline {
+func OutlineOf(kinds []descriptor.Kind) Outline {
 	out := Outline{Kinds: map[string]Kind{}}
 	for _, k := range kinds {
 		o := Kind{Scope: k.Scope, Fields: map[string]Field{}}
@@ -52,11 +52,11 @@ func OutlineOf(kinds []backend.Kind) Outline {
 	return out
 }
 
-func (k Kind) add(path string, s *backend.Shape) {
+func (k Kind) add(path string, s *descriptor.Shape) {
 	if s == nil {
 		return
 	}
-	k.Fields[path] = Field{Type: backend.TypeObject, Required: path == "spec"}
+	k.Fields[path] = Field{Type: descriptor.TypeObject, Required: path == "spec"}
 	for i := range s.Fields {
 		f := &s.Fields[i]
 		at := path + "." + f.Name

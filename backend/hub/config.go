@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/internal/setting"
 )
 
 // Config of a hub. Everything but Store may be zero.
@@ -32,10 +33,10 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		errs = append(errs, errors.New("config: Store is missing"))
 	}
-	errs = append(errs, backend.NotNegative(
-		backend.Setting{Name: "Events", Value: int64(c.Events)},
-		backend.Setting{Name: "Bytes", Value: int64(c.Bytes)},
-		backend.Setting{Name: "MaxSubscribers", Value: int64(c.MaxSubscribers)},
+	errs = append(errs, setting.NotNegative(
+		setting.Setting{Name: "Events", Value: int64(c.Events)},
+		setting.Setting{Name: "Bytes", Value: int64(c.Bytes)},
+		setting.Setting{Name: "MaxSubscribers", Value: int64(c.MaxSubscribers)},
 	))
 	return errors.Join(errs...)
 }

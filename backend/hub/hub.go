@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // Hub follows one store. All methods are safe for concurrent use.
@@ -143,7 +144,7 @@ func (h *Hub) Run(ctx context.Context) error {
 		if known && progress {
 			continue
 		}
-		if !backend.Pause(ctx, pause/2+time.Duration(h.cfg.Rand.Int64N(int64(pause/2)))) {
+		if !wait.For(ctx, pause/2+time.Duration(h.cfg.Rand.Int64N(int64(pause/2)))) {
 			return nil
 		}
 		pause = min(2*pause, maxPause)

@@ -28,7 +28,7 @@ type Document struct {
 	// Spec as written; nil if absent.
 	Spec json.RawMessage
 	// Placed are further keys at the top, as written: fields of the spec that the
-	// kind places there, see [backend.Field.ManifestAt], or what is unknown.
+	// kind places there, see [descriptor.Field.ManifestAt], or what is unknown.
 	Placed map[string]json.RawMessage
 	// Ignored are the keys that the server owns and that were dropped, like "status".
 	Ignored []string

@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/internal/setting"
 )
 
 // Config of a store. The zero value is an empty store of its own.
@@ -32,11 +32,11 @@ type Config struct {
 
 // Validate returns an error that names every field that is out of range.
 func (c Config) Validate() error {
-	return backend.NotNegative(
-		backend.Setting{Name: "LogEntries", Value: int64(c.LogEntries)},
-		backend.Setting{Name: "LogAge", Value: int64(c.LogAge)},
-		backend.Setting{Name: "LogBytes", Value: int64(c.LogBytes)},
-		backend.Setting{Name: "PurgeInterval", Value: int64(c.PurgeInterval)},
+	return setting.NotNegative(
+		setting.Setting{Name: "LogEntries", Value: int64(c.LogEntries)},
+		setting.Setting{Name: "LogAge", Value: int64(c.LogAge)},
+		setting.Setting{Name: "LogBytes", Value: int64(c.LogBytes)},
+		setting.Setting{Name: "PurgeInterval", Value: int64(c.PurgeInterval)},
 	)
 }
 

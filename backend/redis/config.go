@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/internal/setting"
 )
 
 // Durability says when a batch is acknowledged.
@@ -78,13 +78,13 @@ type Config struct {
 
 // Validate returns an error that names every field that is out of range.
 func (c Config) Validate() error {
-	errs := []error{backend.NotNegative(
-		backend.Setting{Name: "LogEntries", Value: int64(c.LogEntries)},
-		backend.Setting{Name: "LogAge", Value: int64(c.LogAge)},
-		backend.Setting{Name: "LogBytes", Value: int64(c.LogBytes)},
-		backend.Setting{Name: "PurgeInterval", Value: int64(c.PurgeInterval)},
-		backend.Setting{Name: "Timeout", Value: int64(c.Timeout)},
-		backend.Setting{Name: "Connections", Value: int64(c.Connections)},
+	errs := []error{setting.NotNegative(
+		setting.Setting{Name: "LogEntries", Value: int64(c.LogEntries)},
+		setting.Setting{Name: "LogAge", Value: int64(c.LogAge)},
+		setting.Setting{Name: "LogBytes", Value: int64(c.LogBytes)},
+		setting.Setting{Name: "PurgeInterval", Value: int64(c.PurgeInterval)},
+		setting.Setting{Name: "Timeout", Value: int64(c.Timeout)},
+		setting.Setting{Name: "Connections", Value: int64(c.Connections)},
 	)}
 	if strings.ContainsAny(c.Prefix, "{}") {
 		errs = append(errs, fmt.Errorf("%s: braces are not accepted; the store's own say which keys lie together", "Prefix"))

@@ -7,6 +7,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/driver"
 )
 
 // ForTest makes each Open begin an epoch, as drivers on files do.
@@ -47,7 +48,7 @@ func MembersOf(r *backend.Resource) [][]byte { return membersOf(r) }
 
 func ParseRevision(s string) (backend.Revision, error) { return parseRevision(s) }
 
-func ParseState(head backend.Revision, trimmed, epochs string) (backend.LogState, error) {
+func ParseState(head backend.Revision, trimmed, epochs string) (driver.LogState, error) {
 	return parseState(head, trimmed, epochs)
 }
 

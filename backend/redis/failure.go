@@ -11,6 +11,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // patience is how long a call that certainly changed nothing is repeated.
@@ -76,12 +77,12 @@ func failed(ctx context.Context, operation string, err error) error {
 // pause waits before the n-th repetition, longer each time. It returns false if
 // there is no time for another one.
 func pause(ctx context.Context, n int, until time.Time) bool {
-	wait := min(5*time.Millisecond<<min(n, 6), 200*time.Millisecond)
-	wait = wait/2 + rand.N(wait)
-	if time.Now().Add(wait).After(until) {
+	d := min(5*time.Millisecond<<min(n, 6), 200*time.Millisecond)
+	d = d/2 + rand.N(d)
+	if time.Now().Add(d).After(until) {
 		return false
 	}
-	return backend.Pause(ctx, wait)
+	return wait.For(ctx, d)
 }
 
 // read runs a call that may be repeated. If the server or the connection fails, it

@@ -8,6 +8,9 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -17,12 +20,12 @@ type duplicate struct {
 	// there is a resource at first.
 	there bool
 	// write is what the caller asks for, with the revision that it knows.
-	write func(*lateness, service.Identity, *string) (*service.Written, error)
+	write func(*lateness, kind.Identity, *string) (*service.Written, error)
 	// between is what the other client does while the request is kept back.
-	between func(*lateness, service.Identity)
+	between func(*lateness, kind.Identity)
 	// late is what the caller is told where the request comes after its deadline,
 	// early where it comes before; judged is what the store then says to it.
-	late, early service.Code
+	late, early failure.Code
 	judged      string
 }
 
@@ -39,48 +42,48 @@ func (l *lateness) must(_ *service.Written, err error) {
 	}
 }
 
-func (l *lateness) create(id service.Identity) {
+func (l *lateness) create(id kind.Identity) {
 	l.Helper()
-	l.must(l.other.Create(l.Context(), service.Caller{}, service.CreateRequest{Identity: id, Spec: titled("theirs")}))
+	l.must(l.other.Create(l.Context(), access.Caller{}, service.CreateRequest{Identity: id, Spec: titled("theirs")}))
 }
 
-func (l *lateness) remove(id service.Identity) {
+func (l *lateness) remove(id kind.Identity) {
 	l.Helper()
-	l.must(l.other.Delete(l.Context(), service.Caller{}, service.DeleteRequest{Identity: id}))
+	l.must(l.other.Delete(l.Context(), access.Caller{}, service.DeleteRequest{Identity: id}))
 }
 
 func duplicates() []duplicate {
-	create := func(l *lateness, id service.Identity, _ *string) (*service.Written, error) {
-		return l.slow.Create(l.Context(), service.Caller{}, service.CreateRequest{Identity: id, Spec: titled("ours")})
+	create := func(l *lateness, id kind.Identity, _ *string) (*service.Written, error) {
+		return l.slow.Create(l.Context(), access.Caller{}, service.CreateRequest{Identity: id, Spec: titled("ours")})
 	}
-	upsert := func(l *lateness, id service.Identity, _ *string) (*service.Written, error) {
-		return l.slow.Upsert(l.Context(), service.Caller{}, service.UpsertRequest{Identity: id, Spec: titled("ours")})
+	upsert := func(l *lateness, id kind.Identity, _ *string) (*service.Written, error) {
+		return l.slow.Upsert(l.Context(), access.Caller{}, service.UpsertRequest{Identity: id, Spec: titled("ours")})
 	}
-	remove := func(l *lateness, id service.Identity, _ *string) (*service.Written, error) {
-		return l.slow.Delete(l.Context(), service.Caller{}, service.DeleteRequest{Identity: id})
+	remove := func(l *lateness, id kind.Identity, _ *string) (*service.Written, error) {
+		return l.slow.Delete(l.Context(), access.Caller{}, service.DeleteRequest{Identity: id})
 	}
-	removeKnown := func(l *lateness, id service.Identity, known *string) (*service.Written, error) {
-		return l.slow.Delete(l.Context(), service.Caller{}, service.DeleteRequest{Identity: id, ExpectedRevision: known})
+	removeKnown := func(l *lateness, id kind.Identity, known *string) (*service.Written, error) {
+		return l.slow.Delete(l.Context(), access.Caller{}, service.DeleteRequest{Identity: id, ExpectedRevision: known})
 	}
-	undone := func(l *lateness, id service.Identity) {
+	undone := func(l *lateness, id kind.Identity) {
 		l.create(id)
 		l.remove(id)
 	}
-	replaced := func(l *lateness, id service.Identity) {
+	replaced := func(l *lateness, id kind.Identity) {
 		l.remove(id)
 		l.create(id)
 	}
-	updated := func(l *lateness, id service.Identity) {
-		l.must(l.other.Upsert(l.Context(), service.Caller{}, service.UpsertRequest{Identity: id, Spec: titled("theirs too")}))
+	updated := func(l *lateness, id kind.Identity) {
+		l.must(l.other.Upsert(l.Context(), access.Caller{}, service.UpsertRequest{Identity: id, Spec: titled("theirs too")}))
 	}
 	return []duplicate{
 		{"a create that another client undid", false, create, undone, "", "", "ok"},
-		{"a create that another client made, too", false, create, (*lateness).create, service.CodeAlreadyExists, service.CodeAlreadyExists, "exists"},
+		{"a create that another client made, too", false, create, (*lateness).create, failure.CodeAlreadyExists, failure.CodeAlreadyExists, "exists"},
 		{"an upsert of what another client changed", true, upsert, updated, "", "", "conflict"},
 		{"an upsert of what another client removed", true, upsert, (*lateness).remove, "", "", "absent"},
 		{"a delete of what another client made anew", true, remove, replaced, "", "", "ok"},
-		{"a delete at a revision of what another client made anew", true, removeKnown, replaced, service.CodeConflict, service.CodeConflict, "conflict"},
-		{"a delete of what another client removed", true, remove, (*lateness).remove, service.CodeNotFound, service.CodeNotFound, "absent"},
+		{"a delete at a revision of what another client made anew", true, removeKnown, replaced, failure.CodeConflict, failure.CodeConflict, "conflict"},
+		{"a delete of what another client removed", true, remove, (*lateness).remove, failure.CodeNotFound, failure.CodeNotFound, "absent"},
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -38,7 +40,7 @@ func (r *racer) step(ctx context.Context, n int) error {
 	id := thingNamed(fmt.Sprint("n", r.rnd.IntN(raceResources)))
 	title := fmt.Sprint(n, "-", r.rnd.Uint32())
 	revision := ""
-	if found, err := r.svc.Get(ctx, service.Caller{}, id); err != nil {
+	if found, err := r.svc.Get(ctx, access.Caller{}, id); err != nil {
 		return err
 	} else if found != nil {
 		revision = found.Stored.Revision.String()
@@ -48,20 +50,20 @@ func (r *racer) step(ctx context.Context, n int) error {
 	deletes := false
 	switch r.rnd.IntN(6) {
 	case 0:
-		out, err = r.svc.Create(ctx, service.Caller{}, service.CreateRequest{Identity: id, Spec: titled(title)})
+		out, err = r.svc.Create(ctx, access.Caller{}, service.CreateRequest{Identity: id, Spec: titled(title)})
 	case 1:
-		out, err = r.svc.Update(ctx, service.Caller{}, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: titled(title)})
+		out, err = r.svc.Update(ctx, access.Caller{}, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: titled(title)})
 	case 2:
-		out, err = r.svc.Patch(ctx, service.Caller{}, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: titled(title)})
+		out, err = r.svc.Patch(ctx, access.Caller{}, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: titled(title)})
 	case 3:
-		out, err = r.svc.Upsert(ctx, service.Caller{}, service.UpsertRequest{Identity: id, Spec: titled(title)})
+		out, err = r.svc.Upsert(ctx, access.Caller{}, service.UpsertRequest{Identity: id, Spec: titled(title)})
 	case 4:
-		out, err = r.svc.UpdateStatus(ctx, service.Caller{}, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: map[string]any{"id": title}})
+		out, err = r.svc.UpdateStatus(ctx, access.Caller{}, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: map[string]any{"id": title}})
 	case 5:
-		out, err = r.svc.Delete(ctx, service.Caller{}, service.DeleteRequest{Identity: id})
+		out, err = r.svc.Delete(ctx, access.Caller{}, service.DeleteRequest{Identity: id})
 		deletes = true
 	}
-	var known *service.Error
+	var known *failure.Error
 	switch {
 	case err == nil && deletes:
 		r.deletes++
@@ -72,7 +74,7 @@ func (r *racer) step(ctx context.Context, n int) error {
 		return err
 	case known.Outcome == "UNKNOWN":
 		r.unknown++
-	case known.Code != service.CodeConflict && known.Code != service.CodeNotFound && known.Code != service.CodeAlreadyExists:
+	case known.Code != failure.CodeConflict && known.Code != failure.CodeNotFound && known.Code != failure.CodeAlreadyExists:
 		return err
 	}
 	return nil

@@ -13,9 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -33,25 +38,25 @@ func rollingTime(t *testing.T) time.Duration {
 // releaseThing is the kind of the tests as an older release has it, or as a
 // newer one: with a field more in the spec, which is indexed, in an object, in
 // an immutable object and in the elements of a list without key.
-func releaseThing(newer bool) backend.Kind {
-	text := func(name string) backend.Field {
+func releaseThing(newer bool) descriptor.Kind {
+	text := func(name string) descriptor.Field {
 		n := 200
-		return backend.Field{Name: name, Type: backend.TypeString, Constraint: backend.Constraint{MaxLength: &n}}
+		return descriptor.Field{Name: name, Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: &n}}
 	}
-	shape := func(name string, fields ...backend.Field) *backend.Shape {
+	shape := func(name string, fields ...descriptor.Field) *descriptor.Shape {
 		if newer {
 			fields = append(fields, text("novel"))
 		}
-		return &backend.Shape{Name: name, Fields: fields}
+		return &descriptor.Shape{Name: name, Fields: fields}
 	}
 	most := 20
 	k := thing()
 	k.Spec = shape("ThingSpec", text("title"),
-		backend.Field{Name: "box", Type: backend.TypeObject, Shape: shape("Box", text("label"))},
-		backend.Field{Name: "origin", Type: backend.TypeObject, Shape: shape("Origin", text("place")), Immutable: true},
-		backend.Field{Name: "rules", Type: backend.TypeObject, Shape: shape("Rule", text("port")), List: true, ListType: backend.ListAtomic, Constraint: backend.Constraint{MaxItems: &most}})
+		descriptor.Field{Name: "box", Type: descriptor.TypeObject, Shape: shape("Box", text("label"))},
+		descriptor.Field{Name: "origin", Type: descriptor.TypeObject, Shape: shape("Origin", text("place")), Immutable: true},
+		descriptor.Field{Name: "rules", Type: descriptor.TypeObject, Shape: shape("Rule", text("port")), List: true, ListType: descriptor.ListAtomic, Constraint: descriptor.Constraint{MaxItems: &most}})
 	if newer {
-		k.Indexes = append(k.Indexes, backend.Index{Path: "spec.novel", Sortable: true}, backend.Index{Path: "spec.rules.novel"})
+		k.Indexes = append(k.Indexes, descriptor.Index{Path: "spec.novel", Sortable: true}, descriptor.Index{Path: "spec.rules.novel"})
 	}
 	return k
 }
@@ -78,7 +83,7 @@ func (r *rolling) start(newer bool, server *redistest.Server, prefix string) (*r
 	if err != nil {
 		r.Fatal(err)
 	}
-	svc, err := service.New(service.Config{Kinds: []backend.Kind{releaseThing(newer)}, Store: st})
+	svc, err := service.New(service.Config{Kinds: []descriptor.Kind{releaseThing(newer)}, Store: st})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -94,9 +99,9 @@ func (r *rolling) start(newer bool, server *redistest.Server, prefix string) (*r
 }
 
 // again repeats a conditional write that lost against another one.
-func (r *rolling) again(s *service.Service, name string, write func(current *service.Resource) (*service.Written, error)) *service.Written {
+func (r *rolling) again(s *service.Service, name string, write func(current *query.Resource) (*service.Written, error)) *service.Written {
 	for {
-		current, err := s.Get(r.Context(), service.Caller{}, thingNamed(name))
+		current, err := s.Get(r.Context(), access.Caller{}, thingNamed(name))
 		if err != nil || current == nil {
 			r.Errorf("get %s: %v %v", name, current, err)
 			return nil
@@ -105,7 +110,7 @@ func (r *rolling) again(s *service.Service, name string, write func(current *ser
 		if err == nil {
 			return out
 		}
-		if code(r.T, err) != service.CodeConflict {
+		if code(r.T, err) != failure.CodeConflict {
 			r.Errorf("write of %s: %+v", name, err)
 			return nil
 		}
@@ -118,14 +123,14 @@ func (r *rolling) writeOlder(rnd *rand.Rand, th *rollingThing) {
 	spec := func() map[string]any {
 		return map[string]any{"title": value, "box": map[string]any{"label": value}, "origin": map[string]any{"place": "fixed"}, "rules": []any{map[string]any{"port": "80"}, map[string]any{"port": "443"}}}
 	}
-	id, who := thingNamed(th.name), service.Caller{}
+	id, who := thingNamed(th.name), access.Caller{}
 	switch rnd.IntN(5) {
 	case 0:
-		r.again(r.older, th.name, func(c *service.Resource) (*service.Written, error) {
+		r.again(r.older, th.name, func(c *query.Resource) (*service.Written, error) {
 			return r.older.Patch(r.Context(), who, service.PatchRequest{Identity: id, ExpectedRevision: c.Stored.Revision.String(), Patch: map[string]any{"title": value, "box": map[string]any{"label": value}}})
 		})
 	case 1:
-		r.again(r.older, th.name, func(c *service.Resource) (*service.Written, error) {
+		r.again(r.older, th.name, func(c *query.Resource) (*service.Written, error) {
 			return r.older.Update(r.Context(), who, service.UpdateRequest{Identity: id, ExpectedRevision: c.Stored.Revision.String(), Spec: spec()})
 		})
 	case 2:
@@ -133,7 +138,7 @@ func (r *rolling) writeOlder(rnd *rand.Rand, th *rollingThing) {
 			r.Errorf("upsert: %v", err)
 		}
 	case 3: // edit
-		r.again(r.older, th.name, func(c *service.Resource) (*service.Written, error) {
+		r.again(r.older, th.name, func(c *query.Resource) (*service.Written, error) {
 			text, err := r.older.Manifest(c.Stored, service.YAML)
 			if err != nil {
 				return nil, err
@@ -150,7 +155,7 @@ func (r *rolling) writeOlder(rnd *rand.Rand, th *rollingThing) {
 			return r.older.Apply(r.Context(), who, service.ApplyRequest{Manifest: edited, ExpectedRevision: &revision})
 		})
 	case 4:
-		r.again(r.older, th.name, func(c *service.Resource) (*service.Written, error) {
+		r.again(r.older, th.name, func(c *query.Resource) (*service.Written, error) {
 			return r.older.UpdateStatus(r.Context(), who, service.StatusRequest{Identity: id, ExpectedRevision: c.Stored.Revision.String(), Status: map[string]any{"id": value}})
 		})
 		return
@@ -161,8 +166,8 @@ func (r *rolling) writeOlder(rnd *rand.Rand, th *rollingThing) {
 // writeNewer changes what only the newer release can name.
 func (r *rolling) writeNewer(rnd *rand.Rand, th *rollingThing) {
 	value := fmt.Sprint("n", rnd.Uint32())
-	r.again(r.newer, th.name, func(c *service.Resource) (*service.Written, error) {
-		return r.newer.Patch(r.Context(), service.Caller{}, service.PatchRequest{Identity: thingNamed(th.name), ExpectedRevision: c.Stored.Revision.String(), Patch: map[string]any{
+	r.again(r.newer, th.name, func(c *query.Resource) (*service.Written, error) {
+		return r.newer.Patch(r.Context(), access.Caller{}, service.PatchRequest{Identity: thingNamed(th.name), ExpectedRevision: c.Stored.Revision.String(), Patch: map[string]any{
 			"novel": value, "box": map[string]any{"novel": value},
 			"rules": []any{map[string]any{"port": "80", "novel": value}, map[string]any{"port": "443", "novel": value}},
 		}})
@@ -177,7 +182,7 @@ func (r *rolling) check(th *rollingThing) {
 		r.Errorf("%s: %v", th.name, err)
 		return
 	}
-	body, err := stored[0].DecodeBody()
+	body, err := body.Decode(stored[0])
 	if err != nil {
 		r.Error(err)
 		return
@@ -193,7 +198,7 @@ func (r *rolling) check(th *rollingThing) {
 
 // listen keeps the state that a stream tells, until ctx ends.
 func (r *rolling) listen(ctx context.Context, s *service.Service, filter any) func() map[string]string {
-	c, err := s.Changes(ctx, service.Caller{}, service.ChangesRequest{Kinds: []string{"Thing"}, Snapshot: true, Filter: filter})
+	c, err := s.Changes(ctx, access.Caller{}, change.Request{Kinds: []string{"Thing"}, Snapshot: true, Filter: filter})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -209,11 +214,11 @@ func (r *rolling) listen(ctx context.Context, s *service.Service, filter any) fu
 			mu.Lock()
 			for _, e := range list {
 				switch e.Type {
-				case service.ChangeReset:
+				case change.Reset:
 					clear(state)
-				case service.ChangeDeleted:
+				case change.Deleted:
 					delete(state, e.Stored.Name)
-				case service.ChangeSnapshot, service.ChangeAdded, service.ChangeModified:
+				case change.Snapshot, change.Added, change.Modified:
 					state[e.Stored.Name] = e.Revision
 				}
 			}
@@ -238,7 +243,7 @@ func TestTwoReleasesWorkSideBySide(t *testing.T) {
 	for i := range 20 {
 		th := &rollingThing{name: fmt.Sprint("thing-", i), titles: "t0", novels: "n0"}
 		r.things = append(r.things, th)
-		if _, err := r.newer.Create(t.Context(), service.Caller{}, service.CreateRequest{Identity: thingNamed(th.name), Spec: json.RawMessage(`{"title":"t0","novel":"n0","box":{"label":"t0","novel":"n0"},
+		if _, err := r.newer.Create(t.Context(), access.Caller{}, service.CreateRequest{Identity: thingNamed(th.name), Spec: json.RawMessage(`{"title":"t0","novel":"n0","box":{"label":"t0","novel":"n0"},
 			"origin":{"place":"fixed","novel":"kept"},"rules":[{"port":"80","novel":"n0"},{"port":"443","novel":"n0"}]}`)}); err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +285,7 @@ func TestTwoReleasesWorkSideBySide(t *testing.T) {
 	}{"older": {r.older, titles}, "newer": {r.newer, novels}} {
 		readers.Go(func() {
 			for time.Now().Before(end) && !t.Failed() {
-				page, err := list.service.List(t.Context(), service.Caller{}, service.ListRequest{Kind: "Thing", Filter: list.filter})
+				page, err := list.service.List(t.Context(), access.Caller{}, query.ListRequest{Kind: "Thing", Filter: list.filter})
 				if err != nil || len(page.Edges) != len(r.things) {
 					t.Errorf("%s: a list of all that always match has %v, error %v", name, page, err)
 				}

@@ -9,6 +9,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/driver"
 )
 
 // Bounds of one scan.
@@ -92,7 +93,7 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	}
 	pages := make([]backend.Page, len(sc.ranges))
 	// The scanner leaves out what is expired: shards have different clocks.
-	b := backend.NewPageBuilder(backend.Range{}, time.Time{})
+	b := driver.NewPageBuilder(backend.Range{}, time.Time{})
 	for i := range sc.ranges {
 		r, runs := &sc.ranges[i], sc.runs[i]
 		b.Next(*r)
@@ -333,7 +334,7 @@ func leading(runs []*run, members func(*run) []found) (least *run) {
 }
 
 // page adds resources until the page is full or the range ends.
-func (sc *scanner) page(ctx context.Context, r *backend.Range, runs []*run, b *backend.PageBuilder) error {
+func (sc *scanner) page(ctx context.Context, r *backend.Range, runs []*run, b *driver.PageBuilder) error {
 	for added := 0; ; {
 		m, ok, err := sc.next(ctx, runs)
 		if err != nil || !ok {

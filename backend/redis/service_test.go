@@ -12,29 +12,32 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // thing is a kind with all verbs and one field.
-func thing() backend.Kind {
-	return backend.Kind{
-		Name: "Thing", Singular: "thing", Plural: "things", Group: "example.org", Version: "v1", Scope: backend.Namespaced,
-		Verbs: []backend.Verb{
-			backend.VerbGet, backend.VerbList, backend.VerbWatch, backend.VerbCreate, backend.VerbUpdate,
-			backend.VerbPatch, backend.VerbUpsert, backend.VerbStatus, backend.VerbDelete,
+func thing() descriptor.Kind {
+	return descriptor.Kind{
+		Name: "Thing", Singular: "thing", Plural: "things", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced,
+		Verbs: []descriptor.Verb{
+			descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate,
+			descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbDelete,
 		},
-		Indexes: []backend.Index{{Path: "spec.title", Sortable: true}},
-		Spec:    &backend.Shape{Name: "ThingSpec", Fields: []backend.Field{{Name: "title", Type: backend.TypeString}}},
-		Status:  &backend.Shape{Name: "ThingStatus", Fields: []backend.Field{{Name: "id", Type: backend.TypeString}}},
+		Indexes: []descriptor.Index{{Path: "spec.title", Sortable: true}},
+		Spec:    &descriptor.Shape{Name: "ThingSpec", Fields: []descriptor.Field{{Name: "title", Type: descriptor.TypeString}}},
+		Status:  &descriptor.Shape{Name: "ThingStatus", Fields: []descriptor.Field{{Name: "id", Type: descriptor.TypeString}}},
 	}
 }
 
 func thingKey(name string) backend.Key {
-	return backend.Key{Kind: "Thing", Namespace: backend.DefaultNamespace, Name: name}
+	return backend.Key{Kind: "Thing", Namespace: descriptor.DefaultNamespace, Name: name}
 }
 
-func thingNamed(name string) service.Identity { return service.Identity{Kind: "Thing", Name: name} }
+func thingNamed(name string) kind.Identity { return kind.Identity{Kind: "Thing", Name: name} }
 
 func titled(title string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"title":%q}`, title))
@@ -46,7 +49,7 @@ func gateway(t *testing.T, st *redis.Store, prefix string, writeTimeout time.Dur
 	t.Helper()
 	var n atomic.Int64
 	svc, err := service.New(service.Config{
-		Kinds: []backend.Kind{thing()}, Store: st, WriteTimeout: writeTimeout,
+		Kinds: []descriptor.Kind{thing()}, Store: st, WriteTimeout: writeTimeout,
 		NewID: func() string { return fmt.Sprint(prefix, n.Add(1)) },
 	})
 	if err != nil {
@@ -97,9 +100,9 @@ func by(events []backend.Event, prefix string) (n int) {
 }
 
 // code is that of an error of the service, empty for none.
-func code(t *testing.T, err error) service.Code {
+func code(t *testing.T, err error) failure.Code {
 	t.Helper()
-	var known *service.Error
+	var known *failure.Error
 	if err != nil && !errors.As(err, &known) {
 		t.Fatalf("error %v is none of the service", err)
 	}

@@ -59,7 +59,7 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 	// One command can wait on all shards of a server, but only on one slot of a cluster.
 	for i := range out.pos {
 		if s.core.at.Cluster || i == 0 {
-			out.waits = append(out.waits, wait{})
+			out.waits = append(out.waits, shardGroup{})
 		}
 		last := &out.waits[len(out.waits)-1]
 		last.shards = append(last.shards, i)
@@ -76,7 +76,7 @@ type watcher struct {
 	caughtUp bool
 	err      error // what ended the watch
 	live     time.Time
-	waits    []wait
+	waits    []shardGroup
 	results  chan waited
 	once     sync.Once
 	closed   chan struct{}
@@ -84,8 +84,8 @@ type watcher struct {
 
 var _ backend.Watcher = (*watcher)(nil)
 
-// wait is a group of shards that one command waits on.
-type wait struct {
+// shardGroup is a group of shards that one command waits on.
+type shardGroup struct {
 	shards  []int
 	waiting bool
 }

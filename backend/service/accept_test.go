@@ -9,14 +9,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
 // sample is a value that a field accepts.
-func sample(f *backend.Field) any {
+func sample(f *descriptor.Field) any {
 	one := sampleOne(f)
 	if !f.List {
 		return one
@@ -28,18 +30,18 @@ func sample(f *backend.Field) any {
 	return list
 }
 
-func sampleOne(f *backend.Field) any {
+func sampleOne(f *descriptor.Field) any {
 	c := f.Constraint
 	switch f.Type {
-	case backend.TypeObject:
+	case descriptor.TypeObject:
 		return minimal(f.Shape)
-	case backend.TypeBoolean:
+	case descriptor.TypeBoolean:
 		return true
-	case backend.TypeEnum:
+	case descriptor.TypeEnum:
 		return f.Enum.Values[0].Stored
-	case backend.TypeMap:
+	case descriptor.TypeMap:
 		return map[string]any{"k": "v"}
-	case backend.TypeInt, backend.TypeInt64, backend.TypeFloat:
+	case descriptor.TypeInt, descriptor.TypeInt64, descriptor.TypeFloat:
 		if c.Min != nil {
 			return *c.Min
 		}
@@ -48,13 +50,13 @@ func sampleOne(f *backend.Field) any {
 	switch {
 	case len(c.In) > 0:
 		return c.In[0]
-	case c.Format == backend.FormatUUID:
+	case c.Format == descriptor.FormatUUID:
 		return "123e4567-e89b-12d3-a456-426614174000"
-	case c.Format == backend.FormatCIDR:
+	case c.Format == descriptor.FormatCIDR:
 		return "10.0.0.0/24"
-	case c.Format == backend.FormatDuration:
+	case c.Format == descriptor.FormatDuration:
 		return "1h"
-	case c.Format == backend.FormatDateTime:
+	case c.Format == descriptor.FormatDateTime:
 		return "2026-01-01T00:00:00Z"
 	}
 	if c.MinLength != nil && *c.MinLength > 1 {
@@ -65,7 +67,7 @@ func sampleOne(f *backend.Field) any {
 
 // minimal is an object with what its shape requires, and one field more where
 // it must have one.
-func minimal(s *backend.Shape) map[string]any {
+func minimal(s *descriptor.Shape) map[string]any {
 	out := map[string]any{}
 	for i := range s.Fields {
 		if f := &s.Fields[i]; f.Required {
@@ -90,7 +92,7 @@ type breach struct {
 }
 
 // breaches returns one refused value for each constraint of a field.
-func breaches(f *backend.Field) []breach {
+func breaches(f *descriptor.Field) []breach {
 	c, at := f.Constraint, ""
 	wrap := func(v any) any { return v }
 	if f.List {
@@ -124,13 +126,13 @@ func breaches(f *backend.Field) []breach {
 	if c.Max != nil {
 		add("max", *c.Max+1)
 	}
-	if f.Type == backend.TypeEnum {
+	if f.Type == descriptor.TypeEnum {
 		add("enum", "?")
 	}
-	if f.Type != backend.TypeObject {
+	if f.Type != descriptor.TypeObject {
 		add("type", map[string]any{"no": []any{}})
 	}
-	if f.Type == backend.TypeEnum {
+	if f.Type == descriptor.TypeEnum {
 		out = out[:len(out)-1] // a value of another type is one that the enum does not have
 	}
 	if f.List && c.MaxItems != nil {
@@ -140,7 +142,7 @@ func breaches(f *backend.Field) []breach {
 		}
 		out = append(out, breach{"maxItems", many, ""})
 	}
-	if f.ListType == backend.ListSet || f.ListType == backend.ListMap || c.Unique {
+	if f.ListType == descriptor.ListSet || f.ListType == descriptor.ListMap || c.Unique {
 		out = append(out, breach{"unique", []any{sampleOne(f), sampleOne(f)}, "[1]"})
 	}
 	if f.Required {
@@ -156,7 +158,7 @@ func breaches(f *backend.Field) []breach {
 type prober struct {
 	t      *testing.T
 	svc    *service.Service
-	kind   *backend.Kind
+	kind   *descriptor.Kind
 	tested map[string]int
 	sent   int
 }
@@ -165,11 +167,11 @@ type prober struct {
 func (p *prober) send(spec map[string]any) map[string]bool {
 	p.t.Helper()
 	p.sent++
-	_, err := p.svc.Create(context.Background(), anon, service.CreateRequest{Identity: service.Identity{Kind: p.kind.Name, Name: fmt.Sprintf("n%d", p.sent)}, Spec: spec})
+	_, err := p.svc.Create(context.Background(), anon, service.CreateRequest{Identity: kind.Identity{Kind: p.kind.Name, Name: fmt.Sprintf("n%d", p.sent)}, Spec: spec})
 	out := map[string]bool{}
-	var e *service.Error
+	var e *failure.Error
 	if errors.As(err, &e) {
-		if e.Code != service.CodeValidationFailed {
+		if e.Code != failure.CodeValidationFailed {
 			p.t.Fatalf("%v", err)
 		}
 		for _, v := range e.Violations {
@@ -184,7 +186,7 @@ func (p *prober) send(spec map[string]any) map[string]bool {
 
 // field tries every constraint of a field, then of those below it. build puts
 // a value of the field into a whole spec.
-func (p *prober) field(path string, f *backend.Field, build func(any) map[string]any) {
+func (p *prober) field(path string, f *descriptor.Field, build func(any) map[string]any) {
 	if bad := p.send(build(sample(f))); p.touches(bad, path) {
 		p.t.Errorf("%s: %v is refused: %v", path, sample(f), bad)
 	}

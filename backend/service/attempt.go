@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // errLost says that the answer to a write was lost and that it is settled: the
@@ -67,7 +68,7 @@ func (s *Service) apply(ctx context.Context, a backend.Action) (backend.Result, 
 func (t *attempt) settle(ctx context.Context, unknown error) (backend.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.service.cfg.SettleTimeout)
 	defer cancel()
-	for wait := minSettlePause; ; wait = min(2*wait, maxSettlePause) {
+	for pause := minSettlePause; ; pause = min(2*pause, maxSettlePause) {
 		var settled bool
 		var err error
 		if !t.found() {
@@ -85,7 +86,7 @@ func (t *attempt) settle(ctx context.Context, unknown error) (backend.Result, er
 			return backend.Result{}, unknown
 		case err == nil:
 			continue // the deadline has passed meanwhile
-		case !backend.Pause(ctx, wait):
+		case !wait.For(ctx, pause):
 			return backend.Result{}, unknown
 		}
 	}

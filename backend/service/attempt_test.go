@@ -12,6 +12,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 func TestALostAnswerIsFoundInTheLogAndALostRequestIsSentAnew(t *testing.T) {
@@ -68,16 +70,16 @@ func TestWhatOthersDidBeforeALostRequestIsSentAnewIsJudgedAnew(t *testing.T) {
 	remove := func(f *badLine) { _ = f.discard("a") }
 	for verb, c := range map[string]struct {
 		meanwhile func(*badLine)
-		want      service.Code // "" for done
+		want      failure.Code // "" for done
 	}{
-		"create":               {change, service.CodeAlreadyExists},
-		"update":               {change, service.CodeConflict},
-		"patch":                {remove, service.CodeNotFound},
+		"create":               {change, failure.CodeAlreadyExists},
+		"update":               {change, failure.CodeConflict},
+		"patch":                {remove, failure.CodeNotFound},
 		"upsert":               {remove, ""},
 		"upsert of a new one":  {change, ""},
-		"status":               {change, service.CodeConflict},
-		"delete":               {remove, service.CodeNotFound},
-		"delete at a revision": {change, service.CodeConflict},
+		"status":               {change, failure.CodeConflict},
+		"delete":               {remove, failure.CodeNotFound},
+		"delete at a revision": {change, failure.CodeConflict},
 	} {
 		t.Run(verb, func(t *testing.T) {
 			onABadLine(t, memory.Config{}, true, func(f *badLine) {
@@ -124,7 +126,7 @@ func TestALostAnswerOverAnExpiredNamesakeIsTheNewResource(t *testing.T) {
 	onABadLine(t, memory.Config{PurgeInterval: time.Hour}, true, func(f *badLine) {
 		create := func() *service.Written {
 			out, err := f.Create(f.t.Context(), anon, service.CreateRequest{
-				Identity: service.Identity{Kind: "Cluster", Name: "a"}, Spec: map[string]any{"title": "A"},
+				Identity: kind.Identity{Kind: "Cluster", Name: "a"}, Spec: map[string]any{"title": "A"},
 				Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true, Value: time.Now().Add(time.Minute)}},
 			})
 			if err != nil {
@@ -174,8 +176,8 @@ func TestWhatNobodyCanTellIsUnknownAndNotToBeRepeated(t *testing.T) {
 					defer cancel()
 					begin := time.Now()
 					_, err := f.Create(ctx, anon, service.CreateRequest{Identity: named("a"), Spec: map[string]any{"title": "A"}})
-					e := wantCode(f.t, err, service.CodeUnavailable)
-					if e.Outcome != service.OutcomeUnknown || e.Retryable {
+					e := wantCode(f.t, err, failure.CodeUnavailable)
+					if e.Outcome != failure.OutcomeUnknown || e.Retryable {
 						f.t.Errorf("%+v", e)
 					}
 					if took := time.Since(begin); took > c.took {
@@ -231,7 +233,7 @@ func TestWhatIsToldIsTrue(t *testing.T) {
 					wg.Go(func() {
 						for range 25 {
 							out, err := f.any(mine)
-							var e *service.Error
+							var e *failure.Error
 							mu.Lock()
 							switch {
 							case err == nil && out.Outcome == service.Unchanged:
@@ -240,9 +242,9 @@ func TestWhatIsToldIsTrue(t *testing.T) {
 							case err == nil:
 								acknowledged++
 								told[out.Resource.Stored.Revision]++
-							case errors.As(err, &e) && e.Outcome == service.OutcomeUnknown:
+							case errors.As(err, &e) && e.Outcome == failure.OutcomeUnknown:
 								unknown++
-							case errors.As(err, &e) && e.Code != service.CodeInternal:
+							case errors.As(err, &e) && e.Code != failure.CodeInternal:
 								failed++
 							default:
 								f.t.Error(err)

@@ -7,9 +7,12 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-func (f *fixture) changes(req service.ChangesRequest) *service.Changes {
+func (f *fixture) changes(req change.Request) *change.Stream {
 	f.t.Helper()
 	c, err := f.Changes(context.Background(), anon, req)
 	if err != nil {
@@ -20,7 +23,7 @@ func (f *fixture) changes(req service.ChangesRequest) *service.Changes {
 }
 
 // take reads n events of a stream.
-func take(t *testing.T, c *service.Changes, n int) (out []service.Change) {
+func take(t *testing.T, c *change.Stream, n int) (out []change.Change) {
 	t.Helper()
 	for len(out) < n {
 		more, err := c.Next(context.Background())
@@ -32,7 +35,7 @@ func take(t *testing.T, c *service.Changes, n int) (out []service.Change) {
 	return out
 }
 
-func story(changes []service.Change) string {
+func story(changes []change.Change) string {
 	s := ""
 	for _, c := range changes {
 		s += string(c.Type)
@@ -47,7 +50,7 @@ func story(changes []service.Change) string {
 func TestAStreamBeginsInSyncThenFollows(t *testing.T) {
 	f := setup(t)
 	f.create("before", `{"title":"A"}`)
-	c := f.changes(service.ChangesRequest{})
+	c := f.changes(change.Request{})
 	r := f.create("a", `{"title":"A"}`).Resource.Stored.Revision.String()
 	if _, err := f.update("a", r, `{"title":"B"}`); err != nil {
 		t.Fatal(err)
@@ -59,9 +62,9 @@ func TestAStreamBeginsInSyncThenFollows(t *testing.T) {
 	if s := story(got); s != "IN_SYNC; ADDED a; MODIFIED a; DELETED a; " {
 		t.Errorf("stream %s", s)
 	}
-	for _, change := range got {
-		if b, err := change.Body(); err != nil || (b == nil) != (change.Type == service.ChangeInSync) {
-			t.Errorf("%s: body %v %v", change.Type, b, err)
+	for _, event := range got {
+		if b, err := event.Body(); err != nil || (b == nil) != (event.Type == change.InSync) {
+			t.Errorf("%s: body %v %v", event.Type, b, err)
 		}
 	}
 }
@@ -72,12 +75,12 @@ func TestAStreamResumesAfterEveryCursor(t *testing.T) {
 	for i := range 10 {
 		f.create(fmt.Sprintf("n%d", i), `{"title":"A"}`)
 	}
-	all := take(t, f.changes(service.ChangesRequest{After: &start}), 11)
-	if all[10].Type != service.ChangeInSync {
+	all := take(t, f.changes(change.Request{After: &start}), 11)
+	if all[10].Type != change.InSync {
 		t.Fatalf("stream %s", story(all))
 	}
 	for i := range 10 {
-		rest := take(t, f.changes(service.ChangesRequest{After: &all[i].Cursor}), 10-i)
+		rest := take(t, f.changes(change.Request{After: &all[i].Cursor}), 10-i)
 		if story(rest) != story(all[i+1:]) {
 			t.Errorf("after %d: %s, want %s", i, story(rest), story(all[i+1:]))
 		}
@@ -88,7 +91,7 @@ func TestAStreamKeepsToItsScope(t *testing.T) {
 	f := setup(t)
 	start := f.position()
 	other := "other"
-	for _, id := range []service.Identity{named("a"), named("b"), {Kind: "Widget", Namespace: &other, Name: "a"}} {
+	for _, id := range []kind.Identity{named("a"), named("b"), {Kind: "Widget", Namespace: &other, Name: "a"}} {
 		if _, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: id, Spec: map[string]any{"title": "A"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -96,18 +99,18 @@ func TestAStreamKeepsToItsScope(t *testing.T) {
 	f.put(backend.Key{Kind: "_lease", Namespace: "default", Name: "x"}, backend.Put{UID: "u", Body: []byte("x")})
 	f.put(backend.Key{Kind: "Gadget", Namespace: "default", Name: "x"}, backend.Put{UID: "u", Body: []byte("x")})
 	for _, c := range []struct {
-		req  service.ChangesRequest
+		req  change.Request
 		want string
 	}{
-		{service.ChangesRequest{}, "ADDED a; ADDED b; ADDED a; IN_SYNC; "},
-		{service.ChangesRequest{Kinds: []string{"Widget"}, Namespace: pointer("default")}, "ADDED a; ADDED b; IN_SYNC; "},
-		{service.ChangesRequest{Name: pointer("a"), Namespace: &other}, "ADDED a; IN_SYNC; "},
-		{service.ChangesRequest{Name: pointer("nobody")}, "IN_SYNC; "},
+		{change.Request{}, "ADDED a; ADDED b; ADDED a; IN_SYNC; "},
+		{change.Request{Kinds: []string{"Widget"}, Namespace: pointer("default")}, "ADDED a; ADDED b; IN_SYNC; "},
+		{change.Request{Name: pointer("a"), Namespace: &other}, "ADDED a; IN_SYNC; "},
+		{change.Request{Name: pointer("nobody")}, "IN_SYNC; "},
 	} {
 		c.req.After = &start
-		var got []service.Change
+		var got []change.Change
 		stream := f.changes(c.req)
-		for len(got) == 0 || got[len(got)-1].Type != service.ChangeInSync {
+		for len(got) == 0 || got[len(got)-1].Type != change.InSync {
 			got = append(got, take(t, stream, 1)...)
 		}
 		if story(got) != c.want {
@@ -118,15 +121,15 @@ func TestAStreamKeepsToItsScope(t *testing.T) {
 
 func TestBadStreamsAreRefused(t *testing.T) {
 	f := setup(t)
-	_, err := f.Changes(context.Background(), anon, service.ChangesRequest{After: pointer("rubbish")})
-	wantCode(t, err, service.CodeCursorInvalid)
-	_, err = f.Changes(context.Background(), anon, service.ChangesRequest{After: pointer("")})
-	wantCode(t, err, service.CodeCursorInvalid)
+	_, err := f.Changes(context.Background(), anon, change.Request{After: pointer("rubbish")})
+	wantCode(t, err, failure.CodeCursorInvalid)
+	_, err = f.Changes(context.Background(), anon, change.Request{After: pointer("")})
+	wantCode(t, err, failure.CodeCursorInvalid)
 	foreign := backend.NewPosition(backend.Revision{Epoch: 1, Seq: 1}).String()
-	_, err = f.Changes(context.Background(), anon, service.ChangesRequest{After: &foreign})
-	wantCode(t, err, service.CodePositionExpired)
-	_, err = f.Changes(context.Background(), anon, service.ChangesRequest{Kinds: []string{"Cluster"}})
-	wantCode(t, err, service.CodeBadUserInput)
-	_, err = f.Changes(context.Background(), anon, service.ChangesRequest{Name: pointer("Not A Name")})
-	wantCode(t, err, service.CodeValidationFailed)
+	_, err = f.Changes(context.Background(), anon, change.Request{After: &foreign})
+	wantCode(t, err, failure.CodePositionExpired)
+	_, err = f.Changes(context.Background(), anon, change.Request{Kinds: []string{"Cluster"}})
+	wantCode(t, err, failure.CodeBadUserInput)
+	_, err = f.Changes(context.Background(), anon, change.Request{Name: pointer("Not A Name")})
+	wantCode(t, err, failure.CodeValidationFailed)
 }

@@ -11,8 +11,14 @@ import (
 	"unsafe"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // damage leaves a widget with a body that is no JSON.
@@ -36,7 +42,7 @@ func TestADamagedResourceIsWrittenAnewByAnUnconditionalWrite(t *testing.T) {
 			uid := f.create("a", `{"title":"A"}`).Resource.Stored.UID
 			f.damage("a")
 			_, err := f.Get(t.Context(), anon, named("a"))
-			wantCode(t, err, service.CodeUnreadable)
+			wantCode(t, err, failure.CodeUnreadable)
 			out, err := write(f)
 			if err != nil || out.Outcome != service.Updated || out.Resource.Body == nil {
 				t.Fatalf("%+v %v", out, err)
@@ -45,7 +51,7 @@ func TestADamagedResourceIsWrittenAnewByAnUnconditionalWrite(t *testing.T) {
 			if err != nil || got.Stored.UID != uid {
 				t.Fatalf("%+v %v", got, err)
 			}
-			if body, err := got.Stored.DecodeBody(); err != nil || body.Metadata.Generation != 1 || !strings.Contains(string(body.Spec), `"title":"B"`) {
+			if body, err := body.Decode(got.Stored); err != nil || body.Metadata.Generation != 1 || !strings.Contains(string(body.Spec), `"title":"B"`) {
 				t.Errorf("%+v %v", body, err)
 			}
 		})
@@ -55,7 +61,7 @@ func TestADamagedResourceIsWrittenAnewByAnUnconditionalWrite(t *testing.T) {
 		f.create("a", `{"title":"A"}`)
 		r := f.damage("a")
 		_, err := f.update("a", r.Revision.String(), `{"title":"B"}`)
-		wantCode(t, err, service.CodeUnreadable)
+		wantCode(t, err, failure.CodeUnreadable)
 	})
 }
 
@@ -64,8 +70,8 @@ func TestAFilteredListenerHearsThatADamagedResourceIsGone(t *testing.T) {
 	f.create("a", `{"title":"A"}`)
 	f.create("b", `{"title":"B"}`)
 	f.damage("a")
-	c := f.changes(service.ChangesRequest{Kinds: []string{"Widget"}, Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "A"}}}})
-	if got := take(t, c, 1)[0].Type; got != service.ChangeInSync {
+	c := f.changes(change.Request{Kinds: []string{"Widget"}, Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "A"}}}})
+	if got := take(t, c, 1)[0].Type; got != change.InSync {
 		t.Fatalf("first is %s", got)
 	}
 	for _, name := range []string{"b", "a"} {
@@ -74,7 +80,7 @@ func TestAFilteredListenerHearsThatADamagedResourceIsGone(t *testing.T) {
 		}
 	}
 	e := take(t, c, 1)[0]
-	if e.Type != service.ChangeDeleted || e.Stored.Name != "a" {
+	if e.Type != change.Deleted || e.Stored.Name != "a" {
 		t.Fatalf("%s %v, want DELETED of a", e.Type, e.Stored)
 	}
 	if b, err := e.Body(); b != nil || err != nil {
@@ -92,12 +98,12 @@ func TestACountLeavesOutWhatPagesLeaveOut(t *testing.T) {
 		put := backend.Put{UID: r.UID, Caller: true, Rows: r.Rows, Fingerprint: r.Fingerprint, Body: backend.EncodeBody([]byte(`{"version":"v1","metadata":{"generation":1},"spec":{}}`))}
 		f.put(r.Key, put)
 	}
-	for name, req := range map[string]service.ListRequest{
+	for name, req := range map[string]query.ListRequest{
 		"all":           {Kind: "Widget"},
 		"a namespace":   {Kind: "Widget", Namespace: pointer("default")},
 		"an index":      {Kind: "Widget", Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "A"}}}},
 		"a scan":        {Kind: "Widget", Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"contains": "A"}}}},
-		"another order": {Kind: "Widget", OrderBy: []service.Order{{Field: "spec.title"}}},
+		"another order": {Kind: "Widget", OrderBy: []query.Order{{Field: "spec.title"}}},
 	} {
 		p := f.list(req)
 		n, err := p.TotalCount(t.Context())
@@ -107,7 +113,7 @@ func TestACountLeavesOutWhatPagesLeaveOut(t *testing.T) {
 	}
 	// What becomes readable is counted again.
 	f.rewrite("w1", true, func(tree map[string]any) { tree["spec"].(map[string]any)["title"] = "A" })
-	if n, err := f.list(service.ListRequest{Kind: "Widget"}).TotalCount(t.Context()); err != nil || n != 4 {
+	if n, err := f.list(query.ListRequest{Kind: "Widget"}).TotalCount(t.Context()); err != nil || n != 4 {
 		t.Errorf("count %d, error %v; want 4", n, err)
 	}
 }
@@ -117,7 +123,7 @@ func TestAStatusOfAnyTextIsStored(t *testing.T) {
 	for name, conditionType := range map[string]string{"NULs": strings.Repeat("\x00", 1024), "long": strings.Repeat("x", 5000), "many bytes": strings.Repeat("\U0001F600", 300)} {
 		r := f.create(strings.ReplaceAll(strings.ToLower(name), " ", "-"), `{"title":"A"}`).Resource.Stored
 		status := map[string]any{"id": conditionType, "conditions": []any{map[string]any{"type": conditionType, "status": conditionType}}}
-		if _, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: service.Identity{Kind: "Widget", Name: r.Name}, ExpectedRevision: r.Revision.String(), Status: status}); err != nil {
+		if _, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: kind.Identity{Kind: "Widget", Name: r.Name}, ExpectedRevision: r.Revision.String(), Status: status}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -139,14 +145,14 @@ func TestMoreIndexedValuesThanAResourceMayHaveAreRefused(t *testing.T) {
 		t.Fatalf("as many as fit: %v", err)
 	}
 	_, err = f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Status: conditions(backend.MaxRows - own + 1)})
-	if e := wantCode(t, err, service.CodeLimitExceeded); e.Path != "status.conditions" || e.Limit != "1024" || e.Name != "a" {
+	if e := wantCode(t, err, failure.CodeLimitExceeded); e.Path != "status.conditions" || e.Limit != "1024" || e.Name != "a" {
 		t.Errorf("%+v", e)
 	}
 }
 
 func TestARunWithManyRowsOfAResourceIsReadOnce(t *testing.T) {
 	store := &reading{Store: setup(t).store}
-	s, err := service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: store})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +170,7 @@ func TestARunWithManyRowsOfAResourceIsReadOnce(t *testing.T) {
 		}
 	}
 	store.resources = 0
-	p := f.list(service.ListRequest{Kind: "Widget", Filter: map[string]any{"conditions": []any{map[string]any{"type": "Ready"}}}})
+	p := f.list(query.ListRequest{Kind: "Widget", Filter: map[string]any{"conditions": []any{map[string]any{"type": "Ready"}}}})
 	if len(p.Edges) != resources {
 		t.Errorf("%d found, want %d", len(p.Edges), resources)
 	}
@@ -184,7 +190,7 @@ func TestTimesOutsideTheOrdinaryFilterLikeOthers(t *testing.T) {
 		{"gt", "0001-01-01T00:00:00Z", 1}, {"gte", "1500-01-01T00:00:00Z", 1}, {"gt", "1600-01-01T00:00:00Z", 1}, {"lt", "1600-01-01T00:00:00Z", 0}, {"lte", "0000-01-01T00:00:00Z", 0},
 	} {
 		for _, field := range []string{"createdAt", "updatedAt"} {
-			if p := f.list(service.ListRequest{Kind: "Widget", Filter: map[string]any{field: map[string]any{c.op: c.at}}}); len(p.Edges) != c.want {
+			if p := f.list(query.ListRequest{Kind: "Widget", Filter: map[string]any{field: map[string]any{c.op: c.at}}}); len(p.Edges) != c.want {
 				t.Errorf("%s %s %s: %d found, want %d", field, c.op, c.at, len(p.Edges), c.want)
 			}
 		}
@@ -207,7 +213,7 @@ func TestAMarkOfAnUnreadableResourceKeepsNothingOfTheRequest(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err := svc.Get(t.Context(), anon, named(name))
-				wantCode(t, err, service.CodeUnreadable)
+				wantCode(t, err, failure.CodeUnreadable)
 			}
 			for range 100 {
 				if runtime.GC(); freed.Load() == count {
@@ -244,12 +250,12 @@ func TestATotalCountLeavesOutWhatThePageLeavesOut(t *testing.T) {
 	}
 	f.damage("a")
 	f.damage("b")
-	svc, err := service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: rowless{f.store}})
+	svc, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: rowless{f.store}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		p, err := svc.List(t.Context(), anon, service.ListRequest{Kind: "Widget"})
+		p, err := svc.List(t.Context(), anon, query.ListRequest{Kind: "Widget"})
 		if err != nil {
 			t.Fatal(err)
 		}

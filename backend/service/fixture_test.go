@@ -11,62 +11,66 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // widget is a kind that has one of everything.
-func widget() backend.Kind {
+func widget() descriptor.Kind {
 	n := func(i int) *int { return &i }
 	x := func(f float64) *float64 { return &f }
-	colour := &backend.Enum{Name: "Colour", Values: []backend.EnumValue{{Name: "DARK_RED", Stored: "dark-red"}, {Name: "BLUE", Stored: "blue"}}}
-	part := &backend.Shape{Name: "Part", Fields: []backend.Field{
-		{Name: "slot", Type: backend.TypeString, Required: true, Constraint: backend.Constraint{MaxLength: n(20)}},
-		{Name: "serial", Type: backend.TypeString, Immutable: true, Constraint: backend.Constraint{MaxLength: n(20)}},
+	colour := &descriptor.Enum{Name: "Colour", Values: []descriptor.EnumValue{{Name: "DARK_RED", Stored: "dark-red"}, {Name: "BLUE", Stored: "blue"}}}
+	part := &descriptor.Shape{Name: "Part", Fields: []descriptor.Field{
+		{Name: "slot", Type: descriptor.TypeString, Required: true, Constraint: descriptor.Constraint{MaxLength: n(20)}},
+		{Name: "serial", Type: descriptor.TypeString, Immutable: true, Constraint: descriptor.Constraint{MaxLength: n(20)}},
 	}}
-	box := &backend.Shape{Name: "Box", MinProperties: 1, MaxProperties: 1, Fields: []backend.Field{
-		{Name: "id", Type: backend.TypeString, Constraint: backend.Constraint{Format: backend.FormatUUID, MaxLength: n(36)}},
-		{Name: "import", Type: backend.TypeBoolean},
+	box := &descriptor.Shape{Name: "Box", MinProperties: 1, MaxProperties: 1, Fields: []descriptor.Field{
+		{Name: "id", Type: descriptor.TypeString, Constraint: descriptor.Constraint{Format: descriptor.FormatUUID, MaxLength: n(36)}},
+		{Name: "import", Type: descriptor.TypeBoolean},
 	}}
-	spec := &backend.Shape{
+	spec := &descriptor.Shape{
 		Name: "WidgetSpec",
-		Fields: []backend.Field{
-			{Name: "title", Type: backend.TypeString, Required: true, Constraint: backend.Constraint{MinLength: n(1), MaxLength: n(10), Pattern: "^[^,]+$"}},
-			{Name: "colour", Type: backend.TypeEnum, Enum: colour, Default: "blue", Immutable: true},
-			{Name: "weight", Type: backend.TypeInt, Constraint: backend.Constraint{Min: x(68), Max: x(9216)}},
-			{Name: "bytes", Type: backend.TypeInt64},
-			{Name: "heavy", Type: backend.TypeBoolean},
-			{Name: "tags", Type: backend.TypeString, List: true, ListType: backend.ListSet, Constraint: backend.Constraint{MaxItems: n(3), MaxLength: n(5)}},
-			{Name: "zones", Type: backend.TypeString, List: true, ListType: backend.ListSet, Immutable: true, Constraint: backend.Constraint{MaxItems: n(3), MaxLength: n(5)}},
-			{Name: "parts", Type: backend.TypeObject, Shape: part, List: true, ListType: backend.ListMap, Keys: []string{"slot"}, Constraint: backend.Constraint{MaxItems: n(4)}},
-			{Name: "box", Type: backend.TypeObject, Shape: box},
-			{Name: "notes", Type: backend.TypeMap, Constraint: backend.Constraint{MinItems: n(1), MaxItems: n(2), MaxLength: n(5), KeyMinLength: n(2), KeyMaxLength: n(4), KeyPattern: "^[a-z]+$"}},
-			{Name: "ratio", Type: backend.TypeFloat},
-			{Name: "every", Type: backend.TypeString, Constraint: backend.Constraint{Format: backend.FormatDuration, MaxLength: n(20)}},
-			{Name: "old", Type: backend.TypeString, Deprecated: "use title", Constraint: backend.Constraint{MaxLength: n(5)}},
+		Fields: []descriptor.Field{
+			{Name: "title", Type: descriptor.TypeString, Required: true, Constraint: descriptor.Constraint{MinLength: n(1), MaxLength: n(10), Pattern: "^[^,]+$"}},
+			{Name: "colour", Type: descriptor.TypeEnum, Enum: colour, Default: "blue", Immutable: true},
+			{Name: "weight", Type: descriptor.TypeInt, Constraint: descriptor.Constraint{Min: x(68), Max: x(9216)}},
+			{Name: "bytes", Type: descriptor.TypeInt64},
+			{Name: "heavy", Type: descriptor.TypeBoolean},
+			{Name: "tags", Type: descriptor.TypeString, List: true, ListType: descriptor.ListSet, Constraint: descriptor.Constraint{MaxItems: n(3), MaxLength: n(5)}},
+			{Name: "zones", Type: descriptor.TypeString, List: true, ListType: descriptor.ListSet, Immutable: true, Constraint: descriptor.Constraint{MaxItems: n(3), MaxLength: n(5)}},
+			{Name: "parts", Type: descriptor.TypeObject, Shape: part, List: true, ListType: descriptor.ListMap, Keys: []string{"slot"}, Constraint: descriptor.Constraint{MaxItems: n(4)}},
+			{Name: "box", Type: descriptor.TypeObject, Shape: box},
+			{Name: "notes", Type: descriptor.TypeMap, Constraint: descriptor.Constraint{MinItems: n(1), MaxItems: n(2), MaxLength: n(5), KeyMinLength: n(2), KeyMaxLength: n(4), KeyPattern: "^[a-z]+$"}},
+			{Name: "ratio", Type: descriptor.TypeFloat},
+			{Name: "every", Type: descriptor.TypeString, Constraint: descriptor.Constraint{Format: descriptor.FormatDuration, MaxLength: n(20)}},
+			{Name: "old", Type: descriptor.TypeString, Deprecated: "use title", Constraint: descriptor.Constraint{MaxLength: n(5)}},
 		},
-		Rules: []backend.Rule{
+		Rules: []descriptor.Rule{
 			{CEL: "self.colour == 'blue' || !has(self.heavy)", Message: "only a blue widget may say whether it is heavy"},
 			{CEL: "!has(self.box) || !has(self.box.__import__) || self.box.__import__", Message: "import cannot be false"},
 			{CEL: "!has(self.ratio) || self.ratio * 2.0 > 1.0", Message: "ratio is more than a half"},
 		},
 	}
-	return backend.Kind{
-		Name: "Widget", Singular: "widget", Plural: "widgets", Group: "example.org", Version: "v1", Scope: backend.Namespaced,
-		Verbs: []backend.Verb{backend.VerbGet, backend.VerbList, backend.VerbWatch, backend.VerbCreate, backend.VerbUpdate, backend.VerbPatch, backend.VerbUpsert, backend.VerbStatus, backend.VerbDelete},
-		Indexes: []backend.Index{
+	return descriptor.Kind{
+		Name: "Widget", Singular: "widget", Plural: "widgets", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced,
+		Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbDelete},
+		Indexes: []descriptor.Index{
 			{Path: "spec.title", Sortable: true}, {Path: "spec.colour", Sortable: true}, {Path: "spec.weight", Sortable: true}, {Path: "spec.ratio", Sortable: true},
 			{Path: "spec.heavy"}, {Path: "spec.tags"}, {Path: "spec.parts.slot"}, {Path: "status.id"},
 		},
-		Spec: spec, Status: &backend.Shape{Name: "WidgetStatus", Fields: []backend.Field{{Name: "id", Type: backend.TypeString}}},
+		Spec: spec, Status: &descriptor.Shape{Name: "WidgetStatus", Fields: []descriptor.Field{{Name: "id", Type: descriptor.TypeString}}},
 	}
 }
 
 // cluster is a GLOBAL kind that can only be read and created.
-func cluster() backend.Kind {
+func cluster() descriptor.Kind {
 	k := widget()
-	k.Name, k.Singular, k.Plural, k.Scope = "Cluster", "cluster", "clusters", backend.Global
-	k.Verbs = []backend.Verb{backend.VerbGet, backend.VerbCreate, backend.VerbUpsert}
+	k.Name, k.Singular, k.Plural, k.Scope = "Cluster", "cluster", "clusters", descriptor.Global
+	k.Verbs = []descriptor.Verb{descriptor.VerbGet, descriptor.VerbCreate, descriptor.VerbUpsert}
 	k.Expires, k.SubKinds = true, []string{"edge", "core"}
 	return k
 }
@@ -95,18 +99,18 @@ func setup(t *testing.T) *fixture {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	unreadable := &atomic.Int32{}
-	s, err := service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: store, Unreadable: func(string) { unreadable.Add(1) }})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store, Unreadable: func(string) { unreadable.Add(1) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &fixture{Service: s, t: t, store: store, unreadable: unreadable}
 }
 
-func named(name string) service.Identity { return service.Identity{Kind: "Widget", Name: name} }
+func named(name string) kind.Identity { return kind.Identity{Kind: "Widget", Name: name} }
 
 func (f *fixture) create(name, spec string) *service.Written {
 	f.t.Helper()
-	out, err := f.Create(context.Background(), service.Caller{}, service.CreateRequest{Identity: named(name), Spec: json.RawMessage(spec)})
+	out, err := f.Create(context.Background(), access.Caller{}, service.CreateRequest{Identity: named(name), Spec: json.RawMessage(spec)})
 	if err != nil {
 		f.t.Fatalf("create %s: %v", name, err)
 	}
@@ -114,7 +118,7 @@ func (f *fixture) create(name, spec string) *service.Written {
 }
 
 func (f *fixture) update(name, revision, spec string) (*service.Written, error) {
-	return f.Update(context.Background(), service.Caller{}, service.UpdateRequest{Identity: named(name), ExpectedRevision: revision, Spec: json.RawMessage(spec)})
+	return f.Update(context.Background(), access.Caller{}, service.UpdateRequest{Identity: named(name), ExpectedRevision: revision, Spec: json.RawMessage(spec)})
 }
 
 func (f *fixture) stored(name string) *backend.Resource {
@@ -163,9 +167,9 @@ func (f *fixture) position() string {
 }
 
 // wantCode returns the error as the service's own, with that code.
-func wantCode(t *testing.T, err error, code service.Code) *service.Error {
+func wantCode(t *testing.T, err error, code failure.Code) *failure.Error {
 	t.Helper()
-	var e *service.Error
+	var e *failure.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("error %v, want one with code %s", err, code)
 	}
@@ -176,7 +180,7 @@ func wantCode(t *testing.T, err error, code service.Code) *service.Error {
 }
 
 // paths of all violations, joined.
-func paths(e *service.Error) string {
+func paths(e *failure.Error) string {
 	var out []string
 	for _, v := range e.Violations {
 		out = append(out, v.Path+" "+v.Rule)

@@ -9,8 +9,11 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // spy notes what a service asks of its store.
@@ -55,13 +58,13 @@ type gateway struct {
 }
 
 // join starts a gateway with these indexes of a widget.
-func join(t *testing.T, store *memory.Store, change func(*backend.Kind)) *gateway {
+func join(t *testing.T, store *memory.Store, change func(*descriptor.Kind)) *gateway {
 	t.Helper()
 	kind := widget()
 	change(&kind)
 	g := &gateway{spy: &spy{Store: store.Handle()}}
 	t.Cleanup(func() { _ = g.spy.Close() })
-	s, err := service.New(service.Config{Kinds: []backend.Kind{kind, cluster()}, Store: g.spy})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{kind, cluster()}, Store: g.spy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +73,12 @@ func join(t *testing.T, store *memory.Store, change func(*backend.Kind)) *gatewa
 }
 
 // The two definitions: the newer one has another index and an older one less.
-func older(k *backend.Kind) { k.Indexes = []backend.Index{{Path: "spec.title"}, {Path: "spec.heavy"}} }
-func newer(k *backend.Kind) { k.Indexes = []backend.Index{{Path: "spec.title"}, {Path: "spec.weight"}} }
+func older(k *descriptor.Kind) {
+	k.Indexes = []descriptor.Index{{Path: "spec.title"}, {Path: "spec.heavy"}}
+}
+func newer(k *descriptor.Kind) {
+	k.Indexes = []descriptor.Index{{Path: "spec.title"}, {Path: "spec.weight"}}
+}
 
 func open(t *testing.T) *memory.Store {
 	t.Helper()
@@ -109,7 +116,7 @@ func (g *gateway) by(field string, value any) (names []string, index string) {
 	d := json.NewDecoder(strings.NewReader(string(filter)))
 	d.UseNumber()
 	_ = d.Decode(&tree)
-	page, err := g.List(context.Background(), service.Caller{}, service.ListRequest{Kind: "Widget", Filter: tree})
+	page, err := g.List(context.Background(), access.Caller{}, query.ListRequest{Kind: "Widget", Filter: tree})
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -8,22 +8,27 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // intent is one wanted state of one resource, checked as far as it can be
 // without knowing what is stored.
 type intent struct {
-	kind                *kind
+	kind                *kind.Kind
 	key                 backend.Key
 	meta                Metadata
 	labels, annotations map[string]string
 	spec                map[string]any
 	// found are the violations outside the spec.
-	found    violations
+	found    kind.Violations
 	expected *string
 	// verb that the caller asked for; see applyVerb.
-	verb   backend.Verb
-	caller Caller
+	verb   descriptor.Verb
+	caller access.Caller
 	// subKind of a resource that is created; an existing one must have it, if it is given.
 	subKind string
 	// cleared are the paths of write-only fields that the spec clears.
@@ -35,22 +40,22 @@ type intent struct {
 }
 
 // intend resolves and authorizes a write and checks its metadata.
-func (s *Service) intend(ctx context.Context, c Caller, verb backend.Verb, id Identity, meta Metadata) (*intent, error) {
-	k, key, err := s.resolve(id)
+func (s *Service) intend(ctx context.Context, c access.Caller, verb descriptor.Verb, id kind.Identity, meta Metadata) (*intent, error) {
+	k, key, err := s.kinds.Resolve(id)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.authorize(ctx, c, k.Kind, verb); err != nil {
+	if err := access.Authorize(ctx, c, k.Kind, verb); err != nil {
 		return nil, err
 	}
 	in := &intent{kind: k, key: key, meta: meta, verb: verb, caller: c}
 	in.labels, in.annotations = meta.check(&in.found)
 	if t := meta.ExpiresAt; t.Set && !k.Expires {
-		return nil, badInput("metadata.expiresAt", "resources of kind %s do not expire", k.Name).of(key)
+		return nil, failure.BadInput("metadata.expiresAt", "resources of kind %s do not expire", k.Name).At(key)
 	} else if t.Set && !t.Value.IsZero() && !t.Value.After(s.cfg.Clock()) {
-		in.found.add("metadata.expiresAt", "future", "", "must be in the future")
+		in.found.Add("metadata.expiresAt", "future", "", "must be in the future")
 	} else if t.Value.UTC().Year() > lastYear {
-		in.found.add("metadata.expiresAt", "max", "9999-12-31T23:59:59Z", "must be before the year 10000 in UTC")
+		in.found.Add("metadata.expiresAt", "max", "9999-12-31T23:59:59Z", "must be before the year 10000 in UTC")
 	}
 	return in, nil
 }
@@ -68,7 +73,7 @@ func ExpiresAt(t time.Time) Optional[time.Time] {
 }
 
 // intendSpec also reads a whole spec.
-func (s *Service) intendSpec(ctx context.Context, c Caller, verb backend.Verb, id Identity, meta Metadata, spec any) (*intent, error) {
+func (s *Service) intendSpec(ctx context.Context, c access.Caller, verb descriptor.Verb, id kind.Identity, meta Metadata, spec any) (*intent, error) {
 	in, err := s.intend(ctx, c, verb, id, meta)
 	if err != nil {
 		return nil, err
@@ -76,39 +81,39 @@ func (s *Service) intendSpec(ctx context.Context, c Caller, verb backend.Verb, i
 	if in.spec, err = in.parse("spec", spec); err != nil {
 		return nil, err
 	}
-	in.warnings = in.kind.spec.deprecated(nil, "spec", in.spec)
+	in.warnings = in.kind.Spec.Deprecated(nil, "spec", in.spec)
 	return in, nil
 }
 
 // parse reads a part of the body; null is BAD_USER_INPUT.
 func (in *intent) parse(part string, value any) (map[string]any, error) {
-	tree, err := readObject(value)
+	tree, err := jsontree.Object(value)
 	if err != nil {
-		return nil, badInput(part, "%s is not acceptable: %v", part, err).of(in.key)
+		return nil, failure.BadInput(part, "%s is not acceptable: %v", part, err).At(in.key)
 	}
 	if tree == nil {
-		return nil, badInput(part, "%s must not be null; an object is wanted", part).of(in.key)
+		return nil, failure.BadInput(part, "%s must not be null; an object is wanted", part).At(in.key)
 	}
 	if part == "spec" {
-		in.cleared = in.kind.spec.takeCleared(nil, part, tree)
+		in.cleared = in.kind.Spec.TakeCleared(nil, part, tree)
 	}
-	dropNulls(tree, maxTreeDepth)
+	jsontree.DropNulls(tree, jsontree.MaxDepth)
 	return tree, nil
 }
 
 // parsePatch reads a merge patch, nulls and all, and notes fields that the kind does not have.
 func (in *intent) parsePatch(value any) (map[string]any, error) {
-	patch, err := readObject(value)
+	patch, err := jsontree.Object(value)
 	if err != nil {
-		return nil, badInput("spec", "spec is not acceptable: %v", err).of(in.key)
+		return nil, failure.BadInput("spec", "spec is not acceptable: %v", err).At(in.key)
 	}
 	if patch == nil {
 		return nil, nil
 	}
-	dropListNulls(patch, maxTreeDepth)
-	in.found.dropUnknown(in.kind.spec, "spec", patch)
-	in.kind.spec.clearEmpty(patch)
-	in.warnings = in.kind.spec.deprecated(nil, "spec", patch)
+	jsontree.DropListNulls(patch, jsontree.MaxDepth)
+	in.found.DropUnknown(in.kind.Spec, "spec", patch)
+	in.kind.Spec.ClearEmpty(patch)
+	in.warnings = in.kind.Spec.Deprecated(nil, "spec", patch)
 	return patch, nil
 }
 
@@ -119,27 +124,26 @@ func (in *intent) setSubKind(subKind string) {
 		return
 	}
 	if len(in.kind.SubKinds) == 0 {
-		in.found.add("subKind", "unknown", "", "kind %s has no subKinds", in.kind.Name)
+		in.found.Add("subKind", "unknown", "", "kind %s has no subKinds", in.kind.Name)
 		return
 	}
 	accepted := strings.Join(in.kind.SubKinds, ", ")
-	in.found.add("subKind", "in", accepted, "must be one of %s", accepted)
+	in.found.Add("subKind", "in", accepted, "must be one of %s", accepted)
 }
 
 // judge returns all violations of the intent, a change of what is stored or,
 // where old is nil, a new resource.
-func (in *intent) judge(ctx context.Context, old *state) *violations {
-	found := in.found.clone()
+func (in *intent) judge(ctx context.Context, old *kind.State) *kind.Violations {
+	found := in.found.Clone()
 	if old == nil {
-		found.object(ctx, in.kind.spec, "spec", in.spec)
+		found.Object(ctx, in.kind.Spec, "spec", in.spec)
 		return &found
 	}
-	found.kept = keptEnums{}
-	found.kept.add(in.kind.spec, old.spec)
-	found.object(ctx, in.kind.spec, "spec", in.spec)
-	found.transition(ctx, in.kind.spec, "spec", in.spec, in.kind.spec.project(old.spec))
-	if in.subKind != "" && in.subKind != old.subKind {
-		found.add("subKind", "immutable", "", "is set at creation and cannot be changed")
+	found.Keep(in.kind.Spec, old.Spec)
+	found.Object(ctx, in.kind.Spec, "spec", in.spec)
+	found.Transition(ctx, in.kind.Spec, "spec", in.spec, in.kind.Spec.Project(old.Spec))
+	if in.subKind != "" && in.subKind != old.SubKind {
+		found.Add("subKind", "immutable", "", "is set at creation and cannot be changed")
 	}
 	return &found
 }
@@ -152,7 +156,7 @@ func (in *intent) open(current *backend.Resource) error {
 		}
 	}
 	if current.Deleting {
-		return translate(backend.ErrDeleting, in.key)
+		return failure.Of(backend.ErrDeleting, in.key)
 	}
 	return nil
 }
@@ -171,36 +175,21 @@ func expect(expected string, current *backend.Resource) error {
 }
 
 func conflict(expected string, current *backend.Resource) error {
-	e := &Error{
-		Code: CodeConflict, ExpectedRevision: shorten(expected), CurrentRevision: current.Revision.String(),
-		Message: fmt.Sprintf("%s was changed since you read it: revision %q is expected, %q is current; read it again and repeat the change", describe(current.Key), shorten(expected), current.Revision),
+	e := &failure.Error{
+		Code: failure.CodeConflict, ExpectedRevision: failure.Shorten(expected), CurrentRevision: current.Revision.String(),
+		Message: fmt.Sprintf("%s was changed since you read it: revision %q is expected, %q is current; read it again and repeat the change", failure.Describe(current.Key), failure.Shorten(expected), current.Revision),
 	}
-	return e.of(current.Key)
+	return e.At(current.Key)
 }
 
-// deprecated collects a warning for each deprecated field that is set.
-func (s *shape) deprecated(out []string, path string, tree map[string]any) []string {
-	for _, name := range sortedKeys(tree) {
-		f := s.fields[name]
-		if f == nil || len(out) >= maxViolations {
-			continue
-		}
-		at := join(path, name)
-		if f.Deprecated != "" {
-			out = append(out, at+" is deprecated: "+f.Deprecated)
-		}
-		switch value := tree[name].(type) {
-		case map[string]any:
-			if f.shape != nil {
-				out = f.shape.deprecated(out, at, value)
-			}
-		case []any:
-			for _, e := range value {
-				if m, ok := e.(map[string]any); ok && f.shape != nil {
-					out = f.shape.deprecated(out, at+"[]", m)
-				}
-			}
-		}
+// keeping is the intent with the write-only fields that it leaves as they are. A
+// patch has them already.
+func (in *intent) keeping(was *kind.State) *intent {
+	if in.patch || !in.kind.Spec.Hides {
+		return in
 	}
-	return out
+	out := *in
+	out.spec = jsontree.Clone(in.spec).(map[string]any)
+	in.kind.Spec.KeepWriteOnly(out.spec, was.Spec, "spec", in.cleared)
+	return &out
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 func TestPagesThatDoNotFitOneCallAreWhole(t *testing.T) {
@@ -33,11 +33,11 @@ func TestPagesThatDoNotFitOneCallAreWhole(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			var reqs []service.ListRequest
+			var reqs []query.ListRequest
 			for _, ahead := range []bool{false, true} {
-				for _, req := range []service.ListRequest{
+				for _, req := range []query.ListRequest{
 					{}, {First: pointer(len(all))}, {First: pointer(len(all) - 1)}, {Last: pointer(30)}, {Names: []string{}},
-					{OrderBy: []service.Order{{Field: "spec.title"}}}, {Names: slices.Clone(all), First: pointer(20)}, {Names: slices.Clone(all), Last: pointer(len(all))},
+					{OrderBy: []query.Order{{Field: "spec.title"}}}, {Names: slices.Clone(all), First: pointer(20)}, {Names: slices.Clone(all), Last: pointer(len(all))},
 				} {
 					req.Kind, req.Namespace, req.Ahead = "Widget", pointer("default"), ahead
 					reqs = append(reqs, req)

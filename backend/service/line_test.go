@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
@@ -131,7 +132,7 @@ func onABadLine(t *testing.T, cfg memory.Config, runs bool, test func(*badLine))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.Service, err = service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: f.line, Hub: h}); err != nil {
+		if f.Service, err = service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: f.line, Hub: h}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())

@@ -9,11 +9,16 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-func (f *fixture) list(req service.ListRequest) *service.Page {
+func (f *fixture) list(req query.ListRequest) *query.Page {
 	f.t.Helper()
 	req.Kind = "Widget"
 	p, err := f.List(context.Background(), anon, req)
@@ -23,7 +28,7 @@ func (f *fixture) list(req service.ListRequest) *service.Page {
 	return p
 }
 
-func pageNames(p *service.Page) []string {
+func pageNames(p *query.Page) []string {
 	out := make([]string, len(p.Edges))
 	for i, e := range p.Edges {
 		out[i] = e.Resource.Stored.Name
@@ -50,7 +55,7 @@ func TestAWalkSeesEachUntouchedResourceOnceWhateverElseIsWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	walk := func(next func(cursor *string) *service.Page, cursorOf func(*service.Page) *string) []string {
+	walk := func(next func(cursor *string) *query.Page, cursorOf func(*query.Page) *string) []string {
 		var got []string
 		var cursor *string
 		for {
@@ -74,15 +79,15 @@ func TestAWalkSeesEachUntouchedResourceOnceWhateverElseIsWritten(t *testing.T) {
 			churn()
 		}
 	}
-	forward := walk(func(c *string) *service.Page { return f.list(service.ListRequest{First: pointer(7), After: c}) },
-		func(p *service.Page) *string { return p.PageInfo().EndCursor() })
+	forward := walk(func(c *string) *query.Page { return f.list(query.ListRequest{First: pointer(7), After: c}) },
+		func(p *query.Page) *string { return p.PageInfo().EndCursor() })
 	if !slices.Equal(forward, want) {
 		t.Errorf("forward by 7: %d resources, want the %d untouched ones in order", len(forward), len(want))
 	}
 	var got []string
 	var before *string
 	for {
-		p := f.list(service.ListRequest{Last: pointer(13), Before: before})
+		p := f.list(query.ListRequest{Last: pointer(13), Before: before})
 		page := slices.DeleteFunc(pageNames(p), func(n string) bool { return len(n) != 5 })
 		got = append(slices.Clone(page), got...)
 		more, err := p.PageInfo().HasPreviousPage(context.Background())
@@ -105,31 +110,31 @@ func TestPageInfoIsExactInBothDirections(t *testing.T) {
 	for _, n := range []string{"a", "b", "c", "d", "e"} {
 		f.create(n, `{"title":"A"}`)
 	}
-	all := f.list(service.ListRequest{})
+	all := f.list(query.ListRequest{})
 	cursor := func(i int) *string { return new(all.Cursor(i)) }
 	for _, c := range []struct {
 		name       string
-		req        service.ListRequest
+		req        query.ListRequest
 		want       string
 		prev, next bool
 	}{
-		{"everything", service.ListRequest{}, "[a b c d e]", false, false},
-		{"first 2", service.ListRequest{First: pointer(2)}, "[a b]", false, true},
-		{"first 2 after b", service.ListRequest{First: pointer(2), After: cursor(1)}, "[c d]", true, true},
-		{"first 9 after c", service.ListRequest{First: pointer(9), After: cursor(2)}, "[d e]", true, false},
-		{"first 0", service.ListRequest{First: pointer(0)}, "[]", false, true},
-		{"after the last", service.ListRequest{After: cursor(4)}, "[]", true, false},
-		{"between", service.ListRequest{After: cursor(0), Before: cursor(3)}, "[b c]", true, true},
-		{"last 2", service.ListRequest{Last: pointer(2)}, "[d e]", true, false},
-		{"last 2 before d", service.ListRequest{Last: pointer(2), Before: cursor(3)}, "[b c]", true, true},
-		{"last 9 before c", service.ListRequest{Last: pointer(9), Before: cursor(2)}, "[a b]", false, true},
-		{"before the first", service.ListRequest{Last: pointer(3), Before: cursor(0)}, "[]", false, true},
-		{"an empty cursor is none", service.ListRequest{First: pointer(1), After: pointer("")}, "[a]", false, true},
-		{"first 5", service.ListRequest{First: pointer(5)}, "[a b c d e]", false, false},
-		{"last 0", service.ListRequest{Last: pointer(0)}, "[]", true, false},
-		{"first 0 after the last", service.ListRequest{First: pointer(0), After: cursor(4)}, "[]", true, false},
-		{"first 0 between two neighbours", service.ListRequest{First: pointer(0), After: cursor(1), Before: cursor(2)}, "[]", true, true},
-		{"last 0 before the first", service.ListRequest{Last: pointer(0), Before: cursor(0)}, "[]", false, true},
+		{"everything", query.ListRequest{}, "[a b c d e]", false, false},
+		{"first 2", query.ListRequest{First: pointer(2)}, "[a b]", false, true},
+		{"first 2 after b", query.ListRequest{First: pointer(2), After: cursor(1)}, "[c d]", true, true},
+		{"first 9 after c", query.ListRequest{First: pointer(9), After: cursor(2)}, "[d e]", true, false},
+		{"first 0", query.ListRequest{First: pointer(0)}, "[]", false, true},
+		{"after the last", query.ListRequest{After: cursor(4)}, "[]", true, false},
+		{"between", query.ListRequest{After: cursor(0), Before: cursor(3)}, "[b c]", true, true},
+		{"last 2", query.ListRequest{Last: pointer(2)}, "[d e]", true, false},
+		{"last 2 before d", query.ListRequest{Last: pointer(2), Before: cursor(3)}, "[b c]", true, true},
+		{"last 9 before c", query.ListRequest{Last: pointer(9), Before: cursor(2)}, "[a b]", false, true},
+		{"before the first", query.ListRequest{Last: pointer(3), Before: cursor(0)}, "[]", false, true},
+		{"an empty cursor is none", query.ListRequest{First: pointer(1), After: pointer("")}, "[a]", false, true},
+		{"first 5", query.ListRequest{First: pointer(5)}, "[a b c d e]", false, false},
+		{"last 0", query.ListRequest{Last: pointer(0)}, "[]", true, false},
+		{"first 0 after the last", query.ListRequest{First: pointer(0), After: cursor(4)}, "[]", true, false},
+		{"first 0 between two neighbours", query.ListRequest{First: pointer(0), After: cursor(1), Before: cursor(2)}, "[]", true, true},
+		{"last 0 before the first", query.ListRequest{Last: pointer(0), Before: cursor(0)}, "[]", false, true},
 	} {
 		for _, ahead := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, ahead %v", c.name, ahead), func(t *testing.T) {
@@ -172,20 +177,20 @@ func TestAPageReadsNoMoreThanIsAskedFor(t *testing.T) {
 		f.create(fmt.Sprintf("n%02d", i), `{"title":"A"}`)
 	}
 	store := &limits{Store: f.store}
-	s, err := service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: store})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
 	title := map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "A"}}}
 	for _, c := range []struct {
 		name, want string
-		req        service.ListRequest
+		req        query.ListRequest
 	}{
-		{"a page", "[5 bare true]", service.ListRequest{First: pointer(5)}},
-		{"a page of one value of an index", "[5 bare true]", service.ListRequest{First: pointer(5), Filter: title}},
-		{"whether there is more", "[6 bare true]", service.ListRequest{First: pointer(5), Ahead: true}},
-		{"no resources", "[]", service.ListRequest{First: pointer(0)}},
-		{"an order", "[500 bare false]", service.ListRequest{First: pointer(5), OrderBy: []service.Order{{Field: "createdAt"}}}},
+		{"a page", "[5 bare true]", query.ListRequest{First: pointer(5)}},
+		{"a page of one value of an index", "[5 bare true]", query.ListRequest{First: pointer(5), Filter: title}},
+		{"whether there is more", "[6 bare true]", query.ListRequest{First: pointer(5), Ahead: true}},
+		{"no resources", "[]", query.ListRequest{First: pointer(0)}},
+		{"an order", "[500 bare false]", query.ListRequest{First: pointer(5), OrderBy: []query.Order{{Field: "createdAt"}}}},
 	} {
 		c.req.Kind, store.asked = "Widget", nil
 		if _, err := s.List(t.Context(), anon, c.req); err != nil {
@@ -199,16 +204,16 @@ func TestAPageReadsNoMoreThanIsAskedFor(t *testing.T) {
 
 func TestBadPagesAreRefusedAndNameTheLimit(t *testing.T) {
 	f := setup(t)
-	for _, req := range []service.ListRequest{{First: pointer(-1)}, {Last: pointer(-1)}, {First: pointer(1001)}, {First: pointer(1), Last: pointer(1)}} {
+	for _, req := range []query.ListRequest{{First: pointer(-1)}, {Last: pointer(-1)}, {First: pointer(1001)}, {First: pointer(1), Last: pointer(1)}} {
 		req.Kind = "Widget"
 		_, err := f.List(context.Background(), anon, req)
-		wantCode(t, err, service.CodeBadUserInput)
+		wantCode(t, err, failure.CodeBadUserInput)
 	}
 	f.create("a", `{"title":"A"}`)
-	foreign := f.list(service.ListRequest{Namespace: pointer("default")}).Cursor(0)
-	for _, cursor := range []string{"x", "====", "AQ", foreign, service.GlobalID(backend.Key{Kind: "Widget", Name: "a"})} {
-		_, err := f.List(context.Background(), anon, service.ListRequest{Kind: "Widget", After: &cursor})
-		wantCode(t, err, service.CodeCursorInvalid)
+	foreign := f.list(query.ListRequest{Namespace: pointer("default")}).Cursor(0)
+	for _, cursor := range []string{"x", "====", "AQ", foreign, kind.GlobalID(backend.Key{Kind: "Widget", Name: "a"})} {
+		_, err := f.List(context.Background(), anon, query.ListRequest{Kind: "Widget", After: &cursor})
+		wantCode(t, err, failure.CodeCursorInvalid)
 	}
 }
 
@@ -217,22 +222,22 @@ func TestAnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
 	for _, n := range []string{"a", "b", "c"} {
 		f.create(n, `{"title":"A"}`)
 	}
-	stream, err := f.Changes(context.Background(), anon, service.ChangesRequest{})
+	stream, err := f.Changes(context.Background(), anon, change.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stream.Close()
 	f.rewrite("b", false, func(m map[string]any) { delete(m["spec"].(map[string]any), "title") })
 	f.create("d", `{"title":"A"}`)
-	if got := fmt.Sprint(pageNames(f.list(service.ListRequest{First: pointer(3)}))); got != "[a c d]" {
+	if got := fmt.Sprint(pageNames(f.list(query.ListRequest{First: pointer(3)}))); got != "[a c d]" {
 		t.Errorf("page %s", got)
 	}
 	if n := f.unreadable.Load(); n != 1 {
 		t.Errorf("%d unreadable resources were counted, want 1", n)
 	}
 	_, err = f.Get(context.Background(), anon, named("b"))
-	wantCode(t, err, service.CodeUnreadable)
-	var types []service.ChangeType
+	wantCode(t, err, failure.CodeUnreadable)
+	var types []change.Type
 	for len(types) < 3 {
 		changes, err := stream.Next(context.Background())
 		if err != nil {
@@ -241,8 +246,8 @@ func TestAnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
 		for _, c := range changes {
 			types = append(types, c.Type)
 			_, err := c.Body()
-			if c.Type == service.ChangeModified {
-				wantCode(t, err, service.CodeUnreadable)
+			if c.Type == change.Modified {
+				wantCode(t, err, failure.CodeUnreadable)
 			} else if err != nil {
 				t.Fatal(err)
 			}
@@ -258,7 +263,7 @@ func TestAQueryThatNamesItsResourcesReadsThemByKey(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		f.create(name, `{"title":"A"}`)
 	}
-	all := service.ListRequest{Namespace: pointer("default"), Names: []string{"d", "absent", "b", "a", "d", "", "c"}}
+	all := query.ListRequest{Namespace: pointer("default"), Names: []string{"d", "absent", "b", "a", "d", "", "c"}}
 	t.Run("in the order of the names, each once, without those that are absent", func(t *testing.T) {
 		if got := pageNames(f.list(all)); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
 			t.Error(got)
@@ -296,17 +301,17 @@ func TestAQueryThatNamesItsResourcesReadsThemByKey(t *testing.T) {
 	})
 	t.Run("another order", func(t *testing.T) {
 		down := all
-		down.OrderBy = []service.Order{{Field: "name", Descending: true}}
+		down.OrderBy = []query.Order{{Field: "name", Descending: true}}
 		down.First = pointer(3)
 		if got := pageNames(f.list(down)); !slices.Equal(got, []string{"d", "c", "b"}) {
 			t.Error(got)
 		}
 	})
 	t.Run("too many names, and names without a namespace, are refused", func(t *testing.T) {
-		if _, err := f.List(context.Background(), anon, service.ListRequest{Kind: "Widget", Namespace: all.Namespace, Names: make([]string, service.MaxFilterValues+1)}); err == nil {
+		if _, err := f.List(context.Background(), anon, query.ListRequest{Kind: "Widget", Namespace: all.Namespace, Names: make([]string, query.MaxFilterValues+1)}); err == nil {
 			t.Error("too many names")
 		}
-		if _, err := f.List(context.Background(), anon, service.ListRequest{Kind: "Widget", Names: all.Names}); err == nil {
+		if _, err := f.List(context.Background(), anon, query.ListRequest{Kind: "Widget", Names: all.Names}); err == nil {
 			t.Error("no namespace")
 		}
 	})
@@ -321,17 +326,17 @@ func FuzzCursor(f *testing.F) {
 		if fix.Service == nil || fix.t != t {
 			fix = setup(t)
 		}
-		_, _ = fix.List(context.Background(), anon, service.ListRequest{Kind: "Widget", After: &cursor})
+		_, _ = fix.List(context.Background(), anon, query.ListRequest{Kind: "Widget", After: &cursor})
 	})
 }
 
 func FuzzGlobalID(f *testing.F) {
-	f.Add(service.GlobalID(backend.Key{Kind: "Widget", Namespace: "default", Name: "a"}))
+	f.Add(kind.GlobalID(backend.Key{Kind: "Widget", Namespace: "default", Name: "a"}))
 	f.Add("AQ")
 	f.Fuzz(func(t *testing.T, id string) {
-		key, err := service.ParseGlobalID(id)
-		if err == nil && service.GlobalID(key) != id {
-			t.Errorf("%q reads as %v, which is %q", id, key, service.GlobalID(key))
+		key, err := kind.ParseGlobalID(id)
+		if err == nil && kind.GlobalID(key) != id {
+			t.Errorf("%q reads as %v, which is %q", id, key, kind.GlobalID(key))
 		}
 	})
 }

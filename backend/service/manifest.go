@@ -8,13 +8,17 @@ import (
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // Apply makes one resource what a manifest says: created, replaced or left as
 // it is. metadata.revision, or the request's expectedRevision before it, is a
 // precondition; on an absent resource it is NOT_FOUND.
-func (s *Service) Apply(ctx context.Context, c Caller, req ApplyRequest) (*Written, error) {
+func (s *Service) Apply(ctx context.Context, c access.Caller, req ApplyRequest) (*Written, error) {
 	in, err := s.intendManifest(ctx, c, req)
 	if err != nil {
 		return nil, err
@@ -25,17 +29,17 @@ func (s *Service) Apply(ctx context.Context, c Caller, req ApplyRequest) (*Writt
 	return s.upsert(ctx, in)
 }
 
-func (s *Service) intendManifest(ctx context.Context, c Caller, req ApplyRequest) (*intent, error) {
+func (s *Service) intendManifest(ctx context.Context, c access.Caller, req ApplyRequest) (*intent, error) {
 	doc, err := manifest.Parse(req.Manifest)
 	if err != nil {
-		e := badInput("manifest", "manifest: %v", err)
+		e := failure.BadInput("manifest", "manifest: %v", err)
 		var unknown *manifest.UnknownError
 		if errors.As(err, &unknown) {
 			e.Path = unknown.Path
 		}
 		return nil, e
 	}
-	known, _ := s.kind(doc.Kind) // why it is not known is said behind what is unknown at the top
+	known, _ := s.kinds.Find(doc.Kind) // why it is not known is said behind what is unknown at the top
 	if err := unknownKey(known, doc); err != nil {
 		return nil, err
 	}
@@ -43,15 +47,15 @@ func (s *Service) intendManifest(ctx context.Context, c Caller, req ApplyRequest
 	if err != nil {
 		return nil, err
 	}
-	id := Identity{Kind: k.Name, Namespace: doc.Metadata.Namespace, Name: doc.Metadata.Name}
-	if k.Scope == backend.Namespaced {
+	id := kind.Identity{Kind: k.Name, Namespace: doc.Metadata.Namespace, Name: doc.Metadata.Name}
+	if k.Scope == descriptor.Namespaced {
 		if id.Namespace == nil {
 			id.Namespace = req.Namespace
 		} else if req.Namespace != nil && *req.Namespace != *id.Namespace {
-			return nil, badInput("metadata.namespace", "the manifest says namespace %q and the request says %q; leave one of them out", shorten(*id.Namespace), shorten(*req.Namespace))
+			return nil, failure.BadInput("metadata.namespace", "the manifest says namespace %q and the request says %q; leave one of them out", failure.Shorten(*id.Namespace), failure.Shorten(*req.Namespace))
 		}
 	}
-	spec, err := k.manifestSpec(doc)
+	spec, err := manifestSpec(k, doc)
 	if err != nil {
 		return nil, err
 	}
@@ -74,34 +78,34 @@ func (s *Service) intendManifest(ctx context.Context, c Caller, req ApplyRequest
 // applyVerb is what an apply is to the kind: UPSERT where the kind offers it.
 // Where it does not, an apply can still create what is absent or update what is
 // there; the other half is refused when it is known which of them it is.
-func applyVerb(k *kind, req ApplyRequest) backend.Verb {
+func applyVerb(k *kind.Kind, req ApplyRequest) descriptor.Verb {
 	switch {
 	case req.CreateOnly:
-		return backend.VerbCreate
-	case k.Has(backend.VerbUpsert):
-		return backend.VerbUpsert
-	case k.Has(backend.VerbCreate):
-		return backend.VerbCreate
+		return descriptor.VerbCreate
+	case k.Has(descriptor.VerbUpsert):
+		return descriptor.VerbUpsert
+	case k.Has(descriptor.VerbCreate):
+		return descriptor.VerbCreate
 	}
-	return backend.VerbUpdate
+	return descriptor.VerbUpdate
 }
 
 // manifestKind finds the kind a manifest names, and holds it against its apiVersion.
-func (s *Service) manifestKind(doc *manifest.Document) (*kind, error) {
-	k, err := s.kind(doc.Kind)
+func (s *Service) manifestKind(doc *manifest.Document) (*kind.Kind, error) {
+	k, err := s.kinds.Find(doc.Kind)
 	if err != nil {
 		return nil, err
 	}
 	if doc.Kind != k.Name {
-		return nil, badInput("kind", "kind %q is written %q", shorten(doc.Kind), k.Name)
+		return nil, failure.BadInput("kind", "kind %q is written %q", failure.Shorten(doc.Kind), k.Name)
 	}
 	switch {
 	case doc.APIVersion == k.APIVersion():
 	case doc.APIVersion == "" && doc.Version == k.Version:
 	case doc.APIVersion == "" && doc.Version == "":
-		return nil, badInput("apiVersion", "apiVersion is missing; kind %s has %s", k.Name, k.APIVersion())
+		return nil, failure.BadInput("apiVersion", "apiVersion is missing; kind %s has %s", k.Name, k.APIVersion())
 	default:
-		return nil, badInput("apiVersion", "kind %s has apiVersion %s, not %q", k.Name, k.APIVersion(), shorten(doc.APIVersion+doc.Version))
+		return nil, failure.BadInput("apiVersion", "kind %s has apiVersion %s, not %q", k.Name, k.APIVersion(), failure.Shorten(doc.APIVersion+doc.Version))
 	}
 	return k, nil
 }
@@ -113,13 +117,13 @@ func metadataOf(m manifest.Metadata) Metadata {
 	if m.Labels != nil {
 		out.Labels.Set = true
 		for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
-			out.Labels.Value = append(out.Labels.Value, backend.Label{Key: key, Value: m.Labels[key]})
+			out.Labels.Value = append(out.Labels.Value, Label{Key: key, Value: m.Labels[key]})
 		}
 	}
 	if m.Annotations != nil {
 		out.Annotations.Set = true
 		for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
-			out.Annotations.Value = append(out.Annotations.Value, backend.Annotation{Key: key, Value: m.Annotations[key]})
+			out.Annotations.Value = append(out.Annotations.Value, Annotation{Key: key, Value: m.Annotations[key]})
 		}
 	}
 	if m.Description != nil {
@@ -148,26 +152,26 @@ func metadataOf(m manifest.Metadata) Metadata {
 // shown. Write-only fields and what a newer gateway stored besides are not
 // printed, and kept when the manifest is applied.
 func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, error) {
-	k, err := s.kind(r.Kind)
+	k, err := s.kinds.Find(r.Kind)
 	if err != nil {
 		return "", err
 	}
-	st, err := stateOf(r)
+	st, err := kind.StateOf(r)
 	if err != nil {
-		return "", translate(err, r.Key)
+		return "", failure.Of(err, r.Key)
 	}
 	doc := manifest.Document{
-		APIVersion: k.APIVersion(), Kind: k.Name, SubKind: st.subKind,
-		Metadata: manifest.Metadata{Name: r.Name, Labels: st.meta.Labels, Annotations: st.meta.Annotations},
+		APIVersion: k.APIVersion(), Kind: k.Name, SubKind: st.SubKind,
+		Metadata: manifest.Metadata{Name: r.Name, Labels: st.Meta.Labels, Annotations: st.Meta.Annotations},
 	}
-	if err := k.placeSpec(&doc, k.spec.shown(st.spec)); err != nil {
-		return "", translate(fmt.Errorf("manifest: %w", err), r.Key)
+	if err := placeSpec(k, &doc, k.Spec.Shown(st.Spec)); err != nil {
+		return "", failure.Of(fmt.Errorf("manifest: %w", err), r.Key)
 	}
 	if r.Namespace != "" {
 		doc.Metadata.Namespace = &r.Namespace
 	}
-	if st.meta.Description != "" {
-		doc.Metadata.Description = &st.meta.Description
+	if st.Meta.Description != "" {
+		doc.Metadata.Description = &st.Meta.Description
 	}
 	if k.Expires && !r.ExpiresAt.IsZero() {
 		doc.Metadata.ExpiresAt = &r.ExpiresAt
@@ -178,7 +182,7 @@ func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, 
 	}
 	out, err := write()
 	if err != nil {
-		return "", translate(fmt.Errorf("manifest: %w", err), r.Key)
+		return "", failure.Of(fmt.Errorf("manifest: %w", err), r.Key)
 	}
 	return string(out), nil
 }

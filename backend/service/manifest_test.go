@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 const widgetManifest = `apiVersion: example.org/v1
@@ -73,24 +75,24 @@ func TestManifestsAreHeldToTheirForm(t *testing.T) {
 	replace := func(old, new string) string { return strings.Replace(widgetManifest, old, new, 1) }
 	for name, c := range map[string]struct {
 		manifest, says string
-		code           service.Code
+		code           failure.Code
 	}{
-		"empty":               {"# nothing\n", "empty", service.CodeBadUserInput},
-		"two documents":       {widgetManifest + "---\n" + widgetManifest, "2 documents", service.CodeBadUserInput},
-		"no mapping":          {"- a\n", "a mapping", service.CodeBadUserInput},
-		"broken":              {"a: [", "YAML", service.CodeBadUserInput},
-		"a key twice":         {replace("kind: Widget", "kind: Widget\nkind: Widget"), "kind", service.CodeBadUserInput},
-		"unknown kind":        {replace("kind: Widget", "kind: Port"), "known kinds: Widget, Cluster", service.CodeBadUserInput},
-		"kind in lower case":  {replace("kind: Widget", "kind: widget"), `"Widget"`, service.CodeBadUserInput},
-		"unknown version":     {replace("example.org/v1", "example.org/v2"), "example.org/v1", service.CodeBadUserInput},
-		"no version":          {replace("apiVersion: example.org/v1\n", ""), "example.org/v1", service.CodeBadUserInput},
-		"unknown key":         {replace("metadata:", "metadata:\n  nmae: b"), "metadata.nmae", service.CodeBadUserInput},
-		"number label":        {replace("{app: x}", "{app: 1}"), "metadata.labels", service.CodeBadUserInput},
-		"misspelt spec field": {replace("title: A", "titel: A"), `did you mean "title"?`, service.CodeValidationFailed},
-		"no spec":             {widgetManifest[:strings.Index(widgetManifest, "spec:")], "spec", service.CodeBadUserInput},
-		"no name":             {replace("  name: a\n", ""), "metadata.name", service.CodeValidationFailed},
-		"bomb":                {"a: &a [1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n", "YAML", service.CodeBadUserInput},
-		"too large":           {widgetManifest + "# " + strings.Repeat("x", manifest.MaxBytes), "bytes", service.CodeBadUserInput},
+		"empty":               {"# nothing\n", "empty", failure.CodeBadUserInput},
+		"two documents":       {widgetManifest + "---\n" + widgetManifest, "2 documents", failure.CodeBadUserInput},
+		"no mapping":          {"- a\n", "a mapping", failure.CodeBadUserInput},
+		"broken":              {"a: [", "YAML", failure.CodeBadUserInput},
+		"a key twice":         {replace("kind: Widget", "kind: Widget\nkind: Widget"), "kind", failure.CodeBadUserInput},
+		"unknown kind":        {replace("kind: Widget", "kind: Port"), "known kinds: Widget, Cluster", failure.CodeBadUserInput},
+		"kind in lower case":  {replace("kind: Widget", "kind: widget"), `"Widget"`, failure.CodeBadUserInput},
+		"unknown version":     {replace("example.org/v1", "example.org/v2"), "example.org/v1", failure.CodeBadUserInput},
+		"no version":          {replace("apiVersion: example.org/v1\n", ""), "example.org/v1", failure.CodeBadUserInput},
+		"unknown key":         {replace("metadata:", "metadata:\n  nmae: b"), "metadata.nmae", failure.CodeBadUserInput},
+		"number label":        {replace("{app: x}", "{app: 1}"), "metadata.labels", failure.CodeBadUserInput},
+		"misspelt spec field": {replace("title: A", "titel: A"), `did you mean "title"?`, failure.CodeValidationFailed},
+		"no spec":             {widgetManifest[:strings.Index(widgetManifest, "spec:")], "spec", failure.CodeBadUserInput},
+		"no name":             {replace("  name: a\n", ""), "metadata.name", failure.CodeValidationFailed},
+		"bomb":                {"a: &a [1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n", "YAML", failure.CodeBadUserInput},
+		"too large":           {widgetManifest + "# " + strings.Repeat("x", manifest.MaxBytes), "bytes", failure.CodeBadUserInput},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := f.apply(c.manifest)
@@ -126,7 +128,7 @@ func TestTheNamespaceOfAManifest(t *testing.T) {
 		t.Fatalf("%+v %v", out, err)
 	}
 	_, err = f.Apply(ctx, anon, service.ApplyRequest{Manifest: inManifest, Namespace: &b})
-	if e := wantCode(t, err, service.CodeBadUserInput); !strings.Contains(e.Message, a) || !strings.Contains(e.Message, b) {
+	if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, a) || !strings.Contains(e.Message, b) {
 		t.Errorf("message %q names both", e.Message)
 	}
 }
@@ -137,7 +139,7 @@ func TestTheRevisionOfAManifestIsAPrecondition(t *testing.T) {
 		return strings.Replace(widgetManifest, "metadata:", "metadata:\n  revision: "+r, 1)
 	}
 	_, err := f.apply(with("1-1"))
-	wantCode(t, err, service.CodeNotFound)
+	wantCode(t, err, failure.CodeNotFound)
 	out, err := f.apply(widgetManifest)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +149,7 @@ func TestTheRevisionOfAManifestIsAPrecondition(t *testing.T) {
 		t.Fatalf("%+v %v", out, err)
 	}
 	_, err = f.apply(with("1-1"))
-	wantCode(t, err, service.CodeConflict)
+	wantCode(t, err, failure.CodeConflict)
 	if _, err = f.Apply(context.Background(), anon, service.ApplyRequest{Manifest: with("1-1"), ExpectedRevision: &r}); err != nil {
 		t.Errorf("expectedRevision goes before the manifest's: %v", err)
 	}
@@ -167,7 +169,7 @@ func TestADryRunSaysAndDoesNot(t *testing.T) {
 		t.Fatalf("%+v %v", out, err)
 	}
 	_, err = f.Apply(ctx, anon, service.ApplyRequest{Manifest: strings.Replace(widgetManifest, "title: A", "title: ''", 1), DryRun: true})
-	wantCode(t, err, service.CodeValidationFailed)
+	wantCode(t, err, failure.CodeValidationFailed)
 }
 
 func TestACreateByManifestNeverReplaces(t *testing.T) {
@@ -182,7 +184,7 @@ func TestACreateByManifestNeverReplaces(t *testing.T) {
 	for _, dry := range []bool{true, false} {
 		req.DryRun = dry
 		_, err := f.Apply(context.Background(), anon, req)
-		wantCode(t, err, service.CodeAlreadyExists)
+		wantCode(t, err, failure.CodeAlreadyExists)
 	}
 }
 
@@ -254,7 +256,7 @@ func TestNullInAManifestClearsAndAbsenceLeavesAlone(t *testing.T) {
 			t.Fatalf("%s: %+v %v, want %s", step.meta, out, err, step.outcome)
 		}
 		r := f.stored("a")
-		body, err := r.DecodeBody()
+		body, err := body.Decode(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,11 +265,11 @@ func TestNullInAManifestClearsAndAbsenceLeavesAlone(t *testing.T) {
 		}
 	}
 	_, err := f.apply(manifest("  expiresAt: tomorrow\n"))
-	if e := wantCode(t, err, service.CodeBadUserInput); !strings.Contains(e.Message, "RFC 3339") {
+	if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "RFC 3339") {
 		t.Errorf("message %q", e.Message)
 	}
 	_, err = f.apply(manifest("  expiresAt: 1999-01-01T00:00:00Z\n"))
-	wantCode(t, err, service.CodeValidationFailed)
+	wantCode(t, err, failure.CodeValidationFailed)
 }
 
 func TestADumpKeepsTheExpiry(t *testing.T) {
@@ -297,14 +299,14 @@ func TestADumpKeepsTheExpiry(t *testing.T) {
 func TestAnApplyAsksForTheVerbThatItIs(t *testing.T) {
 	create := "create"
 	for name, c := range map[string]struct {
-		verbs   []backend.Verb
+		verbs   []descriptor.Verb
 		accepts map[string]bool
 	}{
-		"CREATE alone":      {[]backend.Verb{backend.VerbCreate}, map[string]bool{create: true, "apply of what is absent": true}},
-		"UPSERT alone":      {[]backend.Verb{backend.VerbUpsert}, map[string]bool{"apply of what is absent": true, "apply of what is there": true}},
-		"UPDATE alone":      {[]backend.Verb{backend.VerbUpdate}, map[string]bool{"apply of what is there": true}},
-		"CREATE and UPDATE": {[]backend.Verb{backend.VerbCreate, backend.VerbUpdate}, map[string]bool{create: true, "apply of what is absent": true, "apply of what is there": true}},
-		"neither":           {[]backend.Verb{backend.VerbGet}, nil},
+		"CREATE alone":      {[]descriptor.Verb{descriptor.VerbCreate}, map[string]bool{create: true, "apply of what is absent": true}},
+		"UPSERT alone":      {[]descriptor.Verb{descriptor.VerbUpsert}, map[string]bool{"apply of what is absent": true, "apply of what is there": true}},
+		"UPDATE alone":      {[]descriptor.Verb{descriptor.VerbUpdate}, map[string]bool{"apply of what is there": true}},
+		"CREATE and UPDATE": {[]descriptor.Verb{descriptor.VerbCreate, descriptor.VerbUpdate}, map[string]bool{create: true, "apply of what is absent": true, "apply of what is there": true}},
+		"neither":           {[]descriptor.Verb{descriptor.VerbGet}, nil},
 	} {
 		for step, req := range map[string]service.ApplyRequest{
 			create:                    {Manifest: widgetManifest, CreateOnly: true},
@@ -318,7 +320,7 @@ func TestAnApplyAsksForTheVerbThatItIs(t *testing.T) {
 				}
 				k := widget()
 				k.Verbs = c.verbs
-				s, err := service.New(service.Config{Kinds: []backend.Kind{k}, Store: f.store})
+				s, err := service.New(service.Config{Kinds: []descriptor.Kind{k}, Store: f.store})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -327,7 +329,7 @@ func TestAnApplyAsksForTheVerbThatItIs(t *testing.T) {
 					t.Error(err)
 				}
 				if !c.accepts[step] {
-					if e := wantCode(t, err, service.CodeBadUserInput); !strings.Contains(e.Message, "does not offer") {
+					if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "does not offer") {
 						t.Errorf("message %q", e.Message)
 					}
 				}

@@ -10,28 +10,29 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // freeWidget is a widget whose text may be anything.
-func freeWidget() backend.Kind {
+func freeWidget() descriptor.Kind {
 	k := widget()
 	n := func(i int) *int { return &i }
-	free := backend.Constraint{MaxLength: n(1 << 20)}
-	inner := &backend.Shape{Name: "FreeInner", Fields: []backend.Field{
-		{Name: "text", Type: backend.TypeString, Constraint: free},
-		{Name: "real", Type: backend.TypeFloat},
+	free := descriptor.Constraint{MaxLength: n(1 << 20)}
+	inner := &descriptor.Shape{Name: "FreeInner", Fields: []descriptor.Field{
+		{Name: "text", Type: descriptor.TypeString, Constraint: free},
+		{Name: "real", Type: descriptor.TypeFloat},
 	}}
 	keys := free
 	keys.KeyMinLength, keys.KeyMaxLength, keys.MaxItems = n(0), n(1000), n(1000)
-	k.Spec = &backend.Shape{Name: "FreeSpec", Fields: []backend.Field{
-		{Name: "text", Type: backend.TypeString, Constraint: free},
-		{Name: "list", Type: backend.TypeString, List: true, ListType: backend.ListAtomic, Constraint: backend.Constraint{MaxLength: n(1000), MaxItems: n(100_000)}},
-		{Name: "map", Type: backend.TypeMap, Constraint: keys},
-		{Name: "number", Type: backend.TypeInt64},
-		{Name: "inners", Type: backend.TypeObject, Shape: inner, List: true, ListType: backend.ListAtomic, Constraint: backend.Constraint{MaxItems: n(1000)}},
-		{Name: "y", Type: backend.TypeBoolean},
+	k.Spec = &descriptor.Shape{Name: "FreeSpec", Fields: []descriptor.Field{
+		{Name: "text", Type: descriptor.TypeString, Constraint: free},
+		{Name: "list", Type: descriptor.TypeString, List: true, ListType: descriptor.ListAtomic, Constraint: descriptor.Constraint{MaxLength: n(1000), MaxItems: n(100_000)}},
+		{Name: "map", Type: descriptor.TypeMap, Constraint: keys},
+		{Name: "number", Type: descriptor.TypeInt64},
+		{Name: "inners", Type: descriptor.TypeObject, Shape: inner, List: true, ListType: descriptor.ListAtomic, Constraint: descriptor.Constraint{MaxItems: n(1000)}},
+		{Name: "y", Type: descriptor.TypeBoolean},
 	}}
 	k.Indexes, k.Expires = nil, true
 	return k
@@ -123,8 +124,8 @@ func TestTheManifestOfARandomResourceAppliesUnchanged(t *testing.T) {
 		}
 		spec["list"], spec["inners"] = list, inners
 		f.roundTrip(t, spec, service.Metadata{
-			Labels:      service.Optional[[]backend.Label]{Set: true, Value: []backend.Label{{Key: "yes", Value: []string{"", "1", "no", "1.5"}[r.IntN(4)]}}},
-			Annotations: service.Optional[[]backend.Annotation]{Set: true, Value: []backend.Annotation{{Key: "a", Value: text()}}},
+			Labels:      service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "yes", Value: []string{"", "1", "no", "1.5"}[r.IntN(4)]}}},
+			Annotations: service.Optional[[]service.Annotation]{Set: true, Value: []service.Annotation{{Key: "a", Value: text()}}},
 			Description: service.Optional[string]{Set: true, Value: text()},
 			ExpiresAt:   service.Optional[time.Time]{Set: true, Value: time.Now().Add(time.Hour + time.Duration(r.Int64N(1e15)))},
 		})
@@ -152,7 +153,7 @@ func TestAManifestInJSONIsHeldToJSON(t *testing.T) {
 		"\"text\":\"\xff\"":        "UTF-8",
 	} {
 		_, err := f.apply(fmt.Sprintf(`{"apiVersion":"example.org/v1","kind":"Widget","metadata":{"name":"a"},"spec":{%s}}`, text))
-		if e := wantCode(t, err, service.CodeBadUserInput); !strings.Contains(e.Message, says) {
+		if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, says) {
 			t.Errorf("%s: message %q does not say %q", text, e.Message, says)
 		}
 	}

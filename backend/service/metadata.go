@@ -1,36 +1,33 @@
 package service
 
 import (
-	"maps"
 	"strconv"
-	"strings"
+	"time"
 	"unicode/utf8"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // Limits of metadata; those of labels and annotations are Kubernetes'.
 const (
 	MaxDescription     = 1024
 	maxLabels          = 128
-	maxLabelName       = 63
-	maxLabelValue      = 63
 	maxAnnotationBytes = 256 << 10
 )
 
 // check validates what the caller gave and returns labels and annotations as maps.
-func (m Metadata) check(v *violations) (labels, annotations map[string]string) {
+func (m Metadata) check(v *kind.Violations) (labels, annotations map[string]string) {
 	labels, annotations = map[string]string{}, map[string]string{}
 	for i, l := range m.Labels.Value {
 		at := "metadata.labels[" + strconv.Itoa(i) + "]"
 		checkPair(v, at, l.Key, labels)
-		if n := len(l.Value); n > maxLabelValue || n > 0 && !labelSyntax.MatchString(l.Value) {
-			v.add(at+".value", "format", "label", "must be empty or at most %d letters, digits, '-', '_' and '.', beginning and ending with a letter or digit", maxLabelValue)
-		}
+		v.LabelValue(at+".value", l.Value)
 		labels[l.Key] = l.Value
 	}
 	if n := len(m.Labels.Value); n > maxLabels {
-		v.add("metadata.labels", "maxItems", strconv.Itoa(maxLabels), "must be at most %d, are %d", maxLabels, n)
+		v.Add("metadata.labels", "maxItems", strconv.Itoa(maxLabels), "must be at most %d, are %d", maxLabels, n)
 	}
 	size := 0
 	for i, a := range m.Annotations.Value {
@@ -39,29 +36,23 @@ func (m Metadata) check(v *violations) (labels, annotations map[string]string) {
 		size += len(a.Key) + len(a.Value)
 	}
 	if size > maxAnnotationBytes {
-		v.add("metadata.annotations", "maxLength", strconv.Itoa(maxAnnotationBytes), "must be at most %d bytes in all, are %d", maxAnnotationBytes, size)
+		v.Add("metadata.annotations", "maxLength", strconv.Itoa(maxAnnotationBytes), "must be at most %d bytes in all, are %d", maxAnnotationBytes, size)
 	}
 	if n := utf8.RuneCountInString(m.Description.Value); n > MaxDescription {
-		v.add("metadata.description", "maxLength", strconv.Itoa(MaxDescription), "must have at most %d characters, has %d", MaxDescription, n)
+		v.Add("metadata.description", "maxLength", strconv.Itoa(MaxDescription), "must have at most %d characters, has %d", MaxDescription, n)
 	}
 	return labels, annotations
 }
 
-func checkPair(v *violations, at, key string, seen map[string]string) {
-	prefix, name, qualified := strings.Cut(key, "/")
-	if !qualified {
-		prefix, name = "", key
-	}
-	if len(name) > maxLabelName || !labelSyntax.MatchString(name) || qualified && (len(prefix) > MaxName || !nameSyntax.MatchString(prefix)) {
-		v.add(at+".key", "format", "label key", "must be a name of at most %d letters, digits, '-', '_' and '.', optionally after a DNS subdomain and '/'", maxLabelName)
-	}
+func checkPair(v *kind.Violations, at, key string, seen map[string]string) {
+	v.LabelKey(at+".key", key)
 	if _, ok := seen[key]; ok {
-		v.add(at+".key", "unique", "", "repeats the key %q", shorten(key))
+		v.Add(at+".key", "unique", "", "repeats the key %q", failure.Shorten(key))
 	}
 }
 
 // applyTo returns the stored metadata after the change.
-func (m Metadata) applyTo(old backend.BodyMetadata, labels, annotations map[string]string) backend.BodyMetadata {
+func (m Metadata) applyTo(old body.Metadata, labels, annotations map[string]string) body.Metadata {
 	if m.Labels.Set {
 		old.Labels = labels
 	}
@@ -74,7 +65,24 @@ func (m Metadata) applyTo(old backend.BodyMetadata, labels, annotations map[stri
 	return old
 }
 
-// sameMetadata compares what a caller may set; empty is the same as absent.
-func sameMetadata(a, b backend.BodyMetadata) bool {
-	return a.Description == b.Description && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations)
+// Label is one label of a resource.
+type Label struct{ Key, Value string }
+
+// Annotation is one annotation of a resource.
+type Annotation struct{ Key, Value string }
+
+// Optional tells what was left out from what was given. The zero value was
+// left out; Set with a zero Value clears.
+type Optional[T any] struct {
+	Set   bool
+	Value T
+}
+
+// Metadata is what a caller may set besides the spec. What is left out stays as it is.
+type Metadata struct {
+	Labels      Optional[[]Label]
+	Annotations Optional[[]Annotation]
+	Description Optional[string]
+	// ExpiresAt is for kinds that expire.
+	ExpiresAt Optional[time.Time]
 }

@@ -7,8 +7,11 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // keyed notes how many keys each call of Get asks for. It answers at most a
@@ -75,13 +78,13 @@ func TestListsThatNameTheirResourcesAreReadByOneCall(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := &keyed{Store: f.store, most: c.most, broken: broken}
-			svc, err := service.New(service.Config{Kinds: []backend.Kind{widget()}, Store: store})
+			svc, err := service.New(service.Config{Kinds: []descriptor.Kind{widget()}, Store: store})
 			if err != nil {
 				t.Fatal(err)
 			}
-			var reqs []service.ListRequest
+			var reqs []query.ListRequest
 			for _, list := range c.lists {
-				reqs = append(reqs, service.ListRequest{Kind: "Widget", Namespace: pointer("default"), Names: list})
+				reqs = append(reqs, query.ListRequest{Kind: "Widget", Namespace: pointer("default"), Names: list})
 			}
 			pages, errs := svc.ListMany(t.Context(), anon, reqs)
 			for i, list := range c.lists {
@@ -105,15 +108,15 @@ func TestListsThatNameTheirResourcesAreReadByOneCall(t *testing.T) {
 	}
 	t.Run("a list that is refused leaves the others alone", func(t *testing.T) {
 		store := &keyed{Store: f.store}
-		svc, err := service.New(service.Config{Kinds: []backend.Kind{widget()}, Store: store})
+		svc, err := service.New(service.Config{Kinds: []descriptor.Kind{widget()}, Store: store})
 		if err != nil {
 			t.Fatal(err)
 		}
-		pages, errs := svc.ListMany(t.Context(), anon, []service.ListRequest{
+		pages, errs := svc.ListMany(t.Context(), anon, []query.ListRequest{
 			{Kind: "Widget", Namespace: pointer("default"), Names: names(0, 101)},
 			{Kind: "Widget", Namespace: pointer("default"), Names: names(0, 2)},
 		})
-		if e := wantCode(t, errs[0], service.CodeLimitExceeded); e.Path != "names" || pages[0] != nil {
+		if e := wantCode(t, errs[0], failure.CodeLimitExceeded); e.Path != "names" || pages[0] != nil {
 			t.Errorf("%+v", e)
 		}
 		if errs[1] != nil || len(pages[1].Edges) != 2 || !slices.Equal(store.calls, []int{2}) {

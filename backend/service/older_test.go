@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // novelty is what the newer gateway of these tests stores and the older one cannot name.
@@ -14,31 +16,31 @@ const novelty = "novelty"
 
 // nestedWidget is a widget with objects in lists without a key, and with
 // immutable values that have an inside.
-func nestedWidget() backend.Kind {
+func nestedWidget() descriptor.Kind {
 	k := widget()
 	n := func(i int) *int { return &i }
-	inner := &backend.Shape{Name: "Inner", Fields: []backend.Field{
-		{Name: "x", Type: backend.TypeString, Constraint: backend.Constraint{MaxLength: n(20)}},
-		{Name: "ports", Type: backend.TypeInt, List: true, ListType: backend.ListSet, Constraint: backend.Constraint{MaxItems: n(9)}},
-		{Name: "mode", Type: backend.TypeString, Default: "auto", Constraint: backend.Constraint{MaxLength: n(20)}},
+	inner := &descriptor.Shape{Name: "Inner", Fields: []descriptor.Field{
+		{Name: "x", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: n(20)}},
+		{Name: "ports", Type: descriptor.TypeInt, List: true, ListType: descriptor.ListSet, Constraint: descriptor.Constraint{MaxItems: n(9)}},
+		{Name: "mode", Type: descriptor.TypeString, Default: "auto", Constraint: descriptor.Constraint{MaxLength: n(20)}},
 	}}
-	element := &backend.Shape{Name: "Element", Fields: []backend.Field{
-		{Name: "id", Type: backend.TypeString, Constraint: backend.Constraint{MaxLength: n(20)}},
-		{Name: "inner", Type: backend.TypeObject, Shape: inner},
-		{Name: "inners", Type: backend.TypeObject, Shape: inner, List: true, ListType: backend.ListAtomic, Constraint: backend.Constraint{MaxItems: n(4)}},
+	element := &descriptor.Shape{Name: "Element", Fields: []descriptor.Field{
+		{Name: "id", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: n(20)}},
+		{Name: "inner", Type: descriptor.TypeObject, Shape: inner},
+		{Name: "inners", Type: descriptor.TypeObject, Shape: inner, List: true, ListType: descriptor.ListAtomic, Constraint: descriptor.Constraint{MaxItems: n(4)}},
 	}}
 	spec := *k.Spec
-	spec.Fields = append(append([]backend.Field(nil), spec.Fields...),
-		backend.Field{Name: "elements", Type: backend.TypeObject, Shape: element, List: true, ListType: backend.ListAtomic, Constraint: backend.Constraint{MaxItems: n(9)}},
-		backend.Field{Name: "fixed", Type: backend.TypeObject, Shape: inner, Immutable: true},
-		backend.Field{Name: "fixeds", Type: backend.TypeObject, Shape: inner, List: true, ListType: backend.ListAtomic, Immutable: true, Constraint: backend.Constraint{MaxItems: n(9)}},
-		backend.Field{Name: "fixedParts", Type: backend.TypeObject, Shape: widget().Spec.Field("parts").Shape, List: true, ListType: backend.ListMap, Keys: []string{"slot"}, Immutable: true, Constraint: backend.Constraint{MaxItems: n(4)}})
-	spec.Rules = append(append([]backend.Rule(nil), spec.Rules...), backend.Rule{CEL: "!has(self.box) || !has(oldSelf.box) || self.box == oldSelf.box", Message: "the box stays"})
+	spec.Fields = append(append([]descriptor.Field(nil), spec.Fields...),
+		descriptor.Field{Name: "elements", Type: descriptor.TypeObject, Shape: element, List: true, ListType: descriptor.ListAtomic, Constraint: descriptor.Constraint{MaxItems: n(9)}},
+		descriptor.Field{Name: "fixed", Type: descriptor.TypeObject, Shape: inner, Immutable: true},
+		descriptor.Field{Name: "fixeds", Type: descriptor.TypeObject, Shape: inner, List: true, ListType: descriptor.ListAtomic, Immutable: true, Constraint: descriptor.Constraint{MaxItems: n(9)}},
+		descriptor.Field{Name: "fixedParts", Type: descriptor.TypeObject, Shape: widget().Spec.Field("parts").Shape, List: true, ListType: descriptor.ListMap, Keys: []string{"slot"}, Immutable: true, Constraint: descriptor.Constraint{MaxItems: n(4)}})
+	spec.Rules = append(append([]descriptor.Rule(nil), spec.Rules...), descriptor.Rule{CEL: "!has(self.box) || !has(oldSelf.box) || self.box == oldSelf.box", Message: "the box stays"})
 	k.Spec = &spec
 	return k
 }
 
-func setupKinds(t *testing.T, kinds ...backend.Kind) *fixture {
+func setupKinds(t *testing.T, kinds ...descriptor.Kind) *fixture {
 	t.Helper()
 	f := setup(t)
 	s, err := service.New(service.Config{Kinds: kinds, Store: f.store})
@@ -168,7 +170,7 @@ func TestImmutabilityLooksAtEffectiveValues(t *testing.T) {
 				t.Error(err)
 			}
 			if !c.accepted {
-				if e := wantCode(t, err, service.CodeValidationFailed); !strings.Contains(paths(e), "immutable") {
+				if e := wantCode(t, err, failure.CodeValidationFailed); !strings.Contains(paths(e), "immutable") {
 					t.Errorf("violations %s", paths(e))
 				}
 			}
@@ -193,7 +195,7 @@ func TestAnEnumValueThatANewerGatewayStoredStaysWhereItStands(t *testing.T) {
 		t.Errorf("get and apply: %+v %v", out, err)
 	}
 	_, err = f.Create(t.Context(), anon, service.CreateRequest{Identity: named("b"), Spec: json.RawMessage(`{"title":"B","colour":"ultraviolet"}`)})
-	wantCode(t, err, service.CodeValidationFailed)
+	wantCode(t, err, failure.CodeValidationFailed)
 	_, err = f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"B","colour":"infrared"}`)})
-	wantCode(t, err, service.CodeValidationFailed)
+	wantCode(t, err, failure.CodeValidationFailed)
 }

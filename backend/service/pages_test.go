@@ -12,7 +12,10 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // TestPagesAreCutOutOfTheWholeListByTheRelayAlgorithm asks for random pages, many in one
@@ -26,14 +29,14 @@ func TestPagesAreCutOutOfTheWholeListByTheRelayAlgorithm(t *testing.T) {
 	for name, store := range stores(t) {
 		t.Run(name, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 0))
-			svc, err := service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: store})
+			svc, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store})
 			if err != nil {
 				t.Fatal(err)
 			}
 			o := &oracle{rnd: rnd, items: map[string]item{}}
 			for i := range 40 {
 				it := o.random(fmt.Sprintf("w%02d", i))
-				id := service.Identity{Kind: "Widget", Namespace: &it.ns, Name: it.name}
+				id := kind.Identity{Kind: "Widget", Namespace: &it.ns, Name: it.name}
 				if _, err := svc.Upsert(t.Context(), anon, service.UpsertRequest{Identity: id, Spec: it.spec()}); err != nil {
 					t.Fatal(err)
 				}
@@ -61,10 +64,10 @@ func comparePages(t *testing.T, o *oracle, svc *service.Service) {
 	t.Helper()
 	ctx := context.Background()
 	cond := o.condition(1)
-	var reqs []service.ListRequest
+	var reqs []query.ListRequest
 	var whole [][]string
 	for range 1 + o.rnd.IntN(6) {
-		base := service.ListRequest{Kind: "Widget"}
+		base := query.ListRequest{Kind: "Widget"}
 		if o.rnd.IntN(2) == 0 {
 			base.Filter = cond.filter
 		}
@@ -118,7 +121,7 @@ func comparePages(t *testing.T, o *oracle, svc *service.Service) {
 }
 
 // checkPage holds one page against all cursors of its connection.
-func checkPage(t *testing.T, p *service.Page, req *service.ListRequest, all []string) {
+func checkPage(t *testing.T, p *query.Page, req *query.ListRequest, all []string) {
 	t.Helper()
 	begin, end := 0, len(all)
 	if req.After != nil {
@@ -159,7 +162,7 @@ func checkPage(t *testing.T, p *service.Page, req *service.ListRequest, all []st
 func TestAPageIsReadSideBySide(t *testing.T) {
 	f := setup(t)
 	f.create("a", `{"title":"A"}`)
-	p := f.list(service.ListRequest{})
+	p := f.list(query.ListRequest{})
 	cursors := make([]string, 4)
 	var all sync.WaitGroup
 	for i := range cursors {

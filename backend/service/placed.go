@@ -4,40 +4,25 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // Fields of a spec can stand at the top of a manifest, as the data of a Secret
 // does elsewhere. In the store, and in the API, they are fields like any other.
 
-// placedOf are the names of such fields by their keys at the top.
-func placedOf(spec *backend.Shape) map[string]string {
-	if spec == nil {
-		return nil
-	}
-	var out map[string]string
-	for i := range spec.Fields {
-		if f := &spec.Fields[i]; f.ManifestAt != "" {
-			if out == nil {
-				out = map[string]string{}
-			}
-			out[f.ManifestAt] = f.Name
-		}
-	}
-	return out
-}
-
 // unknownKey refuses a key at the top of a manifest that the kind does not place
 // there. k is nil if the kind is not known.
-func unknownKey(k *kind, doc *manifest.Document) error {
+func unknownKey(k *kind.Kind, doc *manifest.Document) error {
 	var placed map[string]string
 	if k != nil {
-		placed = k.placed
+		placed = k.Placed
 	}
-	for _, key := range sortedKeys(doc.Placed) {
+	for _, key := range jsontree.Keys(doc.Placed) {
 		if _, ok := placed[key]; !ok {
-			e := badInput("manifest", "manifest: %v", manifest.Unknown(key, sortedKeys(placed)))
+			e := failure.BadInput("manifest", "manifest: %v", manifest.Unknown(key, jsontree.Keys(placed)))
 			e.Path = key
 			return e
 		}
@@ -48,8 +33,8 @@ func unknownKey(k *kind, doc *manifest.Document) error {
 // manifestSpec is the spec that a manifest gives, from its spec and from what
 // stands at its top; nil if there is none. A kind whose fields can all stand at
 // the top needs no spec there.
-func (k *kind) manifestSpec(doc *manifest.Document) (any, error) {
-	if len(k.placed) == 0 {
+func manifestSpec(k *kind.Kind, doc *manifest.Document) (any, error) {
+	if len(k.Placed) == 0 {
 		if doc.Spec == nil {
 			return nil, nil
 		}
@@ -61,10 +46,10 @@ func (k *kind) manifestSpec(doc *manifest.Document) (any, error) {
 			return doc.Spec, nil // no object: refused as it is for other kinds
 		}
 	}
-	for _, key := range sortedKeys(k.placed) {
-		name := k.placed[key]
+	for _, key := range jsontree.Keys(k.Placed) {
+		name := k.Placed[key]
 		if _, ok := spec[name]; ok {
-			return nil, badInput("spec."+name, "spec.%s stands at the top of a manifest of kind %s, as %s", name, k.Name, key)
+			return nil, failure.BadInput("spec."+name, "spec.%s stands at the top of a manifest of kind %s, as %s", name, k.Name, key)
 		}
 		if value, ok := doc.Placed[key]; ok {
 			spec[name] = value
@@ -75,8 +60,8 @@ func (k *kind) manifestSpec(doc *manifest.Document) (any, error) {
 
 // placeSpec puts a spec into a manifest. An empty one is left out where the kind
 // places fields at the top.
-func (k *kind) placeSpec(doc *manifest.Document, spec map[string]any) (err error) {
-	for key, name := range k.placed {
+func placeSpec(k *kind.Kind, doc *manifest.Document, spec map[string]any) (err error) {
+	for key, name := range k.Placed {
 		value, ok := spec[name]
 		if !ok {
 			continue
@@ -89,7 +74,7 @@ func (k *kind) placeSpec(doc *manifest.Document, spec map[string]any) (err error
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
-	if len(spec) == 0 && len(k.placed) > 0 {
+	if len(spec) == 0 && len(k.Placed) > 0 {
 		return nil
 	}
 	if doc.Spec, err = json.Marshal(spec); err != nil {

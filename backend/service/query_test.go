@@ -14,6 +14,9 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // item is a widget as the plain sort in memory sees it; nil is null.
@@ -114,8 +117,8 @@ func (o *oracle) condition(depth int) condition {
 }
 
 // orders returns a random order and its comparison.
-func (o *oracle) orders() ([]service.Order, func(a, b item) int) {
-	var orders []service.Order
+func (o *oracle) orders() ([]query.Order, func(a, b item) int) {
+	var orders []query.Order
 	var compares []func(a, b item) int
 	null := func(a, b *int) int { // nulls first
 		switch {
@@ -137,7 +140,7 @@ func (o *oracle) orders() ([]service.Order, func(a, b item) int) {
 	fields := []string{"spec.title", "spec.colour", "spec.weight", "name"}
 	for range o.rnd.IntN(3) {
 		f, descending := fields[o.rnd.IntN(len(fields))], o.rnd.IntN(2) == 0
-		orders = append(orders, service.Order{Field: f, Descending: descending})
+		orders = append(orders, query.Order{Field: f, Descending: descending})
 		compares = append(compares, func(a, b item) int {
 			if descending {
 				return -by[f](a, b)
@@ -157,7 +160,7 @@ func (o *oracle) orders() ([]service.Order, func(a, b item) int) {
 
 func (f *fixture) write(i item) {
 	f.t.Helper()
-	id := service.Identity{Kind: "Widget", Namespace: &i.ns, Name: i.name}
+	id := kind.Identity{Kind: "Widget", Namespace: &i.ns, Name: i.name}
 	if _, err := f.Upsert(context.Background(), anon, service.UpsertRequest{Identity: id, Spec: i.spec()}); err != nil {
 		f.t.Fatal(err)
 	}
@@ -179,7 +182,7 @@ func TestListsAreThoseOfAPlainSortInMemory(t *testing.T) {
 		for range 10 {
 			cond := o.condition(2)
 			orders, compare := o.orders()
-			req := service.ListRequest{Filter: cond.filter, OrderBy: orders}
+			req := query.ListRequest{Filter: cond.filter, OrderBy: orders}
 			if o.rnd.IntN(3) == 0 {
 				req.Namespace = pointer("ns0")
 			}
@@ -197,7 +200,7 @@ func text(v any) string {
 // check walks a query by random pages in one direction while others are
 // written, and holds it against the sort: what is not written meanwhile comes
 // exactly once and in order.
-func (o *oracle) check(f *fixture, req service.ListRequest, holds func(item) bool, compare func(a, b item) int, what string) {
+func (o *oracle) check(f *fixture, req query.ListRequest, holds func(item) bool, compare func(a, b item) int, what string) {
 	f.t.Helper()
 	var want []item
 	for _, i := range o.items {
@@ -248,7 +251,7 @@ func (o *oracle) check(f *fixture, req service.ListRequest, holds func(item) boo
 	}
 	for _, key := range churn {
 		ns, name, _ := strings.Cut(key, "/")
-		if _, err := f.Delete(context.Background(), anon, service.DeleteRequest{Identity: service.Identity{Kind: "Widget", Namespace: &ns, Name: name}}); err != nil {
+		if _, err := f.Delete(context.Background(), anon, service.DeleteRequest{Identity: kind.Identity{Kind: "Widget", Namespace: &ns, Name: name}}); err != nil {
 			f.t.Fatal(err)
 		}
 	}
@@ -274,26 +277,26 @@ func TestFiltersAreHeldToTheirLimits(t *testing.T) {
 	values := make([]int, 101)
 	for name, c := range map[string]struct {
 		filter any
-		code   service.Code
+		code   failure.Code
 	}{
-		"depth":        {deep, service.CodeLimitExceeded},
-		"nodes":        {map[string]any{"or": many}, service.CodeLimitExceeded},
-		"values":       {map[string]any{"spec": map[string]any{"weight": map[string]any{"in": values}}}, service.CodeLimitExceeded},
-		"no index":     {map[string]any{"spec": map[string]any{"every": map[string]any{"eq": "1s"}}}, service.CodeBadUserInput},
-		"no field":     {map[string]any{"spec": map[string]any{"nothing": map[string]any{"eq": "1s"}}}, service.CodeBadUserInput},
-		"no operator":  {map[string]any{"name": map[string]any{"like": "a"}}, service.CodeBadUserInput},
-		"wrong value":  {map[string]any{"spec": map[string]any{"weight": map[string]any{"eq": map[string]any{}}}}, service.CodeBadUserInput},
-		"empty member": {map[string]any{"colour": 1}, service.CodeBadUserInput},
+		"depth":        {deep, failure.CodeLimitExceeded},
+		"nodes":        {map[string]any{"or": many}, failure.CodeLimitExceeded},
+		"values":       {map[string]any{"spec": map[string]any{"weight": map[string]any{"in": values}}}, failure.CodeLimitExceeded},
+		"no index":     {map[string]any{"spec": map[string]any{"every": map[string]any{"eq": "1s"}}}, failure.CodeBadUserInput},
+		"no field":     {map[string]any{"spec": map[string]any{"nothing": map[string]any{"eq": "1s"}}}, failure.CodeBadUserInput},
+		"no operator":  {map[string]any{"name": map[string]any{"like": "a"}}, failure.CodeBadUserInput},
+		"wrong value":  {map[string]any{"spec": map[string]any{"weight": map[string]any{"eq": map[string]any{}}}}, failure.CodeBadUserInput},
+		"empty member": {map[string]any{"colour": 1}, failure.CodeBadUserInput},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := f.List(context.Background(), anon, service.ListRequest{Kind: "Widget", Filter: c.filter})
+			_, err := f.List(context.Background(), anon, query.ListRequest{Kind: "Widget", Filter: c.filter})
 			wantCode(t, err, c.code)
 		})
 	}
-	_, err := f.List(context.Background(), anon, service.ListRequest{Kind: "Widget", OrderBy: []service.Order{{Field: "spec.tags"}}})
-	wantCode(t, err, service.CodeBadUserInput)
-	_, err = f.List(context.Background(), anon, service.ListRequest{Kind: "Widget", OrderBy: make([]service.Order, 6)})
-	wantCode(t, err, service.CodeLimitExceeded)
+	_, err := f.List(context.Background(), anon, query.ListRequest{Kind: "Widget", OrderBy: []query.Order{{Field: "spec.tags"}}})
+	wantCode(t, err, failure.CodeBadUserInput)
+	_, err = f.List(context.Background(), anon, query.ListRequest{Kind: "Widget", OrderBy: make([]query.Order, 6)})
+	wantCode(t, err, failure.CodeLimitExceeded)
 }
 
 func FuzzFilter(f *testing.F) {
@@ -305,6 +308,6 @@ func FuzzFilter(f *testing.F) {
 		}
 		fix := setup(t)
 		fix.create("a", `{"title":"A","weight":100}`)
-		_, _ = fix.List(context.Background(), anon, service.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})
+		_, _ = fix.List(context.Background(), anon, query.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})
 	})
 }

@@ -8,10 +8,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/change"
 )
 
 func TestTheBodyOfAChangeIsReadOnceForAllListeners(t *testing.T) {
@@ -21,7 +23,7 @@ func TestTheBodyOfAChangeIsReadOnceForAllListeners(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = store.Close() }()
-		svc, err := service.New(service.Config{Kinds: []backend.Kind{widget()}, Store: store})
+		svc, err := service.New(service.Config{Kinds: []descriptor.Kind{widget()}, Store: store})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,20 +31,20 @@ func TestTheBodyOfAChangeIsReadOnceForAllListeners(t *testing.T) {
 		defer stop()
 		go func() { _ = svc.Run(ctx) }()
 		synctest.Wait()
-		var streams [3]*service.Changes
+		var streams [3]*change.Stream
 		for i := range streams {
-			if streams[i], err = svc.Changes(ctx, service.Caller{}, service.ChangesRequest{Kinds: []string{"Widget"}}); err != nil {
+			if streams[i], err = svc.Changes(ctx, access.Caller{}, change.Request{Kinds: []string{"Widget"}}); err != nil {
 				t.Fatal(err)
 			}
 			defer streams[i].Close()
-			if got, err := streams[i].Next(ctx); err != nil || got[0].Type != service.ChangeInSync {
+			if got, err := streams[i].Next(ctx); err != nil || got[0].Type != change.InSync {
 				t.Fatal(got, err)
 			}
 		}
 		// More than are kept, so that the oldest go.
 		for n := range 300 {
 			want := fmt.Sprint("t", n)
-			if _, err := svc.Create(ctx, service.Caller{}, service.CreateRequest{Identity: named(fmt.Sprint("w", n)), Spec: json.RawMessage(`{"title":"` + want + `"}`)}); err != nil {
+			if _, err := svc.Create(ctx, access.Caller{}, service.CreateRequest{Identity: named(fmt.Sprint("w", n)), Spec: json.RawMessage(`{"title":"` + want + `"}`)}); err != nil {
 				t.Fatal(err)
 			}
 			var bodies [len(streams)]*body.Body

@@ -13,8 +13,12 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 func TestReindex(t *testing.T) {
@@ -24,8 +28,8 @@ func TestReindex(t *testing.T) {
 			a := join(t, store, older)
 			for i := range 700 {
 				ns := fmt.Sprint("ns", i%2)
-				id := service.Identity{Kind: "Widget", Name: fmt.Sprintf("w%03d", i), Namespace: &ns}
-				if _, err := a.Create(t.Context(), service.Caller{}, service.CreateRequest{Identity: id, Spec: json.RawMessage(fmt.Sprintf(`{"title":"t","weight":%d}`, 100+i))}); err != nil {
+				id := kind.Identity{Kind: "Widget", Name: fmt.Sprintf("w%03d", i), Namespace: &ns}
+				if _, err := a.Create(t.Context(), access.Caller{}, service.CreateRequest{Identity: id, Spec: json.RawMessage(fmt.Sprintf(`{"title":"t","weight":%d}`, 100+i))}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -98,7 +102,7 @@ func TestReindex(t *testing.T) {
 	t.Run("after the way back to the older release its definition holds again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := open(t)
-			for _, change := range []func(*backend.Kind){older, newer, older} {
+			for _, change := range []func(*descriptor.Kind){older, newer, older} {
 				g := join(t, store, change)
 				stop := g.run()
 				synctest.Wait()
@@ -193,8 +197,8 @@ func TestReindex(t *testing.T) {
 			store := open(t)
 			none := join(t, store, newer)
 			r := none.create("x", `{"title":"t","old":"y"}`).Resource.Stored
-			refers := func(k *backend.Kind) {
-				k.References = []backend.Reference{{Path: "spec.old", Kind: "Widget", Field: "oldWidget"}}
+			refers := func(k *descriptor.Kind) {
+				k.References = []descriptor.Reference{{Path: "spec.old", Kind: "Widget", Field: "oldWidget"}}
 			}
 			g := join(t, store, refers)
 			g.create("z", `{"title":"t","old":"y"}`)
@@ -251,13 +255,13 @@ func TestTwoDefinitionsRace(t *testing.T) {
 		for _, g := range []*gateway{a, b} {
 			wg.Go(func() {
 				for i := range 300 {
-					label := []backend.Label{{Key: "round", Value: fmt.Sprint(i)}}
-					_, err := g.Upsert(ctx, service.Caller{}, service.UpsertRequest{
+					label := []service.Label{{Key: "round", Value: fmt.Sprint(i)}}
+					_, err := g.Upsert(ctx, access.Caller{}, service.UpsertRequest{
 						Identity: named(want[i*7%n]), Spec: json.RawMessage(`{"title":"pin","weight":100,"heavy":true}`),
-						Metadata: service.Metadata{Labels: service.Optional[[]backend.Label]{Set: true, Value: label}},
+						Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: label}},
 					})
-					var failed *service.Error
-					if err != nil && !(errors.As(err, &failed) && failed.Code == service.CodeConflict) {
+					var failed *failure.Error
+					if err != nil && !(errors.As(err, &failed) && failed.Code == failure.CodeConflict) {
 						t.Error(err)
 						return
 					}
@@ -298,3 +302,6 @@ func TestTwoDefinitionsRace(t *testing.T) {
 		t.Logf("%d lists by index, %d by scan", byIndex.Load(), byScan.Load())
 	})
 }
+
+// definitionsKey is where the gateways of a store keep the record.
+func definitionsKey() backend.Key { return backend.Key{Kind: "_index", Name: "definitions"} }

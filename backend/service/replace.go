@@ -5,20 +5,24 @@ import (
 	"errors"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // create stores an intent whose own violations are none.
 func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 	out := &Written{Outcome: Created, Warnings: in.warnings}
 	if in.dryRun {
-		current, err := s.read(ctx, in.kind, in.key)
+		current, err := s.stored(ctx, in.key)
 		if err == nil && current != nil {
-			err = translate(backend.ErrExists, in.key)
+			err = failure.Of(backend.ErrExists, in.key)
 		}
 		return out, err
 	}
-	st := &state{subKind: in.subKind, spec: in.spec, meta: in.meta.applyTo(backend.BodyMetadata{}, in.labels, in.annotations), expiresAt: in.meta.ExpiresAt.Value}
-	st.meta.Generation = 1
+	st := &kind.State{SubKind: in.subKind, Spec: in.spec, Meta: in.meta.applyTo(body.Metadata{}, in.labels, in.annotations), ExpiresAt: in.meta.ExpiresAt.Value}
+	st.Meta.Generation = 1
 	stored, err := s.storeState(ctx, target{
 		kind: in.kind, key: in.key, uid: s.cfg.NewID(), caller: true, cond: backend.Condition{Presence: backend.Absent},
 	}, st)
@@ -26,7 +30,7 @@ func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 	case errors.Is(err, errLost):
 		return nil, err
 	case err != nil:
-		return nil, translate(err, in.key)
+		return nil, failure.Of(err, in.key)
 	}
 	out.Resource = s.present(in.kind, stored)
 	return out, nil
@@ -39,22 +43,22 @@ func (s *Service) replace(ctx context.Context, in *intent, current *backend.Reso
 	if err := in.open(current); err != nil {
 		return nil, err
 	}
-	was, err := stateOf(current)
+	was, err := kind.StateOf(current)
 	if errors.Is(err, backend.ErrUnreadable) && in.expected == nil {
 		return s.rewrite(ctx, in, current)
 	}
 	if err != nil {
-		return nil, translate(err, in.key)
+		return nil, failure.Of(err, in.key)
 	}
 	in = in.keeping(was)
-	if err := in.judge(ctx, was).err(in.key); err != nil {
+	if err := in.judge(ctx, was).Err(in.key); err != nil {
 		return nil, err
 	}
-	next := &state{subKind: was.subKind, status: was.status, expiresAt: was.expiresAt, meta: in.meta.applyTo(was.meta, in.labels, in.annotations)}
-	next.spec = cloneTree(in.spec).(map[string]any)
-	in.kind.spec.keepUnknown(next.spec, was.spec)
+	next := &kind.State{SubKind: was.SubKind, Status: was.Status, ExpiresAt: was.ExpiresAt, Meta: in.meta.applyTo(was.Meta, in.labels, in.annotations)}
+	next.Spec = jsontree.Clone(in.spec).(map[string]any)
+	in.kind.Spec.KeepUnknown(next.Spec, was.Spec)
 	if in.meta.ExpiresAt.Set {
-		next.expiresAt = in.meta.ExpiresAt.Value
+		next.ExpiresAt = in.meta.ExpiresAt.Value
 	}
 	return s.save(ctx, in, current, was, next)
 }
@@ -62,42 +66,42 @@ func (s *Service) replace(ctx context.Context, in *intent, current *backend.Reso
 // rewrite stores an intent in place of a body that does not decode, of which
 // nothing can be kept.
 func (s *Service) rewrite(ctx context.Context, in *intent, damaged *backend.Resource) (*Written, error) {
-	if err := in.judge(ctx, nil).err(in.key); err != nil {
+	if err := in.judge(ctx, nil).Err(in.key); err != nil {
 		return nil, err
 	}
-	next := &state{subKind: in.subKind, spec: in.spec, meta: in.meta.applyTo(backend.BodyMetadata{}, in.labels, in.annotations), expiresAt: damaged.ExpiresAt}
+	next := &kind.State{SubKind: in.subKind, Spec: in.spec, Meta: in.meta.applyTo(body.Metadata{}, in.labels, in.annotations), ExpiresAt: damaged.ExpiresAt}
 	if in.meta.ExpiresAt.Set {
-		next.expiresAt = in.meta.ExpiresAt.Value
+		next.ExpiresAt = in.meta.ExpiresAt.Value
 	}
 	return s.save(ctx, in, damaged, nil, next)
 }
 
 // replaceStatus stores another status.
 func (s *Service) replaceStatus(ctx context.Context, in *intent, current *backend.Resource, status map[string]any) (*Written, error) {
-	was, err := stateOf(current)
+	was, err := kind.StateOf(current)
 	if err != nil {
-		return nil, translate(err, in.key)
+		return nil, failure.Of(err, in.key)
 	}
 	next := *was
-	next.status = cloneTree(status).(map[string]any)
-	if in.kind.status != nil && was.status != nil {
-		in.kind.status.keepUnknown(next.status, was.status)
+	next.Status = jsontree.Clone(status).(map[string]any)
+	if in.kind.Status != nil && was.Status != nil {
+		in.kind.Status.KeepUnknown(next.Status, was.Status)
 	}
 	return s.save(ctx, in, current, was, &next)
 }
 
 // save writes the next state if it differs from what was, nil for what could not be read.
-func (s *Service) save(ctx context.Context, in *intent, current *backend.Resource, was, next *state) (*Written, error) {
+func (s *Service) save(ctx context.Context, in *intent, current *backend.Resource, was, next *kind.State) (*Written, error) {
 	out := &Written{Outcome: Updated, Warnings: in.warnings}
-	if was != nil && next.same(was) {
+	if was != nil && next.Same(was) {
 		out.Outcome = Unchanged
 	}
 	if out.Outcome == Unchanged || in.dryRun {
 		out.Resource = s.present(in.kind, current)
 		return out, nil
 	}
-	if was == nil || !equal(next.spec, was.spec) {
-		next.meta.Generation++
+	if was == nil || !jsontree.Equal(next.Spec, was.Spec) {
+		next.Meta.Generation++
 	}
 	stored, err := s.storeState(ctx, target{
 		kind: in.kind, key: in.key, uid: current.UID, caller: in.spec != nil,
@@ -109,7 +113,7 @@ func (s *Service) save(ctx context.Context, in *intent, current *backend.Resourc
 	case errors.Is(err, errLost):
 		return nil, err
 	case err != nil:
-		return nil, translate(err, in.key)
+		return nil, failure.Of(err, in.key)
 	}
 	out.Resource = s.present(in.kind, stored)
 	return out, nil

@@ -8,6 +8,8 @@ import (
 
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
@@ -23,13 +25,13 @@ func TestCrossFieldRulesOfTheKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	upsert := func(kind, name, spec string) error {
+	upsert := func(of, name, spec string) error {
 		var tree map[string]any
 		if err := json.Unmarshal([]byte(spec), &tree); err != nil {
 			t.Fatalf("%s: %v", spec, err)
 		}
 		tree["cloudCredentialsRef"] = map[string]any{"secretName": "s", "cloudName": "c"}
-		_, err := svc.Upsert(context.Background(), anon, service.UpsertRequest{Identity: service.Identity{Kind: kind, Name: name}, Spec: tree})
+		_, err := svc.Upsert(context.Background(), anon, service.UpsertRequest{Identity: kind.Identity{Kind: of, Name: name}, Spec: tree})
 		return err
 	}
 	judge := func(err error, says, what string) {
@@ -40,7 +42,7 @@ func TestCrossFieldRulesOfTheKinds(t *testing.T) {
 			}
 			return
 		}
-		e := wantCode(t, err, service.CodeValidationFailed)
+		e := wantCode(t, err, failure.CodeValidationFailed)
 		found := false
 		for _, v := range e.Violations {
 			found = found || v.Rule == "rule" && strings.Contains(v.Message, says)

@@ -1,7 +1,7 @@
 // Package service is the resource service: it gives every kind its verbs. It
 // works on the raw JSON tree of a resource, driven by descriptors, over any
-// [backend.Store]. It is the one place that judges whether a caller may do what
-// it asks.
+// [backend.Store]. Here are the verbs that write; those that read are in query and
+// change, what is compiled of a kind and validates is in kind.
 package service
 
 import (
@@ -16,13 +16,19 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/reindex"
+	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
 // Config of a service.
 type Config struct {
 	// Kinds is the catalogue. Required.
-	Kinds []backend.Kind
+	Kinds []descriptor.Kind
 	// Store holds the resources of every kind. Required.
 	Store backend.Store
 	// Hub over the Store, run by who made it. Default: one of the service's own,
@@ -95,16 +101,19 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// Service gives every kind of the catalogue its verbs.
+// Service gives every kind of the catalogue its verbs. Those that read are of its
+// Reader, the streams of changes of its Feed.
 type Service struct {
-	cfg   Config
-	kinds catalogue
-	hub   *hub.Hub
-	// ownHub says that Run runs the hub.
-	ownHub     bool
+	*query.Reader
+	*change.Feed
+
+	cfg        Config
+	kinds      kind.Catalogue
+	hub        *hub.Hub
+	ownHub     bool // Run runs the hub
+	unreadable *unreadable.Tracker
+	keeper     *reindex.Keeper
 	turns      turns
-	recent     recent
-	unreadable unreadable
 }
 
 // New compiles the catalogue's rules and patterns. It starts nothing.
@@ -113,7 +122,7 @@ func New(cfg Config) (*Service, error) {
 		return nil, fmt.Errorf("service: %w", err)
 	}
 	cfg.setDefaults()
-	kinds, err := newCatalogue(cfg.Kinds)
+	kinds, err := kind.Compile(cfg.Kinds)
 	if err != nil {
 		return nil, fmt.Errorf("service: %w", err)
 	}
@@ -123,6 +132,13 @@ func New(cfg Config) (*Service, error) {
 			return nil, fmt.Errorf("service: %w", err)
 		}
 	}
+	s.unreadable = unreadable.New(cfg.Store, cfg.Logger, cfg.Unreadable)
+	s.Reader = query.New(cfg.Store, kinds, s.unreadable)
+	s.Feed = change.New(change.Config{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, BookmarkInterval: cfg.BookmarkInterval})
+	s.keeper = reindex.New(reindex.Config{
+		Store: cfg.Store, Kinds: kinds, Unreadable: s.unreadable, Logger: cfg.Logger,
+		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout,
+	})
 	return s, nil
 }
 
@@ -136,10 +152,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.ownHub {
 		g.Go(func() error { return s.hub.Run(ctx) })
 	}
-	g.Go(func() error {
-		s.keepRows(ctx)
-		return nil
-	})
+	g.Go(func() error { return s.keeper.Run(ctx) })
 	return g.Wait()
 }
 
@@ -147,34 +160,10 @@ func (s *Service) Run(ctx context.Context) error {
 // far because they were too slow.
 func (s *Service) Streams() (open int, lagged uint64) { return s.hub.Subscribers(), s.hub.Lagged() }
 
-// Resource is a stored resource and its body as it was read, nil if it is
-// unreadable.
-type Resource struct {
-	Stored *backend.Resource
-	Body   *body.Body
+// Body is the shape of the stored bodies of a kind, nil if the kind is not known.
+func (s *Service) Body(kind string) *body.Shape {
+	return s.kinds.Body(kind)
 }
 
-// Optional tells what was left out from what was given. The zero value was
-// left out; Set with a zero Value clears.
-type Optional[T any] struct {
-	Set   bool
-	Value T
-}
-
-// Metadata is what a caller may set besides the spec. What is left out stays as it is.
-type Metadata struct {
-	Labels      Optional[[]backend.Label]
-	Annotations Optional[[]backend.Annotation]
-	Description Optional[string]
-	// ExpiresAt is for kinds that expire.
-	ExpiresAt Optional[time.Time]
-}
-
-// authorize is the one place that says whether the caller may do this. Until
-// access control exists, everybody may do everything a kind offers.
-func (s *Service) authorize(_ context.Context, _ Caller, k *backend.Kind, v backend.Verb) error {
-	if !k.Has(v) {
-		return &Error{Code: CodeBadUserInput, Kind: k.Name, Message: fmt.Sprintf("kind %s does not offer %s", k.Name, v)}
-	}
-	return nil
-}
+// Kinds is the catalogue, in its order.
+func (s *Service) Kinds() []*descriptor.Kind { return s.kinds.Descriptors() }

@@ -11,9 +11,12 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // losing is a store whose watches can all lose their place at once.
@@ -82,7 +85,7 @@ func inBubble(t *testing.T, cfg service.Config, queue hub.Config, test func(*str
 			t.Fatal(err)
 		}
 		f := &streaming{&fixture{t: t, store: store}, &losing{Store: store, lost: make(chan struct{})}}
-		cfg.Kinds, cfg.Store, queue.Store = []backend.Kind{widget(), cluster()}, f.lossy, f.lossy
+		cfg.Kinds, cfg.Store, queue.Store = []descriptor.Kind{widget(), cluster()}, f.lossy, f.lossy
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		run := func(r func(context.Context) error) {
@@ -110,7 +113,7 @@ func inBubble(t *testing.T, cfg service.Config, queue hub.Config, test func(*str
 }
 
 // open begins a stream that the test closes.
-func (f *streaming) open(req service.ChangesRequest) *service.Changes {
+func (f *streaming) open(req change.Request) *change.Stream {
 	f.t.Helper()
 	c, err := f.Changes(f.t.Context(), anon, req)
 	if err != nil {
@@ -121,14 +124,14 @@ func (f *streaming) open(req service.ChangesRequest) *service.Changes {
 
 func TestAnIdleStreamIsToldItsCursorNowAndThen(t *testing.T) {
 	inBubble(t, service.Config{}, hub.Config{}, func(f *streaming) {
-		c := f.open(service.ChangesRequest{Name: pointer("mine")})
+		c := f.open(change.Request{Name: pointer("mine")})
 		defer c.Close()
 		take(f.t, c, 1)
 		begin := time.Now()
 		f.create("other", `{"title":"A"}`)
 		at := f.position()
 		mark := take(f.t, c, 1)[0]
-		if mark.Type != service.ChangeBookmark || mark.Cursor != at || time.Since(begin) != 30*time.Second {
+		if mark.Type != change.Bookmark || mark.Cursor != at || time.Since(begin) != 30*time.Second {
 			f.t.Errorf("%s at %s after %v, want BOOKMARK at %s after 30 s", mark.Type, mark.Cursor, time.Since(begin), at)
 		}
 		go func() {
@@ -138,7 +141,7 @@ func TestAnIdleStreamIsToldItsCursorNowAndThen(t *testing.T) {
 		if s := story(take(f.t, c, 2)); s != "ADDED mine; BOOKMARK; " || time.Since(begin) != 80*time.Second {
 			f.t.Errorf("stream %s after %v", s, time.Since(begin))
 		}
-		resumed := f.open(service.ChangesRequest{After: &mark.Cursor})
+		resumed := f.open(change.Request{After: &mark.Cursor})
 		defer resumed.Close()
 		if s := story(take(f.t, resumed, 2)); s != "ADDED mine; IN_SYNC; " {
 			f.t.Errorf("after the bookmark: %s", s)
@@ -149,9 +152,9 @@ func TestAnIdleStreamIsToldItsCursorNowAndThen(t *testing.T) {
 func TestAStreamThatLosesItsPlaceBeginsAnewIfItAskedForTheState(t *testing.T) {
 	inBubble(t, service.Config{}, hub.Config{}, func(f *streaming) {
 		f.create("a", `{"title":"A"}`)
-		c := f.open(service.ChangesRequest{Snapshot: true, Kinds: []string{"Widget"}})
+		c := f.open(change.Request{Snapshot: true, Kinds: []string{"Widget"}})
 		defer c.Close()
-		bare := f.open(service.ChangesRequest{})
+		bare := f.open(change.Request{})
 		defer bare.Close()
 		first := take(f.t, c, 3)
 		f.create("b", `{"title":"B"}`)
@@ -174,13 +177,13 @@ func TestAStreamThatLosesItsPlaceBeginsAnewIfItAskedForTheState(t *testing.T) {
 		for err == nil {
 			_, err = bare.Next(f.t.Context())
 		}
-		wantCode(f.t, err, service.CodePositionExpired)
+		wantCode(f.t, err, failure.CodePositionExpired)
 	})
 }
 
 func TestAListenerThatLagsIsToldWhereToResume(t *testing.T) {
 	inBubble(t, service.Config{}, hub.Config{Events: 2}, func(f *streaming) {
-		c := f.open(service.ChangesRequest{})
+		c := f.open(change.Request{})
 		take(f.t, c, 1)
 		for i := range 5 {
 			f.create(fmt.Sprint("n", i), `{"title":"A"}`)
@@ -188,11 +191,11 @@ func TestAListenerThatLagsIsToldWhereToResume(t *testing.T) {
 		}
 		_, err := c.Next(f.t.Context())
 		c.Close()
-		e := wantCode(f.t, err, service.CodeLagged)
+		e := wantCode(f.t, err, failure.CodeLagged)
 		if !e.Retryable {
 			f.t.Error("not retryable")
 		}
-		c = f.open(service.ChangesRequest{After: &e.Cursor})
+		c = f.open(change.Request{After: &e.Cursor})
 		defer c.Close()
 		if s := story(take(f.t, c, 6)); s != "ADDED n0; ADDED n1; ADDED n2; ADDED n3; ADDED n4; IN_SYNC; " {
 			f.t.Errorf("after the cursor: %s", s)
@@ -201,12 +204,12 @@ func TestAListenerThatLagsIsToldWhereToResume(t *testing.T) {
 }
 
 func TestOneListenerTooManyIsRefused(t *testing.T) {
-	for name, req := range map[string]service.ChangesRequest{"of changes": {}, "that begins with the state": {Snapshot: true}} {
+	for name, req := range map[string]change.Request{"of changes": {}, "that begins with the state": {Snapshot: true}} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, service.Config{}, hub.Config{MaxSubscribers: 1}, func(f *streaming) {
 				c := f.open(req)
 				_, err := f.Changes(f.t.Context(), anon, req)
-				if e := wantCode(f.t, err, service.CodeLimitExceeded); !e.Retryable {
+				if e := wantCode(f.t, err, failure.CodeLimitExceeded); !e.Retryable {
 					f.t.Error("not retryable")
 				}
 				// Who was let in stays in, whatever it has to read.
@@ -215,7 +218,7 @@ func TestOneListenerTooManyIsRefused(t *testing.T) {
 					if err != nil {
 						f.t.Fatal(err)
 					}
-					synced = events[len(events)-1].Type == service.ChangeInSync
+					synced = events[len(events)-1].Type == change.InSync
 				}
 				if n, _ := f.Streams(); n != 1 {
 					f.t.Errorf("%d streams", n)
@@ -234,19 +237,19 @@ func TestOneListenerTooManyIsRefused(t *testing.T) {
 
 func TestAStreamDependsOnNoMoreShardsThanItCovers(t *testing.T) {
 	for name, c := range map[string]struct {
-		req  service.ChangesRequest
+		req  change.Request
 		want []string
 	}{
-		"of all":           {service.ChangesRequest{}, nil},
-		"of a namespace":   {service.ChangesRequest{Namespace: pointer("x")}, []string{"x"}},
-		"of a GLOBAL kind": {service.ChangesRequest{Kinds: []string{"Cluster"}}, []string{""}},
-		"of a kind":        {service.ChangesRequest{Kinds: []string{"Widget"}}, nil},
+		"of all":           {change.Request{}, nil},
+		"of a namespace":   {change.Request{Namespace: pointer("x")}, []string{"x"}},
+		"of a GLOBAL kind": {change.Request{Kinds: []string{"Cluster"}}, []string{""}},
+		"of a kind":        {change.Request{Kinds: []string{"Widget"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := &losing{Store: open(t), lost: make(chan struct{})}
 			global := cluster()
-			global.Verbs = append(global.Verbs, backend.VerbWatch)
-			s, err := service.New(service.Config{Kinds: []backend.Kind{widget(), global}, Store: store})
+			global.Verbs = append(global.Verbs, descriptor.VerbWatch)
+			s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), global}, Store: store})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -271,19 +274,19 @@ func TestListenersOfAGatewayThatRunsSeeWhatIsStored(t *testing.T) {
 		for i := range 8 {
 			wg.Go(func() {
 				state := map[string]string{}
-				req := service.ChangesRequest{Snapshot: true}
+				req := change.Request{Snapshot: true}
 				for n := 0; state["last"] == ""; n++ {
 					c := f.open(req)
 					for cut := 0; cut < 10*(i+1) && state["last"] == ""; cut++ {
 						batch, err := c.Next(f.t.Context())
 						if err != nil { // it resumes from the cursor it has
-							if e := new(service.Error); !errors.As(err, &e) || e.Code != service.CodeLagged {
+							if e := new(failure.Error); !errors.As(err, &e) || e.Code != failure.CodeLagged {
 								f.t.Errorf("listener %d: %v", i, err)
 							}
 							break
 						}
 						for _, e := range batch {
-							if e.Type == service.ChangeReset {
+							if e.Type == change.Reset {
 								clear(state)
 								req.After = nil
 							}
@@ -292,7 +295,7 @@ func TestListenersOfAGatewayThatRunsSeeWhatIsStored(t *testing.T) {
 							}
 							switch {
 							case e.Stored == nil:
-							case e.Type == service.ChangeDeleted:
+							case e.Type == change.Deleted:
 								delete(state, e.Stored.Name)
 							default:
 								state[e.Stored.Name] = e.Revision

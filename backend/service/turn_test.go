@@ -12,8 +12,10 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/bolt"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // stores are a store in memory and one in a file.
@@ -37,7 +39,7 @@ func gateways(t *testing.T, store backend.Store, n int) []*service.Service {
 	out := make([]*service.Service, n)
 	for i := range out {
 		var err error
-		if out[i], err = service.New(service.Config{Kinds: []backend.Kind{widget(), cluster()}, Store: store}); err != nil {
+		if out[i], err = service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -139,8 +141,8 @@ func TestAWriteThatLosesEveryRaceIsAConflictWhenTheRequestsTimeIsOver(t *testing
 			for range 3 { // the others wait for their turn
 				wg.Go(func() {
 					_, err := s.Upsert(ctx, anon, service.UpsertRequest{Identity: named("a"), Spec: map[string]any{"title": "B"}})
-					var e *service.Error
-					if !errors.As(err, &e) || e.Code != service.CodeConflict || !e.Retryable {
+					var e *failure.Error
+					if !errors.As(err, &e) || e.Code != failure.CodeConflict || !e.Retryable {
 						t.Errorf("%s: %v", name, err)
 					}
 				})

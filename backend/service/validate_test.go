@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 func TestEveryConstraintRefusesAndAccepts(t *testing.T) {
@@ -55,7 +57,7 @@ func TestEveryConstraintRefusesAndAccepts(t *testing.T) {
 			if err := send("good", c.good); err != nil {
 				t.Errorf("%s is refused: %v", c.good, err)
 			}
-			e := wantCode(t, send("bad", c.bad), service.CodeValidationFailed)
+			e := wantCode(t, send("bad", c.bad), failure.CodeValidationFailed)
 			if len(e.Violations) != 1 || e.Violations[0].Rule != c.rule {
 				t.Errorf("%s: violations %s, want one of %s", c.bad, paths(e), c.rule)
 			}
@@ -66,7 +68,7 @@ func TestEveryConstraintRefusesAndAccepts(t *testing.T) {
 func TestAllViolationsComeAtOnce(t *testing.T) {
 	f := setup(t)
 	_, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"","weight":1,"tagz":[],"box":{"id":"x"}}`)})
-	e := wantCode(t, err, service.CodeValidationFailed)
+	e := wantCode(t, err, failure.CodeValidationFailed)
 	if got := paths(e); got != "spec.tagz unknown; spec.title minLength; spec.weight min; spec.box.id format" {
 		t.Errorf("violations %s", got)
 	}
@@ -82,7 +84,7 @@ func TestRulesSeeEffectiveDefaults(t *testing.T) {
 	f := setup(t)
 	f.create("a", `{"title":"A","heavy":true}`) // colour is blue by default
 	_, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: named("b"), Spec: json.RawMessage(`{"title":"A","heavy":true,"colour":"dark-red"}`)})
-	e := wantCode(t, err, service.CodeValidationFailed)
+	e := wantCode(t, err, failure.CodeValidationFailed)
 	if e.Violations[0].Message != "only a blue widget may say whether it is heavy" || e.Violations[0].Path != "spec" {
 		t.Errorf("violation %+v", e.Violations[0])
 	}
@@ -98,7 +100,7 @@ func TestImmutableFieldsCompareEffectiveValues(t *testing.T) {
 		`{"title":"A","colour":"dark-red","zones":["x","z"],"weight":1}`: "spec.weight min; spec.colour immutable; spec.zones immutable",
 	} {
 		_, err := f.update("a", r, spec)
-		if got := paths(wantCode(t, err, service.CodeValidationFailed)); got != want {
+		if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != want {
 			t.Errorf("%s: %s, want %s", spec, got, want)
 		}
 	}
@@ -115,12 +117,12 @@ func TestImmutableFieldsCompareEffectiveValues(t *testing.T) {
 func TestNamesAreCheckedBeforeAnythingElse(t *testing.T) {
 	f := setup(t)
 	empty, upper := "", "Upper"
-	for _, id := range []service.Identity{
+	for _, id := range []kind.Identity{
 		{Kind: "Widget", Name: ""}, {Kind: "Widget", Name: "Upper"}, {Kind: "Widget", Name: "a_b"}, {Kind: "Widget", Name: "-a"}, {Kind: "Widget", Name: strings.Repeat("a", 254)},
 		{Kind: "Widget", Name: "a", Namespace: &empty}, {Kind: "Widget", Name: "a", Namespace: &upper},
 	} {
 		_, err := f.Get(context.Background(), anon, id)
-		wantCode(t, err, service.CodeValidationFailed)
+		wantCode(t, err, failure.CodeValidationFailed)
 	}
 	if res, err := f.Get(context.Background(), anon, named(strings.Repeat("a", 63)+"."+strings.Repeat("b", 63))); res != nil || err != nil {
 		t.Errorf("what is absent is %v, %v", res, err)

@@ -7,7 +7,12 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 func (f *fixture) patch(name, revision, patch string) (*service.Written, error) {
@@ -20,7 +25,7 @@ func (f *fixture) patch(name, revision, patch string) (*service.Written, error) 
 
 func specText(t *testing.T, r *backend.Resource) string {
 	t.Helper()
-	b, err := r.DecodeBody()
+	b, err := body.Decode(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,16 +64,16 @@ func TestAPatchMergesReplacesListsAndClears(t *testing.T) {
 		{`{"parts":[{"slot":"s","nothing":1}]}`, "spec.parts[0].nothing unknown"},
 	} {
 		_, err := f.patch("a", r, c.patch)
-		if got := paths(wantCode(t, err, service.CodeValidationFailed)); got != c.want {
+		if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != c.want {
 			t.Errorf("%s: %s, want %s", c.patch, got, c.want)
 		}
 	}
 	_, err := f.patch("a", "1-1", `{}`)
-	wantCode(t, err, service.CodeConflict)
+	wantCode(t, err, failure.CodeConflict)
 	_, err = f.patch("nobody", r, `{}`)
-	wantCode(t, err, service.CodeNotFound)
+	wantCode(t, err, failure.CodeNotFound)
 	_, err = f.patch("a", r, `[]`)
-	wantCode(t, err, service.CodeBadUserInput)
+	wantCode(t, err, failure.CodeBadUserInput)
 }
 
 func TestAnUpsertCreatesThenReplacesThenLeavesAlone(t *testing.T) {
@@ -99,7 +104,7 @@ func TestAStatusIsWrittenAtExactlyTheCurrentRevision(t *testing.T) {
 		t.Errorf("spec revision %v, spec %s", first.SpecRevision, specText(t, first))
 	}
 	_, err = status(created.Revision.String(), `{"id":"two"}`)
-	if e := wantCode(t, err, service.CodeConflict); e.CurrentRevision != first.Revision.String() {
+	if e := wantCode(t, err, failure.CodeConflict); e.CurrentRevision != first.Revision.String() {
 		t.Errorf("current %s", e.CurrentRevision)
 	}
 	if out, err = status(first.Revision.String(), `{"id":"one"}`); err != nil || out.Outcome != service.Unchanged {
@@ -108,11 +113,11 @@ func TestAStatusIsWrittenAtExactlyTheCurrentRevision(t *testing.T) {
 	if _, err = f.update("a", created.Revision.String(), `{"title":"B"}`); err != nil {
 		t.Errorf("a status write is no conflict for the spec: %v", err)
 	}
-	if body, _ := f.stored("a").DecodeBody(); string(body.Status) != `{"id":"one"}` {
+	if body, _ := body.Decode(f.stored("a")); string(body.Status) != `{"id":"one"}` {
 		t.Errorf("status %s", body.Status)
 	}
 	_, err = status("", `{}`)
-	wantCode(t, err, service.CodeConflict)
+	wantCode(t, err, failure.CodeConflict)
 }
 
 func TestAStatusWriteKeepsStoredFieldsThatThisGatewayDoesNotKnow(t *testing.T) {
@@ -126,7 +131,7 @@ func TestAStatusWriteKeepsStoredFieldsThatThisGatewayDoesNotKnow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := out.Resource.Stored.DecodeBody()
+	body, err := body.Decode(out.Resource.Stored)
 	if err != nil || string(body.Spec) != `{"future":1,"title":"A"}` || string(body.Status) != `{"future":2,"id":"two"}` {
 		t.Errorf("spec %s, status %s, %v", body.Spec, body.Status, err)
 	}
@@ -135,10 +140,10 @@ func TestAStatusWriteKeepsStoredFieldsThatThisGatewayDoesNotKnow(t *testing.T) {
 func TestSubKindAndExpiryAreForKindsThatHaveThem(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()
-	id := service.Identity{Kind: "Cluster", Name: "c"}
+	id := kind.Identity{Kind: "Cluster", Name: "c"}
 	later := service.Optional[time.Time]{Set: true, Value: f.store.Now().Add(time.Hour)}
 	_, err := f.Create(ctx, anon, service.CreateRequest{Identity: id, SubKind: "moon", Spec: json.RawMessage(`{"title":"C"}`)})
-	if got := paths(wantCode(t, err, service.CodeValidationFailed)); got != "subKind in" {
+	if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != "subKind in" {
 		t.Errorf("violations %s", got)
 	}
 	out, err := f.Create(ctx, anon, service.CreateRequest{Identity: id, SubKind: "edge", Metadata: service.Metadata{ExpiresAt: later}, Spec: json.RawMessage(`{"title":"C"}`)})
@@ -146,7 +151,7 @@ func TestSubKindAndExpiryAreForKindsThatHaveThem(t *testing.T) {
 		t.Fatalf("%+v %v", out, err)
 	}
 	_, err = f.Upsert(ctx, anon, service.UpsertRequest{Identity: id, SubKind: "core", Spec: json.RawMessage(`{"title":"C"}`)})
-	if got := paths(wantCode(t, err, service.CodeValidationFailed)); got != "subKind immutable" {
+	if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != "subKind immutable" {
 		t.Errorf("violations %s", got)
 	}
 	out, err = f.Upsert(ctx, anon, service.UpsertRequest{Identity: id, Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true}}, Spec: json.RawMessage(`{"title":"C"}`)})
@@ -156,14 +161,14 @@ func TestSubKindAndExpiryAreForKindsThatHaveThem(t *testing.T) {
 	for at, want := range map[string]string{"0001-01-01T00:00:00Z": "metadata.expiresAt future", "9999-12-31T23:59:59-23:00": "metadata.expiresAt max"} {
 		when, _ := time.Parse(time.RFC3339, at)
 		_, err = f.Upsert(ctx, anon, service.UpsertRequest{Identity: id, Metadata: service.Metadata{ExpiresAt: service.ExpiresAt(when)}, Spec: json.RawMessage(`{"title":"C"}`)})
-		if got := paths(wantCode(t, err, service.CodeValidationFailed)); got != want {
+		if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != want {
 			t.Errorf("%s: violations %s", at, got)
 		}
 	}
 	_, err = f.Create(ctx, anon, service.CreateRequest{Identity: named("a"), Metadata: service.Metadata{ExpiresAt: later}, Spec: json.RawMessage(`{"title":"A"}`)})
-	wantCode(t, err, service.CodeBadUserInput)
+	wantCode(t, err, failure.CodeBadUserInput)
 	_, err = f.Create(ctx, anon, service.CreateRequest{Identity: named("a"), SubKind: "edge", Spec: json.RawMessage(`{"title":"A"}`)})
-	wantCode(t, err, service.CodeValidationFailed)
+	wantCode(t, err, failure.CodeValidationFailed)
 }
 
 func TestAFilteredStreamSaysEnteredAndLeft(t *testing.T) {
@@ -187,11 +192,11 @@ func TestAFilteredStreamSaysEnteredAndLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := take(t, f.changes(service.ChangesRequest{Kinds: []string{"Widget"}, Filter: heavy, After: &start}), 6)
+	got := take(t, f.changes(change.Request{Kinds: []string{"Widget"}, Filter: heavy, After: &start}), 6)
 	if s := story(got); s != "ADDED b; ADDED a; MODIFIED b; DELETED a; DELETED b; IN_SYNC; " {
 		t.Errorf("stream %s", s)
 	}
-	rest := take(t, f.changes(service.ChangesRequest{Kinds: []string{"Widget"}, Filter: heavy, After: &got[1].Cursor}), 4)
+	rest := take(t, f.changes(change.Request{Kinds: []string{"Widget"}, Filter: heavy, After: &got[1].Cursor}), 4)
 	if s := story(rest); s != "MODIFIED b; DELETED a; DELETED b; IN_SYNC; " {
 		t.Errorf("resumed %s", s)
 	}
@@ -202,7 +207,7 @@ func TestASnapshotIsRebuiltFromItsEvents(t *testing.T) {
 	for i := range 450 {
 		f.create("n"+string(rune('a'+i%26))+string(rune('a'+i/26)), `{"title":"A"}`)
 	}
-	stream := f.changes(service.ChangesRequest{Snapshot: true})
+	stream := f.changes(change.Request{Snapshot: true})
 	state := map[string]string{}
 	steps, resets, synced := 0, 0, false
 	for !synced {
@@ -212,17 +217,17 @@ func TestASnapshotIsRebuiltFromItsEvents(t *testing.T) {
 		}
 		for _, c := range changes {
 			switch c.Type {
-			case service.ChangeReset:
+			case change.Reset:
 				resets++
 				state = map[string]string{}
-			case service.ChangeInSync:
+			case change.InSync:
 				synced = c.Cursor != ""
-			case service.ChangeDeleted:
+			case change.Deleted:
 				delete(state, c.Stored.Name)
 			default:
 				state[c.Stored.Name] = c.Revision
 			}
-			if c.Type != service.ChangeInSync && c.Cursor != "" {
+			if c.Type != change.InSync && c.Cursor != "" {
 				t.Errorf("%s has a cursor before IN_SYNC", c.Type)
 			}
 		}
@@ -243,7 +248,7 @@ func TestASnapshotIsRebuiltFromItsEvents(t *testing.T) {
 		t.Errorf("%d resets", resets)
 	}
 	count := 0
-	for _, e := range f.list(service.ListRequest{First: pointer(1000)}).Edges {
+	for _, e := range f.list(query.ListRequest{First: pointer(1000)}).Edges {
 		count++
 		if r := e.Resource.Stored; state[r.Name] != r.Revision.String() {
 			t.Errorf("%s is at %s, the stream says %q", r.Name, r.Revision, state[r.Name])

@@ -8,11 +8,17 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // Create stores a new resource: NOT_FOUND never, ALREADY_EXISTS if it is there.
-func (s *Service) Create(ctx context.Context, c Caller, req CreateRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, backend.VerbCreate, req.Identity, req.Metadata, req.Spec)
+func (s *Service) Create(ctx context.Context, c access.Caller, req CreateRequest) (*Written, error) {
+	in, err := s.intendSpec(ctx, c, descriptor.VerbCreate, req.Identity, req.Metadata, req.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -22,10 +28,10 @@ func (s *Service) Create(ctx context.Context, c Caller, req CreateRequest) (*Wri
 
 // createValid stores an intent that must have no violations.
 func (s *Service) createValid(ctx context.Context, in *intent) (*Written, error) {
-	if err := in.judge(ctx, nil).err(in.key); err != nil {
+	if err := in.judge(ctx, nil).Err(in.key); err != nil {
 		// What exists is said first: then the input need not be mended.
-		if current, readErr := s.read(ctx, in.kind, in.key); readErr == nil && current != nil {
-			return nil, translate(backend.ErrExists, in.key)
+		if current, readErr := s.stored(ctx, in.key); readErr == nil && current != nil {
+			return nil, failure.Of(backend.ErrExists, in.key)
 		}
 		return nil, err
 	}
@@ -33,15 +39,15 @@ func (s *Service) createValid(ctx context.Context, in *intent) (*Written, error)
 }
 
 // Update replaces the spec of an existing resource at the expected revision.
-func (s *Service) Update(ctx context.Context, c Caller, req UpdateRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, backend.VerbUpdate, req.Identity, req.Metadata, req.Spec)
+func (s *Service) Update(ctx context.Context, c access.Caller, req UpdateRequest) (*Written, error) {
+	in, err := s.intendSpec(ctx, c, descriptor.VerbUpdate, req.Identity, req.Metadata, req.Spec)
 	if err != nil {
 		return nil, err
 	}
 	in.expected = &req.ExpectedRevision
-	return s.retry(ctx, in.kind, in.key, func(current *backend.Resource) (*Written, error) {
+	return s.retry(ctx, in.key, func(current *backend.Resource) (*Written, error) {
 		if current == nil {
-			return nil, translate(backend.ErrNotFound, in.key)
+			return nil, failure.Of(backend.ErrNotFound, in.key)
 		}
 		return s.replace(ctx, in, current)
 	})
@@ -49,9 +55,9 @@ func (s *Service) Update(ctx context.Context, c Caller, req UpdateRequest) (*Wri
 
 // retry reads and lets write judge what is there, again as often as another
 // writer comes in between.
-func (s *Service) retry(ctx context.Context, k *kind, key backend.Key, write func(current *backend.Resource) (*Written, error)) (*Written, error) {
+func (s *Service) retry(ctx context.Context, key backend.Key, write func(current *backend.Resource) (*Written, error)) (*Written, error) {
 	return s.repeat(ctx, key, func() (*Written, error) {
-		current, err := s.read(ctx, k, key)
+		current, err := s.stored(ctx, key)
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +83,7 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 	}
 	release, ok := s.turns.take(ctx, key)
 	if !ok {
-		return nil, translate(backend.ErrConflict, key)
+		return nil, failure.Of(backend.ErrConflict, key)
 	}
 	defer release()
 	for pause := minRacePause; ; pause = min(2*pause, maxRacePause) {
@@ -90,8 +96,8 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 		default:
 			return out, err
 		}
-		if !backend.Pause(ctx, rand.N(pause)) {
-			return nil, translate(err, key)
+		if !wait.For(ctx, rand.N(pause)) {
+			return nil, failure.Of(err, key)
 		}
 	}
 }
@@ -100,23 +106,23 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 var errRaced = errors.New("raced")
 
 // Delete removes a resource.
-func (s *Service) Delete(ctx context.Context, c Caller, req DeleteRequest) (*Written, error) {
-	k, key, err := s.resolve(req.Identity)
+func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest) (*Written, error) {
+	k, key, err := s.kinds.Resolve(req.Identity)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.authorize(ctx, c, k.Kind, backend.VerbDelete); err != nil {
+	if err := access.Authorize(ctx, c, k.Kind, descriptor.VerbDelete); err != nil {
 		return nil, err
 	}
 	return s.repeat(ctx, key, func() (*Written, error) {
 		cond := backend.Condition{Presence: backend.Present}
 		if req.ExpectedRevision != nil {
-			current, err := s.read(ctx, k, key)
+			current, err := s.stored(ctx, key)
 			if err != nil {
 				return nil, err
 			}
 			if current == nil {
-				return nil, translate(backend.ErrNotFound, key)
+				return nil, failure.Of(backend.ErrNotFound, key)
 			}
 			if err := expect(*req.ExpectedRevision, current); err != nil {
 				return nil, err
@@ -130,15 +136,15 @@ func (s *Service) Delete(ctx context.Context, c Caller, req DeleteRequest) (*Wri
 		case errors.Is(err, errLost):
 			return nil, err
 		case err != nil:
-			return nil, translate(err, key)
+			return nil, failure.Of(err, key)
 		}
 		return &Written{Resource: s.present(k, res.Resources[0])}, nil
 	})
 }
 
 // Patch changes parts of a spec at the expected revision; the result must be acceptable.
-func (s *Service) Patch(ctx context.Context, c Caller, req PatchRequest) (*Written, error) {
-	in, err := s.intend(ctx, c, backend.VerbPatch, req.Identity, req.Metadata)
+func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) (*Written, error) {
+	in, err := s.intend(ctx, c, descriptor.VerbPatch, req.Identity, req.Metadata)
 	if err != nil {
 		return nil, err
 	}
@@ -147,26 +153,26 @@ func (s *Service) Patch(ctx context.Context, c Caller, req PatchRequest) (*Writt
 		return nil, err
 	}
 	in.expected = &req.ExpectedRevision
-	return s.retry(ctx, in.kind, in.key, func(current *backend.Resource) (*Written, error) {
+	return s.retry(ctx, in.key, func(current *backend.Resource) (*Written, error) {
 		if current == nil {
-			return nil, translate(backend.ErrNotFound, in.key)
+			return nil, failure.Of(backend.ErrNotFound, in.key)
 		}
 		if err := in.open(current); err != nil {
 			return nil, err
 		}
-		was, err := stateOf(current)
+		was, err := kind.StateOf(current)
 		if err != nil {
-			return nil, translate(err, in.key)
+			return nil, failure.Of(err, in.key)
 		}
-		in.spec, in.patch = in.kind.spec.project(was.spec), true
-		mergePatch(in.spec, patch)
+		in.spec, in.patch = in.kind.Spec.Project(was.Spec), true
+		jsontree.Merge(in.spec, patch)
 		return s.replace(ctx, in, current)
 	})
 }
 
 // Upsert creates a resource, or replaces its spec whatever it is.
-func (s *Service) Upsert(ctx context.Context, c Caller, req UpsertRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, backend.VerbUpsert, req.Identity, req.Metadata, req.Spec)
+func (s *Service) Upsert(ctx context.Context, c access.Caller, req UpsertRequest) (*Written, error) {
+	in, err := s.intendSpec(ctx, c, descriptor.VerbUpsert, req.Identity, req.Metadata, req.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -178,32 +184,32 @@ func (s *Service) Upsert(ctx context.Context, c Caller, req UpsertRequest) (*Wri
 // rest. What is damaged, so that nobody can read it, is written anew.
 func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 	return s.repeat(ctx, in.key, func() (*Written, error) {
-		current, err := s.read(ctx, in.kind, in.key)
+		current, err := s.stored(ctx, in.key)
 		switch {
 		case errors.Is(err, backend.ErrUnreadable) && in.expected == nil:
 			return s.discard(ctx, in)
 		case err != nil:
 			return nil, err
 		case current != nil:
-			if in.verb == backend.VerbCreate { // an apply, to a kind without UPSERT
-				if err := s.authorize(ctx, in.caller, in.kind.Kind, backend.VerbUpdate); err != nil {
+			if in.verb == descriptor.VerbCreate { // an apply, to a kind without UPSERT
+				if err := access.Authorize(ctx, in.caller, in.kind.Kind, descriptor.VerbUpdate); err != nil {
 					return nil, err
 				}
 			}
 			return s.replace(ctx, in, current)
 		case in.expected != nil:
-			return nil, translate(backend.ErrNotFound, in.key)
-		case in.verb == backend.VerbUpdate:
-			if err := s.authorize(ctx, in.caller, in.kind.Kind, backend.VerbCreate); err != nil {
+			return nil, failure.Of(backend.ErrNotFound, in.key)
+		case in.verb == descriptor.VerbUpdate:
+			if err := access.Authorize(ctx, in.caller, in.kind.Kind, descriptor.VerbCreate); err != nil {
 				return nil, err
 			}
 		}
-		if err := in.judge(ctx, nil).err(in.key); err != nil {
+		if err := in.judge(ctx, nil).Err(in.key); err != nil {
 			return nil, err
 		}
 		out, err := s.create(ctx, in)
-		var failed *Error
-		if errors.As(err, &failed) && failed.Code == CodeAlreadyExists {
+		var failed *failure.Error
+		if errors.As(err, &failed) && failed.Code == failure.CodeAlreadyExists {
 			return nil, errRaced
 		}
 		return out, err
@@ -213,7 +219,7 @@ func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 // discard removes what does not decode, so that it can be created anew: it
 // answers errRaced, or what is wrong with the intent or the store.
 func (s *Service) discard(ctx context.Context, in *intent) (*Written, error) {
-	if err := in.judge(ctx, nil).err(in.key); err != nil {
+	if err := in.judge(ctx, nil).Err(in.key); err != nil {
 		return nil, err
 	}
 	if in.dryRun {
@@ -226,14 +232,14 @@ func (s *Service) discard(ctx context.Context, in *intent) (*Written, error) {
 	case errors.Is(err, errLost):
 		return nil, err
 	}
-	return nil, translate(err, in.key)
+	return nil, failure.Of(err, in.key)
 }
 
 // UpdateStatus replaces the status and leaves everything else, at exactly the
 // current revision. It moves no spec revision: whoever is about to change the
 // spec is not disturbed.
-func (s *Service) UpdateStatus(ctx context.Context, c Caller, req StatusRequest) (*Written, error) {
-	in, err := s.intend(ctx, c, backend.VerbStatus, req.Identity, Metadata{})
+func (s *Service) UpdateStatus(ctx context.Context, c access.Caller, req StatusRequest) (*Written, error) {
+	in, err := s.intend(ctx, c, descriptor.VerbStatus, req.Identity, Metadata{})
 	if err != nil {
 		return nil, err
 	}
@@ -241,10 +247,10 @@ func (s *Service) UpdateStatus(ctx context.Context, c Caller, req StatusRequest)
 	if err != nil {
 		return nil, err
 	}
-	return s.retry(ctx, in.kind, in.key, func(current *backend.Resource) (*Written, error) {
+	return s.retry(ctx, in.key, func(current *backend.Resource) (*Written, error) {
 		switch {
 		case current == nil:
-			return nil, translate(backend.ErrNotFound, in.key)
+			return nil, failure.Of(backend.ErrNotFound, in.key)
 		case current.Revision.String() != req.ExpectedRevision:
 			return nil, conflict(req.ExpectedRevision, current)
 		}

@@ -10,10 +10,14 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-var anon service.Caller
+var anon access.Caller
 
 func TestCreateStoresWhatWasSentAndNothingElse(t *testing.T) {
 	f := setup(t)
@@ -21,7 +25,7 @@ func TestCreateStoresWhatWasSentAndNothingElse(t *testing.T) {
 	if out.Outcome != service.Created || out.Resource.Stored.Revision.Seq != 1 {
 		t.Fatalf("outcome %s, revision %v", out.Outcome, out.Resource.Stored.Revision)
 	}
-	body, err := f.stored("a").DecodeBody()
+	body, err := body.Decode(f.stored("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +42,7 @@ func TestCreateOfWhatExistsIsAlreadyExistsEvenWithABadSpec(t *testing.T) {
 	f.create("a", `{"title":"A"}`)
 	for _, spec := range []string{`{"title":"A"}`, `{"title":""}`} {
 		_, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(spec)})
-		e := wantCode(t, err, service.CodeAlreadyExists)
+		e := wantCode(t, err, failure.CodeAlreadyExists)
 		if e.Kind != "Widget" || e.Namespace != "default" || e.Name != "a" {
 			t.Errorf("error names %s %s/%s", e.Kind, e.Namespace, e.Name)
 		}
@@ -55,15 +59,15 @@ func TestUpdateHoldsTheExpectedRevision(t *testing.T) {
 	second := out.Resource.Stored.Revision.String()
 	for _, stale := range []string{first, "", "rubbish", "1-2-3", "18446744073709551616-1", strings.Repeat("9", 500)} {
 		_, err := f.update("a", stale, `{"title":"C"}`)
-		e := wantCode(t, err, service.CodeConflict)
+		e := wantCode(t, err, failure.CodeConflict)
 		if e.CurrentRevision != second || e.Retryable {
 			t.Errorf("conflict of %.20q: current %s, retryable %v", stale, e.CurrentRevision, e.Retryable)
 		}
 	}
 	_, err = f.update("a", first, `{"title":"B"}`)
-	wantCode(t, err, service.CodeConflict) // stale and identical is a conflict
+	wantCode(t, err, failure.CodeConflict) // stale and identical is a conflict
 	_, err = f.update("nobody", second, `{"title":"B"}`)
-	wantCode(t, err, service.CodeNotFound)
+	wantCode(t, err, failure.CodeNotFound)
 }
 
 func TestAStatusWriteBetweenReadAndUpdateDoesNotConflict(t *testing.T) {
@@ -75,12 +79,12 @@ func TestAStatusWriteBetweenReadAndUpdateDoesNotConflict(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a revision of a status write: %v", err)
 	}
-	body, _ := out.Resource.Stored.DecodeBody()
+	body, _ := body.Decode(out.Resource.Stored)
 	if string(body.Status) != `{"id":"x2"}` || body.Metadata.Generation != 2 {
 		t.Errorf("status %s, generation %d", body.Status, body.Metadata.Generation)
 	}
 	_, err = f.update("a", read, `{"title":"C"}`)
-	wantCode(t, err, service.CodeConflict)
+	wantCode(t, err, failure.CodeConflict)
 }
 
 func TestAnIdenticalUpdateWritesNothing(t *testing.T) {
@@ -99,10 +103,10 @@ func TestAnIdenticalUpdateWritesNothing(t *testing.T) {
 func TestMetadataIsLeftClearedOrReplaced(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()
-	labels := func(kv ...string) service.Optional[[]backend.Label] {
-		out := service.Optional[[]backend.Label]{Set: true}
+	labels := func(kv ...string) service.Optional[[]service.Label] {
+		out := service.Optional[[]service.Label]{Set: true}
 		for i := 0; i < len(kv); i += 2 {
-			out.Value = append(out.Value, backend.Label{Key: kv[i], Value: kv[i+1]})
+			out.Value = append(out.Value, service.Label{Key: kv[i], Value: kv[i+1]})
 		}
 		return out
 	}
@@ -117,7 +121,7 @@ func TestMetadataIsLeftClearedOrReplaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, _ := out.Resource.Stored.DecodeBody()
+		body, _ := body.Decode(out.Resource.Stored)
 		if got := fmt.Sprintf("%v %s %d", body.Metadata.Labels, body.Metadata.Description, body.Metadata.Generation); got != want {
 			t.Errorf("metadata %s, want %s", got, want)
 		}
@@ -127,7 +131,7 @@ func TestMetadataIsLeftClearedOrReplaced(t *testing.T) {
 	step(service.Metadata{Labels: labels(), Description: service.Optional[string]{Set: true}}, "map[]  1")
 	_, err = f.Update(ctx, anon, service.UpdateRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(),
 		Metadata: service.Metadata{Labels: labels("-bad", "ok", "app", "bad value", "app", "again")}, Spec: json.RawMessage(`{"title":"A"}`)})
-	if got := paths(wantCode(t, err, service.CodeValidationFailed)); got != "metadata.labels[0].key format; metadata.labels[1].value format; metadata.labels[2].key unique" {
+	if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != "metadata.labels[0].key format; metadata.labels[1].value format; metadata.labels[2].key unique" {
 		t.Errorf("violations %s", got)
 	}
 }
@@ -142,7 +146,7 @@ func TestOneOfManyConcurrentUpdatesWins(t *testing.T) {
 			_, err := f.update("a", r, fmt.Sprintf(`{"title":"B%d"}`, i))
 			if err == nil {
 				won.Add(1)
-			} else if wantCode(t, err, service.CodeConflict) != nil {
+			} else if wantCode(t, err, failure.CodeConflict) != nil {
 				lost.Add(1)
 			}
 		})
@@ -175,7 +179,7 @@ func TestAnUpdateWinsOverControllersThatWriteStatusAllTheTime(t *testing.T) {
 	for i := range 20 {
 		out, err := f.update("a", r, fmt.Sprintf(`{"title":"B%d"}`, i))
 		if err != nil {
-			e := wantCode(t, err, service.CodeConflict)
+			e := wantCode(t, err, failure.CodeConflict)
 			if !e.Retryable {
 				t.Fatal(err)
 			}
@@ -195,13 +199,13 @@ func TestDeleteHoldsTheRevisionWhereOneIsGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := f.Delete(ctx, anon, service.DeleteRequest{Identity: named("a"), ExpectedRevision: &first})
-	wantCode(t, err, service.CodeConflict)
+	wantCode(t, err, failure.CodeConflict)
 	out, err := f.Delete(ctx, anon, service.DeleteRequest{Identity: named("a")})
 	if err != nil || title(out.Resource.Body) != "B" {
 		t.Fatalf("%+v %v", out, err)
 	}
 	_, err = f.Delete(ctx, anon, service.DeleteRequest{Identity: named("a")})
-	wantCode(t, err, service.CodeNotFound)
+	wantCode(t, err, failure.CodeNotFound)
 }
 
 func TestAResourceBeingDeletedIsFrozen(t *testing.T) {
@@ -209,9 +213,9 @@ func TestAResourceBeingDeletedIsFrozen(t *testing.T) {
 	r := f.create("a", `{"title":"A"}`).Resource.Stored
 	frozen := f.put(r.Key, backend.Put{UID: r.UID, Body: r.Body, Deleting: true})
 	_, err := f.update("a", frozen.Revision.String(), `{"title":"B"}`)
-	wantCode(t, err, service.CodeBeingDeleted)
+	wantCode(t, err, failure.CodeBeingDeleted)
 	_, err = f.update("a", "rubbish", `{"title":"B"}`)
-	wantCode(t, err, service.CodeConflict) // the revision is judged first
+	wantCode(t, err, failure.CodeConflict) // the revision is judged first
 }
 
 func TestStoredFieldsThatThisGatewayDoesNotKnowSurviveItsWrites(t *testing.T) {
@@ -231,7 +235,7 @@ func TestStoredFieldsThatThisGatewayDoesNotKnowSurviveItsWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, _ := out.Resource.Stored.DecodeBody()
+	body, _ := body.Decode(out.Resource.Stored)
 	if got := string(body.Spec); got != `{"future":"kept","parts":[{"slot":"s2","torque":7},{"slot":"s3"}],"title":"B"}` {
 		t.Errorf("spec %s", got)
 	}
@@ -240,12 +244,12 @@ func TestStoredFieldsThatThisGatewayDoesNotKnowSurviveItsWrites(t *testing.T) {
 func TestTheCallersVerbsAreThoseOfTheKind(t *testing.T) {
 	f := setup(t)
 	ns := "default"
-	_, err := f.Delete(context.Background(), anon, service.DeleteRequest{Identity: service.Identity{Kind: "Cluster", Name: "c"}})
-	wantCode(t, err, service.CodeBadUserInput)
-	_, err = f.Get(context.Background(), anon, service.Identity{Kind: "Cluster", Namespace: &ns, Name: "c"})
-	wantCode(t, err, service.CodeBadUserInput) // GLOBAL kinds have no namespace
-	_, err = f.Get(context.Background(), anon, service.Identity{Kind: "Gadget", Name: "c"})
-	if e := wantCode(t, err, service.CodeBadUserInput); !strings.Contains(e.Message, "known kinds: Widget, Cluster") {
+	_, err := f.Delete(context.Background(), anon, service.DeleteRequest{Identity: kind.Identity{Kind: "Cluster", Name: "c"}})
+	wantCode(t, err, failure.CodeBadUserInput)
+	_, err = f.Get(context.Background(), anon, kind.Identity{Kind: "Cluster", Namespace: &ns, Name: "c"})
+	wantCode(t, err, failure.CodeBadUserInput) // GLOBAL kinds have no namespace
+	_, err = f.Get(context.Background(), anon, kind.Identity{Kind: "Gadget", Name: "c"})
+	if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "known kinds: Widget, Cluster") {
 		t.Errorf("message %q", e.Message)
 	}
 }
@@ -253,7 +257,7 @@ func TestTheCallersVerbsAreThoseOfTheKind(t *testing.T) {
 func TestSpecNullIsBadInput(t *testing.T) {
 	f := setup(t)
 	_, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: named("a"), Spec: nil})
-	wantCode(t, err, service.CodeBadUserInput)
+	wantCode(t, err, failure.CodeBadUserInput)
 }
 
 func TestDeprecatedFieldsAreWarnedAbout(t *testing.T) {

@@ -7,26 +7,30 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // safe is a kind with write-only fields.
-func safe() backend.Kind {
-	text := func(name string, hidden bool) backend.Field {
-		return backend.Field{Name: name, Type: backend.TypeString, WriteOnly: hidden, Constraint: backend.Constraint{MaxLength: new(20)}}
+func safe() descriptor.Kind {
+	text := func(name string, hidden bool) descriptor.Field {
+		return descriptor.Field{Name: name, Type: descriptor.TypeString, WriteOnly: hidden, Constraint: descriptor.Constraint{MaxLength: new(20)}}
 	}
-	door := &backend.Shape{Name: "Door", Fields: []backend.Field{text("colour", false), text("code", true)}}
-	pair := &backend.Shape{Name: "Pair", Fields: []backend.Field{text("left", false), text("right", false)}}
-	return backend.Kind{
-		Name: "Safe", Singular: "safe", Plural: "safes", Group: "example.org", Version: "v1", Scope: backend.Namespaced,
-		Verbs: []backend.Verb{backend.VerbGet, backend.VerbCreate, backend.VerbUpdate, backend.VerbPatch, backend.VerbUpsert, backend.VerbDelete},
-		Spec: &backend.Shape{Name: "SafeSpec", MinProperties: 1, Fields: []backend.Field{
+	door := &descriptor.Shape{Name: "Door", Fields: []descriptor.Field{text("colour", false), text("code", true)}}
+	pair := &descriptor.Shape{Name: "Pair", Fields: []descriptor.Field{text("left", false), text("right", false)}}
+	return descriptor.Kind{
+		Name: "Safe", Singular: "safe", Plural: "safes", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced,
+		Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbDelete},
+		Spec: &descriptor.Shape{Name: "SafeSpec", MinProperties: 1, Fields: []descriptor.Field{
 			text("owner", false), text("pin", true),
-			{Name: "door", Type: backend.TypeObject, Shape: door},
-			{Name: "pair", Type: backend.TypeObject, Shape: pair, WriteOnly: true},
-			{Name: "codes", Type: backend.TypeString, List: true, ListType: backend.ListSet, WriteOnly: true, Constraint: backend.Constraint{MaxItems: new(3), MaxLength: new(20)}},
+			{Name: "door", Type: descriptor.TypeObject, Shape: door},
+			{Name: "pair", Type: descriptor.TypeObject, Shape: pair, WriteOnly: true},
+			{Name: "codes", Type: descriptor.TypeString, List: true, ListType: descriptor.ListSet, WriteOnly: true, Constraint: descriptor.Constraint{MaxItems: new(3), MaxLength: new(20)}},
 		}},
 	}
 }
@@ -55,23 +59,23 @@ func TestWhatIsLeftOutOfAWriteOnlyFieldIsKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for verb, write := range map[string]func(f *fixture, revision string) (*service.Written, error){
 				"update": func(f *fixture, revision string) (*service.Written, error) {
-					return f.Update(t.Context(), service.Caller{}, service.UpdateRequest{Identity: safeNamed(), ExpectedRevision: revision, Spec: json.RawMessage(c.spec)})
+					return f.Update(t.Context(), access.Caller{}, service.UpdateRequest{Identity: safeNamed(), ExpectedRevision: revision, Spec: json.RawMessage(c.spec)})
 				},
 				"upsert": func(f *fixture, _ string) (*service.Written, error) {
-					return f.Upsert(t.Context(), service.Caller{}, service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(c.spec)})
+					return f.Upsert(t.Context(), access.Caller{}, service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(c.spec)})
 				},
 				"apply": func(f *fixture, _ string) (*service.Written, error) {
-					return f.Apply(t.Context(), service.Caller{}, service.ApplyRequest{Manifest: manifest(c.spec)})
+					return f.Apply(t.Context(), access.Caller{}, service.ApplyRequest{Manifest: manifest(c.spec)})
 				},
 				"patch": func(f *fixture, revision string) (*service.Written, error) {
-					return f.Patch(t.Context(), service.Caller{}, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(c.patch)})
+					return f.Patch(t.Context(), access.Caller{}, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(c.patch)})
 				},
 			} {
 				if (verb == "patch") != (c.patch != "") {
 					continue
 				}
 				f := safes(t)
-				was, err := f.Create(t.Context(), service.Caller{}, service.CreateRequest{Identity: safeNamed(), Spec: json.RawMessage(fullSafe)})
+				was, err := f.Create(t.Context(), access.Caller{}, service.CreateRequest{Identity: safeNamed(), Spec: json.RawMessage(fullSafe)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -82,7 +86,7 @@ func TestWhatIsLeftOutOfAWriteOnlyFieldIsKept(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				b, err := found[0].DecodeBody()
+				b, err := body.Decode(found[0])
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -98,7 +102,7 @@ func TestWhatIsLeftOutOfAWriteOnlyFieldIsKept(t *testing.T) {
 						t.Errorf("%s: the manifest has %s: %s", verb, hidden, text)
 					}
 				}
-				if out, err := f.Apply(t.Context(), service.Caller{}, service.ApplyRequest{Manifest: text}); err != nil || out.Outcome != service.Unchanged {
+				if out, err := f.Apply(t.Context(), access.Caller{}, service.ApplyRequest{Manifest: text}); err != nil || out.Outcome != service.Unchanged {
 					t.Errorf("%s: the manifest is applied as %+v, error %v", verb, out, err)
 				}
 			}
@@ -108,11 +112,11 @@ func TestWhatIsLeftOutOfAWriteOnlyFieldIsKept(t *testing.T) {
 
 func TestViolationsOfWriteOnlyFieldsTellNothingOfThem(t *testing.T) {
 	f := safes(t)
-	_, err := f.Create(t.Context(), service.Caller{}, service.CreateRequest{Identity: safeNamed(), Spec: json.RawMessage(
+	_, err := f.Create(t.Context(), access.Caller{}, service.CreateRequest{Identity: safeNamed(), Spec: json.RawMessage(
 		`{"owner":"xxxxxxxxxxxxxxxxxxxxxxxxx","pin":"1234567890123456789012345","pair":{"secretname":1},"codes":["a","b","c","d"]}`)})
 	want := "owner: must have at most 20 characters, has 25; pair: has a field that is none of Pair; its fields are left, right; codes: must have at most 3 elements; pin: must have at most 20 characters"
 	var got []string
-	for _, v := range wantCode(t, err, service.CodeValidationFailed).Violations {
+	for _, v := range wantCode(t, err, failure.CodeValidationFailed).Violations {
 		got = append(got, strings.TrimPrefix(v.Path, "spec.")+": "+v.Message)
 	}
 	for _, w := range strings.Split(want, "; ") {
@@ -132,14 +136,14 @@ func safes(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	s, err := service.New(service.Config{Kinds: []backend.Kind{safe()}, Store: store})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{safe()}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &fixture{Service: s, t: t, store: store}
 }
 
-func safeNamed() service.Identity { return service.Identity{Kind: "Safe", Name: "s"} }
+func safeNamed() kind.Identity { return kind.Identity{Kind: "Safe", Name: "s"} }
 
 func tree(t *testing.T, text string) (out any) {
 	t.Helper()

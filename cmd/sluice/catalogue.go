@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
@@ -24,7 +25,7 @@ type linesError struct{ lines []string }
 func (e linesError) Error() string { return strings.Join(e.lines, "\n") }
 
 // load reads the catalogue and derives its API.
-func (c catalogue) load() ([]backend.Kind, *ast.Schema, error) {
+func (c catalogue) load() ([]descriptor.Kind, *ast.Schema, error) {
 	schema, api, err := readCatalogue(c.Dir)
 	if err != nil {
 		return nil, nil, err
@@ -33,7 +34,7 @@ func (c catalogue) load() ([]backend.Kind, *ast.Schema, error) {
 }
 
 // accept holds the catalogue against what the store has.
-func (c catalogue) accept(ctx context.Context, kinds []backend.Kind, store backend.Store, log *zap.Logger) error {
+func (c catalogue) accept(ctx context.Context, kinds []descriptor.Kind, store backend.Store, log *zap.Logger) error {
 	err := gate.Gate{Store: store, Logger: log}.Accept(ctx, kinds, c.AllowBreaking)
 	var refused *gate.RefusedError
 	if errors.As(err, &refused) {

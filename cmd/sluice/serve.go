@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/graph/server"
@@ -87,7 +87,7 @@ func (s serving) run(ctx context.Context, log *zap.Logger) error {
 }
 
 // gateway wires service and server to an open store.
-func (s serving) gateway(kinds []backend.Kind, store gatewayStore, log *zap.Logger) (*service.Service, *server.Server, error) {
+func (s serving) gateway(kinds []descriptor.Kind, store gatewayStore, log *zap.Logger) (*service.Service, *server.Server, error) {
 	reg := prometheus.NewRegistry()
 	unreadable := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), unreadable)

@@ -19,7 +19,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // Config of a console.
@@ -29,7 +29,7 @@ type Config struct {
 	// Schema is the API. Required if there are kinds.
 	Schema *ast.Schema
 	// Kinds that the API offers; the examples are made of them.
-	Kinds []*backend.Kind
+	Kinds []*descriptor.Kind
 	// Endpoint is the path of the API. Default /graphql.
 	Endpoint string
 	// Dist is the folder of GraphiQL's files. Default: what was built in.

@@ -11,17 +11,17 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/graph/console"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
-func kinds() []*backend.Kind {
-	verbs := []backend.Verb{backend.VerbGet, backend.VerbList, backend.VerbWatch}
-	return []*backend.Kind{
-		{Name: "Cloud", Singular: "cloud", Plural: "clouds", Scope: backend.Global, Verbs: verbs[:2]},
-		{Name: "Network", Singular: "network", Plural: "networks", Scope: backend.Namespaced, Verbs: verbs},
-		{Name: "BookShelf", Singular: "bookShelf", Plural: "bookShelves", Scope: backend.Namespaced, Verbs: verbs},
+func kinds() []*descriptor.Kind {
+	verbs := []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch}
+	return []*descriptor.Kind{
+		{Name: "Cloud", Singular: "cloud", Plural: "clouds", Scope: descriptor.Global, Verbs: verbs[:2]},
+		{Name: "Network", Singular: "network", Plural: "networks", Scope: descriptor.Namespaced, Verbs: verbs},
+		{Name: "BookShelf", Singular: "bookShelf", Plural: "bookShelves", Scope: descriptor.Namespaced, Verbs: verbs},
 	}
 }
 

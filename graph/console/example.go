@@ -14,7 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // examples/<Kind>/<number>-<what>.graphql are examples that a person wrote, each
@@ -43,7 +43,7 @@ type Example struct {
 // valid in the API, and for the other kinds a list and a stream of changes: a
 // kind of that name in another catalogue is another kind. The kinds that
 // somebody wrote for come first; those of all kinds come last.
-func Examples(schema *ast.Schema, kinds []*backend.Kind) ([]Example, error) {
+func Examples(schema *ast.Schema, kinds []*descriptor.Kind) ([]Example, error) {
 	var wrote, made []Example
 	for _, k := range kinds {
 		own, err := writtenFor(k)
@@ -74,7 +74,7 @@ func valid(schema *ast.Schema, examples []Example) bool {
 	})
 }
 
-func writtenFor(k *backend.Kind) ([]Example, error) {
+func writtenFor(k *descriptor.Kind) ([]Example, error) {
 	entries, err := written.ReadDir("examples/" + k.Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -110,14 +110,14 @@ func writtenFor(k *backend.Kind) ([]Example, error) {
 }
 
 // madeFor are the examples that every kind can have.
-func madeFor(k *backend.Kind) []Example {
+func madeFor(k *descriptor.Kind) []Example {
 	names := "name revision"
-	if k.Scope == backend.Namespaced {
+	if k.Scope == descriptor.Namespaced {
 		names = "namespace name revision"
 	}
 	upper := strings.ToUpper(k.Plural[:1]) + k.Plural[1:]
 	var out []Example
-	if k.Has(backend.VerbList) {
+	if k.Has(descriptor.VerbList) {
 		title := "List " + k.Plural + ", a page at a time"
 		out = append(out, Example{Title: title, Group: k.Plural, Variables: "{\n  \"first\": 10\n}", Query: fmt.Sprintf(`# %s.
 query %s($first: Int, $after: String) {
@@ -132,7 +132,7 @@ query %s($first: Int, $after: String) {
 }
 `, title, upper, k.Plural, names)})
 	}
-	if k.Has(backend.VerbWatch) {
+	if k.Has(descriptor.VerbWatch) {
 		title := "Watch " + k.Plural + ": the state, then every change"
 		out = append(out, Example{Title: title, Group: k.Plural, Query: fmt.Sprintf(`# %s.
 subscription %sChanges($after: String) {

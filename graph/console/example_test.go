@@ -11,17 +11,17 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/graph/console"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
-func examples(t *testing.T, kinds []*backend.Kind) []console.Example {
+func examples(t *testing.T, kinds []*descriptor.Kind) []console.Example {
 	t.Helper()
 	return examplesOf(t, kindstest.API(t), kinds)
 }
 
-func examplesOf(t *testing.T, schema *ast.Schema, kinds []*backend.Kind) []console.Example {
+func examplesOf(t *testing.T, schema *ast.Schema, kinds []*descriptor.Kind) []console.Example {
 	t.Helper()
 	out, err := console.Examples(schema, kinds)
 	if err != nil {
@@ -32,7 +32,7 @@ func examplesOf(t *testing.T, schema *ast.Schema, kinds []*backend.Kind) []conso
 
 func TestEveryExampleOfTheCatalogueIsValid(t *testing.T) {
 	schema := kindstest.API(t)
-	var kinds []*backend.Kind
+	var kinds []*descriptor.Kind
 	for _, k := range kindstest.Kinds(t) {
 		kinds = append(kinds, &k)
 	}
@@ -129,7 +129,7 @@ func TestAKindOfAnotherCatalogueHasExamplesThatAreItsOwn(t *testing.T) {
 func TestManifestsInExamplesAreOfTheCataloguesVersion(t *testing.T) {
 	network := *kinds()[1]
 	network.Group, network.Version = "example.org", "v7"
-	all := examples(t, []*backend.Kind{&network})
+	all := examples(t, []*descriptor.Kind{&network})
 	if !slices.ContainsFunc(all, func(e console.Example) bool { return strings.Contains(e.Variables, "apiVersion: example.org/v7") }) {
 		t.Errorf("%+v", all)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/introspection"
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/graph/engine"
 	gqlparser "github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -50,12 +50,12 @@ type DependencyNodeResolver interface {
 	Resource(ctx context.Context, obj *DependencyNode) (*engine.Ref, error)
 }
 type KindResolver interface {
-	Fields(ctx context.Context, obj *backend.Kind) ([]*KindField, error)
-	References(ctx context.Context, obj *backend.Kind) ([]*KindReference, error)
+	Fields(ctx context.Context, obj *descriptor.Kind) ([]*KindField, error)
+	References(ctx context.Context, obj *descriptor.Kind) ([]*KindReference, error)
 }
 type QueryResolver interface {
 	DependencyTree(ctx context.Context, id string, direction DependencyDirection, depth int32) (*DependencyTree, error)
-	Kinds(ctx context.Context) ([]*backend.Kind, error)
+	Kinds(ctx context.Context) ([]*descriptor.Kind, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -1172,7 +1172,7 @@ func (ec *executionContext) fieldContext_DependencyTree_truncated(_ context.Cont
 	return graphql.NewScalarFieldContext("DependencyTree", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _Kind_name(ctx context.Context, field graphql.CollectedField, obj *backend.Kind) (ret graphql.Marshaler) {
+func (ec *executionContext) _Kind_name(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1195,7 +1195,7 @@ func (ec *executionContext) fieldContext_Kind_name(_ context.Context, field grap
 	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Kind_singular(ctx context.Context, field graphql.CollectedField, obj *backend.Kind) (ret graphql.Marshaler) {
+func (ec *executionContext) _Kind_singular(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1218,7 +1218,7 @@ func (ec *executionContext) fieldContext_Kind_singular(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Kind_plural(ctx context.Context, field graphql.CollectedField, obj *backend.Kind) (ret graphql.Marshaler) {
+func (ec *executionContext) _Kind_plural(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1241,7 +1241,7 @@ func (ec *executionContext) fieldContext_Kind_plural(_ context.Context, field gr
 	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Kind_group(ctx context.Context, field graphql.CollectedField, obj *backend.Kind) (ret graphql.Marshaler) {
+func (ec *executionContext) _Kind_group(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1264,7 +1264,7 @@ func (ec *executionContext) fieldContext_Kind_group(_ context.Context, field gra
 	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Kind_version(ctx context.Context, field graphql.CollectedField, obj *backend.Kind) (ret graphql.Marshaler) {
+func (ec *executionContext) _Kind_version(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1287,7 +1287,7 @@ func (ec *executionContext) fieldContext_Kind_version(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Kind_scope(ctx context.Context, field graphql.CollectedField, obj *backend.Kind) (ret graphql.Marshaler) {
+func (ec *executionContext) _Kind_scope(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1299,8 +1299,8 @@ func (ec *executionContext) _Kind_scope(ctx context.Context, field graphql.Colle
 			return obj.Scope, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v backend.Scope) graphql.Marshaler {
-			return ec.marshalNKindScope2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐScope(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v descriptor.Scope) graphql.Marshaler {
+			return ec.marshalNKindScope2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐScope(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1310,7 +1310,7 @@ func (ec *executionContext) fieldContext_Kind_scope(_ context.Context, field gra
 	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type KindScope does not have child fields"))
 }
 
-func (ec *executionContext) _Kind_verbs(ctx context.Context, field graphql.CollectedField, obj *backend.Kind) (ret graphql.Marshaler) {
+func (ec *executionContext) _Kind_verbs(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1322,8 +1322,8 @@ func (ec *executionContext) _Kind_verbs(ctx context.Context, field graphql.Colle
 			return obj.Verbs, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []backend.Verb) graphql.Marshaler {
-			return ec.marshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐVerbᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []descriptor.Verb) graphql.Marshaler {
+			return ec.marshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerbᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1333,7 +1333,7 @@ func (ec *executionContext) fieldContext_Kind_verbs(_ context.Context, field gra
 	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type KindVerb does not have child fields"))
 }
 
-func (ec *executionContext) _Kind_description(ctx context.Context, field graphql.CollectedField, obj *backend.Kind) (ret graphql.Marshaler) {
+func (ec *executionContext) _Kind_description(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1356,7 +1356,7 @@ func (ec *executionContext) fieldContext_Kind_description(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Kind_subKinds(ctx context.Context, field graphql.CollectedField, obj *backend.Kind) (ret graphql.Marshaler) {
+func (ec *executionContext) _Kind_subKinds(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1379,7 +1379,7 @@ func (ec *executionContext) fieldContext_Kind_subKinds(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Kind_expires(ctx context.Context, field graphql.CollectedField, obj *backend.Kind) (ret graphql.Marshaler) {
+func (ec *executionContext) _Kind_expires(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1402,7 +1402,7 @@ func (ec *executionContext) fieldContext_Kind_expires(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _Kind_fields(ctx context.Context, field graphql.CollectedField, obj *backend.Kind) (ret graphql.Marshaler) {
+func (ec *executionContext) _Kind_fields(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1434,7 +1434,7 @@ func (ec *executionContext) fieldContext_Kind_fields(_ context.Context, field gr
 	return fc, nil
 }
 
-func (ec *executionContext) _Kind_references(ctx context.Context, field graphql.CollectedField, obj *backend.Kind) (ret graphql.Marshaler) {
+func (ec *executionContext) _Kind_references(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1466,7 +1466,7 @@ func (ec *executionContext) fieldContext_Kind_references(_ context.Context, fiel
 	return fc, nil
 }
 
-func (ec *executionContext) _Kind_indexes(ctx context.Context, field graphql.CollectedField, obj *backend.Kind) (ret graphql.Marshaler) {
+func (ec *executionContext) _Kind_indexes(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1478,8 +1478,8 @@ func (ec *executionContext) _Kind_indexes(ctx context.Context, field graphql.Col
 			return obj.Indexes, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []backend.Index) graphql.Marshaler {
-			return ec.marshalNKindIndex2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐIndexᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []descriptor.Index) graphql.Marshaler {
+			return ec.marshalNKindIndex2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐIndexᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1717,8 +1717,8 @@ func (ec *executionContext) _KindField_listType(ctx context.Context, field graph
 			return obj.ListType, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *backend.ListType) graphql.Marshaler {
-			return ec.marshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐListType(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *descriptor.ListType) graphql.Marshaler {
+			return ec.marshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐListType(ctx, selections, v)
 		},
 		true,
 		false,
@@ -2321,7 +2321,7 @@ func (ec *executionContext) fieldContext_KindFieldLimits_keyPattern(_ context.Co
 	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _KindIndex_path(ctx context.Context, field graphql.CollectedField, obj *backend.Index) (ret graphql.Marshaler) {
+func (ec *executionContext) _KindIndex_path(ctx context.Context, field graphql.CollectedField, obj *descriptor.Index) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2344,7 +2344,7 @@ func (ec *executionContext) fieldContext_KindIndex_path(_ context.Context, field
 	return graphql.NewScalarFieldContext("KindIndex", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _KindIndex_sortable(ctx context.Context, field graphql.CollectedField, obj *backend.Index) (ret graphql.Marshaler) {
+func (ec *executionContext) _KindIndex_sortable(ctx context.Context, field graphql.CollectedField, obj *descriptor.Index) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2538,8 +2538,8 @@ func (ec *executionContext) _Query_kinds(ctx context.Context, field graphql.Coll
 			return ec.Resolvers.Query().Kinds(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*backend.Kind) graphql.Marshaler {
-			return ec.marshalNKind2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐKindᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*descriptor.Kind) graphql.Marshaler {
+			return ec.marshalNKind2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKindᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3910,7 +3910,7 @@ func (ec *executionContext) _DependencyTree(ctx context.Context, sel ast.Selecti
 
 var kindImplementors = []string{"Kind"}
 
-func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj *backend.Kind) graphql.Marshaler {
+func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj *descriptor.Kind) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, kindImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -4348,7 +4348,7 @@ func (ec *executionContext) _KindFieldLimits(ctx context.Context, sel ast.Select
 
 var kindIndexImplementors = []string{"KindIndex"}
 
-func (ec *executionContext) _KindIndex(ctx context.Context, sel ast.SelectionSet, obj *backend.Index) graphql.Marshaler {
+func (ec *executionContext) _KindIndex(ctx context.Context, sel ast.SelectionSet, obj *descriptor.Index) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, kindIndexImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -5032,11 +5032,11 @@ func (ec *executionContext) marshalNInt2int32(ctx context.Context, sel ast.Selec
 	return res
 }
 
-func (ec *executionContext) marshalNKind2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐKindᚄ(ctx context.Context, sel ast.SelectionSet, v []*backend.Kind) graphql.Marshaler {
+func (ec *executionContext) marshalNKind2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKindᚄ(ctx context.Context, sel ast.SelectionSet, v []*descriptor.Kind) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNKind2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐKind(ctx, sel, v[i])
+		return ec.marshalNKind2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKind(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -5048,7 +5048,7 @@ func (ec *executionContext) marshalNKind2ᚕᚖgithubᚗcomᚋsluicegwᚋsluice�
 	return ret
 }
 
-func (ec *executionContext) marshalNKind2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐKind(ctx context.Context, sel ast.SelectionSet, v *backend.Kind) graphql.Marshaler {
+func (ec *executionContext) marshalNKind2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKind(ctx context.Context, sel ast.SelectionSet, v *descriptor.Kind) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -5120,15 +5120,15 @@ func (ec *executionContext) marshalNKindFieldLimits2ᚖgithubᚗcomᚋsluicegw�
 	return ec._KindFieldLimits(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNKindIndex2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐIndex(ctx context.Context, sel ast.SelectionSet, v backend.Index) graphql.Marshaler {
+func (ec *executionContext) marshalNKindIndex2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐIndex(ctx context.Context, sel ast.SelectionSet, v descriptor.Index) graphql.Marshaler {
 	return ec._KindIndex(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNKindIndex2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐIndexᚄ(ctx context.Context, sel ast.SelectionSet, v []backend.Index) graphql.Marshaler {
+func (ec *executionContext) marshalNKindIndex2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐIndexᚄ(ctx context.Context, sel ast.SelectionSet, v []descriptor.Index) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNKindIndex2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐIndex(ctx, sel, v[i])
+		return ec.marshalNKindIndex2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐIndex(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -5166,13 +5166,13 @@ func (ec *executionContext) marshalNKindReference2ᚖgithubᚗcomᚋsluicegwᚋs
 	return ec._KindReference(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNKindScope2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐScope(ctx context.Context, v any) (backend.Scope, error) {
+func (ec *executionContext) unmarshalNKindScope2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐScope(ctx context.Context, v any) (descriptor.Scope, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := backend.Scope(tmp)
+	res := descriptor.Scope(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNKindScope2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐScope(ctx context.Context, sel ast.SelectionSet, v backend.Scope) graphql.Marshaler {
+func (ec *executionContext) marshalNKindScope2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐScope(ctx context.Context, sel ast.SelectionSet, v descriptor.Scope) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -5183,13 +5183,13 @@ func (ec *executionContext) marshalNKindScope2githubᚗcomᚋsluicegwᚋsluice�
 	return res
 }
 
-func (ec *executionContext) unmarshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐVerb(ctx context.Context, v any) (backend.Verb, error) {
+func (ec *executionContext) unmarshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerb(ctx context.Context, v any) (descriptor.Verb, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := backend.Verb(tmp)
+	res := descriptor.Verb(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐVerb(ctx context.Context, sel ast.SelectionSet, v backend.Verb) graphql.Marshaler {
+func (ec *executionContext) marshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerb(ctx context.Context, sel ast.SelectionSet, v descriptor.Verb) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -5200,13 +5200,13 @@ func (ec *executionContext) marshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋ
 	return res
 }
 
-func (ec *executionContext) unmarshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐVerbᚄ(ctx context.Context, v any) ([]backend.Verb, error) {
+func (ec *executionContext) unmarshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerbᚄ(ctx context.Context, v any) ([]descriptor.Verb, error) {
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]backend.Verb, len(vSlice))
+	res := make([]descriptor.Verb, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐVerb(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerb(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -5214,11 +5214,11 @@ func (ec *executionContext) unmarshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋslui
 	return res, nil
 }
 
-func (ec *executionContext) marshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐVerbᚄ(ctx context.Context, sel ast.SelectionSet, v []backend.Verb) graphql.Marshaler {
+func (ec *executionContext) marshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerbᚄ(ctx context.Context, sel ast.SelectionSet, v []descriptor.Verb) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐVerb(ctx, sel, v[i])
+		return ec.marshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerb(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -5505,16 +5505,16 @@ func (ec *executionContext) marshalOInt2ᚖint32(ctx context.Context, sel ast.Se
 	return res
 }
 
-func (ec *executionContext) unmarshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐListType(ctx context.Context, v any) (*backend.ListType, error) {
+func (ec *executionContext) unmarshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐListType(ctx context.Context, v any) (*descriptor.ListType, error) {
 	if v == nil {
 		return nil, nil
 	}
 	tmp, err := graphql.UnmarshalString(v)
-	res := backend.ListType(tmp)
+	res := descriptor.ListType(tmp)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚐListType(ctx context.Context, sel ast.SelectionSet, v *backend.ListType) graphql.Marshaler {
+func (ec *executionContext) marshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐListType(ctx context.Context, sel ast.SelectionSet, v *descriptor.ListType) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

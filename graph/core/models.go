@@ -8,7 +8,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // One resource of a tree.
@@ -70,7 +70,7 @@ type KindField struct {
 	// Whether the field is a list; its elements are never null.
 	List bool `json:"list"`
 	// How a list in a spec is compared.
-	ListType *backend.ListType `json:"listType,omitzero"`
+	ListType *descriptor.ListType `json:"listType,omitzero"`
 	// Fields that tell the elements of a MAP apart.
 	Keys []string `json:"keys"`
 	// What the value is bound by. A status is not validated: its limits are those of what is indexed.

@@ -11,8 +11,10 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/scalar"
 )
@@ -23,7 +25,7 @@ type arguments struct {
 	values map[string]any
 	err    error
 	// request is what those of a connection ask for.
-	request service.ListRequest
+	request query.ListRequest
 }
 
 // argumentError is what is wrong with an argument, and where in it.
@@ -218,8 +220,8 @@ func count(args map[string]any, name string) *int {
 }
 
 // listRequest is the request of a connection, but for its parent.
-func listRequest(f *field, args map[string]any) service.ListRequest {
-	req := service.ListRequest{
+func listRequest(f *field, args map[string]any) query.ListRequest {
+	req := query.ListRequest{
 		Namespace: optional[string](args, "namespace"), Filter: args["filter"], First: count(args, "first"), Last: count(args, "last"),
 		After: optional[string](args, "after"), Before: optional[string](args, "before"), ChangeCursor: f.changeCursor, Ahead: f.ahead,
 	}
@@ -230,23 +232,23 @@ func listRequest(f *field, args map[string]any) service.ListRequest {
 	req.Kind = f.kind.Name
 	for _, o := range value[[]any](args, "orderBy") {
 		o, _ := o.(map[string]any)
-		req.OrderBy = append(req.OrderBy, service.Order{Field: f.kind.orders[value[string](o, "field")], Descending: value[string](o, "direction") == "DESC"})
+		req.OrderBy = append(req.OrderBy, query.Order{Field: f.kind.orders[value[string](o, "field")], Descending: value[string](o, "direction") == "DESC"})
 	}
 	return req
 }
 
 // identity names the resource that an input is about.
-func identity(k *kind, in map[string]any) service.Identity {
-	return service.Identity{Kind: k.Name, Namespace: optional[string](in, "namespace"), Name: value[string](in, "name")}
+func identity(k *kindInfo, in map[string]any) kind.Identity {
+	return kind.Identity{Kind: k.Name, Namespace: optional[string](in, "namespace"), Name: value[string](in, "name")}
 }
 
 // metadata is what an input sets besides the spec.
 func metadata(in map[string]any) service.Metadata {
 	var m service.Metadata
-	m.Labels.Value, m.Annotations.Value = []backend.Label{}, []backend.Annotation{}
-	m.Labels.Set = pairs(in, "labels", func(k, v string) { m.Labels.Value = append(m.Labels.Value, backend.Label{Key: k, Value: v}) })
+	m.Labels.Value, m.Annotations.Value = []service.Label{}, []service.Annotation{}
+	m.Labels.Set = pairs(in, "labels", func(k, v string) { m.Labels.Value = append(m.Labels.Value, service.Label{Key: k, Value: v}) })
 	m.Annotations.Set = pairs(in, "annotations", func(k, v string) {
-		m.Annotations.Value = append(m.Annotations.Value, backend.Annotation{Key: k, Value: v})
+		m.Annotations.Value = append(m.Annotations.Value, service.Annotation{Key: k, Value: v})
 	})
 	_, m.Description.Set = in["description"]
 	m.Description.Value = value[string](in, "description")
@@ -284,8 +286,8 @@ func checkMutationID(in map[string]any) error {
 }
 
 func tooLong(path, rule string, limit int, unit string) error {
-	return &service.Error{
-		Code: service.CodeValidationFailed, Path: path, Rule: rule, Limit: strconv.Itoa(limit),
+	return &failure.Error{
+		Code: failure.CodeValidationFailed, Path: path, Rule: rule, Limit: strconv.Itoa(limit),
 		Message: fmt.Sprintf("%s: must have at most %d %s", path, limit, unit),
 	}
 }

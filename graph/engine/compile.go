@@ -8,8 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // compiler makes the plan of an operation whose document is valid. What the
@@ -302,17 +302,17 @@ func (c *compiler) shapeField(t *typeInfo, f *field) {
 	sf := &t.shape.Fields[slot]
 	f.slot, f.enum = slot, sf.EnumNames
 	switch {
-	case sf.Type == backend.TypeMap:
+	case sf.Type == descriptor.TypeMap:
 		f.op = opMap
-	case sf.Type == backend.TypeObject && sf.List:
+	case sf.Type == descriptor.TypeObject && sf.List:
 		f.op = opObjects
-	case sf.Type == backend.TypeObject:
+	case sf.Type == descriptor.TypeObject:
 		f.op = opObject
 	case sf.List:
 		f.op = opScalars
-	case sf.Type == backend.TypeEnum:
+	case sf.Type == descriptor.TypeEnum:
 		f.op = opEnum
-	case sf.Type == backend.TypeFloat:
+	case sf.Type == descriptor.TypeFloat:
 		f.op = opFloat
 	default:
 		f.op = opScalar

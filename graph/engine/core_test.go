@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
@@ -22,7 +22,7 @@ func TestObjectsOfTheCoreAreWrittenThoughAllTheirFieldsAreSkipped(t *testing.T) 
 	if created.Errors != nil {
 		t.Fatal(created.Errors)
 	}
-	id := service.GlobalID(backend.Key{Kind: "Project", Namespace: "default", Name: "a"})
+	id := kind.GlobalID(backend.Key{Kind: "Project", Namespace: "default", Name: "a"})
 	for _, c := range []struct{ name, selection, want string }{
 		{"beside a resource", `beside: root { id @skip(if: true) } root { resource { metadata { name } } }`, `{"beside":{},"root":{"resource":{"metadata":{"name":"a"}}}}`},
 		{"around a resource", `root { resource @skip(if: true) { id } } again: root { resource { id @include(if: false) } }`, `{"root":{},"again":{"resource":{}}}`},

@@ -12,7 +12,10 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
@@ -84,7 +87,7 @@ func counted(t *testing.T) (*gateway, *countingStore) {
 // put stores a resource as another gateway would, whatever its spec is.
 func (g *gateway) put(kind, name, body string) {
 	g.t.Helper()
-	key := backend.Key{Kind: kind, Namespace: backend.DefaultNamespace, Name: name}
+	key := backend.Key{Kind: kind, Namespace: descriptor.DefaultNamespace, Name: name}
 	_, err := g.store.Apply(g.t.Context(), backend.Batch{RequestID: "put " + name, Deadline: g.store.Now().Add(5e9), Actions: []backend.Action{{
 		Key: key, Op: backend.OpPut, Put: backend.Put{UID: "u-" + name, Body: backend.EncodeBody([]byte(body))},
 	}}})
@@ -94,10 +97,10 @@ func (g *gateway) put(kind, name, body string) {
 }
 
 // create stores a resource as a caller does.
-func (g *gateway) create(kind, name string, resource map[string]any) {
+func (g *gateway) create(of, name string, resource map[string]any) {
 	g.t.Helper()
 	spec := map[string]any{"cloudCredentialsRef": map[string]any{"cloudName": "c", "secretName": "s"}, "resource": resource}
-	if _, err := g.svc.Create(g.t.Context(), service.Caller{}, service.CreateRequest{Identity: service.Identity{Kind: kind, Name: name}, Spec: spec}); err != nil {
+	if _, err := g.svc.Create(g.t.Context(), access.Caller{}, service.CreateRequest{Identity: kind.Identity{Kind: of, Name: name}, Spec: spec}); err != nil {
 		g.t.Fatal(err)
 	}
 }
@@ -190,8 +193,8 @@ func TestEachLevelOfATreeOfDependenciesIsOneCallForEachKind(t *testing.T) {
 		}
 		g.create("Port", "wide", map[string]any{"networkRef": "gone", "securityGroupRefs": groups, "addresses": addresses})
 		g.create("Port", "diamond", map[string]any{"networkRef": "gone", "addresses": addresses[:2]})
-		id := func(kind, name string) string {
-			return service.GlobalID(backend.Key{Kind: kind, Namespace: backend.DefaultNamespace, Name: name})
+		id := func(of, name string) string {
+			return kind.GlobalID(backend.Key{Kind: of, Namespace: descriptor.DefaultNamespace, Name: name})
 		}
 		wide, diamond, network := id("Port", "wide"), id("Port", "diamond"), id("Network", "n")
 		const level = "get 1 Network, get 1 Port, get 100 Subnet, get 64 SecurityGroup"

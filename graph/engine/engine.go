@@ -12,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/answer"
 )
 
@@ -124,7 +125,7 @@ func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *pla
 	if r == nil {
 		r = &run{}
 	}
-	r.engine, r.ctx, r.oc, r.plan, r.caller = e, ctx, oc, p, service.CallerFrom(ctx)
+	r.engine, r.ctx, r.oc, r.plan, r.caller = e, ctx, oc, p, access.CallerFrom(ctx)
 	return r
 }
 

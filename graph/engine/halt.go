@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // halted is what a run panics with when it must not go on: its budget is spent,
@@ -156,7 +156,7 @@ func (r *run) element(f *field) {
 func (r *run) alive(f *field) {
 	r.spent.budget.Pace(r.ctx)
 	if r.ctx.Err() != nil {
-		r.halt(&service.Error{Code: service.CodeTimeout, Message: timedOut, Retryable: true}, f)
+		r.halt(&failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retryable: true}, f)
 	}
 }
 
@@ -167,9 +167,9 @@ func (r *run) exceed(t budget.Thing, f *field, n int) {
 
 // guard halts if an error says that the run must not go on.
 func (r *run) guard(err error, f *field) {
-	var known *service.Error
+	var known *failure.Error
 	var over *budget.ExceededError
-	if errors.As(err, &over) || errors.Is(err, budget.ErrBusy) || r.ctx.Err() != nil && errors.As(err, &known) && known.Code == service.CodeTimeout {
+	if errors.As(err, &over) || errors.Is(err, budget.ErrBusy) || r.ctx.Err() != nil && errors.As(err, &known) && known.Code == failure.CodeTimeout {
 		r.halt(err, f)
 	}
 }
@@ -264,9 +264,9 @@ func (r *run) inTurn(buf []byte, fields []field, answers []resolved) (out []byte
 
 // explained is the error of a mutation that halted, or that comes after it.
 func explained(what string, cause error, retryable bool) error {
-	var known *service.Error
+	var known *failure.Error
 	if errors.As(cause, &known) {
-		return &service.Error{Code: known.Code, Message: what + timedOut, Retryable: retryable}
+		return &failure.Error{Code: known.Code, Message: what + timedOut, Retryable: retryable}
 	}
 	return fmt.Errorf(what+"%w", cause)
 }

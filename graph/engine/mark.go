@@ -13,7 +13,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 type marksKey struct{}
@@ -32,7 +32,7 @@ type marks struct {
 
 type mark struct {
 	ref  *Ref
-	page *service.Page
+	page *query.Page
 	// item and made are what the run makes of them, or err why it could not.
 	item *item
 	made *page
@@ -134,7 +134,7 @@ func (r *run) readMarks(found []markedField) {
 	}
 	var failed error
 	if len(keys) > 0 {
-		var read []*service.Resource
+		var read []*query.Resource
 		read, failed = r.reads().Resources(r.ctx, keys)
 		for i, res := range read {
 			r.found[keys[i]] = bodyOf(res)

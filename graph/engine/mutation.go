@@ -1,8 +1,9 @@
 package engine
 
 import (
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // write does one mutation.
@@ -19,19 +20,19 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 	}
 	id, revision := identity(f.kind, in), value[string](in, "expectedRevision")
 	switch f.verb {
-	case backend.VerbCreate:
+	case descriptor.VerbCreate:
 		return s.Create(ctx, c, service.CreateRequest{Identity: id, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: in["spec"]})
-	case backend.VerbUpdate:
+	case descriptor.VerbUpdate:
 		return s.Update(ctx, c, service.UpdateRequest{Identity: id, Metadata: metadata(in), ExpectedRevision: revision, Spec: in["spec"]})
-	case backend.VerbPatch:
+	case descriptor.VerbPatch:
 		spec, given := in["spec"]
 		if given && spec == nil {
-			return nil, &service.Error{Code: service.CodeBadUserInput, Path: "spec", Kind: f.kind.Name, Message: "spec: null clears nothing; leave it out, or name what changes"}
+			return nil, &failure.Error{Code: failure.CodeBadUserInput, Path: "spec", Kind: f.kind.Name, Message: "spec: null clears nothing; leave it out, or name what changes"}
 		}
 		return s.Patch(ctx, c, service.PatchRequest{Identity: id, Metadata: metadata(in), ExpectedRevision: revision, Patch: spec})
-	case backend.VerbUpsert:
+	case descriptor.VerbUpsert:
 		return s.Upsert(ctx, c, service.UpsertRequest{Identity: id, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: in["spec"]})
-	case backend.VerbStatus:
+	case descriptor.VerbStatus:
 		return s.UpdateStatus(ctx, c, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: in["status"]})
 	}
 	return s.Delete(ctx, c, service.DeleteRequest{Identity: id, ExpectedRevision: optional[string](in, "expectedRevision")})

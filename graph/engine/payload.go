@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/change"
 )
 
 // written is what a mutation did.
@@ -45,7 +46,7 @@ func (r *run) payloadField(buf []byte, f *field, w *written) ([]byte, bool) {
 }
 
 // changeField writes a field of an event of a stream of changes.
-func (r *run) changeField(buf []byte, f *field, c *service.Change) ([]byte, bool) {
+func (r *run) changeField(buf []byte, f *field, c *change.Change) ([]byte, bool) {
 	switch f.op {
 	case opChangeType:
 		return appendText(buf, string(c.Type)), true

@@ -7,7 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // op says how a field is written, and of a root field how it is executed.
@@ -115,8 +115,8 @@ type field struct {
 	abstract *abstract
 	ref      *reference
 	inverse  *inverse
-	kind     *kind
-	verb     backend.Verb
+	kind     *kindInfo
+	verb     descriptor.Verb
 	// changeCursor says that a connection is asked for it, and ahead for whether it goes on.
 	changeCursor, ahead bool
 	// node is the first of the fields that were merged into this one; it has the arguments.
@@ -140,7 +140,7 @@ func (f *field) linked() bool {
 }
 
 // on is the selection on a kind below the field.
-func (f *field) on(k *kind) *object {
+func (f *field) on(k *kindInfo) *object {
 	if f.abstract != nil {
 		return f.abstract.on(k.Name)
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
@@ -48,10 +49,10 @@ func newPool(rnd *rand.Rand, catalogue *kinds.Schema) *pool {
 		p.kinds = append(p.kinds, k.Name, k.Plural)
 		for _, name := range p.names[:4] {
 			key := backend.Key{Kind: k.Name, Name: name}
-			if k.Scope == backend.Namespaced {
-				key.Namespace = backend.DefaultNamespace
+			if k.Scope == descriptor.Namespaced {
+				key.Namespace = descriptor.DefaultNamespace
 			}
-			p.ids = append(p.ids, service.GlobalID(key))
+			p.ids = append(p.ids, kind.GlobalID(key))
 		}
 	}
 	return p

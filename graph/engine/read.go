@@ -8,7 +8,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // want is a link that is to be read.
@@ -37,8 +37,8 @@ func (r *run) resolve() {
 			r.want(v.item, v.on, body.Root)
 		}
 		keys, requests := r.unread(), r.requests()
-		var resources []*service.Resource
-		var pages []*service.Page
+		var resources []*query.Resource
+		var pages []*query.Page
 		var failed error
 		var errs []error
 		lookup := func() { resources, failed = r.reads().Resources(r.ctx, keys) }
@@ -188,7 +188,7 @@ func (r *run) unknown(key backend.Key) bool {
 
 // pageRequests are the distinct requests of a level.
 type pageRequests struct {
-	list []service.ListRequest
+	list []query.ListRequest
 	// of is the request of each want, -1 for a resource.
 	of []int
 }
@@ -201,7 +201,7 @@ func (r *run) requests() (out pageRequests) {
 	}
 	var known map[sameRequest]int
 	out.of = make([]int, 0, len(r.wanted))
-	out.list = make([]service.ListRequest, 0, len(r.wanted))
+	out.list = make([]query.ListRequest, 0, len(r.wanted))
 	for i := range r.wanted {
 		w := &r.wanted[i]
 		if w.field.op == opRef {
@@ -214,7 +214,7 @@ func (r *run) requests() (out pageRequests) {
 			req.Namespace = &stored.Namespace
 		}
 		if w.field.op == opInverse {
-			req.Parent = service.Parent{Reference: w.field.inverse.path, Key: stored.Key}
+			req.Parent = query.Parent{Reference: w.field.inverse.path, Key: stored.Key}
 		} else {
 			r.scratch = r.scratch[:0]
 			for _, name := range w.names {
@@ -269,7 +269,7 @@ func (r *run) forgetAbsent() {
 }
 
 // shared is one item for all places where a selection shows a resource.
-func (r *run) shared(f *field, k *kind, b *body.Body) *item {
+func (r *run) shared(f *field, k *kindInfo, b *body.Body) *item {
 	key := itemKey{f.on(k), b}
 	it := r.items[key]
 	if it == nil {
@@ -283,7 +283,7 @@ func (r *run) shared(f *field, k *kind, b *body.Body) *item {
 }
 
 // linkPages gives the links of connections their pages.
-func (r *run) linkPages(requests *pageRequests, pages []*service.Page, errs []error) {
+func (r *run) linkPages(requests *pageRequests, pages []*query.Page, errs []error) {
 	made := make([]*page, len(pages))
 	for i, n := range requests.of {
 		if n < 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // Ref is a resource that a resolver written by hand returns, as the value of a
@@ -19,12 +19,12 @@ import (
 // scalar: the resolver says which resource it is, and the engine reads its links
 // and writes what is selected of it.
 type Ref struct {
-	resource *service.Resource
+	resource *query.Resource
 	key      backend.Key
 }
 
 // RefTo is a resource that was read.
-func RefTo(r *service.Resource) *Ref {
+func RefTo(r *query.Resource) *Ref {
 	if r == nil {
 		return nil
 	}
@@ -36,10 +36,10 @@ func RefTo(r *service.Resource) *Ref {
 func RefByKey(key backend.Key) *Ref { return &Ref{key: key} }
 
 // PageRef is a page of a connection that a resolver written by hand returns.
-type PageRef struct{ page *service.Page }
+type PageRef struct{ page *query.Page }
 
 // RefToPage is a page that was read.
-func RefToPage(p *service.Page) *PageRef {
+func RefToPage(p *query.Page) *PageRef {
 	if p == nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // manifestObjects is as how many objects a manifest counts: it costs as much.
@@ -80,7 +81,7 @@ func (r *run) manifestOf(f *field, stored *backend.Resource, format service.Mani
 
 // appendID writes a global id: see [service.GlobalID].
 func (r *run) appendID(buf []byte, key backend.Key) []byte {
-	r.scratch = service.AppendGlobalID(r.scratch[:0], key)
+	r.scratch = kind.AppendGlobalID(r.scratch[:0], key)
 	buf = base64.RawURLEncoding.AppendEncode(append(buf, '"'), r.scratch)
 	return append(buf, '"')
 }

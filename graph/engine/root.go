@@ -5,7 +5,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // resolved is what a root field was resolved to.
@@ -15,7 +17,7 @@ type resolved struct {
 	page    *page
 	items   []*item // of nodes, nil where there is none
 	written *written
-	change  *service.Change
+	change  *change.Change
 	// core is the value of a field that the engine does not execute; with marks
 	// if resolvers left something in it to the engine.
 	core  []byte
@@ -75,7 +77,7 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 	args := evaluated.values
 	switch f.op {
 	case opGet:
-		id := service.Identity{Kind: value[string](args, "kind"), Namespace: optional[string](args, "namespace"), Name: value[string](args, "name")}
+		id := kind.Identity{Kind: value[string](args, "kind"), Namespace: optional[string](args, "namespace"), Name: value[string](args, "name")}
 		if f.kind != nil {
 			id.Kind = f.kind.Name
 		}
@@ -103,7 +105,7 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 }
 
 // one is the answer of a field that reads one resource.
-func (r *run) one(f *field, a *resolved, res *service.Resource, err error) {
+func (r *run) one(f *field, a *resolved, res *query.Resource, err error) {
 	if a.err = err; err != nil {
 		r.guard(err, f)
 		return
@@ -122,7 +124,7 @@ func (r *run) nodes(f *field, a *resolved, ids []any) error {
 	for i, id := range ids {
 		text, _ := id.(string)
 		var err error
-		if keys[i], err = service.ParseGlobalID(text); err != nil {
+		if keys[i], err = kind.ParseGlobalID(text); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,9 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/loader"
 	"github.com/sluicegw/sluice/internal/slab"
 )
@@ -21,7 +23,7 @@ type run struct {
 	ctx    context.Context
 	oc     *graphql.OperationContext
 	plan   *plan
-	caller service.Caller
+	caller access.Caller
 	// buf is the memory of the answer between two runs.
 	buf  []byte
 	path []step
@@ -56,7 +58,7 @@ type step struct {
 // the order in which they are met.
 type item struct {
 	body  *body.Body
-	kind  *kind
+	kind  *kindInfo
 	links []link
 	// at is the link that is written next.
 	at int
@@ -76,7 +78,7 @@ type link struct {
 
 // page is a page of a connection.
 type page struct {
-	*service.Page
+	*query.Page
 	items []item
 }
 
@@ -90,7 +92,7 @@ type visit struct {
 func (r *run) reads() loader.Reads { return loader.Reads{Service: r.engine.svc, Caller: r.caller} }
 
 // bodyOf is the body of a resource, nil if there is none.
-func bodyOf(r *service.Resource) *body.Body {
+func bodyOf(r *query.Resource) *body.Body {
 	if r == nil {
 		return nil
 	}
@@ -98,7 +100,7 @@ func bodyOf(r *service.Resource) *body.Body {
 }
 
 // kindOf is the kind of a resource.
-func (r *run) kindOf(b *body.Body) *kind { return r.engine.types[b.Stored.Kind].kind }
+func (r *run) kindOf(b *body.Body) *kindInfo { return r.engine.types[b.Stored.Kind].kind }
 
 // newItem is an item whose links are to be read.
 func (r *run) newItem(b *body.Body, f *field) *item {
@@ -115,7 +117,7 @@ func (r *run) visit(it *item, on *object) {
 }
 
 // newPage is a page whose links are to be read: those below nodes and edges.
-func (r *run) newPage(p *service.Page, f *field) *page {
+func (r *run) newPage(p *query.Page, f *field) *page {
 	out := r.pages.One()
 	*out = page{Page: p, items: r.parts.Take(len(p.Edges))}
 	for i := range p.Edges {
@@ -180,7 +182,7 @@ func (r *run) tell(err error, f *field) {
 	r.push(f)
 	defer r.pop()
 	var argument *argumentError
-	var known *service.Error
+	var known *failure.Error
 	switch {
 	case errors.As(err, &argument):
 		r.report(argument.err, nil, argument.path)

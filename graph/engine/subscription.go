@@ -6,7 +6,9 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/graph/loader"
 	"github.com/sluicegw/sluice/graph/stream"
 	"github.com/sluicegw/sluice/internal/slab"
@@ -16,9 +18,9 @@ import (
 // for the next answer takes the next change: there is no goroutine and no channel.
 type subscription struct {
 	field   *field
-	changes *service.Changes
+	changes *change.Stream
 	// pending are changes that were taken and not yet answered.
-	pending []service.Change
+	pending []change.Change
 	run     *run
 	state   *stream.State
 }
@@ -29,7 +31,7 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 	if f.op == opCore {
 		return e.subscribeCore(ctx, oc, p)
 	}
-	begin := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: service.CallerFrom(ctx)}
+	begin := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 	changes, err := begin.changes(f)
 	if err != nil {
 		begin.tell(err, f)
@@ -42,7 +44,7 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 }
 
 // changes opens the stream that the arguments ask for.
-func (r *run) changes(f *field) (*service.Changes, error) {
+func (r *run) changes(f *field) (*change.Stream, error) {
 	args, err := r.arguments(f)
 	if err != nil {
 		return nil, err
@@ -51,7 +53,7 @@ func (r *run) changes(f *field) (*service.Changes, error) {
 	if len(kinds) > maxKinds {
 		return nil, tooLong("kinds", "maxItems", maxKinds, "elements")
 	}
-	req := service.ChangesRequest{
+	req := change.Request{
 		Namespace: optional[string](args, "namespace"), Name: optional[string](args, "name"), Filter: args["filter"],
 		After: stream.From(r.ctx).Resume(optional[string](args, "after")), Snapshot: value[bool](args, "snapshot"),
 	}
@@ -88,7 +90,7 @@ func (s *subscription) next(ctx context.Context) *graphql.Response {
 
 // answer writes the answer for a change in the memory of the one before. A
 // panic costs that one answer; an event that exceeds the budget ends the stream.
-func (s *subscription) answer(ctx context.Context, c *service.Change) (res *graphql.Response) {
+func (s *subscription) answer(ctx context.Context, c *change.Change) (res *graphql.Response) {
 	r, f := s.run, s.field
 	defer func() {
 		v := recover()
@@ -126,6 +128,7 @@ func end(ctx context.Context, state *stream.State, h *halted, cursor string) {
 // renew makes a run ready for the next event.
 func (r *run) renew(ctx context.Context) {
 	r.ctx, r.path, r.next = ctx, r.path[:0], r.next[:0]
+	budget.From(ctx).Arrive()
 	r.open(0)
 }
 
@@ -166,7 +169,7 @@ func (r *run) event(f *field, a *resolved) []byte {
 // What it leaves to the engine is read for each event.
 func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext, p *plan) graphql.ResponseHandler {
 	f := &p.root.fields[0]
-	r := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: service.CallerFrom(ctx)}
+	r := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 	set, state := ast.SelectionSet{f.core}, stream.From(ctx)
 	if h := r.refused(p.root.fields[:1]); h != nil {
 		graphql.AddError(ctx, h.err)
@@ -193,7 +196,10 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 			graphql.AddError(ctx, oc.Recover(ctx, v))
 			res = &graphql.Response{Data: []byte("null")}
 		}()
-		if res = next(event); res == nil {
+		spent := budget.From(ctx)
+		spent.Leave()
+		res = next(event)
+		if spent.Return(ctx); res == nil {
 			return nil
 		}
 		r.renew(ctx)

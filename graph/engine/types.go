@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
@@ -27,15 +27,15 @@ const (
 // typeInfo is what the engine knows of an object type.
 type typeInfo struct {
 	role  role
-	kind  *kind       // of a resource, a connection and so on; nil for resources of any kind
+	kind  *kindInfo   // of a resource, a connection and so on; nil for resources of any kind
 	shape *body.Shape // of a part of a body
 	// refs are the fields that references derive.
 	refs map[string]*reference
 }
 
-// kind is a descriptor with what is compiled from it.
-type kind struct {
-	*backend.Kind
+// kindInfo is a descriptor with what is compiled from it.
+type kindInfo struct {
+	*descriptor.Kind
 	body *body.Shape
 	// quoted is the name as JSON.
 	quoted   []byte
@@ -46,7 +46,7 @@ type kind struct {
 
 // reference is a field that a reference derives.
 type reference struct {
-	kind *kind
+	kind *kindInfo
 	list bool
 	// slots lead to the value: from the root of the body for a field of the kind
 	// itself, else from the object that the reference stands in. No step is
@@ -57,7 +57,7 @@ type reference struct {
 
 // inverse is a connection of the resources that refer to one.
 type inverse struct {
-	kind *kind
+	kind *kindInfo
 	// path of the reference.
 	path string
 }
@@ -67,8 +67,8 @@ type rootKey struct{ typ, field string }
 // rootField says how a root field is executed.
 type rootField struct {
 	op   op
-	kind *kind
-	verb backend.Verb
+	kind *kindInfo
+	verb descriptor.Verb
 }
 
 // readKinds makes the tables of types and root fields.
@@ -83,9 +83,9 @@ func (e *Engine) readKinds() error {
 		{"Query", "resources"}: {op: opList}, {"Mutation", "applyManifest"}: {op: opApply}, {"Subscription", "resourceChanges"}: {op: opChanges},
 	}
 	e.enums = map[string]map[string]string{}
-	kinds := map[string]*kind{}
+	kinds := map[string]*kindInfo{}
 	for _, bk := range e.svc.Kinds() {
-		k := &kind{Kind: bk, body: e.svc.Body(bk.Name), quoted: appendText(nil, bk.Name), inverses: map[string]*inverse{}, orders: orders(bk)}
+		k := &kindInfo{Kind: bk, body: e.svc.Body(bk.Name), quoted: appendText(nil, bk.Name), inverses: map[string]*inverse{}, orders: orders(bk)}
 		kinds[bk.Name] = k
 		e.addKind(k)
 	}
@@ -100,7 +100,7 @@ func (e *Engine) readKinds() error {
 }
 
 // orders are the fields that orders of a kind name, by their names in the API.
-func orders(k *backend.Kind) map[string]string {
+func orders(k *descriptor.Kind) map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{"name", "namespace", "createdAt", "updatedAt"} {
 		out[kinds.OrderValue(name)] = name
@@ -114,7 +114,7 @@ func orders(k *backend.Kind) map[string]string {
 }
 
 // addKind notes the types and root fields of a kind.
-func (e *Engine) addKind(k *kind) {
+func (e *Engine) addKind(k *kindInfo) {
 	e.types[k.Name] = &typeInfo{role: roleResource, kind: k, refs: map[string]*reference{}}
 	e.types[k.Name+"Connection"] = &typeInfo{role: roleConnection, kind: k}
 	e.types[k.Name+"Edge"] = &typeInfo{role: roleEdge, kind: k}
@@ -126,9 +126,9 @@ func (e *Engine) addKind(k *kind) {
 	e.roots[rootKey{"Query", k.Singular}] = rootField{op: opGet, kind: k}
 	e.roots[rootKey{"Query", k.Plural}] = rootField{op: opList, kind: k}
 	e.roots[rootKey{"Subscription", k.Singular + "Changes"}] = rootField{op: opChanges, kind: k}
-	for verb, name := range map[backend.Verb]string{
-		backend.VerbCreate: "create" + k.Name, backend.VerbUpdate: "update" + k.Name, backend.VerbPatch: "patch" + k.Name,
-		backend.VerbUpsert: "upsert" + k.Name, backend.VerbDelete: "delete" + k.Name, backend.VerbStatus: "update" + k.Name + "Status",
+	for verb, name := range map[descriptor.Verb]string{
+		descriptor.VerbCreate: "create" + k.Name, descriptor.VerbUpdate: "update" + k.Name, descriptor.VerbPatch: "patch" + k.Name,
+		descriptor.VerbUpsert: "upsert" + k.Name, descriptor.VerbDelete: "delete" + k.Name, descriptor.VerbStatus: "update" + k.Name + "Status",
 	} {
 		e.roots[rootKey{"Mutation", name}] = rootField{op: opWrite, kind: k, verb: verb}
 		e.types[strings.ToUpper(name[:1])+name[1:]+"Payload"] = &typeInfo{role: rolePayload, kind: k}
@@ -136,7 +136,7 @@ func (e *Engine) addKind(k *kind) {
 }
 
 // addShape notes an object type of a spec or status, those below it and their enums.
-func (e *Engine) addShape(s *body.Shape, of *backend.Shape) {
+func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) {
 	if e.types[s.Name] != nil {
 		return
 	}
@@ -158,7 +158,7 @@ func (e *Engine) addShape(s *body.Shape, of *backend.Shape) {
 
 // addReference notes the fields that a reference derives: on the kind where it
 // stands directly in spec or spec.resource, else beside the reference.
-func (e *Engine) addReference(k *kind, r backend.Reference, kinds map[string]*kind) error {
+func (e *Engine) addReference(k *kindInfo, r descriptor.Reference, kinds map[string]*kindInfo) error {
 	slots, f, err := k.body.Find(r.Path)
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend/body"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/change"
 )
 
 // A writer appends a value to the answer. If it returns false, the value is
@@ -24,7 +24,7 @@ type source struct {
 	index int
 	// written is what a mutation did, change an event of a stream.
 	written *written
-	change  *service.Change
+	change  *change.Change
 	// key and value of an entry.
 	key, value string
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // Concealed is what is said of a value that GraphQL refuses, in place of the
@@ -16,7 +16,7 @@ const Concealed = "the value of a write-only field does not have its type"
 const writeOnlyMark = "writeOnly"
 
 // mark marks the fields of inputs that are derived from write-only ones.
-func mark(schema *ast.Schema, of *shown, shape *backend.Shape) {
+func mark(schema *ast.Schema, of *shown, shape *descriptor.Shape) {
 	if shape == nil {
 		return
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // The arguments of @constraint by what they bound.
@@ -17,19 +17,19 @@ func numberArguments() []string   { return []string{"min", "max"} }
 func listArguments() []string     { return []string{"minItems", "maxItems", "unique"} }
 func propertyArguments() []string { return []string{"minProperties", "maxProperties"} }
 
-func formats() []backend.Format {
-	return []backend.Format{backend.FormatUUID, backend.FormatDuration, backend.FormatDateTime, backend.FormatName, backend.FormatCIDR}
+func formats() []descriptor.Format {
+	return []descriptor.Format{descriptor.FormatUUID, descriptor.FormatDuration, descriptor.FormatDateTime, descriptor.FormatName, descriptor.FormatCIDR}
 }
 
 // constraint reads @constraint of a field of a spec, and demands the limits
 // without which the field would be unbounded.
-func (l *loader) constraint(out *backend.Field, f *ast.FieldDefinition, where string) {
+func (l *loader) constraint(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	d := l.read(f.Directives, "constraint")
 	if d != nil {
 		l.applicable(out, d, where)
-		out.Constraint = backend.Constraint{
+		out.Constraint = descriptor.Constraint{
 			MinLength: d.integer("minLength"), MaxLength: d.integer("maxLength"),
-			Pattern: d.text("pattern"), Format: backend.Format(d.text("format")),
+			Pattern: d.text("pattern"), Format: descriptor.Format(d.text("format")),
 			Min: d.number("min"), Max: d.number("max"), In: d.texts("in"),
 			MinItems: d.integer("minItems"), MaxItems: d.integer("maxItems"), Unique: d.text("unique") == "true",
 		}
@@ -42,7 +42,7 @@ func (l *loader) constraint(out *backend.Field, f *ast.FieldDefinition, where st
 		return // its limits are not known
 	}
 	l.nameLimits(out, f, where)
-	if out.Type == backend.TypeString && !l.isMalformed(f.Directives, "ref") && out.Constraint.MaxLength == nil && len(out.Constraint.In) == 0 {
+	if out.Type == descriptor.TypeString && !l.isMalformed(f.Directives, "ref") && out.Constraint.MaxLength == nil && len(out.Constraint.In) == 0 {
 		l.report(f.Position, "%s: a String in a spec has a maximum: add @constraint(maxLength: ...) or @constraint(in: [...])", where)
 	}
 	if out.List && out.Constraint.MaxItems == nil {
@@ -51,15 +51,15 @@ func (l *loader) constraint(out *backend.Field, f *ast.FieldDefinition, where st
 }
 
 // applicable refuses arguments that say nothing about values of the field's type.
-func (l *loader) applicable(out *backend.Field, d *directive, where string) {
+func (l *loader) applicable(out *descriptor.Field, d *directive, where string) {
 	if out.Type == "" {
 		return // not known
 	}
-	numeric := slices.Contains([]backend.FieldType{backend.TypeInt, backend.TypeInt64, backend.TypeFloat}, out.Type)
-	l.restrict(d, where, textArguments(), out.Type == backend.TypeString, "String")
+	numeric := slices.Contains([]descriptor.FieldType{descriptor.TypeInt, descriptor.TypeInt64, descriptor.TypeFloat}, out.Type)
+	l.restrict(d, where, textArguments(), out.Type == descriptor.TypeString, "String")
 	l.restrict(d, where, numberArguments(), numeric, "Int, Int64 and Float")
 	l.restrict(d, where, listArguments(), out.List, "lists")
-	l.restrict(d, where, propertyArguments(), out.Type == backend.TypeObject && !out.List, "object types and fields of an object type")
+	l.restrict(d, where, propertyArguments(), out.Type == descriptor.TypeObject && !out.List, "object types and fields of an object type")
 }
 
 // onlyProperties refuses on a type what is for fields.
@@ -80,7 +80,7 @@ func (l *loader) restrict(d *directive, where string, arguments []string, allowe
 }
 
 // sound refuses limits that contradict themselves.
-func (l *loader) sound(c *backend.Constraint, d *directive, where string) {
+func (l *loader) sound(c *descriptor.Constraint, d *directive, where string) {
 	l.bounds(d, where, "minLength", "maxLength")
 	l.bounds(d, where, "minItems", "maxItems")
 	if c.Min != nil && c.Max != nil && *c.Min > *c.Max {
@@ -105,8 +105,8 @@ func (l *loader) sound(c *backend.Constraint, d *directive, where string) {
 }
 
 // nameLimits are those of what @ref makes the name of a resource.
-func (l *loader) nameLimits(out *backend.Field, f *ast.FieldDefinition, where string) {
-	if l.read(f.Directives, "ref") == nil || out.Type != backend.TypeString {
+func (l *loader) nameLimits(out *descriptor.Field, f *ast.FieldDefinition, where string) {
+	if l.read(f.Directives, "ref") == nil || out.Type != descriptor.TypeString {
 		return
 	}
 	c := &out.Constraint
@@ -138,7 +138,7 @@ func (l *loader) bounds(d *directive, where, low, high string) {
 }
 
 // properties bounds the number of fields of a shape that are set.
-func (l *loader) properties(s *backend.Shape, d *directive, where string) {
+func (l *loader) properties(s *descriptor.Shape, d *directive, where string) {
 	if d == nil {
 		return
 	}

@@ -6,12 +6,12 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // filter derives the filter of an object type: its indexed fields, and the
 // objects that have any. A type in several places has what any of them has.
-func (d *typeDerivation) filter(k *Kind, s *backend.Shape, path string) {
+func (d *typeDerivation) filter(k *Kind, s *descriptor.Shape, path string) {
 	if s == nil || !filtered(k, path) {
 		return
 	}
@@ -50,16 +50,16 @@ func (d *typeDerivation) filter(k *Kind, s *backend.Shape, path string) {
 }
 
 func indexed(k *Kind, path string) bool {
-	return slices.ContainsFunc(k.Indexes, func(i backend.Index) bool { return i.Path == path })
+	return slices.ContainsFunc(k.Indexes, func(i descriptor.Index) bool { return i.Path == path })
 }
 
 // filtered says whether anything below a path is indexed.
 func filtered(k *Kind, path string) bool {
-	return slices.ContainsFunc(k.Indexes, func(i backend.Index) bool { return strings.HasPrefix(i.Path, path+".") })
+	return slices.ContainsFunc(k.Indexes, func(i descriptor.Index) bool { return strings.HasPrefix(i.Path, path+".") })
 }
 
 // operators is the type of the operators of a field.
-func (d *typeDerivation) operators(f *backend.Field) string {
+func (d *typeDerivation) operators(f *descriptor.Field) string {
 	name := string(f.Type)
 	if f.Enum != nil {
 		name = f.Enum.Name
@@ -72,7 +72,7 @@ func (d *typeDerivation) operators(f *backend.Field) string {
 }
 
 // enumOperators derives the operators of an enum, or of lists of it.
-func (d *typeDerivation) enumOperators(f *backend.Field) {
+func (d *typeDerivation) enumOperators(f *descriptor.Field) {
 	e := f.Enum.Name
 	one := &ast.Type{NamedType: e}
 	many := &ast.Type{Elem: ast.NonNullNamedType(e, nil)}

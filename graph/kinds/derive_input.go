@@ -3,7 +3,7 @@ package kinds
 import (
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // maxStatus is what bounds a status.
@@ -27,15 +27,15 @@ func deriveTypes(schema *Schema) *typeDerivation {
 	// Specs first: a type of both has the limits of the spec.
 	for _, k := range schema.Kinds {
 		d.input(k.Spec, "")
-		if k.Has(backend.VerbPatch) {
+		if k.Has(descriptor.VerbPatch) {
 			d.patch(k.Spec)
 		}
 	}
 	for _, k := range schema.Kinds {
-		if k.Status != nil && k.Has(backend.VerbStatus) {
+		if k.Status != nil && k.Has(descriptor.VerbStatus) {
 			d.input(k.Status, maxStatus)
 		}
-		if k.Has(backend.VerbList) || k.Has(backend.VerbWatch) {
+		if k.Has(descriptor.VerbList) || k.Has(descriptor.VerbWatch) {
 			d.filter(&k, k.Spec, "spec")
 			d.filter(&k, k.Status, "status")
 		}
@@ -56,7 +56,7 @@ func (d *typeDerivation) of(name string) []*ast.Definition {
 
 // input derives the input of an object type: its fields, no defaults, and
 // descriptions that state the limits, or what is said instead of them.
-func (d *typeDerivation) input(s *backend.Shape, instead string) {
+func (d *typeDerivation) input(s *descriptor.Shape, instead string) {
 	if d.inputs[s.Name] != nil {
 		return
 	}
@@ -81,7 +81,7 @@ func (d *typeDerivation) input(s *backend.Shape, instead string) {
 
 // patch derives the patch of an object type: its fields, all of them nullable.
 // Objects in it are patches too; elements of lists are whole inputs.
-func (d *typeDerivation) patch(s *backend.Shape) {
+func (d *typeDerivation) patch(s *descriptor.Shape) {
 	if d.patches[s.Name] != nil {
 		return
 	}
@@ -102,7 +102,7 @@ func (d *typeDerivation) patch(s *backend.Shape) {
 		if f.Required {
 			text = paragraph(text, "Required: it cannot be cleared.")
 		}
-		if f.Type == backend.TypeMap {
+		if f.Type == descriptor.TypeMap {
 			text = paragraph(text, "Entries that are left out stay as they are.")
 		}
 		def.Fields = append(def.Fields, &ast.FieldDefinition{
@@ -115,7 +115,7 @@ func (d *typeDerivation) patch(s *backend.Shape) {
 }
 
 // about is the author's description of an object type and the messages of its rules.
-func (d *typeDerivation) about(s *backend.Shape) string {
+func (d *typeDerivation) about(s *descriptor.Shape) string {
 	text := ""
 	if of := definition(d.schema, s.Name); of != nil {
 		text = of.Description
@@ -136,14 +136,14 @@ func definition(schema *Schema, name string) *ast.Definition {
 }
 
 // inputType is the type of a field in an input; name gives that of an object type's.
-func inputType(f *backend.Field, name func(object string) string) *ast.Type {
+func inputType(f *descriptor.Field, name func(object string) string) *ast.Type {
 	typ, list := string(f.Type), f.List
 	switch f.Type {
-	case backend.TypeObject:
+	case descriptor.TypeObject:
 		typ = name(f.Shape.Name)
-	case backend.TypeEnum:
+	case descriptor.TypeEnum:
 		typ = f.Enum.Name
-	case backend.TypeMap:
+	case descriptor.TypeMap:
 		typ, list = name("MapEntry"), true
 	}
 	if list {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // What descriptions of several fields say.
@@ -22,13 +22,13 @@ const (
 // kind derives the types and root fields of a kind.
 func (d *derivation) kind(k *Kind) {
 	d.resource(k)
-	if k.Has(backend.VerbList) {
+	if k.Has(descriptor.VerbList) {
 		d.connection(k)
 	}
-	if k.Has(backend.VerbList) || k.Has(backend.VerbWatch) {
+	if k.Has(descriptor.VerbList) || k.Has(descriptor.VerbWatch) {
 		d.add(kindFilter(k))
 	}
-	if k.Has(backend.VerbWatch) {
+	if k.Has(descriptor.VerbWatch) {
 		d.add(object(k.Name+"Change", "One change of a resource of kind "+k.Name+", or a mark.",
 			field("type", "ChangeType!", ""),
 			field("cursor", "String", "Resumes the stream after this event; opaque."),
@@ -188,7 +188,7 @@ func (k *Kind) hasConditions() bool {
 	}
 	return !slices.ContainsFunc([]string{"type", "status"}, func(name string) bool {
 		g := f.Shape.Field(name)
-		return g == nil || g.Type != backend.TypeString || g.List
+		return g == nil || g.Type != descriptor.TypeString || g.List
 	})
 }
 
@@ -200,15 +200,15 @@ func (d *derivation) roots(k *Kind) {
 		}
 		return ast.ArgumentDefinitionList{argument("namespace", "String", about+" "+aboutNamespace+" null: all.")}
 	}
-	if k.Has(backend.VerbGet) {
+	if k.Has(descriptor.VerbGet) {
 		var args ast.ArgumentDefinitionList
 		if k.namespaced() {
-			args = append(args, otherwise(argument("namespace", "String!", "Namespace of the name. "+aboutNamespace), ast.StringValue, backend.DefaultNamespace))
+			args = append(args, otherwise(argument("namespace", "String!", "Namespace of the name. "+aboutNamespace), ast.StringValue, descriptor.DefaultNamespace))
 		}
 		args = append(args, argument("name", "String!", aboutName+"."))
 		d.query = append(d.query, field(k.Singular, k.Name, "The "+k.Name+" of that name, null if there is none.", args...))
 	}
-	if k.Has(backend.VerbList) {
+	if k.Has(descriptor.VerbList) {
 		of, order := "", "name"
 		if k.namespaced() {
 			of, order = ", of one namespace or of all", "namespace and name"
@@ -217,7 +217,7 @@ func (d *derivation) roots(k *Kind) {
 			"Resources of kind "+k.Name+of+". Without orderBy they are in the order of "+order+".",
 			slices.Concat(namespace("Namespace to list."), listingArguments(k), pagingArguments())...))
 	}
-	if k.Has(backend.VerbWatch) {
+	if k.Has(descriptor.VerbWatch) {
 		args := append(namespace("Namespace to follow."),
 			argument("name", "String", "Name to follow. A DNS-1123 subdomain of at most 253 characters. null: all."),
 			argument("filter", k.Name+"Filter", "Which resources to follow; null: all."),

@@ -6,7 +6,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // write is what one verb derives.
@@ -26,7 +26,7 @@ func (d *derivation) writes(k *Kind) {
 	spec := func(about string) *ast.FieldDefinition { return field("spec", InputType(k.Spec.Name)+"!", about) }
 	replaced := "Desired state. It replaces the one that is stored."
 	stored := "The resource as it is stored; null if its status cannot be read."
-	if k.Has(backend.VerbCreate) {
+	if k.Has(descriptor.VerbCreate) {
 		d.write(k, write{
 			name: "create" + k.Name, about: "Create a resource of kind " + k.Name + ". One that is there already is ALREADY_EXISTS.",
 			input:   slices.Concat(subKind(k, ""), newMetadata(k), []*ast.FieldDefinition{spec(k.about("spec", aboutSpec))}),
@@ -34,13 +34,13 @@ func (d *derivation) writes(k *Kind) {
 		})
 	}
 	revision := field("expectedRevision", "String!", aboutRevision)
-	if k.Has(backend.VerbUpdate) {
+	if k.Has(descriptor.VerbUpdate) {
 		d.write(k, write{
 			name: "update" + k.Name, about: "Replace the spec of a resource of kind " + k.Name + " at the revision that the caller read.",
 			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k), []*ast.FieldDefinition{spec(replaced)}), payload: stored,
 		})
 	}
-	if k.Has(backend.VerbPatch) {
+	if k.Has(descriptor.VerbPatch) {
 		d.write(k, write{
 			name: "patch" + k.Name, about: "Change parts of the spec of a resource of kind " + k.Name + " at the revision that the caller read: a JSON merge patch (RFC 7386).",
 			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k), []*ast.FieldDefinition{
@@ -48,14 +48,14 @@ func (d *derivation) writes(k *Kind) {
 			}), payload: stored,
 		})
 	}
-	if k.Has(backend.VerbUpsert) {
+	if k.Has(descriptor.VerbUpsert) {
 		d.write(k, write{
 			name: "upsert" + k.Name, about: "Create a resource of kind " + k.Name + ", or replace the spec of the one that is there, whatever its revision.",
 			input:   slices.Concat(subKind(k, " A resource that is there keeps its own, which must be this one if it is given."), changedMetadata(k), []*ast.FieldDefinition{spec(replaced)}),
 			payload: stored, after: []*ast.FieldDefinition{field("created", "Boolean!", "Whether the resource was not there before.")},
 		})
 	}
-	if k.Has(backend.VerbStatus) {
+	if k.Has(descriptor.VerbStatus) {
 		d.write(k, write{
 			name: "update" + k.Name + "Status", about: "Replace the status of a resource of kind " + k.Name + " at its current revision, as its controller does. The spec is untouched.",
 			input: []*ast.FieldDefinition{
@@ -65,7 +65,7 @@ func (d *derivation) writes(k *Kind) {
 			payload: "The resource as it is stored; null if its spec cannot be read.",
 		})
 	}
-	if k.Has(backend.VerbDelete) {
+	if k.Has(descriptor.VerbDelete) {
 		d.write(k, write{
 			name: "delete" + k.Name, about: "Delete a resource of kind " + k.Name + ".",
 			input:   []*ast.FieldDefinition{field("expectedRevision", "String", "Revision that the deletion is based on; opaque, from metadata.revision. Absent: whatever it is.")},

@@ -6,7 +6,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // maxIndexed is the greatest number of characters of a value in an index.
@@ -21,7 +21,7 @@ type place struct {
 	// owner is the author's type that the field is declared in.
 	owner *ast.Definition
 	ast   *ast.FieldDefinition
-	field *backend.Field
+	field *descriptor.Field
 	// listed says that a list of objects is above.
 	listed bool
 	// types are the author's types above, the owner the last of them.
@@ -29,7 +29,7 @@ type place struct {
 }
 
 // places calls visit for every field of a shape and of the shapes in it.
-func (l *loader) places(k *Kind, s *backend.Shape, above *place, visit func(*place)) {
+func (l *loader) places(k *Kind, s *descriptor.Shape, above *place, visit func(*place)) {
 	if s == nil {
 		return // reported where the kind is read
 	}
@@ -59,7 +59,7 @@ func (l *loader) indexes(k *Kind) {
 		if d == nil || !l.indexable(p, d, sortable) {
 			return
 		}
-		k.Indexes = append(k.Indexes, backend.Index{Path: p.path, Sortable: sortable != nil})
+		k.Indexes = append(k.Indexes, descriptor.Index{Path: p.path, Sortable: sortable != nil})
 	}
 	l.places(k, k.Spec, &place{path: "spec"}, visit)
 	l.places(k, k.Status, &place{path: "status"}, visit)
@@ -78,17 +78,17 @@ func (l *loader) indexes(k *Kind) {
 func (l *loader) indexable(p *place, d, sortable *directive) bool {
 	where, f := p.owner.Name+"."+p.ast.Name, p.field
 	switch {
-	case f.Type == backend.TypeMap, f.Type == "":
+	case f.Type == descriptor.TypeMap, f.Type == "":
 		return false // reported where it is read
-	case f.Type == backend.TypeObject:
+	case f.Type == descriptor.TypeObject:
 		l.report(d.Position, "%s: @%s is for scalars, enums and lists of them", where, d.Name)
 	case p.listed:
 		l.report(d.Position, "%s: @%s inside a list: %s of kind %s would have many values with no order among them", where, d.Name, p.path, p.kind.Name)
 	case f.List && sortable != nil:
 		l.report(sortable.Position, "%s: @sortable is not for lists; use @index", where)
-	case f.Type == backend.TypeString && l.isMalformed(p.ast.Directives, "constraint"):
+	case f.Type == descriptor.TypeString && l.isMalformed(p.ast.Directives, "constraint"):
 		return false // its length is not known
-	case f.Type == backend.TypeString && longest(f) > maxIndexed:
+	case f.Type == descriptor.TypeString && longest(f) > maxIndexed:
 		l.report(d.Position, "%s: @%s of a String wants a maxLength of at most %d", where, d.Name, maxIndexed)
 	default:
 		return l.filterNames(p, d, where)
@@ -112,7 +112,7 @@ func (l *loader) filterNames(p *place, d *directive, where string) bool {
 }
 
 // longest is the greatest length of a String, over every limit if there is none.
-func longest(f *backend.Field) int {
+func longest(f *descriptor.Field) int {
 	c := f.Constraint
 	switch {
 	case c.MaxLength != nil:
@@ -125,13 +125,13 @@ func longest(f *backend.Field) int {
 
 // statusLimit reads @constraint of a field of a status: maxLength of a String,
 // and that for its index only.
-func (l *loader) statusLimit(out *backend.Field, f *ast.FieldDefinition, where string) {
+func (l *loader) statusLimit(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	d := l.read(f.Directives, "constraint")
 	if d == nil {
 		return
 	}
 	indexed := f.Directives.ForName("index") != nil || f.Directives.ForName("sortable") != nil
-	if !indexed || out.Type != backend.TypeString || len(d.Arguments) != 1 || !d.has("maxLength") {
+	if !indexed || out.Type != descriptor.TypeString || len(d.Arguments) != 1 || !d.has("maxLength") {
 		l.report(d.Position, "%s: a status is not validated: @constraint(maxLength) of an indexed String bounds what is indexed, nothing else has an effect", where)
 		return
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // The forms of what @resource takes; a version is Kubernetes' or a plain major.
@@ -37,9 +37,9 @@ const (
 )
 
 // kind reads one kind.
-func (l *loader) kind(def *ast.Definition) backend.Kind {
+func (l *loader) kind(def *ast.Definition) descriptor.Kind {
 	l.reading, l.fieldCount = def, 0
-	k := backend.Kind{Name: def.Name, Singular: singular(def.Name), Description: def.Description}
+	k := descriptor.Kind{Name: def.Name, Singular: singular(def.Name), Description: def.Description}
 	if !kindForm.MatchString(def.Name) || len(def.Name) > maxKindName {
 		l.report(def.Position, "kind %s: a name of at most %d letters and digits that begins with a capital is wanted", def.Name, maxKindName)
 	}
@@ -52,9 +52,9 @@ func (l *loader) kind(def *ast.Definition) backend.Kind {
 }
 
 // identity reads the arguments of @resource.
-func (l *loader) identity(k *backend.Kind, d *directive) {
+func (l *loader) identity(k *descriptor.Kind, d *directive) {
 	k.Plural, k.Group, k.Version = d.text("plural"), d.text("group"), d.text("version")
-	k.Scope = backend.Scope(d.text("scope"))
+	k.Scope = descriptor.Scope(d.text("scope"))
 	if !pluralForm.MatchString(k.Plural) || len(k.Plural) > maxKindName {
 		l.report(d.at("plural"), "kind %s: plural %q: at most %d letters and digits that begin with a lower case letter are wanted", k.Name, k.Plural, maxKindName)
 	}
@@ -71,15 +71,15 @@ func (l *loader) identity(k *backend.Kind, d *directive) {
 	l.subKinds(k, d)
 	if !d.has("verbs") {
 		for _, v := range l.enums["KindVerb"].EnumValues {
-			k.Verbs = append(k.Verbs, backend.Verb(v.Name))
+			k.Verbs = append(k.Verbs, descriptor.Verb(v.Name))
 		}
 		return
 	}
 	for _, verb := range d.texts("verbs") {
-		if slices.Contains(k.Verbs, backend.Verb(verb)) {
+		if slices.Contains(k.Verbs, descriptor.Verb(verb)) {
 			l.report(d.at("verbs"), "kind %s: verb %s is here twice", k.Name, verb)
 		}
-		k.Verbs = append(k.Verbs, backend.Verb(verb))
+		k.Verbs = append(k.Verbs, descriptor.Verb(verb))
 	}
 	if len(k.Verbs) == 0 {
 		l.report(d.at("verbs"), "kind %s: verbs is empty; leave it out for all, or name at least one", k.Name)
@@ -87,7 +87,7 @@ func (l *loader) identity(k *backend.Kind, d *directive) {
 }
 
 // subKinds reads the varieties of a kind.
-func (l *loader) subKinds(k *backend.Kind, d *directive) {
+func (l *loader) subKinds(k *descriptor.Kind, d *directive) {
 	for _, name := range d.texts("subKinds") {
 		switch {
 		case slices.Contains(k.SubKinds, name):
@@ -103,18 +103,18 @@ func (l *loader) subKinds(k *backend.Kind, d *directive) {
 }
 
 // statusVerb drops STATUS where there is no status to write.
-func (l *loader) statusVerb(k *backend.Kind, def *ast.Definition) {
-	if def.Fields.ForName("status") != nil || !k.Has(backend.VerbStatus) {
+func (l *loader) statusVerb(k *descriptor.Kind, def *ast.Definition) {
+	if def.Fields.ForName("status") != nil || !k.Has(descriptor.VerbStatus) {
 		return
 	}
 	if d := l.read(def.Directives, "resource"); d.has("verbs") {
 		l.report(d.at("verbs"), "kind %s: verb STATUS: the kind has no status", k.Name)
 	}
-	k.Verbs = slices.DeleteFunc(k.Verbs, func(v backend.Verb) bool { return v == backend.VerbStatus })
+	k.Verbs = slices.DeleteFunc(k.Verbs, func(v descriptor.Verb) bool { return v == descriptor.VerbStatus })
 }
 
 // kindParts reads spec and status, the two fields that a kind has.
-func (l *loader) kindParts(k *backend.Kind, def *ast.Definition) {
+func (l *loader) kindParts(k *descriptor.Kind, def *ast.Definition) {
 	for _, f := range def.Fields {
 		switch {
 		case slices.Contains(kindFields(), f.Name):

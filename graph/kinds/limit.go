@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 func paragraph(text, more string) string {
@@ -28,18 +28,18 @@ func sentence(message string) string {
 }
 
 // limits says in words what a field accepts.
-func limits(f *backend.Field) string {
+func limits(f *descriptor.Field) string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	c := f.Constraint
-	if f.Type == backend.TypeMap {
+	if f.Type == descriptor.TypeMap {
 		return sentences(mapLimits(f), writeOnly(f))
 	}
 	if f.List {
 		if r := interval(c.MinItems, c.MaxItems); r != "" {
-			add("%s elements%s.", r, map[bool]string{true: ", no two equal"}[c.Unique || f.ListType == backend.ListSet])
+			add("%s elements%s.", r, map[bool]string{true: ", no two equal"}[c.Unique || f.ListType == descriptor.ListSet])
 		}
-		if f.ListType == backend.ListMap {
+		if f.ListType == descriptor.ListMap {
 			add("No two elements agree in %s.", strings.Join(f.Keys, ", "))
 		}
 	}
@@ -75,7 +75,7 @@ func limits(f *backend.Field) string {
 }
 
 // writeOnly says what a field does that is never shown.
-func writeOnly(f *backend.Field) string {
+func writeOnly(f *descriptor.Field) string {
 	if !f.WriteOnly {
 		return ""
 	}
@@ -85,7 +85,7 @@ func writeOnly(f *backend.Field) string {
 func sentences(a, b string) string { return strings.TrimSpace(a + " " + b) }
 
 // mapLimits says what a map accepts.
-func mapLimits(f *backend.Field) string {
+func mapLimits(f *descriptor.Field) string {
 	c := f.Constraint
 	var out []string
 	add := func(what, r, unit string) {
@@ -159,7 +159,7 @@ func thousands(n int) string {
 }
 
 // effective is the default as the API shows it: of an enum its name.
-func effective(f *backend.Field) string {
+func effective(f *descriptor.Field) string {
 	switch v := f.Default.(type) {
 	case string:
 		if f.Enum == nil {

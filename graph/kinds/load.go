@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/schema"
 )
 
@@ -33,7 +33,7 @@ type Schema struct {
 
 // Kind is one kind.
 type Kind struct {
-	backend.Kind
+	descriptor.Kind
 	// Definition is the author's.
 	Definition *ast.Definition
 	// Refs are the references of the descriptor, in its order.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
@@ -81,34 +81,34 @@ func accepted(t *testing.T, file string) *kinds.Schema {
 }
 
 func TestTheDescriptorIsWhatTheAuthorWrote(t *testing.T) {
-	colour := &backend.Enum{Name: "Colour", Values: []backend.EnumValue{{Name: "DARK_RED", Stored: "dark-red"}, {Name: "BLUE", Stored: "BLUE"}}}
-	owner := func(least int) *backend.Shape {
-		return &backend.Shape{Name: "Owner", MinProperties: least, MaxProperties: 1, Fields: []backend.Field{
-			{Name: "name", Type: backend.TypeString, Constraint: backend.Constraint{MaxLength: new(10), Format: backend.FormatName, Pattern: "^o"}},
-			{Name: "id", Type: backend.TypeString, Constraint: backend.Constraint{MaxLength: new(36), Format: backend.FormatUUID}},
+	colour := &descriptor.Enum{Name: "Colour", Values: []descriptor.EnumValue{{Name: "DARK_RED", Stored: "dark-red"}, {Name: "BLUE", Stored: "BLUE"}}}
+	owner := func(least int) *descriptor.Shape {
+		return &descriptor.Shape{Name: "Owner", MinProperties: least, MaxProperties: 1, Fields: []descriptor.Field{
+			{Name: "name", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: new(10), Format: descriptor.FormatName, Pattern: "^o"}},
+			{Name: "id", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: new(36), Format: descriptor.FormatUUID}},
 		}}
 	}
-	board := &backend.Shape{Name: "Board", Fields: []backend.Field{
-		{Name: "at", Type: backend.TypeInt, Required: true},
-		{Name: "owner", Type: backend.TypeObject, Shape: owner(0)},
+	board := &descriptor.Shape{Name: "Board", Fields: []descriptor.Field{
+		{Name: "at", Type: descriptor.TypeInt, Required: true},
+		{Name: "owner", Type: descriptor.TypeObject, Shape: owner(0)},
 	}}
-	want := backend.Kind{
+	want := descriptor.Kind{
 		Name: "APIShelf", Singular: "apiShelf", Plural: "apiShelves", Description: "A shelf.", Group: "example.org", Version: "v2beta1",
-		Scope: backend.Global, Verbs: []backend.Verb{backend.VerbGet, backend.VerbCreate},
-		Spec: &backend.Shape{Name: "ShelfSpec", Rules: []backend.Rule{{CEL: "self.width >= self.depth", Message: "wider than deep"}}, Fields: []backend.Field{
-			{Name: "width", Description: "Width in mm.", Type: backend.TypeInt, Default: json.Number("900"), Constraint: backend.Constraint{Min: new(1.0), Max: new(5000.0)}},
-			{Name: "depth", Type: backend.TypeInt, Default: json.Number("300")},
-			{Name: "weight", Type: backend.TypeFloat, Constraint: backend.Constraint{Min: new(-2.5)}},
-			{Name: "serial", Type: backend.TypeInt64, Immutable: true},
-			{Name: "colour", Type: backend.TypeEnum, Enum: colour, Default: "dark-red"},
-			{Name: "boards", Type: backend.TypeObject, Required: true, List: true, ListType: backend.ListMap, Keys: []string{"at"}, Shape: board, Constraint: backend.Constraint{MinItems: new(1), MaxItems: new(9)}},
-			{Name: "codes", Type: backend.TypeEnum, List: true, ListType: backend.ListAtomic, Enum: colour, Constraint: backend.Constraint{MaxItems: new(4), Unique: true}},
-			{Name: "owner", Type: backend.TypeObject, Shape: owner(1)},
-			{Name: "label", Type: backend.TypeString, Deprecated: "use code", Constraint: backend.Constraint{In: []string{"a", "b"}}},
+		Scope: descriptor.Global, Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbCreate},
+		Spec: &descriptor.Shape{Name: "ShelfSpec", Rules: []descriptor.Rule{{CEL: "self.width >= self.depth", Message: "wider than deep"}}, Fields: []descriptor.Field{
+			{Name: "width", Description: "Width in mm.", Type: descriptor.TypeInt, Default: json.Number("900"), Constraint: descriptor.Constraint{Min: new(1.0), Max: new(5000.0)}},
+			{Name: "depth", Type: descriptor.TypeInt, Default: json.Number("300")},
+			{Name: "weight", Type: descriptor.TypeFloat, Constraint: descriptor.Constraint{Min: new(-2.5)}},
+			{Name: "serial", Type: descriptor.TypeInt64, Immutable: true},
+			{Name: "colour", Type: descriptor.TypeEnum, Enum: colour, Default: "dark-red"},
+			{Name: "boards", Type: descriptor.TypeObject, Required: true, List: true, ListType: descriptor.ListMap, Keys: []string{"at"}, Shape: board, Constraint: descriptor.Constraint{MinItems: new(1), MaxItems: new(9)}},
+			{Name: "codes", Type: descriptor.TypeEnum, List: true, ListType: descriptor.ListAtomic, Enum: colour, Constraint: descriptor.Constraint{MaxItems: new(4), Unique: true}},
+			{Name: "owner", Type: descriptor.TypeObject, Shape: owner(1)},
+			{Name: "label", Type: descriptor.TypeString, Deprecated: "use code", Constraint: descriptor.Constraint{In: []string{"a", "b"}}},
 		}},
-		Status: &backend.Shape{Name: "ShelfStatus", Fields: []backend.Field{
-			{Name: "load", Type: backend.TypeFloat},
-			{Name: "notes", Type: backend.TypeString, List: true},
+		Status: &descriptor.Shape{Name: "ShelfStatus", Fields: []descriptor.Field{
+			{Name: "load", Type: descriptor.TypeFloat},
+			{Name: "notes", Type: descriptor.TypeString, List: true},
 		}},
 	}
 	schema := accepted(t, "testdata/accepted/shelf.graphqls")
@@ -145,36 +145,36 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 		t.Fatalf("%d kinds", len(kinds))
 	}
 	service, team := kinds[0].Kind, kinds[1].Kind
-	name := func(most int) backend.Constraint {
-		return backend.Constraint{MinLength: new(1), MaxLength: new(most)}
+	name := func(most int) descriptor.Constraint {
+		return descriptor.Constraint{MinLength: new(1), MaxLength: new(most)}
 	}
-	member := &backend.Shape{Name: "Member", Fields: []backend.Field{
-		{Name: "teamRef", Type: backend.TypeString, Required: true, Constraint: name(253)},
-		{Name: "sentBy", Type: backend.TypeString, Constraint: name(253)},
+	member := &descriptor.Shape{Name: "Member", Fields: []descriptor.Field{
+		{Name: "teamRef", Type: descriptor.TypeString, Required: true, Constraint: name(253)},
+		{Name: "sentBy", Type: descriptor.TypeString, Constraint: name(253)},
 	}}
-	resource := &backend.Shape{Name: "ServiceResource", Fields: []backend.Field{
-		{Name: "tier", Type: backend.TypeInt, Default: json.Number("3")},
-		{Name: "teamRefs", Type: backend.TypeString, List: true, ListType: backend.ListSet, Constraint: backend.Constraint{MinLength: new(1), MaxLength: new(63), MaxItems: new(5)}},
+	resource := &descriptor.Shape{Name: "ServiceResource", Fields: []descriptor.Field{
+		{Name: "tier", Type: descriptor.TypeInt, Default: json.Number("3")},
+		{Name: "teamRefs", Type: descriptor.TypeString, List: true, ListType: descriptor.ListSet, Constraint: descriptor.Constraint{MinLength: new(1), MaxLength: new(63), MaxItems: new(5)}},
 	}}
-	spec := &backend.Shape{Name: "ServiceSpec", Rules: []backend.Rule{{CEL: "!has(self.size) || self.size >= oldSelf.size", Message: "size only grows"}}, Fields: []backend.Field{
-		{Name: "size", Type: backend.TypeInt, Since: "1.2", Until: "1.10"},
-		{Name: "ownerRef", Type: backend.TypeString, Constraint: name(253), Deprecated: "use resource.teamRefs"},
-		{Name: "members", Type: backend.TypeObject, List: true, ListType: backend.ListAtomic, Shape: member, Constraint: backend.Constraint{MaxItems: new(3)}},
-		{Name: "resource", Type: backend.TypeObject, Shape: resource},
-		{Name: "extras", Type: backend.TypeMap, Immutable: true, Constraint: backend.Constraint{
+	spec := &descriptor.Shape{Name: "ServiceSpec", Rules: []descriptor.Rule{{CEL: "!has(self.size) || self.size >= oldSelf.size", Message: "size only grows"}}, Fields: []descriptor.Field{
+		{Name: "size", Type: descriptor.TypeInt, Since: "1.2", Until: "1.10"},
+		{Name: "ownerRef", Type: descriptor.TypeString, Constraint: name(253), Deprecated: "use resource.teamRefs"},
+		{Name: "members", Type: descriptor.TypeObject, List: true, ListType: descriptor.ListAtomic, Shape: member, Constraint: descriptor.Constraint{MaxItems: new(3)}},
+		{Name: "resource", Type: descriptor.TypeObject, Shape: resource},
+		{Name: "extras", Type: descriptor.TypeMap, Immutable: true, Constraint: descriptor.Constraint{
 			MinItems: new(1), MaxItems: new(8), MaxLength: new(9), Pattern: "^a", KeyMinLength: new(2), KeyMaxLength: new(7), KeyPattern: "^k",
 		}},
 	}}
-	status := &backend.Shape{Name: "ServiceStatus", Fields: []backend.Field{
-		{Name: "id", Type: backend.TypeString, Constraint: backend.Constraint{MaxLength: new(36)}},
-		{Name: "extras", Type: backend.TypeMap},
+	status := &descriptor.Shape{Name: "ServiceStatus", Fields: []descriptor.Field{
+		{Name: "id", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: new(36)}},
+		{Name: "extras", Type: descriptor.TypeMap},
 	}}
-	want := backend.Kind{
-		Name: "Service", Singular: "service", Plural: "services", Group: "example.org", Version: "v1", Scope: backend.Namespaced,
-		Verbs:    []backend.Verb{backend.VerbGet, backend.VerbList, backend.VerbWatch, backend.VerbCreate, backend.VerbUpdate, backend.VerbPatch, backend.VerbUpsert, backend.VerbStatus, backend.VerbDelete},
+	want := descriptor.Kind{
+		Name: "Service", Singular: "service", Plural: "services", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced,
+		Verbs:    []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbDelete},
 		SubKinds: []string{"web", "batch-2"},
-		Indexes:  []backend.Index{{Path: "spec.resource.tier", Sortable: true}, {Path: "status.id"}, {Path: "spec.ownerRef"}, {Path: "spec.resource.teamRefs"}},
-		References: []backend.Reference{
+		Indexes:  []descriptor.Index{{Path: "spec.resource.tier", Sortable: true}, {Path: "status.id"}, {Path: "spec.ownerRef"}, {Path: "spec.resource.teamRefs"}},
+		References: []descriptor.Reference{
 			{Path: "spec.ownerRef", Kind: "Team", Field: "owner", Guard: true},
 			{Path: "spec.members.teamRef", Kind: "Team", Field: "team", Inverse: "memberships"},
 			{Path: "spec.members.sentBy", Kind: "Team", Field: "sender"},
@@ -185,7 +185,7 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 	if diff := cmp.Diff(want, service); diff != "" {
 		t.Errorf("descriptor (-want +got):\n%s", diff)
 	}
-	if team.Has(backend.VerbStatus) || !team.Has(backend.VerbUpsert) || len(team.Verbs) != 8 {
+	if team.Has(descriptor.VerbStatus) || !team.Has(descriptor.VerbUpsert) || len(team.Verbs) != 8 {
 		t.Errorf("a kind without status has the verbs %v", team.Verbs)
 	}
 	for i, owner := range []string{"Service", "Member", "Member", "Service"} {

@@ -5,16 +5,16 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // mapEntry is the element type of a map in the API.
 const mapEntry = "MapEntry"
 
 // mapping reads a map of strings, and says whether the field is one.
-func (l *loader) mapping(out *backend.Field, f *ast.FieldDefinition, where string, p part) bool {
+func (l *loader) mapping(out *descriptor.Field, f *ast.FieldDefinition, where string, p part) bool {
 	d := l.read(f.Directives, "map")
-	if out.Type != backend.TypeMap {
+	if out.Type != descriptor.TypeMap {
 		if d != nil {
 			l.report(d.Position, "%s: @map is for fields of type [%s!]", where, mapEntry)
 		}
@@ -51,8 +51,8 @@ func (l *loader) mapping(out *backend.Field, f *ast.FieldDefinition, where strin
 	return true
 }
 
-func (l *loader) mapLimits(out *backend.Field, d *directive, where string) {
-	out.Constraint = backend.Constraint{
+func (l *loader) mapLimits(out *descriptor.Field, d *directive, where string) {
+	out.Constraint = descriptor.Constraint{
 		MinItems: d.integer("minProperties"), MaxItems: d.integer("maxProperties"),
 		MinLength: d.integer("minLength"), MaxLength: d.integer("maxLength"), Pattern: d.text("pattern"),
 		KeyMinLength: d.integer("keyMinLength"), KeyMaxLength: d.integer("keyMaxLength"), KeyPattern: d.text("keyPattern"),

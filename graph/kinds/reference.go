@@ -6,12 +6,12 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // Reference is a reference of a kind with what the API makes of it.
 type Reference struct {
-	backend.Reference
+	descriptor.Reference
 	// Owner is the type that has the derived field: the kind itself for what
 	// stands directly in spec or spec.resource, else the author's type that the
 	// reference is declared in.
@@ -62,7 +62,7 @@ func (l *loader) reference(p *place, d *directive, kinds map[string]*Kind) {
 	switch {
 	case f.Type == "", target == nil && len(l.unread) > 0, target != nil && (target.unread() || p.kind.unread()):
 		// what is not known may be right; why it is not is reported elsewhere
-	case f.Type != backend.TypeString:
+	case f.Type != descriptor.TypeString:
 		l.report(d.Position, "%s: @ref is for a String or [String!]", where)
 	case d.has("as") && !pluralForm.MatchString(d.text("as")):
 		l.report(d.at("as"), "%s: as %q: letters and digits that begin with a lower case letter are wanted", where, d.text("as"))
@@ -81,8 +81,8 @@ func (l *loader) reference(p *place, d *directive, kinds map[string]*Kind) {
 		l.offers(p, d, target)
 		r := l.derive(p, d, stem, target)
 		p.kind.Refs = append(p.kind.Refs, r)
-		if r.Owner == p.kind.Name && !slices.ContainsFunc(p.kind.Indexes, func(i backend.Index) bool { return i.Path == r.Path }) {
-			p.kind.Indexes = append(p.kind.Indexes, backend.Index{Path: r.Path})
+		if r.Owner == p.kind.Name && !slices.ContainsFunc(p.kind.Indexes, func(i descriptor.Index) bool { return i.Path == r.Path }) {
+			p.kind.Indexes = append(p.kind.Indexes, descriptor.Index{Path: r.Path})
 		}
 	}
 }
@@ -91,12 +91,12 @@ func (l *loader) reference(p *place, d *directive, kinds map[string]*Kind) {
 func (l *loader) offers(p *place, d *directive, target *Kind) {
 	where := p.owner.Name + "." + p.ast.Name
 	switch {
-	case p.field.List && !target.Has(backend.VerbList):
+	case p.field.List && !target.Has(descriptor.VerbList):
 		l.report(d.at("kind"), "%s: kind %s does not offer LIST, which a list of references needs", where, target.Name)
-	case !p.field.List && !target.Has(backend.VerbGet):
+	case !p.field.List && !target.Has(descriptor.VerbGet):
 		l.report(d.at("kind"), "%s: kind %s does not offer GET, which a reference needs", where, target.Name)
 	}
-	if d.has("inverse") && !p.kind.Has(backend.VerbList) {
+	if d.has("inverse") && !p.kind.Has(descriptor.VerbList) {
 		l.report(d.at("inverse"), "%s: kind %s does not offer LIST, which an inverse needs", where, p.kind.Name)
 	}
 	if d.has("inverse") && !pluralForm.MatchString(d.text("inverse")) {
@@ -108,7 +108,7 @@ func (l *loader) offers(p *place, d *directive, target *Kind) {
 // field is as the author says, or what the reference's name begins with.
 func (l *loader) derive(p *place, d *directive, stem string, target *Kind) Reference {
 	r := Reference{
-		Reference: backend.Reference{Path: p.path, Kind: target.Name, Field: stem, Inverse: d.text("inverse"), Guard: d.text("guard") == "true"},
+		Reference: descriptor.Reference{Path: p.path, Kind: target.Name, Field: stem, Inverse: d.text("inverse"), Guard: d.text("guard") == "true"},
 		Owner:     p.owner.Name, List: p.field.List, Deprecated: p.field.Deprecated, at: d.Position,
 	}
 	switch {

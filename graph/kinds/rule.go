@@ -10,18 +10,18 @@ import (
 	"cel.dev/cel-go/ext"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // rules reads @rule and compiles each against the types of the shape, so that
 // a misspelt field or a comparison of unlike types is refused here.
-func (l *loader) rules(s *backend.Shape, def *ast.Definition) {
+func (l *loader) rules(s *descriptor.Shape, def *ast.Definition) {
 	for _, d := range def.Directives.ForNames("rule") {
 		if slices.Contains(l.malformed, d) {
 			continue
 		}
 		r := &directive{d}
-		s.Rules = append(s.Rules, backend.Rule{CEL: r.text("cel"), Message: r.text("message")})
+		s.Rules = append(s.Rules, descriptor.Rule{CEL: r.text("cel"), Message: r.text("message")})
 		if r.text("message") == "" {
 			l.report(r.at("message"), "%s: a rule says what is wrong; message is empty", def.Name)
 		}
@@ -33,12 +33,12 @@ func (l *loader) rules(s *backend.Shape, def *ast.Definition) {
 
 // compile checks a rule in the environment of the service (the standard
 // library and the string extensions), but with self and oldSelf typed.
-func compile(s *backend.Shape, expression string) error {
+func compile(s *descriptor.Shape, expression string) error {
 	registry, err := types.NewRegistry()
 	if err != nil {
 		return fmt.Errorf("cel: %w", err)
 	}
-	provider := &shapeProvider{Registry: registry, shapes: map[string]*backend.Shape{}}
+	provider := &shapeProvider{Registry: registry, shapes: map[string]*descriptor.Shape{}}
 	provider.collect(s)
 	env, err := cel.NewEnv(
 		cel.CustomTypeProvider(provider), cel.CustomTypeAdapter(registry),
@@ -74,12 +74,12 @@ func escapeHint(message string) string {
 // shapeProvider tells CEL the fields of shapes.
 type shapeProvider struct {
 	*types.Registry
-	shapes map[string]*backend.Shape
+	shapes map[string]*descriptor.Shape
 }
 
 var _ types.Provider = (*shapeProvider)(nil)
 
-func (p *shapeProvider) collect(s *backend.Shape) {
+func (p *shapeProvider) collect(s *descriptor.Shape) {
 	p.shapes[s.Name] = s
 	for _, f := range s.Fields {
 		if f.Shape != nil {
@@ -131,13 +131,13 @@ func escaped(name string) string {
 	return name
 }
 
-func celType(f *backend.Field) *types.Type {
-	t := map[backend.FieldType]*types.Type{
-		backend.TypeString: types.StringType, backend.TypeEnum: types.StringType, backend.TypeBoolean: types.BoolType,
-		backend.TypeInt: types.IntType, backend.TypeInt64: types.IntType, backend.TypeFloat: types.DoubleType,
+func celType(f *descriptor.Field) *types.Type {
+	t := map[descriptor.FieldType]*types.Type{
+		descriptor.TypeString: types.StringType, descriptor.TypeEnum: types.StringType, descriptor.TypeBoolean: types.BoolType,
+		descriptor.TypeInt: types.IntType, descriptor.TypeInt64: types.IntType, descriptor.TypeFloat: types.DoubleType,
 	}[f.Type]
 	switch {
-	case f.Type == backend.TypeMap:
+	case f.Type == descriptor.TypeMap:
 		t = types.NewMapType(types.StringType, types.StringType)
 	case f.Shape != nil:
 		t = types.NewObjectType(f.Shape.Name)

@@ -11,7 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // API derives the API's schema: what is the same whatever the kinds are, what
@@ -170,4 +170,4 @@ func (d *derivation) inverses(k *Kind) (refs []Reference, from []*Kind) {
 }
 
 // namespaced says whether names of the kind live in namespaces.
-func (k *Kind) namespaced() bool { return k.Scope == backend.Namespaced }
+func (k *Kind) namespaced() bool { return k.Scope == descriptor.Namespaced }

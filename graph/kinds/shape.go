@@ -5,7 +5,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // part says where in a resource a type is used.
@@ -20,14 +20,14 @@ const (
 type use struct{ spec, status bool }
 
 // shape reads an object type of a spec or status. Above are the types around it.
-func (l *loader) shape(def *ast.Definition, p part, above []*ast.Definition) *backend.Shape {
+func (l *loader) shape(def *ast.Definition, p part, above []*ast.Definition) *descriptor.Shape {
 	u := l.shapes[def]
 	if u == nil {
 		u = &use{}
 		l.shapes[def] = u
 	}
 	u.spec, u.status = u.spec || p == inSpec, u.status || p == inStatus
-	s := &backend.Shape{Name: def.Name}
+	s := &descriptor.Shape{Name: def.Name}
 	if above = append(slices.Clone(above), def); len(above) > maxLevels {
 		l.report(def.Position, "kind %s: %s is more than %d objects deep", l.reading.Name, def.Name, maxLevels)
 		return s
@@ -51,9 +51,9 @@ func (l *loader) shape(def *ast.Definition, p part, above []*ast.Definition) *ba
 }
 
 // field reads one field of a spec or status.
-func (l *loader) field(def *ast.Definition, f *ast.FieldDefinition, p part, above []*ast.Definition) backend.Field {
+func (l *loader) field(def *ast.Definition, f *ast.FieldDefinition, p part, above []*ast.Definition) descriptor.Field {
 	where := def.Name + "." + f.Name
-	out := backend.Field{Name: f.Name, Description: f.Description, Required: f.Type.NonNull, Deprecated: deprecation(f.Directives)}
+	out := descriptor.Field{Name: f.Name, Description: f.Description, Required: f.Type.NonNull, Deprecated: deprecation(f.Directives)}
 	if len(f.Arguments) > 0 {
 		l.report(f.Position, "%s: a field of a spec or status takes no arguments", where)
 	}
@@ -94,13 +94,13 @@ type typed struct {
 }
 
 // fieldType resolves the named type of a field.
-func (l *loader) fieldType(out *backend.Field, name string, in *typed) {
+func (l *loader) fieldType(out *descriptor.Field, name string, in *typed) {
 	def := l.types[name]
 	switch {
 	case slices.Contains([]string{"String", "Int", "Int64", "Float", "Boolean"}, name):
-		out.Type = backend.FieldType(name)
+		out.Type = descriptor.FieldType(name)
 	case name == mapEntry:
-		out.Type = backend.TypeMap
+		out.Type = descriptor.TypeMap
 	case name == "ID":
 		l.report(in.at, "%s: ID is for global ids; use String", in.where)
 	case name == "Time":
@@ -110,7 +110,7 @@ func (l *loader) fieldType(out *backend.Field, name string, in *typed) {
 	case def == nil:
 		// reported where the field is declared
 	case def.Kind == ast.Enum:
-		out.Type, out.Enum = backend.TypeEnum, l.enumOf(def)
+		out.Type, out.Enum = descriptor.TypeEnum, l.enumOf(def)
 		l.stores[def] = true
 	case def.Kind != ast.Object:
 		// reported where the type is declared
@@ -119,14 +119,14 @@ func (l *loader) fieldType(out *backend.Field, name string, in *typed) {
 	case slices.Contains(in.above, def):
 		l.report(in.at, "%s: %s contains itself; a spec or status has a fixed depth", in.where, name)
 	default:
-		out.Type, out.Shape = backend.TypeObject, l.shape(def, in.part, in.above)
+		out.Type, out.Shape = descriptor.TypeObject, l.shape(def, in.part, in.above)
 	}
 }
 
-func (l *loader) enumOf(def *ast.Definition) *backend.Enum {
-	e := &backend.Enum{Name: def.Name}
+func (l *loader) enumOf(def *ast.Definition) *descriptor.Enum {
+	e := &descriptor.Enum{Name: def.Name}
 	for _, v := range def.EnumValues {
-		e.Values = append(e.Values, backend.EnumValue{Name: v.Name, Stored: l.stored(v), Description: v.Description})
+		e.Values = append(e.Values, descriptor.EnumValue{Name: v.Name, Stored: l.stored(v), Description: v.Description})
 	}
 	return e
 }
@@ -138,18 +138,18 @@ func statusDirectives() []string {
 }
 
 // statusField refuses what would bind what a controller may store.
-func (l *loader) statusField(out *backend.Field, f *ast.FieldDefinition, where string) {
+func (l *loader) statusField(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	l.statusLimit(out, f, where)
 	if out.Required {
 		l.report(f.Position, "%s: fields of a status are nullable: a controller can store any status", where)
 	}
-	if out.Type == backend.TypeEnum {
+	if out.Type == descriptor.TypeEnum {
 		l.report(f.Position, "%s: a status holds String where a spec has an enum: a controller can store any value", where)
 	}
 }
 
 // specField reads the directives of a field of a spec.
-func (l *loader) specField(out *backend.Field, f *ast.FieldDefinition, where string) {
+func (l *loader) specField(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	out.Immutable = l.read(f.Directives, "immutable") != nil
 	if out.Deprecated != "" && out.Required {
 		l.report(f.Position, "%s: a required field cannot be deprecated: nobody could stop using it", where)
@@ -160,7 +160,7 @@ func (l *loader) specField(out *backend.Field, f *ast.FieldDefinition, where str
 }
 
 // listType reads @list.
-func (l *loader) listType(out *backend.Field, f *ast.FieldDefinition, where string) {
+func (l *loader) listType(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	d := l.read(f.Directives, "list")
 	switch {
 	case d == nil && out.List && !l.isMalformed(f.Directives, "list"):
@@ -172,22 +172,22 @@ func (l *loader) listType(out *backend.Field, f *ast.FieldDefinition, where stri
 		l.report(d.Position, "%s: @list is for lists", where)
 		return
 	}
-	out.ListType, out.Keys = backend.ListType(d.text("type")), d.texts("keys")
+	out.ListType, out.Keys = descriptor.ListType(d.text("type")), d.texts("keys")
 	switch {
-	case out.ListType == backend.ListMap:
+	case out.ListType == descriptor.ListMap:
 		l.mapKeys(out, d, where)
 	case d.has("keys"):
 		l.report(d.at("keys"), "%s: keys are for @list(type: MAP)", where)
-	case out.ListType == backend.ListSet && out.Type == backend.TypeObject:
+	case out.ListType == descriptor.ListSet && out.Type == descriptor.TypeObject:
 		l.report(d.Position, "%s: a SET holds scalars or enum values; objects go into a MAP by their keys", where)
 	}
 }
 
-func (l *loader) mapKeys(out *backend.Field, d *directive, where string) {
+func (l *loader) mapKeys(out *descriptor.Field, d *directive, where string) {
 	if out.Type == "" {
 		return // not known
 	}
-	if out.Type != backend.TypeObject {
+	if out.Type != descriptor.TypeObject {
 		l.report(d.Position, "%s: a MAP holds objects; scalars go into a SET", where)
 		return
 	}
@@ -201,7 +201,7 @@ func (l *loader) mapKeys(out *backend.Field, d *directive, where string) {
 		switch f := out.Shape.Field(key); {
 		case f == nil:
 			l.report(d.at("keys"), "%s: key %s is not a field of %s", where, key, out.Shape.Name)
-		case f.List || f.Type == backend.TypeObject || !f.Required:
+		case f.List || f.Type == descriptor.TypeObject || !f.Required:
 			l.report(d.at("keys"), "%s: key %s of %s: a required scalar or enum is wanted", where, key, out.Shape.Name)
 		}
 	}

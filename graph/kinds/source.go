@@ -10,7 +10,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/schema"
 )
 
@@ -85,8 +85,8 @@ func readFile(files fs.FS, name string) (string, error) {
 }
 
 // Descriptors are those of all kinds.
-func (s *Schema) Descriptors() []backend.Kind {
-	out := make([]backend.Kind, len(s.Kinds))
+func (s *Schema) Descriptors() []descriptor.Kind {
+	out := make([]descriptor.Kind, len(s.Kinds))
 	for i := range s.Kinds {
 		out[i] = s.Kinds[i].Kind
 	}

@@ -11,14 +11,14 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // maxSafeInteger is the greatest Int64: every JSON reader keeps it exact.
 const maxSafeInteger = 1<<53 - 1
 
 // fieldDefault reads @default and returns it in stored form: string, bool or json.Number.
-func (l *loader) fieldDefault(out *backend.Field, f *ast.FieldDefinition, where string) {
+func (l *loader) fieldDefault(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	d := l.read(f.Directives, "default")
 	if d == nil {
 		return
@@ -27,7 +27,7 @@ func (l *loader) fieldDefault(out *backend.Field, f *ast.FieldDefinition, where 
 	case out.Required:
 		l.report(d.Position, "%s: a required field has no default: it is never absent", where)
 		return
-	case out.List || out.Type == backend.TypeObject:
+	case out.List || out.Type == descriptor.TypeObject:
 		l.report(d.Position, "%s: @default is for scalars and enums", where)
 		return
 	case out.Type == "":
@@ -44,19 +44,19 @@ func (l *loader) fieldDefault(out *backend.Field, f *ast.FieldDefinition, where 
 }
 
 // storedForm converts a literal, or says what the field accepts instead.
-func storedForm(f *backend.Field, v *ast.Value) (stored any, accepted string) {
+func storedForm(f *descriptor.Field, v *ast.Value) (stored any, accepted string) {
 	switch f.Type {
-	case backend.TypeString:
+	case descriptor.TypeString:
 		if v.Kind == ast.StringValue || v.Kind == ast.BlockValue {
 			return v.Raw, ""
 		}
 		return nil, "a string"
-	case backend.TypeBoolean:
+	case descriptor.TypeBoolean:
 		if v.Kind == ast.BooleanValue {
 			return v.Raw == "true", ""
 		}
 		return nil, "true or false"
-	case backend.TypeEnum:
+	case descriptor.TypeEnum:
 		names := make([]string, len(f.Enum.Values))
 		for i, e := range f.Enum.Values {
 			if v.Kind == ast.EnumValue && v.Raw == e.Name {
@@ -65,14 +65,14 @@ func storedForm(f *backend.Field, v *ast.Value) (stored any, accepted string) {
 			names[i] = e.Name
 		}
 		return nil, "one of " + strings.Join(names, ", ")
-	case backend.TypeFloat:
+	case descriptor.TypeFloat:
 		if v.Kind == ast.IntValue || v.Kind == ast.FloatValue {
 			return json.Number(v.Raw), ""
 		}
 		return nil, "a number"
 	}
 	limit := int64(maxSafeInteger)
-	if f.Type == backend.TypeInt {
+	if f.Type == descriptor.TypeInt {
 		limit = math.MaxInt32
 	}
 	if n, err := strconv.ParseInt(v.Raw, 10, 64); err == nil && v.Kind == ast.IntValue && n >= -limit && n <= limit {
@@ -82,13 +82,13 @@ func storedForm(f *backend.Field, v *ast.Value) (stored any, accepted string) {
 }
 
 // defaultWithin refuses a default that the field itself would refuse.
-func (l *loader) defaultWithin(f *backend.Field, d *directive, where string) {
+func (l *loader) defaultWithin(f *descriptor.Field, d *directive, where string) {
 	c, at := f.Constraint, d.at("value")
 	switch v := f.Default.(type) {
 	case string:
 		n := utf8.RuneCountInString(v)
 		pattern, err := regexp.Compile(c.Pattern)
-		if f.Type == backend.TypeString && (c.MinLength != nil && n < *c.MinLength || c.MaxLength != nil && n > *c.MaxLength ||
+		if f.Type == descriptor.TypeString && (c.MinLength != nil && n < *c.MinLength || c.MaxLength != nil && n > *c.MaxLength ||
 			len(c.In) > 0 && !slices.Contains(c.In, v) || err == nil && !pattern.MatchString(v)) {
 			l.report(at, "%s: default %q breaks the constraint of the field", where, v)
 		}

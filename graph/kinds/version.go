@@ -8,14 +8,14 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // apiVersionForm is a version of the API: major and minor.
 var apiVersionForm = regexp.MustCompile(`^[1-9][0-9]{0,5}\.(0|[1-9][0-9]{0,5})$`)
 
 // versions reads @since and @until.
-func (l *loader) versions(out *backend.Field, f *ast.FieldDefinition, where string, p part) {
+func (l *loader) versions(out *descriptor.Field, f *ast.FieldDefinition, where string, p part) {
 	out.Since, out.Until = l.apiVersion(f, "since", where), l.apiVersion(f, "until", where)
 	if out.Since != "" && out.Until != "" && compareVersions(out.Since, out.Until) >= 0 {
 		l.report(f.Position, "%s: since %s and until %s leave no version that has the field", where, out.Since, out.Until)

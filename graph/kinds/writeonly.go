@@ -6,7 +6,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // writeOnly checks @writeOnly of all kinds: what is never shown is in no list,
@@ -63,11 +63,11 @@ func (l *loader) nothingShown(p *place) {
 }
 
 // somethingShown refuses object types that are shown and have nothing to show.
-func (l *loader) somethingShown(s *backend.Shape) {
+func (l *loader) somethingShown(s *descriptor.Shape) {
 	if s == nil || len(s.Fields) == 0 {
 		return // reported where it is read
 	}
-	if !slices.ContainsFunc(s.Fields, func(f backend.Field) bool { return !f.WriteOnly }) {
+	if !slices.ContainsFunc(s.Fields, func(f descriptor.Field) bool { return !f.WriteOnly }) {
 		l.report(l.types[s.Name].Position, "type %s: all its fields are @writeOnly and nothing is left to show; put @writeOnly on the field of this type, or another field into it", s.Name)
 	}
 	for i := range s.Fields {
@@ -95,7 +95,7 @@ func shownOf(kinds []Kind) *shown {
 	return s
 }
 
-func (s *shown) add(shape *backend.Shape, below bool) {
+func (s *shown) add(shape *descriptor.Shape, below bool) {
 	if shape == nil {
 		return
 	}

@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // Limits of one batch.
@@ -37,28 +38,28 @@ type Loaders struct {
 
 	mu sync.Mutex
 	// resources and pages by kind; guarded by mu.
-	resources map[string]*batch[backend.Key, *service.Resource]
-	pages     map[string]*batch[string, *service.Page]
+	resources map[string]*batch[backend.Key, *query.Resource]
+	pages     map[string]*batch[string, *query.Page]
 	// requests by the key of their page; guarded by mu.
-	requests map[string]service.ListRequest
+	requests map[string]query.ListRequest
 }
 
 // New returns loaders that have read nothing. A zero wait means DefaultWait.
-func New(s Service, c service.Caller, wait time.Duration) *Loaders {
+func New(s Service, c access.Caller, wait time.Duration) *Loaders {
 	if wait <= 0 {
 		wait = DefaultWait
 	}
 	return &Loaders{
 		reads: Reads{s, c}, wait: wait,
-		resources: map[string]*batch[backend.Key, *service.Resource]{}, pages: map[string]*batch[string, *service.Page]{},
-		requests: map[string]service.ListRequest{},
+		resources: map[string]*batch[backend.Key, *query.Resource]{}, pages: map[string]*batch[string, *query.Page]{},
+		requests: map[string]query.ListRequest{},
 	}
 }
 
 type contextKey struct{}
 
 // With returns a context that carries new loaders: for one response.
-func With(ctx context.Context, s Service, c service.Caller, wait time.Duration) context.Context {
+func With(ctx context.Context, s Service, c access.Caller, wait time.Duration) context.Context {
 	return context.WithValue(ctx, contextKey{}, New(s, c, wait))
 }
 
@@ -70,17 +71,17 @@ func From(ctx context.Context) *Loaders {
 
 // Resource reads one resource together with others of its kind; nil if it is
 // absent or cannot be read.
-func (l *Loaders) Resource(ctx context.Context, key backend.Key) (*service.Resource, error) {
+func (l *Loaders) Resource(ctx context.Context, key backend.Key) (*query.Resource, error) {
 	return l.resourcesOf(key.Kind).load(ctx, key)()
 }
 
 // Resources reads several resources, of one kind or of several.
-func (l *Loaders) Resources(ctx context.Context, keys []backend.Key) ([]*service.Resource, error) {
-	waits := make([]func() (*service.Resource, error), len(keys))
+func (l *Loaders) Resources(ctx context.Context, keys []backend.Key) ([]*query.Resource, error) {
+	waits := make([]func() (*query.Resource, error), len(keys))
 	for i, key := range keys {
 		waits[i] = l.resourcesOf(key.Kind).load(ctx, key)
 	}
-	out := make([]*service.Resource, len(keys))
+	out := make([]*query.Resource, len(keys))
 	for i, await := range waits {
 		var err error
 		if out[i], err = await(); err != nil {
@@ -91,7 +92,7 @@ func (l *Loaders) Resources(ctx context.Context, keys []backend.Key) ([]*service
 }
 
 // Page reads one page of a connection together with others of its kind.
-func (l *Loaders) Page(ctx context.Context, req service.ListRequest) (*service.Page, error) {
+func (l *Loaders) Page(ctx context.Context, req query.ListRequest) (*query.Page, error) {
 	raw, err := json.Marshal(req)
 	if err != nil {
 		return nil, fmt.Errorf("page of %s: %w", req.Kind, err)
@@ -103,7 +104,7 @@ func (l *Loaders) Page(ctx context.Context, req service.ListRequest) (*service.P
 	return l.pagesOf(req.Kind).load(ctx, key)()
 }
 
-func (l *Loaders) resourcesOf(kind string) *batch[backend.Key, *service.Resource] {
+func (l *Loaders) resourcesOf(kind string) *batch[backend.Key, *query.Resource] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.resources[kind] == nil {
@@ -112,7 +113,7 @@ func (l *Loaders) resourcesOf(kind string) *batch[backend.Key, *service.Resource
 	return l.resources[kind]
 }
 
-func (l *Loaders) pagesOf(kind string) *batch[string, *service.Page] {
+func (l *Loaders) pagesOf(kind string) *batch[string, *query.Page] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.pages[kind] == nil {
@@ -122,11 +123,11 @@ func (l *Loaders) pagesOf(kind string) *batch[string, *service.Page] {
 }
 
 // lookup reads one batch of resources; an error is that of all.
-func (l *Loaders) lookup(ctx context.Context, keys []backend.Key) ([]*service.Resource, []error) {
+func (l *Loaders) lookup(ctx context.Context, keys []backend.Key) ([]*query.Resource, []error) {
 	found, err := l.reads.Resources(ctx, keys)
 	errs := make([]error, len(keys))
 	if err != nil {
-		found = make([]*service.Resource, len(keys))
+		found = make([]*query.Resource, len(keys))
 		for i := range errs {
 			errs[i] = err
 		}
@@ -135,8 +136,8 @@ func (l *Loaders) lookup(ctx context.Context, keys []backend.Key) ([]*service.Re
 }
 
 // list reads one batch of pages.
-func (l *Loaders) list(ctx context.Context, keys []string) ([]*service.Page, []error) {
-	requests := make([]service.ListRequest, len(keys))
+func (l *Loaders) list(ctx context.Context, keys []string) ([]*query.Page, []error) {
+	requests := make([]query.ListRequest, len(keys))
 	l.mu.Lock()
 	for i, key := range keys {
 		requests[i] = l.requests[key]

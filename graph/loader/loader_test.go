@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/loader"
 )
 
@@ -24,20 +25,20 @@ type fake struct {
 	lookups, lists []int
 	fail           error
 	short          bool
-	callers        []service.Caller
+	callers        []access.Caller
 }
 
-func (f *fake) Lookup(_ context.Context, c service.Caller, keys []backend.Key) ([]*service.Resource, error) {
+func (f *fake) Lookup(_ context.Context, c access.Caller, keys []backend.Key) ([]*query.Resource, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lookups, f.callers = append(f.lookups, len(keys)), append(f.callers, c)
-	out := make([]*service.Resource, len(keys))
+	out := make([]*query.Resource, len(keys))
 	for i, key := range keys {
 		if key.Kind != keys[0].Kind {
 			return nil, errors.New("two kinds in one call")
 		}
 		if key.Name != "absent" {
-			out[i] = &service.Resource{Stored: &backend.Resource{Key: key}}
+			out[i] = &query.Resource{Stored: &backend.Resource{Key: key}}
 		}
 	}
 	if f.short {
@@ -46,16 +47,16 @@ func (f *fake) Lookup(_ context.Context, c service.Caller, keys []backend.Key) (
 	return out, f.fail
 }
 
-func (f *fake) ListMany(_ context.Context, _ service.Caller, reqs []service.ListRequest) ([]*service.Page, []error) {
+func (f *fake) ListMany(_ context.Context, _ access.Caller, reqs []query.ListRequest) ([]*query.Page, []error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lists = append(f.lists, len(reqs))
-	pages, errs := make([]*service.Page, len(reqs)), make([]error, len(reqs))
+	pages, errs := make([]*query.Page, len(reqs)), make([]error, len(reqs))
 	for i, req := range reqs {
 		if req.After != nil {
 			errs[i] = f.fail
 		}
-		pages[i] = &service.Page{Edges: []service.Edge{{Resource: service.Resource{Stored: &backend.Resource{Key: req.Parent.Key}}}}}
+		pages[i] = &query.Page{Edges: []query.Edge{{Resource: query.Resource{Stored: &backend.Resource{Key: req.Parent.Key}}}}}
 	}
 	return pages, errs
 }
@@ -78,7 +79,7 @@ func together(n int, read func(i int)) {
 func TestReadsOfOneKindAreOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		ctx := loader.With(t.Context(), f, service.Caller{Identity: "me"}, 0)
+		ctx := loader.With(t.Context(), f, access.Caller{Identity: "me"}, 0)
 		l := loader.From(ctx)
 		var wrong atomic.Int64
 		together(200, func(i int) {
@@ -99,10 +100,10 @@ func TestReadsOfOneKindAreOneCall(t *testing.T) {
 func TestABatchIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		l := loader.New(f, service.Caller{}, 0)
+		l := loader.New(f, access.Caller{}, 0)
 		together(2*loader.MaxResources+1, func(i int) { _, _ = l.Resource(t.Context(), key("A", i)) })
 		together(loader.MaxPages+1, func(i int) {
-			_, _ = l.Page(t.Context(), service.ListRequest{Kind: "A", Parent: service.Parent{Key: key("B", i)}})
+			_, _ = l.Page(t.Context(), query.ListRequest{Kind: "A", Parent: query.Parent{Key: key("B", i)}})
 		})
 		if len(f.lookups) != 3 || f.lookups[0] > loader.MaxResources || len(f.lists) != 2 || f.lists[0] > loader.MaxPages {
 			t.Errorf("calls of %v keys and %v pages", f.lookups, f.lists)
@@ -113,9 +114,9 @@ func TestABatchIsBounded(t *testing.T) {
 func TestPagesAreToldApartByEveryArgument(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{fail: errStore}
-		l := loader.New(f, service.Caller{}, 0)
+		l := loader.New(f, access.Caller{}, 0)
 		together(40, func(i int) {
-			req := service.ListRequest{Kind: "A", First: new(i % 2), Filter: map[string]int{"x": i / 20}, Parent: service.Parent{Key: key("B", i%10/2)}}
+			req := query.ListRequest{Kind: "A", First: new(i % 2), Filter: map[string]int{"x": i / 20}, Parent: query.Parent{Key: key("B", i%10/2)}}
 			p, err := l.Page(t.Context(), req)
 			if err != nil || p.Edges[0].Resource.Stored.Key != req.Parent.Key {
 				t.Errorf("page of %v: %v", req.Parent.Key, err)
@@ -124,7 +125,7 @@ func TestPagesAreToldApartByEveryArgument(t *testing.T) {
 		if len(f.lists) != 1 || f.lists[0] != 20 {
 			t.Errorf("calls of %v pages, want one of 20", f.lists)
 		}
-		if _, err := l.Page(t.Context(), service.ListRequest{Kind: "A", After: new("x"), Parent: service.Parent{}}); !errors.Is(err, errStore) {
+		if _, err := l.Page(t.Context(), query.ListRequest{Kind: "A", After: new("x"), Parent: query.Parent{}}); !errors.Is(err, errStore) {
 			t.Errorf("a page's own error: %v", err)
 		}
 	})
@@ -134,7 +135,7 @@ func TestEachResponseReadsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		for n := 1; n <= 2; n++ {
-			ctx := loader.With(t.Context(), f, service.Caller{}, 0)
+			ctx := loader.With(t.Context(), f, access.Caller{}, 0)
 			for range 2 {
 				if _, err := loader.From(ctx).Resource(ctx, key("A", 1)); err != nil {
 					t.Error(err)
@@ -153,7 +154,7 @@ func TestEachResponseReadsOnce(t *testing.T) {
 func TestSeveralResourcesAreInTheOrderOfTheirKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		l := loader.New(f, service.Caller{}, 0)
+		l := loader.New(f, access.Caller{}, 0)
 		keys := []backend.Key{key("A", 2), key("B", 1), {Kind: "A", Name: "absent"}, key("A", 2)}
 		found, err := l.Resources(t.Context(), keys)
 		if err != nil || found[0].Stored.Key != keys[0] || found[1].Stored.Key != keys[1] || found[2] != nil || found[3].Stored.Key != keys[0] {
@@ -168,7 +169,7 @@ func TestSeveralResourcesAreInTheOrderOfTheirKeys(t *testing.T) {
 func TestAFailedReadFailsForAllThatWaitedForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, f := range map[string]*fake{"an error": {fail: errStore}, "an answer too few": {short: true}} {
-			l := loader.New(f, service.Caller{}, 0)
+			l := loader.New(f, access.Caller{}, 0)
 			together(3, func(i int) {
 				if r, err := l.Resource(t.Context(), key("A", i)); err == nil || r != nil {
 					t.Errorf("%s: %v, %v", name, r, err)
@@ -184,7 +185,7 @@ func TestAFailedReadFailsForAllThatWaitedForIt(t *testing.T) {
 // broken panics.
 type broken struct{ fake }
 
-func (b *broken) Lookup(context.Context, service.Caller, []backend.Key) ([]*service.Resource, error) {
+func (b *broken) Lookup(context.Context, access.Caller, []backend.Key) ([]*query.Resource, error) {
 	panic("broken")
 }
 
@@ -192,7 +193,7 @@ func TestNobodyWaitsForAReadThatPanicked(t *testing.T) {
 	log.SetOutput(io.Discard) // dataloader tells the panic there
 	defer log.SetOutput(os.Stderr)
 	synctest.Test(t, func(t *testing.T) {
-		l := loader.New(&broken{}, service.Caller{}, 0)
+		l := loader.New(&broken{}, access.Caller{}, 0)
 		if _, err := l.Resource(t.Context(), key("A", 1)); err == nil {
 			t.Error("no error")
 		}
@@ -203,7 +204,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := loader.New(&fake{}, service.Caller{}, 0).Resource(ctx, key("A", 1)); !errors.Is(err, context.Canceled) {
+		if _, err := loader.New(&fake{}, access.Caller{}, 0).Resource(ctx, key("A", 1)); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		<-time.After(time.Second) // of the bubble's clock: the batch ends too

@@ -4,15 +4,16 @@ import (
 	"context"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // Service is what batches are read from.
 type Service interface {
 	// Lookup reads resources, nil for what is absent or unreadable.
-	Lookup(context.Context, service.Caller, []backend.Key) ([]*service.Resource, error)
+	Lookup(context.Context, access.Caller, []backend.Key) ([]*query.Resource, error)
 	// ListMany reads pages of connections, each with its own error.
-	ListMany(context.Context, service.Caller, []service.ListRequest) ([]*service.Page, []error)
+	ListMany(context.Context, access.Caller, []query.ListRequest) ([]*query.Page, []error)
 }
 
 // Reads are the batch functions of one caller. The engine calls them with all
@@ -20,15 +21,15 @@ type Service interface {
 // about the same time.
 type Reads struct {
 	Service Service
-	Caller  service.Caller
+	Caller  access.Caller
 }
 
 // Resources reads resources, nil for what is absent or unreadable.
-func (r Reads) Resources(ctx context.Context, keys []backend.Key) ([]*service.Resource, error) {
+func (r Reads) Resources(ctx context.Context, keys []backend.Key) ([]*query.Resource, error) {
 	return r.Service.Lookup(ctx, r.Caller, keys)
 }
 
 // Pages reads pages of connections, each with its own error.
-func (r Reads) Pages(ctx context.Context, requests []service.ListRequest) ([]*service.Page, []error) {
+func (r Reads) Pages(ctx context.Context, requests []query.ListRequest) ([]*query.Page, []error) {
 	return r.Service.ListMany(ctx, r.Caller, requests)
 }

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/core"
 	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/engine"
@@ -40,7 +40,7 @@ func (s *Server) newAPI(named *document.Store) (*api, error) {
 	exec.SetErrorPresenter(s.present)
 	exec.SetRecoverFunc(func(ctx context.Context, p any) error {
 		s.cfg.Logger.Error("panic in a resolver", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
-		return &service.Error{Code: service.CodeInternal, Message: "internal error"}
+		return &failure.Error{Code: failure.CodeInternal, Message: "internal error"}
 	})
 	exec.Use(variables{schema: schema})
 	exec.Use(oneStream{root: schema.Subscription.Name})

@@ -39,7 +39,8 @@ type Config struct {
 	AllowedOrigins []string
 	// Limits of requests.
 	Limits Limits
-	// SlowLog is how long a query or mutation may take before it is logged. Default: none is.
+	// SlowLog is how long a query, a mutation or an event of a subscription may take
+	// before it is logged. Default: none is.
 	SlowLog time.Duration
 	// Documents are those that clients name instead of sending them.
 	Documents document.Config

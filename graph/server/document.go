@@ -14,7 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/transport"
 )
@@ -137,7 +137,7 @@ func coded(code, format string, args ...any) *gqlerror.Error {
 // timedOut is the error of a request whose time was over, or whose client had
 // gone, before it was executed.
 func timedOut(ctx context.Context) *gqlerror.Error {
-	err := coded(string(service.CodeTimeout), "the request took longer than it may")
+	err := coded(string(failure.CodeTimeout), "the request took longer than it may")
 	err.Err = context.Cause(ctx)
 	err.Extensions["retryable"] = true
 	return err

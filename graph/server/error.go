@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/scalar"
 )
 
@@ -24,38 +24,38 @@ func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	for k, v := range out.Extensions {
 		ext[k] = v
 	}
-	var known *service.Error
+	var known *failure.Error
 	var over *budget.ExceededError
 	switch {
 	case errors.As(err, &known):
 		out = &gqlerror.Error{Message: known.Message, Path: out.Path, Locations: out.Locations}
 		extend(ext, known)
 	case errors.As(err, &over):
-		ext["code"], ext["retryable"], ext["limit"], ext["key"] = string(service.CodeLimitExceeded), false, over.Limit, over.Thing.Key()
+		ext["code"], ext["retryable"], ext["limit"], ext["key"] = string(failure.CodeLimitExceeded), false, over.Limit, over.Thing.Key()
 	case errors.Is(err, budget.ErrBusy):
-		ext["code"], ext["retryable"], ext["key"] = string(service.CodeUnavailable), ext["outcome"] == nil, budget.MemoryKey
+		ext["code"], ext["retryable"], ext["key"] = string(failure.CodeUnavailable), ext["outcome"] == nil, budget.MemoryKey
 		ext["limit"], ext["retryAfter"] = s.cfg.Limits.Memory, budget.RetryAfter
 	case errors.Is(err, context.DeadlineExceeded):
 		out.Message = "the request took longer than it may"
-		ext["code"], ext["retryable"] = string(service.CodeTimeout), true
+		ext["code"], ext["retryable"] = string(failure.CodeTimeout), true
 	case errors.Is(err, context.Canceled):
 		out.Message = "the request was cancelled"
-		ext["code"], ext["retryable"] = string(service.CodeTimeout), true
+		ext["code"], ext["retryable"] = string(failure.CodeTimeout), true
 	case ext["code"] == nil && isInput(err):
-		ext["code"] = string(service.CodeBadUserInput)
+		ext["code"] = string(failure.CodeBadUserInput)
 	case ext["code"] == nil:
-		known = &service.Error{Code: service.CodeInternal}
+		known = &failure.Error{Code: failure.CodeInternal}
 		out = &gqlerror.Error{Message: "internal error", Path: out.Path, Locations: out.Locations}
-		ext["code"] = string(service.CodeInternal)
+		ext["code"] = string(failure.CodeInternal)
 	}
 	ext["requestId"] = requestID(ctx)
 	out.Extensions = ext
 	code, _ := ext["code"].(string)
 	s.metrics.errors.WithLabelValues(code).Inc()
 	switch {
-	case code == string(service.CodeInternal) || known != nil && known.Outcome != "":
+	case code == string(failure.CodeInternal) || known != nil && known.Outcome != "":
 		s.cfg.Logger.Error("operation failed", zap.String("requestId", requestID(ctx)), zap.String("code", code), zap.Error(cause(err)))
-	case code == string(service.CodeUnavailable) && ext["key"] == nil && s.unavailable.first(time.Now()):
+	case code == string(failure.CodeUnavailable) && ext["key"] == nil && s.unavailable.first(time.Now()):
 		s.cfg.Logger.Warn("the store is not available", zap.String("requestId", requestID(ctx)), zap.Error(cause(err)))
 	}
 	return out
@@ -92,7 +92,7 @@ func cause(err error) error {
 	}
 }
 
-func extend(ext map[string]any, e *service.Error) {
+func extend(ext map[string]any, e *failure.Error) {
 	ext["code"] = string(e.Code)
 	ext["retryable"] = e.Retryable
 	for key, value := range map[string]string{

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // Every page on the web can make its visitor's browser send a GET to the
@@ -54,7 +54,7 @@ func comesByItself(name string) bool {
 func (s *Server) sameOriginOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if reason := s.foreign(r); reason != "" {
-			refuse(w, r, http.StatusForbidden, service.CodeForbidden, reason)
+			refuse(w, r, http.StatusForbidden, failure.CodeForbidden, reason)
 			return
 		}
 		next.ServeHTTP(w, r)

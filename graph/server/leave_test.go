@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
@@ -102,7 +102,7 @@ func TestNothingIsReadForAClientThatHasLeft(t *testing.T) {
 		{"references", `{ ports { nodes { network { subnets { nodes { id } } } } } }`, 2, 0},
 		{"counts", `{ networks { nodes { subnets(first: 0) { totalCount } } } }`, 5, 0},
 		{"counts with a filter", `{ networks { nodes { subnets(first: 0, filter: {name: {ne: "x"}}) { totalCount } } } }`, 5, 0},
-		{"a resolver written by hand", `{ dependencyTree(id: "` + service.GlobalID(backend.Key{Kind: "Network", Namespace: "default", Name: "net-0"}) + `", direction: DOWN, depth: 3) { down { path } } }`, 2, 2},
+		{"a resolver written by hand", `{ dependencyTree(id: "` + kind.GlobalID(backend.Key{Kind: "Network", Namespace: "default", Name: "net-0"}) + `", direction: DOWN, depth: 3) { down { path } } }`, 2, 2},
 		{"the last read before the answer is written", `{ a: ports { nodes { ` + aliases(50, "manifest") + `} } }`, 1, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

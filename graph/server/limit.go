@@ -8,13 +8,13 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 func exceeded(what, key string, limit int) *gqlerror.Error {
 	return &gqlerror.Error{
 		Message:    fmt.Sprintf("the document has more %s than the %d that are accepted (configuration key %s)", what, limit, key),
-		Extensions: map[string]any{"code": string(service.CodeLimitExceeded), "limit": limit, "key": key},
+		Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": limit, "key": key},
 	}
 }
 
@@ -123,7 +123,7 @@ func (c *counter) field(f *ast.Field) size {
 	s := c.set(f.SelectionSet)
 	s.depth++
 	if c.hidden && (f.Name == "__schema" || f.Name == "__type") && c.err == nil {
-		c.err = &gqlerror.Error{Message: "introspection is switched off (configuration key hide-schema)", Extensions: map[string]any{"code": string(service.CodeForbidden)}}
+		c.err = &gqlerror.Error{Message: "introspection is switched off (configuration key hide-schema)", Extensions: map[string]any{"code": string(failure.CodeForbidden)}}
 	}
 	if f.Alias != f.Name {
 		c.aliases++

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // bounded is a listener that accepts a limited number of connections, and a few
@@ -102,7 +102,7 @@ func (s *Server) overConnections(w http.ResponseWriter, r *http.Request) bool {
 	}
 	w.Header().Set("Retry-After", "1")
 	refuseWith(w, r, http.StatusServiceUnavailable, "the gateway has the connections that it accepts (configuration key limit-connections)", map[string]any{
-		"code": service.CodeLimitExceeded, "limit": s.cfg.Limits.Connections, "key": "limit-connections", "retryable": true,
+		"code": failure.CodeLimitExceeded, "limit": s.cfg.Limits.Connections, "key": "limit-connections", "retryable": true,
 	})
 	return true
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/rs/cors"
 	"go.uber.org/zap"
 
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 type contextKey int
@@ -66,7 +66,7 @@ func (s *Server) edge(next http.Handler) http.Handler {
 					panic(p)
 				}
 				s.cfg.Logger.Error("panic", zap.String("requestId", id), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
-				refuse(rec, r, http.StatusInternalServerError, service.CodeInternal, "internal error")
+				refuse(rec, r, http.StatusInternalServerError, failure.CodeInternal, "internal error")
 			}
 			s.metrics.observe(r, rec.status, rec.answered(begin))
 			s.cfg.Logger.Debug("request", zap.String("requestId", id), zap.String("method", r.Method), zap.String("path", r.URL.Path), zap.Int("status", rec.status), zap.Duration("took", time.Since(begin)))
@@ -74,9 +74,9 @@ func (s *Server) edge(next http.Handler) http.Handler {
 		switch {
 		case s.overConnections(rec, r):
 		case !s.hostAllowed(r.Host):
-			refuse(rec, r, http.StatusForbidden, service.CodeForbidden, "this Host is not served; add it to allowed-hosts")
+			refuse(rec, r, http.StatusForbidden, failure.CodeForbidden, "this Host is not served; add it to allowed-hosts")
 		case !s.originAllowed(r):
-			refuse(rec, r, http.StatusForbidden, service.CodeForbidden, "this Origin is not served; add it to allowed-origins")
+			refuse(rec, r, http.StatusForbidden, failure.CodeForbidden, "this Origin is not served; add it to allowed-origins")
 		default:
 			next.ServeHTTP(rec, r)
 		}
@@ -125,7 +125,7 @@ func (s *Server) crossOrigin(next http.Handler) http.Handler {
 }
 
 // refuse answers a request that does not reach the API, in the form of the API.
-func refuse(w http.ResponseWriter, r *http.Request, status int, code service.Code, message string) {
+func refuse(w http.ResponseWriter, r *http.Request, status int, code failure.Code, message string) {
 	refuseWith(w, r, status, message, map[string]any{"code": code})
 }
 

@@ -13,6 +13,11 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
@@ -27,13 +32,13 @@ type racer struct {
 const raceResources = 50
 
 func (r *racer) step(ctx context.Context, n int) error {
-	id := service.Identity{Kind: "Network", Name: fmt.Sprintf("n%d", r.rnd.IntN(raceResources))}
+	id := kind.Identity{Kind: "Network", Name: fmt.Sprintf("n%d", r.rnd.IntN(raceResources))}
 	spec := map[string]any{
 		"cloudCredentialsRef": map[string]any{"secretName": "s", "cloudName": "c"},
 		"resource":            map[string]any{"mtu": 100 + n%1000, "description": fmt.Sprint(n)},
 	}
 	revision := ""
-	if res, err := r.svc.Get(ctx, service.Caller{}, id); err != nil {
+	if res, err := r.svc.Get(ctx, access.Caller{}, id); err != nil {
 		return err
 	} else if res != nil {
 		revision = res.Stored.Revision.String()
@@ -43,27 +48,27 @@ func (r *racer) step(ctx context.Context, n int) error {
 	deleted := false
 	switch r.rnd.IntN(6) {
 	case 0:
-		out, err = r.svc.Create(ctx, service.Caller{}, service.CreateRequest{Identity: id, Spec: spec})
+		out, err = r.svc.Create(ctx, access.Caller{}, service.CreateRequest{Identity: id, Spec: spec})
 	case 1:
-		out, err = r.svc.Update(ctx, service.Caller{}, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: spec})
+		out, err = r.svc.Update(ctx, access.Caller{}, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: spec})
 	case 2:
-		out, err = r.svc.Patch(ctx, service.Caller{}, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: map[string]any{"resource": map[string]any{"mtu": nil, "description": fmt.Sprint("p", n)}}})
+		out, err = r.svc.Patch(ctx, access.Caller{}, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: map[string]any{"resource": map[string]any{"mtu": nil, "description": fmt.Sprint("p", n)}}})
 	case 3:
-		out, err = r.svc.Upsert(ctx, service.Caller{}, service.UpsertRequest{Identity: id, Spec: spec})
+		out, err = r.svc.Upsert(ctx, access.Caller{}, service.UpsertRequest{Identity: id, Spec: spec})
 	case 4:
-		out, err = r.svc.UpdateStatus(ctx, service.Caller{}, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: map[string]any{"id": fmt.Sprint(n)}})
+		out, err = r.svc.UpdateStatus(ctx, access.Caller{}, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: map[string]any{"id": fmt.Sprint(n)}})
 	case 5:
-		out, err = r.svc.Delete(ctx, service.Caller{}, service.DeleteRequest{Identity: id})
+		out, err = r.svc.Delete(ctx, access.Caller{}, service.DeleteRequest{Identity: id})
 		deleted = true
 	}
-	var known *service.Error
+	var known *failure.Error
 	switch {
 	case err == nil && !deleted && out.Outcome != service.Unchanged:
 		r.acknowledged = append(r.acknowledged, out.Resource.Stored.Revision.String())
 	case err == nil:
 	case !errors.As(err, &known):
 		return err
-	case known.Code != service.CodeConflict && known.Code != service.CodeNotFound && known.Code != service.CodeAlreadyExists:
+	case known.Code != failure.CodeConflict && known.Code != failure.CodeNotFound && known.Code != failure.CodeAlreadyExists:
 		return err
 	}
 	return nil
@@ -113,7 +118,7 @@ func TestRacingClients(t *testing.T) {
 			}
 		}
 	}
-	page, err := svc.List(t.Context(), service.Caller{}, service.ListRequest{Kind: "Network"})
+	page, err := svc.List(t.Context(), access.Caller{}, query.ListRequest{Kind: "Network"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +140,7 @@ func TestRacingClients(t *testing.T) {
 // that is left, and how often each revision came.
 func rebuild(t *testing.T, svc *service.Service, after string) (map[backend.Key]string, map[string]int) {
 	t.Helper()
-	stream, err := svc.Changes(t.Context(), service.Caller{}, service.ChangesRequest{After: &after})
+	stream, err := svc.Changes(t.Context(), access.Caller{}, change.Request{After: &after})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,9 +153,9 @@ func rebuild(t *testing.T, svc *service.Service, after string) (map[backend.Key]
 		}
 		for _, c := range changes {
 			switch c.Type {
-			case service.ChangeInSync:
+			case change.InSync:
 				return state, events
-			case service.ChangeDeleted:
+			case change.Deleted:
 				delete(state, c.Stored.Key)
 			default:
 				state[c.Stored.Key] = c.Revision

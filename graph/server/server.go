@@ -15,7 +15,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/console"
 	"github.com/sluicegw/sluice/graph/document"
 )
@@ -69,11 +69,11 @@ func New(cfg Config) (*Server, error) {
 		mux.Handle("GET "+path, handler) // and HEAD
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", "GET, HEAD")
-			refuse(w, r, http.StatusMethodNotAllowed, service.CodeBadUserInput, "use GET")
+			refuse(w, r, http.StatusMethodNotAllowed, failure.CodeBadUserInput, "use GET")
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, r, http.StatusNotFound, service.CodeNotFound, "there is nothing here; the API is at /graphql and /v1/graphql")
+		refuse(w, r, http.StatusNotFound, failure.CodeNotFound, "there is nothing here; the API is at /graphql and /v1/graphql")
 	})
 	s.handler = s.edge(mux)
 	return s, nil

@@ -79,19 +79,19 @@ func cost(spent *budget.Budget) map[string]int64 {
 const maxOperationName = 64
 
 // account notes what was spent, and logs what took long: by name and hash of the
-// document, which may hold values, as variables do. How long an event took is not
-// known, because the time until it came belongs to it.
+// document, which may hold values, as variables do. An event takes the time from when
+// it came.
 func (s *Server) account(ctx context.Context, op *graphql.OperationContext, spent *budget.Budget) {
 	for t := range budget.Things {
 		if n := spent.Spent(t); n > 0 {
 			s.metrics.spent[t].Observe(float64(n))
 		}
 	}
-	if s.cfg.SlowLog <= 0 || op.Operation.Operation == ast.Subscription {
-		return
-	}
 	took := time.Since(op.Stats.OperationStart)
-	if took < s.cfg.SlowLog {
+	if op.Operation.Operation == ast.Subscription {
+		took = spent.Since()
+	}
+	if s.cfg.SlowLog <= 0 || took < s.cfg.SlowLog {
 		return
 	}
 	name := op.Operation.Name

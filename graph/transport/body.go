@@ -10,7 +10,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // body reads the body of a POST at the pace that clients must keep.
@@ -101,7 +101,7 @@ func (h *HTTP) unread(w http.ResponseWriter, err error) (int, *gqlerror.Error) {
 	case errors.Is(err, errTooMany):
 		return http.StatusRequestEntityTooLarge, &gqlerror.Error{
 			Message:    fmt.Sprintf("the request has more than the %d bytes that are accepted (configuration key limit-body)", h.Body),
-			Extensions: map[string]any{"code": string(service.CodeLimitExceeded), "limit": h.Body, "key": "limit-body"},
+			Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": h.Body, "key": "limit-body"},
 		}
 	case errors.Is(err, errBudget):
 		h.busy(w)
@@ -110,12 +110,12 @@ func (h *HTTP) unread(w http.ResponseWriter, err error) (int, *gqlerror.Error) {
 		w.Header().Set("Retry-After", "1")
 		return http.StatusServiceUnavailable, &gqlerror.Error{
 			Message:    "the gateway is shutting down; try again",
-			Extensions: map[string]any{"code": string(service.CodeUnavailable), "retryable": true},
+			Extensions: map[string]any{"code": string(failure.CodeUnavailable), "retryable": true},
 		}
 	case errors.As(err, &network) && network.Timeout():
 		return http.StatusRequestTimeout, &gqlerror.Error{
 			Message:    "the body came too slowly (configuration key body-timeout)",
-			Extensions: map[string]any{"code": string(service.CodeTimeout), "key": "body-timeout", "retryable": true},
+			Extensions: map[string]any{"code": string(failure.CodeTimeout), "key": "body-timeout", "retryable": true},
 		}
 	}
 	return http.StatusBadRequest, badRequest("the body could not be read")

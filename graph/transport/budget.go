@@ -7,7 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // Budget bounds the bytes that all clients together make the gateway hold: requests
@@ -156,7 +156,7 @@ func (b *Budget) overBudget() *gqlerror.Error {
 	return &gqlerror.Error{
 		Message: budget.ErrBusy.Error(),
 		Extensions: map[string]any{
-			"code": string(service.CodeUnavailable), "limit": b.pool.Most(), "key": budget.MemoryKey, "retryable": true, "retryAfter": budget.RetryAfter,
+			"code": string(failure.CodeUnavailable), "limit": b.pool.Most(), "key": budget.MemoryKey, "retryable": true, "retryAfter": budget.RetryAfter,
 		},
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
 
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // Events serves operations as server-sent events, in the distinct connections
@@ -98,7 +98,7 @@ func (e *Events) panicked(p any) {
 
 // internalError is all that a client is told of a defect.
 func internalError() gqlerror.List {
-	return gqlerror.List{{Message: "internal error", Extensions: map[string]any{"code": string(service.CodeInternal)}}}
+	return gqlerror.List{{Message: "internal error", Extensions: map[string]any{"code": string(failure.CodeInternal)}}}
 }
 
 // Refuse answers a client that accepts nothing but server-sent events, and that
@@ -179,7 +179,7 @@ func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 		w.Header().Set("Retry-After", "1")
 		writeRefusal(w, http.StatusServiceUnavailable, e.Executor.Refuse(r.Context(), &gqlerror.Error{
 			Message:    fmt.Sprintf("the gateway has the %d event streams that it accepts (configuration key limit-streams), or is stopping", limit),
-			Extensions: map[string]any{"code": string(service.CodeLimitExceeded), "limit": limit, "key": "limit-streams", "retryable": true},
+			Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": limit, "key": "limit-streams", "retryable": true},
 		}))
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/stream"
@@ -197,7 +197,7 @@ func (o *Operation) DoWith(ctx context.Context, send func(answer []byte, busy bo
 	res := next(ctx)
 	switch whole := memory.Filled(); {
 	case res == nil: // ctx had ended before it began
-		send(o.executor.Refuse(ctx, &gqlerror.Error{Message: "the request was cancelled", Extensions: map[string]any{"code": string(service.CodeTimeout)}}), false)
+		send(o.executor.Refuse(ctx, &gqlerror.Error{Message: "the request was cancelled", Extensions: map[string]any{"code": string(failure.CodeTimeout)}}), false)
 	case whole != nil && len(res.Errors) == 0 && len(res.Extensions) == 0:
 		share.Keep(int64(cap(whole)))
 		send(append(whole, dataTail...), false)

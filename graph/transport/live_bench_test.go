@@ -20,6 +20,8 @@ import (
 
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
 	"github.com/sluicegw/sluice/graph/transport"
 )
@@ -191,8 +193,8 @@ func (s *store) change(tb testing.TB) func() {
 	n := 0
 	return func() {
 		n++
-		_, err := s.Upsert(context.Background(), service.Caller{}, service.UpsertRequest{
-			Identity: service.Identity{Kind: "Network", Name: "net"},
+		_, err := s.Upsert(context.Background(), access.Caller{}, service.UpsertRequest{
+			Identity: kind.Identity{Kind: "Network", Name: "net"},
 			Spec:     map[string]any{"cloudCredentialsRef": map[string]any{"secretName": "s", "cloudName": "c"}, "resource": map[string]any{"description": fmt.Sprint(n)}},
 		})
 		if err != nil {

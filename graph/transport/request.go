@@ -14,7 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // Request has the parameters of the GraphQL over HTTP specification, which are
@@ -230,5 +230,5 @@ func parseQuery(raw string) (*Request, *gqlerror.Error) {
 }
 
 func badRequest(message string) *gqlerror.Error {
-	return &gqlerror.Error{Message: message, Extensions: map[string]any{"code": string(service.CodeBadUserInput)}}
+	return &gqlerror.Error{Message: message, Extensions: map[string]any{"code": string(failure.CodeBadUserInput)}}
 }

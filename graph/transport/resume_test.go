@@ -19,6 +19,9 @@ import (
 
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
@@ -53,7 +56,7 @@ func openStore(t testing.TB, cfg memory.Config) *store {
 	exec.SetQueryCache(lru.New[*ast.QueryDocument](100))
 	exec.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error {
 		e := graphql.DefaultErrorPresenter(ctx, err)
-		if known, ok := e.Err.(*service.Error); ok {
+		if known, ok := e.Err.(*failure.Error); ok {
 			e.Extensions = map[string]any{"code": known.Code, "cursor": known.Cursor}
 		}
 		return e
@@ -63,8 +66,8 @@ func openStore(t testing.TB, cfg memory.Config) *store {
 
 func (s *store) create(t testing.TB, name string) {
 	t.Helper()
-	_, err := s.Create(t.Context(), service.Caller{}, service.CreateRequest{
-		Identity: service.Identity{Kind: "Network", Name: name},
+	_, err := s.Create(t.Context(), access.Caller{}, service.CreateRequest{
+		Identity: kind.Identity{Kind: "Network", Name: name},
 		Spec:     map[string]any{"cloudCredentialsRef": map[string]any{"secretName": "s", "cloudName": "c"}, "resource": map[string]any{}},
 	})
 	if err != nil {

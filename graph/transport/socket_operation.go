@@ -10,7 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
 
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // operation is one that runs on a connection.
@@ -96,7 +96,7 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 		limit := s.parent.cfg.Operations
 		s.refuse(ctx, m.id, &gqlerror.Error{
 			Message:    fmt.Sprintf("the connection has the %d operations that may run on it (configuration key limit-operations)", limit),
-			Extensions: map[string]any{"code": string(service.CodeLimitExceeded), "limit": limit, "key": "limit-operations"},
+			Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": limit, "key": "limit-operations"},
 		})
 		return nil
 	}

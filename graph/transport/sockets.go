@@ -16,7 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
 
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // socketVersion is the version of the WebSocket protocol.
@@ -75,7 +75,7 @@ func (s *Sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "1")
 		s.refuse(w, r, http.StatusServiceUnavailable, &gqlerror.Error{
 			Message:    fmt.Sprintf("the gateway has the %d WebSocket connections that it accepts (configuration key limit-sockets), or is stopping", s.cfg.Connections),
-			Extensions: map[string]any{"code": string(service.CodeLimitExceeded), "limit": s.cfg.Connections, "key": "limit-sockets", "retryable": true},
+			Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": s.cfg.Connections, "key": "limit-sockets", "retryable": true},
 		})
 		return
 	}

@@ -87,7 +87,7 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "allowed-hosts", Value: &sv.AllowedHosts, Help: "Host names to serve besides IP addresses and localhost, without a port"},
 		{Name: "allowed-origins", Value: &sv.AllowedOrigins, Help: "Origins of browsers to serve besides the gateway's own, like https://app.example.com"},
 		{Name: "log-level", Value: &g.LogLevel, Help: "debug, info, warn or error", Check: oneOf(&g.LogLevel, "debug", "info", "warn", "error")},
-		{Name: "slow-log", Value: &sv.SlowLog, Auto: "none", Help: "log queries and mutations that took longer, by operation name, hash of the document and what they spent"},
+		{Name: "slow-log", Value: &sv.SlowLog, Auto: "none", Help: "log queries, mutations and events of subscriptions that took longer, by operation name, hash of the document and what they spent"},
 		{Name: "log-format", Value: &g.LogFormat, Help: "console, json, or auto: console on a terminal", Check: oneOf(&g.LogFormat, "auto", "console", "json")},
 
 		{Name: "limit-body", Value: &l.Body, Unit: "bytes", Help: "most bytes of the body of a request", Why: "a bulk of manifests fits; a request is held in memory while it runs"},

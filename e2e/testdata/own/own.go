@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/core"
 	"github.com/sluicegw/sluice/graph/engine"
 )
 
 func ownKey(kind, name string) backend.Key {
-	return backend.Key{Kind: kind, Namespace: backend.DefaultNamespace, Name: name}
+	return backend.Key{Kind: kind, Namespace: descriptor.DefaultNamespace, Name: name}
 }
 
 func ownNetworks(names []string) []*engine.Ref {

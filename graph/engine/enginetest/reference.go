@@ -15,7 +15,12 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
@@ -150,7 +155,7 @@ func (x *execution) field(def *ast.Definition, of any, g group, path ast.Path) (
 
 // fail tells an error, of a write all its violations.
 func (x *execution) fail(err error, path ast.Path) {
-	var known *service.Error
+	var known *failure.Error
 	if errors.As(err, &known) {
 		for _, one := range known.Split() {
 			x.errors = append(x.errors, &gqlerror.Error{Message: one.Message, Path: path})
@@ -225,7 +230,7 @@ type resource struct {
 	body   map[string]any
 }
 
-func (x *execution) resource(r *service.Resource) any {
+func (x *execution) resource(r *query.Resource) any {
 	if r == nil || r.Body == nil {
 		return nil
 	}
@@ -241,12 +246,12 @@ func (x *execution) resource(r *service.Resource) any {
 type part struct {
 	of     *resource
 	values map[string]any
-	shape  *backend.Shape
+	shape  *descriptor.Shape
 }
 
 // edge is one of a page.
 type edge struct {
-	page *service.Page
+	page *query.Page
 	n    int
 }
 
@@ -276,9 +281,9 @@ func (x *execution) resolve(def *ast.Definition, of any, f *ast.Field) (any, err
 		return x.ofPart(of, f, args)
 	case entry:
 		return map[string]any{"key": of.key, "value": of.value}[f.Name], nil
-	case *service.Page:
+	case *query.Page:
 		return x.ofPage(of, f)
-	case *service.PageInfo:
+	case *query.PageInfo:
 		return ofPageInfo(x.ctx, of, f)
 	case edge:
 		if f.Name == "cursor" {
@@ -315,7 +320,7 @@ func (x *execution) ofResource(r *resource, f *ast.Field, args map[string]any) (
 	k := x.kind(r.stored.Kind)
 	switch f.Name {
 	case "id":
-		return service.GlobalID(r.stored.Key), nil
+		return kind.GlobalID(r.stored.Key), nil
 	case "kind":
 		return r.stored.Kind, nil
 	case "subKind", "version":
@@ -331,7 +336,7 @@ func (x *execution) ofResource(r *resource, f *ast.Field, args map[string]any) (
 		if values == nil {
 			return nil, nil
 		}
-		return &part{r, values, map[string]*backend.Shape{"spec": k.Spec, "status": k.Status}[f.Name]}, nil
+		return &part{r, values, map[string]*descriptor.Shape{"spec": k.Spec, "status": k.Status}[f.Name]}, nil
 	case "manifest":
 		return x.Service.Manifest(r.stored, service.ManifestFormat(fmt.Sprint(args["format"])))
 	}
@@ -346,7 +351,7 @@ func (x *execution) ofResource(r *resource, f *ast.Field, args map[string]any) (
 	for _, o := range x.Catalogue.Kinds {
 		for _, ref := range o.Refs {
 			if ref.Kind == k.Name && ref.Inverse == f.Name {
-				return x.list(o.Name, f, args, r.stored.Namespace, service.Parent{Reference: ref.Path, Key: r.stored.Key}, nil)
+				return x.list(o.Name, f, args, r.stored.Namespace, query.Parent{Reference: ref.Path, Key: r.stored.Key}, nil)
 			}
 		}
 	}
@@ -362,13 +367,13 @@ func (x *execution) follow(r *resource, ref *kinds.Reference, value any, f *ast.
 			names = append(names, e.(string))
 		}
 		slices.Sort(names)
-		return x.list(ref.Kind, f, args, r.stored.Namespace, service.Parent{}, map[string]any{"name": map[string]any{"in": slices.Compact(names)}})
+		return x.list(ref.Kind, f, args, r.stored.Namespace, query.Parent{}, map[string]any{"name": map[string]any{"in": slices.Compact(names)}})
 	}
 	name, _ := value.(string)
 	if name == "" {
 		return nil, nil
 	}
-	found, err := x.Service.Lookup(x.ctx, service.Caller{}, []backend.Key{{Kind: ref.Kind, Namespace: r.stored.Namespace, Name: name}})
+	found, err := x.Service.Lookup(x.ctx, access.Caller{}, []backend.Key{{Kind: ref.Kind, Namespace: r.stored.Namespace, Name: name}})
 	if err != nil {
 		return nil, err
 	}
@@ -398,7 +403,7 @@ func (x *execution) ofPart(p *part, f *ast.Field, args map[string]any) (any, err
 		}
 		return v
 	}
-	if m, ok := value.(map[string]any); ok && sf.Type == backend.TypeMap {
+	if m, ok := value.(map[string]any); ok && sf.Type == descriptor.TypeMap {
 		return entries(m), nil
 	}
 	if list, ok := value.([]any); ok {
@@ -461,7 +466,7 @@ func (m *metadata) field(name string) any {
 	return entries(pairs)
 }
 
-func (x *execution) ofPage(p *service.Page, f *ast.Field) (any, error) {
+func (x *execution) ofPage(p *query.Page, f *ast.Field) (any, error) {
 	switch f.Name {
 	case "totalCount":
 		n, err := p.TotalCount(x.ctx)
@@ -485,7 +490,7 @@ func (x *execution) ofPage(p *service.Page, f *ast.Field) (any, error) {
 	return out, nil
 }
 
-func ofPageInfo(ctx context.Context, i *service.PageInfo, f *ast.Field) (any, error) {
+func ofPageInfo(ctx context.Context, i *query.PageInfo, f *ast.Field) (any, error) {
 	text := func(s *string) any {
 		if s == nil {
 			return nil
@@ -521,7 +526,7 @@ func (x *execution) ofPayload(p *payload, f *ast.Field) (any, error) {
 		return "DELETED", nil
 	}
 	if strings.HasPrefix(f.Name, "deleted") && strings.HasSuffix(f.Name, "Id") {
-		return service.GlobalID(p.Resource.Stored.Key), nil
+		return kind.GlobalID(p.Resource.Stored.Key), nil
 	}
 	return x.resource(p.Resource), nil
 }

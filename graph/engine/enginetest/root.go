@@ -10,7 +10,12 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/scalar"
 )
@@ -21,31 +26,31 @@ func (x *execution) root(def *ast.Definition, f *ast.Field, args map[string]any)
 		return x.mutate(f, args)
 	}
 	text := func(name string) string { s, _ := args[name].(string); return s }
-	get := func(kind string) (any, error) {
-		id := service.Identity{Kind: kind, Name: text("name")}
+	get := func(name string) (any, error) {
+		id := kind.Identity{Kind: name, Name: text("name")}
 		if ns, ok := args["namespace"].(string); ok {
 			id.Namespace = &ns
 		}
-		r, err := x.Service.Get(x.ctx, service.Caller{}, id)
+		r, err := x.Service.Get(x.ctx, access.Caller{}, id)
 		return x.resource(r), err
 	}
 	switch f.Name {
 	case "node":
-		r, err := x.Service.Node(x.ctx, service.Caller{}, text("id"))
+		r, err := x.Service.Node(x.ctx, access.Caller{}, text("id"))
 		return x.resource(r), err
 	case "nodes":
 		return x.nodes(args["ids"])
 	case "resource":
 		return get(text("kind"))
 	case "resources":
-		return x.list(text("kind"), f, args, "", service.Parent{}, nil)
+		return x.list(text("kind"), f, args, "", query.Parent{}, nil)
 	}
 	for _, k := range x.Catalogue.Kinds {
 		switch f.Name {
 		case k.Singular:
 			return get(k.Name)
 		case k.Plural:
-			return x.list(k.Name, f, args, "", service.Parent{}, nil)
+			return x.list(k.Name, f, args, "", query.Parent{}, nil)
 		}
 	}
 	return nil, fmt.Errorf("reference: no way to resolve %s.%s", def.Name, f.Name)
@@ -54,16 +59,16 @@ func (x *execution) root(def *ast.Definition, f *ast.Field, args map[string]any)
 func (x *execution) nodes(ids any) (any, error) {
 	list := graphql.CoerceList(ids)
 	if len(list) > 100 {
-		return nil, &service.Error{Message: "ids: must have at most 100 elements"}
+		return nil, &failure.Error{Message: "ids: must have at most 100 elements"}
 	}
 	keys := make([]backend.Key, len(list))
 	for i, id := range list {
 		var err error
-		if keys[i], err = service.ParseGlobalID(fmt.Sprint(id)); err != nil {
+		if keys[i], err = kind.ParseGlobalID(fmt.Sprint(id)); err != nil {
 			return nil, err
 		}
 	}
-	found, err := x.Service.Lookup(x.ctx, service.Caller{}, keys)
+	found, err := x.Service.Lookup(x.ctx, access.Caller{}, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +80,8 @@ func (x *execution) nodes(ids any) (any, error) {
 }
 
 // list reads a page.
-func (x *execution) list(kind string, f *ast.Field, args map[string]any, namespace string, parent service.Parent, filter any) (any, error) {
-	req := service.ListRequest{Kind: kind, Parent: parent, Filter: filter, ChangeCursor: true}
+func (x *execution) list(kind string, f *ast.Field, args map[string]any, namespace string, parent query.Parent, filter any) (any, error) {
+	req := query.ListRequest{Kind: kind, Parent: parent, Filter: filter, ChangeCursor: true}
 	if namespace != "" {
 		req.Namespace = &namespace
 	}
@@ -108,9 +113,9 @@ func (x *execution) list(kind string, f *ast.Field, args map[string]any, namespa
 	}
 	for _, o := range graphql.CoerceList(args["orderBy"]) {
 		o, _ := o.(map[string]any)
-		req.OrderBy = append(req.OrderBy, service.Order{Field: x.orderField(kind, fmt.Sprint(o["field"])), Descending: o["direction"] == "DESC"})
+		req.OrderBy = append(req.OrderBy, query.Order{Field: x.orderField(kind, fmt.Sprint(o["field"])), Descending: o["direction"] == "DESC"})
 	}
-	return x.Service.List(x.ctx, service.Caller{}, req)
+	return x.Service.List(x.ctx, access.Caller{}, req)
 }
 
 // orderField is the field that the name of an order means.
@@ -189,7 +194,7 @@ func (x *execution) entries(list []any) (any, error) {
 }
 
 // storedForm finds an enum's value in a shape.
-func storedForm(s *backend.Shape, enum string, v any) string {
+func storedForm(s *descriptor.Shape, enum string, v any) string {
 	for _, f := range s.Fields {
 		if f.Enum != nil && f.Enum.Name == enum {
 			for _, e := range f.Enum.Values {
@@ -222,7 +227,7 @@ func (x *execution) mutate(f *ast.Field, args map[string]any) (any, error) {
 		return nil
 	}
 	if utf8.RuneCountInString(text("clientMutationId")) > 128 {
-		return nil, &service.Error{Message: "clientMutationId: must have at most 128 characters"}
+		return nil, &failure.Error{Message: "clientMutationId: must have at most 128 characters"}
 	}
 	w, err := x.write(f.Name, in, text, optional)
 	if err != nil {
@@ -232,13 +237,13 @@ func (x *execution) mutate(f *ast.Field, args map[string]any) (any, error) {
 }
 
 func (x *execution) write(name string, in map[string]any, text func(string) string, optional func(string) *string) (*service.Written, error) {
-	s, c := x.Service, service.Caller{}
+	s, c := x.Service, access.Caller{}
 	if name == "applyManifest" {
 		yes := func(name string) bool { return in[name] == true }
 		return s.Apply(x.ctx, c, service.ApplyRequest{Manifest: text("manifest"), Namespace: optional("namespace"), ExpectedRevision: optional("expectedRevision"), CreateOnly: yes("createOnly"), DryRun: yes("dryRun")})
 	}
 	for _, k := range x.Catalogue.Kinds {
-		id := service.Identity{Kind: k.Name, Namespace: optional("namespace"), Name: text("name")}
+		id := kind.Identity{Kind: k.Name, Namespace: optional("namespace"), Name: text("name")}
 		switch name {
 		case "create" + k.Name:
 			return s.Create(x.ctx, c, service.CreateRequest{Identity: id, Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
@@ -246,7 +251,7 @@ func (x *execution) write(name string, in map[string]any, text func(string) stri
 			return s.Update(x.ctx, c, service.UpdateRequest{Identity: id, Metadata: given(in), ExpectedRevision: text("expectedRevision"), Spec: in["spec"]})
 		case "patch" + k.Name:
 			if spec, ok := in["spec"]; ok && spec == nil {
-				return nil, &service.Error{Message: "spec: null clears nothing; leave it out, or name what changes"}
+				return nil, &failure.Error{Message: "spec: null clears nothing; leave it out, or name what changes"}
 			}
 			return s.Patch(x.ctx, c, service.PatchRequest{Identity: id, Metadata: given(in), ExpectedRevision: text("expectedRevision"), Patch: in["spec"]})
 		case "upsert" + k.Name:
@@ -270,14 +275,14 @@ func given(in map[string]any) (m service.Metadata) {
 		m.Labels.Set = true
 		for _, e := range graphql.CoerceList(list) {
 			k, v := pair(e)
-			m.Labels.Value = append(m.Labels.Value, backend.Label{Key: k, Value: v})
+			m.Labels.Value = append(m.Labels.Value, service.Label{Key: k, Value: v})
 		}
 	}
 	if list, ok := in["annotations"]; ok {
 		m.Annotations.Set = true
 		for _, e := range graphql.CoerceList(list) {
 			k, v := pair(e)
-			m.Annotations.Value = append(m.Annotations.Value, backend.Annotation{Key: k, Value: v})
+			m.Annotations.Value = append(m.Annotations.Value, service.Annotation{Key: k, Value: v})
 		}
 	}
 	if d, ok := in["description"]; ok {

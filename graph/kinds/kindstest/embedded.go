@@ -6,12 +6,12 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
 // Kinds are the descriptors of the embedded catalogue.
-func Kinds(t testing.TB) []backend.Kind {
+func Kinds(t testing.TB) []descriptor.Kind {
 	t.Helper()
 	catalogue, err := kinds.Embedded()
 	if err != nil {

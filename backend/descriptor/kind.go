@@ -1,0 +1,264 @@
+// Package descriptor describes kinds: what their SDL says, as data. The layers
+// above the stores work by descriptors; a store knows no kind.
+package descriptor
+
+import (
+	"slices"
+	"strings"
+)
+
+// Scope says whether the names of a kind live in namespaces.
+type Scope string
+
+// The scopes.
+const (
+	Namespaced Scope = "NAMESPACED"
+	Global     Scope = "GLOBAL"
+)
+
+// DefaultNamespace is where a NAMESPACED resource lives when nobody says otherwise.
+const DefaultNamespace = "default"
+
+// Verb is something a caller can do with a kind.
+type Verb string
+
+// The verbs.
+const (
+	VerbGet    Verb = "GET"
+	VerbList   Verb = "LIST"
+	VerbWatch  Verb = "WATCH"
+	VerbCreate Verb = "CREATE"
+	VerbUpdate Verb = "UPDATE"
+	VerbPatch  Verb = "PATCH"
+	VerbUpsert Verb = "UPSERT"
+	VerbStatus Verb = "STATUS"
+	VerbDelete Verb = "DELETE"
+)
+
+// Kind describes one kind of resource. Descriptors are made of the SDL,
+// shared, and never changed.
+type Kind struct {
+	// Name is the kind as manifests and the API state it: "Network".
+	Name string
+	// Singular and Plural are the field names of the API: "network", "networks".
+	Singular, Plural string
+	Description      string
+	// Group and Version make a manifest's apiVersion: "<group>/<version>", or the
+	// version alone where the group is empty.
+	Group, Version string
+	Scope          Scope
+	// Verbs are those the kind offers.
+	Verbs []Verb
+	// SubKinds are the accepted values of a resource's subKind; none means that
+	// the kind has no subKind.
+	SubKinds []string
+	// Expires says that callers may set expiresAt.
+	Expires bool
+	// Indexes are the fields that filters and orders may name, beside name,
+	// namespace, times, labels and conditions.
+	Indexes []Index
+	// References are the fields that name other resources.
+	References []Reference
+	// Spec and Status describe the two parts of the body. Status is never validated.
+	Spec, Status *Shape
+}
+
+// APIVersion is the manifest's apiVersion.
+func (k *Kind) APIVersion() string {
+	if k.Group == "" {
+		return k.Version
+	}
+	return k.Group + "/" + k.Version
+}
+
+// Has says whether the kind offers the verb.
+func (k *Kind) Has(v Verb) bool { return slices.Contains(k.Verbs, v) }
+
+// FieldAt returns the field at a path from the body's root, "spec.resource.mtu", and
+// whether a resource may have several values there, since a list is on the way; nil
+// if there is none.
+func (k *Kind) FieldAt(path string) (f *Field, many bool) {
+	part, rest, _ := strings.Cut(path, ".")
+	s := map[string]*Shape{"spec": k.Spec, "status": k.Status}[part]
+	for step := range strings.SplitSeq(rest, ".") {
+		if s == nil {
+			return nil, false
+		}
+		if f = s.Field(step); f == nil {
+			return nil, false
+		}
+		many = many || f.List
+		s = f.Shape
+	}
+	return f, many
+}
+
+// Index is a scalar field, or a list of scalars, whose values have index rows.
+type Index struct {
+	// Path from the body's root, joined by dots: "spec.resource.mtu". It is also
+	// the name of the index in the store.
+	Path string
+	// Sortable says that orders may name it; only fields that are no lists are.
+	Sortable bool
+}
+
+// Reference is a field, or a list of them, that holds names of resources of
+// one kind in the same namespace; GLOBAL kinds refer to GLOBAL kinds.
+type Reference struct {
+	// Path from the body's root, joined by dots; steps into lists of objects are
+	// by the name of the list alone: "spec.resource.addresses.subnetRef".
+	Path string
+	// Kind that is referred to.
+	Kind string
+	// Field is the API's field for the resource referred to, "network", or for
+	// a list of names its connection, "securityGroups".
+	Field string
+	// Inverse is the field of the kind referred to that lists who refers to it
+	// by this reference, "subnets"; empty if there is none.
+	Inverse string
+	// Guard says that the resource referred to must stay while it is in use.
+	Guard bool
+}
+
+// Shape describes an object type of a spec or status.
+type Shape struct {
+	// Name of the type in the SDL.
+	Name   string
+	Fields []Field
+	// Rules are CEL expressions over the object with its effective defaults, as self.
+	Rules []Rule
+	// MinProperties and MaxProperties bound the number of fields that are set; zero means no bound.
+	MinProperties, MaxProperties int
+}
+
+// Field returns the field of that name, nil if there is none.
+func (s *Shape) Field(name string) *Field {
+	for i := range s.Fields {
+		if s.Fields[i].Name == name {
+			return &s.Fields[i]
+		}
+	}
+	return nil
+}
+
+// FieldType is the type of a field, or of the elements of a list.
+type FieldType string
+
+// The field types. Int is 32 bits; Int64 is a JSON number within +-(2^53-1).
+const (
+	TypeString  FieldType = "String"
+	TypeInt     FieldType = "Int"
+	TypeInt64   FieldType = "Int64"
+	TypeFloat   FieldType = "Float"
+	TypeBoolean FieldType = "Boolean"
+	TypeEnum    FieldType = "Enum"
+	TypeObject  FieldType = "Object"
+	// TypeMap is a map of strings to strings, in GraphQL a list of key and value.
+	TypeMap FieldType = "Map"
+)
+
+// ListType says how a list is compared: SET without order and repetition, MAP
+// by the keys of its objects, ATOMIC as a whole.
+type ListType string
+
+// The list types.
+const (
+	ListSet    ListType = "SET"
+	ListMap    ListType = "MAP"
+	ListAtomic ListType = "ATOMIC"
+)
+
+// Field describes one field of a shape. Name is its name in the API, in
+// manifests and in the stored body.
+type Field struct {
+	Name        string
+	Description string
+	Type        FieldType
+	// Required holds on write and on read.
+	Required bool
+	// List says that the field is a list of Type; its elements are never null.
+	List     bool
+	ListType ListType
+	// Keys are the fields that identify an element of a MAP list.
+	Keys []string
+	// Enum, for TypeEnum; Shape, for TypeObject.
+	Enum  *Enum
+	Shape *Shape
+	// Constraint bounds the value, or each element of a list.
+	Constraint Constraint
+	// ManifestAt is the key at the top of a manifest that holds this field of a spec
+	// in place of the manifest's spec; empty if the spec does.
+	ManifestAt string
+	// WriteOnly: the field of a spec is taken and never shown. A write that leaves it
+	// out keeps it; null and what is empty clear it. It is in no list, is no
+	// reference and no index, and not required.
+	WriteOnly bool
+	// Immutable: the effective value may not change where both sides have one.
+	Immutable bool
+	// Default is the effective default in stored form (a number as a
+	// json.Number), nil for none. It is used
+	// by rules and immutability and never stored.
+	Default any
+	// Deprecated is the reason, empty if the field is not.
+	Deprecated string
+	// Since and Until are the API versions that have the field, Since inclusive
+	// and Until exclusive, like "1.2"; empty means no bound.
+	Since, Until string
+}
+
+// Format names a syntax that a string must have.
+type Format string
+
+// The formats.
+const (
+	// FormatUUID is RFC 9562 text form.
+	FormatUUID Format = "uuid"
+	// FormatDuration is a Go duration: "10m", "1h30m".
+	FormatDuration Format = "duration"
+	// FormatDateTime is RFC 3339.
+	FormatDateTime Format = "date-time"
+	// FormatName is a DNS-1123 subdomain, as of a resource's name.
+	FormatName Format = "name"
+	// FormatCIDR is an IPv4 or IPv6 prefix, RFC 4632 and RFC 4291 section 2.3.
+	FormatCIDR Format = "cidr"
+)
+
+// Constraint bounds a value. Nil and empty mean no bound. Lengths count
+// Unicode code points, as JSON Schema does.
+type Constraint struct {
+	MinLength, MaxLength *int
+	// Pattern is an RE2 expression that must match somewhere in the value.
+	Pattern  string
+	Format   Format
+	Min, Max *float64
+	// In are the accepted strings.
+	In []string
+	// MinItems and MaxItems bound a list, and the number of keys of a map.
+	MinItems, MaxItems *int
+	// Unique: no two elements of the list are equal. SET implies it.
+	Unique bool
+	// KeyMinLength, KeyMaxLength and KeyPattern bound the keys of a map; the
+	// other bounds of text are those of its values.
+	KeyMinLength, KeyMaxLength *int
+	KeyPattern                 string
+}
+
+// Enum describes an enum type.
+type Enum struct {
+	Name   string
+	Values []EnumValue
+}
+
+// Has says whether the enum has a value of that stored form.
+func (e *Enum) Has(stored string) bool {
+	return slices.ContainsFunc(e.Values, func(v EnumValue) bool { return v.Stored == stored })
+}
+
+// EnumValue is one value of an enum: its GraphQL name, and the form in which
+// it is stored and stands in manifests.
+type EnumValue struct{ Name, Stored, Description string }
+
+// Rule is a CEL expression over self that must hold, and what to say if it does
+// not. One that mentions oldSelf, the object as it is stored, is judged only
+// where there is one.
+type Rule struct{ CEL, Message string }

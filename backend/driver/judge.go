@@ -1,0 +1,182 @@
+package driver
+
+import (
+	"errors"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// ShardState is the state of a shard that a batch is judged against, under a lock
+// that the driver holds until the writes are made.
+type ShardState interface {
+	// Stored returns what is stored under a key, expired or not, nil if nothing
+	// is. What does not decode is ErrUnreadable.
+	Stored(k backend.Key) (*backend.Resource, error)
+	// Bound says whether a resource other than that of the key, live at that
+	// time, holds a bound reference to the key.
+	Bound(k backend.Key, now time.Time) (bool, error)
+}
+
+// Judge judges a batch against the state of its shard and works out its
+// writes, for drivers that can hold a lock over both. log is that of the shard;
+// the writes get the revisions that follow in it. Nothing is written, and log
+// stays as it is: see [LogState.Follow]. now must be in UTC.
+func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (backend.Result, []Write, error) {
+	if now.After(b.Deadline) {
+		return backend.Result{}, nil, backend.ErrDeadline
+	}
+	p := ledger{requestID: b.RequestID, now: now.UTC().Truncate(time.Millisecond), log: log.Clone()}
+	stored := make([]*backend.Resource, len(b.Actions)) // expired or not
+	damaged := make([]bool, len(b.Actions))
+	for i, a := range b.Actions {
+		var err error
+		if stored[i], damaged[i], err = find(&a, state); err != nil {
+			return backend.Result{}, nil, err
+		}
+		if err := holds(&a, stored[i], now, state); err != nil {
+			var ce *backend.ConditionError
+			if errors.As(err, &ce) {
+				ce.Action = i
+			}
+			return backend.Result{}, nil, err
+		}
+	}
+	res := backend.Result{Resources: make([]*backend.Resource, len(b.Actions)), Revisions: make([]backend.Revision, len(b.Actions))}
+	for i, a := range b.Actions {
+		old := stored[i]
+		if old != nil && old.ExpiredAt(now) {
+			if a.Op == backend.OpPut {
+				p.delete(old, false)
+			}
+			old = nil
+		}
+		switch a.Op {
+		case backend.OpPut:
+			res.Resources[i], res.Revisions[i] = p.put(a, old)
+		case backend.OpDelete:
+			res.Resources[i], res.Revisions[i] = old, p.delete(old, damaged[i])
+		case backend.OpReindex:
+			res.Resources[i] = p.reindex(a, old)
+		case backend.OpCheck:
+			res.Resources[i] = old
+		}
+	}
+	return res, p.writes, nil
+}
+
+// find looks up the action's key. What does not decode can be deleted by
+// whoever asks nothing else of it.
+func find(a *backend.Action, state ShardState) (r *backend.Resource, damaged bool, err error) {
+	r, err = state.Stored(a.Key)
+	if errors.Is(err, backend.ErrUnreadable) && a.Op == backend.OpDelete && a.If == (backend.Condition{Presence: a.If.Presence}) {
+		return &backend.Resource{Key: a.Key}, true, nil
+	}
+	return r, false, err
+}
+
+// holds says whether the action's condition holds: nil, a *ConditionError, or
+// what went wrong with the view.
+func holds(a *backend.Action, stored *backend.Resource, now time.Time, state ShardState) error {
+	live := stored
+	if live != nil && live.ExpiredAt(now) {
+		live = nil
+	}
+	var failed error // of the view
+	err := a.If.Check(live, func() (bool, error) {
+		var bound bool
+		bound, failed = state.Bound(a.Key, now)
+		return bound, failed
+	})
+	if failed != nil {
+		return failed
+	}
+	if err == nil && a.Op == backend.OpDelete && live == nil {
+		err = backend.ErrNotFound
+	}
+	if err != nil {
+		return &backend.ConditionError{Key: a.Key, Current: live, Err: err}
+	}
+	return nil
+}
+
+// ledger collects the writes of a batch whose conditions hold.
+type ledger struct {
+	requestID string
+	now       time.Time // to the millisecond
+	log       LogState  // after the writes
+	writes    []Write
+}
+
+// add takes the next write.
+func (p *ledger) add(w Write) {
+	p.log.Follow(&w)
+	p.writes = append(p.writes, w)
+}
+
+func (p *ledger) delete(old *backend.Resource, damaged bool) backend.Revision {
+	w := deletion(old, p.log.Next(old.Key), p.requestID, p.now)
+	w.Damaged = damaged
+	p.add(w)
+	return w.Revision
+}
+
+func (p *ledger) put(a backend.Action, old *backend.Resource) (*backend.Resource, backend.Revision) {
+	rev := p.log.Next(a.Key)
+	r := &backend.Resource{
+		Key: a.Key,
+		Envelope: backend.Envelope{
+			UID: a.Put.UID, Revision: rev, SpecRevision: rev, Deleting: a.Put.Deleting,
+			Fingerprint: a.Put.Fingerprint, CreatedAt: p.now, UpdatedAt: p.now,
+		},
+		Rows: a.Put.Rows,
+		Refs: a.Put.Refs,
+		Body: a.Put.Body,
+	}
+	if a.Put.Finalizers != nil {
+		r.Finalizers = *a.Put.Finalizers
+	} else if old != nil {
+		r.Finalizers = old.Finalizers
+	}
+	if !a.Put.ExpiresAt.IsZero() {
+		r.ExpiresAt = a.Put.ExpiresAt.UTC().Truncate(time.Millisecond)
+	}
+	ev := backend.Event{Type: backend.Added, Revision: rev, Resource: r, RequestID: p.requestID, Time: p.now}
+	if old != nil {
+		ev.Type, ev.RowsBefore, ev.FingerprintBefore = backend.Modified, old.Rows, old.Fingerprint
+		r.UID, r.CreatedAt = old.UID, old.CreatedAt
+		if !a.Put.Caller {
+			r.SpecRevision = old.SpecRevision
+		}
+	}
+	p.add(newWrite(old, r, ev))
+	return r, rev
+}
+
+func (p *ledger) reindex(a backend.Action, old *backend.Resource) *backend.Resource {
+	r := *old
+	r.Rows, r.Refs, r.Fingerprint = a.Put.Rows, a.Put.Refs, a.Put.Fingerprint
+	p.add(Write{Before: old, After: &r})
+	return &r
+}
+
+// Expire returns the write that purges an expired resource, the next one after
+// those that log has.
+func Expire(r *backend.Resource, log *LogState, now time.Time) Write {
+	return deletion(r, log.Next(r.Key), "", now.UTC().Truncate(time.Millisecond))
+}
+
+func deletion(old *backend.Resource, rev backend.Revision, requestID string, now time.Time) Write {
+	return newWrite(old, nil, backend.Event{
+		Type: backend.Deleted, Revision: rev, Resource: old, RowsBefore: old.Rows, FingerprintBefore: old.Fingerprint, RequestID: requestID, Time: now,
+	})
+}
+
+// newWrite is one with a revision. The log has no entries of internal records.
+func newWrite(before, after *backend.Resource, e backend.Event) Write {
+	w := Write{Before: before, After: after, Revision: e.Revision}
+	if !e.Resource.Internal() {
+		w.Event = e
+	}
+	return w
+}

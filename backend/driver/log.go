@@ -1,0 +1,100 @@
+package driver
+
+import (
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// LogState is what the log of one shard knows of itself. Drivers store it in
+// the transaction of the entries and read it inside one.
+type LogState struct {
+	// Epochs are those still in the log, ascending, each with its last sequence; the last one is current.
+	Epochs []backend.Revision
+	// Trimmed is the revision of the newest entry that was removed; zero if none was.
+	Trimmed backend.Revision
+	// Internal counts the changes of internal records, which have no entries. It
+	// is never reset.
+	Internal uint64
+}
+
+// maxEpochs bounds the table: the oldest are given up first, and their positions expire.
+const maxEpochs = 1024
+
+// Head is the revision of the last change, or of the current epoch's beginning.
+func (s *LogState) Head() backend.Revision {
+	if len(s.Epochs) == 0 {
+		return backend.Revision{}
+	}
+	return s.Epochs[len(s.Epochs)-1]
+}
+
+// Next is the revision of the next change of a key. Internal records are
+// counted apart, so that the sequence of the entries has no holes.
+func (s *LogState) Next(k backend.Key) backend.Revision {
+	next := s.Head()
+	if k.Internal() {
+		next.Seq = s.Internal
+	}
+	next.Seq++
+	return next
+}
+
+// Follow notes that a write was made.
+func (s *LogState) Follow(w *Write) {
+	switch {
+	case w.Logged():
+		s.Advance(w.Revision)
+	case !w.Revision.IsZero():
+		s.Internal = w.Revision.Seq
+	}
+}
+
+// Advance moves the head within the current epoch.
+func (s *LogState) Advance(to backend.Revision) { s.Epochs[len(s.Epochs)-1] = to }
+
+// Begin starts a new epoch. The states handed out before keep their own table.
+func (s *LogState) Begin(epoch uint64) {
+	s.Epochs = append(slices.Clone(s.Epochs), backend.Revision{Epoch: epoch})
+	if n := len(s.Epochs) - maxEpochs; n > 0 {
+		s.Epochs = s.Epochs[n:]
+	}
+}
+
+// Trim notes that all entries up to rev are gone, and forgets epochs that no position can resume in.
+func (s *LogState) Trim(rev backend.Revision) {
+	s.Trimmed = rev
+	i := slices.IndexFunc(s.Epochs, func(e backend.Revision) bool { return e.Epoch >= rev.Epoch })
+	s.Epochs = s.Epochs[max(i, 0):]
+}
+
+// Clone returns a state that later changes do not touch.
+func (s *LogState) Clone() LogState {
+	return LogState{Epochs: slices.Clone(s.Epochs), Trimmed: s.Trimmed, Internal: s.Internal}
+}
+
+// Resume says whether the changes after r can be given without a gap: nil or
+// ErrPositionExpired. An epoch the log does not know is another history; a
+// sequence past its epoch's last is a lost future; what lies before the trim
+// mark is gone.
+func (s *LogState) Resume(r backend.Revision) error {
+	i := slices.IndexFunc(s.Epochs, func(e backend.Revision) bool { return e.Epoch == r.Epoch })
+	if i < 0 || r.Seq > s.Epochs[i].Seq || r.Compare(s.Trimmed) < 0 {
+		return backend.ErrPositionExpired
+	}
+	return nil
+}
+
+// Behind is the number of changes after r, for an r that [LogState.Resume] accepts.
+func (s *LogState) Behind(r backend.Revision) int {
+	n := uint64(0)
+	for _, e := range s.Epochs {
+		switch {
+		case e.Epoch == r.Epoch:
+			n += e.Seq - r.Seq
+		case e.Epoch > r.Epoch:
+			n += e.Seq
+		}
+	}
+	return int(n)
+}

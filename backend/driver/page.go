@@ -1,0 +1,58 @@
+package driver
+
+import (
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// PageBuilder makes the answer to a [backend.Range] out of the stored resources that a
+// driver's scan meets, in the order of the range.
+type PageBuilder struct {
+	r    backend.Range
+	now  time.Time
+	size int
+	page backend.Page
+}
+
+// NewPageBuilder begins the page of a valid range; what is expired by now is left out.
+func NewPageBuilder(r backend.Range, now time.Time) *PageBuilder { return &PageBuilder{r: r, now: now} }
+
+// Next begins the page of another range of the same call, which shares the bytes.
+// The page before it must have been taken.
+func (b *PageBuilder) Next(r backend.Range) { b.r, b.page = r, backend.Page{} }
+
+// Full says whether the page has as many resources as are wanted. The driver then
+// notes by [PageBuilder.Further] if the range has another one, and reads none.
+func (b *PageBuilder) Full() bool { return !b.r.Count && len(b.page.Resources) == b.r.Limit }
+
+// Further notes that the range has more than the page.
+func (b *PageBuilder) Further() { b.page.More = true }
+
+// Add takes the next resource of the scan, expired or not, and says whether to go on.
+func (b *PageBuilder) Add(r *backend.Resource) bool {
+	if r.ExpiredAt(b.now) || b.r.Namespace != "" && r.Namespace != b.r.Namespace {
+		return true
+	}
+	if b.r.Count {
+		b.page.Count++
+		return true
+	}
+	n, size := len(b.page.Resources), r.Size()
+	if n == b.r.Limit || n > 0 && b.size+size > backend.MaxPageBytes {
+		b.page.More = true
+		return false
+	}
+	if n == 0 {
+		b.page.Resources = make([]*backend.Resource, 0, min(b.r.Limit, fewResources))
+	}
+	b.size += size
+	b.page.Resources = append(b.page.Resources, r)
+	return true
+}
+
+// fewResources is the room that a page begins with.
+const fewResources = 8
+
+// Page returns what was built.
+func (b *PageBuilder) Page() backend.Page { return b.page }

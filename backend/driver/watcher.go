@@ -1,0 +1,173 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// LogReader reads the log of a store with one shard.
+type LogReader interface {
+	// ReadLog returns one consistent view of the log: up to limit entries after
+	// the revision if the log can resume there, its state, and a channel that
+	// is closed at the next change. Fewer than limit may be returned, but not none
+	// where there are some. An entry that does not decode is
+	// ErrPositionExpired, after the entries before it were returned.
+	ReadLog(ctx context.Context, after backend.Revision, limit int) (LogPage, error)
+}
+
+// LogPage is one view of a log.
+type LogPage struct {
+	Events  []backend.Event
+	State   LogState
+	Changed <-chan struct{}
+	// Closed, if not nil, is closed with the reader; from then on ReadLog fails with ErrClosed.
+	Closed <-chan struct{}
+}
+
+const watchPage = 256
+
+// LogWatcher is a [backend.Watcher] over a [LogReader]. It holds no events: a slow
+// watcher costs nothing and stops nobody.
+type LogWatcher struct {
+	reader   LogReader
+	pos      backend.Revision
+	maxLag   int
+	caughtUp bool
+	err      error // what ended the watch
+	once     sync.Once
+	closed   chan struct{}
+}
+
+var _ backend.Watcher = (*LogWatcher)(nil)
+
+// NewLogWatcher begins a watch, or says that its position has expired.
+func NewLogWatcher(ctx context.Context, reader LogReader, w backend.Watch) (*LogWatcher, error) {
+	l := &LogWatcher{reader: reader, pos: w.From.Shard(0), maxLag: w.MaxLag, closed: make(chan struct{})}
+	if l.maxLag <= 0 {
+		l.maxLag = backend.DefaultMaxLag
+	}
+	page, err := reader.ReadLog(ctx, l.pos, 0)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case w.From.IsZero():
+		l.pos = page.State.Head()
+	case w.From.Shards() != 1:
+		return nil, backend.ErrPositionExpired
+	default:
+		if err := page.State.Resume(l.pos); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// Close ends the watch. A waiting Next returns ErrClosed.
+func (l *LogWatcher) Close() { l.once.Do(func() { close(l.closed) }) }
+
+// Next is [backend.Watcher.Next].
+func (l *LogWatcher) Next(ctx context.Context) (backend.Delivery, error) {
+	for l.err == nil {
+		select {
+		case <-l.closed:
+			l.err = backend.ErrClosed
+			continue
+		default:
+		}
+		if err := ctx.Err(); err != nil {
+			return backend.Delivery{}, err
+		}
+		page, err := l.read(ctx)
+		if err != nil {
+			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+				return backend.Delivery{}, err
+			}
+			l.err = err
+			continue
+		}
+		if d, ok := l.take(page); ok {
+			return d, nil
+		}
+		if page.State.Behind(l.pos) > 0 {
+			continue
+		}
+		select {
+		case <-page.Changed:
+		case <-page.Closed:
+		case <-l.closed:
+		case <-ctx.Done():
+			return backend.Delivery{}, ctx.Err()
+		}
+	}
+	return backend.Delivery{}, l.err
+}
+
+// read returns the page after the position, or what ends the watch.
+func (l *LogWatcher) read(ctx context.Context) (LogPage, error) {
+	page, err := l.reader.ReadLog(ctx, l.pos, watchPage)
+	if err != nil {
+		return LogPage{}, err
+	}
+	if err := page.State.Resume(l.pos); err != nil {
+		return LogPage{}, err
+	}
+	if l.caughtUp && page.State.Behind(l.pos) > l.maxLag {
+		return LogPage{}, &backend.LaggedError{Position: backend.NewPosition(l.pos)}
+	}
+	return page, nil
+}
+
+// take turns a page into a delivery and moves the position past it. It says
+// whether there is anything to deliver.
+func (l *LogWatcher) take(page LogPage) (backend.Delivery, bool) {
+	head, from := page.State.Head(), l.pos
+	var d backend.Delivery
+	size := 0
+	for _, e := range page.Events {
+		if size += e.Size(); size > backend.MaxDeliveryBytes && len(d.Events) > 0 {
+			break
+		}
+		l.pos = e.Revision
+		e.Position = backend.NewPosition(e.Revision)
+		d.Events = append(d.Events, e)
+	}
+	if page.State.Behind(l.pos) == 0 {
+		l.pos = head
+		if !l.caughtUp {
+			l.caughtUp, d.CaughtUp = true, true
+		}
+	}
+	d.Position = backend.NewPosition(l.pos)
+	return d, d.CaughtUp || l.pos != from
+}
+
+// Broadcast wakes all that wait for the next change. The zero value is ready;
+// all methods are safe for concurrent use.
+type Broadcast struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+// Wait returns a channel that the next Fire closes.
+func (b *Broadcast) Wait() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch == nil {
+		b.ch = make(chan struct{})
+	}
+	return b.ch
+}
+
+// Fire closes the channels handed out so far.
+func (b *Broadcast) Fire() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch != nil {
+		close(b.ch)
+		b.ch = nil
+	}
+}

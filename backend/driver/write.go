@@ -1,0 +1,73 @@
+package driver
+
+import (
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Write is what a driver does to one key: it stores After in the place of
+// Before, with all that makes it findable, and appends Event to the log.
+type Write struct {
+	// Before is what is stored under the key, nil if nothing is.
+	Before *backend.Resource
+	// After is what is stored then, nil if nothing is.
+	After *backend.Resource
+	// Revision of the write, zero for a reindex.
+	Revision backend.Revision
+	// Event is the log entry. Its Type is zero where there is none: for a reindex
+	// and for a write of an internal record.
+	Event backend.Event
+	// Damaged says that what is stored does not decode: Before has no more than
+	// the key, and the driver looks for what makes it findable.
+	Damaged bool
+}
+
+// Logged says whether the write has a log entry.
+func (w *Write) Logged() bool { return w.Event.Type != 0 }
+
+// Rows returns the index rows that end and those that begin with the write,
+// reserved ones included. Rows that stay are in neither.
+func (w *Write) Rows() (ended, begun []backend.Row) {
+	if b, a := w.Before, w.After; b != nil && a != nil && b.Fingerprint == a.Fingerprint && b.Deleting == a.Deleting && slices.EqualFunc(b.Rows, a.Rows, backend.Row.Equal) {
+		return nil, nil
+	}
+	if w.Before != nil {
+		ended = w.Before.IndexRows()
+	}
+	if w.After != nil {
+		begun = w.After.IndexRows()
+	}
+	return without(ended, begun, backend.Row.Equal), without(begun, ended, backend.Row.Equal)
+}
+
+// Refs returns the entries of the inverse index that end and those that begin
+// with the write.
+func (w *Write) Refs() (ended, begun []backend.Ref) {
+	if w.Before != nil && w.After != nil && slices.Equal(w.Before.Refs, w.After.Refs) {
+		return nil, nil
+	}
+	if w.Before != nil {
+		ended = w.Before.RefEntries()
+	}
+	if w.After != nil {
+		begun = w.After.RefEntries()
+	}
+	equal := func(a, b backend.Ref) bool { return a == b }
+	return without(ended, begun, equal), without(begun, ended, equal)
+}
+
+// without returns what of a is not in b.
+func without[T any](a, b []T, equal func(T, T) bool) []T {
+	var out []T
+	for i, x := range a {
+		// Mostly nothing has changed, and lists are made in one order.
+		if i < len(b) && equal(x, b[i]) {
+			continue
+		}
+		if !slices.ContainsFunc(b, func(y T) bool { return equal(x, y) }) {
+			out = append(out, x)
+		}
+	}
+	return out
+}

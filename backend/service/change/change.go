@@ -1,0 +1,51 @@
+package change
+
+import (
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+)
+
+// Request asks for a stream of changes.
+type Request struct {
+	// Kinds; none means all of the catalogue.
+	Kinds []string
+	// Namespace and Name narrow the stream; nil means all.
+	Namespace, Name *string
+	// After is the cursor last seen; nil means from now on.
+	After *string
+	// Filter is as of ListRequest, for streams of one kind.
+	Filter any
+	// Snapshot sends the state first, between RESET and IN_SYNC, unless After can
+	// be continued from, and again after RESET where the stream cannot go on.
+	Snapshot bool
+}
+
+// Type is the type of an event in a stream of changes.
+type Type string
+
+// The types of events. RESET, IN_SYNC and BOOKMARK are marks. IN_SYNC comes
+// once, when the stream is live; BOOKMARK when it was silent for a while, and
+// at the end of a snapshot that begins after IN_SYNC.
+const (
+	Reset    Type = "RESET"
+	Snapshot Type = "SNAPSHOT"
+	InSync   Type = "IN_SYNC"
+	Added    Type = "ADDED"
+	Modified Type = "MODIFIED"
+	Deleted  Type = "DELETED"
+	Bookmark Type = "BOOKMARK"
+)
+
+// Change is one event of a stream.
+type Change struct {
+	Type Type
+	// Cursor resumes the stream after this event; empty from RESET to the end of a snapshot.
+	Cursor string
+	// Revision of the change; empty for a mark.
+	Revision string
+	// Stored is the resource at that revision, for DELETED its last state; nil for a mark.
+	Stored *backend.Resource
+
+	feed *Feed
+	body *body.Body // if it was read already
+}

@@ -1,0 +1,35 @@
+package change
+
+import (
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/unreadable"
+)
+
+// Config of a [Feed]. All of it is required.
+type Config struct {
+	Store      backend.Store
+	Hub        *hub.Hub
+	Kinds      kind.Catalogue
+	Unreadable *unreadable.Tracker
+	// BookmarkInterval is after how long of silence a stream tells its cursor.
+	BookmarkInterval time.Duration
+}
+
+// Feed gives the streams of changes. Safe for concurrent use.
+type Feed struct {
+	store      backend.Store
+	hub        *hub.Hub
+	kinds      kind.Catalogue
+	unreadable *unreadable.Tracker
+	bookmarks  time.Duration
+	recent     recent
+}
+
+// New starts nothing.
+func New(cfg Config) *Feed {
+	return &Feed{store: cfg.Store, hub: cfg.Hub, kinds: cfg.Kinds, unreadable: cfg.Unreadable, bookmarks: cfg.BookmarkInterval}
+}

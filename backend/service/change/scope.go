@@ -1,0 +1,133 @@
+package change
+
+import (
+	"context"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
+)
+
+// changeScope is what a stream covers.
+type scope struct {
+	kinds           []*kind.Kind
+	namespace, name *string
+	filter          *query.Filter
+	// updated says that the filter looks at updatedAt, of which the log knows no value before a change.
+	updated bool
+}
+
+func (f *Feed) changeScope(ctx context.Context, c access.Caller, req Request) (scope, error) {
+	scope := scope{namespace: req.Namespace, name: req.Name}
+	names := req.Kinds
+	if len(names) == 0 {
+		for _, k := range f.kinds.All() {
+			if k.Has(descriptor.VerbWatch) {
+				names = append(names, k.Name)
+			}
+		}
+	}
+	for _, name := range names {
+		k, err := f.kinds.Find(name)
+		if err != nil {
+			return scope, err
+		}
+		if err := access.Authorize(ctx, c, k.Kind, descriptor.VerbWatch); err != nil {
+			return scope, err
+		}
+		if scope.kind(k.Name) == nil {
+			scope.kinds = append(scope.kinds, k)
+		}
+	}
+	var v kind.Violations
+	if req.Namespace != nil {
+		v.Namespace("namespace", *req.Namespace)
+	}
+	if req.Name != nil {
+		v.Name("name", *req.Name)
+	}
+	if err := v.Err(backend.Key{}); err != nil {
+		return scope, err
+	}
+	if req.Filter == nil {
+		return scope, nil
+	}
+	if len(scope.kinds) != 1 {
+		return scope, failure.BadInput("filter", "a filter needs a stream of one kind")
+	}
+	wanted, err := query.ParseFilter(scope.kinds[0], req.Filter)
+	if !wanted.Empty() {
+		scope.filter = &wanted
+		scope.updated = wanted.LooksAtUpdated()
+	}
+	return scope, err
+}
+
+func (s *scope) kind(name string) *kind.Kind {
+	for _, k := range s.kinds {
+		if k.Name == name {
+			return k
+		}
+	}
+	return nil
+}
+
+// namespaces are those in which the scope lies, nil for all.
+func (s *scope) namespaces() []string {
+	if s.namespace != nil {
+		return []string{*s.namespace}
+	}
+	for _, k := range s.kinds {
+		if k.Scope != descriptor.Global {
+			return nil
+		}
+	}
+	return []string{""}
+}
+
+// covers says whether the scope has a key, whatever the filter says.
+func (s *scope) covers(key backend.Key) bool {
+	return s.kind(key.Kind) != nil && (s.namespace == nil || *s.namespace == key.Namespace) && (s.name == nil || *s.name == key.Name)
+}
+
+// change is what a log entry that the scope covers means to the stream: entering the filter is
+// ADDED, leaving it DELETED.
+func (s *scope) change(e *backend.Event) (Change, bool) {
+	out := Change{Type: Type(e.Type.String()), Revision: e.Revision.String(), Stored: e.Resource}
+	if s.filter == nil {
+		return out, true
+	}
+	k := s.kinds[0]
+	after := e.Type != backend.Deleted && s.matches(k, e.Resource)
+	var before, known bool
+	switch {
+	case e.Type == backend.Added:
+		known = true
+	case e.Type == backend.Deleted:
+		var err error
+		before, err = s.filter.Matches(k, e.Resource)
+		known = err == nil // else nobody knows whether the listener has it
+	case e.FingerprintBefore == k.Rows.Fingerprint && !s.updated:
+		before, known = s.filter.MatchesRows(e.Resource, e.RowsBefore), true
+	}
+	switch {
+	case !known && after:
+		out.Type = Modified
+	case !known, before && !after:
+		out.Type = Deleted
+	case after && !before:
+		out.Type = Added
+	case !after:
+		return Change{}, false
+	}
+	return out, true
+}
+
+// matches judges a state by the filter. One that cannot be read matches nothing.
+func (s *scope) matches(k *kind.Kind, r *backend.Resource) bool {
+	ok, err := s.filter.Matches(k, r)
+	return err == nil && ok
+}

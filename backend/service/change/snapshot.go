@@ -1,0 +1,164 @@
+package change
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
+)
+
+const (
+	// snapshotStep is how many resources one step of a snapshot reads.
+	snapshotStep = 200
+	// snapshotRows is how many resources a snapshot reads for the price of one.
+	snapshotRows = 10
+	// maxResets is how often a snapshot begins anew because the log did not
+	// reach back over one of its steps, or a shard lost its place.
+	maxResets = 3
+)
+
+// snapshot sends the state that a scope covers, page by page at the pace of
+// who calls next. After each page the log is consumed: a change of what was
+// sent already is passed on and others are skipped, since their page is still
+// to come. So the log need reach back over one page only.
+type snapshot struct {
+	feed  *Feed
+	scope scope
+	// position is how far the log is consumed; zero before the first page.
+	position backend.Position
+	// kind is the index of the kind that is being read and after the place in it.
+	kind   int
+	after  []byte
+	resets int
+}
+
+func newSnapshot(f *Feed, scope scope) *snapshot {
+	return &snapshot{feed: f, scope: scope}
+}
+
+// next returns the next events; none when the state was sent.
+func (n *snapshot) next(ctx context.Context) ([]Change, error) {
+	if n.position.IsZero() {
+		return n.restart(ctx)
+	}
+	for n.kind < len(n.scope.kinds) {
+		out, err := n.readPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		changes, err := n.consume(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, changes...); len(out) > 0 {
+			return out, nil
+		}
+	}
+	return nil, nil
+}
+
+// restart begins anew, a bounded number of times.
+func (n *snapshot) restart(ctx context.Context) ([]Change, error) {
+	if n.resets == maxResets {
+		return nil, backend.ErrPositionExpired
+	}
+	at, err := n.feed.store.Position(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n.position, n.kind, n.after = at, 0, nil
+	n.resets++
+	return []Change{{Type: Reset}}, nil
+}
+
+// readPage reads the next resources.
+func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
+	k := n.scope.kinds[n.kind]
+	r := backend.Range{Kind: k.Name, Limit: snapshotStep, Start: n.after}
+	if n.scope.namespace != nil {
+		r.Namespace = *n.scope.namespace
+	}
+	spent := budget.From(ctx)
+	if err := spent.Over(); err != nil {
+		return nil, err
+	}
+	spent.Leave()
+	page, err := n.feed.store.Range(ctx, r)
+	spent.Return(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// A stream may look at ten times as much as an event between two events: as much
+	// as a query. All of it is work of events.
+	rows := len(page.Resources)
+	if err := errors.Join(spent.Ask(rows-rows/snapshotRows), spent.Spend(budget.Rows, rows/snapshotRows)); err != nil {
+		return nil, err
+	}
+	var out []Change
+	for _, stored := range page.Resources {
+		if !n.scope.covers(stored.Key) || n.scope.filter != nil && !n.scope.matches(k, stored) {
+			continue
+		}
+		b, err := k.Body.Read(stored)
+		if err != nil {
+			n.feed.unreadable.Note(stored, err)
+			continue
+		}
+		out = append(out, Change{Type: Snapshot, Revision: stored.Revision.String(), Stored: stored, feed: n.feed, body: b})
+	}
+	if page.More && len(page.Resources) > 0 {
+		last := page.Resources[len(page.Resources)-1]
+		n.after = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
+	} else {
+		n.kind, n.after = n.kind+1, nil
+	}
+	return out, nil
+}
+
+// consume reads the log up to now.
+func (n *snapshot) consume(ctx context.Context) (out []Change, err error) {
+	for done := false; !done && err == nil; {
+		done, err = n.consumeSome(ctx, &out)
+		if errors.Is(err, backend.ErrLagged) {
+			err = nil // the watch was live for a moment in which much happened: from the same place it is not
+		}
+	}
+	return out, err
+}
+
+// consumeSome reads the log until it has caught up, or cannot go on.
+func (n *snapshot) consumeSome(ctx context.Context, out *[]Change) (done bool, err error) {
+	w, err := n.feed.follow(ctx, &n.scope, n.position)
+	if err != nil {
+		return false, err
+	}
+	defer w.Close()
+	for {
+		d, err := w.Next(ctx)
+		if err != nil {
+			return false, err
+		}
+		for i := range d.Events {
+			e := &d.Events[i]
+			if change, ok := n.scope.change(e); ok && n.sent(e.Resource.Key) {
+				change.feed = n.feed
+				*out = append(*out, change)
+			}
+		}
+		n.position = d.Position
+		if d.CaughtUp {
+			return true, nil
+		}
+	}
+}
+
+// sent says whether the snapshot is past a key.
+func (n *snapshot) sent(key backend.Key) bool {
+	for i, k := range n.scope.kinds {
+		if k.Name == key.Kind {
+			return i < n.kind || i == n.kind && string(backend.OrderTuple(key.Namespace, key.Name)) < string(n.after)
+		}
+	}
+	return false
+}

@@ -1,0 +1,189 @@
+// Package change gives streams of changes: the state first if that is wanted, then
+// what happens, filtered.
+package change
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+// Stream is one stream of changes. One goroutine calls Next; Close ends it.
+type Stream struct {
+	feed  *Feed
+	scope scope
+	// again says that the state is sent anew where the stream cannot go on.
+	again bool
+	// watcher follows the changes; nil while the state is sent.
+	watcher *hub.Watcher
+	// state sends a snapshot; nil if there is none to send.
+	state *snapshot
+	// leave gives up the stream's place among the listeners.
+	leave func()
+	// mark comes before all else; nil if there is none.
+	mark *Change
+	// inSync says that IN_SYNC was sent.
+	inSync bool
+}
+
+// Changes begins a stream: with a cursor the changes after it, then IN_SYNC,
+// then what happens; without one IN_SYNC at once. With Snapshot, and no cursor
+// or one that has expired: RESET, the state as SNAPSHOT events, then IN_SYNC.
+func (f *Feed) Changes(ctx context.Context, c access.Caller, req Request) (*Stream, error) {
+	scope, err := f.changeScope(ctx, c, req)
+	if err != nil {
+		return nil, err
+	}
+	out := &Stream{feed: f, scope: scope, again: req.Snapshot}
+	var from backend.Position
+	if req.After != nil {
+		if from, err = backend.ParsePosition(*req.After); err != nil {
+			return nil, &failure.Error{Code: failure.CodeCursorInvalid, Path: "after", Message: "after: not a cursor of a change; take it from the cursor field of an event"}
+		}
+	}
+	if out.leave, err = f.hub.Reserve(); err != nil {
+		return nil, failure.Of(err, backend.Key{})
+	}
+	if req.After == nil && req.Snapshot {
+		out.state = newSnapshot(f, scope)
+		return out, nil
+	}
+	out.watcher, err = f.follow(ctx, &out.scope, from)
+	switch {
+	case errors.Is(err, backend.ErrPositionExpired) && out.again:
+		out.state = newSnapshot(f, scope)
+	case err != nil:
+		out.leave()
+		return nil, failure.Of(err, backend.Key{})
+	case req.After == nil:
+		out.begin(InSync, out.watcher.Position())
+	}
+	return out, nil
+}
+
+// follow watches what the scope of a stream covers.
+func (f *Feed) follow(ctx context.Context, scope *scope, from backend.Position) (*hub.Watcher, error) {
+	return f.hub.Watch(ctx, hub.Watch{From: from, Covers: scope.covers, Namespaces: scope.namespaces(), Reserved: true})
+}
+
+// begin sets the mark that comes next.
+func (c *Stream) begin(mark Type, at backend.Position) {
+	c.mark = &Change{Type: mark, Cursor: at.String()}
+	c.inSync = true
+}
+
+// Close ends the stream.
+func (c *Stream) Close() {
+	if c.watcher != nil {
+		c.watcher.Close()
+	}
+	c.leave()
+}
+
+// Next waits for the next events of the stream, at least one. Any error ends it.
+func (c *Stream) Next(ctx context.Context) ([]Change, error) {
+	if c.state != nil {
+		return c.nextOfState(ctx)
+	}
+	if mark := c.mark; mark != nil {
+		c.mark = nil
+		return []Change{*mark}, nil
+	}
+	// Who is in sync hears of its cursor now and then.
+	var deadline time.Time
+	if c.inSync {
+		deadline = time.Now().Add(c.feed.bookmarks)
+	}
+	spent := budget.From(ctx)
+	for {
+		spent.Leave()
+		d, err := c.watcher.NextBefore(ctx, deadline)
+		spent.Return(ctx)
+		switch {
+		case err == nil:
+		case errors.Is(err, hub.ErrIdle):
+			return []Change{{Type: Bookmark, Cursor: c.watcher.Position().String()}}, nil
+		case errors.Is(err, backend.ErrPositionExpired) && c.again:
+			c.watcher.Close()
+			c.watcher, c.state = nil, newSnapshot(c.feed, c.scope)
+			return c.nextOfState(ctx)
+		default:
+			return nil, failure.Of(err, backend.Key{})
+		}
+		if out := c.changes(&d); len(out) > 0 {
+			return out, nil
+		}
+	}
+}
+
+// changes is what a delivery means to the stream.
+func (c *Stream) changes(d *backend.Delivery) (out []Change) {
+	for i := range d.Events {
+		if change, ok := c.scope.change(&d.Events[i]); ok {
+			change.Cursor, change.feed = d.Events[i].Position.String(), c.feed
+			out = append(out, change)
+		}
+	}
+	if d.CaughtUp && !c.inSync {
+		c.inSync = true
+		out = append(out, Change{Type: InSync, Cursor: d.Position.String()})
+	}
+	return out
+}
+
+// nextOfState sends the next part of the snapshot, and goes over to the changes
+// behind it. The end of a snapshot that is not the stream's first is a BOOKMARK.
+func (c *Stream) nextOfState(ctx context.Context) ([]Change, error) {
+	out, err := c.state.next(ctx)
+	if err == nil && len(out) == 0 {
+		at := c.state.position
+		if c.watcher, err = c.feed.follow(ctx, &c.scope, at); err == nil {
+			mark := InSync
+			if c.inSync {
+				mark = Bookmark
+			}
+			c.state, c.inSync = nil, true
+			return []Change{{Type: mark, Cursor: at.String()}}, nil
+		}
+	}
+	if errors.Is(err, backend.ErrPositionExpired) {
+		out, err = c.state.restart(ctx)
+	}
+	var over *budget.ExceededError
+	if errors.As(err, &over) {
+		return nil, over
+	}
+	if err != nil {
+		return nil, failure.Of(err, backend.Key{})
+	}
+	return out, nil
+}
+
+// Body reads the resource of the event: nil for a mark, and for a DELETED one
+// that is unreadable. An unreadable ADDED or MODIFIED is UNREADABLE; the stream
+// goes on.
+func (c *Change) Body() (*body.Body, error) {
+	if c.Stored == nil || c.body != nil {
+		return c.body, nil
+	}
+	k, err := c.feed.kinds.Find(c.Stored.Kind)
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.feed.recent.body(k, c.Stored)
+	if err == nil {
+		return b, nil
+	}
+	c.feed.unreadable.Note(c.Stored, err)
+	if c.Type == Deleted {
+		return nil, nil
+	}
+	return nil, failure.Of(err, c.Stored.Key)
+}

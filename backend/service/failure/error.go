@@ -1,0 +1,180 @@
+// Package failure is what a caller is told when something cannot be done: one
+// error with a code, and the table of what the errors of stores become.
+package failure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/hub"
+)
+
+// Code is the machine-readable kind of an error, extensions.code in the API.
+type Code string
+
+// The codes.
+const (
+	CodeNotFound         Code = "NOT_FOUND"
+	CodeAlreadyExists    Code = "ALREADY_EXISTS"
+	CodeConflict         Code = "CONFLICT"
+	CodeBeingDeleted     Code = "BEING_DELETED"
+	CodeValidationFailed Code = "VALIDATION_FAILED"
+	CodeBadUserInput     Code = "BAD_USER_INPUT"
+	CodePositionExpired  Code = "POSITION_EXPIRED"
+	CodeLagged           Code = "LAGGED"
+	CodeCursorInvalid    Code = "CURSOR_INVALID"
+	CodeUnreadable       Code = "UNREADABLE"
+	CodeForbidden        Code = "FORBIDDEN"
+	CodeLimitExceeded    Code = "LIMIT_EXCEEDED"
+	CodeUnavailable      Code = "UNAVAILABLE"
+	CodeTimeout          Code = "TIMEOUT"
+	CodeInternal         Code = "INTERNAL"
+)
+
+// OutcomeUnknown is [Error.Outcome] of a write of which nobody can say whether it was applied.
+const OutcomeUnknown = "UNKNOWN"
+
+// Error is what a caller is told. Message is safe to show; the cause is not.
+type Error struct {
+	Code    Code
+	Message string
+	// Kind, Namespace and Name of the resource, where one is meant.
+	Kind, Namespace, Name string
+	// Path of the value at fault within the resource, like "spec.resource.mtu".
+	Path string
+	// Rule and Limit that a value breaks, like "maximum" and "9216".
+	Rule, Limit                       string
+	ExpectedRevision, CurrentRevision string
+	// Retryable says that the same request may succeed later, and that nothing was applied.
+	Retryable bool
+	// Outcome is UNKNOWN where a write may have been applied; else empty.
+	Outcome string
+	// Cursor resumes a stream that LAGGED.
+	Cursor string
+	// Violations are all that VALIDATION_FAILED found.
+	Violations []Violation
+
+	cause error
+}
+
+// Violation is one value that breaks one rule.
+type Violation struct{ Path, Rule, Limit, Message string }
+
+// Error is the text that a caller is told.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the cause, which is for the log and never for a client.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Split returns one error for each violation, or the error itself.
+func (e *Error) Split() []*Error {
+	if len(e.Violations) == 0 {
+		return []*Error{e}
+	}
+	out := make([]*Error, len(e.Violations))
+	for i, v := range e.Violations {
+		one := *e
+		one.Violations = nil
+		one.Path, one.Rule, one.Limit, one.Message = v.Path, v.Rule, v.Limit, v.Path+": "+v.Message
+		out[i] = &one
+	}
+	return out
+}
+
+// At names the resource that the error is about, and returns the error.
+func (e *Error) At(key backend.Key) *Error {
+	e.Kind, e.Namespace, e.Name = key.Kind, key.Namespace, key.Name
+	return e
+}
+
+// translation is one row of the table of sentinels.
+type translation struct {
+	is        error
+	code      Code
+	retryable bool
+	outcome   string
+	text      string
+}
+
+// translations maps what stores and contexts return to what a caller is told.
+// The first match counts. What is not in it is INTERNAL.
+func translations() []translation {
+	return []translation{
+		{is: backend.ErrUnknown, code: CodeUnavailable, outcome: OutcomeUnknown, text: "the store's answer to the change was lost; it may or may not have been made: read before you send it again"},
+		{is: backend.ErrNotFound, code: CodeNotFound, text: "%s does not exist"},
+		{is: backend.ErrExists, code: CodeAlreadyExists, text: "%s already exists"},
+		{is: backend.ErrConflict, code: CodeConflict, retryable: true, text: "%s was changed by others all the time; try again"},
+		{is: backend.ErrDeleting, code: CodeBeingDeleted, text: "%s is being deleted"},
+		{is: backend.ErrReferenced, code: CodeConflict, retryable: true, text: "%s is in use by others"},
+		{is: backend.ErrTooLarge, code: CodeLimitExceeded, text: "%s is larger than a resource may be (1 MiB)"},
+		{is: backend.ErrDeadline, code: CodeTimeout, retryable: true, text: "the store did not get to the change in time; nothing was changed"},
+		{is: backend.ErrPositionExpired, code: CodePositionExpired, text: "the changes after this cursor are not available any more: watch with snapshot: true, or list again and watch after the changeCursor of the first page"},
+		{is: backend.ErrLagged, code: CodeLagged, retryable: true, text: "the listener was too slow; resume after extensions.cursor"},
+		{is: hub.ErrFull, code: CodeLimitExceeded, retryable: true, text: "the gateway has as many listeners as it can serve; try again later"},
+		{is: backend.ErrNoSpace, code: CodeUnavailable, retryable: true, text: "the store has no space left and takes no changes until there is some; nothing was changed"},
+		{is: backend.ErrUnavailable, code: CodeUnavailable, retryable: true, text: "the store is not available; try again"},
+		{is: backend.ErrClosed, code: CodeUnavailable, retryable: true, text: "the gateway is shutting down; try again"},
+		{is: backend.ErrUnreadable, code: CodeUnreadable, text: "%s is stored in a form that this gateway cannot read"},
+		{is: context.DeadlineExceeded, code: CodeTimeout, retryable: true, text: "the request took longer than it may; nothing was changed by it"},
+		{is: context.Canceled, code: CodeTimeout, retryable: true, text: "the request was cancelled; nothing was changed by it"},
+	}
+}
+
+// Of turns an error of a store into what a caller is told.
+func Of(err error, key backend.Key) *Error {
+	var known *Error
+	if errors.As(err, &known) {
+		return known
+	}
+	e := &Error{Code: CodeInternal, Message: "internal error", cause: err}
+	for _, t := range translations() {
+		if !errors.Is(err, t.is) {
+			continue
+		}
+		e.Code, e.Retryable, e.Outcome, e.Message = t.code, t.retryable, t.outcome, t.text
+		if n := len(t.text) - len("%s"); n > 0 && t.text[:2] == "%s" {
+			e.Message = Describe(key) + t.text[2:]
+		}
+		break
+	}
+	var lagged *backend.LaggedError
+	if errors.As(err, &lagged) {
+		e.Cursor = lagged.Position.String()
+	}
+	var failed *backend.ConditionError
+	if errors.As(err, &failed) && failed.Current != nil {
+		e.CurrentRevision = failed.Current.Revision.String()
+	}
+	if key.Kind != "" {
+		e.At(key)
+	}
+	return e
+}
+
+// Describe names a resource to a person.
+func Describe(key backend.Key) string {
+	if key.Namespace == "" {
+		return fmt.Sprintf("%s %q", key.Kind, key.Name)
+	}
+	return fmt.Sprintf("%s %q in namespace %q", key.Kind, key.Name, key.Namespace)
+}
+
+// BadInput is BAD_USER_INPUT for the value at a path.
+func BadInput(path, format string, args ...any) *Error {
+	return &Error{Code: CodeBadUserInput, Path: path, Message: fmt.Sprintf(format, args...)}
+}
+
+// Shorten bounds what an error repeats of a caller's input.
+func Shorten(s string) string {
+	if r := []rune(s); len(r) > 64 {
+		return string(r[:64]) + "…"
+	}
+	return s
+}
+
+// Limited is LIMIT_EXCEEDED for a limit of the API itself.
+func Limited(path, format string, limit int) *Error {
+	return &Error{Code: CodeLimitExceeded, Path: path, Limit: fmt.Sprint(limit), Message: path + ": " + fmt.Sprintf(format, limit)}
+}

@@ -1,0 +1,264 @@
+// Package jsontree works on decoded JSON: maps, lists, texts and numbers as they
+// were written. Null is the same as absent.
+package jsontree
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/big"
+	"slices"
+)
+
+// maxTreeDepth bounds the nesting of a spec.
+const MaxDepth = 64
+
+// Parse reads one JSON object, numbers as written, without null members:
+// null is the same as absent.
+func Parse(raw []byte) (map[string]any, error) {
+	v, err := decodeJSON(raw)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("json: an object wanted")
+	}
+	if !DropNulls(m, MaxDepth) {
+		return nil, fmt.Errorf("json: nested deeper than %d", MaxDepth)
+	}
+	return m, nil
+}
+
+// Object is the object that a caller gave: a tree of JSON, which is copied,
+// or any value whose JSON is one. nil is none.
+func Object(value any) (map[string]any, error) {
+	switch v := value.(type) {
+	case nil:
+		return nil, nil
+	case map[string]any:
+		out, err := copyOf(v, MaxDepth)
+		if err != nil {
+			return nil, err
+		}
+		return out.(map[string]any), nil
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("json: %w", err)
+	}
+	decoded, err := decodeJSON(raw)
+	if err != nil || decoded == nil {
+		return nil, err
+	}
+	m, ok := decoded.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("json: an object wanted")
+	}
+	if !within(m, MaxDepth) {
+		return nil, errTooDeep
+	}
+	return m, nil
+}
+
+// errTooDeep is the error of a tree that is nested deeper than maxTreeDepth.
+var errTooDeep = fmt.Errorf("json: nested deeper than %d", MaxDepth)
+
+// copyTree copies a tree of JSON that is nested no deeper than depth. What is no
+// JSON yet becomes it: numbers are [json.Number].
+func copyOf(v any, depth int) (any, error) {
+	if depth == 0 {
+		return nil, errTooDeep
+	}
+	var err error
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			if out[k], err = copyOf(e, depth-1); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			if out[i], err = copyOf(e, depth-1); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case string, bool, json.Number, nil:
+		return v, nil
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("json: %w", err)
+	}
+	out, err := decodeJSON(raw)
+	if err == nil && !within(out, depth) {
+		err = errTooDeep
+	}
+	return out, err
+}
+
+// within says whether a tree is nested no deeper than depth.
+func within(v any, depth int) bool {
+	if depth == 0 {
+		return false
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			if !within(e, depth-1) {
+				return false
+			}
+		}
+	case []any:
+		for _, e := range v {
+			if !within(e, depth-1) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// decodeJSON reads one value, numbers as written.
+func decodeJSON(raw []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, fmt.Errorf("json: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, fmt.Errorf("json: more than one value")
+	}
+	return v, nil
+}
+
+// DropNulls removes the null members of all objects in a tree, and says whether it
+// is nested no deeper than depth.
+func DropNulls(v any, depth int) bool {
+	if depth == 0 {
+		return false
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			if e == nil {
+				delete(v, k)
+			} else if !DropNulls(e, depth-1) {
+				return false
+			}
+		}
+	case []any:
+		for _, e := range v {
+			if !DropNulls(e, depth-1) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Clone copies a tree.
+func Clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = Clone(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = Clone(e)
+		}
+		return out
+	}
+	return v
+}
+
+// Equal compares JSON values; numbers by their value.
+func Equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for k, v := range a {
+			if w, ok := b[k]; !ok || !Equal(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, Equal)
+	case json.Number:
+		b, ok := b.(json.Number)
+		if !ok || a == b {
+			return ok
+		}
+		x, ok1 := new(big.Rat).SetString(shortNumber(a))
+		y, ok2 := new(big.Rat).SetString(shortNumber(b))
+		return ok1 && ok2 && x.Cmp(y) == 0
+	}
+	return a == b
+}
+
+// shortNumber keeps a hostile exponent from becoming a huge rational.
+func shortNumber(n json.Number) string {
+	if f, err := n.Float64(); err != nil || f > 1e30 || f < -1e30 || len(n) > 64 || f != 0 && f < 1e-30 && f > -1e-30 {
+		return "x"
+	}
+	return n.String()
+}
+
+// Keys are the keys of a map in their order.
+func Keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// DropListNulls drops the nulls inside lists: lists are values and are replaced
+// whole, so null in them is the same as absent.
+func DropListNulls(v any, depth int) bool {
+	if depth == 0 {
+		return false
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			if !DropListNulls(e, depth-1) {
+				return false
+			}
+		}
+	case []any:
+		return DropNulls(v, depth)
+	}
+	return true
+}
+
+// Merge changes target as RFC 7386 says: objects merge, null removes, all
+// else replaces.
+func Merge(target, patch map[string]any) {
+	for name, value := range patch {
+		switch value := value.(type) {
+		case nil:
+			delete(target, name)
+		case map[string]any:
+			inner, ok := target[name].(map[string]any)
+			if !ok {
+				inner = map[string]any{}
+				target[name] = inner
+			}
+			Merge(inner, value)
+		default:
+			target[name] = Clone(value)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+// Package kind has the kinds of a catalogue compiled for what writes ask of them:
+// patterns and rules, validation, comparison, and what of a stored tree a gateway
+// can name.
+package kind
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/ext"
+
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/row"
+)
+
+// Kind is a descriptor with what is compiled from it.
+type Kind struct {
+	*descriptor.Kind
+	Spec, Status *Shape
+	// Body is the shape of stored bodies.
+	Body *body.Shape
+	// Rows says which index rows and references its resources have.
+	Rows *row.Definition
+	// Placed are the names of the fields of the spec that stand at the top of a
+	// manifest, by their keys there.
+	Placed map[string]string
+}
+
+// Shape is a compiled [descriptor.Shape].
+type Shape struct {
+	*descriptor.Shape
+	fields map[string]*Field
+	rules  []rule
+	// Hides says that a field is write-only, or one of an object below.
+	Hides bool
+}
+
+// Field is a compiled [descriptor.Field].
+type Field struct {
+	*descriptor.Field
+	pattern, keyPattern *regexp.Regexp
+	shape               *Shape
+}
+
+type rule struct {
+	descriptor.Rule
+	program cel.Program
+	// transition: the rule mentions oldSelf.
+	transition bool
+}
+
+// Catalogue finds kinds by name.
+type Catalogue struct {
+	ordered []*Kind
+	byName  map[string]*Kind
+}
+
+// oldSelf recognises a rule about a change.
+var oldSelf = regexp.MustCompile(`\boldSelf\b`)
+
+// ruleCost bounds the evaluation of one rule, in CEL's cost units.
+const ruleCost = 1_000_000
+
+// NewRuleEnv is the CEL environment of rules: the object as self, what is
+// stored as oldSelf, the standard library and the string extensions.
+func NewRuleEnv() (*cel.Env, error) {
+	return cel.NewEnv(cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType), ext.Strings())
+}
+
+// Compile compiles the rules and patterns of kinds.
+func Compile(kinds []descriptor.Kind) (Catalogue, error) {
+	env, err := NewRuleEnv()
+	if err != nil {
+		return Catalogue{}, fmt.Errorf("rules: %w", err)
+	}
+	c := Catalogue{byName: map[string]*Kind{}}
+	var bodies body.Compiler
+	var errs []error
+	for i := range kinds {
+		k := &Kind{Kind: &kinds[i], Body: bodies.Kind(&kinds[i])}
+		comp := compiler{env: env, done: map[*descriptor.Shape]*Shape{}}
+		k.Spec, k.Placed = comp.shape(k.Kind.Spec), placedOf(k.Kind.Spec)
+		k.Status = comp.shape(k.Kind.Status)
+		if comp.err != nil {
+			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, comp.err))
+		}
+		if k.Rows, err = row.Compile(k.Kind); err != nil {
+			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, err))
+		}
+		c.ordered = append(c.ordered, k)
+		for _, name := range []string{k.Name, k.Singular, k.Plural} {
+			if o := c.byName[strings.ToLower(name)]; o != nil && o.Name != k.Name {
+				errs = append(errs, fmt.Errorf("kind %s: name %q belongs to kind %s", k.Name, name, o.Name))
+			}
+			c.byName[strings.ToLower(name)] = k
+		}
+	}
+	return c, errors.Join(errs...)
+}
+
+type compiler struct {
+	env  *cel.Env
+	done map[*descriptor.Shape]*Shape
+	err  error
+}
+
+func (c *compiler) shape(s *descriptor.Shape) *Shape {
+	if s == nil {
+		return nil
+	}
+	if out := c.done[s]; out != nil {
+		return out
+	}
+	out := &Shape{Shape: s, fields: make(map[string]*Field, len(s.Fields))}
+	c.done[s] = out
+	for i := range s.Fields {
+		f := &Field{Field: &s.Fields[i]}
+		if p := f.Constraint.Pattern; p != "" {
+			var err error
+			if f.pattern, err = regexp.Compile(p); err != nil {
+				c.fail(fmt.Errorf("%s.%s: pattern: %w", s.Name, f.Name, err))
+			}
+		}
+		if p := f.Constraint.KeyPattern; p != "" {
+			var err error
+			if f.keyPattern, err = regexp.Compile(p); err != nil {
+				c.fail(fmt.Errorf("%s.%s: key pattern: %w", s.Name, f.Name, err))
+			}
+		}
+		f.shape = c.shape(f.Shape)
+		out.fields[f.Name] = f
+		out.Hides = out.Hides || f.WriteOnly || f.shape != nil && f.shape.Hides
+	}
+	for _, r := range s.Rules {
+		ast, iss := c.env.Compile(r.CEL)
+		if iss.Err() != nil {
+			c.fail(fmt.Errorf("%s: rule %q: %w", s.Name, r.CEL, iss.Err()))
+			continue
+		}
+		p, err := c.env.Program(ast, cel.CostLimit(ruleCost), cel.InterruptCheckFrequency(1000))
+		if err != nil {
+			c.fail(fmt.Errorf("%s: rule %q: %w", s.Name, r.CEL, err))
+			continue
+		}
+		out.rules = append(out.rules, rule{Rule: r, program: p, transition: oldSelf.MatchString(r.CEL)})
+	}
+	return out
+}
+
+func (c *compiler) fail(err error) { c.err = errors.Join(c.err, err) }
+
+// Find finds a kind by its name, singular or plural, in any case.
+func (c Catalogue) Find(name string) (*Kind, error) {
+	if k := c.byName[strings.ToLower(name)]; k != nil {
+		return k, nil
+	}
+	known := make([]string, len(c.ordered))
+	for i, k := range c.ordered {
+		known[i] = k.Name
+	}
+	return nil, &failure.Error{Code: failure.CodeBadUserInput, Path: "kind", Kind: failure.Shorten(name), Message: fmt.Sprintf("kind %q is not known; known kinds: %s", failure.Shorten(name), strings.Join(known, ", "))}
+}
+
+// Body is the shape of the stored bodies of a kind, nil if the kind is not known.
+func (c Catalogue) Body(kind string) *body.Shape {
+	if k := c.byName[strings.ToLower(kind)]; k != nil {
+		return k.Body
+	}
+	return nil
+}
+
+// placedOf are the names of such fields by their keys at the top.
+func placedOf(spec *descriptor.Shape) map[string]string {
+	if spec == nil {
+		return nil
+	}
+	var out map[string]string
+	for i := range spec.Fields {
+		if f := &spec.Fields[i]; f.ManifestAt != "" {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[f.ManifestAt] = f.Name
+		}
+	}
+	return out
+}
+
+// All are the kinds, in the order of the catalogue.
+func (c Catalogue) All() []*Kind { return c.ordered }
+
+// Descriptors are those of all kinds, in the order of the catalogue.
+func (c Catalogue) Descriptors() []*descriptor.Kind {
+	out := make([]*descriptor.Kind, len(c.ordered))
+	for i, k := range c.ordered {
+		out[i] = k.Kind
+	}
+	return out
+}

@@ -1,0 +1,63 @@
+package kind
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// effective returns a copy of the object with the effective defaults of what
+// is absent, for rules: numbers as the field's type says, int64 or float64, and
+// names that CEL reserves escaped.
+func (s *Shape) effective(tree map[string]any) map[string]any {
+	out := make(map[string]any, len(tree))
+	for name, v := range tree {
+		if f := s.fields[name]; f != nil {
+			out[escapeCEL(name)] = f.effective(v)
+		}
+	}
+	for i := range s.Fields {
+		f := s.fields[s.Fields[i].Name]
+		if _, ok := tree[f.Name]; !ok && f.Default != nil {
+			out[escapeCEL(f.Name)] = f.effective(f.Default)
+		}
+	}
+	return out
+}
+
+func (f *Field) effective(v any) any {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = f.effective(e)
+		}
+		return out
+	case map[string]any:
+		if f.shape != nil {
+			return f.shape.effective(v)
+		}
+	case json.Number:
+		x, err := v.Float64()
+		if err != nil {
+			return v
+		}
+		if f.Type != descriptor.TypeFloat {
+			return int64(x) // whole and exact: validation comes first
+		}
+		return x
+	}
+	return v
+}
+
+// celReserved are the words that CEL does not accept as a field name, from its
+// language definition. A rule writes them as __word__, as in Kubernetes.
+const celReserved = " true false null in as break const continue else for function if import let loop package namespace return var void while "
+
+func escapeCEL(name string) string {
+	if bytes.Contains([]byte(celReserved), []byte(" "+name+" ")) {
+		return "__" + name + "__"
+	}
+	return name
+}

@@ -1,0 +1,134 @@
+package kind
+
+import (
+	"encoding/base64"
+	"regexp"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+// Limits of names, from RFC 1123 as Kubernetes applies it.
+const (
+	MaxName      = 253
+	MaxNamespace = 63
+
+	maxLabelName  = 63
+	maxLabelValue = 63
+)
+
+const (
+	dnsLabel     = `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
+	dnsSubdomain = dnsLabel + `(\.` + dnsLabel + `)*`
+)
+
+// The compiled forms of names, and of label keys (Kubernetes' rules).
+var (
+	nameSyntax      = regexp.MustCompile(`^` + dnsSubdomain + `$`)
+	namespaceSyntax = regexp.MustCompile(`^` + dnsLabel + `$`)
+	labelSyntax     = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
+)
+
+// Name checks the name of a resource.
+func (v *Violations) Name(path, name string) {
+	switch {
+	case name == "":
+		v.Add(path, "required", "", "must not be empty")
+	case len(name) > MaxName || !nameSyntax.MatchString(name):
+		v.Add(path, "format", "name", "must be a DNS-1123 subdomain of at most %d characters: lower case letters, digits, '-' and '.', beginning and ending with a letter or digit", MaxName)
+	}
+}
+
+// Namespace checks the name of a namespace.
+func (v *Violations) Namespace(path, ns string) {
+	switch {
+	case ns == "":
+		v.Add(path, "required", "", "must not be empty")
+	case len(ns) > MaxNamespace || !namespaceSyntax.MatchString(ns):
+		v.Add(path, "format", "namespace", "must be a DNS label of at most %d characters: lower case letters, digits and '-', beginning and ending with a letter or digit", MaxNamespace)
+	}
+}
+
+// LabelKey checks the key of a label or an annotation.
+func (v *Violations) LabelKey(path, key string) {
+	prefix, name, qualified := strings.Cut(key, "/")
+	if !qualified {
+		prefix, name = "", key
+	}
+	if len(name) > maxLabelName || !labelSyntax.MatchString(name) || qualified && (len(prefix) > MaxName || !nameSyntax.MatchString(prefix)) {
+		v.Add(path, "format", "label key", "must be a name of at most %d letters, digits, '-', '_' and '.', optionally after a DNS subdomain and '/'", maxLabelName)
+	}
+}
+
+// LabelValue checks the value of a label.
+func (v *Violations) LabelValue(path, value string) {
+	if n := len(value); n > maxLabelValue || n > 0 && !labelSyntax.MatchString(value) {
+		v.Add(path, "format", "label", "must be empty or at most %d letters, digits, '-', '_' and '.', beginning and ending with a letter or digit", maxLabelValue)
+	}
+}
+
+// Resolve finds the kind and key that an identity means, and checks their syntax.
+func (c Catalogue) Resolve(id Identity) (*Kind, backend.Key, error) {
+	k, err := c.Find(id.Kind)
+	if err != nil {
+		return nil, backend.Key{}, err
+	}
+	key := backend.Key{Kind: k.Name, Name: id.Name}
+	var v Violations
+	switch {
+	case k.Scope == descriptor.Global:
+		if id.Namespace != nil && *id.Namespace != "" {
+			return nil, key, failure.BadInput("metadata.namespace", "kind %s is GLOBAL: its resources have no namespace", k.Name).At(key)
+		}
+	case id.Namespace == nil:
+		key.Namespace = descriptor.DefaultNamespace
+	default:
+		key.Namespace = *id.Namespace
+		v.Namespace("metadata.namespace", key.Namespace)
+	}
+	v.Name("metadata.name", key.Name)
+	if err := v.Err(key); err != nil {
+		return nil, key, err
+	}
+	return k, key, nil
+}
+
+const idFormat = 1
+
+// GlobalID is the id of a resource in every API version: base64url of a format
+// byte and the tuple (kind, namespace, name).
+func GlobalID(key backend.Key) string {
+	return base64.RawURLEncoding.EncodeToString(AppendGlobalID(nil, key))
+}
+
+// AppendGlobalID appends what a global id is the base64url of.
+func AppendGlobalID(dst []byte, key backend.Key) []byte {
+	return key.Append(append(dst, idFormat))
+}
+
+// ParseGlobalID reads what [GlobalID] wrote; anything else is BAD_USER_INPUT.
+func ParseGlobalID(id string) (backend.Key, error) {
+	bad := failure.BadInput("id", "id %q is not an id of this API; take ids from the id field of a resource", failure.Shorten(id))
+	if len(id) > 4*backend.MaxKeyBytes {
+		return backend.Key{}, bad
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(id)
+	if err != nil || len(b) == 0 || b[0] != idFormat {
+		return backend.Key{}, bad
+	}
+	key, err := backend.DecodeKey(b[1:])
+	if err != nil || GlobalID(key) != id {
+		return backend.Key{}, bad
+	}
+	return key, nil
+}
+
+// Identity names a resource as a caller does: a nil namespace is the default
+// one for NAMESPACED kinds, and the only one accepted for GLOBAL kinds.
+type Identity struct {
+	Kind      string
+	Namespace *string
+	Name      string
+}

@@ -1,0 +1,219 @@
+package kind
+
+import (
+	"slices"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+)
+
+// A gateway may share its store with a newer one, whose kinds have fields that
+// this one cannot name. What is judged here is what this gateway can name; the
+// rest is kept.
+
+// Project returns a copy of the tree with what the shape can name.
+func (s *Shape) Project(tree map[string]any) map[string]any {
+	out := make(map[string]any, len(tree))
+	for name, value := range tree {
+		if f := s.fields[name]; f != nil {
+			out[name] = f.project(value)
+		}
+	}
+	return out
+}
+
+func (f *Field) project(value any) any {
+	if f.shape == nil {
+		return jsontree.Clone(value)
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		return f.shape.Project(value)
+	case []any:
+		out := make([]any, len(value))
+		for i, e := range value {
+			out[i] = f.project(e)
+		}
+		return out
+	}
+	return value
+}
+
+// KeepUnknown copies into next what old has and the shape cannot name: what a
+// newer gateway stored survives the writes of an older one.
+func (s *Shape) KeepUnknown(next, old map[string]any) {
+	for name, was := range old {
+		f := s.fields[name]
+		if f == nil {
+			if _, ok := next[name]; !ok {
+				next[name] = was
+			}
+			continue
+		}
+		if f.shape == nil {
+			continue
+		}
+		switch now := next[name].(type) {
+		case map[string]any:
+			if was, ok := was.(map[string]any); ok {
+				f.shape.KeepUnknown(now, was)
+			}
+		case []any:
+			if was, ok := was.([]any); ok {
+				f.keepUnknownElements(now, was)
+			}
+		}
+	}
+}
+
+// keepUnknownElements pairs the objects of two lists: by their keys in a MAP,
+// else those that are equal in all that the shape can name.
+func (f *Field) keepUnknownElements(next, old []any) {
+	used := make([]bool, len(old))
+	for _, e := range next {
+		now, ok := e.(map[string]any)
+		if !ok {
+			continue
+		}
+		for i, o := range old {
+			was, ok := o.(map[string]any)
+			if !ok || used[i] || !f.sameElement(now, was) {
+				continue
+			}
+			used[i] = true
+			f.shape.KeepUnknown(now, was)
+			break
+		}
+	}
+}
+
+// sameElement says whether two objects of a list are the same element.
+func (f *Field) sameElement(a, b map[string]any) bool {
+	if f.ListType == descriptor.ListMap {
+		return !slices.ContainsFunc(f.Keys, func(k string) bool { return !jsontree.Equal(a[k], b[k]) })
+	}
+	return f.shape.same(a, b, stored)
+}
+
+// comparison says what of two objects is compared.
+type comparison bool
+
+const (
+	// stored compares what is there.
+	stored comparison = false
+	// effective takes the effective default for what is absent.
+	effective comparison = true
+)
+
+// same compares two objects in all that the shape can name.
+func (s *Shape) same(a, b map[string]any, c comparison) bool {
+	for name, f := range s.fields {
+		x, ok1 := a[name]
+		y, ok2 := b[name]
+		if c == effective {
+			x, ok1 = f.valueIn(a)
+			y, ok2 = f.valueIn(b)
+		}
+		if ok1 != ok2 || ok1 && !f.same(x, y, c) {
+			return false
+		}
+	}
+	return true
+}
+
+// same compares two values of a field, a SET without order.
+func (f *Field) same(a, b any, c comparison) bool {
+	switch a := a.(type) {
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		element := func(x, y any) bool { return f.same(x, y, c) }
+		if f.List && f.ListType == descriptor.ListSet {
+			return sameSet(a, b, element)
+		}
+		return slices.EqualFunc(a, b, element)
+	case map[string]any:
+		if b, ok := b.(map[string]any); ok && f.shape != nil {
+			return f.shape.same(a, b, c)
+		}
+	}
+	return jsontree.Equal(a, b)
+}
+
+// sameSet compares two lists of one length without order.
+func sameSet(a, b []any, same func(x, y any) bool) bool {
+	rest := slices.Clone(b)
+	for _, v := range a {
+		i := slices.IndexFunc(rest, func(w any) bool { return same(v, w) })
+		if i < 0 {
+			return false
+		}
+		rest = slices.Delete(rest, i, i+1)
+	}
+	return true
+}
+
+// keptEnums are the stored values of enum fields that this gateway cannot name,
+// since a newer one stored them. They stay acceptable where they stand.
+type keptEnums map[*Field][]string
+
+// Keep accepts what a stored tree has where it stands.
+func (v *Violations) Keep(s *Shape, stored map[string]any) {
+	v.kept = keptEnums{}
+	v.kept.add(s, stored)
+}
+
+// add collects them from a stored tree.
+func (k keptEnums) add(s *Shape, tree map[string]any) {
+	for name, value := range tree {
+		if f := s.fields[name]; f != nil && (f.shape != nil || f.Enum != nil) {
+			k.addValue(f, value)
+		}
+	}
+}
+
+func (k keptEnums) addValue(f *Field, value any) {
+	switch value := value.(type) {
+	case []any:
+		for _, e := range value {
+			k.addValue(f, e)
+		}
+	case map[string]any:
+		if f.shape != nil {
+			k.add(f.shape, value)
+		}
+	case string:
+		if f.Enum != nil && !f.Enum.Has(value) {
+			k[f] = append(k[f], value)
+		}
+	}
+}
+
+// Deprecated collects a warning for each deprecated field that is set.
+func (s *Shape) Deprecated(out []string, path string, tree map[string]any) []string {
+	for _, name := range jsontree.Keys(tree) {
+		f := s.fields[name]
+		if f == nil || len(out) >= maxViolations {
+			continue
+		}
+		at := join(path, name)
+		if f.Deprecated != "" {
+			out = append(out, at+" is deprecated: "+f.Deprecated)
+		}
+		switch value := tree[name].(type) {
+		case map[string]any:
+			if f.shape != nil {
+				out = f.shape.Deprecated(out, at, value)
+			}
+		case []any:
+			for _, e := range value {
+				if m, ok := e.(map[string]any); ok && f.shape != nil {
+					out = f.shape.Deprecated(out, at+"[]", m)
+				}
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,398 @@
+package kind
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/google/uuid"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+)
+
+// maxSafeInteger is the greatest integer that every JSON reader keeps exact.
+const maxSafeInteger = 1<<53 - 1
+
+// Object checks the structure and the constraints of an object, then its rules.
+func (v *Violations) Object(ctx context.Context, s *Shape, path string, tree map[string]any) {
+	before := len(v.list)
+	for _, name := range jsontree.Keys(tree) {
+		switch {
+		case s.fields[name] != nil:
+		case v.hidden:
+			v.Add(path, "unknown", "", "has a field that is none of %s; its fields are %s", s.Name, s.names())
+		default:
+			v.Add(join(path, name), "unknown", "", "is not a field of %s%s", s.Name, s.suggest(name))
+		}
+	}
+	for i := range s.Fields {
+		f := s.fields[s.Fields[i].Name]
+		value, ok := tree[f.Name]
+		switch {
+		case ok:
+			v.field(ctx, f, join(path, f.Name), value)
+		case f.Required:
+			v.Add(join(path, f.Name), "required", "", "is required")
+		}
+	}
+	if n := len(tree); s.MinProperties > 0 && n < s.MinProperties {
+		v.Add(path, "minProperties", strconv.Itoa(s.MinProperties), "must have at least %d of the fields %s", s.MinProperties, s.names())
+	} else if s.MaxProperties > 0 && n > s.MaxProperties {
+		v.Add(path, "maxProperties", strconv.Itoa(s.MaxProperties), "must have at most %d of the fields %s", s.MaxProperties, s.names())
+	}
+	if len(s.rules) == 0 || len(v.list) > before {
+		return // rules may rely on the types
+	}
+	self := map[string]any{"self": s.effective(tree)}
+	for _, r := range s.rules {
+		if !r.transition {
+			v.rule(ctx, r, path, self)
+		}
+	}
+}
+
+func (v *Violations) rule(ctx context.Context, r rule, path string, vars map[string]any) {
+	out, _, err := r.program.ContextEval(ctx, vars)
+	if err != nil {
+		v.Add(path, "rule", r.CEL, "%s (the rule could not be evaluated)", r.Message)
+	} else if ok, isBool := out.Value().(bool); !isBool || !ok {
+		v.Add(path, "rule", r.CEL, "%s", r.Message)
+	}
+}
+
+func (s *Shape) names() string {
+	out := make([]string, len(s.Fields))
+	for i, f := range s.Fields {
+		out[i] = f.Name
+	}
+	return strings.Join(out, ", ")
+}
+
+// suggest finds the field that a misspelt name may mean.
+func (s *Shape) suggest(name string) string {
+	best, distance := "", 4
+	for _, f := range s.Fields {
+		if len(name) > 64 {
+			break
+		}
+		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(f.Name)); d < distance && d < len(f.Name) {
+			best, distance = f.Name, d
+		}
+	}
+	if best == "" {
+		return fmt.Sprintf("; its fields are %s", s.names())
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+func (v *Violations) field(ctx context.Context, f *Field, path string, value any) {
+	if f.WriteOnly && !v.hidden {
+		v.hidden = true
+		defer func() { v.hidden = false }()
+	}
+	if !f.List {
+		v.value(ctx, f, path, value)
+		return
+	}
+	list, ok := value.([]any)
+	if !ok {
+		v.Add(path, "type", "list", "must be a list")
+		return
+	}
+	c := f.Constraint
+	if c.MinItems != nil && len(list) < *c.MinItems {
+		v.Add(path, "minItems", strconv.Itoa(*c.MinItems), "must have at least %d elements%s", *c.MinItems, v.has(len(list)))
+	}
+	if c.MaxItems != nil && len(list) > *c.MaxItems {
+		v.Add(path, "maxItems", strconv.Itoa(*c.MaxItems), "must have at most %d elements%s", *c.MaxItems, v.has(len(list)))
+		return
+	}
+	for i, e := range list {
+		at := path + "[" + strconv.Itoa(i) + "]"
+		if e == nil {
+			v.Add(at, "type", string(f.Type), "must not be null")
+			continue
+		}
+		v.value(ctx, f, at, e)
+		if j := f.repeats(list, i); j >= 0 {
+			v.Add(at, "unique", "", "repeats element %d", j)
+		}
+	}
+}
+
+// repeats returns the earlier element that element i must differ from and does not, or -1.
+func (f *Field) repeats(list []any, i int) int {
+	switch {
+	case f.ListType == descriptor.ListMap:
+		e, ok := list[i].(map[string]any)
+		if !ok {
+			return -1
+		}
+		return slices.IndexFunc(list[:i], func(o any) bool {
+			other, ok := o.(map[string]any)
+			return ok && !slices.ContainsFunc(f.Keys, func(k string) bool { return !jsontree.Equal(e[k], other[k]) })
+		})
+	case f.ListType == descriptor.ListSet || f.Constraint.Unique:
+		return slices.IndexFunc(list[:i], func(o any) bool { return jsontree.Equal(o, list[i]) })
+	}
+	return -1
+}
+
+func (v *Violations) value(ctx context.Context, f *Field, path string, value any) {
+	switch f.Type {
+	case descriptor.TypeObject:
+		if m, ok := value.(map[string]any); ok {
+			v.Object(ctx, f.shape, path, m)
+		} else {
+			v.Add(path, "type", "object", "must be an object with the fields %s", f.shape.names())
+		}
+	case descriptor.TypeMap:
+		v.mapping(f, path, value)
+	case descriptor.TypeBoolean:
+		if _, ok := value.(bool); !ok {
+			v.Add(path, "type", "Boolean", "must be true or false")
+		}
+	case descriptor.TypeInt, descriptor.TypeInt64, descriptor.TypeFloat:
+		v.number(f, path, value)
+	case descriptor.TypeEnum:
+		if s, _ := value.(string); !f.Enum.Has(s) && !slices.Contains(v.kept[f], s) {
+			accepted := make([]string, len(f.Enum.Values))
+			for i, e := range f.Enum.Values {
+				accepted[i] = e.Stored
+			}
+			v.Add(path, "enum", strings.Join(accepted, ", "), "must be one of %s", strings.Join(accepted, ", "))
+		}
+	default:
+		if s, ok := value.(string); ok {
+			v.text(f, path, s)
+		} else {
+			v.Add(path, "type", "String", "must be a string")
+		}
+	}
+}
+
+// mapping checks a map of strings to strings: its keys, and each value by the constraint of the field.
+func (v *Violations) mapping(f *Field, path string, value any) {
+	m, ok := value.(map[string]any)
+	if !ok {
+		v.Add(path, "type", "map", "must be a mapping of strings to strings")
+		return
+	}
+	c := f.Constraint
+	if c.MinItems != nil && len(m) < *c.MinItems {
+		v.Add(path, "minProperties", strconv.Itoa(*c.MinItems), "must have at least %d keys%s", *c.MinItems, v.has(len(m)))
+	}
+	if c.MaxItems != nil && len(m) > *c.MaxItems {
+		v.Add(path, "maxProperties", strconv.Itoa(*c.MaxItems), "must have at most %d keys%s", *c.MaxItems, v.has(len(m)))
+		return
+	}
+	for _, key := range jsontree.Keys(m) {
+		at := join(path, key)
+		if v.hidden {
+			at = path
+		}
+		v.mapKey(f, at, key)
+		if s, ok := m[key].(string); ok {
+			v.text(f, at, s)
+		} else {
+			v.Add(at, "type", "String", "must be a string")
+		}
+	}
+}
+
+func (v *Violations) mapKey(f *Field, at, key string) {
+	c, n := f.Constraint, utf8.RuneCountInString(key)
+	least, most := 1, MaxName
+	if c.KeyMinLength != nil {
+		least = *c.KeyMinLength
+	}
+	if c.KeyMaxLength != nil {
+		most = *c.KeyMaxLength
+	}
+	switch {
+	case n < least:
+		v.Add(at, "keyMinLength", strconv.Itoa(least), "the key must have at least %d characters", least)
+	case n > most:
+		v.Add(at, "keyMaxLength", strconv.Itoa(most), "the key must have at most %d characters", most)
+	case f.keyPattern != nil && !f.keyPattern.MatchString(key):
+		v.Add(at, "keyPattern", c.KeyPattern, "the key must match %s", c.KeyPattern)
+	}
+}
+
+func (v *Violations) number(f *Field, path string, value any) {
+	n, ok := value.(json.Number)
+	if !ok {
+		v.Add(path, "type", string(f.Type), "must be a number")
+		return
+	}
+	x, err := n.Float64()
+	if err != nil {
+		v.Add(path, "type", string(f.Type), "must be a number that fits 64 bits")
+		return
+	}
+	if f.Type != descriptor.TypeFloat {
+		limit := float64(maxSafeInteger)
+		if f.Type == descriptor.TypeInt {
+			limit = math.MaxInt32
+		}
+		if x != math.Trunc(x) || x > limit || x < -limit-1 || f.Type == descriptor.TypeInt64 && x < -limit {
+			v.Add(path, "type", string(f.Type), "must be a whole number within +-%d", int64(limit))
+			return
+		}
+	}
+	if c := f.Constraint; c.Min != nil && x < *c.Min {
+		v.Add(path, "min", number(*c.Min), "must be at least %s", number(*c.Min))
+	} else if c.Max != nil && x > *c.Max {
+		v.Add(path, "max", number(*c.Max), "must be at most %s", number(*c.Max))
+	}
+}
+
+// has says how many there are, unless that is hidden.
+func (v *Violations) has(n int) string {
+	if v.hidden {
+		return ""
+	}
+	return fmt.Sprintf(", has %d", n)
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+func (v *Violations) text(f *Field, path, s string) {
+	c, n := f.Constraint, utf8.RuneCountInString(s)
+	if !utf8.ValidString(s) {
+		v.Add(path, "type", "String", "must be valid UTF-8")
+		return
+	}
+	if c.MinLength != nil && n < *c.MinLength {
+		v.Add(path, "minLength", strconv.Itoa(*c.MinLength), "must have at least %d characters%s", *c.MinLength, v.has(n))
+		return
+	}
+	if c.MaxLength != nil && n > *c.MaxLength {
+		v.Add(path, "maxLength", strconv.Itoa(*c.MaxLength), "must have at most %d characters%s", *c.MaxLength, v.has(n))
+		return
+	}
+	if f.pattern != nil && !f.pattern.MatchString(s) {
+		v.Add(path, "pattern", c.Pattern, "must match %s", c.Pattern)
+	}
+	if len(c.In) > 0 && !slices.Contains(c.In, s) {
+		v.Add(path, "in", strings.Join(c.In, ", "), "must be one of %s", strings.Join(c.In, ", "))
+	}
+	if c.Format != "" && !accepts(c.Format, s) {
+		v.Add(path, "format", string(c.Format), "must be %s", says(c.Format))
+	}
+}
+
+// Transition checks a change of an object: that the effective value of each
+// immutable field, where both sides have one, is the same, and the rules that
+// mention oldSelf. Both are compared in what the shape can name.
+func (v *Violations) Transition(ctx context.Context, s *Shape, path string, next, old map[string]any) {
+	before := len(v.list)
+	for i := range s.Fields {
+		f := s.fields[s.Fields[i].Name]
+		now, ok1 := f.valueIn(next)
+		was, ok2 := f.valueIn(old)
+		if !ok1 || !ok2 {
+			continue
+		}
+		at := join(path, f.Name)
+		if f.Immutable && !f.same(now, was, effective) {
+			v.Add(at, "immutable", "", "cannot be changed once it is set")
+			continue
+		}
+		if f.shape == nil {
+			continue
+		}
+		if m, ok := now.(map[string]any); ok {
+			if o, ok := was.(map[string]any); ok {
+				v.Transition(ctx, f.shape, at, m, o)
+			}
+		}
+		if f.ListType == descriptor.ListMap {
+			v.transitionElements(ctx, f, at, now, was)
+		}
+	}
+	if len(v.list) > before {
+		return
+	}
+	for _, r := range s.rules {
+		if r.transition {
+			v.rule(ctx, r, path, map[string]any{"self": s.effective(next), "oldSelf": s.effective(old)})
+		}
+	}
+}
+
+// transitionElements pairs the objects of two lists by their keys.
+func (v *Violations) transitionElements(ctx context.Context, f *Field, path string, now, was any) {
+	next, _ := now.([]any)
+	old, _ := was.([]any)
+	for i, e := range next {
+		m, ok := e.(map[string]any)
+		if !ok {
+			continue
+		}
+		for _, o := range old {
+			if w, ok := o.(map[string]any); ok && f.sameElement(m, w) {
+				v.Transition(ctx, f.shape, path+"["+strconv.Itoa(i)+"]", m, w)
+			}
+		}
+	}
+}
+
+// valueIn is the effective value of the field in an object.
+func (f *Field) valueIn(tree map[string]any) (any, bool) {
+	if value, ok := tree[f.Name]; ok {
+		return value, true
+	}
+	return f.Default, f.Default != nil
+}
+
+func accepts(f descriptor.Format, s string) bool {
+	switch f {
+	case descriptor.FormatUUID:
+		_, err := uuid.Parse(s)
+		return err == nil && len(s) == 36
+	case descriptor.FormatDuration:
+		_, err := time.ParseDuration(s)
+		return err == nil
+	case descriptor.FormatDateTime:
+		_, err := time.Parse(time.RFC3339, s)
+		return err == nil
+	case descriptor.FormatCIDR:
+		_, err := netip.ParsePrefix(s)
+		return err == nil
+	case descriptor.FormatName:
+		return len(s) <= MaxName && nameSyntax.MatchString(s)
+	}
+	return false
+}
+
+func says(f descriptor.Format) string {
+	switch f {
+	case descriptor.FormatUUID:
+		return "a UUID like 123e4567-e89b-12d3-a456-426614174000"
+	case descriptor.FormatDuration:
+		return "a duration like 90s, 10m or 1h30m"
+	case descriptor.FormatCIDR:
+		return "a prefix like 192.168.0.0/24 or 2001:db8::/64"
+	case descriptor.FormatDateTime:
+		return "a time in RFC 3339 form like 2006-01-02T15:04:05Z"
+	}
+	return "a DNS-1123 subdomain like net-a"
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return failure.Shorten(name)
+	}
+	return path + "." + failure.Shorten(name)
+}

@@ -1,0 +1,52 @@
+package kind
+
+import (
+	"fmt"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+// Violations collects what is wrong with an input, up to a bound.
+type Violations struct {
+	list    []failure.Violation
+	dropped int
+	// kept are values that are acceptable since they are stored.
+	kept keptEnums
+	// hidden says that the value which is checked is write-only: what is said of it
+	// has no part of it, not even its length or the keys of a map.
+	hidden bool
+}
+
+// maxViolations bounds an answer.
+const maxViolations = 100
+
+// Add notes that the value at a path breaks a rule. The limit is that of the rule,
+// empty if it has none.
+func (v *Violations) Add(path, rule, limit, format string, args ...any) {
+	if len(v.list) >= maxViolations {
+		v.dropped++
+		return
+	}
+	v.list = append(v.list, failure.Violation{Path: path, Rule: rule, Limit: limit, Message: fmt.Sprintf(format, args...)})
+}
+
+// Err returns VALIDATION_FAILED if there is any violation.
+func (v *Violations) Err(key backend.Key) error {
+	if len(v.list) == 0 {
+		return nil
+	}
+	e := &failure.Error{Code: failure.CodeValidationFailed, Violations: v.list}
+	switch n := len(v.list) + v.dropped; n {
+	case 1:
+		e.Message = v.list[0].Path + ": " + v.list[0].Message
+	default:
+		e.Message = fmt.Sprintf("%d values are not acceptable; the first: %s: %s", n, v.list[0].Path, v.list[0].Message)
+	}
+	return e.At(key)
+}
+
+// Clone returns the same violations, to add to.
+func (v *Violations) Clone() Violations {
+	return Violations{list: v.list[:len(v.list):len(v.list)], dropped: v.dropped}
+}

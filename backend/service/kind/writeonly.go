@@ -1,0 +1,117 @@
+package kind
+
+// A write-only field is taken and never shown, so whoever replaces a spec cannot
+// send it back: a write that leaves it out keeps it. Null, an empty text, list,
+// map or object clear it. It stands in no list.
+
+// TakeCleared removes from a spec what clears write-only fields, and returns
+// their paths.
+func (s *Shape) TakeCleared(out map[string]bool, path string, tree map[string]any) map[string]bool {
+	if !s.Hides {
+		return out
+	}
+	for name, f := range s.fields {
+		value, ok := tree[name]
+		at := join(path, name)
+		switch inner, isObject := value.(map[string]any); {
+		case !ok:
+		case f.WriteOnly && empty(value):
+			if out == nil {
+				out = map[string]bool{}
+			}
+			delete(tree, name)
+			out[at] = true
+		case !f.WriteOnly && isObject && f.shape != nil:
+			out = f.shape.TakeCleared(out, at, inner)
+		}
+	}
+	return out
+}
+
+// empty says whether a value clears the field that it is given for. Nulls in it
+// are as if left out.
+func empty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		for _, e := range v {
+			if e != nil {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// ClearEmpty makes null of what is empty in a patch, where that clears: an empty
+// object changes nothing.
+func (s *Shape) ClearEmpty(patch map[string]any) {
+	if !s.Hides {
+		return
+	}
+	for name, f := range s.fields {
+		switch value := patch[name].(type) {
+		case map[string]any:
+			if !f.WriteOnly && f.shape != nil {
+				f.shape.ClearEmpty(value)
+			}
+		default:
+			if f.WriteOnly && value != nil && empty(value) {
+				patch[name] = nil
+			}
+		}
+	}
+}
+
+// KeepWriteOnly copies into next the write-only fields that old has, that next
+// leaves out and that are not cleared. An object that is left out takes with it
+// what is in it.
+func (s *Shape) KeepWriteOnly(next, old map[string]any, path string, cleared map[string]bool) {
+	if !s.Hides {
+		return
+	}
+	for name, f := range s.fields {
+		was, had := old[name]
+		now, has := next[name]
+		at := join(path, name)
+		switch {
+		case !had:
+		case f.WriteOnly:
+			if !has && !cleared[at] {
+				next[name] = f.project(was)
+			}
+		case f.shape != nil:
+			inner, ok1 := now.(map[string]any)
+			before, ok2 := was.(map[string]any)
+			if ok1 && ok2 {
+				f.shape.KeepWriteOnly(inner, before, at, cleared)
+			}
+		}
+	}
+}
+
+// Shown returns a copy of the tree with what of it is shown.
+func (s *Shape) Shown(tree map[string]any) map[string]any {
+	out := s.Project(tree)
+	s.hide(out)
+	return out
+}
+
+func (s *Shape) hide(tree map[string]any) {
+	if !s.Hides {
+		return
+	}
+	for name, f := range s.fields {
+		if f.WriteOnly {
+			delete(tree, name)
+		} else if inner, ok := tree[name].(map[string]any); ok && f.shape != nil {
+			f.shape.hide(inner)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package query
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// Limits of a filter.
+const (
+	MaxFilterNodes  = 50
+	MaxFilterDepth  = 5
+	MaxFilterValues = 100
+)
+
+// expr is a condition on one resource.
+type expr interface{ match(v *indexedResource) bool }
+
+// all, some and none are the connectives. An empty all holds, an empty some does not.
+type (
+	all  []expr
+	some []expr
+	none struct{ expr }
+)
+
+func (e all) match(v *indexedResource) bool {
+	return !slices.ContainsFunc(e, func(x expr) bool { return !x.match(v) })
+}
+
+func (e some) match(v *indexedResource) bool {
+	return slices.ContainsFunc(e, func(x expr) bool { return x.match(v) })
+}
+
+func (e none) match(v *indexedResource) bool { return !e.expr.match(v) }
+
+// test compares the values of one attribute. An attribute without a value,
+// null, is matched by ne and hasNone alone.
+type test struct {
+	attribute string
+	op        string
+	// values are in the encoding of index rows, which keeps their order.
+	values [][]byte
+	// text is what contains and startsWith look for.
+	text string
+}
+
+func (t test) match(v *indexedResource) bool {
+	have := v.values(t.attribute)
+	is := func(h []byte) bool {
+		return slices.ContainsFunc(t.values, func(w []byte) bool { return bytes.Equal(h, w) })
+	}
+	switch t.op {
+	case "eq", "in", "hasAny":
+		return slices.ContainsFunc(have, is)
+	case "ne", "hasNone":
+		return !slices.ContainsFunc(have, is)
+	case "hasAll":
+		return !slices.ContainsFunc(t.values, func(w []byte) bool {
+			return !slices.ContainsFunc(have, func(h []byte) bool { return bytes.Equal(h, w) })
+		})
+	}
+	return slices.ContainsFunc(have, t.compare)
+}
+
+func (t test) compare(h []byte) bool {
+	switch t.op {
+	case "lt":
+		return bytes.Compare(h, t.values[0]) < 0
+	case "lte":
+		return bytes.Compare(h, t.values[0]) <= 0
+	case "gt":
+		return bytes.Compare(h, t.values[0]) > 0
+	case "gte":
+		return bytes.Compare(h, t.values[0]) >= 0
+	case "startsWith", "first":
+		return bytes.HasPrefix(h, t.values[0])
+	case "contains":
+		s, _, err := backend.TakeString(h)
+		return err == nil && strings.Contains(s, t.text)
+	}
+	return false
+}
+
+// indexedResource is a resource with its index rows, as filters and orders see it.
+type indexedResource struct {
+	*backend.Resource
+	rows []backend.Row
+}
+
+// IndexedOf takes the stored index rows, or makes them anew if another definition made them.
+func IndexedOf(k *kind.Kind, r *backend.Resource) (*indexedResource, error) {
+	if r.Fingerprint == k.Rows.Fingerprint {
+		return &indexedResource{Resource: r, rows: r.Rows}, nil
+	}
+	st, err := kind.StateOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return &indexedResource{Resource: r, rows: k.Rows.Of(st.Meta.Labels, st.Root())}, nil
+}
+
+// The attributes that are no index rows.
+const (
+	nameAttribute      = "name"
+	namespaceAttribute = "namespace"
+	createdAttribute   = "createdAt"
+	updatedAttribute   = "updatedAt"
+)
+
+// encodeTime is nanoseconds since 1970. What lies before the first or after the
+// last instant that they tell apart, in 1677 and 2262, counts as that. What a
+// store stamps lies between them.
+func encodeTime(t time.Time) []byte {
+	first, last := time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
+	switch {
+	case t.Before(first):
+		t = first
+	case t.After(last):
+		t = last
+	}
+	return backend.AppendInt(nil, t.UnixNano())
+}
+
+// values of an attribute, encoded.
+func (v *indexedResource) values(attribute string) (out [][]byte) {
+	switch attribute {
+	case nameAttribute:
+		return [][]byte{backend.AppendString(nil, v.Name)}
+	case namespaceAttribute:
+		return [][]byte{backend.AppendString(nil, v.Namespace)}
+	case createdAttribute:
+		return [][]byte{encodeTime(v.CreatedAt)}
+	case updatedAttribute:
+		return [][]byte{encodeTime(v.UpdatedAt)}
+	}
+	for _, row := range v.rows {
+		if row.Index == attribute {
+			out = append(out, row.Value)
+		}
+	}
+	return out
+}
+
+// LooksAtUpdated says whether the filter has a test of updatedAt.
+func (f *Filter) LooksAtUpdated() bool { return uses(f.all, updatedAttribute) }
+
+// Empty says whether the filter keeps everything.
+func (f *Filter) Empty() bool { return f.all == nil }
+
+// Matches says whether the filter keeps a resource, by its rows or, if another
+// definition made them, by its body: then what cannot be read is an error.
+func (f *Filter) Matches(k *kind.Kind, r *backend.Resource) (bool, error) {
+	v, err := IndexedOf(k, r)
+	return err == nil && f.match(v), err
+}
+
+// MatchesRows says whether the filter keeps a resource that has these rows.
+func (f *Filter) MatchesRows(r *backend.Resource, rows []backend.Row) bool {
+	return f.match(&indexedResource{Resource: r, rows: rows})
+}
+
+// uses says whether a filter looks at an attribute.
+func uses(e expr, attribute string) bool {
+	switch e := e.(type) {
+	case all:
+		return usesAny(e, attribute)
+	case some:
+		return usesAny(e, attribute)
+	case none:
+		return uses(e.expr, attribute)
+	case test:
+		return e.attribute == attribute
+	}
+	return false
+}
+
+func usesAny(list []expr, attribute string) bool {
+	for _, e := range list {
+		if uses(e, attribute) {
+			return true
+		}
+	}
+	return false
+}

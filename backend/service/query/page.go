@@ -1,0 +1,292 @@
+package query
+
+import (
+	"context"
+	"reflect"
+	"sync/atomic"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// Limits of a page.
+const (
+	DefaultPage = 100
+	MaxPage     = 1000
+)
+
+// Page is one page of a connection. It is safe for concurrent use.
+type Page struct {
+	Edges []Edge
+
+	reader       *Reader
+	query        *query
+	hash         atomic.Uint64 // of the query, with the bit hashed; 0 until it is asked for
+	after        []byte        // exclusive bounds in the order, nil for none
+	before       []byte
+	backward     bool
+	ahead        bool // it is known whether there is more in the page's direction
+	cut          bool // there is
+	changeCursor *string
+}
+
+// Edge is one resource of a page.
+type Edge struct {
+	Resource Resource
+	// key is the place in the order; nil where that is the name alone.
+	key []byte
+}
+
+// hashed says that a page knows the hash of its query.
+const hashed = 1 << 32
+
+// AppendCursor appends the cursor of an edge, which leads behind it.
+func (p *Page) AppendCursor(dst []byte, edge int) []byte {
+	e := &p.Edges[edge]
+	hash := p.hash.Load()
+	if hash == 0 {
+		hash = hashed | uint64(p.query.hash())
+		p.hash.Store(hash)
+	}
+	return appendCursor(dst, uint32(hash), e.place())
+}
+
+// place is the place in the order.
+func (e *Edge) place() []byte {
+	if e.key != nil {
+		return e.key
+	}
+	return backend.OrderTuple(e.Resource.Stored.Namespace, e.Resource.Stored.Name)
+}
+
+// Cursor is the cursor of an edge, which leads behind it.
+func (p *Page) Cursor(edge int) string { return string(p.AppendCursor(nil, edge)) }
+
+// List returns a page by the algorithm of the Relay cursor specification. A
+// resource whose place in the order does not change meanwhile is in exactly
+// one page, whatever else is written. Unreadable ones are left out, counted
+// and logged.
+func (r *Reader) List(ctx context.Context, c access.Caller, req ListRequest) (*Page, error) {
+	pages, errs := r.ListMany(ctx, c, []ListRequest{req})
+	return pages[0], errs[0]
+}
+
+// ListMany returns several pages and reads them together: each step of all
+// pages is one call of the store. pages and errs are parallel to the requests.
+func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListRequest) (pages []*Page, errs []error) {
+	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
+	lists := make([]listing, len(reqs)) // in one piece: a level may have hundreds
+	scans := make([]*scan, 0, len(reqs))
+	owner := make([]int, 0, len(reqs))
+	arena := &body.Arena{}
+	var read readFilter
+	for i := range reqs {
+		l := &lists[i]
+		if errs[i] = r.begin(ctx, c, &reqs[i], l, &read); errs[i] != nil {
+			continue
+		}
+		l.scan.arena = arena
+		l.scan.begin()
+		scans, owner = append(scans, &l.scan), append(owner, i)
+	}
+	for i, err := range r.runScans(ctx, scans) {
+		if errs[owner[i]] = err; err == nil {
+			l := &lists[owner[i]]
+			scans[i].finish(&l.page)
+			pages[owner[i]] = &l.page
+		}
+	}
+	return pages, errs
+}
+
+// listing is a page that is being read.
+type listing struct {
+	page  Page
+	query query
+	scan  scan
+}
+
+// readFilter is the filter that was read last: the pages of a level mostly have the same.
+type readFilter struct {
+	kind  *kind.Kind
+	value uintptr // identifies the map, while the requests hold it
+	Filter
+}
+
+// of reads a filter, unless it is the last one.
+func (r *readFilter) of(k *kind.Kind, value any) (Filter, error) {
+	m, ok := value.(map[string]any)
+	if !ok {
+		return ParseFilter(k, value)
+	}
+	at := reflect.ValueOf(m).Pointer()
+	if r.kind == k && r.value == at {
+		return r.Filter, nil
+	}
+	f, err := ParseFilter(k, m)
+	if err == nil {
+		*r = readFilter{k, at, f}
+	}
+	return f, err
+}
+
+// begin checks a request and prepares its page.
+func (r *Reader) begin(ctx context.Context, c access.Caller, req *ListRequest, l *listing, read *readFilter) error {
+	k, err := r.kinds.Find(req.Kind)
+	if err != nil {
+		return err
+	}
+	if err := access.Authorize(ctx, c, k.Kind, descriptor.VerbList); err != nil {
+		return err
+	}
+	f, err := read.of(k, req.Filter)
+	if err != nil {
+		return err
+	}
+	if l.query, err = r.query(k, req, f); err != nil {
+		return err
+	}
+	p := &l.page
+	p.reader, p.query = r, &l.query
+	size, err := p.size(req)
+	if err != nil {
+		return err
+	}
+	if p.after, err = p.query.bound("after", req.After); err != nil {
+		return err
+	}
+	if p.before, err = p.query.bound("before", req.Before); err != nil {
+		return err
+	}
+	l.scan = scan{query: p.query, in: interval{after: p.after, before: p.before}, backward: p.backward, size: size, ahead: req.Ahead}
+	if req.ChangeCursor {
+		at, err := r.store.Position(ctx)
+		if err != nil {
+			return failure.Of(err, backend.Key{Kind: k.Name})
+		}
+		p.changeCursor = new(at.String())
+	}
+	return nil
+}
+
+func (p *Page) size(req *ListRequest) (int, error) {
+	if req.First != nil && req.Last != nil {
+		return 0, failure.BadInput("last", "first and last exclude each other; give one of them")
+	}
+	size, name := DefaultPage, "first"
+	if req.First != nil {
+		size = *req.First
+	}
+	if req.Last != nil {
+		size, name, p.backward = *req.Last, "last", true
+	}
+	if size < 0 || size > MaxPage {
+		return 0, failure.BadInput(name, "%s is %d; 0 to %d is accepted", name, size, MaxPage)
+	}
+	return size, nil
+}
+
+// any says whether the connection has a resource in the interval.
+func (p *Page) any(ctx context.Context, in interval) (bool, error) {
+	sc := &scan{query: p.query, in: in, size: 1, arena: &body.Arena{}}
+	sc.begin()
+	if err := p.reader.runScans(ctx, []*scan{sc})[0]; err != nil {
+		return false, err
+	}
+	return len(sc.found) > 0, nil
+}
+
+// countedPerRow is how many resources a store counts for the price of one that is
+// read: it does not decode them.
+const countedPerRow = 64
+
+// TotalCount is the number of resources of the connection, whatever the page.
+// What this gateway found unreadable is left out, as it is from the pages.
+func (p *Page) TotalCount(ctx context.Context) (int, error) {
+	if !p.query.filtered() && p.query.names == nil {
+		spent := budget.From(ctx)
+		if err := spent.Spend(budget.Scans, 1); err != nil {
+			return 0, err
+		}
+		r := p.query.source(interval{})
+		r.Count = true
+		spent.Leave()
+		page, err := p.reader.store.Range(ctx, r)
+		spent.Return(ctx)
+		if err != nil {
+			return 0, failure.Of(err, backend.Key{Kind: p.query.kind.Name})
+		}
+		if err := spent.Spend(budget.Rows, page.Count/countedPerRow); err != nil {
+			return 0, err
+		}
+		unreadable, err := p.reader.unreadable.Count(ctx, p.query.kind, p.query.namespace)
+		return max(page.Count-unreadable, 0), err
+	}
+	sc := &scan{query: p.query, counting: true, arena: &body.Arena{}}
+	sc.begin()
+	err := p.reader.runScans(ctx, []*scan{sc})[0]
+	return sc.count, err
+}
+
+// ChangeCursor is where a stream of changes begins that misses nothing the
+// page does not show; nil if it was not asked for.
+func (p *Page) ChangeCursor() *string { return p.changeCursor }
+
+// PageInfo is the page's PageInfo. What costs a read is computed when it is asked for.
+func (p *Page) PageInfo() *PageInfo { return &PageInfo{page: p} }
+
+// PageInfo is the type of that name of the Relay specification.
+type PageInfo struct{ page *Page }
+
+// StartCursor is the cursor of the first edge, nil if there is none.
+func (i *PageInfo) StartCursor() *string {
+	if len(i.page.Edges) == 0 {
+		return nil
+	}
+	return new(i.page.Cursor(0))
+}
+
+// EndCursor is the cursor of the last edge, nil if there is none.
+func (i *PageInfo) EndCursor() *string {
+	if n := len(i.page.Edges); n > 0 {
+		return new(i.page.Cursor(n - 1))
+	}
+	return nil
+}
+
+// HasNextPage says whether the connection goes on after the page.
+func (i *PageInfo) HasNextPage(ctx context.Context) (bool, error) {
+	p := i.page
+	switch n := len(p.Edges); {
+	case !p.backward && p.ahead && (p.cut || p.before == nil):
+		return p.cut, nil
+	case n > 0:
+		return p.any(ctx, interval{after: p.Edges[n-1].place()})
+	case !p.backward && !p.ahead: // a page of no resources
+		return p.any(ctx, interval{after: p.after})
+	case p.before != nil:
+		return p.any(ctx, interval{from: p.before})
+	}
+	return false, nil
+}
+
+// HasPreviousPage says whether the connection has anything before the page.
+func (i *PageInfo) HasPreviousPage(ctx context.Context) (bool, error) {
+	p := i.page
+	switch {
+	case p.backward && p.ahead && (p.cut || p.after == nil):
+		return p.cut, nil
+	case len(p.Edges) > 0:
+		return p.any(ctx, interval{before: p.Edges[0].place()})
+	case p.backward && !p.ahead: // a page of no resources
+		return p.any(ctx, interval{before: p.before})
+	case p.after != nil:
+		return p.any(ctx, interval{before: backend.Successor(p.after)})
+	}
+	return false, nil
+}

@@ -1,0 +1,254 @@
+package query
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/row"
+)
+
+// filterParser reads the JSON form of a filter by the kind's descriptor.
+type filterParser struct {
+	kind  *kind.Kind
+	nodes int
+}
+
+// ParseFilter reads a filter; nil keeps everything. Its text is the same
+// for filters that say the same in the same words, whatever is null.
+func ParseFilter(k *kind.Kind, value any) (Filter, error) {
+	if value == nil {
+		return Filter{}, nil
+	}
+	tree, err := jsontree.Object(value)
+	if err != nil {
+		return Filter{}, failure.BadInput("filter", "filter is not acceptable: %v", err)
+	}
+	if tree == nil {
+		return Filter{}, nil
+	}
+	jsontree.DropNulls(tree, jsontree.MaxDepth)
+	p := filterParser{kind: k}
+	e, err := p.object(tree, "filter", 1)
+	if err != nil || len(e) == 0 {
+		return Filter{}, err
+	}
+	canonical, err := json.Marshal(tree)
+	return Filter{e, string(canonical)}, err
+}
+
+// object reads one filter object: all its members must hold.
+func (p *filterParser) object(tree map[string]any, path string, depth int) (all, error) {
+	if depth > MaxFilterDepth {
+		return nil, failure.Limited(path, "and, or and not are nested deeper than %d", MaxFilterDepth)
+	}
+	var out all
+	for _, name := range jsontree.Keys(tree) {
+		at := path + "." + name
+		e, err := p.member(name, tree[name], at, depth)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e...)
+	}
+	return out, nil
+}
+
+func (p *filterParser) member(name string, value any, at string, depth int) (all, error) {
+	switch name {
+	case "and", "or":
+		list, err := p.objects(value, at, depth)
+		if name == "or" && err == nil {
+			return all{some(list)}, nil
+		}
+		return all(list), err
+	case "not":
+		m, err := asObject(value, at)
+		if err != nil {
+			return nil, err
+		}
+		e, err := p.object(m, at, depth+1)
+		return all{none{e}}, err
+	case "labels", "conditions":
+		return p.pairs(name, value, at)
+	case nameAttribute, namespaceAttribute:
+		return p.tests(name, &descriptor.Field{Type: descriptor.TypeString}, value, at)
+	case createdAttribute, updatedAttribute:
+		return p.tests(name, nil, value, at)
+	case "spec", "status":
+		return p.nested(name, value, at)
+	}
+	return nil, failure.BadInput(at, "%s is not an attribute that filters of kind %s know", at, p.kind.Name)
+}
+
+func (p *filterParser) objects(value any, at string, depth int) ([]expr, error) {
+	list, ok := value.([]any)
+	if !ok {
+		return nil, failure.BadInput(at, "%s must be a list of filters", at)
+	}
+	var out []expr
+	for i, e := range list {
+		m, err := asObject(e, at)
+		if err != nil {
+			return nil, err
+		}
+		x, err := p.object(m, fmt.Sprintf("%s[%d]", at, i), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.count(at); err != nil {
+			return nil, err
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// nested descends to the index at a path.
+func (p *filterParser) nested(path string, value any, at string) (all, error) {
+	m, err := asObject(value, at)
+	if err != nil {
+		return nil, err
+	}
+	if idx := p.kind.Rows.Index(path); idx != nil {
+		return p.tests(path, idx.Field, value, at)
+	}
+	var out all
+	for _, name := range jsontree.Keys(m) {
+		e, err := p.nested(path+"."+name, m[name], at+"."+name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e...)
+	}
+	if f, _ := p.kind.FieldAt(path); len(m) > 0 && len(out) == 0 && f == nil && path != "spec" && path != "status" {
+		return nil, failure.BadInput(at, "%s is not an indexed field of kind %s", at, p.kind.Name)
+	}
+	return out, nil
+}
+
+// tests reads the operators of one attribute; a nil field is a time.
+func (p *filterParser) tests(attribute string, f *descriptor.Field, value any, at string) (all, error) {
+	m, err := asObject(value, at)
+	if err != nil {
+		return nil, err
+	}
+	var out all
+	for _, op := range jsontree.Keys(m) {
+		if err := p.count(at); err != nil {
+			return nil, err
+		}
+		t := test{attribute: attribute, op: op}
+		values := []any{m[op]}
+		if list, ok := m[op].([]any); ok {
+			values = list
+		}
+		if len(values) > MaxFilterValues {
+			return nil, failure.Limited(at+"."+op, "more than %d values", MaxFilterValues)
+		}
+		for _, v := range values {
+			encoded := encodeOperand(f, v)
+			if encoded == nil {
+				return nil, failure.BadInput(at+"."+op, "%s.%s: the value is not one that this attribute can have", at, op)
+			}
+			t.values = append(t.values, encoded)
+		}
+		t.text, _ = m[op].(string)
+		switch op {
+		case "startsWith":
+			t.values[0] = backend.AppendStringPrefix(nil, t.text)
+		case "eq", "ne", "in", "lt", "lte", "gt", "gte", "contains", "hasAll", "hasAny", "hasNone":
+		default:
+			return nil, failure.BadInput(at+"."+op, "%s is not an operator", op)
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+func encodeOperand(f *descriptor.Field, v any) []byte {
+	if f != nil {
+		return row.Encode(f, v)
+	}
+	s, _ := v.(string)
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return nil
+	}
+	return encodeTime(t)
+}
+
+// pairs reads tests of labels, {key, eq | in | exists}, and of conditions, {type, status}.
+func (p *filterParser) pairs(name string, value any, at string) (all, error) {
+	list, ok := value.([]any)
+	if !ok {
+		return nil, failure.BadInput(at, "%s must be a list", at)
+	}
+	var out all
+	for i, e := range list {
+		at := fmt.Sprintf("%s[%d]", at, i)
+		m, err := asObject(e, at)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.count(at); err != nil {
+			return nil, err
+		}
+		x, err := pairTest(name, m, at)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+func pairTest(name string, m map[string]any, at string) (expr, error) {
+	first, eq, index := "key", "eq", row.LabelIndex
+	if name == "conditions" {
+		first, eq, index = "type", "status", row.ConditionIndex
+	}
+	key, _ := m[first].(string)
+	exists := test{attribute: index, op: "first", values: [][]byte{backend.AppendString(nil, key)}}
+	if s, ok := m[eq].(string); ok && len(m) == 2 {
+		return test{attribute: index, op: "eq", values: [][]byte{row.Pair(key, s)}}, nil
+	}
+	if list, ok := m["in"].([]any); ok && len(m) == 2 && name == "labels" && len(list) <= MaxFilterValues {
+		t := test{attribute: index, op: "in"}
+		for _, v := range list {
+			s, _ := v.(string)
+			t.values = append(t.values, row.Pair(key, s))
+		}
+		return t, nil
+	}
+	if want, ok := m["exists"].(bool); ok && len(m) == 2 && name == "labels" {
+		if !want {
+			return none{exists}, nil
+		}
+		return exists, nil
+	}
+	if len(m) == 1 {
+		return exists, nil
+	}
+	return nil, failure.BadInput(at, "%s: give %s and at most one of eq, in (at most %d values) and exists", at, first, MaxFilterValues)
+}
+
+func (p *filterParser) count(at string) error {
+	if p.nodes++; p.nodes > MaxFilterNodes {
+		return failure.Limited(at, "more than %d conditions", MaxFilterNodes)
+	}
+	return nil
+}
+
+func asObject(value any, at string) (map[string]any, error) {
+	m, ok := value.(map[string]any)
+	if !ok {
+		return nil, failure.BadInput(at, "%s must be an object", at)
+	}
+	return m, nil
+}

@@ -1,0 +1,218 @@
+// Package query reads resources: by their keys, by who refers to them, and page by
+// page in an order. It picks the index rows that hold what a filter can match.
+package query
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// query is what a connection consists of and in which order.
+type query struct {
+	kind      *kind.Kind
+	namespace string
+	// reference and parent leave what refers to a resource by that path: an index
+	// and a value of its rows. No reference keeps everything.
+	reference string
+	parent    []byte
+	// filter is what is asked for besides; nil keeps everything.
+	filter Filter
+	order  order
+	// run is the run of index rows to read, nil for the range of the names.
+	run *candidate
+	// whole says that the run holds just what the query keeps.
+	whole bool
+	// names are those of the resources that the query may have, in order and each
+	// once; nil for all. There is no run then.
+	names []string
+}
+
+// Filter is a compiled filter with its canonical text, see [ParseFilter].
+type Filter struct {
+	all
+	text string
+}
+
+func (r *Reader) query(k *kind.Kind, req *ListRequest, f Filter) (q query, err error) {
+	q = query{kind: k, filter: f}
+	if req.Namespace != nil {
+		q.namespace = *req.Namespace
+		if req.Parent == (Parent{}) && req.Names == nil { // else it is that of a resource
+			var v kind.Violations
+			v.Namespace("namespace", q.namespace)
+			if err := v.Err(backend.Key{Kind: k.Name, Namespace: q.namespace}); err != nil {
+				return q, err
+			}
+		}
+	}
+	if q.order, err = orderOf(k, req.OrderBy); err != nil {
+		return q, err
+	}
+	if p := req.Parent; p != (Parent{}) {
+		if k.Rows.Index(p.Reference) == nil {
+			return q, failure.BadInput("parent", "kind %s has no reference %q", k.Name, failure.Shorten(p.Reference))
+		}
+		q.namespace, q.reference, q.parent = p.Key.Namespace, p.Reference, backend.AppendString(nil, p.Key.Name)
+	}
+	if req.Names != nil {
+		if q.namespace == "" && k.Scope != descriptor.Global {
+			return q, failure.BadInput("namespace", "names need the namespace that they are in")
+		}
+		if len(req.Names) > MaxFilterValues {
+			return q, failure.Limited("names", "more than %d names", MaxFilterValues)
+		}
+		q.names = append([]string{}, req.Names...) // never nil
+		slices.Sort(q.names)
+		q.names = slices.Compact(q.names)
+	}
+	switch {
+	case q.names != nil || !q.filtered() || !r.indexed(k):
+	case q.reference != "":
+		q.run = &candidate{index: q.reference, start: q.parent, end: backend.PrefixEnd(q.parent), exact: true}
+		q.whole = q.filter.all == nil
+	default:
+		if run, ok := q.filter.candidate(); ok {
+			q.run = &run
+			q.whole = run.exact && q.filter.isTest()
+		}
+	}
+	return q, nil
+}
+
+// indexed says whether to try the index rows of a kind. Whether they are all of
+// this gateway's definition is asked with every step that reads them (see [row.Guards]).
+// This is but a hint, from the last such answer.
+func (r *Reader) indexed(k *kind.Kind) bool {
+	_, oneState := r.store.(backend.Ranger)
+	return oneState && !k.Rows.Stale.Load()
+}
+
+// filtered says whether the query keeps less than its namespace has.
+func (q *query) filtered() bool { return q.reference != "" || q.filter.all != nil }
+
+// match says whether the query keeps a resource.
+func (q *query) match(v *indexedResource) bool {
+	if q.reference != "" && !slices.ContainsFunc(v.values(q.reference), func(value []byte) bool { return bytes.Equal(value, q.parent) }) {
+		return false
+	}
+	return q.filter.match(v)
+}
+
+// hash tells connections apart; cursors carry it.
+func (q *query) hash() uint32 {
+	text := q.filter.text
+	if q.reference != "" {
+		name, _, _ := backend.TakeString(q.parent) // it was made of a string
+		text += fmt.Sprintf(" parent %q %q", q.reference, name)
+	}
+	if q.names != nil {
+		names, _ := json.Marshal(q.names)               // strings always marshal
+		text += `{"name":{"in":` + string(names) + `}}` // as the filter that says the same
+	}
+	h := fnv.New32a()
+	for _, part := range []string{q.kind.Name, q.namespace, text, q.order.text()} {
+		_, _ = h.Write(backend.AppendString(nil, part))
+	}
+	return h.Sum32()
+}
+
+// interval is a part of the order. From is inclusive, the others exclusive; nil is open.
+type interval struct{ after, before, from []byte }
+
+func (in interval) holds(key []byte) bool {
+	return (in.after == nil || string(key) > string(in.after)) &&
+		(in.before == nil || string(key) < string(in.before)) &&
+		(in.from == nil || string(key) >= string(in.from))
+}
+
+// streams says whether the source is read in the order of the query.
+func (q *query) streams() bool { return len(q.order) == 0 && (q.run == nil || q.run.exact) }
+
+// keys are those of the names, as far as the interval has them.
+func (q *query) keys(in interval) []backend.Key {
+	keys := make([]backend.Key, 0, len(q.names))
+	for _, name := range q.names {
+		if q.streams() && !in.holds(backend.OrderTuple(q.namespace, name)) {
+			continue
+		}
+		keys = append(keys, backend.Key{Kind: q.kind.Name, Namespace: q.namespace, Name: name})
+	}
+	return keys
+}
+
+// repeats says whether the source may hold a resource more than once.
+func (q *query) repeats() bool {
+	if q.run == nil || q.run.exact {
+		return false
+	}
+	idx := q.kind.Rows.Index(q.run.index)
+	return idx == nil || idx.Many
+}
+
+// source is the range that holds everything of the interval.
+func (q *query) source(in interval) backend.Range {
+	r := backend.Range{Kind: q.kind.Name, Namespace: q.namespace, Limit: 1}
+	prefix := []byte(nil)
+	if q.run != nil {
+		r.Index, r.Start, r.End = q.run.index, q.run.start, q.run.end
+		prefix = q.run.start
+	}
+	if !q.streams() {
+		return r
+	}
+	// The order is that of the names, behind the one value of an exact run.
+	if q.run != nil && q.namespace != "" {
+		ns := backend.AppendString(append([]byte(nil), prefix...), q.namespace)
+		r.Start, r.End = ns, backend.PrefixEnd(ns)
+	}
+	place := func(at []byte) []byte { return append(append([]byte(nil), prefix...), at...) }
+	switch {
+	case in.after != nil:
+		r.Start = backend.Successor(place(in.after))
+	case in.from != nil:
+		r.Start = place(in.from)
+	}
+	if in.before != nil {
+		r.End = place(in.before)
+	}
+	return r
+}
+
+const cursorFormat = 1
+
+// appendCursor appends a place in the order: base64url of a format byte, the
+// query's hash and the key. It is the same for a resource whatever the page.
+func appendCursor(dst []byte, hash uint32, key []byte) []byte {
+	var space [128]byte
+	b := binary.BigEndian.AppendUint32(append(space[:0], cursorFormat), hash)
+	return base64.RawURLEncoding.AppendEncode(dst, append(b, key...))
+}
+
+// maxCursor bounds what is read as a cursor: order values and a key.
+const maxCursor = 16 << 10
+
+// bound reads a cursor of this query; nil and "" mean none.
+func (q *query) bound(argument string, cursor *string) ([]byte, error) {
+	if cursor == nil || *cursor == "" {
+		return nil, nil
+	}
+	bad := &failure.Error{Code: failure.CodeCursorInvalid, Path: argument, Kind: q.kind.Name, Message: argument + ": not a cursor of this connection; take it from pageInfo or an edge of the same field with the same arguments"}
+	if len(*cursor) > maxCursor {
+		return nil, bad
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(*cursor)
+	if err != nil || len(b) < 5 || b[0] != cursorFormat || binary.BigEndian.Uint32(b[1:]) != q.hash() || !q.order.check(b[5:]) {
+		return nil, bad
+	}
+	return b[5:], nil
+}

@@ -1,0 +1,250 @@
+// Package row derives from a resource what makes it findable: its index rows and its
+// references, by the definition of its kind.
+package row
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+)
+
+// The indexes that every kind has. Labels hold (key, value), conditions (type, status).
+const (
+	LabelIndex     = "labels"
+	ConditionIndex = "conditions"
+)
+
+// Limits of an indexed string. A longer one, which only a status can hold, has no row.
+const (
+	maxIndexChars = 256
+	maxIndexBytes = 1024
+)
+
+// Definition says which index rows and references the resources of a kind have.
+type Definition struct {
+	// kind is its name.
+	kind       string
+	indexes    []index
+	references []descriptor.Reference
+	// Fingerprint tells definitions apart; resources carry that of the one that made
+	// their rows.
+	Fingerprint string
+	// Stale is a hint: the kind has resources whose rows another definition made, see
+	// [Guards].
+	Stale atomic.Bool
+}
+
+// index is a field that has index rows: a [descriptor.Index], or a reference,
+// which is one too.
+type index struct {
+	path  string
+	steps []string
+	Field *descriptor.Field
+	// Sortable says that orders may name it.
+	Sortable bool
+	// Many says that a resource may have several values.
+	Many bool
+}
+
+// Compile finds the fields that the indexes and references of a kind name.
+func Compile(k *descriptor.Kind) (*Definition, error) {
+	d := &Definition{kind: k.Name, references: k.References}
+	add := func(path string, sortable bool) error {
+		if d.Index(path) != nil {
+			return nil
+		}
+		f, many := k.FieldAt(path)
+		if f == nil || f.Type == descriptor.TypeObject || f.Type == descriptor.TypeMap {
+			return fmt.Errorf("index %s: no scalar field is there", path)
+		}
+		d.indexes = append(d.indexes, index{path: path, steps: strings.Split(path, "."), Field: f, Sortable: sortable, Many: many})
+		return nil
+	}
+	for _, i := range k.Indexes {
+		if err := add(i.Path, i.Sortable); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range k.References {
+		if err := add(r.Path, false); err != nil {
+			return nil, err
+		}
+	}
+	d.Fingerprint = fingerprint(d.indexes, k.References)
+	return d, nil
+}
+
+// Index finds an index by its path, nil if there is none.
+func (d *Definition) Index(path string) *index {
+	for i := range d.indexes {
+		if d.indexes[i].path == path {
+			return &d.indexes[i]
+		}
+	}
+	return nil
+}
+
+// fingerprint tells definitions of index rows apart: fields, types, effective
+// defaults, the order of enums and what references refer to.
+func fingerprint(indexes []index, references []descriptor.Reference) string {
+	h := sha256.New()
+	_, _ = fmt.Fprintln(h, "rows 1")
+	for _, i := range indexes {
+		_, _ = fmt.Fprintln(h, i.path, i.Field.Type, i.Field.List, i.Field.Default)
+		if i.Field.Enum != nil {
+			for _, v := range i.Field.Enum.Values {
+				_, _ = fmt.Fprintln(h, "-", v.Stored)
+			}
+		}
+	}
+	for _, r := range references {
+		_, _ = fmt.Fprintln(h, "ref", r.Path, r.Kind)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// Of returns the index rows of a resource, no two equal, by its labels and its body:
+// the object with its spec and status. Null has no row, and neither has a text that
+// is longer than an index takes.
+func (d *Definition) Of(labels map[string]string, root map[string]any) []backend.Row {
+	var out []backend.Row
+	seen := map[string]bool{}
+	add := func(name string, value []byte) {
+		if value == nil || len(name)+len(value) > backend.MaxRowBytes {
+			return
+		}
+		if id := name + "\x00" + string(value); !seen[id] {
+			seen[id] = true
+			out = append(out, backend.Row{Index: name, Value: value})
+		}
+	}
+	for _, key := range jsontree.Keys(labels) {
+		add(LabelIndex, Pair(key, labels[key]))
+	}
+	for i := range d.indexes {
+		idx := &d.indexes[i]
+		idx.Walk(root, 0, func(v any) { add(idx.path, Encode(idx.Field, v)) })
+	}
+	status, _ := root["status"].(map[string]any)
+	if conditions, ok := status[ConditionIndex].([]any); ok {
+		for _, c := range conditions {
+			if m, ok := c.(map[string]any); ok {
+				typ, _ := m["type"].(string)
+				value, _ := m["status"].(string)
+				if len(typ)+len(value) <= maxIndexBytes {
+					add(ConditionIndex, Pair(typ, value))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Check refuses a state with more index rows than a resource may have, and
+// names the index that has most of them.
+func Check(key backend.Key, rows []backend.Row) error {
+	if len(rows) <= backend.MaxRows {
+		return nil
+	}
+	count := map[string]int{}
+	most := rows[0].Index
+	for _, r := range rows {
+		if count[r.Index]++; count[r.Index] > count[most] {
+			most = r.Index
+		}
+	}
+	path := most
+	switch most {
+	case LabelIndex:
+		path = "metadata.labels"
+	case ConditionIndex:
+		path = "status.conditions"
+	}
+	e := &failure.Error{
+		Code: failure.CodeLimitExceeded, Path: path, Limit: strconv.Itoa(backend.MaxRows),
+		Message: fmt.Sprintf("%s: the resource has %d different values in indexed fields, %d of them here; at most %d are accepted", path, len(rows), count[most], backend.MaxRows),
+	}
+	return e.At(key)
+}
+
+// Pair is the value of a label or of a condition: its key or type, then its value
+// or status.
+func Pair(a, b string) []byte { return backend.AppendString(backend.AppendString(nil, a), b) }
+
+// Walk visits every value of the index in a tree, and the effective default of
+// a field that is absent from an object that is there.
+func (i *index) Walk(v any, step int, visit func(any)) {
+	if list, ok := v.([]any); ok {
+		for _, e := range list {
+			i.Walk(e, step, visit)
+		}
+		return
+	}
+	if step == len(i.steps) {
+		visit(v)
+		return
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	next, ok := m[i.steps[step]]
+	switch {
+	case ok:
+		i.Walk(next, step+1, visit)
+	case step == len(i.steps)-1 && i.Field.Default != nil:
+		i.Walk(i.Field.Default, step+1, visit)
+	}
+}
+
+// Encode is the place of a value in an index: strings by bytes, enums by
+// declaration. Nil means that the value has none.
+func Encode(f *descriptor.Field, v any) []byte {
+	switch v := v.(type) {
+	case bool:
+		return backend.AppendBool(nil, v)
+	case json.Number:
+		return encodeNumber(f, v)
+	case string:
+		if f.Enum != nil {
+			i := slices.IndexFunc(f.Enum.Values, func(e descriptor.EnumValue) bool { return e.Stored == v })
+			if i < 0 {
+				return nil
+			}
+			return backend.AppendInt(nil, int64(i))
+		}
+		if len(v) > maxIndexBytes || utf8.RuneCountInString(v) > maxIndexChars {
+			return nil
+		}
+		return backend.AppendString(nil, v)
+	}
+	return nil
+}
+
+func encodeNumber(f *descriptor.Field, n json.Number) []byte {
+	x, err := n.Float64()
+	if err != nil || math.IsNaN(x) {
+		return nil
+	}
+	if f.Type != descriptor.TypeFloat {
+		return backend.AppendInt(nil, int64(x))
+	}
+	// The bits of a float order as a signed integer does, once those of the negative ones are flipped.
+	bits := int64(math.Float64bits(x + 0))
+	if bits < 0 {
+		bits ^= math.MaxInt64
+	}
+	return backend.AppendInt(nil, bits)
+}
