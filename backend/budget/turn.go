@@ -11,7 +11,10 @@ const (
 	longAfter = 5 * time.Millisecond
 	// awayAfter is how long an operation that has a turn may wait for the store before
 	// another one gets it.
-	awayAfter = 5 * time.Millisecond
+	awayAfter = 2 * time.Millisecond
+	// atStore is how much of each call of the store counts as time that the operation
+	// runs: the embedded store works for that long where another one lets it wait.
+	atStore = 500 * time.Microsecond
 )
 
 // Turns let few operations at a time run for long, so that those that are short find
@@ -86,7 +89,7 @@ func (b *Budget) Return(ctx context.Context) {
 		if t.lend != nil {
 			t.lend.Stop()
 		}
-		if waited := time.Since(t.left) - awayAfter; waited > 0 {
+		if waited := time.Since(t.left) - atStore; waited > 0 {
 			t.began = t.began.Add(waited)
 		}
 	}
