@@ -22,8 +22,8 @@ const RetryAfter = 1
 // An operation begins if [BeginBytes] are free; else it is refused. What it needs
 // beyond that it takes as it goes, out of half of the pool, so that others can begin.
 // If that is in use it waits, and who began first goes first; it is refused if it has
-// not got the first of it after [Patience]. An operation that has more than it began
-// with is never refused. One at a time, the first of those that wait, goes on beyond
+// not got the first of it after [Patience]. One that has more than it began with waits as
+// long as its time lasts. One at a time, the first of those that wait, goes on beyond
 // the pool until it ends, within its own limits: so there is always one that ends.
 type Pool struct {
 	most int64

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -57,8 +58,9 @@ func (p *Pool) BeginEvents() *Share {
 }
 
 // Hold notes that the operation holds n bytes more. It waits while the pool is in
-// use, and then calls pause first, if that is not nil. It fails with [ErrBusy] if the
-// operation has no more than it began with and waits in vain, or with the error of ctx.
+// use, and then calls pause first, if that is not nil. It fails with [ErrBusy] if it
+// waits in vain: for [Patience], or as long as ctx lasts if the operation has more than
+// it began with. If ctx is cancelled it fails with its error.
 func (s *Share) Hold(ctx context.Context, n int64, pause func()) error {
 	if s == nil {
 		return nil
@@ -219,10 +221,10 @@ func (p *Pool) grow(ctx context.Context, s *Share, n int64, pause func()) error 
 	}
 	p.waiting = slices.Delete(p.waiting, i, i+1)
 	p.wake()
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return err
 	}
-	s.refused = true
+	s.refused = true // also when its time is over: it has only waited
 	return ErrBusy
 }
 

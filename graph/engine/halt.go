@@ -137,7 +137,9 @@ func (r *run) grow(f *field, buf []byte, n int) []byte {
 // hold halts if there is no memory for what the run holds.
 func (r *run) hold(f *field, err error) {
 	if err != nil {
-		r.alive(f)
+		if !errors.Is(err, budget.ErrBusy) {
+			r.alive(f)
+		}
 		r.halt(err, f)
 	}
 }

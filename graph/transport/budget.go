@@ -151,12 +151,13 @@ func (r reading) read() (data []byte, taken int64, err error) {
 	}
 }
 
-// overBudget refuses a request because the budget is used up.
+// overBudget refuses a request, an operation or an event because the budget is used up.
 func (b *Budget) overBudget() *gqlerror.Error {
-	return &gqlerror.Error{
-		Message: budget.ErrBusy.Error(),
-		Extensions: map[string]any{
-			"code": string(failure.CodeUnavailable), "limit": b.pool.Most(), "key": budget.MemoryKey, "retryable": true, "retryAfter": budget.RetryAfter,
-		},
+	out := &gqlerror.Error{Message: budget.ErrBusy.Error(), Extensions: map[string]any{
+		"code": string(failure.CodeUnavailable), "key": budget.MemoryKey, "retryable": true, "retryAfter": budget.RetryAfter,
+	}}
+	if b != nil {
+		out.Extensions["limit"] = b.pool.Most()
 	}
+	return out
 }
