@@ -65,6 +65,13 @@ func (p *Pool) Used() int64 {
 	return p.used + p.beyond
 }
 
+// Waiting is how many operations and events wait for memory.
+func (p *Pool) Waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting)
+}
+
 // Take takes bytes if they are free.
 func (p *Pool) Take(n int64) bool {
 	if p == nil {

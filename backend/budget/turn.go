@@ -3,6 +3,7 @@ package budget
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,7 +22,13 @@ const (
 // a free processor. An operation runs at once for 5 ms, the time that it waits for
 // the store left out. Then it needs a turn, and keeps it until it has ended or waits.
 // Who came first goes first. Nil Turns bound nothing.
-type Turns struct{ free chan struct{} }
+type Turns struct {
+	free    chan struct{}
+	waiting atomic.Int64
+}
+
+// Waiting is how many operations wait for a turn.
+func (t *Turns) Waiting() int { return int(t.waiting.Load()) }
 
 // NewTurns returns so many turns.
 func NewTurns(n int) *Turns {
@@ -127,6 +134,8 @@ func (b *Budget) Long(ctx context.Context) {
 
 func (b *Budget) wait(ctx context.Context) {
 	t := &b.turn
+	t.of.waiting.Add(1)
+	defer t.of.waiting.Add(-1)
 	select {
 	case <-t.of.free:
 	case <-ctx.Done():

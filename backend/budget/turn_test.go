@@ -27,7 +27,7 @@ func TestLongOperationsTakeTurnsAndShortOnesPass(t *testing.T) {
 			passed.Store(true)
 		}()
 		synctest.Wait()
-		if passed.Load() {
+		if passed.Load() || turns.Waiting() != 1 {
 			t.Error("two run for long at once")
 		}
 		fresh := running()

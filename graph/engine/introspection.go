@@ -82,21 +82,6 @@ func (r *run) entitle(fields []field) {
 	}
 }
 
-// refused says why a subscription that the core serves is not begun; nil if it is.
-func (r *run) refused(fields []field) (h *halted) {
-	defer func() {
-		if v := recover(); v != nil {
-			var ok bool
-			if h, ok = v.(*halted); !ok {
-				panic(v)
-			}
-		}
-	}()
-	r.open(0)
-	r.entitle(fields)
-	return nil
-}
-
 // names are the bytes of the aliases of a selection, up to maxIntrospection.
 func (in *introspection) names(set ast.SelectionSet) (n int) {
 	for _, s := range set {

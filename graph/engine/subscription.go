@@ -171,10 +171,6 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 	f := &p.root.fields[0]
 	r := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 	set, state := ast.SelectionSet{f.core}, stream.From(ctx)
-	if h := r.refused(p.root.fields[:1]); h != nil {
-		graphql.AddError(ctx, h.err)
-		return func(context.Context) *graphql.Response { return nil }
-	}
 	next := e.core.Exec(r.coreContext(ctx, &marks{engine: e}, set))
 	return func(ctx context.Context) (res *graphql.Response) {
 		m := &marks{engine: e}
@@ -196,6 +192,8 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 			graphql.AddError(ctx, oc.Recover(ctx, v))
 			res = &graphql.Response{Data: []byte("null")}
 		}()
+		r.renew(ctx)
+		r.entitle(p.root.fields[:1])
 		spent := budget.From(ctx)
 		spent.Leave()
 		res = next(event)

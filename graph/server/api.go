@@ -53,7 +53,7 @@ func (s *Server) newAPI(named *document.Store) (*api, error) {
 		Executor: exec, Named: named, Memory: bodies, Work: budget.NewAllowance(int64(l.Events)),
 		Documents: &documents{schema: schema, limits: l, hidden: s.cfg.HideSchema, cache: newDocumentCache(l.CachedTokens, eng)},
 	})
-	if err := s.metrics.bodies(bodies.Used); err != nil {
+	if err := s.metrics.waits(bodies, s.turns); err != nil {
 		return nil, err
 	}
 	sockets, err := transport.NewSockets(transport.SocketConfig{

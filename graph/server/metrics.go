@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/graph/transport"
 )
 
 // metrics of the edge. No label holds what a client chooses freely.
@@ -51,12 +52,26 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// bodies shows what requests take of their budget.
-func (m *metrics) bodies(used func() int64) error {
-	return m.register.Register(prometheus.NewGaugeFunc(
-		prometheus.GaugeOpts{Name: "sluice_request_bytes", Help: "Bytes of requests that are being read or executed and of answers that are being sent, of limit-memory."},
-		func() float64 { return float64(used()) },
-	))
+// waits show what is in use of the memory for all that is in flight, and who waits.
+func (m *metrics) waits(memory *transport.Budget, turns *budget.Turns) error {
+	waiting := func(what string, n func() int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sluice_operations_waiting", Help: "Operations and events that wait, by what for: memory, or a turn to run for long.",
+			ConstLabels: prometheus.Labels{"for": what},
+		}, func() float64 { return float64(n()) })
+	}
+	for _, c := range []prometheus.Collector{
+		prometheus.NewGaugeFunc(
+			prometheus.GaugeOpts{Name: "sluice_request_bytes", Help: "Bytes of limit-memory that are in use: requests, what operations hold, answers and events that are being sent."},
+			func() float64 { return float64(memory.Used()) },
+		),
+		waiting("memory", memory.Waiting), waiting("turn", turns.Waiting),
+	} {
+		if err := m.register.Register(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // by returns a hook that moves a gauge.

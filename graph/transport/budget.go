@@ -31,6 +31,9 @@ func NewBudget(most int64) *Budget {
 // Used is how many bytes are reserved at the moment.
 func (b *Budget) Used() int64 { return b.pool.Used() }
 
+// Waiting is how many operations and events wait for memory.
+func (b *Budget) Waiting() int { return b.pool.Waiting() }
+
 // take reserves bytes if that many are left. A nil budget has no bound.
 func (b *Budget) take(n int64) bool { return b == nil || b.pool.Take(n) }
 
