@@ -12,12 +12,29 @@ type Key struct{ Kind, Namespace, Name string }
 const internalPrefix = "_"
 
 // Internal says whether the key lies in the range reserved for the gateway's
-// own records (leases, fingerprints). They are read and written like any
+// own records (leases, fingerprints, sensitive values). They are read and written like any
 // resource, but the log has no entries of them, so no watch delivers them, they
 // move no position, and signs of life do not push changes out of the log. Their
 // revisions are counted apart. No list of kinds names them, and no
 // catalogue can have kinds of that form.
 func (k Key) Internal() bool { return strings.HasPrefix(k.Kind, internalPrefix) }
+
+// sensitivePrefix begins the kinds of the range for sensitive values.
+const sensitivePrefix = internalPrefix + "sensitive."
+
+// Sensitive is the key of the record that holds the sensitive values of the
+// resource under k: in the reserved range, all of them next to each other, apart
+// from the resource and from the log.
+func (k Key) Sensitive() Key {
+	k.Kind = SensitiveKind(k.Kind)
+	return k
+}
+
+// SensitiveKind is the kind of the records that hold the sensitive values of a kind.
+func SensitiveKind(kind string) string { return sensitivePrefix + kind }
+
+// IsSensitive says whether the key is one of a record with sensitive values.
+func (k Key) IsSensitive() bool { return strings.HasPrefix(k.Kind, sensitivePrefix) }
 
 // valid says whether a resource can have the key.
 func (k Key) valid() bool {

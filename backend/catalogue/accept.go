@@ -2,9 +2,6 @@ package catalogue
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,43 +16,41 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// maxAccepted is how many accepted catalogues a store remembers.
-const maxAccepted = 100
-
-// writeTimeout is how long the store may take to begin a write of the record.
-const writeTimeout = 5 * time.Second
-
-// recordFormat is the version of the stored records.
-const recordFormat = 1
-
-// The kind of the internal records: one, of this name, lists what was accepted,
-// the newest last; one for each of those has its outline, by its hash.
-const (
-	recordKind = "_catalogue"
-	listName   = "accepted"
-)
-
-// accepted is the record that lists the catalogues.
-type accepted struct {
-	Format int      `json:"format"`
-	Hashes []string `json:"hashes"`
+// Candidate is a catalogue that a store is to be served with.
+type Candidate struct {
+	// Kinds of the catalogue. Required.
+	Kinds []descriptor.Kind
+	// Places of what the catalogue says, for the lines of a refusal. Default: none.
+	Places Places
+	// AllowBreaking accepts a catalogue that breaks what is stored.
+	AllowBreaking bool
+	// DryRun records nothing.
+	DryRun bool
 }
 
 // RefusedError says why a store does not accept a catalogue.
 type RefusedError struct {
-	// Changes that break something, or what else is in the way.
+	// Reasons are a line each: what would break, where that is said, and what would
+	// be lost by it.
 	Reasons []string
 	// Final says that the flag does not help.
 	Final bool
 }
 
-func (e *RefusedError) Error() string {
-	advice := "start with --allow-breaking if that is meant: what is not read any more stays stored"
+// Lines are the text of the error.
+func (e *RefusedError) Lines() []string {
+	advice := "say --allow-breaking if that is meant: what is not read any more stays stored"
 	if e.Final {
 		advice = "delete the resources first, or serve them by a kind of another name"
 	}
-	return "the catalogue breaks what is stored:\n  " + strings.Join(e.Reasons, "\n  ") + "\n" + advice
+	out := []string{"the catalogue breaks what is stored:"}
+	for _, reason := range e.Reasons {
+		out = append(out, "  "+reason)
+	}
+	return append(out, advice)
 }
+
+func (e *RefusedError) Error() string { return strings.Join(e.Lines(), "\n") }
 
 // Gate holds catalogues against what a store has.
 type Gate struct {
@@ -67,10 +62,11 @@ type Gate struct {
 	Logger *zap.Logger
 }
 
-// Accept lets a gateway with these kinds serve the store, or says in a
+// Accept lets a gateway serve the store with a catalogue, or says in a
 // [*RefusedError] why it cannot. A catalogue that the store has accepted before,
-// or that breaks nothing in the newest one, is accepted; others are with allow.
-func (g Gate) Accept(ctx context.Context, kinds []descriptor.Kind, allow bool) error {
+// or that breaks nothing in the newest one, is accepted, unless it shows what may
+// have been stored as a secret; others are with AllowBreaking.
+func (g Gate) Accept(ctx context.Context, c Candidate) error {
 	if g.Logger == nil {
 		g.Logger = zap.NewNop()
 	}
@@ -80,9 +76,8 @@ func (g Gate) Accept(ctx context.Context, kinds []descriptor.Kind, allow bool) e
 	if c, ok := g.Store.(backend.Clock); ok {
 		g.Clock = c.Now
 	}
-	outline := OutlineOf(kinds)
 	for {
-		err := g.accept(ctx, kinds, outline, allow)
+		err := g.accept(ctx, c, OutlineOf(c.Kinds))
 		if !errors.Is(err, backend.ErrConflict) && !errors.Is(err, backend.ErrExists) && !errors.Is(err, backend.ErrNotFound) {
 			return err
 		}
@@ -92,13 +87,13 @@ func (g Gate) Accept(ctx context.Context, kinds []descriptor.Kind, allow bool) e
 	}
 }
 
-func (g Gate) accept(ctx context.Context, kinds []descriptor.Kind, outline Outline, allow bool) error {
+func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 	list, stored, err := g.list(ctx)
 	if err != nil {
 		return err
 	}
 	refused := &RefusedError{}
-	if refused.Reasons, err = g.misplaced(ctx, kinds); err != nil {
+	if refused.Reasons, err = g.misplaced(ctx, c); err != nil {
 		return err
 	}
 	if len(refused.Reasons) > 0 {
@@ -111,24 +106,37 @@ func (g Gate) accept(ctx context.Context, kinds []descriptor.Kind, outline Outli
 		if newest, err = g.outline(ctx, list.Hashes[n-1]); err != nil {
 			return err
 		}
-	}
-	known := slices.Index(list.Hashes, hash)
-	switch {
-	case known >= 0 && known == len(list.Hashes)-1:
-		return g.tellUnknown(ctx, newest, outline)
-	case known >= 0: // gone back to: the next one is compared with it
-		list.Hashes = slices.Delete(list.Hashes, known, known+1)
-	case len(list.Hashes) > 0:
-		for _, c := range Breaking(Diff(newest, outline)) {
-			refused.Reasons = append(refused.Reasons, c.String())
+		if list.Hashes[n-1] == hash {
+			return g.tellUnknown(ctx, newest, outline)
 		}
-	default:
-		if refused.Reasons, err = g.unreadable(ctx, kinds); err != nil {
+	}
+	if list.Secrets == nil {
+		if list.Secrets, err = g.secrets(ctx, list.Hashes, newest); err != nil {
 			return err
 		}
 	}
-	if len(refused.Reasons) > 0 && !allow {
+	var breaking []Change
+	switch known := slices.Index(list.Hashes, hash); {
+	case known >= 0: // gone back to: the next one is compared with it
+		list.Hashes = slices.Delete(list.Hashes, known, known+1)
+	case len(list.Hashes) > 0:
+		breaking = Breaking(Diff(newest, outline))
+	default:
+		if refused.Reasons, err = g.unreadable(ctx, c); err != nil {
+			return err
+		}
+	}
+	breaking = append(breaking, uncovered(list.Secrets, outline, breaking)...)
+	reasons, err := g.reasons(ctx, c.Places.Locate(breaking))
+	if err != nil {
+		return err
+	}
+	refused.Reasons = append(refused.Reasons, reasons...)
+	if len(refused.Reasons) > 0 && !c.AllowBreaking {
 		return refused
+	}
+	if c.DryRun {
+		return nil
 	}
 	for _, reason := range refused.Reasons {
 		g.Logger.Warn("a breaking catalogue is served, as --allow-breaking says", zap.String("change", reason))
@@ -136,42 +144,26 @@ func (g Gate) accept(ctx context.Context, kinds []descriptor.Kind, outline Outli
 	if err := g.tellUnknown(ctx, newest, outline); err != nil {
 		return err
 	}
+	list.Secrets = remember(list.Secrets, outline)
 	return g.record(ctx, list, stored, hash, outline)
 }
 
-// list reads the record of what was accepted.
-func (g Gate) list(ctx context.Context) (accepted, *backend.Resource, error) {
-	var out accepted
-	stored, err := g.get(ctx, listName, &out)
-	return out, stored, err
-}
-
-// outline reads one that was accepted.
-func (g Gate) outline(ctx context.Context, hash string) (Outline, error) {
-	var out Outline
-	stored, err := g.get(ctx, hash, &out)
-	if err == nil && stored == nil {
-		err = fmt.Errorf("catalogue %s: the record is missing: %w", hash, backend.ErrUnreadable)
+// reasons say of breaking changes how many resources they may concern.
+func (g Gate) reasons(ctx context.Context, changes []Change) ([]string, error) {
+	var out []string
+	stored := map[string]int{}
+	for _, c := range changes {
+		n, known := stored[c.Kind]
+		if !known {
+			var err error
+			if n, err = g.count(ctx, c.Kind); err != nil {
+				return nil, err
+			}
+			stored[c.Kind] = n
+		}
+		out = append(out, fmt.Sprintf("%s; resources of the kind: %d", c, n))
 	}
-	return out, err
-}
-
-func (g Gate) get(ctx context.Context, name string, into any) (*backend.Resource, error) {
-	got, err := g.Store.Get(ctx, backend.Key{Kind: recordKind, Name: name})
-	if err != nil || got[0] == nil {
-		return nil, err
-	}
-	raw, err := backend.DecodeBody(got[0].Body)
-	if err == nil {
-		err = json.Unmarshal(raw, into)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("catalogue: record %s: %w: %w", name, backend.ErrUnreadable, err)
-	}
-	if a, ok := into.(*accepted); ok && a.Format > recordFormat {
-		return nil, fmt.Errorf("catalogue: the record has format %d, this release knows %d: %w", a.Format, recordFormat, backend.ErrFormat)
-	}
-	return got[0], nil
+	return out, nil
 }
 
 // tellUnknown logs how many resources are stored of kinds that the catalogue does not have.
@@ -196,42 +188,64 @@ func (g Gate) count(ctx context.Context, kind string) (int, error) {
 	return page.Count, err
 }
 
-// misplaced finds kinds that have resources of another scope: their keys would
-// mean others. What is stored counts, not the record: a catalogue of the other
-// scope may have been accepted before.
-func (g Gate) misplaced(ctx context.Context, kinds []descriptor.Kind) (reasons []string, err error) {
-	for i := range kinds {
-		k := &kinds[i]
+// misplaced finds kinds that have resources of another scope, whose keys would mean
+// others, or resources whose secrets lie elsewhere. What is stored counts, not the
+// record: a catalogue of the other scope may have been accepted before.
+func (g Gate) misplaced(ctx context.Context, c Candidate) (reasons []string, err error) {
+	for i := range c.Kinds {
+		k := &c.Kinds[i]
 		// Those without a namespace come first.
 		page, err := g.Store.Range(ctx, backend.Range{Kind: k.Name, Limit: 1, Reverse: k.Scope == descriptor.Global})
 		if err != nil {
 			return nil, err
 		}
-		if len(page.Resources) == 0 || (page.Resources[0].Namespace == "") == (k.Scope == descriptor.Global) {
+		if len(page.Resources) == 0 {
 			continue
 		}
 		n, err := g.count(ctx, k.Name)
 		if err != nil {
 			return nil, err
 		}
-		other := descriptor.Namespaced
-		if k.Scope == other {
-			other = descriptor.Global
+		key := page.Resources[0].Key
+		if (key.Namespace == "") != (k.Scope == descriptor.Global) {
+			other := descriptor.Namespaced
+			if k.Scope == other {
+				other = descriptor.Global
+			}
+			reasons = append(reasons, fmt.Sprintf("%skind %s has %s resources (resources of the kind: %d): its scope cannot be %s while they are stored, because their keys would mean others", c.Places.ofKind(k.Name), k.Name, other, n, k.Scope))
+			continue
 		}
-		reasons = append(reasons, fmt.Sprintf("kind %s has %s resources (resources of the kind: %d): its scope cannot be %s while they are stored", k.Name, other, n, k.Scope))
+		apart, err := g.storedApart(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if apart != k.Sensitive {
+			how := map[bool]string{true: "apart from its resources: it has to stay sensitive", false: "with its resources: it cannot become sensitive"}[apart]
+			reasons = append(reasons, fmt.Sprintf("%skind %s has what is @writeOnly %s while they are stored (resources of the kind: %d)", c.Places.ofKind(k.Name), k.Name, how, n))
+		}
 	}
 	return reasons, nil
+}
+
+// storedApart says whether the secrets of a resource lie in a record of their own.
+func (g Gate) storedApart(ctx context.Context, key backend.Key) (bool, error) {
+	got, err := g.Store.Get(ctx, key.Sensitive())
+	if errors.Is(err, backend.ErrUnreadable) {
+		return true, nil
+	}
+	return err == nil && got[0] != nil, err
 }
 
 // maxReasons bounds how many unreadable resources are named.
 const maxReasons = 10
 
 // unreadable reads all that is stored of the kinds, where no record says what is.
-func (g Gate) unreadable(ctx context.Context, kinds []descriptor.Kind) (reasons []string, err error) {
+func (g Gate) unreadable(ctx context.Context, c Candidate) (reasons []string, err error) {
 	var bodies body.Compiler
-	for i := range kinds {
-		shape := bodies.Kind(&kinds[i])
-		r := backend.Range{Kind: kinds[i].Name, Limit: 500}
+	for i := range c.Kinds {
+		kind := &c.Kinds[i]
+		shape := bodies.Kind(kind)
+		r := backend.Range{Kind: kind.Name, Limit: 500}
 		for {
 			page, err := g.Store.Range(ctx, r)
 			if err != nil {
@@ -239,7 +253,7 @@ func (g Gate) unreadable(ctx context.Context, kinds []descriptor.Kind) (reasons 
 			}
 			for _, stored := range page.Resources {
 				if _, err := shape.Read(stored); err != nil {
-					if reasons = append(reasons, fmt.Sprintf("%s cannot be read: %v", stored.Key, err)); len(reasons) == maxReasons {
+					if reasons = append(reasons, fmt.Sprintf("%s%s cannot be read: %v", c.Places.ofKind(kind.Name), stored.Key, err)); len(reasons) == maxReasons {
 						return reasons, nil
 					}
 				}
@@ -252,43 +266,4 @@ func (g Gate) unreadable(ctx context.Context, kinds []descriptor.Kind) (reasons 
 		}
 	}
 	return reasons, nil
-}
-
-// record stores that a catalogue was accepted and is the newest.
-func (g Gate) record(ctx context.Context, list accepted, stored *backend.Resource, hash string, outline Outline) error {
-	list.Format, list.Hashes = recordFormat, append(slices.Clone(list.Hashes), hash)
-	var actions []backend.Action
-	one, err := put(hash, outline, backend.Condition{})
-	if err != nil {
-		return err
-	}
-	actions = append(actions, one)
-	for len(list.Hashes) > maxAccepted {
-		gone := list.Hashes[0]
-		list.Hashes = list.Hashes[1:]
-		actions = append(actions, backend.Action{Key: backend.Key{Kind: recordKind, Name: gone}, Op: backend.OpDelete})
-	}
-	cond := backend.Condition{Presence: backend.Absent}
-	if stored != nil {
-		cond = backend.Condition{Revision: stored.Revision}
-	}
-	all, err := put(listName, list, cond)
-	if err != nil {
-		return err
-	}
-	id := make([]byte, 16)
-	_, _ = rand.Read(id)
-	_, err = g.Store.Apply(ctx, backend.Batch{RequestID: hex.EncodeToString(id), Deadline: g.Clock().Add(writeTimeout), Actions: append(actions, all)})
-	return err
-}
-
-func put(name string, v any, cond backend.Condition) (backend.Action, error) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return backend.Action{}, err
-	}
-	return backend.Action{
-		Key: backend.Key{Kind: recordKind, Name: name}, If: cond, Op: backend.OpPut,
-		Put: backend.Put{UID: name, Body: backend.EncodeBody(raw)},
-	}, nil
 }

@@ -51,25 +51,25 @@ func changes() map[string]struct {
 		}, []string{"Shelf.spec.depth is new"}},
 		"a new required field": {func(k *descriptor.Kind) {
 			k.Spec.Fields = append(k.Spec.Fields, descriptor.Field{Name: "depth", Type: descriptor.TypeInt, Required: true})
-		}, []string{"Shelf.spec.depth is new and required: what is stored does not have it (breaking)"}},
+		}, []string{"Shelf.spec.depth is new and required: what is stored does not have it and cannot be read (breaking)"}},
 		"a new object with a required field": {func(k *descriptor.Kind) {
 			k.Spec.Fields = append(k.Spec.Fields, descriptor.Field{Name: "box", Type: descriptor.TypeObject, Shape: &descriptor.Shape{Name: "Box", Fields: []descriptor.Field{{Name: "size", Type: descriptor.TypeInt, Required: true}}}})
 		}, []string{"Shelf.spec.box is new"}},
-		"a field removed":          {func(k *descriptor.Kind) { k.Spec.Fields = k.Spec.Fields[:3] }, []string{"Shelf.spec.owner is gone (breaking)"}},
-		"another type":             {func(k *descriptor.Kind) { field(k, "width").Type = descriptor.TypeString }, []string{"Shelf.spec.width was Int and is String (breaking)"}},
-		"a list of what was one":   {func(k *descriptor.Kind) { field(k, "label").List = true }, []string{"Shelf.spec.label was String and is a list of String (breaking)"}},
-		"a field newly required":   {func(k *descriptor.Kind) { field(k, "label").Required = true }, []string{"Shelf.spec.label is required now: what is stored may not have it (breaking)"}},
+		"a field removed":          {func(k *descriptor.Kind) { k.Spec.Fields = k.Spec.Fields[:3] }, []string{"Shelf.spec.owner is gone: what is stored of it is not shown any more (breaking)"}},
+		"another type":             {func(k *descriptor.Kind) { field(k, "width").Type = descriptor.TypeString }, []string{"Shelf.spec.width was Int and is String: resources that have it cannot be read (breaking)"}},
+		"a list of what was one":   {func(k *descriptor.Kind) { field(k, "label").List = true }, []string{"Shelf.spec.label was String and is a list of String: resources that have it cannot be read (breaking)"}},
+		"a field newly required":   {func(k *descriptor.Kind) { field(k, "label").Required = true }, []string{"Shelf.spec.label is required now: resources without it cannot be read (breaking)"}},
 		"a field required no more": {func(k *descriptor.Kind) { field(k, "width").Required = false }, []string{"Shelf.spec.width is not required any more"}},
-		"an enum value removed":    {func(k *descriptor.Kind) { field(k, "colour").Enum.Values = field(k, "colour").Enum.Values[:1] }, []string{`Shelf.spec.colour has no value "blue" any more (breaking)`}},
+		"an enum value removed":    {func(k *descriptor.Kind) { field(k, "colour").Enum.Values = field(k, "colour").Enum.Values[:1] }, []string{`Shelf.spec.colour has no value "blue" any more: resources that have it cannot be written with it (breaking)`}},
 		"an enum value added": {func(k *descriptor.Kind) {
 			e := field(k, "colour").Enum
 			e.Values = append(e.Values, descriptor.EnumValue{Name: "GREEN", Stored: "green"})
 		}, []string{`Shelf.spec.colour has the new value "green"`}},
-		"another scope": {func(k *descriptor.Kind) { k.Scope = descriptor.Global }, []string{"kind Shelf was NAMESPACED and is GLOBAL (breaking)"}},
+		"another scope": {func(k *descriptor.Kind) { k.Scope = descriptor.Global }, []string{"kind Shelf was NAMESPACED and is GLOBAL: keys of its resources mean others (breaking)"}},
 		"a status": {func(k *descriptor.Kind) {
 			k.Status = &descriptor.Shape{Name: "S", Fields: []descriptor.Field{{Name: "load", Type: descriptor.TypeFloat}}}
 		}, []string{"Shelf.status is new"}},
-		"another kind":    {func(k *descriptor.Kind) { k.Name = "Rack" }, []string{"kind Rack is new", "kind Shelf is gone (breaking)"}},
+		"another kind":    {func(k *descriptor.Kind) { k.Name = "Rack" }, []string{"kind Rack is new", "kind Shelf is gone: its resources are kept and not served (breaking)"}},
 		"another default": {func(k *descriptor.Kind) { field(k, "label").Default = "x" }, nil},
 	}
 }
@@ -107,14 +107,14 @@ func TestWhatWasWriteOnlyStaysSo(t *testing.T) {
 		}
 	}
 	f := setup(t)
-	if err := f.gate.Accept(t.Context(), writeOnly, false); err != nil {
+	if err := f.gate.Accept(t.Context(), catalogue.Candidate{Kinds: writeOnly}); err != nil {
 		t.Fatal(err)
 	}
 	var refused *catalogue.RefusedError
-	if err := f.gate.Accept(t.Context(), shelf(nil), false); !errors.As(err, &refused) || refused.Final {
+	if err := f.gate.Accept(t.Context(), catalogue.Candidate{Kinds: shelf(nil)}); !errors.As(err, &refused) || refused.Final {
 		t.Errorf("a catalogue that shows the field: %v", err)
 	}
-	if err := f.gate.Accept(t.Context(), shelf(nil), true); err != nil {
+	if err := f.gate.Accept(t.Context(), catalogue.Candidate{Kinds: shelf(nil), AllowBreaking: true}); err != nil {
 		t.Errorf("and with the flag: %v", err)
 	}
 }
@@ -124,7 +124,9 @@ type fixture struct {
 	*testing.T
 	store *memory.Store
 	gate  catalogue.Gate
-	log   *observer.ObservedLogs
+	// places of what is offered to the gate.
+	places catalogue.Places
+	log    *observer.ObservedLogs
 }
 
 func setup(t *testing.T) *fixture {
@@ -150,7 +152,7 @@ func (f *fixture) put(name, text string) {
 
 func (f *fixture) accept(kinds []descriptor.Kind, allow bool) *catalogue.RefusedError {
 	f.Helper()
-	err := f.gate.Accept(f.Context(), kinds, allow)
+	err := f.gate.Accept(f.Context(), catalogue.Candidate{Kinds: kinds, AllowBreaking: allow, Places: f.places})
 	var refused *catalogue.RefusedError
 	if err != nil && !errors.As(err, &refused) {
 		f.Fatal(err)
@@ -313,7 +315,7 @@ func TestGatewaysThatStartTogetherAreAllAccepted(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if err := f.gate.Accept(t.Context(), shelf(nil), false); err != nil {
+			if err := f.gate.Accept(t.Context(), catalogue.Candidate{Kinds: shelf(nil)}); err != nil {
 				t.Error(err)
 			}
 		})

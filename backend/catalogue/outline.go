@@ -25,6 +25,8 @@ type Outline struct {
 // Kind is the outline of a kind.
 type Kind struct {
 	Scope descriptor.Scope `json:"scope"`
+	// Sensitive: what is write-only is stored apart.
+	Sensitive bool `json:"sensitive,omitempty"`
 	// Fields by their paths from the body's root, joined by dots.
 	Fields map[string]Field `json:"fields"`
 }
@@ -44,7 +46,7 @@ type Field struct {
 func OutlineOf(kinds []descriptor.Kind) Outline {
 	out := Outline{Kinds: map[string]Kind{}}
 	for _, k := range kinds {
-		o := Kind{Scope: k.Scope, Fields: map[string]Field{}}
+		o := Kind{Scope: k.Scope, Sensitive: k.Sensitive, Fields: map[string]Field{}}
 		o.add("spec", k.Spec)
 		o.add("status", k.Status)
 		out.Kinds[k.Name] = o
@@ -91,6 +93,12 @@ type Change struct {
 	What string
 	// Breaking says that something that is stored may be lost to readers.
 	Breaking bool
+	// Place is "file:line" of what is said now, or of the type that something is gone
+	// from; for a kind that is gone the folder. Empty if it is not known.
+	Place string
+
+	// inType says that the place is the definition of the field's type.
+	inType bool
 }
 
 // String is the change in a line.
@@ -98,6 +106,9 @@ func (c Change) String() string {
 	at := "kind " + c.Kind
 	if c.Path != "" {
 		at = c.Kind + "." + c.Path
+	}
+	if c.Place != "" {
+		at = c.Place + ": " + at
 	}
 	if c.Breaking {
 		return at + " " + c.What + " (breaking)"
@@ -115,10 +126,14 @@ func Diff(from, to Outline) []Change {
 		case !before:
 			out = append(out, Change{Kind: name, What: "is new"})
 		case !after:
-			out = append(out, Change{Kind: name, What: "is gone", Breaking: true})
+			out = append(out, Change{Kind: name, What: "is gone: its resources are kept and not served", Breaking: true})
 		default:
 			if was.Scope != is.Scope {
-				out = append(out, Change{Kind: name, What: fmt.Sprintf("was %s and is %s", was.Scope, is.Scope), Breaking: true})
+				out = append(out, Change{Kind: name, What: fmt.Sprintf("was %s and is %s: keys of its resources mean others", was.Scope, is.Scope), Breaking: true})
+			}
+			if was.Sensitive != is.Sensitive {
+				what := map[bool]string{true: "is sensitive now", false: "is not sensitive any more"}[is.Sensitive]
+				out = append(out, Change{Kind: name, What: what + ": what is @writeOnly is looked for elsewhere than it is stored", Breaking: true})
 			}
 			out = append(out, diffFields(name, was.Fields, is.Fields)...)
 		}
@@ -148,14 +163,14 @@ func diffFields(kind string, from, to map[string]Field) []Change {
 		switch {
 		case !before && isNewBelow(path, from):
 		case !before && is.Required && hasParent(path, from):
-			add(path, true, "is new and required: what is stored does not have it")
+			add(path, true, "is new and required: what is stored does not have it and cannot be read")
 		case !before:
 			add(path, false, "is new")
 		case !after && isNewBelow(path, to):
 		case !after:
-			add(path, true, "is gone")
+			add(path, true, "is gone: what is stored of it is not shown any more")
 		case was.Type != is.Type || was.List != is.List:
-			add(path, true, "was %s and is %s", was, is)
+			add(path, true, "was %s and is %s: resources that have it cannot be read", was, is)
 		default:
 			if was.WriteOnly && !is.WriteOnly {
 				add(path, true, "was @writeOnly and is not: what is stored would be shown")
@@ -163,13 +178,14 @@ func diffFields(kind string, from, to map[string]Field) []Change {
 				add(path, false, "is @writeOnly now: it is not shown any more")
 			}
 			if is.Required && !was.Required {
-				add(path, true, "is required now: what is stored may not have it")
+				add(path, true, "is required now: resources without it cannot be read")
 			} else if was.Required && !is.Required {
 				add(path, false, "is not required any more")
 			}
 			for _, v := range was.Values {
 				if !slices.Contains(is.Values, v) {
-					add(path, true, "has no value %q any more", v)
+					add(path, true, "has no value %q any more: resources that have it cannot be written with it", v)
+					out[len(out)-1].inType = true
 				}
 			}
 			for _, v := range is.Values {

@@ -54,6 +54,9 @@ type Kind struct {
 	SubKinds []string
 	// Expires says that callers may set expiresAt.
 	Expires bool
+	// Sensitive says that the values of write-only fields are stored in a range of
+	// their own, apart from the resources and from the log.
+	Sensitive bool
 	// Indexes are the fields that filters and orders may name, beside name,
 	// namespace, times, labels and conditions.
 	Indexes []Index

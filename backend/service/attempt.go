@@ -39,11 +39,11 @@ type attempt struct {
 	events []*backend.Event
 }
 
-// apply sends one action with a fresh request id and a deadline, and finds out
+// apply sends actions in one batch, with a fresh request id and a deadline, and finds out
 // what became of it. [backend.ErrUnknown] says that this is not possible, and
 // errLost that it was not applied for no fault of its own. Any other error, that
 // of the context too, says that nothing was applied.
-func (s *Service) apply(ctx context.Context, a backend.Action) (backend.Result, error) {
+func (s *Service) apply(ctx context.Context, actions ...backend.Action) (backend.Result, error) {
 	spent := budget.From(ctx)
 	spent.Leave()
 	defer spent.Return(ctx)
@@ -54,7 +54,7 @@ func (s *Service) apply(ctx context.Context, a backend.Action) (backend.Result, 
 			return backend.Result{}, err
 		}
 	}
-	t.batch = backend.Batch{RequestID: s.cfg.NewID(), Deadline: s.cfg.Clock().Add(s.cfg.WriteTimeout), Actions: []backend.Action{a}}
+	t.batch = backend.Batch{RequestID: s.cfg.NewID(), Deadline: s.cfg.Clock().Add(s.cfg.WriteTimeout), Actions: actions}
 	t.events = make([]*backend.Event, len(t.batch.Actions))
 	res, err := t.store.Apply(ctx, t.batch)
 	if errors.Is(err, backend.ErrUnknown) {
@@ -145,10 +145,11 @@ func (t *attempt) note(events []backend.Event) {
 	}
 }
 
-// found says whether the log showed all that the batch does.
+// found says whether the log showed all that the batch does to resources; it has
+// no entries of internal records.
 func (t *attempt) found() bool {
 	for i, a := range t.batch.Actions {
-		if t.events[i] == nil && (a.Op == backend.OpPut || a.Op == backend.OpDelete) {
+		if t.events[i] == nil && !a.Key.Internal() && (a.Op == backend.OpPut || a.Op == backend.OpDelete) {
 			return false
 		}
 	}

@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -20,34 +22,103 @@ type target struct {
 	caller bool
 }
 
-// storeState puts a state with the index rows that follow from it.
+// storeState puts a state with the index rows that follow from it. The sensitive
+// values of a sensitive kind go into the same batch, as a record of their own.
 func (s *Service) storeState(ctx context.Context, t target, st *kind.State) (*backend.Resource, error) {
-	raw, err := st.Encode(t.kind)
-	if err != nil {
-		return nil, err
-	}
 	rows := t.kind.Rows.Of(st.Meta.Labels, st.Root())
 	if err := row.Check(t.key, rows); err != nil {
 		return nil, err
 	}
 	put := backend.Put{
-		UID: t.uid, Caller: t.caller, ExpiresAt: st.ExpiresAt, Body: raw,
+		UID: t.uid, Caller: t.caller, ExpiresAt: st.ExpiresAt,
 		Rows: rows, Refs: t.kind.Rows.Refs(t.key.Namespace, st.Root()), Fingerprint: t.kind.Rows.Fingerprint,
 	}
-	res, err := s.apply(ctx, backend.Action{Key: t.key, If: t.cond, Op: backend.OpPut, Put: put})
+	var sensitive []backend.Action
+	if t.kind.Sensitive {
+		rest, sealed, err := st.Seal(t.kind)
+		if err != nil {
+			return nil, err
+		}
+		st = rest
+		sensitive = []backend.Action{{
+			Key: t.key.Sensitive(), Op: backend.OpPut,
+			Put: backend.Put{UID: t.uid, ExpiresAt: st.ExpiresAt, Body: sealed},
+		}}
+	}
+	var err error
+	if put.Body, err = st.Encode(t.kind); err != nil {
+		return nil, err
+	}
+	actions := append([]backend.Action{{Key: t.key, If: t.cond, Op: backend.OpPut, Put: put}}, sensitive...)
+	if (backend.Batch{Actions: actions}).Size() > backend.MaxResourceBytes && len(actions) > 1 {
+		return nil, fmt.Errorf("%s with its sensitive values: %w", t.key, backend.ErrTooLarge)
+	}
+	res, err := s.apply(ctx, actions...)
 	if err != nil {
 		return nil, err
 	}
 	return res.Resources[0], nil
 }
 
-// stored is what the store has under a key, nil for nothing.
-func (s *Service) stored(ctx context.Context, key backend.Key) (*backend.Resource, error) {
+// stored is what the store has of a resource.
+type stored struct {
+	*backend.Resource
+	// sensitive is the record with the sensitive values, nil if there is none, and
+	// unread why it could not be read.
+	sensitive *backend.Resource
+	unread    error
+}
+
+// load reads what the store has of a resource, nil for nothing. The record with the
+// sensitive values is read after the resource. A write that relies on both is
+// conditional on the resource's revision, which changes with either.
+func (s *Service) load(ctx context.Context, k *kind.Kind, key backend.Key) (*stored, error) {
 	got, err := s.cfg.Store.Get(ctx, key)
 	if err != nil {
 		return nil, failure.Of(err, key)
 	}
-	return got[0], nil
+	if got[0] == nil {
+		return nil, nil
+	}
+	out := &stored{Resource: got[0]}
+	return out, s.loadSensitive(ctx, k, out)
+}
+
+// loadSensitive adds the record with the sensitive values, if the kind has them.
+func (s *Service) loadSensitive(ctx context.Context, k *kind.Kind, to *stored) error {
+	if !k.Sensitive {
+		return nil
+	}
+	got, err := s.cfg.Store.Get(ctx, to.Key.Sensitive())
+	switch {
+	case errors.Is(err, backend.ErrUnreadable):
+		to.unread = err
+	case err != nil:
+		return failure.Of(err, to.Key)
+	default:
+		to.sensitive = got[0]
+	}
+	return nil
+}
+
+// state reads what is stored.
+func (c *stored) state(k *kind.Kind) (*kind.State, error) {
+	st, err := kind.StateOf(c.Resource)
+	if err == nil {
+		err = c.unread
+	}
+	if err == nil {
+		err = st.Unseal(k, c.sensitive)
+	}
+	return st, err
+}
+
+// removalOfSensitive deletes the record with the sensitive values, if there is one.
+func (c *stored) removalOfSensitive() []backend.Action {
+	if c.sensitive == nil && c.unread == nil {
+		return nil
+	}
+	return []backend.Action{{Key: c.Key.Sensitive(), If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}}
 }
 
 // present is the answer to a write. What was stored can be read, unless an older

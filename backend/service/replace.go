@@ -15,7 +15,7 @@ import (
 func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 	out := &Written{Outcome: Created, Warnings: in.warnings}
 	if in.dryRun {
-		current, err := s.stored(ctx, in.key)
+		current, err := s.load(ctx, in.kind, in.key)
 		if err == nil && current != nil {
 			err = failure.Of(backend.ErrExists, in.key)
 		}
@@ -39,11 +39,11 @@ func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 // replace judges an intent against what is stored, in this order:
 // revision, frozen, validation, identical. It answers errRaced if the stored
 // resource changed meanwhile, and errLost if the attempt was lost.
-func (s *Service) replace(ctx context.Context, in *intent, current *backend.Resource) (*Written, error) {
-	if err := in.open(current); err != nil {
+func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Written, error) {
+	if err := in.open(current.Resource); err != nil {
 		return nil, err
 	}
-	was, err := kind.StateOf(current)
+	was, err := current.state(in.kind)
 	if errors.Is(err, backend.ErrUnreadable) && in.expected == nil {
 		return s.rewrite(ctx, in, current)
 	}
@@ -54,7 +54,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *backend.Reso
 	if err := in.judge(ctx, was).Err(in.key); err != nil {
 		return nil, err
 	}
-	next := &kind.State{SubKind: was.SubKind, Status: was.Status, ExpiresAt: was.ExpiresAt, Meta: in.meta.applyTo(was.Meta, in.labels, in.annotations)}
+	next := &kind.State{SubKind: was.SubKind, Status: was.Status, ExpiresAt: was.ExpiresAt, Sealed: was.Sealed, Meta: in.meta.applyTo(was.Meta, in.labels, in.annotations)}
 	next.Spec = jsontree.Clone(in.spec).(map[string]any)
 	in.kind.Spec.KeepUnknown(next.Spec, was.Spec)
 	if in.meta.ExpiresAt.Set {
@@ -65,7 +65,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *backend.Reso
 
 // rewrite stores an intent in place of a body that does not decode, of which
 // nothing can be kept.
-func (s *Service) rewrite(ctx context.Context, in *intent, damaged *backend.Resource) (*Written, error) {
+func (s *Service) rewrite(ctx context.Context, in *intent, damaged *stored) (*Written, error) {
 	if err := in.judge(ctx, nil).Err(in.key); err != nil {
 		return nil, err
 	}
@@ -77,8 +77,8 @@ func (s *Service) rewrite(ctx context.Context, in *intent, damaged *backend.Reso
 }
 
 // replaceStatus stores another status.
-func (s *Service) replaceStatus(ctx context.Context, in *intent, current *backend.Resource, status map[string]any) (*Written, error) {
-	was, err := kind.StateOf(current)
+func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored, status map[string]any) (*Written, error) {
+	was, err := current.state(in.kind)
 	if err != nil {
 		return nil, failure.Of(err, in.key)
 	}
@@ -91,13 +91,13 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *backen
 }
 
 // save writes the next state if it differs from what was, nil for what could not be read.
-func (s *Service) save(ctx context.Context, in *intent, current *backend.Resource, was, next *kind.State) (*Written, error) {
+func (s *Service) save(ctx context.Context, in *intent, current *stored, was, next *kind.State) (*Written, error) {
 	out := &Written{Outcome: Updated, Warnings: in.warnings}
 	if was != nil && next.Same(was) {
 		out.Outcome = Unchanged
 	}
 	if out.Outcome == Unchanged || in.dryRun {
-		out.Resource = s.present(in.kind, current)
+		out.Resource = s.present(in.kind, current.Resource)
 		return out, nil
 	}
 	if was == nil || !jsontree.Equal(next.Spec, was.Spec) {
@@ -108,7 +108,7 @@ func (s *Service) save(ctx context.Context, in *intent, current *backend.Resourc
 		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
 	}, next)
 	switch {
-	case errors.Is(err, backend.ErrConflict), errors.Is(err, backend.ErrNotFound):
+	case raced(err), errors.Is(err, backend.ErrNotFound):
 		return nil, errRaced
 	case errors.Is(err, errLost):
 		return nil, err

@@ -30,7 +30,7 @@ func (s *Service) Create(ctx context.Context, c access.Caller, req CreateRequest
 func (s *Service) createValid(ctx context.Context, in *intent) (*Written, error) {
 	if err := in.judge(ctx, nil).Err(in.key); err != nil {
 		// What exists is said first: then the input need not be mended.
-		if current, readErr := s.stored(ctx, in.key); readErr == nil && current != nil {
+		if current, readErr := s.load(ctx, in.kind, in.key); readErr == nil && current != nil {
 			return nil, failure.Of(backend.ErrExists, in.key)
 		}
 		return nil, err
@@ -45,7 +45,7 @@ func (s *Service) Update(ctx context.Context, c access.Caller, req UpdateRequest
 		return nil, err
 	}
 	in.expected = &req.ExpectedRevision
-	return s.retry(ctx, in.key, func(current *backend.Resource) (*Written, error) {
+	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
 		if current == nil {
 			return nil, failure.Of(backend.ErrNotFound, in.key)
 		}
@@ -55,9 +55,9 @@ func (s *Service) Update(ctx context.Context, c access.Caller, req UpdateRequest
 
 // retry reads and lets write judge what is there, again as often as another
 // writer comes in between.
-func (s *Service) retry(ctx context.Context, key backend.Key, write func(current *backend.Resource) (*Written, error)) (*Written, error) {
+func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, write func(current *stored) (*Written, error)) (*Written, error) {
 	return s.repeat(ctx, key, func() (*Written, error) {
-		current, err := s.stored(ctx, key)
+		current, err := s.load(ctx, k, key)
 		if err != nil {
 			return nil, err
 		}
@@ -115,23 +115,16 @@ func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest
 		return nil, err
 	}
 	return s.repeat(ctx, key, func() (*Written, error) {
-		cond := backend.Condition{Presence: backend.Present}
-		if req.ExpectedRevision != nil {
-			current, err := s.stored(ctx, key)
-			if err != nil {
+		actions := []backend.Action{{Key: key, If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}}
+		if req.ExpectedRevision != nil || k.Sensitive {
+			var err error
+			if actions, err = s.removal(ctx, k, key, req.ExpectedRevision); err != nil {
 				return nil, err
 			}
-			if current == nil {
-				return nil, failure.Of(backend.ErrNotFound, key)
-			}
-			if err := expect(*req.ExpectedRevision, current); err != nil {
-				return nil, err
-			}
-			cond.Revision = current.Revision
 		}
-		res, err := s.apply(ctx, backend.Action{Key: key, If: cond, Op: backend.OpDelete})
+		res, err := s.apply(ctx, actions...)
 		switch {
-		case errors.Is(err, backend.ErrConflict):
+		case raced(err):
 			return nil, errRaced
 		case errors.Is(err, errLost):
 			return nil, err
@@ -140,6 +133,43 @@ func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest
 		}
 		return &Written{Resource: s.present(k, res.Resources[0])}, nil
 	})
+}
+
+// removal deletes what the store has of a resource, if it is still what is there
+// now and has the revision that is expected, if one is.
+func (s *Service) removal(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) ([]backend.Action, error) {
+	current, err := s.load(ctx, k, key)
+	switch {
+	case errors.Is(err, backend.ErrUnreadable) && expected == nil:
+		return s.removalOfDamaged(ctx, k, key)
+	case err != nil:
+		return nil, err
+	case current == nil:
+		return nil, failure.Of(backend.ErrNotFound, key)
+	}
+	if expected != nil {
+		if err := expect(*expected, current.Resource); err != nil {
+			return nil, err
+		}
+	}
+	out := []backend.Action{{Key: key, If: backend.Condition{Presence: backend.Present, Revision: current.Revision}, Op: backend.OpDelete}}
+	return append(out, current.removalOfSensitive()...), nil
+}
+
+// removalOfDamaged deletes a resource that does not decode.
+func (s *Service) removalOfDamaged(ctx context.Context, k *kind.Kind, key backend.Key) ([]backend.Action, error) {
+	damaged := &stored{Resource: &backend.Resource{Key: key}}
+	if err := s.loadSensitive(ctx, k, damaged); err != nil {
+		return nil, err
+	}
+	out := []backend.Action{{Key: key, If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}}
+	return append(out, damaged.removalOfSensitive()...), nil
+}
+
+// raced says whether a batch failed since another writer came in between.
+func raced(err error) bool {
+	var failed *backend.ConditionError
+	return errors.Is(err, backend.ErrConflict) || errors.As(err, &failed) && failed.Key.IsSensitive()
 }
 
 // Patch changes parts of a spec at the expected revision; the result must be acceptable.
@@ -153,14 +183,14 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 		return nil, err
 	}
 	in.expected = &req.ExpectedRevision
-	return s.retry(ctx, in.key, func(current *backend.Resource) (*Written, error) {
+	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
 		if current == nil {
 			return nil, failure.Of(backend.ErrNotFound, in.key)
 		}
-		if err := in.open(current); err != nil {
+		if err := in.open(current.Resource); err != nil {
 			return nil, err
 		}
-		was, err := kind.StateOf(current)
+		was, err := current.state(in.kind)
 		if err != nil {
 			return nil, failure.Of(err, in.key)
 		}
@@ -184,7 +214,7 @@ func (s *Service) Upsert(ctx context.Context, c access.Caller, req UpsertRequest
 // rest. What is damaged, so that nobody can read it, is written anew.
 func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 	return s.repeat(ctx, in.key, func() (*Written, error) {
-		current, err := s.stored(ctx, in.key)
+		current, err := s.load(ctx, in.kind, in.key)
 		switch {
 		case errors.Is(err, backend.ErrUnreadable) && in.expected == nil:
 			return s.discard(ctx, in)
@@ -225,7 +255,11 @@ func (s *Service) discard(ctx context.Context, in *intent) (*Written, error) {
 	if in.dryRun {
 		return &Written{Outcome: Updated, Warnings: in.warnings}, nil
 	}
-	_, err := s.apply(ctx, backend.Action{Key: in.key, If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete})
+	actions, err := s.removalOfDamaged(ctx, in.kind, in.key)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.apply(ctx, actions...)
 	switch {
 	case err == nil, errors.Is(err, backend.ErrNotFound):
 		return nil, errRaced
@@ -247,12 +281,12 @@ func (s *Service) UpdateStatus(ctx context.Context, c access.Caller, req StatusR
 	if err != nil {
 		return nil, err
 	}
-	return s.retry(ctx, in.key, func(current *backend.Resource) (*Written, error) {
+	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
 		switch {
 		case current == nil:
 			return nil, failure.Of(backend.ErrNotFound, in.key)
 		case current.Revision.String() != req.ExpectedRevision:
-			return nil, conflict(req.ExpectedRevision, current)
+			return nil, conflict(req.ExpectedRevision, current.Resource)
 		}
 		return s.replaceStatus(ctx, in, current, status)
 	})

@@ -2,11 +2,13 @@ package service_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
@@ -56,62 +58,64 @@ func TestWhatIsLeftOutOfAWriteOnlyFieldIsKept(t *testing.T) {
 		"a patch merges an object, empty or not":  {`{"pair":{"left":"x"},"door":{}}`, "", `{"owner":"ada","pin":"1234","door":{"colour":"red","code":"77"},"pair":{"left":"x","right":"r"},"codes":["a"]}`},
 		"a patch of an object with nothing in it": {`{"pair":{}}`, "", fullSafe},
 	} {
-		t.Run(name, func(t *testing.T) {
-			for verb, write := range map[string]func(f *fixture, revision string) (*service.Written, error){
-				"update": func(f *fixture, revision string) (*service.Written, error) {
-					return f.Update(t.Context(), access.Caller{}, service.UpdateRequest{Identity: safeNamed(), ExpectedRevision: revision, Spec: json.RawMessage(c.spec)})
-				},
-				"upsert": func(f *fixture, _ string) (*service.Written, error) {
-					return f.Upsert(t.Context(), access.Caller{}, service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(c.spec)})
-				},
-				"apply": func(f *fixture, _ string) (*service.Written, error) {
-					return f.Apply(t.Context(), access.Caller{}, service.ApplyRequest{Manifest: manifest(c.spec)})
-				},
-				"patch": func(f *fixture, revision string) (*service.Written, error) {
-					return f.Patch(t.Context(), access.Caller{}, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(c.patch)})
-				},
-			} {
-				if (verb == "patch") != (c.patch != "") {
-					continue
-				}
-				f := safes(t)
-				was, err := f.Create(t.Context(), access.Caller{}, service.CreateRequest{Identity: safeNamed(), Spec: json.RawMessage(fullSafe)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err = write(f, was.Resource.Stored.Revision.String()); err != nil {
-					t.Fatalf("%s: %v", verb, err)
-				}
-				found, err := f.store.Get(t.Context(), was.Resource.Stored.Key)
-				if err != nil {
-					t.Fatal(err)
-				}
-				b, err := body.Decode(found[0])
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(tree(t, c.want), tree(t, string(b.Spec))); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", verb, diff)
-				}
-				text, err := f.Manifest(found[0], service.JSON)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, hidden := range []string{"pin", "code", "pair", "codes"} {
-					if strings.Contains(text, `"`+hidden+`"`) {
-						t.Errorf("%s: the manifest has %s: %s", verb, hidden, text)
+		for _, sensitive := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, sensitive %v", name, sensitive), func(t *testing.T) {
+				for verb, write := range map[string]func(f *fixture, revision string) (*service.Written, error){
+					"update": func(f *fixture, revision string) (*service.Written, error) {
+						return f.Update(t.Context(), access.Caller{}, service.UpdateRequest{Identity: safeNamed(), ExpectedRevision: revision, Spec: json.RawMessage(c.spec)})
+					},
+					"upsert": func(f *fixture, _ string) (*service.Written, error) {
+						return f.Upsert(t.Context(), access.Caller{}, service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(c.spec)})
+					},
+					"apply": func(f *fixture, _ string) (*service.Written, error) {
+						return f.Apply(t.Context(), access.Caller{}, service.ApplyRequest{Manifest: manifest(c.spec)})
+					},
+					"patch": func(f *fixture, revision string) (*service.Written, error) {
+						return f.Patch(t.Context(), access.Caller{}, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(c.patch)})
+					},
+				} {
+					if (verb == "patch") != (c.patch != "") {
+						continue
+					}
+					f := safes(t, sensitive)
+					was, err := f.Create(t.Context(), access.Caller{}, service.CreateRequest{Identity: safeNamed(), Spec: json.RawMessage(fullSafe)})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err = write(f, was.Resource.Stored.Revision.String()); err != nil {
+						t.Fatalf("%s: %v", verb, err)
+					}
+					found, err := f.store.Get(t.Context(), was.Resource.Stored.Key)
+					if err != nil {
+						t.Fatal(err)
+					}
+					shown, hidden := f.parts(was.Resource.Stored.Key)
+					if sensitive && strings.Contains(shown, "1234") {
+						t.Errorf("%s: the resource has a sensitive value: %s", verb, shown)
+					}
+					if diff := cmp.Diff(tree(t, c.want), merged(tree(t, shown), tree(t, hidden))); diff != "" {
+						t.Errorf("%s (-want +got):\n%s", verb, diff)
+					}
+					text, err := f.Manifest(found[0], service.JSON)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, hidden := range []string{"pin", "code", "pair", "codes"} {
+						if strings.Contains(text, `"`+hidden+`"`) {
+							t.Errorf("%s: the manifest has %s: %s", verb, hidden, text)
+						}
+					}
+					if out, err := f.Apply(t.Context(), access.Caller{}, service.ApplyRequest{Manifest: text}); err != nil || out.Outcome != service.Unchanged {
+						t.Errorf("%s: the manifest is applied as %+v, error %v", verb, out, err)
 					}
 				}
-				if out, err := f.Apply(t.Context(), access.Caller{}, service.ApplyRequest{Manifest: text}); err != nil || out.Outcome != service.Unchanged {
-					t.Errorf("%s: the manifest is applied as %+v, error %v", verb, out, err)
-				}
-			}
-		})
+			})
+		}
 	}
 }
 
 func TestViolationsOfWriteOnlyFieldsTellNothingOfThem(t *testing.T) {
-	f := safes(t)
+	f := safes(t, false)
 	_, err := f.Create(t.Context(), access.Caller{}, service.CreateRequest{Identity: safeNamed(), Spec: json.RawMessage(
 		`{"owner":"xxxxxxxxxxxxxxxxxxxxxxxxx","pin":"1234567890123456789012345","pair":{"secretname":1},"codes":["a","b","c","d"]}`)})
 	want := "owner: must have at most 20 characters, has 25; pair: has a field that is none of Pair; its fields are left, right; codes: must have at most 3 elements; pin: must have at most 20 characters"
@@ -129,18 +133,62 @@ func TestViolationsOfWriteOnlyFieldsTellNothingOfThem(t *testing.T) {
 	}
 }
 
-func safes(t *testing.T) *fixture {
+// safes is a service of the kind over memory.
+func safes(t *testing.T, sensitive bool) *fixture {
 	t.Helper()
+	k := safe()
+	k.Sensitive = sensitive
 	store, err := memory.Open(memory.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{safe()}, Store: store})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{k}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &fixture{Service: s, t: t, store: store}
+}
+
+// parts are the stored spec of a resource, and what lies apart from it.
+func (f *fixture) parts(key backend.Key) (shown, hidden string) {
+	f.t.Helper()
+	b, err := body.Decode(f.get(key))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	hidden = "{}"
+	if r := f.get(key.Sensitive()); r != nil {
+		raw, err := backend.DecodeBody(r.Body)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		hidden = string(raw)
+	}
+	return string(b.Spec), hidden
+}
+
+// get is what is stored under a key, nil for nothing.
+func (f *fixture) get(key backend.Key) *backend.Resource {
+	f.t.Helper()
+	got, err := f.store.Get(f.t.Context(), key)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return got[0]
+}
+
+// merged puts the members of one object into another, objects into each other.
+func merged(to, from any) any {
+	a, ok1 := to.(map[string]any)
+	b, ok2 := from.(map[string]any)
+	if !ok1 || !ok2 {
+		return from
+	}
+	for name, value := range b {
+		a[name] = merged(a[name], value)
+	}
+	return a
 }
 
 func safeNamed() kind.Identity { return kind.Identity{Kind: "Safe", Name: "s"} }

@@ -6,17 +6,21 @@ import (
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
-	"go.uber.org/zap"
 
-	"github.com/sluicegw/sluice/backend"
 	gate "github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// catalogue is the kinds that a gateway serves.
-type catalogue struct{ config.Catalogue }
+// catalogue is one that was read: what a gateway needs to serve it.
+type catalogue struct {
+	kinds  []descriptor.Kind
+	api    *ast.Schema
+	places gate.Places
+	// files is the hash of the files.
+	files   string
+	outline gate.Outline
+}
 
 // linesError is a refusal of several lines, which are shown as they are. It is
 // for the user to mend.
@@ -24,32 +28,22 @@ type linesError struct{ lines []string }
 
 func (e linesError) Error() string { return strings.Join(e.lines, "\n") }
 
-// load reads the catalogue and derives its API.
-func (c catalogue) load() ([]descriptor.Kind, *ast.Schema, error) {
-	schema, api, err := readCatalogue(c.Dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	return schema.Descriptors(), api, nil
-}
-
-// accept holds the catalogue against what the store has.
-func (c catalogue) accept(ctx context.Context, kinds []descriptor.Kind, store backend.Store, log *zap.Logger) error {
-	err := gate.Gate{Store: store, Logger: log}.Accept(ctx, kinds, c.AllowBreaking)
-	var refused *gate.RefusedError
-	if errors.As(err, &refused) {
-		return linesError{strings.Split(refused.Error(), "\n")}
-	}
-	return err
-}
+// embeddedFolder is what the files of the embedded catalogue are found under.
+const embeddedFolder = "schema/v1"
 
 // readCatalogue reads the catalogue of a folder, or the embedded one, and derives its API.
-func readCatalogue(dir string) (schema *kinds.Schema, api *ast.Schema, err error) {
+func readCatalogue(dir string) (catalogue, error) {
 	if dir == "" {
-		schema, err = kinds.Embedded()
-	} else {
-		schema, err = kinds.ReadDir(dir)
+		schema, err := kinds.Embedded()
+		return derive(schema, embeddedFolder, err)
 	}
+	schema, err := kinds.ReadDir(dir)
+	return derive(schema, dir, err)
+}
+
+// derive derives the API of a catalogue, unless it could not be read.
+func derive(schema *kinds.Schema, dir string, err error) (catalogue, error) {
+	var api *ast.Schema
 	if err == nil {
 		api, err = schema.API()
 	}
@@ -59,10 +53,26 @@ func readCatalogue(dir string) (schema *kinds.Schema, api *ast.Schema, err error
 		for _, f := range findings {
 			lines = append(lines, f.String())
 		}
-		return nil, nil, linesError{lines}
+		return catalogue{}, linesError{lines}
 	}
 	if err != nil {
-		return nil, nil, usageError{err}
+		return catalogue{}, usageError{err}
 	}
-	return schema, api, nil
+	descriptors := schema.Descriptors()
+	return catalogue{kinds: descriptors, api: api, places: gate.Places(schema.Places(dir)), files: schema.Hash, outline: gate.OutlineOf(descriptors)}, nil
+}
+
+// changes are what a catalogue changes of another one, with their places.
+func (c catalogue) changes(from gate.Outline) []gate.Change {
+	return c.places.Locate(gate.Diff(from, c.outline))
+}
+
+// accept holds the catalogue against what the store has.
+func (c catalogue) accept(ctx context.Context, g gate.Gate, allow, dryRun bool) error {
+	err := g.Accept(ctx, gate.Candidate{Kinds: c.kinds, Places: c.places, AllowBreaking: allow, DryRun: dryRun})
+	var refused *gate.RefusedError
+	if errors.As(err, &refused) {
+		return linesError{refused.Lines()}
+	}
+	return err
 }

@@ -15,20 +15,20 @@ import (
 func schemaCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
-		Short: "Check, print and compare catalogues of kinds",
-		Long:  "Check, print and compare catalogues of kinds.\n\nA catalogue is a folder of SDL files, as `sluice serve --schema` takes it. Without a folder it is that of this release.",
+		Short: "Check, print and compare catalogues of kinds, and give them to a running gateway",
+		Long:  "Check, print and compare catalogues of kinds, and give them to a running gateway.\n\nA catalogue is a folder of SDL files, as `sluice serve --schema` takes it. Without a folder it is that of this release.",
 		// Nothing here is to be tidied up, so a signal ends it at once.
 		PersistentPreRun: func(*cobra.Command, []string) { signal.Reset(os.Interrupt, syscall.SIGTERM) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return usageError{fmt.Errorf("check, print or diff is wanted; see %s --help", cmd.CommandPath())}
+			return usageError{fmt.Errorf("check, print, diff, apply or reload is wanted; see %s --help", cmd.CommandPath())}
 		},
 	}
-	cmd.AddCommand(schemaCheckCommand(std), schemaPrintCommand(std), schemaDiffCommand(std))
+	cmd.AddCommand(schemaCheckCommand(std), schemaPrintCommand(std), schemaDiffCommand(std), schemaApplyCommand(std), schemaReloadCommand(std))
 	return cmd
 }
 
-// folder is the argument of a command that takes one or none.
-func folder(args []string) string {
+// directory is the argument of a command that takes one or none.
+func directory(args []string) string {
 	if len(args) == 0 {
 		return ""
 	}
@@ -42,15 +42,15 @@ func schemaCheckCommand(std streams) *cobra.Command {
 		Example: "  sluice schema check ./kinds",
 		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			schema, api, err := readCatalogue(folder(args))
+			c, err := readCatalogue(directory(args))
 			if err != nil {
 				return err
 			}
 			noun := "kinds"
-			if len(schema.Kinds) == 1 {
+			if len(c.kinds) == 1 {
 				noun = "kind"
 			}
-			_, _ = fmt.Fprintf(std.out, "%d %s, %d types, catalogue %s\n", len(schema.Kinds), noun, len(api.Types), gate.OutlineOf(schema.Descriptors()).Hash())
+			_, _ = fmt.Fprintf(std.out, "%d %s, %d types, catalogue %s, files %s\n", len(c.kinds), noun, len(c.api.Types), c.outline.Hash(), c.files)
 			return nil
 		},
 	}
@@ -63,11 +63,11 @@ func schemaPrintCommand(std streams) *cobra.Command {
 		Example: "  sluice schema print ./kinds > api.graphql",
 		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			_, api, err := readCatalogue(folder(args))
+			c, err := readCatalogue(directory(args))
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(std.out, kinds.Print(api, nil))
+			_, err = fmt.Fprint(std.out, kinds.Print(c.api, nil))
 			return err
 		},
 	}
@@ -83,15 +83,15 @@ func schemaDiffCommand(std streams) *cobra.Command {
 		Example: "  sluice schema diff ./kinds --from ./kinds-of-yesterday",
 		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			to, _, err := readCatalogue(folder(args))
+			to, err := readCatalogue(directory(args))
 			if err != nil {
 				return err
 			}
-			was, _, err := readCatalogue(from)
+			was, err := readCatalogue(from)
 			if err != nil {
 				return err
 			}
-			changes := gate.Diff(gate.OutlineOf(was.Descriptors()), gate.OutlineOf(to.Descriptors()))
+			changes := to.changes(was.outline)
 			for _, c := range changes {
 				_, _ = fmt.Fprintln(std.out, c)
 			}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"os/signal"
 	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,8 +15,10 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/sluicegw/sluice/backend/descriptor"
+	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/cmd/sluice/admin"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/graph/server"
 )
@@ -49,96 +53,142 @@ func serveCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func (s serving) run(ctx context.Context, log *zap.Logger) error {
+func (s serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	defer reserveHeap()()
-	kinds, api, err := catalogue{s.Catalogue}.load()
+	hangup := make(chan os.Signal, 1) // before anything else: without it, SIGHUP ends the process
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	c, err := readCatalogue(s.Catalogue.Dir)
 	if err != nil {
 		return err
 	}
-	s.Server.Schema = api
 	store, name, err := storing{s.Store}.open(ctx, log)
 	if err != nil {
 		return err
 	}
-	if err = (catalogue{s.Catalogue}).accept(ctx, kinds, store, log); err != nil {
-		return errors.Join(err, store.Close())
+	defer func() {
+		if err = errors.Join(err, store.Close()); err == nil {
+			log.Info("sluice stopped")
+		}
+	}()
+	if err = c.accept(ctx, gate.Gate{Store: store, Logger: log}, s.Catalogue.AllowBreaking, false); err != nil {
+		return err
 	}
-	svc, srv, err := s.gateway(kinds, store, log)
+	changes, err := hub.New(hub.Config{Store: store, Logger: log})
 	if err != nil {
-		return errors.Join(err, store.Close())
+		return err
+	}
+	kinds, err := s.gateway(c, store, changes, log)
+	if err != nil {
+		return err
+	}
+	edges := []func(context.Context) error{func(ctx context.Context) error { return kinds.hangups(ctx, hangup) }}
+	socket, err := s.listenAdmin(log)
+	if err != nil {
+		return err
+	}
+	if socket != nil {
+		defer func() { err = errors.Join(err, socket.Close()) }()
+		edges = append(edges, func(ctx context.Context) error { return socket.Serve(ctx, kinds) })
 	}
 	// Who connects is served: nobody waits for a store that is still opened, and
 	// none hears of a gateway that does not start.
 	listener, err := net.Listen("tcp", s.Listen)
 	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
-			err = fmt.Errorf("listen: %s is in use by another process; choose another address with --listen", s.Listen)
-		} else {
-			err = fmt.Errorf("listen: %w", err)
+			return fmt.Errorf("listen: %s is in use by another process; choose another address with --listen", s.Listen)
 		}
-		return errors.Join(err, store.Close())
+		return fmt.Errorf("listen: %w", err)
 	}
-	log.Info("sluice serves", zap.String("version", versionText()), zap.String("store", name), zap.String("address", "http://"+listener.Addr().String()))
-	err = group(ctx, srv, listener, svc.Run, store.Run)
-	if err = errors.Join(err, store.Close()); err == nil {
-		log.Info("sluice stopped")
-	}
-	return err
+	log.Info("sluice serves", zap.String("version", versionText()), zap.String("store", name), zap.String("address", "http://"+listener.Addr().String()),
+		zap.String("catalogue", c.outline.Hash()), zap.String("files", c.files))
+	edges = append(edges, func(ctx context.Context) error { return kinds.server.Serve(ctx, listener) })
+	return group(ctx, edges, changes.Run, kinds.Run, store.Run)
 }
 
-// gateway wires service and server to an open store.
-func (s serving) gateway(kinds []descriptor.Kind, store gatewayStore, log *zap.Logger) (*service.Service, *server.Server, error) {
+// listenAdmin makes the admin socket; nil for none. That of the embedded store is
+// not worth a start that fails: its folder may have a path that no socket can have.
+func (s serving) listenAdmin(log *zap.Logger) (*admin.Socket, error) {
+	path := s.Catalogue.AdminSocket
+	if path == "" && s.Store.URL == "" {
+		path = config.DefaultAdminSocket(s.Store.Data)
+	}
+	if path == "" {
+		return nil, nil
+	}
+	socket, err := admin.Listen(path)
+	if errors.Is(err, admin.ErrTooLong) && s.Catalogue.AdminSocket == "" {
+		log.Warn("there is no admin socket; choose a shorter path with --admin-socket", zap.Error(err))
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("admin-socket: %w", err)
+	}
+	return socket, nil
+}
+
+// gateway wires server and services to an open store.
+func (s serving) gateway(c catalogue, store gatewayStore, changes *hub.Hub, log *zap.Logger) (*catalogues, error) {
 	reg := prometheus.NewRegistry()
 	unreadable := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), unreadable)
-	svc, err := service.New(service.Config{
-		Kinds: kinds, Store: store, Logger: log,
-		Unreadable: func(kind string) { unreadable.WithLabelValues(kind).Inc() },
-	})
-	if err != nil {
-		return nil, nil, err
+	compile := func(c catalogue) (*service.Service, error) {
+		return service.New(service.Config{
+			Kinds: c.kinds, Store: store, Hub: changes, Logger: log,
+			Unreadable: func(kind string) { unreadable.WithLabelValues(kind).Inc() },
+		})
 	}
+	svc, err := compile(c)
+	if err != nil {
+		return nil, err
+	}
+	out := newCatalogues(s.Catalogue.Dir, c, svc)
+	out.gate, out.log, out.compile = gate.Gate{Store: store, Logger: log}, log, compile
 	reg.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), unreadable, out.results,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_change_streams", Help: "Open change streams, over all transports."}, func() float64 {
-			open, _ := svc.Streams()
-			return float64(open)
+			return float64(changes.Subscribers())
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_change_streams_lagged_total", Help: "Change streams that were ended because their clients were too slow."}, func() float64 {
-			_, lagged := svc.Streams()
-			return float64(lagged)
+			return float64(changes.Lagged())
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_store_unreadable_total", Help: "Stored data whose envelope could not be read and was passed over."}, func() float64 {
 			return float64(store.Unreadable())
 		}),
 	)
-	s.Server.Service, s.Server.Logger, s.Server.Metrics = svc, log, reg
+	s.Server.Catalogue, s.Server.Logger, s.Server.Metrics = c.serving(svc), log, reg
 	// The page is for everybody who reaches the gateway; where the data lies is not.
 	s.Server.Version, s.Server.Store = versionText(), "the embedded store"
 	if s.Store.URL != "" {
 		s.Server.Store = "Redis"
 	}
 	s.Server.Ready = store.Ready
-	srv, err := server.New(s.Server)
-	return svc, srv, err
+	out.server, err = server.New(s.Server)
+	return out, err
 }
 
-// group runs the edge and what it stands on until ctx ends or one of them
-// fails. The edge is stopped first: running requests need the others.
-func group(ctx context.Context, srv *server.Server, l net.Listener, below ...func(context.Context) error) error {
+// group runs the edges and what they stand on until ctx ends or one of them fails.
+// The edges are stopped first: running requests need the others.
+func group(ctx context.Context, edges []func(context.Context) error, below ...func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	belowCtx, stopBelow := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopBelow()
-	var g errgroup.Group
+	var all, edge errgroup.Group
 	for _, run := range below {
-		g.Go(func() error {
+		all.Go(func() error {
 			defer stop()
 			return run(belowCtx)
 		})
 	}
-	g.Go(func() error {
+	for _, run := range edges {
+		edge.Go(func() error {
+			defer stop()
+			return run(ctx)
+		})
+	}
+	all.Go(func() error {
 		defer stopBelow()
-		return srv.Serve(ctx, l)
+		return edge.Wait()
 	})
-	return g.Wait()
+	return all.Wait()
 }

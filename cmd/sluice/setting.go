@@ -16,7 +16,10 @@ const editorVariable = config.EnvPrefix + "EDITOR"
 
 // loadSettings fills the flags that the command line left out from the
 // environment, then from the configuration file.
-func loadSettings(cmd *cobra.Command) error {
+func loadSettings(cmd *cobra.Command) error { return loadFlags(cmd, cmd.Flags()) }
+
+// loadFlags is loadSettings for some of the flags of a command.
+func loadFlags(cmd *cobra.Command, flags *pflag.FlagSet) error {
 	known := map[string]bool{editorVariable: true} // commands share names of flags
 	for _, c := range cmd.Root().Commands() {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -25,7 +28,7 @@ func loadSettings(cmd *cobra.Command) error {
 			}
 		})
 	}
-	if err := config.Load(cmd.Flags(), slices.Sorted(maps.Keys(known))); err != nil {
+	if err := config.Load(flags, slices.Sorted(maps.Keys(known))); err != nil {
 		return usageError{errors.New(oneLine(err))}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"context"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/core"
 	"github.com/sluicegw/sluice/graph/engine"
 )
@@ -43,9 +43,9 @@ func (r queryResolver) QuotaSummary(ctx context.Context, namespace, name string,
 }
 
 // ofProject asks for the first resources of a kind that belong to a project.
-func ofProject(kind string, project backend.Key, first int) service.ListRequest {
-	return service.ListRequest{
+func ofProject(kind string, project backend.Key, first int) query.ListRequest {
+	return query.ListRequest{
 		Kind: kind, Namespace: &project.Namespace, First: &first,
-		Parent: service.Parent{Reference: "spec.resource.projectRef", Key: project},
+		Parent: query.Parent{Reference: "spec.resource.projectRef", Key: project},
 	}
 }

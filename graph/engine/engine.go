@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/answer"
+	"github.com/sluicegw/sluice/graph/stream"
 )
 
 // Config of an engine.
@@ -28,6 +29,9 @@ type Config struct {
 	// LoaderWait is how long the first read of a resolver written by hand waits
 	// for others, to be one call. Default 1 ms.
 	LoaderWait time.Duration
+	// Streams is joined by all subscriptions. When it ends, each is ended with
+	// CATALOGUE_CHANGED, after what it has taken already. Default: they never are.
+	Streams *stream.Group
 }
 
 // Engine is gqlgen's executable schema over kinds. It is safe for concurrent use.
@@ -36,8 +40,10 @@ type Engine struct {
 	schema *ast.Schema
 	core   graphql.ExecutableSchema
 	wait   time.Duration
-	types  map[string]*typeInfo
-	roots  map[rootKey]rootField
+	// streams are the subscriptions.
+	streams *stream.Group
+	types   map[string]*typeInfo
+	roots   map[rootKey]rootField
 	// enums are the stored forms of inputs, by type and name.
 	enums map[string]map[string]string
 	plans plans
@@ -52,7 +58,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Service == nil || cfg.Schema == nil || cfg.Core == nil {
 		return nil, errors.New("engine: config: Service, Schema and Core are needed")
 	}
-	e := &Engine{svc: cfg.Service, schema: cfg.Schema, core: cfg.Core, wait: cfg.LoaderWait}
+	e := &Engine{svc: cfg.Service, schema: cfg.Schema, core: cfg.Core, wait: cfg.LoaderWait, streams: cfg.Streams}
 	if err := e.readKinds(); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/loader"
 	"github.com/sluicegw/sluice/graph/stream"
 	"github.com/sluicegw/sluice/internal/slab"
@@ -23,6 +24,11 @@ type subscription struct {
 	pending []change.Change
 	run     *run
 	state   *stream.State
+	// waiting ends with the stream, and before it when the catalogue is replaced.
+	// Only the wait for the next change is interrupted then, never an answer.
+	waiting context.Context
+	// cursor is where a client that has seen all answers resumes; empty if nowhere.
+	cursor string
 }
 
 // subscribe begins a subscription.
@@ -32,26 +38,43 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 		return e.subscribeCore(ctx, oc, p)
 	}
 	begin := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
-	changes, err := begin.changes(f)
+	changes, after, err := begin.changes(f)
 	if err != nil {
 		begin.tell(err, f)
 		return func(context.Context) *graphql.Response { return nil }
 	}
 	context.AfterFunc(ctx, changes.Close)
-	s := &subscription{field: f, changes: changes, state: stream.From(ctx)}
+	s := &subscription{field: f, changes: changes, state: stream.From(ctx), waiting: e.join(ctx), cursor: after}
 	s.run = &run{engine: e, oc: oc, plan: p, caller: begin.caller}
 	return s.next
 }
 
-// changes opens the stream that the arguments ask for.
-func (r *run) changes(f *field) (*change.Stream, error) {
+// join returns a context that ends with ctx, or when the streams of the engine do.
+func (e *Engine) join(ctx context.Context) context.Context {
+	waiting, interrupt := context.WithCancel(ctx)
+	context.AfterFunc(ctx, e.streams.Join(interrupt))
+	return waiting
+}
+
+// replaced is the end of a stream whose catalogue is not served any more.
+func replaced(cursor string) error {
+	how := "begin it again"
+	if cursor != "" {
+		how = "resume after extensions.cursor"
+	}
+	return &failure.Error{Code: failure.CodeCatalogueChanged, Retryable: true, Cursor: cursor, Message: "the kinds of the gateway were replaced since the stream began; " + how}
+}
+
+// changes opens the stream that the arguments ask for. after is the cursor that it
+// resumes from, empty if it does not.
+func (r *run) changes(f *field) (changes *change.Stream, after string, err error) {
 	args, err := r.arguments(f)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	kinds := value[[]any](args, "kinds")
 	if len(kinds) > maxKinds {
-		return nil, tooLong("kinds", "maxItems", maxKinds, "elements")
+		return nil, "", tooLong("kinds", "maxItems", maxKinds, "elements")
 	}
 	req := change.Request{
 		Namespace: optional[string](args, "namespace"), Name: optional[string](args, "name"), Filter: args["filter"],
@@ -63,29 +86,54 @@ func (r *run) changes(f *field) (*change.Stream, error) {
 	for _, k := range kinds {
 		req.Kinds = append(req.Kinds, k.(string))
 	}
-	return r.engine.svc.Changes(r.ctx, r.caller, req)
+	if req.After != nil {
+		after = *req.After
+	}
+	changes, err = r.engine.svc.Changes(r.ctx, r.caller, req)
+	return changes, after, err
 }
 
 // next is the answer for the next change, nil at the end of the stream.
 func (s *subscription) next(ctx context.Context) *graphql.Response {
 	for len(s.pending) == 0 {
-		var err error
-		s.pending, err = s.changes.Next(ctx)
+		err := s.waiting.Err()
+		if err == nil {
+			s.pending, err = s.changes.Next(budget.With(s.waiting, budget.From(ctx)))
+		}
 		if ctx.Err() != nil {
 			return nil
 		}
+		if s.waiting.Err() != nil && err != nil {
+			err = replaced(s.cursor)
+		}
 		if err != nil {
-			s.run.ctx, s.run.path = ctx, s.run.path[:0]
-			s.run.tell(err, s.field)
-			all := graphql.GetErrors(ctx)
-			s.state.End(all[max(len(all)-1, 0):]...)
+			s.run.fail(ctx, err, s.field, s.state)
 			return nil
 		}
 	}
 	c := &s.pending[0]
 	s.pending = s.pending[1:]
 	s.state.Push(c.Cursor)
+	if c.Cursor != "" || c.Type == change.Reset {
+		s.cursor = c.Cursor
+	}
 	return s.answer(ctx, c)
+}
+
+// fail ends a stream with an error.
+func (r *run) fail(ctx context.Context, err error, f *field, state *stream.State) {
+	r.ctx, r.path = ctx, r.path[:0]
+	r.tell(err, f)
+	all := graphql.GetErrors(ctx)
+	state.End(all[max(len(all)-1, 0):]...)
+}
+
+// retire ends a stream that has no cursors because its catalogue was replaced, if
+// anybody still listens.
+func (r *run) retire(ctx context.Context, f *field, state *stream.State) {
+	if ctx.Err() == nil {
+		r.fail(ctx, replaced(""), f, state)
+	}
 }
 
 // answer writes the answer for a change in the memory of the one before. A
@@ -172,9 +220,17 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 	r := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 	set, state := ast.SelectionSet{f.core}, stream.From(ctx)
 	next := e.core.Exec(r.coreContext(ctx, &marks{engine: e}, set))
+	waiting := e.join(ctx)
 	return func(ctx context.Context) (res *graphql.Response) {
+		if waiting.Err() != nil {
+			r.retire(ctx, f, state)
+			return nil
+		}
 		m := &marks{engine: e}
-		event := loader.With(r.coreContext(ctx, m, set), e.svc, r.caller, e.wait)
+		event, interrupt := context.WithCancel(ctx)
+		defer interrupt()
+		defer context.AfterFunc(waiting, interrupt)()
+		event = loader.With(r.coreContext(event, m, set), e.svc, r.caller, e.wait)
 		// The core writes an event in the context of whoever asks for it: the path
 		// of its errors begins here.
 		event = graphql.WithFieldContext(event, &graphql.FieldContext{Object: e.schema.Subscription.Name, Field: graphql.CollectedField{Field: f.core}})
@@ -197,7 +253,12 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 		spent := budget.From(ctx)
 		spent.Leave()
 		res = next(event)
-		if spent.Return(ctx); res == nil {
+		spent.Return(ctx)
+		if waiting.Err() != nil && (res == nil || len(res.Errors) > 0) {
+			r.retire(ctx, f, state)
+			return nil
+		}
+		if res == nil {
 			return nil
 		}
 		r.renew(ctx)

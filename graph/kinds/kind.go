@@ -67,7 +67,7 @@ func (l *loader) identity(k *descriptor.Kind, d *directive) {
 	if !versionForm.MatchString(k.Version) {
 		l.report(d.at("version"), "kind %s: version %q: a version like v1, v1beta2 or v1alpha1 is wanted", k.Name, k.Version)
 	}
-	k.Expires = d.text("expires") == "true"
+	k.Expires, k.Sensitive = d.text("expires") == "true", d.text("sensitive") == "true"
 	l.subKinds(k, d)
 	if !d.has("verbs") {
 		for _, v := range l.enums["KindVerb"].EnumValues {

@@ -1,9 +1,14 @@
 package kinds
 
 import (
+	"crypto/sha256"
 	_ "embed" // the two SDL files beside this one
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -29,6 +34,8 @@ type Schema struct {
 	// Documents are the authors' files without kinds and without the
 	// directives of this package: the part of the API that they state themselves.
 	Documents []Document
+	// Hash of the files, of their names and all that is in them: 16 hexadecimal digits.
+	Hash string
 }
 
 // Kind is one kind.
@@ -65,7 +72,7 @@ func Load(files ...*ast.Source) (*Schema, error) {
 		l.definitions(d.SchemaDocument)
 	}
 	l.typeNames()
-	out := &Schema{}
+	out := &Schema{Hash: hashOf(files)}
 	for _, def := range l.kinds {
 		out.Kinds = append(out.Kinds, Kind{Kind: l.kind(def), Definition: def})
 	}
@@ -88,6 +95,16 @@ func Load(files ...*ast.Source) (*Schema, error) {
 		out.Documents = append(out.Documents, public(d))
 	}
 	return out, nil
+}
+
+// hashOf is the same for the same files, wherever their folder lies.
+func hashOf(files []*ast.Source) string {
+	h := sha256.New()
+	for _, f := range slices.SortedFunc(slices.Values(files), func(a, b *ast.Source) int { return strings.Compare(path.Base(a.Name), path.Base(b.Name)) }) {
+		_, _ = fmt.Fprintf(h, "%q %d ", path.Base(f.Name), len(f.Input))
+		_, _ = io.WriteString(h, f.Input)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // loader holds what one Load has seen.

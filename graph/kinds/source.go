@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
+	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -16,8 +18,12 @@ import (
 
 // Limits of a catalogue that is read from a folder.
 const (
-	maxFiles     = 1000
-	maxFileBytes = 1 << 20
+	// MaxFiles is how many files it has.
+	MaxFiles = 1000
+	// MaxFileBytes is the size of the largest one.
+	MaxFileBytes = 1 << 20
+	// MaxBytes is the size of all of them together.
+	MaxBytes = 16 << 20
 )
 
 // Embedded is the catalogue that is compiled into the gateway.
@@ -26,23 +32,46 @@ func Embedded() (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return read(v1, "schema/v1")
+	return Read(v1, "schema/v1")
 }
+
+// maxReads is how often a folder is read that is replaced meanwhile.
+const maxReads = 5
 
 // ReadDir reads the catalogue of a folder: all its files that end in .graphqls.
-// What it refuses is [Findings].
+// What it refuses is [Findings]. A folder that is replaced by another one meanwhile
+// is read again, so that no files of the two are mixed.
 func ReadDir(dir string) (*Schema, error) {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return nil, fmt.Errorf("catalogue: %w", err)
+	for n := 1; ; n++ {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return nil, fmt.Errorf("catalogue: %w", err)
+		}
+		if !info.IsDir() {
+			return nil, fmt.Errorf("catalogue: %s is not a folder", dir)
+		}
+		schema, err := Read(os.DirFS(dir), dir)
+		if now, gone := os.Stat(dir); gone == nil && os.SameFile(info, now) || n == maxReads {
+			return schema, err
+		}
 	}
-	if !info.IsDir() {
-		return nil, fmt.Errorf("catalogue: %s is not a folder", dir)
-	}
-	return read(os.DirFS(dir), dir)
 }
 
-func read(files fs.FS, dir string) (*Schema, error) {
+// Read reads the catalogue of a file system. dir is what its findings call the folder.
+func Read(files fs.FS, dir string) (*Schema, error) {
+	texts, err := Files(files, dir)
+	if err != nil {
+		return nil, err
+	}
+	var sources []*ast.Source
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		sources = append(sources, &ast.Source{Name: path.Join(dir, name), Input: texts[name]})
+	}
+	return Load(sources...)
+}
+
+// Files are the texts of the files of a catalogue, by their names.
+func Files(files fs.FS, dir string) (map[string]string, error) {
 	names, err := fs.Glob(files, "*.graphqls")
 	if err != nil {
 		return nil, fmt.Errorf("catalogue: %w", err)
@@ -50,18 +79,21 @@ func read(files fs.FS, dir string) (*Schema, error) {
 	switch n := len(names); {
 	case n == 0:
 		return nil, fmt.Errorf("catalogue: %s has no file that ends in .graphqls", dir)
-	case n > maxFiles:
-		return nil, fmt.Errorf("catalogue: %s has %d files; at most %d are read", dir, n, maxFiles)
+	case n > MaxFiles:
+		return nil, fmt.Errorf("catalogue: %s has %d files; at most %d are read", dir, n, MaxFiles)
 	}
-	var sources []*ast.Source
+	texts, total := map[string]string{}, 0
 	for _, name := range names {
 		text, err := readFile(files, name)
 		if err != nil {
 			return nil, fmt.Errorf("catalogue: %s: %w", path.Join(dir, name), err)
 		}
-		sources = append(sources, &ast.Source{Name: path.Join(dir, name), Input: text})
+		if total += len(text); total > MaxBytes {
+			return nil, fmt.Errorf("catalogue: the files of %s have more than %d bytes", dir, MaxBytes)
+		}
+		texts[name] = text
 	}
-	return Load(sources...)
+	return texts, nil
 }
 
 func readFile(files fs.FS, name string) (string, error) {
@@ -77,9 +109,9 @@ func readFile(files fs.FS, name string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = f.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err == nil && len(raw) > maxFileBytes {
-		err = fmt.Errorf("the file has more than %d bytes", maxFileBytes)
+	raw, err := io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
+	if err == nil && len(raw) > MaxFileBytes {
+		err = fmt.Errorf("the file has more than %d bytes", MaxFileBytes)
 	}
 	return string(raw), err
 }

@@ -26,6 +26,10 @@ func (l *loader) writeOnly(kinds []Kind) {
 			}
 		})
 		l.somethingShown(k.Spec)
+		if k.Sensitive && len(hidden) == 0 {
+			d := l.read(k.Definition.Directives, "resource")
+			l.report(d.at("sensitive"), "kind %s is sensitive and has no @writeOnly field: these are what is stored apart; put @writeOnly on the fields that hold secrets", k.Name)
+		}
 	}
 }
 

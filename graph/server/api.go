@@ -7,52 +7,18 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/99designs/gqlgen/graphql/executor"
-	"github.com/99designs/gqlgen/graphql/handler/extension"
-	"go.uber.org/zap"
-
-	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/graph/core"
-	"github.com/sluicegw/sluice/graph/document"
-	"github.com/sluicegw/sluice/graph/engine"
 	"github.com/sluicegw/sluice/graph/transport"
-	"github.com/sluicegw/sluice/resolvers"
 )
 
-// api serves one version of the API over every transport.
+// api serves all versions of the API over every transport, as long as the server
+// lives: the generations come and go behind it.
 type api struct {
 	http    *transport.HTTP
 	sockets *transport.Sockets
 }
 
-func (s *Server) newAPI(named *document.Store) (*api, error) {
-	schema := s.cfg.Schema
-	eng, err := engine.New(engine.Config{
-		Service: s.cfg.Service, Schema: schema, LoaderWait: s.cfg.LoaderWait,
-		Core: core.NewExecutableSchema(core.Config{Schema: schema, Resolvers: resolvers.New(s.cfg.Service)}),
-	})
-	if err != nil {
-		return nil, err
-	}
-	exec := executor.New(eng)
-	exec.SetQueryCache(parsed{})
-	exec.SetErrorPresenter(s.present)
-	exec.SetRecoverFunc(func(ctx context.Context, p any) error {
-		s.cfg.Logger.Error("panic in a resolver", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
-		return &failure.Error{Code: failure.CodeInternal, Message: "internal error"}
-	})
-	exec.Use(variables{schema: schema})
-	exec.Use(oneStream{root: schema.Subscription.Name})
-	exec.AroundResponses(s.bound)
-	exec.Use(extension.Introspection{})
-
-	l := s.cfg.Limits
-	bodies := transport.NewBudget(l.Memory)
-	e := transport.NewExecutor(transport.ExecutorConfig{
-		Executor: exec, Named: named, Memory: bodies, Work: budget.NewAllowance(int64(l.Events)),
-		Documents: &documents{schema: schema, limits: l, hidden: s.cfg.HideSchema, cache: newDocumentCache(l.CachedTokens, eng)},
-	})
+func (s *Server) newAPI() (*api, error) {
+	l, e, bodies := s.cfg.Limits, newest{s}, s.memory
 	if err := s.metrics.waits(bodies, s.turns); err != nil {
 		return nil, err
 	}

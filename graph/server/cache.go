@@ -15,6 +15,7 @@ type documentCache struct {
 	plans keeper
 
 	mu     sync.Mutex
+	closed bool // nothing is remembered any more
 	tokens int
 	used   *simplelru.LRU[string, weighed]
 }
@@ -65,7 +66,7 @@ func (c *documentCache) add(query string, doc *ast.QueryDocument, tokens int) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.used.Contains(query) {
+	if c.closed || c.used.Contains(query) {
 		return
 	}
 	c.used.Add(query, weighed{doc: doc, tokens: tokens})
@@ -73,4 +74,12 @@ func (c *documentCache) add(query string, doc *ast.QueryDocument, tokens int) {
 	for c.tokens += tokens; c.tokens > c.most; {
 		c.used.RemoveOldest()
 	}
+}
+
+// close forgets all documents, and remembers none any more.
+func (c *documentCache) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.used.Purge()
 }

@@ -9,20 +9,21 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/vektah/gqlparser/v2/ast"
 	"go.uber.org/zap"
 
-	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
 // Config of a server. The names in errors are the user's own configuration keys.
 type Config struct {
-	// Service answers the API. Required.
-	Service *service.Service
-	// Schema is the API of the service's kinds. Required.
-	Schema *ast.Schema
+	// Catalogue is what is served at first. Required.
+	Catalogue Catalogue
+	// Paths of the API, with the names of the APIs that are served there. The page at
+	// / speaks to /v1/graphql, which is required. Default [DefaultPaths].
+	Paths map[string]string
+	// AfterFunc calls a function once, some time later, unless it is stopped. Default [time.AfterFunc].
+	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 	// Ready says why the gateway cannot serve now, nil if it can. Default: always ready.
 	Ready func(context.Context) error
 	// Logger. Default: none.
@@ -139,11 +140,19 @@ const DefaultDrainTimeout = 10 * time.Second
 
 // Validate returns every problem of the configuration, joined.
 func (c Config) Validate() error {
-	if c.Service == nil || c.Schema == nil {
-		return errors.Join(c.ValidateSettings(), errors.New("service, schema: missing"))
+	paths := c.Paths
+	if paths == nil {
+		paths = DefaultPaths()
 	}
-	return c.ValidateSettings()
+	errs := []error{c.ValidateSettings(), c.Catalogue.validate(paths)}
+	if paths[consoleEndpoint] == "" {
+		errs = append(errs, fmt.Errorf("paths: %s is missing", consoleEndpoint))
+	}
+	return errors.Join(errs...)
 }
+
+// consoleEndpoint is where the page at / sends its requests.
+const consoleEndpoint = "/v1/graphql"
 
 // ValidateSettings is [Config.Validate] for what an operator sets.
 func (c Config) ValidateSettings() error {
@@ -192,6 +201,12 @@ func (c *Config) setDefaults() {
 	}
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
+	}
+	if c.Paths == nil {
+		c.Paths = DefaultPaths()
+	}
+	if c.AfterFunc == nil {
+		c.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
 	c.Limits.setDefaults()
 	c.AllowedHosts = lowerAll(c.AllowedHosts)

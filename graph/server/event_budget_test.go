@@ -88,8 +88,8 @@ func TestEachEventHasABudgetOfItsOwn(t *testing.T) {
 	}
 }
 
-// heard reads events until the stream ends, and returns the last one.
-func heard(next func() told) (n int, last told) {
+// lastOf reads events until the stream ends, and returns the last one.
+func lastOf(next func() told) (n int, last told) {
 	for {
 		if last = next(); len(last.Errors) > 0 {
 			return n, last
@@ -125,7 +125,7 @@ func TestDearEventsShareAnAllowance(t *testing.T) {
 	}
 	events := 0
 	for _, next := range streams {
-		n, last := heard(next)
+		n, last := lastOf(next)
 		events += n
 		if x := last.Errors[0].Extensions; x.Code != "LIMIT_EXCEEDED" || x.Key != "limit-events" || x.Cursor == "" || !strings.HasPrefix(x.Field, "networkChanges") {
 			t.Errorf("%+v", last.Errors)
@@ -152,7 +152,7 @@ func TestASnapshotThatMatchesNothingLooksAtNoMoreThanAQueryMay(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	_, last := heard(changes(t, srv.URL, `subscription { networkChanges(snapshot: true, filter: {spec: {resource: {mtu: {eq: 9000}}}}) { type } }`))
+	_, last := lastOf(changes(t, srv.URL, `subscription { networkChanges(snapshot: true, filter: {spec: {resource: {mtu: {eq: 9000}}}}) { type } }`))
 	if x := last.Errors[0].Extensions; x.Code != "LIMIT_EXCEEDED" || x.Key != "limit-rows" {
 		t.Errorf("%+v", last.Errors)
 	}

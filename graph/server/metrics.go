@@ -21,6 +21,9 @@ type metrics struct {
 	// spent is what operations and events spend of each thing, where it is any.
 	spent [budget.Things]prometheus.Observer
 
+	// catalogue is what is served: always 1.
+	catalogue *prometheus.GaugeVec
+
 	register prometheus.Registerer
 }
 
@@ -37,14 +40,15 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		closed:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_websockets_closed_total", Help: "WebSocket connections that the gateway closed, by close code."}, []string{"code"}),
 	}
 	m.register = reg
+	m.catalogue = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sluice_catalogue_info", Help: "The catalogue that is served: the hash of what it says of stored resources, and that of its files."}, []string{"hash", "files"})
 	spent := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "sluice_operation_spent", Help: "What operations and events spend of their budget: rows, scans, objects, bytes, introspection.",
+		Name: "sluice_operation_spent", Help: "What operations and events spend of their budget, by what is counted: rows, scans, objects, bytes, introspection, held, work.",
 		Buckets: prometheus.ExponentialBuckets(1, 10, 9),
 	}, []string{"of"})
 	for t := range budget.Things {
 		m.spent[t] = spent.WithLabelValues(t.String())
 	}
-	for _, c := range []prometheus.Collector{spent, m.requests, m.errors, m.sockets, m.streams, m.operations, m.closed} {
+	for _, c := range []prometheus.Collector{m.catalogue, spent, m.requests, m.errors, m.sockets, m.streams, m.operations, m.closed} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -72,6 +76,21 @@ func (m *metrics) waits(memory *transport.Budget, turns *budget.Turns) error {
 		}
 	}
 	return nil
+}
+
+// serve shows which generation is served.
+func (m *metrics) serve(before, now *Generation) {
+	m.catalogue.WithLabelValues(now.catalogue.Hash, now.catalogue.Files).Set(1)
+	if before != nil && (before.catalogue.Hash != now.catalogue.Hash || before.catalogue.Files != now.catalogue.Files) {
+		m.catalogue.DeleteLabelValues(before.catalogue.Hash, before.catalogue.Files)
+	}
+}
+
+// older shows how many streams are left on catalogues that were replaced.
+func (m *metrics) older(streams func() float64) error {
+	return m.register.Register(prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: "sluice_catalogue_older_streams", Help: "Change streams that began on a catalogue that was replaced since."}, streams,
+	))
 }
 
 // by returns a hook that moves a gauge.

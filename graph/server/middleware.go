@@ -26,6 +26,8 @@ const (
 	requestIDKey contextKey = iota
 	// overKey marks requests of a connection that is one too many.
 	overKey
+	// apiKey names the API of the request's path.
+	apiKey
 )
 
 // requestIDHeader carries the request id in both directions.
@@ -55,7 +57,11 @@ func (s *Server) edge(next http.Handler) http.Handler {
 	next = s.crossOrigin(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := newRequestID(r.Header.Get(requestIDHeader))
-		r = r.WithContext(context.WithValue(r.Context(), requestIDKey, id))
+		ctx := context.WithValue(r.Context(), requestIDKey, id)
+		if name := s.cfg.Paths[r.URL.Path]; name != "" {
+			ctx = context.WithValue(ctx, apiKey, name)
+		}
+		r = r.WithContext(ctx)
 		w.Header().Set(requestIDHeader, id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		rec := &recorder{ResponseWriter: w, status: http.StatusOK}

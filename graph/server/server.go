@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"runtime"
@@ -16,17 +17,24 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/graph/console"
 	"github.com/sluicegw/sluice/graph/document"
+	"github.com/sluicegw/sluice/graph/transport"
 )
 
 // Server is the HTTP edge of one gateway.
 type Server struct {
-	cfg      Config
-	metrics  *metrics
-	handler  http.Handler
-	api      *api
-	draining atomic.Bool
+	cfg     Config
+	metrics *metrics
+	handler http.Handler
+	api     *api
+	// documents are those that clients name; they are parsed for each generation.
+	documents *document.Store
+	// generation is what is served.
+	generation atomic.Pointer[Generation]
+	replaced   replaced
+	draining   atomic.Bool
+	// memory is shared by all that is in flight.
+	memory *transport.Budget
 	// turns are for operations that run for long: one processor is for the others.
 	turns *budget.Turns
 	// unavailable is logged when clients are told that the store is not there.
@@ -45,21 +53,29 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	s := &Server{cfg: cfg, metrics: m, turns: budget.NewTurns(max(runtime.GOMAXPROCS(0)-1, 1))}
-	documents, err := document.Open(cfg.Documents)
+	s := &Server{
+		cfg: cfg, metrics: m, turns: budget.NewTurns(max(runtime.GOMAXPROCS(0)-1, 1)),
+		memory: transport.NewBudget(cfg.Limits.Memory, budget.NewAllowance(int64(cfg.Limits.Events))),
+	}
+	if s.documents, err = document.Open(cfg.Documents); err != nil {
+		return nil, err
+	}
+	first, err := s.Prepare(cfg.Catalogue)
 	if err != nil {
 		return nil, err
 	}
-	front, err := console.New(console.Config{Version: cfg.Version, Store: cfg.Store, Schema: cfg.Schema, Kinds: cfg.Service.Kinds(), Endpoint: "/v1/graphql"})
-	if err != nil {
-		return nil, fmt.Errorf("console: %w", err)
+	s.Replace(first)
+	if err := m.older(func() float64 { _, n := s.olderStreams(); return float64(n) }); err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	if s.api, err = s.newAPI(documents); err != nil {
+	if s.api, err = s.newAPI(); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", s.sameOriginOnly(s.api))
-	mux.Handle("/v1/graphql", s.sameOriginOnly(s.api))
+	for path := range cfg.Paths {
+		mux.Handle(path, s.sameOriginOnly(s.api))
+	}
+	front := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.generation.Load().console.ServeHTTP(w, r) })
 	for path, handler := range map[string]http.Handler{
 		"/{$}": front, "/console/": front,
 		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }),
@@ -73,7 +89,7 @@ func New(cfg Config) (*Server, error) {
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, r, http.StatusNotFound, failure.CodeNotFound, "there is nothing here; the API is at /graphql and /v1/graphql")
+		refuse(w, r, http.StatusNotFound, failure.CodeNotFound, "there is nothing here; the API is at "+pathList(cfg.Paths))
 	})
 	s.handler = s.edge(mux)
 	return s, nil
@@ -98,6 +114,19 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the store is not available", http.StatusServiceUnavailable)
 	default:
 		_, _ = w.Write([]byte("ok\n"))
+		if r.URL.Query().Has("verbose") {
+			s.writeDetails(w)
+		}
+	}
+}
+
+// writeDetails says what is served, a line each.
+func (s *Server) writeDetails(w io.Writer) {
+	c := s.generation.Load().catalogue
+	_, _ = fmt.Fprintf(w, "catalogue %s files %s\n", c.Hash, c.Files)
+	older, _ := s.olderStreams()
+	for _, one := range older {
+		_, _ = fmt.Fprintf(w, "older catalogue %s\n", one)
 	}
 }
 

@@ -43,11 +43,11 @@ func newServer(t testing.TB, wrap func(backend.Store) backend.Store, cfg *server
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	cfg.Service, err = service.New(service.Config{Kinds: kindstest.Kinds(t), Store: wrap(store), Logger: cfg.Logger})
+	svc, err := service.New(service.Config{Kinds: kindstest.Kinds(t), Store: wrap(store), Logger: cfg.Logger})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Schema = kindstest.API(t)
+	cfg.Catalogue = server.Single(svc, kindstest.API(t))
 	s, err := server.New(*cfg)
 	if err != nil {
 		t.Fatal(err)

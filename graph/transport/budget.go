@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -19,13 +20,16 @@ type Budget struct {
 	// queued are the events that wait for their clients, requests what subscriptions
 	// keep of theirs.
 	queued, requests *budget.Part
+	// work is the allowance of all events of subscriptions.
+	work *budget.Allowance
 }
 
 // NewBudget returns a budget of a number of bytes. An eighth of them may be events
-// that wait for their clients, and an eighth requests that subscriptions keep.
-func NewBudget(most int64) *Budget {
+// that wait for their clients, and an eighth requests that subscriptions keep. The
+// events of subscriptions share the allowance, which may be nil.
+func NewBudget(most int64, work *budget.Allowance) *Budget {
 	pool := budget.NewPool(most)
-	return &Budget{pool: pool, queued: pool.Part(most / 8), requests: pool.Part(most / 8)}
+	return &Budget{pool: pool, work: work, queued: pool.Part(most / 8), requests: pool.Part(most / 8)}
 }
 
 // Used is how many bytes are reserved at the moment.
@@ -41,6 +45,14 @@ func (b *Budget) give(n int64) {
 	if b != nil {
 		b.pool.Give(n)
 	}
+}
+
+// connection is the context of the subscriptions of one connection.
+func (b *Budget) connection(ctx context.Context) context.Context {
+	if b == nil {
+		return ctx
+	}
+	return budget.WithShared(ctx, budget.Shared{Events: b.work.Connection()})
 }
 
 // begin reserves what an operation begins with.

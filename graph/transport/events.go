@@ -23,7 +23,7 @@ import (
 // Zero means the default everywhere.
 type Events struct {
 	// Executor runs the operations. Required.
-	Executor *Executor
+	Executor API
 	// Logger receives what no client is told. Default: none.
 	Logger *zap.Logger
 	// Heartbeat is how often a comment is sent when there is nothing else. Default 12 s.
@@ -67,7 +67,7 @@ func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
 	if op.Kind() != ast.Subscription {
 		s.ending = nil // it ends by itself, in time
 	}
-	ctx, cancel := context.WithCancel(e.Executor.connection(r.Context()))
+	ctx, cancel := context.WithCancel(e.Bodies.connection(r.Context()))
 	var work sync.WaitGroup
 	work.Go(func() {
 		defer s.out.finish()

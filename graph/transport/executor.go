@@ -46,8 +46,6 @@ type ExecutorConfig struct {
 	// Memory is what operations hold, and shared with whoever reads requests and sends
 	// answers. Default: unbounded.
 	Memory *Budget
-	// Work is the allowance of all events of subscriptions. Default: unbounded.
-	Work *budget.Allowance
 }
 
 // Executor runs the operations of one version of the API. Everything that a
@@ -57,17 +55,11 @@ type Executor struct {
 	named  *document.Store
 	parser Documents
 	memory *Budget
-	work   *budget.Allowance
 }
 
 // NewExecutor wraps gqlgen's executor.
 func NewExecutor(cfg ExecutorConfig) *Executor {
-	return &Executor{exec: cfg.Executor, named: cfg.Named, parser: cfg.Documents, memory: cfg.Memory, work: cfg.Work}
-}
-
-// connection is the context of the subscriptions of one connection.
-func (e *Executor) connection(ctx context.Context) context.Context {
-	return budget.WithShared(ctx, budget.Shared{Events: e.work.Connection()})
+	return &Executor{exec: cfg.Executor, named: cfg.Named, parser: cfg.Documents, memory: cfg.Memory}
 }
 
 type documentKey struct{}

@@ -21,7 +21,7 @@ import (
 // as server-sent events.
 type HTTP struct {
 	// Executor runs the operations. Required.
-	Executor *Executor
+	Executor API
 	// Body is the most bytes of a request. Required.
 	Body int64
 	// Bodies bounds the bytes of all requests in flight. Default: unbounded.

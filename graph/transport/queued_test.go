@@ -15,7 +15,7 @@ import (
 func TestEventsThatNobodyReadsShareTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const listeners, size = 50, 100 << 10
-		budget := transport.NewBudget(16 << 20) // of which events have two
+		budget := transport.NewBudget(16<<20, nil) // of which events have two
 		g := serveInMemory(t, transport.SocketConfig{Messages: budget, PingInterval: time.Hour, WriteTimeout: time.Hour}, nil)
 		var peers []*peer
 		for range listeners {
@@ -63,7 +63,7 @@ func TestEventsThatNobodyReadsShareTheBudget(t *testing.T) {
 // others would find no room.
 func TestSubscriptionsKeepAnEighthOfTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		budget := transport.NewBudget(8 << 20)
+		budget := transport.NewBudget(8<<20, nil)
 		g := serveInMemory(t, transport.SocketConfig{Messages: budget, PingInterval: time.Hour}, nil)
 		p := g.open()
 		refused := ""

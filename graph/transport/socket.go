@@ -107,7 +107,7 @@ func (s *socket) protocol() string { return s.conn.Subprotocol() }
 // serve reads until the connection ends, and returns when nothing of it is left.
 func (s *socket) serve(ctx context.Context) {
 	defer s.parent.release(s)
-	ctx = s.parent.cfg.Executor.connection(ctx)
+	ctx = s.parent.cfg.Messages.connection(ctx)
 	s.deadline(s.parent.cfg.InitTimeout)
 	s.startPings()
 	end := s.read(ctx)

@@ -14,7 +14,7 @@ import (
 // names in errors are the user's own configuration keys.
 type SocketConfig struct {
 	// Executor runs the operations. Required.
-	Executor *Executor
+	Executor API
 	// Logger receives what no client is told. Default: none.
 	Logger *zap.Logger
 	// Init judges the payload of connection_init, which is an object, null or

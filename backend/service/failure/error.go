@@ -24,6 +24,7 @@ const (
 	CodeBadUserInput     Code = "BAD_USER_INPUT"
 	CodePositionExpired  Code = "POSITION_EXPIRED"
 	CodeLagged           Code = "LAGGED"
+	CodeCatalogueChanged Code = "CATALOGUE_CHANGED"
 	CodeCursorInvalid    Code = "CURSOR_INVALID"
 	CodeUnreadable       Code = "UNREADABLE"
 	CodeForbidden        Code = "FORBIDDEN"
@@ -51,7 +52,7 @@ type Error struct {
 	Retryable bool
 	// Outcome is UNKNOWN where a write may have been applied; else empty.
 	Outcome string
-	// Cursor resumes a stream that LAGGED.
+	// Cursor resumes a stream that LAGGED, or whose catalogue was replaced.
 	Cursor string
 	// Violations are all that VALIDATION_FAILED found.
 	Violations []Violation

@@ -18,6 +18,9 @@ type State struct {
 	Meta         body.Metadata
 	Spec, Status map[string]any
 	ExpiresAt    time.Time
+	// Sealed is what the record with the sensitive values holds, with what this
+	// gateway cannot name; nil if there is none. See [State.Unseal].
+	Sealed map[string]any
 }
 
 // StateOf reads what is stored, with all that this gateway does not know.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -40,7 +41,13 @@ type Catalogue struct {
 	// Dir is the folder of the SDL files. Default: the kinds of this release.
 	Dir           string
 	AllowBreaking bool
+	// AdminSocket is where the gateway is told to serve another one. Default:
+	// [DefaultAdminSocket] with the embedded store, none on Redis.
+	AdminSocket string
 }
+
+// DefaultAdminSocket is the admin socket of a gateway on the embedded store.
+func DefaultAdminSocket(data string) string { return filepath.Join(data, "admin.sock") }
 
 // NewGateway returns the defaults.
 func NewGateway() *Gateway {
@@ -71,7 +78,8 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "listen", Value: &g.Listen, Help: "address to listen on; port 0 picks a free one; one that is not loopback needs `allow-anonymous`, as there is no access control yet", Check: g.checkListen},
 		{Name: "allow-anonymous", Value: &g.AllowAnonymous, Help: "serve everybody who reaches an address that is not loopback"},
 		{Name: "schema", Value: &g.Catalogue.Dir, Auto: "the kinds of this release", Help: "folder of the SDL files of the kinds to serve"},
-		{Name: "allow-breaking", Value: &g.Catalogue.AllowBreaking, Help: "serve a catalogue that cannot read all that was stored under the last one; each such change is logged"},
+		{Name: "allow-breaking", Value: &g.Catalogue.AllowBreaking, Help: "start with a catalogue that cannot read all that was stored under the last one; each such change is logged"},
+		{Name: "admin-socket", Value: &g.Catalogue.AdminSocket, Auto: "`admin.sock` in the folder of the embedded store, none with `redis`", Help: "socket in the file system over which `sluice schema apply` and `reload` replace the catalogue; only the gateway's own user can open it"},
 		{Name: "data", Value: &st.Data, Help: "folder of the embedded store; one process at a time", Check: g.checkData},
 		{Name: "redis", Value: &st.URL, Help: "store on Redis instead: redis://host:port/db, redis-sentinel://host:port,.../master or redis-cluster://host:port,...; rediss for TLS"},
 		{Name: "redis-password-file", Value: &st.PasswordFile, Needs: "redis", Help: "file with the password for Redis, which stays out of process lists"},

@@ -7,6 +7,9 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/core"
 	"github.com/sluicegw/sluice/graph/engine"
 )
@@ -44,7 +47,7 @@ func (r queryResolver) OwnWrong(ctx context.Context, name string) (*engine.Ref, 
 }
 
 func (r queryResolver) OwnWrongPage(ctx context.Context) (*engine.PageRef, error) {
-	page, err := r.loaders(ctx).Page(ctx, service.ListRequest{Kind: "Project"})
+	page, err := r.loaders(ctx).Page(ctx, query.ListRequest{Kind: "Project"})
 	return engine.RefToPage(page), err
 }
 
@@ -71,7 +74,7 @@ func (r queryResolver) OwnTable(_ context.Context, names [][]string) ([][]*engin
 func (r queryResolver) OwnAny(_ context.Context, ids []string) ([]*engine.Ref, error) {
 	var out []*engine.Ref
 	for _, id := range ids {
-		key, err := service.ParseGlobalID(id)
+		key, err := kind.ParseGlobalID(id)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +84,7 @@ func (r queryResolver) OwnAny(_ context.Context, ids []string) ([]*engine.Ref, e
 }
 
 func (r queryResolver) OwnPage(ctx context.Context, filter *engine.Input, orders []*engine.Input, first *int32) (*engine.PageRef, error) {
-	req := service.ListRequest{Kind: "Network"}
+	req := query.ListRequest{Kind: "Network"}
 	var err error
 	if req.Filter, err = filter.Coerce(ctx, "NetworkFilter"); err != nil {
 		return nil, err
@@ -94,7 +97,7 @@ func (r queryResolver) OwnPage(ctx context.Context, filter *engine.Input, orders
 		if order.(map[string]any)["field"] != "NAME" {
 			return nil, fmt.Errorf("order %v", order)
 		}
-		req.OrderBy = append(req.OrderBy, service.Order{Field: "name", Descending: order.(map[string]any)["direction"] == "DESC"})
+		req.OrderBy = append(req.OrderBy, query.Order{Field: "name", Descending: order.(map[string]any)["direction"] == "DESC"})
 	}
 	if first != nil {
 		req.First = new(int(*first))
@@ -104,7 +107,7 @@ func (r queryResolver) OwnPage(ctx context.Context, filter *engine.Input, orders
 }
 
 func (r queryResolver) OwnBox(ctx context.Context, project string, networks []string) (*core.OwnBox, error) {
-	page, err := r.loaders(ctx).Page(ctx, service.ListRequest{Kind: "Network"})
+	page, err := r.loaders(ctx).Page(ctx, query.ListRequest{Kind: "Network"})
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +204,7 @@ func (r mutationResolver) OwnCreate(ctx context.Context, input engine.Input) (*c
 	}
 	tree := in.(map[string]any)
 	name, _ := tree["name"].(string)
-	if _, err := r.service.Create(ctx, service.CallerFrom(ctx), service.CreateRequest{Identity: service.Identity{Kind: "Network", Name: name}, Spec: tree["spec"]}); err != nil {
+	if _, err := r.service.Create(ctx, access.CallerFrom(ctx), service.CreateRequest{Identity: kind.Identity{Kind: "Network", Name: name}, Spec: tree["spec"]}); err != nil {
 		return nil, err
 	}
 	return &core.OwnCreated{Network: *engine.RefByKey(ownKey("Network", name)), Number: 1}, nil

@@ -1,15 +1,20 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/graph/engine"
+	"github.com/sluicegw/sluice/graph/engine/enginetest"
+	"github.com/sluicegw/sluice/graph/stream"
 )
 
 // own is a gateway with the projects p and q, the networks n1 of p and n2, and
@@ -49,8 +54,8 @@ const badCursor = `after: not a cursor of this connection; take it from pageInfo
 
 func TestAFieldOfOnesOwnReturnsResources(t *testing.T) {
 	g, _ := own(t)
-	id := func(kind, name string) string {
-		return service.GlobalID(backend.Key{Kind: kind, Namespace: "default", Name: name})
+	id := func(of, name string) string {
+		return kind.GlobalID(backend.Key{Kind: of, Namespace: "default", Name: name})
 	}
 	any := fmt.Sprintf("[%q,%q,%q,%q]", id("Project", "p"), id("Network", "n1"), id("Network", "gone"), id("Network", "bad"))
 	for _, c := range []struct{ name, query, data, errors string }{
@@ -299,4 +304,29 @@ func TestASubscriptionOfOnesOwnReturnsResources(t *testing.T) {
 			t.Errorf("%s, then %s", first, second)
 		}
 	})
+}
+
+func TestAStreamOfOnesOwnEndsWithItsCatalogue(t *testing.T) {
+	g, _ := own(t)
+	group := stream.NewGroup()
+	g.exec = executor.New(enginetest.New(t, nil, g.svc, func(c *engine.Config) { c.Streams = group }))
+	for _, query := range []string{`subscription { ownStream(projects: ["p", "q"]) { kind } }`, `subscription { ownEvents(projects: ["p", "q"]) { name } }`} {
+		oc, errs := g.prepare(query, nil)
+		if errs != nil {
+			t.Fatal(errs)
+		}
+		state := &stream.State{}
+		ctx, leave := context.WithCancel(stream.With(t.Context(), state))
+		next, ctx := g.exec.DispatchOperation(ctx, oc)
+		if res := next(ctx); res == nil || res.Errors != nil {
+			t.Fatalf("%s: %v", query, res)
+		}
+		group.End()
+		if res := next(ctx); res != nil || !strings.Contains(where(state.Errors()), "the kinds of the gateway were replaced since the stream began; begin it again") {
+			t.Errorf("%s: %v, %s", query, res, where(state.Errors()))
+		}
+		leave()
+		group = stream.NewGroup()
+		g.exec = executor.New(enginetest.New(t, nil, g.svc, func(c *engine.Config) { c.Streams = group }))
+	}
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/sluicegw/sluice/resolvers"
 )
 
-// New makes an engine for a service of a catalogue, nil for the embedded one.
-func New(t testing.TB, catalogue *kinds.Schema, svc *service.Service) *engine.Engine {
+// New makes an engine for a service of a catalogue, nil for the embedded one. with
+// change its configuration.
+func New(t testing.TB, catalogue *kinds.Schema, svc *service.Service, with ...func(*engine.Config)) *engine.Engine {
 	t.Helper()
 	var err error
 	if catalogue == nil {
@@ -23,9 +24,13 @@ func New(t testing.TB, catalogue *kinds.Schema, svc *service.Service) *engine.En
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.New(engine.Config{
+	cfg := engine.Config{
 		Service: svc, Schema: api, Core: core.NewExecutableSchema(core.Config{Schema: api, Resolvers: resolvers.New(svc)}),
-	})
+	}
+	for _, change := range with {
+		change(&cfg)
+	}
+	e, err := engine.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

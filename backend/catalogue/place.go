@@ -1,0 +1,52 @@
+package catalogue
+
+import "strings"
+
+// Places say where the files of a catalogue say what, as "file:line".
+type Places struct {
+	// Folder of the files.
+	Folder string
+	// Fields by their paths, like "Network.spec.cidr"; kinds by their names.
+	Fields map[string]string
+	// Types are the definitions of the objects and enums of fields, by the paths of
+	// the fields.
+	Types map[string]string
+}
+
+// Locate gives changes their places.
+func (p Places) Locate(changes []Change) []Change {
+	out := make([]Change, len(changes))
+	for i, c := range changes {
+		c.Place = p.of(c)
+		out[i] = c
+	}
+	return out
+}
+
+func (p Places) of(c Change) string {
+	path := c.Kind
+	if c.Path != "" {
+		path += "." + c.Path
+	}
+	if at := p.Fields[path]; at != "" && !c.inType {
+		return at
+	}
+	for path != "" { // the nearest type that is there
+		if at := p.Types[path]; at != "" {
+			return at
+		}
+		path = path[:max(strings.LastIndex(path, "."), 0)]
+	}
+	if at := p.Fields[c.Kind]; at != "" {
+		return at
+	}
+	return p.Folder
+}
+
+// ofKind is the beginning of a line about a kind.
+func (p Places) ofKind(name string) string {
+	if at := p.Fields[name]; at != "" {
+		return at + ": "
+	}
+	return ""
+}

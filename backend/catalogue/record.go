@@ -1,0 +1,113 @@
+package catalogue
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// maxAccepted is how many accepted catalogues a store remembers.
+const maxAccepted = 100
+
+// writeTimeout is how long the store may take to begin a write of the record.
+const writeTimeout = 5 * time.Second
+
+// recordFormat is the version of the stored records.
+const recordFormat = 1
+
+// The kind of the internal records: one, of this name, lists what was accepted,
+// the newest last; one for each of those has its outline, by its hash.
+const (
+	recordKind = "_catalogue"
+	listName   = "accepted"
+)
+
+// accepted is the record that lists the catalogues.
+type accepted struct {
+	Format int      `json:"format"`
+	Hashes []string `json:"hashes"`
+	// Secrets are the paths of fields that were @writeOnly in some catalogue and were
+	// not shown since, by kinds: what is stored of them may be secret. Null in records
+	// of older releases.
+	Secrets map[string][]string `json:"secrets"`
+}
+
+// list reads the record of what was accepted.
+func (g Gate) list(ctx context.Context) (accepted, *backend.Resource, error) {
+	var out accepted
+	stored, err := g.get(ctx, listName, &out)
+	return out, stored, err
+}
+
+// outline reads one that was accepted.
+func (g Gate) outline(ctx context.Context, hash string) (Outline, error) {
+	var out Outline
+	stored, err := g.get(ctx, hash, &out)
+	if err == nil && stored == nil {
+		err = fmt.Errorf("catalogue %s: the record is missing: %w", hash, backend.ErrUnreadable)
+	}
+	return out, err
+}
+
+func (g Gate) get(ctx context.Context, name string, into any) (*backend.Resource, error) {
+	got, err := g.Store.Get(ctx, backend.Key{Kind: recordKind, Name: name})
+	if err != nil || got[0] == nil {
+		return nil, err
+	}
+	raw, err := backend.DecodeBody(got[0].Body)
+	if err == nil {
+		err = json.Unmarshal(raw, into)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("catalogue: record %s: %w: %w", name, backend.ErrUnreadable, err)
+	}
+	if a, ok := into.(*accepted); ok && a.Format > recordFormat {
+		return nil, fmt.Errorf("catalogue: the record has format %d, this release knows %d: %w", a.Format, recordFormat, backend.ErrFormat)
+	}
+	return got[0], nil
+}
+
+// record stores that a catalogue was accepted and is the newest.
+func (g Gate) record(ctx context.Context, list accepted, stored *backend.Resource, hash string, outline Outline) error {
+	list.Format, list.Hashes = recordFormat, append(slices.Clone(list.Hashes), hash)
+	var actions []backend.Action
+	one, err := put(hash, outline, backend.Condition{})
+	if err != nil {
+		return err
+	}
+	actions = append(actions, one)
+	for len(list.Hashes) > maxAccepted {
+		gone := list.Hashes[0]
+		list.Hashes = list.Hashes[1:]
+		actions = append(actions, backend.Action{Key: backend.Key{Kind: recordKind, Name: gone}, Op: backend.OpDelete})
+	}
+	cond := backend.Condition{Presence: backend.Absent}
+	if stored != nil {
+		cond = backend.Condition{Revision: stored.Revision}
+	}
+	all, err := put(listName, list, cond)
+	if err != nil {
+		return err
+	}
+	id := make([]byte, 16)
+	_, _ = rand.Read(id)
+	_, err = g.Store.Apply(ctx, backend.Batch{RequestID: hex.EncodeToString(id), Deadline: g.Clock().Add(writeTimeout), Actions: append(actions, all)})
+	return err
+}
+
+func put(name string, v any, cond backend.Condition) (backend.Action, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return backend.Action{}, err
+	}
+	return backend.Action{
+		Key: backend.Key{Kind: recordKind, Name: name}, If: cond, Op: backend.OpPut,
+		Put: backend.Put{UID: name, Body: backend.EncodeBody(raw)},
+	}, nil
+}

@@ -1,0 +1,84 @@
+package catalogue
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// uncovered are the secrets that a catalogue shows, but for those that are told
+// already. The newest catalogue need not have them: a field that was @writeOnly can
+// be gone for a while, and a catalogue of the record can be older than @writeOnly.
+func uncovered(secrets map[string][]string, to Outline, told []Change) []Change {
+	var out []Change
+	for _, kind := range slices.Sorted(maps.Keys(secrets)) {
+		for _, path := range secrets[kind] {
+			known := slices.ContainsFunc(told, func(c Change) bool { return c.Kind == kind && c.Path == path })
+			if !known && to.Kinds[kind].shows(path) {
+				out = append(out, Change{Kind: kind, Path: path, What: "was @writeOnly in an earlier catalogue and is not: what is stored would be shown", Breaking: true})
+			}
+		}
+	}
+	return out
+}
+
+// remember is which secrets there may be once a catalogue was accepted.
+func remember(secrets map[string][]string, accepted Outline) map[string][]string {
+	out := map[string][]string{}
+	for kind, paths := range secrets {
+		for _, path := range paths {
+			if !accepted.Kinds[kind].shows(path) {
+				out[kind] = append(out[kind], path)
+			}
+		}
+	}
+	for kind, k := range accepted.Kinds {
+		for path, f := range k.Fields {
+			if f.WriteOnly && !slices.Contains(out[kind], path) {
+				out[kind] = append(out[kind], path)
+			}
+		}
+	}
+	for _, paths := range out {
+		slices.Sort(paths)
+	}
+	return out
+}
+
+// shows says whether what is stored at a path can be read.
+func (k Kind) shows(path string) bool {
+	for i := range len(path) + 1 {
+		if i < len(path) && path[i] != '.' {
+			continue
+		}
+		switch f, ok := k.Fields[path[:i]]; {
+		case !ok || f.WriteOnly:
+			return false
+		case f.Type != descriptor.TypeObject: // a value shows all that is in it
+			return true
+		}
+	}
+	return true
+}
+
+// secrets reads from the outlines of a record without secrets which there may be:
+// what was @writeOnly in one of them, and is not shown by the newest.
+func (g Gate) secrets(ctx context.Context, hashes []string, newest Outline) (map[string][]string, error) {
+	out := map[string][]string{}
+	for _, hash := range hashes {
+		one, err := g.outline(ctx, hash)
+		if err != nil {
+			return nil, err
+		}
+		for kind, k := range one.Kinds {
+			for path, f := range k.Fields {
+				if f.WriteOnly && !slices.Contains(out[kind], path) {
+					out[kind] = append(out[kind], path)
+				}
+			}
+		}
+	}
+	return remember(out, newest), nil
+}

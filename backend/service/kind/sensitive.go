@@ -1,0 +1,84 @@
+package kind
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+)
+
+// The write-only fields of a sensitive kind lie in a record of their own, see
+// [backend.Key.Sensitive]. Whoever reads the resource does not read it; a write
+// does, since it keeps what it leaves out.
+
+// Unseal adds to the spec what the record with the sensitive values has of it; nil
+// is no record.
+func (st *State) Unseal(k *Kind, r *backend.Resource) error {
+	if r == nil {
+		return nil
+	}
+	raw, err := backend.DecodeBody(r.Body)
+	if err == nil {
+		st.Sealed, err = storedTree("sensitive values", raw)
+	}
+	if err != nil {
+		return err
+	}
+	known := jsontree.Clone(st.Sealed).(map[string]any)
+	jsontree.Merge(st.Spec, k.Spec.takeHidden(known))
+	return nil
+}
+
+// Seal returns the record with the sensitive values, and the state without them.
+func (st *State) Seal(k *Kind) (*State, []byte, error) {
+	rest := *st
+	rest.Spec = jsontree.Clone(st.Spec).(map[string]any)
+	sealed := map[string]any{}
+	if st.Sealed != nil {
+		sealed = jsontree.Clone(st.Sealed).(map[string]any)
+		k.Spec.hide(sealed)
+		prune(sealed)
+	}
+	jsontree.Merge(sealed, k.Spec.takeHidden(rest.Spec))
+	raw, err := json.Marshal(sealed)
+	if err != nil {
+		return nil, nil, fmt.Errorf("sensitive values: %w", err)
+	}
+	return &rest, backend.EncodeBody(raw), nil
+}
+
+// prune removes objects that have nothing in them.
+func prune(tree map[string]any) {
+	for name, value := range tree {
+		if inner, ok := value.(map[string]any); ok {
+			if prune(inner); len(inner) == 0 {
+				delete(tree, name)
+			}
+		}
+	}
+}
+
+// takeHidden removes the write-only fields from a tree and returns them, in a tree
+// of the same form.
+func (s *Shape) takeHidden(tree map[string]any) map[string]any {
+	out := map[string]any{}
+	if !s.Hides {
+		return out
+	}
+	for name, f := range s.fields {
+		value, ok := tree[name]
+		if !ok {
+			continue
+		}
+		if f.WriteOnly {
+			out[name] = value
+			delete(tree, name)
+		} else if inner, isObject := value.(map[string]any); isObject && f.shape != nil {
+			if hidden := f.shape.takeHidden(inner); len(hidden) > 0 {
+				out[name] = hidden
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,146 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sluicegw/sluice/cmd/sluice/admin"
+)
+
+// place is a path of a socket that is short enough.
+func place(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return filepath.Join(dir, "admin.sock")
+}
+
+// gateway notes what it is asked, and how many ask at a time.
+type gateway struct {
+	mu       sync.Mutex
+	asked    []admin.Request
+	now      int
+	together bool
+}
+
+func (g *gateway) Reload(_ context.Context, r admin.Request) admin.Answer {
+	g.mu.Lock()
+	g.asked = append(g.asked, r)
+	g.now++
+	g.together = g.together || g.now > 1
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		g.now--
+		g.mu.Unlock()
+	}()
+	return admin.Answer{Result: admin.Refused, Hash: "h", Lines: []string{"a", "b"}}
+}
+
+// serve serves a gateway at a path until the test ends, or stop is called.
+func serve(t *testing.T, path string, g admin.Catalogues) (stop func()) {
+	t.Helper()
+	s, err := admin.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, g) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := errors.Join(<-done, s.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+func TestRequestsAreAnsweredOneAtATime(t *testing.T) {
+	path, g := place(t), &gateway{}
+	stop := serve(t, path, g)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			a, err := admin.Send(t.Context(), path, admin.Request{AllowBreaking: true, Files: map[string]string{"x": "y"}})
+			if err != nil || a.Result != admin.Refused || a.Hash != "h" || len(a.Lines) != 2 {
+				t.Errorf("%v %v", a, err)
+			}
+		})
+	}
+	all.Wait()
+	if len(g.asked) != 8 || !g.asked[0].AllowBreaking || g.asked[0].Files["x"] != "y" || g.together {
+		t.Errorf("asked %v, together: %v", g.asked, g.together)
+	}
+	stop()
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket is left: %v", err)
+	}
+	if _, err := admin.Send(t.Context(), path, admin.Request{}); err == nil || !strings.Contains(err.Error(), "no gateway answers at "+path) {
+		t.Errorf("it says %v", err)
+	}
+}
+
+func TestOnlyTheGatewaysOwnUserOpensTheSocket(t *testing.T) {
+	path := place(t)
+	serve(t, path, &gateway{})
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 || info.Mode()&os.ModeSocket == 0 {
+		t.Errorf("its mode is %v, %v", info.Mode(), err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 2 { // with its lock
+		t.Errorf("beside it there is %v", left)
+	}
+}
+
+func TestASocketOfADeadProcessIsReplacedAndThatOfALiveOneIsNot(t *testing.T) {
+	path := place(t)
+	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale.SetUnlinkOnClose(false)
+	_ = stale.Close()
+	serve(t, path, &gateway{})
+	if _, err := admin.Listen(path); !errors.Is(err, admin.ErrInUse) || err.Error() != path+": it is in use by another process" {
+		t.Errorf("it says %v", err)
+	}
+	if a, err := admin.Send(t.Context(), path, admin.Request{}); err != nil || a.Hash != "h" {
+		t.Errorf("the first one answers %v, %v", a, err)
+	}
+}
+
+func TestWhatIsNoSocketIsLeftAlone(t *testing.T) {
+	path := place(t)
+	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.Listen(path); err == nil || !strings.Contains(err.Error(), "is there and is no socket") {
+		t.Errorf("it says %v", err)
+	}
+	if text, _ := os.ReadFile(path); string(text) != "mine" {
+		t.Errorf("the file is %q", text)
+	}
+	if _, err := admin.Listen("/tmp/" + strings.Repeat("x", 100)); !errors.Is(err, admin.ErrTooLong) {
+		t.Errorf("it says %v", err)
+	}
+}
+
+func TestARequestThatIsTooLargeIsRefused(t *testing.T) {
+	path, g := place(t), &gateway{}
+	serve(t, path, g)
+	_, err := admin.Send(t.Context(), path, admin.Request{Files: map[string]string{"x": strings.Repeat("x", 35<<20)}})
+	if err == nil || len(g.asked) > 0 {
+		t.Errorf("it says %v", err)
+	}
+}

@@ -1,0 +1,133 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Request asks for another catalogue.
+type Request struct {
+	// AllowBreaking serves this catalogue although it breaks what is stored.
+	AllowBreaking bool `json:"allowBreaking,omitempty"`
+	// DryRun changes nothing.
+	DryRun bool `json:"dryRun,omitempty"`
+	// Files are to be the gateway's folder, by their names. Null: what is in it is read.
+	Files map[string]string `json:"files,omitempty"`
+	// Folder is what lines about Files call their folder.
+	Folder string `json:"folder,omitempty"`
+}
+
+// Result says what became of a request.
+type Result string
+
+// The results.
+const (
+	// Replaced: another catalogue is served now; of a dry run: it would be.
+	Replaced Result = "replaced"
+	// Unchanged: the files are those that are served.
+	Unchanged Result = "unchanged"
+	// Refused: the catalogue has findings, or breaks what is stored. The one that is
+	// served stays.
+	Refused Result = "refused"
+	// Failed: something else is in the way. The catalogue that is served stays.
+	Failed Result = "failed"
+)
+
+// Answer to a request.
+type Answer struct {
+	Result Result `json:"result"`
+	// Hash of what the catalogue says of stored resources, and that of its files: of
+	// the one that is served now.
+	Hash  string `json:"hash"`
+	Files string `json:"files"`
+	// Changes of the catalogue to the one before, a line each.
+	Changes []string `json:"changes,omitempty"`
+	// Lines say why it was refused or failed.
+	Lines []string `json:"lines,omitempty"`
+}
+
+// Catalogues is what a gateway does with requests.
+type Catalogues interface {
+	// Reload serves what is in the gateway's folder, or puts other files there first.
+	Reload(ctx context.Context, r Request) Answer
+}
+
+const (
+	// maxRequest bounds a request, in bytes: a catalogue of 16 MiB as JSON, twice over.
+	maxRequest = 34 << 20
+	// maxAnswer bounds what a client reads, in bytes.
+	maxAnswer = 16 << 20
+	// reloadPath is where requests go.
+	reloadPath = "/reload"
+)
+
+// handler answers requests, one at a time.
+func handler(c Catalogues) http.Handler {
+	turn := make(chan struct{}, 1)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+reloadPath, func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), workTime)
+		defer cancel()
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+		case <-ctx.Done():
+			http.Error(w, "another request is under way", http.StatusServiceUnavailable)
+			return
+		}
+		var req Request
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&req); err != nil {
+			http.Error(w, "the request cannot be read: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(c.Reload(ctx, req))
+	})
+	return mux
+}
+
+// Send asks the gateway that listens at a path.
+func Send(ctx context.Context, path string, req Request) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*(readTime+workTime))
+	defer cancel()
+	raw, err := json.Marshal(req)
+	if err != nil {
+		return Answer{}, err
+	}
+	client := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", path)
+		},
+	}}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://gateway"+reloadPath, bytes.NewReader(raw))
+	if err != nil {
+		return Answer{}, err
+	}
+	res, err := client.Do(r)
+	if err != nil {
+		var dial *net.OpError
+		if errors.As(err, &dial) && dial.Op == "dial" {
+			return Answer{}, fmt.Errorf("no gateway answers at %s (%w); name its socket by --admin-socket, or its folder by --data", path, dial.Err)
+		}
+		return Answer{}, fmt.Errorf("the gateway at %s does not answer: %w", path, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body := io.LimitReader(res.Body, maxAnswer)
+	if res.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(body, 1<<10))
+		return Answer{}, fmt.Errorf("the gateway answers %s: %s", res.Status, bytes.TrimSpace(text))
+	}
+	var out Answer
+	if err := json.NewDecoder(body).Decode(&out); err != nil {
+		return Answer{}, fmt.Errorf("the gateway's answer cannot be read: %w", err)
+	}
+	return out, nil
+}

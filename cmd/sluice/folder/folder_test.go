@@ -1,0 +1,190 @@
+package folder_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluicegw/sluice/cmd/sluice/folder"
+)
+
+// files are two that belong together: a reader must never see them apart.
+func files(n string) map[string]string {
+	return map[string]string{"a.graphqls": "a" + n, "b.graphqls": "b" + n}
+}
+
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func read(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[e.Name()] = string(text)
+	}
+	return out
+}
+
+// target is a folder with files, and the folder that it is in.
+func target(t *testing.T) (dir, parent string) {
+	t.Helper()
+	parent = t.TempDir()
+	dir = filepath.Join(parent, "kinds")
+	if err := os.Mkdir(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, files("1"))
+	return dir, parent
+}
+
+func TestAFolderIsReplacedAsAWhole(t *testing.T) {
+	dir, parent := target(t)
+	s, err := folder.Stage(dir, map[string]string{"b.graphqls": "b2", "c.graphqls": "c2"}, ".graphqls")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(files("1"), read(t, dir)); diff != "" {
+		t.Errorf("before: %s", diff)
+	}
+	if err := s.Replace(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"b.graphqls": "b2", "c.graphqls": "c2"}, read(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o750 {
+		t.Errorf("its mode is %v", info.Mode())
+	}
+	if left, _ := os.ReadDir(parent); len(left) != 1 {
+		t.Errorf("beside it there is %v", left)
+	}
+}
+
+// TestAReaderSeesOneFolderOrTheOther: there is no moment without the folder, and
+// one that was opened stays whole.
+func TestAReaderSeesOneFolderOrTheOther(t *testing.T) {
+	dir, _ := target(t)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 200 {
+			for _, n := range []string{"2", "3"} {
+				s, err := folder.Stage(dir, files(n), ".graphqls")
+				if err == nil {
+					err = s.Replace()
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	}()
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatalf("there is no folder: %v", err)
+		}
+		a, errA := root.ReadFile("a.graphqls")
+		b, errB := root.ReadFile("b.graphqls")
+		_ = root.Close()
+		if errA == nil && errB == nil && string(a)[1:] != string(b)[1:] { // an error: the old one was removed meanwhile
+			t.Fatalf("%s with %s", a, b)
+		}
+	}
+}
+
+func TestWhatACrashLeavesIsTheFolderAsItWas(t *testing.T) {
+	dir, parent := target(t)
+	s, err := folder.Stage(dir, files("2"), ".graphqls")
+	if err != nil { // and here the process dies
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(files("1"), read(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	long := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(s.Dir(), long, long); err != nil {
+		t.Fatal(err)
+	}
+	next, err := folder.Stage(dir, files("3"), ".graphqls")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.Discard()
+	if left, _ := os.ReadDir(parent); len(left) != 1 {
+		t.Errorf("beside it there is %v", left)
+	}
+}
+
+func TestALinkGoesOnToLeadToTheFolder(t *testing.T) {
+	dir, parent := target(t)
+	link := filepath.Join(parent, "link")
+	if err := os.Symlink("kinds", link); err != nil {
+		t.Fatal(err)
+	}
+	s, err := folder.Stage(link, files("2"), ".graphqls")
+	if err == nil {
+		err = s.Replace()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(files("2"), read(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if to, err := os.Readlink(link); err != nil || to != "kinds" {
+		t.Errorf("the link leads to %s, %v", to, err)
+	}
+}
+
+func TestNothingIsLostThatIsNoFileOfACatalogue(t *testing.T) {
+	for _, other := range []string{"README.md", ".git/config", "sub.graphqls/x"} {
+		t.Run(other, func(t *testing.T) {
+			dir, _ := target(t)
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, other)), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, map[string]string{other: "x"})
+			name, _, _ := strings.Cut(other, "/")
+			if _, err := folder.Stage(dir, files("2"), ".graphqls"); err == nil || !strings.Contains(err.Error(), "holds "+name+", which would be lost") {
+				t.Errorf("it says %v", err)
+			}
+		})
+	}
+}
+
+func TestNamesStayInTheFolder(t *testing.T) {
+	for _, name := range []string{"../x.graphqls", "a/x.graphqls", "/x.graphqls", "x.txt", ""} {
+		dir, parent := target(t)
+		if _, err := folder.Stage(dir, map[string]string{name: "x"}, ".graphqls"); err == nil || !strings.Contains(err.Error(), "is no name of a file") {
+			t.Errorf("%q: %v", name, err)
+		}
+		if left, _ := os.ReadDir(parent); len(left) != 1 {
+			t.Errorf("%q: beside it there is %v", name, left)
+		}
+	}
+}

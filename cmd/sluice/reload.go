@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/cmd/sluice/admin"
+	"github.com/sluicegw/sluice/cmd/sluice/folder"
+	"github.com/sluicegw/sluice/graph/kinds"
+	"github.com/sluicegw/sluice/graph/server"
+)
+
+// catalogues replaces the catalogue of a gateway that serves.
+type catalogues struct {
+	// dir is the folder of the catalogue; empty for the embedded one.
+	dir     string
+	gate    gate.Gate
+	server  *server.Server
+	log     *zap.Logger
+	compile func(catalogue) (*service.Service, error)
+	results *prometheus.CounterVec
+	// turn holds a token while a catalogue is replaced.
+	turn chan struct{}
+
+	mu      sync.Mutex // guards all below
+	served  catalogue
+	service *service.Service
+	changed chan struct{} // closed when service is another one
+}
+
+var _ admin.Catalogues = (*catalogues)(nil)
+
+func newCatalogues(dir string, served catalogue, svc *service.Service) *catalogues {
+	return &catalogues{
+		dir: dir, served: served, service: svc, turn: make(chan struct{}, 1), changed: make(chan struct{}),
+		results: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_catalogue_reloads_total", Help: "Reloads of the catalogue by result: replaced, unchanged, refused, failed."}, []string{"result"}),
+	}
+}
+
+// Run runs the service of the catalogue that is served, and of those that follow,
+// until ctx ends: one of them keeps the index rows, the newest.
+func (c *catalogues) Run(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		svc, changed := c.service, c.changed
+		c.mu.Unlock()
+		run, stop := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() { done <- svc.Run(run) }()
+		select {
+		case <-changed:
+			stop()
+			<-done // whatever it was, the next one finds it, too
+		case err := <-done:
+			stop()
+			return err
+		}
+	}
+}
+
+// hangups reloads at each SIGHUP until ctx ends.
+func (c *catalogues) hangups(ctx context.Context, signals <-chan os.Signal) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-signals:
+			c.Reload(ctx, admin.Request{})
+		}
+	}
+}
+
+// reloadTime is how long a reload may take, with the wait for another one.
+const reloadTime = time.Minute
+
+// Reload is part of [admin.Catalogues]. Whatever is in the way, the catalogue that
+// is served stays; the log has all that the answer has.
+func (c *catalogues) Reload(ctx context.Context, r admin.Request) admin.Answer {
+	ctx, cancel := context.WithTimeout(ctx, reloadTime)
+	defer cancel()
+	var changes []string
+	result, err := admin.Failed, error(context.DeadlineExceeded)
+	select {
+	case c.turn <- struct{}{}:
+		result, changes, err = c.reload(ctx, r)
+		<-c.turn
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	out := admin.Answer{Result: result, Hash: c.served.outline.Hash(), Files: c.served.files, Changes: changes}
+	c.mu.Unlock()
+	if err != nil {
+		out.Lines = []string{err.Error()}
+		var many linesError
+		if errors.As(err, &many) {
+			out.Lines = many.lines
+		}
+	}
+	if r.DryRun {
+		return out
+	}
+	c.results.WithLabelValues(string(result)).Inc()
+	fields := []zap.Field{zap.String("result", string(result)), zap.String("catalogue", out.Hash), zap.String("files", out.Files)}
+	if err != nil {
+		c.log.Error("the catalogue was not replaced; the one before is served on", append(fields, zap.Strings("why", out.Lines))...)
+	} else {
+		c.log.Info("the catalogue was read again", append(fields, zap.Strings("changes", changes))...)
+	}
+	return out
+}
+
+// reload makes everything ready before the store accepts the catalogue; then the
+// folder is replaced, and the generation last.
+func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.Result, changes []string, err error) {
+	if c.dir == "" {
+		return admin.Failed, nil, errors.New("the gateway serves the kinds of its release, which cannot be replaced; start it with --schema DIR")
+	}
+	next, staged, err := c.read(r)
+	if staged != nil {
+		defer staged.Discard()
+	}
+	var mistake usageError
+	switch {
+	case errors.As(err, &linesError{}), errors.As(err, &mistake):
+		return admin.Refused, nil, err
+	case err != nil:
+		return admin.Failed, nil, err
+	}
+	replace := func() error { return nil }
+	if staged != nil && !r.DryRun {
+		replace = staged.Replace
+	}
+	if next.files == c.served.files {
+		if err := replace(); err != nil {
+			return admin.Failed, nil, err
+		}
+		return admin.Unchanged, nil, nil
+	}
+	svc, err := c.compile(next)
+	if err != nil {
+		return admin.Failed, nil, err
+	}
+	g, err := c.server.Prepare(next.serving(svc))
+	if err != nil {
+		return admin.Failed, nil, err
+	}
+	for _, change := range next.changes(c.served.outline) {
+		changes = append(changes, change.String())
+	}
+	switch err := next.accept(ctx, c.gate, r.AllowBreaking, r.DryRun); {
+	case errors.As(err, &linesError{}):
+		return admin.Refused, changes, err
+	case err != nil:
+		return admin.Failed, changes, err
+	case r.DryRun:
+		return admin.Replaced, changes, nil
+	}
+	if err := replace(); err != nil {
+		// The store goes back to the catalogue that is served; it has accepted that one before.
+		return admin.Failed, changes, errors.Join(err, c.served.accept(ctx, c.gate, true, false))
+	}
+	c.serve(next, svc, g)
+	return admin.Replaced, changes, nil
+}
+
+// read reads the catalogue that is asked for. One that came with the request is
+// staged beside the folder.
+func (c *catalogues) read(r admin.Request) (catalogue, *folder.Staged, error) {
+	if r.Files == nil {
+		next, err := readCatalogue(c.dir)
+		return next, nil, err
+	}
+	staged, err := folder.Stage(c.dir, r.Files, ".graphqls")
+	if err != nil {
+		return catalogue{}, nil, fmt.Errorf("the folder of the gateway cannot be replaced: %w", err)
+	}
+	schema, err := kinds.Read(os.DirFS(staged.Dir()), r.Folder)
+	next, err := derive(schema, r.Folder, err)
+	return next, staged, err
+}
+
+// serve serves a generation from now on.
+func (c *catalogues) serve(next catalogue, svc *service.Service, g *server.Generation) {
+	c.server.Replace(g)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.served, c.service = next, svc
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// serving is the catalogue as a server takes it.
+func (c catalogue) serving(svc *service.Service) server.Catalogue {
+	out := server.Single(svc, c.api)
+	out.Hash, out.Files = c.outline.Hash(), c.files
+	return out
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sluicegw/sluice/cmd/sluice/admin"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/graph/kinds"
+)
+
+// running are the flags of commands that speak to a gateway over its admin socket.
+type running struct {
+	socket, data string
+	req          admin.Request
+}
+
+func (r *running) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.socket, "admin-socket", "", "admin socket of the gateway; by default that in the folder of --data")
+	f.StringVar(&r.data, "data", config.NewGateway().Store.Data, "folder of the gateway's embedded store")
+	f.BoolVar(&r.req.AllowBreaking, "allow-breaking", false, "serve the catalogue although it breaks what is stored; this one only")
+	f.BoolVar(&r.req.DryRun, "dry-run", false, "say what would change, and change nothing")
+}
+
+// send asks the gateway, and prints what it answers. The environment says where the
+// gateway is, and not what it is to accept.
+func (r *running) send(cmd *cobra.Command, std streams) error {
+	where := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	where.AddFlag(cmd.Flags().Lookup("admin-socket"))
+	where.AddFlag(cmd.Flags().Lookup("data"))
+	if err := loadFlags(cmd, where); err != nil {
+		return err
+	}
+	path := r.socket
+	if path == "" {
+		path = config.DefaultAdminSocket(r.data)
+	}
+	answer, err := admin.Send(cmd.Context(), path, r.req)
+	if err != nil {
+		return err
+	}
+	switch answer.Result {
+	case admin.Refused:
+		return linesError{answer.Lines}
+	case admin.Failed:
+		return errors.New(oneLine(linesError{answer.Lines}))
+	}
+	for _, change := range answer.Changes {
+		_, _ = fmt.Fprintln(std.out, printable(change))
+	}
+	what := map[admin.Result]string{admin.Replaced: "is served now", admin.Unchanged: "is served already"}[answer.Result]
+	if r.req.DryRun {
+		what = "is served; nothing was changed"
+	}
+	_, _ = fmt.Fprintf(std.out, "catalogue %s, files %s %s\n", printable(answer.Hash), printable(answer.Files), what)
+	return nil
+}
+
+func schemaReloadCommand(std streams) *cobra.Command {
+	var r running
+	cmd := &cobra.Command{
+		Use:   "reload",
+		Short: "Let a running gateway read its --schema folder again",
+		Long: "Let a running gateway read its --schema folder again, and print what that changes.\n\n" +
+			"SIGHUP does the same, but it accepts no catalogue that breaks what is stored, and the answer is in the log.",
+		Example: "  sluice schema reload --data ./sluice-data",
+		Args:    usage(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return r.send(cmd, std) },
+	}
+	r.register(cmd)
+	return cmd
+}
+
+func schemaApplyCommand(std streams) *cobra.Command {
+	var r running
+	cmd := &cobra.Command{
+		Use:   "apply DIR",
+		Short: "Check a catalogue, and put it in the place of that of a running gateway",
+		Long: "Check a catalogue, put its files in the place of those of the running gateway's --schema folder, and serve them.\n\n" +
+			"The folder is replaced as a whole, and only if the catalogue is served; else it stays as it is. The gateway prints what the\n" +
+			"catalogue changes of what is stored and read.",
+		Example: "  sluice schema apply ./kinds --data ./sluice-data",
+		Args:    usage(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := readCatalogue(args[0]); err != nil {
+				return err
+			}
+			files, err := kinds.Files(os.DirFS(args[0]), args[0])
+			if err != nil {
+				return err
+			}
+			r.req.Files, r.req.Folder = files, filepath.ToSlash(filepath.Clean(args[0]))
+			return r.send(cmd, std)
+		},
+	}
+	r.register(cmd)
+	return cmd
+}

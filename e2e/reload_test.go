@@ -1,0 +1,359 @@
+package e2e_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// racks is a catalogue that everything can be taken away from.
+const racks = `type Rack @resource(plural: "racks", group: "example.org", version: "v1", scope: NAMESPACED) {
+  spec: RackSpec!
+}
+
+type RackSpec {
+  height: Int
+  label: String @constraint(maxLength: 20)
+  token: String @constraint(maxLength: 20) @writeOnly
+  finish: Finish
+}
+
+enum Finish {
+  GALVANISED
+  PAINTED
+}
+
+type Note @resource(plural: "notes", group: "example.org", version: "v1", scope: NAMESPACED) {
+  spec: NoteSpec!
+}
+
+type NoteSpec {
+  text: String @constraint(maxLength: 20)
+}
+`
+
+// shop is a gateway with a catalogue of its own in a folder.
+type shop struct {
+	*gateway
+	dir, kinds, socket string
+}
+
+// openShop starts a gateway on some SDL. Paths of sockets are short.
+func openShop(t *testing.T, sdl string, args ...string) *shop {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	s := &shop{dir: dir, kinds: filepath.Join(dir, "kinds"), socket: filepath.Join(dir, "admin.sock")}
+	if err := os.Mkdir(s.kinds, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.write("kinds", sdl)
+	s.gateway = start(t, filepath.Join(dir, "data"), append([]string{"--schema", s.kinds, "--admin-socket", s.socket}, args...)...)
+	return s
+}
+
+// write writes a catalogue into a folder of the shop.
+func (s *shop) write(folder, sdl string) string {
+	dir := filepath.Join(s.dir, folder)
+	_ = os.MkdirAll(dir, 0o700)
+	if err := os.WriteFile(filepath.Join(dir, "racks.graphqls"), []byte(sdl), 0o600); err != nil {
+		panic(err)
+	}
+	return dir
+}
+
+// schema runs a command of sluice schema against the gateway.
+func (s *shop) schema(args ...string) (out, errOut string, code int) {
+	s.t.Helper()
+	return sluice(s.t, "", append(append([]string{"schema"}, args...), "--admin-socket", s.socket)...)
+}
+
+// details is what /readyz?verbose says.
+func (s *shop) details() string {
+	s.t.Helper()
+	res, err := http.Get(s.address + "/readyz?verbose")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, _ := io.ReadAll(res.Body)
+	return string(text)
+}
+
+func (s *shop) sdl() string {
+	text, err := os.ReadFile(filepath.Join(s.kinds, "racks.graphqls"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// breaks are catalogues that break something, with the line of the file and what
+// would be lost.
+func breaks() map[string]struct{ from, to, line, lost string } {
+	return map[string]struct{ from, to, line, lost string }{
+		"a kind removed":             {racks[strings.Index(racks, "type Note @"):], "", "", "kind Note is gone: its resources are kept and not served"},
+		"a field removed":            {"  label: String @constraint(maxLength: 20)\n", "", "5", "Rack.spec.label is gone: what is stored of it is not shown any more"},
+		"another type":               {"height: Int", "height: Float", "6", "Rack.spec.height was Int and is Float: resources that have it cannot be read"},
+		"a list":                     {"label: String @constraint(maxLength: 20)", "label: [String!] @list(type: SET) @constraint(maxLength: 20, maxItems: 3)", "7", "Rack.spec.label was String and is a list of String: resources that have it cannot be read"},
+		"shown":                      {" @writeOnly", "", "8", "Rack.spec.token was @writeOnly and is not: what is stored would be shown"},
+		"a stored enum value":        {"  PAINTED\n", "", "12", `Rack.spec.finish has no value "PAINTED" any more: resources that have it cannot be written with it`},
+		"another stored form":        {"  PAINTED\n", "  PAINTED @value(stored: \"p\")\n", "12", `Rack.spec.finish has no value "PAINTED" any more: resources that have it cannot be written with it`},
+		"newly required":             {"height: Int", "height: Int!", "6", "Rack.spec.height is required now: resources without it cannot be read"},
+		"a new field, required":      {"  height: Int\n", "  height: Int\n  width: Int!\n", "7", "Rack.spec.width is new and required: what is stored does not have it and cannot be read"},
+		"a scope without resources":  {`type Note @resource(plural: "notes", group: "example.org", version: "v1", scope: NAMESPACED)`, `type Note @resource(plural: "notes", group: "example.org", version: "v1", scope: GLOBAL)`, "17", "kind Note was NAMESPACED and is GLOBAL: keys of its resources mean others"},
+		"a scope that has resources": {`type Rack @resource(plural: "racks", group: "example.org", version: "v1", scope: NAMESPACED)`, `type Rack @resource(plural: "racks", group: "example.org", version: "v1", scope: GLOBAL)`, "1", "kind Rack "},
+	}
+}
+
+// TestEveryBreakIsRefusedEverywhereWithItsPlace: by diff, by apply, at a reload and
+// at a start; and nothing is as it was not before.
+func TestEveryBreakIsRefusedEverywhereWithItsPlace(t *testing.T) {
+	s := openShop(t, racks)
+	s.must(`mutation { createRack(input: {name: "a", spec: {height: 1, token: "secret"}}) { rack { id } } }`)
+	before := s.details()
+	for name, c := range breaks() {
+		t.Run(name, func(t *testing.T) {
+			s.t = t
+			sdl := strings.Replace(racks, c.from, c.to, 1)
+			if sdl == racks {
+				t.Fatal("nothing was changed")
+			}
+			dir := s.write("next", sdl)
+			place := func(dir string) string {
+				if c.line == "" {
+					return dir + ": "
+				}
+				return dir + "/racks.graphqls:" + c.line + ": "
+			}
+			out, errOut, code := sluice(t, "", "schema", "diff", dir, "--from", s.kinds)
+			if code != 1 || !strings.Contains(out, place(dir)+c.lost) || errOut != "" {
+				t.Errorf("diff: %d %s%s", code, out, errOut)
+			}
+			out, errOut, code = s.schema("apply", dir)
+			if code != 2 || !strings.Contains(errOut, place(dir)+c.lost) || out != "" {
+				t.Errorf("apply: %d %s%s", code, out, errOut)
+			}
+			if s.sdl() != racks {
+				t.Error("the folder is another one")
+			}
+			s.write("kinds", sdl)
+			out, errOut, code = s.schema("reload")
+			if code != 2 || !strings.Contains(errOut, place(s.kinds)+c.lost) || out != "" {
+				t.Errorf("reload: %d %s%s", code, out, errOut)
+			}
+			s.write("kinds", racks)
+			if got := s.details(); got != before {
+				t.Errorf("it serves %s", got)
+			}
+			if got := s.must(`{ rack(name: "a") { spec { height label finish } } }`); fmt.Sprint(got.get("rack", "spec", "height")) != "1" {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+	s.t = t
+	if code := s.stop(); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, s.log)
+	}
+	flags := store(t, s.data)
+	for name, c := range breaks() {
+		t.Run(name+", at a start", func(t *testing.T) {
+			s.write("kinds", strings.Replace(racks, c.from, c.to, 1))
+			_, errOut, code := sluice(t, "", append([]string{"serve", "--listen", "127.0.0.1:0", "--schema", s.kinds, "--admin-socket", s.socket}, flags...)...)
+			if code != 2 || !strings.Contains(errOut, s.kinds) || !strings.Contains(errOut, c.lost) {
+				t.Errorf("%d %s", code, errOut)
+			}
+			if n := map[bool]string{true: "resources of the kind: 1", false: "resources of the kind: 0"}[strings.Contains(c.lost, "Rack")]; !strings.Contains(errOut, n) {
+				t.Errorf("it does not say %s: %s", n, errOut)
+			}
+		})
+	}
+}
+
+var hashes = regexp.MustCompile(`catalogue [0-9a-f]{16}, files [0-9a-f]{16}`)
+
+func TestApplyReplacesTheFolderAndWhatIsServed(t *testing.T) {
+	s := openShop(t, racks)
+	socket := s.dial()
+	defer socket.close()
+	socket.subscribe("1", `subscription { rackChanges { type cursor rack { metadata { name } } } }`, nil)
+	socket.next("1")
+	next := strings.Replace(racks, "  height: Int\n", "  height: Int\n  width: Int @index\n", 1)
+	next = next[:strings.Index(next, "type Note @")] + "type Box @resource(plural: \"boxes\", group: \"example.org\", version: \"v1\", scope: GLOBAL) { spec: BoxSpec! }\ntype BoxSpec { size: Int }\n"
+	dir := s.write("next", next)
+	s.must(`mutation { createNote(input: {name: "n", spec: {text: "kept"}}) { note { id } } }`)
+
+	out, errOut, code := s.schema("apply", dir, "--dry-run", "--allow-breaking")
+	if code != 0 || !strings.Contains(out, "kind Note is gone") || s.sdl() != racks || errOut != "" {
+		t.Errorf("dry run: %d %s%s", code, out, errOut)
+	}
+	out, errOut, code = s.schema("apply", dir, "--allow-breaking")
+	if code != 0 || !strings.Contains(out, dir+"/racks.graphqls:7: Rack.spec.width is new\n") || !strings.Contains(out, " is served now\n") || s.sdl() != next {
+		t.Fatalf("apply: %d %s%s", code, out, errOut)
+	}
+	check, _, _ := sluice(t, "", "schema", "check", dir)
+	if want := hashes.FindString(check); !strings.Contains(out, want) || !strings.Contains(s.details(), strings.Replace(want, ",", "", 1)) {
+		t.Errorf("apply says %s, check %s, readyz %s", out, check, s.details())
+	}
+	if !s.log.await("resources of a kind that is not in the catalogue are kept and not served") {
+		t.Error("nothing is said of the notes")
+	}
+	s.must(`mutation { createRack(input: {name: "a", spec: {width: 3}}) { rack { id } } }`)
+	if got := s.must(`{ racks(filter: {spec: {width: {gt: 2}}}) { totalCount } boxes { totalCount } }`); fmt.Sprint(got.get("racks", "totalCount")) != "1" {
+		t.Errorf("%v", got)
+	}
+	if got := s.post(`{ notes { totalCount } }`, nil); got.codes() != "GRAPHQL_VALIDATION_FAILED" {
+		t.Errorf("what vanished: %v", got)
+	}
+	if got := socket.next("1"); got.get("rackChanges", "rack", "metadata", "name") != "a" {
+		t.Errorf("the stream goes on with %v", got)
+	}
+	// Back to a catalogue of the record, without the flag; the note is there.
+	if out, errOut, code = s.schema("apply", s.write("back", racks)); code != 0 {
+		t.Fatalf("back: %d %s%s", code, out, errOut)
+	}
+	if got := s.must(`{ note(name: "n") { spec { text } } }`); got.get("note", "spec", "text") != "kept" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestSIGHUPReadsTheFolderAndAcceptsNoBreak(t *testing.T) {
+	s := openShop(t, racks, "--allow-breaking")
+	s.write("kinds", strings.Replace(racks, "  height: Int\n", "  height: Int\n  width: Int\n", 1))
+	_ = s.cmd.Process.Signal(syscall.SIGHUP)
+	if !s.log.await(`"result":"replaced"`) {
+		t.Fatal(s.log)
+	}
+	s.must(`{ racks { nodes { spec { width } } } }`)
+	s.write("kinds", strings.Replace(racks, "height: Int", "height: Float", 1))
+	_ = s.cmd.Process.Signal(syscall.SIGHUP)
+	if !s.log.await(`"result":"refused"`) || !strings.Contains(s.log.String(), s.kinds+"/racks.graphqls:6: Rack.spec.height was Int and is Float") {
+		t.Fatal(s.log)
+	}
+	s.write("kinds", racks+"type Broken {\n")
+	_ = s.cmd.Process.Signal(syscall.SIGHUP)
+	if !s.log.await(`Expected Name`) {
+		t.Fatal(s.log)
+	}
+	s.must(`{ racks { nodes { spec { width } } } }`)
+	res, err := http.Get(s.address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	metrics, _ := io.ReadAll(res.Body)
+	for _, want := range []string{`sluice_catalogue_reloads_total{result="replaced"} 1`, `sluice_catalogue_reloads_total{result="refused"} 2`, `sluice_catalogue_info{files="`} {
+		if !strings.Contains(string(metrics), want) {
+			t.Errorf("/metrics does not have %s", want)
+		}
+	}
+}
+
+func TestApplyWithFindingsAsksNobody(t *testing.T) {
+	s := openShop(t, racks)
+	dir := s.write("next", racks+"type Broken {\n")
+	for _, args := range [][]string{{"apply", dir}, {"apply", filepath.Join(s.dir, "nothing")}} {
+		out, errOut, code := s.schema(args...)
+		if code != 2 || out != "" || strings.Contains(s.log.String(), "not replaced") || !strings.Contains(errOut, args[1]) {
+			t.Errorf("%v: %d %s%s", args, code, out, errOut)
+		}
+	}
+}
+
+func TestTheFolderOfAGatewayMustBeReplaceable(t *testing.T) {
+	s := openShop(t, racks)
+	next := s.write("next", strings.Replace(racks, "  height: Int\n", "  height: Int\n  width: Int\n", 1))
+	before := s.details()
+	writeFile(t, filepath.Join(s.kinds, "README.md"), "read me")
+	out, errOut, code := s.schema("apply", next)
+	if code != 1 || !strings.Contains(errOut, "holds README.md, which would be lost") || s.details() != before || s.sdl() != racks {
+		t.Errorf("%d %s%s", code, out, errOut)
+	}
+}
+
+func TestTheEmbeddedCatalogueIsNotReplaced(t *testing.T) {
+	dir, err := os.MkdirTemp("", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "a.sock")
+	g := start(t, "", "--admin-socket", socket)
+	writeFile(t, filepath.Join(dir, "racks.graphqls"), racks)
+	for _, args := range [][]string{{"schema", "reload"}, {"schema", "apply", dir}} {
+		_, errOut, code := sluice(t, "", append(args, "--admin-socket", socket)...)
+		if code != 1 || !strings.Contains(errOut, "start it with --schema DIR") || strings.Count(errOut, "\n") != 1 {
+			t.Errorf("%v: %d %s", args, code, errOut)
+		}
+	}
+	_ = g.cmd.Process.Signal(syscall.SIGHUP)
+	if !g.log.await("start it with --schema DIR") {
+		t.Error(g.log)
+	}
+	g.must(`{ networks { totalCount } }`)
+}
+
+func TestAnAdminSocketBelongsToOneGatewayThatLives(t *testing.T) {
+	s := openShop(t, racks)
+	_, errOut, code := sluice(t, "", append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-socket", s.socket}, store(t, t.TempDir())...)...)
+	if want := "sluice: admin-socket: " + s.socket + ": it is in use by another process\n"; code != 1 || errOut != want {
+		t.Errorf("%d %q; want %q", code, errOut, want)
+	}
+	s.kill()
+	if _, err := os.Stat(s.socket); err != nil {
+		t.Fatalf("it leaves no socket: %v", err)
+	}
+	_, errOut, code = s.schema("reload")
+	if code != 1 || !strings.Contains(errOut, "no gateway answers at "+s.socket) {
+		t.Errorf("%d %s", code, errOut)
+	}
+	s.gateway = start(t, s.data, "--schema", s.kinds, "--admin-socket", s.socket)
+	if out, errOut, code := s.schema("reload"); code != 0 || !strings.Contains(out, "is served already") {
+		t.Errorf("%d %s%s", code, out, errOut)
+	}
+	if code := s.stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if _, err := os.Stat(s.socket); err == nil {
+		t.Error("the socket is left")
+	}
+}
+
+// TestGatewaysOfOneStoreSayWhichCatalogueEachServes: they are told one after the
+// other, and what one does not know yet it keeps.
+func TestGatewaysOfOneStoreSayWhichCatalogueEachServes(t *testing.T) {
+	redis := []string{"--redis", server.Server(t).URL(), "--redis-prefix", prefix(t.TempDir())}
+	a, b := openShop(t, racks, redis...), openShop(t, racks, redis...)
+	if a.details() != b.details() {
+		t.Errorf("%s and %s", a.details(), b.details())
+	}
+	before := b.details()
+	wider := strings.Replace(racks, "  height: Int\n", "  height: Int\n  width: Int\n", 1)
+	for i, s := range []*shop{a, b} {
+		if out, errOut, code := s.schema("apply", s.write("next", wider)); code != 0 {
+			t.Fatalf("%d %s%s", code, out, errOut)
+		}
+		if i == 0 {
+			a.must(`mutation { createRack(input: {name: "a", spec: {width: 3}}) { rack { id } } }`)
+			b.must(`mutation { upsertRack(input: {name: "a", spec: {height: 1}}) { created } }`)
+			if b.details() != before || a.details() == before {
+				t.Errorf("after the first: %s and %s", a.details(), b.details())
+			}
+		}
+	}
+	if a.details() != b.details() {
+		t.Errorf("%s and %s", a.details(), b.details())
+	}
+	if got := b.must(`{ rack(name: "a") { spec { width height } } }`); fmt.Sprint(got.get("rack", "spec")) != "map[height:1 width:3]" {
+		t.Errorf("%v", got)
+	}
+}

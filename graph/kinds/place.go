@@ -1,0 +1,75 @@
+package kinds
+
+import (
+	"strconv"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// Places say where the files of a catalogue say what, as "file:line".
+type Places struct {
+	// Folder of the files, as it was given.
+	Folder string
+	// Fields by their paths, like "Network.spec.cidr"; kinds by their names.
+	Fields map[string]string
+	// Types are the definitions of the objects and enums of fields, by the paths of
+	// the fields.
+	Types map[string]string
+}
+
+// Places are those of all kinds, for a catalogue that was read from a folder.
+func (s *Schema) Places(folder string) Places {
+	p := placing{types: map[string]*ast.Definition{}, Places: Places{Folder: folder, Fields: map[string]string{}, Types: map[string]string{}}}
+	for _, d := range s.Documents {
+		for _, def := range d.Definitions {
+			p.types[def.Name] = def
+		}
+	}
+	for i := range s.Kinds {
+		k := &s.Kinds[i]
+		p.Fields[k.Name] = lineOf(k.Definition.Position)
+		p.part(k, "spec", k.Spec)
+		p.part(k, "status", k.Status)
+	}
+	return p.Places
+}
+
+// placing is the work of [Schema.Places].
+type placing struct {
+	Places
+	types map[string]*ast.Definition
+}
+
+func (p *placing) part(k *Kind, name string, s *descriptor.Shape) {
+	if f := k.Definition.Fields.ForName(name); f != nil {
+		p.field(k.Name+"."+name, f, s)
+	}
+}
+
+// field notes a field and those of its object, if it is one.
+func (p *placing) field(path string, f *ast.FieldDefinition, s *descriptor.Shape) {
+	p.Fields[path] = lineOf(f.Position)
+	def := p.types[f.Type.Name()]
+	if def == nil {
+		return
+	}
+	p.Types[path] = lineOf(def.Position)
+	if s == nil {
+		return
+	}
+	for i := range s.Fields {
+		below := &s.Fields[i]
+		if f := def.Fields.ForName(below.Name); f != nil {
+			p.field(path+"."+below.Name, f, below.Shape)
+		}
+	}
+}
+
+func lineOf(at *ast.Position) string {
+	if at == nil || at.Src == nil {
+		return ""
+	}
+	return at.Src.Name + ":" + strconv.Itoa(at.Line)
+}

@@ -1,0 +1,234 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/99designs/gqlgen/graphql/handler/extension"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/console"
+	"github.com/sluicegw/sluice/graph/core"
+	"github.com/sluicegw/sluice/graph/engine"
+	"github.com/sluicegw/sluice/graph/stream"
+	"github.com/sluicegw/sluice/graph/transport"
+	"github.com/sluicegw/sluice/resolvers"
+)
+
+// Catalogue is what a server serves at a time.
+type Catalogue struct {
+	// Hash of what it says of stored resources, and Files, that of its files, are shown
+	// in /metrics and /readyz.
+	Hash, Files string
+	// APIs by the names that [Config.Paths] gives them. Required.
+	APIs map[string]API
+}
+
+// API is one version of the API of a catalogue.
+type API struct {
+	// Service answers it. Required.
+	Service *service.Service
+	// Schema is the API of the service's kinds. Required.
+	Schema *ast.Schema
+}
+
+// newestAPI names the one API that there is, and the one of the page at /.
+const newestAPI = "v1"
+
+// Single is a catalogue with the one API of [DefaultPaths].
+func Single(svc *service.Service, schema *ast.Schema) Catalogue {
+	return Catalogue{APIs: map[string]API{newestAPI: {Service: svc, Schema: schema}}}
+}
+
+// DefaultPaths serves the one API under its version, and as the newest.
+func DefaultPaths() map[string]string {
+	return map[string]string{"/graphql": newestAPI, "/v1/graphql": newestAPI}
+}
+
+// validate returns what is missing, for a table of paths.
+func (c Catalogue) validate(paths map[string]string) error {
+	var errs []error
+	for path, name := range paths {
+		if api := c.APIs[name]; api.Service == nil || api.Schema == nil {
+			errs = append(errs, fmt.Errorf("catalogue: %s wants the API %s with service and schema", path, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Generation is a catalogue that is ready to be served, once.
+type Generation struct {
+	catalogue Catalogue
+	executors map[string]*transport.Executor
+	caches    []*documentCache
+	console   http.Handler
+	// streams are the subscriptions that began on it.
+	streams *stream.Group
+}
+
+// Prepare makes a catalogue ready to be served. Nothing is served by it yet.
+func (s *Server) Prepare(c Catalogue) (*Generation, error) {
+	if err := c.validate(s.cfg.Paths); err != nil {
+		return nil, err
+	}
+	g := &Generation{catalogue: c, executors: map[string]*transport.Executor{}, streams: stream.NewGroup()}
+	for name, api := range c.APIs {
+		if err := s.addAPI(g, name, api); err != nil {
+			return nil, fmt.Errorf("api %s: %w", name, err)
+		}
+	}
+	newest := c.APIs[s.cfg.Paths[consoleEndpoint]]
+	front, err := console.New(console.Config{Version: s.cfg.Version, Store: s.cfg.Store, Schema: newest.Schema, Kinds: newest.Service.Kinds(), Endpoint: consoleEndpoint})
+	if err != nil {
+		return nil, fmt.Errorf("console: %w", err)
+	}
+	g.console = front
+	return g, nil
+}
+
+// addAPI makes the executor of one API.
+func (s *Server) addAPI(g *Generation, name string, api API) error {
+	eng, err := engine.New(engine.Config{
+		Service: api.Service, Schema: api.Schema, LoaderWait: s.cfg.LoaderWait, Streams: g.streams,
+		Core: core.NewExecutableSchema(core.Config{Schema: api.Schema, Resolvers: resolvers.New(api.Service)}),
+	})
+	if err != nil {
+		return err
+	}
+	exec := executor.New(eng)
+	exec.SetQueryCache(parsed{})
+	exec.SetErrorPresenter(s.present)
+	exec.SetRecoverFunc(func(ctx context.Context, p any) error {
+		s.cfg.Logger.Error("panic in a resolver", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
+		return &failure.Error{Code: failure.CodeInternal, Message: "internal error"}
+	})
+	exec.Use(variables{schema: api.Schema})
+	exec.Use(oneStream{root: api.Schema.Subscription.Name})
+	exec.AroundResponses(s.bound)
+	exec.Use(extension.Introspection{})
+	cache := newDocumentCache(s.cfg.Limits.CachedTokens, eng)
+	g.caches = append(g.caches, cache)
+	g.executors[name] = transport.NewExecutor(transport.ExecutorConfig{
+		Executor: exec, Named: s.documents, Memory: s.memory,
+		Documents: &documents{schema: api.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideSchema, cache: cache},
+	})
+	return nil
+}
+
+// How long streams go on whose catalogue was replaced.
+const (
+	// maxOlder is how many older generations have streams at a time; another
+	// replacement ends those of the oldest.
+	maxOlder = 2
+	// olderLife is how long the streams of an older generation go on.
+	olderLife = 10 * time.Minute
+)
+
+// older is a generation that was replaced. Nothing but its streams and operations
+// hold on to what they need of it.
+type older struct {
+	hash, files string
+	streams     *stream.Group
+	stop        func() bool // the timer
+}
+
+// replaced are the generations before the one that is served, the oldest first.
+type replaced struct {
+	mu          sync.Mutex
+	generations []*older
+}
+
+// Replace serves another generation from now on: operations that begin later, on
+// open sockets too, use it. Those that run go on with theirs; their streams end
+// after ten minutes, or when a third generation follows, with CATALOGUE_CHANGED
+// and the cursor to resume from.
+func (s *Server) Replace(g *Generation) {
+	s.replaced.mu.Lock()
+	defer s.replaced.mu.Unlock()
+	before := s.generation.Swap(g)
+	s.metrics.serve(before, g)
+	if before == nil || before == g {
+		return
+	}
+	for _, cache := range before.caches { // no operation begins on it any more
+		cache.close()
+	}
+	o := &older{hash: before.catalogue.Hash, files: before.catalogue.Files, streams: before.streams}
+	o.stop = s.cfg.AfterFunc(olderLife, func() { s.retire(o) })
+	s.replaced.generations = append(s.replaced.generations, o)
+	for len(s.replaced.generations) > maxOlder {
+		oldest := s.replaced.generations[0]
+		s.replaced.generations = s.replaced.generations[1:]
+		oldest.stop()
+		oldest.streams.End()
+	}
+}
+
+// retire ends the streams of an older generation.
+func (s *Server) retire(o *older) {
+	s.replaced.mu.Lock()
+	s.replaced.generations = slices.DeleteFunc(s.replaced.generations, func(one *older) bool { return one == o })
+	s.replaced.mu.Unlock()
+	o.stop()
+	o.streams.End()
+}
+
+// olderStreams is how many streams each older generation has, the oldest first,
+// without those that have none.
+func (s *Server) olderStreams() (out []string, total int) {
+	s.replaced.mu.Lock()
+	defer s.replaced.mu.Unlock()
+	for _, o := range s.replaced.generations {
+		if n := o.streams.Len(); n > 0 {
+			out, total = append(out, fmt.Sprintf("%s files %s: %d streams", o.hash, o.files, n)), total+n
+		}
+	}
+	return out, total
+}
+
+// newest runs each operation by the generation that is served when it begins, and
+// by the API of the path that its request came to.
+type newest struct{ server *Server }
+
+var _ transport.API = newest{}
+
+func (n newest) executor(ctx context.Context) *transport.Executor {
+	name, _ := ctx.Value(apiKey).(string)
+	return n.server.generation.Load().executors[name]
+}
+
+// Prepare is part of [transport.API].
+func (n newest) Prepare(ctx context.Context, r *transport.Request) (*transport.Operation, gqlerror.List) {
+	return n.executor(ctx).Prepare(ctx, r)
+}
+
+// Refuse is part of [transport.API].
+func (n newest) Refuse(ctx context.Context, errs ...*gqlerror.Error) []byte {
+	return n.executor(ctx).Refuse(ctx, errs...)
+}
+
+// Present is part of [transport.API].
+func (n newest) Present(ctx context.Context, errs gqlerror.List) gqlerror.List {
+	return n.executor(ctx).Present(ctx, errs)
+}
+
+// pathList names the paths of the API to a person.
+func pathList(paths map[string]string) string {
+	var out []string
+	for path := range paths {
+		out = append(out, path)
+	}
+	slices.Sort(out)
+	return strings.Join(out, " and ")
+}

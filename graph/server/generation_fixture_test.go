@@ -1,0 +1,212 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/graph/kinds"
+	"github.com/sluicegw/sluice/graph/server"
+)
+
+// narrow and wide are catalogues: the wide one has a field, an index and a kind more.
+const (
+	narrow = `type Shelf @resource(plural: "shelves", group: "example.org", version: "v1", scope: NAMESPACED) { spec: ShelfSpec! }
+type ShelfSpec { width: Int! }
+`
+	wide = `type Shelf @resource(plural: "shelves", group: "example.org", version: "v1", scope: NAMESPACED) { spec: ShelfSpec! }
+type ShelfSpec { width: Int! @index
+  depth: Int }
+type Box @resource(plural: "boxes", group: "example.org", version: "v1", scope: NAMESPACED) { spec: BoxSpec! }
+type BoxSpec { size: Int }
+`
+)
+
+// changing is a server whose catalogue is replaced.
+type changing struct {
+	*testing.T
+	edge
+	server *server.Server
+	store  backend.Store
+	hub    *hub.Hub
+	url    string
+}
+
+// newChanging serves the narrow catalogue over a store and a hub that runs.
+func newChanging(t *testing.T, cfg server.Config) *changing {
+	t.Helper()
+	return newChangingOver(t, plain, cfg)
+}
+
+func newChangingOver(t *testing.T, wrap func(backend.Store) backend.Store, cfg server.Config) *changing {
+	t.Helper()
+	kept, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := wrap(kept)
+	h, err := hub.New(hub.Config{Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var ran sync.WaitGroup
+	ran.Go(func() { _ = h.Run(ctx) })
+	c := &changing{T: t, store: store, hub: h}
+	cfg.Catalogue, _ = c.catalogue(narrow)
+	if c.server, err = server.New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	c.edge.Handler = c.server.Handler()
+	web := httptest.NewServer(c.edge.Handler)
+	c.url = web.URL
+	t.Cleanup(func() {
+		web.CloseClientConnections()
+		web.Close()
+		stop()
+		ran.Wait()
+		_ = kept.Close()
+	})
+	return c
+}
+
+// catalogue is one of some SDL, with its service.
+func (c *changing) catalogue(sdl string) (server.Catalogue, *service.Service) {
+	c.Helper()
+	schema, err := kinds.Load(&ast.Source{Name: "kinds.graphqls", Input: sdl})
+	if err != nil {
+		c.Fatal(err)
+	}
+	api, err := schema.API()
+	if err != nil {
+		c.Fatal(err)
+	}
+	svc, err := service.New(service.Config{Kinds: schema.Descriptors(), Store: c.store, Hub: c.hub})
+	if err != nil {
+		c.Fatal(err)
+	}
+	out := server.Single(svc, api)
+	out.Hash, out.Files = fmt.Sprintf("hash-of-%d", len(schema.Kinds)), schema.Hash
+	return out, svc
+}
+
+// replace serves another catalogue.
+func (c *changing) replace(sdl string) *service.Service {
+	c.Helper()
+	catalogue, svc := c.catalogue(sdl)
+	g, err := c.server.Prepare(catalogue)
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.server.Replace(g)
+	return svc
+}
+
+// put writes a shelf.
+func (c *changing) put(name string, width int) {
+	c.Helper()
+	query := fmt.Sprintf(`mutation { upsertShelf(input: {name: %q, spec: {width: %d}}) { created } }`, name, width)
+	if got := c.post(c.T, query, nil); strings.Contains(got, "errors") {
+		c.Fatal(got)
+	}
+}
+
+// wire is a connection by graphql-transport-ws.
+type wire struct {
+	t    testing.TB
+	conn *websocket.Conn
+	mu   sync.Mutex // of writes
+}
+
+// heard is a message of the gateway.
+type heard struct {
+	ID, Type string
+	Payload  json.RawMessage
+}
+
+func (c *changing) dial() *wire {
+	c.Helper()
+	dialer := websocket.Dialer{Subprotocols: []string{"graphql-transport-ws"}}
+	conn, _, err := dialer.Dial("ws"+strings.TrimPrefix(c.url, "http")+"/v1/graphql", nil)
+	if err != nil {
+		c.Fatal(err)
+	}
+	w := &wire{t: c, conn: conn}
+	c.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+	w.write(map[string]any{"type": "connection_init"})
+	if m := w.read(); m.Type != "connection_ack" {
+		c.Fatalf("heard %v", m)
+	}
+	return w
+}
+
+func (w *wire) write(v any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.conn.WriteJSON(v); err != nil {
+		w.t.Error(err)
+	}
+}
+
+func (w *wire) begin(id, query string, variables map[string]any) {
+	w.write(map[string]any{"type": "subscribe", "id": id, "payload": map[string]any{"query": query, "variables": variables}})
+}
+
+func (w *wire) read() (m heard) {
+	if err := w.conn.ReadJSON(&m); err != nil {
+		w.t.Fatal(err)
+	}
+	return m
+}
+
+// event is one of a change stream of shelves.
+type event struct {
+	Data struct {
+		Event struct {
+			Type, Cursor string
+			Shelf        struct {
+				Metadata struct{ Name string }
+				Spec     struct{ Width int }
+			}
+		}
+	}
+}
+
+func (m heard) event(t testing.TB) (e event) {
+	t.Helper()
+	if m.Type != "next" || json.Unmarshal(m.Payload, &e) != nil {
+		t.Fatalf("heard %s %s", m.Type, m.Payload)
+	}
+	return e
+}
+
+// ending is why a stream ended.
+type ending []struct {
+	Extensions struct {
+		Code, Cursor string
+		Retryable    bool
+	}
+}
+
+func (m heard) ending(t testing.TB) (e ending) {
+	t.Helper()
+	if m.Type != "error" || json.Unmarshal(m.Payload, &e) != nil || len(e) != 1 {
+		t.Fatalf("heard %s %s", m.Type, m.Payload)
+	}
+	return e
+}
+
+const shelfChanges = `subscription($namespace: String, $after: String) { event: shelfChanges(namespace: $namespace, after: $after) { type cursor shelf { metadata { name } spec { width } } } }`
