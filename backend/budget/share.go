@@ -57,6 +57,10 @@ func (p *Pool) BeginEvents() *Share {
 	return &Share{pool: p, began: p.begun, base: EventBytes, event: true, granted: EventBytes}
 }
 
+// largeStep is from how many bytes on an operation is taken for one that will want
+// many more: it gets a sixteenth of the pool, so that few such run at once.
+const largeStep = 512 << 10
+
 // Hold notes that the operation holds n bytes more. It waits while the pool is in
 // use, and then calls pause first, if that is not nil. It fails with [ErrBusy] if it
 // waits in vain: for [Patience], or as long as ctx lasts if the operation has more than
@@ -73,6 +77,9 @@ func (s *Share) Hold(ctx context.Context, n int64, pause func()) error {
 	}
 	s.asked = true
 	more := max(s.held+n, 2*s.granted) - s.granted
+	if n >= largeStep {
+		more = max(more, s.pool.most/16)
+	}
 	if err := s.pool.grow(ctx, s, more, pause); err != nil {
 		return err
 	}
@@ -189,12 +196,14 @@ func (p *Pool) grow(ctx context.Context, s *Share, n int64, pause func()) error 
 		return nil
 	}
 	s.wants, s.answer = n, make(chan struct{}, 1)
-	at, _ := slices.BinarySearchFunc(p.waiting, s.began, func(w *Share, began uint64) int {
-		if w.began < began {
-			return -1
-		}
-		return 1
-	})
+	if s.event { // each comes anew
+		p.begun++
+		s.began = p.begun
+	}
+	at := slices.IndexFunc(p.waiting, s.before)
+	if at < 0 {
+		at = len(p.waiting)
+	}
 	p.waiting = slices.Insert(p.waiting, at, s)
 	p.wake()
 	p.mu.Unlock()
@@ -202,7 +211,7 @@ func (p *Pool) grow(ctx context.Context, s *Share, n int64, pause func()) error 
 		pause()
 	}
 	var late <-chan time.Time
-	if s.granted == s.base && !s.event { // what runs is not refused
+	if !s.runs() && !s.event { // what runs is not refused
 		patience := time.NewTimer(Patience)
 		defer patience.Stop()
 		late = patience.C
@@ -227,6 +236,18 @@ func (p *Pool) grow(ctx context.Context, s *Share, n int64, pause func()) error 
 	s.refused = true // also when its time is over: it has only waited
 	return ErrBusy
 }
+
+// before says whether a share gets memory before another one that waits: those that
+// run first, in the order in which they began.
+func (s *Share) before(other *Share) bool {
+	if runs, others := s.runs(), other.runs(); runs != others {
+		return runs
+	}
+	return s.began < other.began
+}
+
+// runs says whether an operation has more than it began with.
+func (s *Share) runs() bool { return s.granted > s.base }
 
 // wake lets those go on that wait and fit, in their order. The caller holds mu.
 func (p *Pool) wake() {

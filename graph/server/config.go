@@ -129,7 +129,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Body: 4 << 20, Text: 256 << 10, Tokens: 5000, Depth: 20, Aliases: 100, Fields: 2000, Validation: 500_000, CachedTokens: 100_000,
-		Repeats: 20, Fragments: 200, Introspection: 150_000, Rows: 200_000, Scans: 20_000, Objects: 100_000, Answer: 16 << 20, Held: 32 << 20, Events: 400_000, Time: transport.DefaultTime,
+		Repeats: 20, Fragments: 200, Introspection: 150_000, Rows: 200_000, Scans: 20_000, Objects: 100_000, Answer: 16 << 20, Held: 32 << 20, Events: 250_000, Time: transport.DefaultTime,
 		Sockets: transport.DefaultConnections, Streams: transport.DefaultStreams, Operations: transport.DefaultOperations,
 		Queue: transport.DefaultQueue, QueueBytes: transport.DefaultQueueBytes, Message: transport.DefaultMessage,
 	}

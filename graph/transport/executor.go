@@ -238,8 +238,8 @@ func (o *Operation) Stream(ctx context.Context, after string) *Stream {
 
 // Next waits for the next event. After false the stream has ended; Errors says why.
 func (s *Stream) Next() (Event, bool) {
+	s.memory.Reset() // the event before waits no longer
 	res := s.next(s.ctx)
-	defer s.memory.Reset()
 	switch {
 	case res == nil:
 		s.errors = s.state.Errors()
@@ -264,7 +264,10 @@ func (s *Stream) Refuse(before string) {
 }
 
 // Close ends the stream; a Next that waits returns.
-func (s *Stream) Close() { s.cancel() }
+func (s *Stream) Close() {
+	s.cancel()
+	s.memory.Close()
+}
 
 // encode writes a result in memory of its own: gqlgen uses that of Data again.
 // A result without data was not executed and has no such key.

@@ -106,8 +106,7 @@ func (o *outbox) put(ctx context.Context, accepted func(), frames ...frame) (err
 const freeQueue = 8 << 10
 
 // claim takes the memory of frames that are about to wait, and marks those that are
-// counted. An event waits for it a moment if it is small; if it is large, the memory
-// in which it waits would be missing as well.
+// counted. An event waits for it a moment.
 func (o *outbox) claim(ctx context.Context, size int, frames []frame) (counted int64, err error) {
 	o.mu.Lock()
 	free := o.held+o.writing+size <= freeQueue
@@ -117,9 +116,7 @@ func (o *outbox) claim(ctx context.Context, size int, frames []frame) (counted i
 		return 0, nil
 	case !frames[0].event:
 		o.memory.Hold(int64(size))
-	case size > freeQueue && !o.memory.Take(int64(size)):
-		return 0, errMemory
-	case size <= freeQueue:
+	default:
 		if err := o.memory.Await(ctx, int64(size)); errors.Is(err, budget.ErrBusy) {
 			return 0, errMemory
 		} else if err != nil {
