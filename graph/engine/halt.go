@@ -114,10 +114,8 @@ const longValue = 4 << 10
 
 // roomFor is room before a value of n bytes is written.
 func (r *run) roomFor(f *field, buf []byte, n int) []byte {
-	if n > longValue {
-		if n += len(buf) + r.spent.told; n > r.spent.until {
-			return r.grow(f, buf, n)
-		}
+	if n += len(buf) + r.spent.told; n > r.spent.until {
+		return r.grow(f, buf, n)
 	}
 	return buf
 }
