@@ -11,9 +11,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// heldBytes is what a resource holds beside what is stored of it: its record, the
-// table of its body, its place on a page.
-const heldBytes = 512
+const (
+	// heldBytes is what a resource holds beside its body: its record and key, the table
+	// of the body, its place on a page.
+	heldBytes = 640
+	// rowBytes is what an index row or a reference of a resource holds.
+	rowBytes = 64
+)
 
 // sizes are how large the resources of kinds are on average, in bytes, by names of
 // kinds; 0 where none was read.
@@ -62,16 +66,21 @@ func hold(ctx context.Context, resources []*backend.Resource) error {
 func size(resources []*backend.Resource) (n int) {
 	for _, r := range resources {
 		if r != nil {
-			n += heldBytes + r.Size()
+			n += sizeOf(r)
 		}
 	}
 	return n
 }
 
-// sizeOf is what the resources of edges hold.
-func sizeOf(edges []Edge) (n int) {
+// sizeOf is what a resource holds.
+func sizeOf(r *backend.Resource) int {
+	return heldBytes + len(r.Body) + rowBytes*(len(r.Rows)+len(r.Refs))
+}
+
+// sizeOfEdges is what the resources of edges hold.
+func sizeOfEdges(edges []Edge) (n int) {
 	for i := range edges {
-		n += heldBytes + edges[i].Resource.Stored.Size()
+		n += sizeOf(edges[i].Resource.Stored)
 	}
 	return n
 }

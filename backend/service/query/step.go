@@ -101,7 +101,7 @@ func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 				kept := len(sc.found)
 				sc.take(r, pages[n])
 				if !sc.plain() {
-					spent.Release(size(pages[n].Resources) - sizeOf(sc.found[min(kept, len(sc.found)):]))
+					spent.Release(size(pages[n].Resources) - sizeOfEdges(sc.found[min(kept, len(sc.found)):]))
 				}
 			}
 		}
