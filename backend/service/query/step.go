@@ -14,6 +14,10 @@ import (
 // fit one call.
 const maxStepScans = backend.MaxRanges / 3
 
+// maxFirsts is how many bytes the first resources of the ranges of one step have, as far
+// as sizes are known: each page has its first resource, whatever the others have.
+const maxFirsts = 8 * backend.MaxPageBytes
+
 // runScans reads until all scans are done. The next steps of all are one call.
 // The errors are parallel to the scans. No step asks for more than the budget of
 // the operation has left.
@@ -27,7 +31,7 @@ func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 			return errs
 		}
 		left := spent.Left(budget.Rows)
-		asked, expected := 0, 0
+		asked, expected, firsts := 0, 0, 0
 		var active []int
 		var ranges []backend.Range
 		var named []int
@@ -37,7 +41,8 @@ func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 			case sc.done || errs[i] != nil:
 			case sc.query.names != nil:
 				named = append(named, i)
-			case len(active) < maxStepScans && (left > 0 || len(active) == 0):
+			case len(active) < maxStepScans && (left > 0 && firsts < maxFirsts || len(active) == 0):
+				firsts += sizes.estimate(sc.query.kind, 1)
 				r := sc.request()
 				r.Limit = min(r.Limit, max(left, 1))
 				left -= r.Limit
