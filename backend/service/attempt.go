@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/internal/wait"
@@ -49,6 +50,9 @@ func (s *Service) apply(ctx context.Context, actions ...backend.Action) (backend
 	if !ok {
 		return backend.Result{}, (&failure.Error{Code: failure.CodeUnavailable, Retryable: true, Message: "the catalogue is being replaced by one that stores " + key.Kind + " in another way; nothing was changed: try again"}).At(key)
 	}
+	spent := budget.From(ctx)
+	spent.Leave()
+	defer spent.Return(ctx)
 	res, deadline, err := s.attempt(ctx, actions)
 	if errors.Is(err, backend.ErrUnknown) { // up to its deadline the store may apply it
 		time.AfterFunc(deadline.Add(settleGrace).Sub(s.cfg.Clock()), leave)
