@@ -5,11 +5,13 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // maxAccepted is how many accepted catalogues a store remembers.
@@ -91,6 +93,20 @@ func (g Gate) record(ctx context.Context, list accepted, stored *backend.Resourc
 		actions = append(actions, backend.Action{Key: backend.Key{Kind: recordKind, Name: gone}, Op: backend.OpDelete})
 	}
 	return g.write(ctx, list, stored, actions...)
+}
+
+// Withdraw forgets that a catalogue was announced: it will not be served.
+func (g Gate) Withdraw(ctx context.Context, kinds []descriptor.Kind) error {
+	g = g.ready()
+	list, stored, err := g.list(ctx)
+	if err != nil || list.Announced != OutlineOf(kinds).Hash() {
+		return err
+	}
+	list.Announced = ""
+	if err = g.write(ctx, list, stored); errors.Is(err, backend.ErrConflict) {
+		return nil // another gateway has announced or recorded another one
+	}
+	return err
 }
 
 // write stores the list, with other actions, unless another gateway was faster.

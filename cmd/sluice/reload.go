@@ -188,6 +188,7 @@ func (c *catalogues) accept(ctx context.Context, next gate.Candidate, staged *fo
 		return err
 	}
 	if err := staged.Replace(); err != nil {
+		c.withdraw(ctx, next)
 		return err
 	}
 	err := accept(ctx, c.gate, next)
@@ -197,7 +198,15 @@ func (c *catalogues) accept(ctx context.Context, next gate.Candidate, staged *fo
 	if undo := staged.Restore(); undo != nil {
 		return fmt.Errorf("%s; the folder keeps the new files, since it cannot be put back: %w", oneLine(err), undo)
 	}
+	c.withdraw(ctx, next)
 	return err
+}
+
+// withdraw takes back that a catalogue was announced.
+func (c *catalogues) withdraw(ctx context.Context, announced gate.Candidate) {
+	if err := c.gate.Withdraw(ctx, announced.Kinds); err != nil {
+		c.log.Warn("the catalogue that was not served needs no flag until another one is", zap.Error(err))
+	}
 }
 
 // resultOf is the result of a reload that ended with an error, or without one.

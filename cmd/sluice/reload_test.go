@@ -229,6 +229,46 @@ func TestAStoreThatDoesNotRecordTheCatalogueLeavesTheFolderAsItWas(t *testing.T)
 	}
 }
 
+// TestAnApplyThatFailsIsForgotten: whoever wants its catalogue later says the flag
+// again, and what it would have shown is a secret still.
+func TestAnApplyThatFailsIsForgotten(t *testing.T) {
+	s := openShop(t, hiddenLabel())
+	if a := s.apply(withoutLabel(), true); a.Result != admin.Replaced {
+		t.Fatal(a)
+	}
+	refused := true
+	s.store.write = func(apply func() error) error { // the folder cannot be replaced any more
+		err := apply()
+		if refused {
+			refused = false
+			s.removeStaged()
+		}
+		return err
+	}
+	if a := s.apply(shelves, true); a.Result != admin.Failed || !strings.Contains(a.Lines[0], "cannot be replaced") {
+		t.Fatalf("%v", a)
+	}
+	wider := strings.Replace(shelves, "width: Int", "width: Int\n  depth: Int", 1)
+	for name, sdl := range map[string]string{"the same": shelves, "another one": wider} {
+		if err := os.WriteFile(filepath.Join(s.dir, "shelves.graphqls"), []byte(sdl), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a := s.catalogues.Reload(t.Context(), admin.Request{})
+		if a.Result != admin.Refused || !strings.Contains(strings.Join(a.Lines, "\n"), "Shelf.spec.label was @writeOnly in an earlier catalogue") {
+			t.Errorf("%s: %v", name, a)
+		}
+	}
+}
+
+// removeStaged removes what lies beside the folder.
+func (s *shop) removeStaged() {
+	for _, name := range s.beside() {
+		if err := os.RemoveAll(filepath.Join(filepath.Dir(s.dir), name)); err != nil {
+			s.Error(err)
+		}
+	}
+}
+
 func TestACatalogueOfTooManyFilesIsNotWrittenToTheDisk(t *testing.T) {
 	s, files := openShop(t, shelves), map[string]string{}
 	for n := range 1001 {
