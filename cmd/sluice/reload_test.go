@@ -85,20 +85,26 @@ func openShop(t *testing.T, sdl string) *shop {
 	if err := s.accepted(false); err != nil {
 		t.Fatal(err)
 	}
-	served, err := readCatalogue(s.dir)
+	s.serve(s.dir)
+	return s
+}
+
+// serve makes a gateway on a folder.
+func (s *shop) serve(dir string) {
+	s.Helper()
+	served, err := readCatalogue(dir)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	h, err := hub.New(hub.Config{Store: s.store})
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	settings := config.NewGateway()
-	settings.Catalogue.Dir = s.dir
+	settings.Catalogue.Dir = dir
 	if s.catalogues, err = (serving{settings}).gateway(served, s.store, h, zap.NewNop()); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	return s
 }
 
 // accepted says why a gateway that starts now, without a flag, is refused.
@@ -265,6 +271,21 @@ func (s *shop) removeStaged() {
 	for _, name := range s.beside() {
 		if err := os.RemoveAll(filepath.Join(filepath.Dir(s.dir), name)); err != nil {
 			s.Error(err)
+		}
+	}
+}
+
+// TestAGatewayThatWasStartedInItsFolderGoesOn although that folder is removed.
+func TestAGatewayThatWasStartedInItsFolderGoesOn(t *testing.T) {
+	s := openShop(t, shelves)
+	t.Chdir(s.dir)
+	s.serve(".")
+	for _, sdl := range []string{withoutLabel(), shelves} {
+		if a := s.apply(sdl, true); a.Result != admin.Replaced || s.sdl() != sdl {
+			t.Errorf("%v", a)
+		}
+		if a := s.catalogues.Reload(t.Context(), admin.Request{}); a.Result != admin.Unchanged {
+			t.Errorf("%v", a)
 		}
 	}
 }

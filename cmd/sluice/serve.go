@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -151,7 +152,13 @@ func (s serving) gateway(c catalogue, store gatewayStore, changes *hub.Hub, log 
 	if err != nil {
 		return nil, err
 	}
-	out := newCatalogues(s.Catalogue.Dir, c, svc)
+	dir := s.Catalogue.Dir
+	if dir != "" { // apply removes the folder that was there before: it may be the one that the process is in
+		if dir, err = filepath.Abs(dir); err != nil {
+			return nil, fmt.Errorf("schema: %w", err)
+		}
+	}
+	out := newCatalogues(dir, c, svc)
 	out.gate, out.log, out.compile, out.fence = gate.Gate{Store: store, Logger: log}, log, compile, writes
 	reg.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), unreadable, out.results,

@@ -87,9 +87,15 @@ func ReadTexts(texts map[string]string, dir string) (*Schema, error) {
 
 // Files are the texts of the files of a catalogue, by their names.
 func Files(files fs.FS, dir string) (map[string]string, error) {
-	names, err := fs.Glob(files, "*.graphqls")
+	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
-		return nil, fmt.Errorf("catalogue: %w", err)
+		return nil, fmt.Errorf("catalogue: %s: %w", dir, err)
+	}
+	var names []string
+	for _, e := range entries {
+		if path.Ext(e.Name()) == ".graphqls" {
+			names = append(names, e.Name())
+		}
 	}
 	if err := checkCount(len(names), dir); err != nil {
 		return nil, err

@@ -70,6 +70,40 @@ func TestNoStreamShowsWhatIsHiddenSince(t *testing.T) {
 	}
 }
 
+// TestAStreamOfEveryKindMissesNothingOfANewOne: one of the catalogue before that too.
+// A stream of one kind goes on.
+func TestAStreamOfEveryKindMissesNothingOfANewOne(t *testing.T) {
+	c := newChanging(t, server.Config{})
+	w := c.dial()
+	const every = `subscription($after: String) { event: resourceChanges(after: $after) { cursor resource { kind metadata { name } } } }`
+	w.begin("1", every, nil)
+	w.read() // IN_SYNC
+	c.replace(labelled)
+	c.put("a", 1)
+	if m := w.read(); m.Type != "next" {
+		t.Fatalf("heard %s %s", m.Type, m.Payload)
+	}
+	one := c.dial()
+	one.begin("1", `subscription { event: resourceChanges(kinds: ["Shelf"]) { cursor } }`, nil)
+	one.read()
+	c.replace(wide)
+	if got := c.post(t, `mutation { createBox(input: {name: "b", spec: {size: 1}}) { box { id } } }`, nil); strings.Contains(got, "errors") {
+		t.Fatal(got)
+	}
+	c.put("c", 1)
+	end := w.read().ending(t)[0].Extensions
+	if end.Code != string(failure.CodeCatalogueChanged) || end.Cursor == "" {
+		t.Errorf("it ended with %v", end)
+	}
+	w.begin("1", every, map[string]any{"after": end.Cursor})
+	if m := w.read(); !strings.Contains(string(m.Payload), `"kind":"Box"`) {
+		t.Errorf("it resumes with %s", m.Payload)
+	}
+	if m := one.read(); m.Type != "next" {
+		t.Errorf("the stream of one kind: %s %s", m.Type, m.Payload)
+	}
+}
+
 // TestAStreamBesideWhatIsHiddenGoesOn: a field that was hidden before ends nothing.
 func TestAStreamBesideWhatIsHiddenGoesOn(t *testing.T) {
 	c := newChanging(t, server.Config{})
