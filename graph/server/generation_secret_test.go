@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -115,5 +116,40 @@ func TestAStreamBesideWhatIsHiddenGoesOn(t *testing.T) {
 	c.put("a", 1)
 	if e := w.read().event(t); e.Data.Event.Shelf.Spec.Width != 1 {
 		t.Errorf("it goes on with %v", e)
+	}
+}
+
+// TestAVariableOfAWriteOnlyFieldIsNeverQuoted: neither a value, nor the key of a map.
+func TestAVariableOfAWriteOnlyFieldIsNeverQuoted(t *testing.T) {
+	c := newChanging(t, server.Config{})
+	c.replace(`type Shelf @resource(plural: "shelves", group: "example.org", version: "v1", scope: NAMESPACED) { spec: ShelfSpec! }
+type ShelfSpec { width: Int!
+  env: [MapEntry!] @writeOnly @map(maxProperties: 3, maxLength: 20, keyMaxLength: 20)
+  key: ShelfKey @writeOnly }
+type ShelfKey { id: Int }
+`)
+	const create = `mutation($s: ShelfSpecInput!) { createShelf(input: {name: "a", spec: $s}) { shelf { id } } }`
+	for value, at := range map[string]string{
+		`{"env": {"SECRET": "x"}}`:                 "env",
+		`{"env": [{"key": "a", "SECRET": "x"}]}`:   "env",
+		`{"env": [{"key": {"SECRET": 1}}]}`:        "env",
+		`{"key": {"SECRET": 1}}`:                   "key",
+		`{"key": {"id": "SECRET"}}`:                "key",
+		`{"key": "SECRET"}`:                        "key",
+		`{"width": 1, "env": "SECRET", "key": {}}`: "env",
+	} {
+		var spec map[string]any
+		if err := json.Unmarshal([]byte(value), &spec); err != nil {
+			t.Fatal(err)
+		}
+		got := c.post(t, create, map[string]any{"s": spec})
+		if strings.Contains(got, "SECRET") || !strings.Contains(got, `"path":["variable","s","`+at+`"]`) || !strings.Contains(got, "the value of a write-only field does not have its type") {
+			t.Errorf("%s: %s", value, got)
+		}
+	}
+	for _, spec := range []map[string]any{{"width": 1, "key": map[string]any{"id": 1}}, {"width": 1, "env": []any{map[string]any{"key": "a", "value": "x"}}}} {
+		if got := c.post(t, `mutation($s: ShelfSpecInput!) { upsertShelf(input: {name: "a", spec: $s}) { shelf { id } } }`, map[string]any{"s": spec}); strings.Contains(got, "errors") {
+			t.Errorf("%v: %s", spec, got)
+		}
 	}
 }
