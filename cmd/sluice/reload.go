@@ -130,7 +130,7 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 	}
 	next, staged, err := c.read(r)
 	if staged != nil {
-		defer staged.Discard()
+		defer c.discard(staged)
 	}
 	var mistake usageError
 	switch {
@@ -200,6 +200,13 @@ func (c *catalogues) accept(ctx context.Context, next gate.Candidate, staged *fo
 	}
 	c.withdraw(ctx, next)
 	return err
+}
+
+// discard removes the folder that is not, or not any more, in its place.
+func (c *catalogues) discard(staged *folder.Staged) {
+	if err := staged.Discard(); err != nil {
+		c.log.Warn("what an apply has left beside the folder of the catalogue cannot be removed", zap.Error(err))
+	}
 }
 
 // withdraw takes back that a catalogue was announced.

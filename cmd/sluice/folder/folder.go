@@ -39,8 +39,7 @@ func Stage(target string, files map[string]string, extension string) (*Staged, e
 	}
 	s := &Staged{target: target, dir: dir}
 	if err := s.fill(files, extension, info.Mode().Perm()); err != nil {
-		s.Discard()
-		return nil, err
+		return nil, errors.Join(err, s.Discard())
 	}
 	return s, nil
 }
@@ -131,7 +130,7 @@ func (s *Staged) Replace() error {
 func (s *Staged) Restore() error { return s.Replace() }
 
 // Discard removes the new folder, or the other one if the new one has replaced it.
-func (s *Staged) Discard() { _ = os.RemoveAll(s.dir) }
+func (s *Staged) Discard() error { return os.RemoveAll(s.dir) }
 
 // writeSynced writes a file that is there after a crash.
 func writeSynced(path, text string) error {

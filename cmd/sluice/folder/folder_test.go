@@ -73,7 +73,9 @@ func TestAFolderIsReplacedAsAWhole(t *testing.T) {
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o750 {
 		t.Errorf("its mode is %v", info.Mode())
 	}
-	s.Discard()
+	if err := s.Discard(); err != nil {
+		t.Error(err)
+	}
 	if left, _ := os.ReadDir(parent); len(left) != 1 {
 		t.Errorf("beside it there is %v", left)
 	}
@@ -96,7 +98,9 @@ func TestAReaderSeesOneFolderOrTheOther(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				s.Discard()
+				if err := s.Discard(); err != nil {
+					t.Error(err)
+				}
 			}
 		}
 	}()
@@ -128,7 +132,9 @@ func TestAReplacementCanBeUndone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Discard()
+	if err := s.Discard(); err != nil {
+		t.Error(err)
+	}
 	if diff := cmp.Diff(files("1"), read(t, dir)); diff != "" {
 		t.Error(diff)
 	}
@@ -153,7 +159,7 @@ func TestWhatACrashLeavesIsOneFolderOrTheOther(t *testing.T) {
 			"the next one": func(dir string) error {
 				s, err := folder.Stage(dir, files("3"), ".graphqls")
 				if err == nil {
-					s.Discard()
+					err = s.Discard()
 				}
 				return err
 			},
