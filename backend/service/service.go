@@ -156,10 +156,6 @@ func (s *Service) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Streams is the number of open change streams, and of those that were ended so
-// far because they were too slow.
-func (s *Service) Streams() (open int, lagged uint64) { return s.hub.Subscribers(), s.hub.Lagged() }
-
 // Body is the shape of the stored bodies of a kind, nil if the kind is not known.
 func (s *Service) Body(kind string) *body.Shape {
 	return s.kinds.Body(kind)

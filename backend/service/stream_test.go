@@ -75,6 +75,7 @@ func (w *losingWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 type streaming struct {
 	*fixture
 	lossy *losing
+	hub   *hub.Hub // nil: the service's own
 }
 
 func inBubble(t *testing.T, cfg service.Config, queue hub.Config, test func(*streaming)) {
@@ -84,7 +85,7 @@ func inBubble(t *testing.T, cfg service.Config, queue hub.Config, test func(*str
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &streaming{&fixture{t: t, store: store}, &losing{Store: store, lost: make(chan struct{})}}
+		f := &streaming{fixture: &fixture{t: t, store: store}, lossy: &losing{Store: store, lost: make(chan struct{})}}
 		cfg.Kinds, cfg.Store, queue.Store = []descriptor.Kind{widget(), cluster()}, f.lossy, f.lossy
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -99,6 +100,7 @@ func inBubble(t *testing.T, cfg service.Config, queue hub.Config, test func(*str
 			if cfg.Hub, err = hub.New(queue); err != nil {
 				t.Fatal(err)
 			}
+			f.hub = cfg.Hub
 			run(cfg.Hub.Run)
 		}
 		if f.Service, err = service.New(cfg); err != nil {
@@ -220,14 +222,14 @@ func TestOneListenerTooManyIsRefused(t *testing.T) {
 					}
 					synced = events[len(events)-1].Type == change.InSync
 				}
-				if n, _ := f.Streams(); n != 1 {
+				if n := f.hub.Subscribers(); n != 1 {
 					f.t.Errorf("%d streams", n)
 				}
 				c.Close()
 				c = f.open(req)
 				c.Close()
 				c.Close()
-				if n, _ := f.Streams(); n != 0 {
+				if n := f.hub.Subscribers(); n != 0 {
 					f.t.Errorf("%d streams", n)
 				}
 			})

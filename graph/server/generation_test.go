@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"runtime"
@@ -232,6 +233,32 @@ func TestACatalogueWithoutStreamsGoesAtOnce(t *testing.T) {
 	runtime.GC()
 	if old.Value() != nil {
 		t.Error("its service is still held")
+	}
+}
+
+// TestDocumentsOfAnOlderCatalogueAreForgotten although its streams go on.
+func TestDocumentsOfAnOlderCatalogueAreForgotten(t *testing.T) {
+	c := newChanging(t, server.Config{})
+	w := c.dial()
+	w.begin("1", shelfChanges, nil)
+	w.read()
+	for n := range 180 {
+		query := fmt.Sprintf("query Q%d {", n)
+		for alias := range 90 {
+			query += fmt.Sprintf(" a%d: shelf(name: %q) { id }", alias, "x")
+		}
+		if got := c.post(t, query+"}", nil); strings.Contains(got, "errors") {
+			t.Fatal(got)
+		}
+	}
+	before := heapInUse()
+	c.replace(wide)
+	if after := heapInUse(); after+8<<20 > before {
+		t.Errorf("heap %d KiB before, %d KiB after", before>>10, after>>10)
+	}
+	c.put("a", 1)
+	if e := w.read().event(t); e.Data.Event.Shelf.Spec.Width != 1 {
+		t.Errorf("the stream goes on with %v", e)
 	}
 }
 
