@@ -80,7 +80,7 @@ func (d *derivation) resource(k *Kind) {
 		def.Fields = append(def.Fields, f)
 	}
 	def.Fields = append(def.Fields, field("manifest", "String!", "The manifest that would apply the resource UNCHANGED.",
-		otherwise(argument("format", "ManifestFormat!", ""), ast.EnumValue, "YAML")))
+		otherwise(argument("format", "ManifestFormat", "How it is written. null: YAML."), ast.EnumValue, "YAML")))
 	d.add(def)
 }
 
@@ -133,6 +133,8 @@ func (d *derivation) connection(k *Kind) {
 			value(OrderValue(i.Path), "The field "+i.Path+".")
 		}
 	}
+	direction := field("direction", "OrderDirection", "Which end comes first. null: ASC.")
+	direction.DefaultValue = &ast.Value{Kind: ast.EnumValue, Raw: "ASC"}
 	d.add(
 		object(k.Name+"Connection", "A page of "+k.Plural+".",
 			field("edges", "["+k.Name+"Edge!]!", "The resources of the page, each with its cursor."),
@@ -147,7 +149,7 @@ func (d *derivation) connection(k *Kind) {
 		),
 		input(k.Name+"Order", "One criterion of an order. Resources that it does not tell apart are in the order of "+place+".",
 			field("field", k.Name+"OrderField!", ""),
-			field("direction", "OrderDirection", "Absent: ASC."),
+			direction,
 		),
 		fields,
 	)
@@ -203,7 +205,7 @@ func (d *derivation) roots(k *Kind) {
 	if k.Has(descriptor.VerbGet) {
 		var args ast.ArgumentDefinitionList
 		if k.namespaced() {
-			args = append(args, otherwise(argument("namespace", "String!", "Namespace of the name. "+aboutNamespace), ast.StringValue, descriptor.DefaultNamespace))
+			args = append(args, otherwise(argument("namespace", "String", "Namespace of the name. "+aboutNamespace+" null: default."), ast.StringValue, descriptor.DefaultNamespace))
 		}
 		args = append(args, argument("name", "String!", aboutName+"."))
 		d.query = append(d.query, field(k.Singular, k.Name, "The "+k.Name+" of that name, null if there is none.", args...))
@@ -222,7 +224,7 @@ func (d *derivation) roots(k *Kind) {
 			argument("name", "String", "Name to follow. A DNS-1123 subdomain of at most 253 characters. null: all."),
 			argument("filter", k.Name+"Filter", "Which resources to follow; null: all."),
 			argument("after", "String", "Cursor of the event seen last, or changeCursor of a connection; opaque. null: from now on."),
-			otherwise(argument("snapshot", "Boolean!", "Whether the state comes first where the stream does not continue from a cursor."), ast.BooleanValue, "false"))
+			otherwise(argument("snapshot", "Boolean", "Whether the state comes first where the stream does not continue from a cursor. null: false."), ast.BooleanValue, "false"))
 		d.subscription = append(d.subscription, field(k.Singular+"Changes", k.Name+"Change!",
 			"Changes of resources of kind "+k.Name+", as they happen. With `after`, the\nchanges after that cursor come first. Where they are not all available any\nmore, then or later, the state comes anew with `snapshot`, else\nPOSITION_EXPIRED. With `snapshot` and without `after` the state comes first:\nRESET, SNAPSHOT for each resource, and IN_SYNC. BOOKMARK comes to idle streams.\nWith `filter` a resource that no longer matches is DELETED, and one that comes\nto match is ADDED.", args...))
 	}

@@ -167,6 +167,10 @@ func (x *execution) fail(err error, path ast.Path) {
 
 // complete is CompleteValue. An error says that null propagates.
 func (x *execution) complete(t *ast.Type, value any, set ast.SelectionSet, path ast.Path) (json.RawMessage, error) {
+	if err, failed := value.(error); failed { // an element's own
+		x.fail(err, path)
+		value = nil
+	}
 	if value == nil {
 		if t.NonNull {
 			return nil, errPropagate

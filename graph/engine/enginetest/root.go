@@ -61,20 +61,18 @@ func (x *execution) nodes(ids any) (any, error) {
 	if len(list) > 100 {
 		return nil, &failure.Error{Message: "ids: must have at most 100 elements"}
 	}
-	keys := make([]backend.Key, len(list))
+	out := make([]any, len(list))
 	for i, id := range list {
-		var err error
-		if keys[i], err = kind.ParseGlobalID(fmt.Sprint(id)); err != nil {
+		key, err := x.Service.NodeKey(x.ctx, access.Caller{}, fmt.Sprint(id))
+		if err != nil {
+			out[i] = err
+			continue
+		}
+		found, err := x.Service.Lookup(x.ctx, access.Caller{}, []backend.Key{key})
+		if err != nil {
 			return nil, err
 		}
-	}
-	found, err := x.Service.Lookup(x.ctx, access.Caller{}, keys)
-	if err != nil {
-		return nil, err
-	}
-	out := []any{}
-	for _, r := range found {
-		out = append(out, x.resource(r))
+		out[i] = x.resource(found[0])
 	}
 	return out, nil
 }
