@@ -64,6 +64,7 @@ const (
 	opWritten
 	opWarnings
 	opOutcome
+	opDryRun
 	opCreated
 	opDeletedID
 	opChangeType

@@ -526,11 +526,19 @@ func (x *execution) ofPayload(p *payload, f *ast.Field) (any, error) {
 		return string(p.Outcome), nil
 	case "created":
 		return p.Outcome == service.Created, nil
+	case "dryRun":
+		return p.DryRun, nil
 	case "state":
 		return "DELETED", nil
 	}
 	if strings.HasPrefix(f.Name, "deleted") && strings.HasSuffix(f.Name, "Id") {
+		if p.DryRun || p.Resource == nil {
+			return nil, nil
+		}
 		return kind.GlobalID(p.Resource.Stored.Key), nil
 	}
-	return x.resource(p.Resource), nil
+	if r := x.resource(p.Resource); r != nil || !f.Definition.Type.NonNull {
+		return r, nil
+	}
+	return nil, failure.Of(backend.ErrUnreadable, p.Resource.Stored.Key)
 }
