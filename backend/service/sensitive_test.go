@@ -92,6 +92,18 @@ func TestWhatANewerGatewayStoresApartIsKept(t *testing.T) {
 	}
 }
 
+func TestAValueInTheResourceIsNewerThanTheOneApart(t *testing.T) {
+	f := safes(t, true)
+	f.upsertSafe(`{"owner":"ada","pin":"old","door":{"code":"1"}}`)
+	// A catalogue in which the pin was not write-only has stored it.
+	r := f.get(safeKey())
+	f.overwrite(safeKey(), strings.Replace(string(r.Body[1:]), `"owner":"ada"`, `"owner":"ada","pin":"new"`, 1))
+	f.upsertSafe(`{"owner":"bob","door":{}}`)
+	if shown, hidden := f.parts(safeKey()); hidden != `{"door":{"code":"1"},"pin":"new"}` || strings.Contains(shown, "pin") {
+		t.Errorf("the resource has %s, apart lies %s", shown, hidden)
+	}
+}
+
 func TestSensitiveValuesThatCannotBeRead(t *testing.T) {
 	f := safes(t, true)
 	revision := f.upsertSafe(fullSafe).Resource.Stored.Revision.String()

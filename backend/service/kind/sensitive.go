@@ -13,7 +13,8 @@ import (
 // does, since it keeps what it leaves out.
 
 // Unseal adds to the spec what the record with the sensitive values has of it; nil
-// is no record.
+// is no record. A value that the resource has itself is newer: a catalogue in which
+// the field was not write-only has stored it there.
 func (st *State) Unseal(k *Kind, r *backend.Resource) error {
 	if r == nil {
 		return nil
@@ -26,7 +27,9 @@ func (st *State) Unseal(k *Kind, r *backend.Resource) error {
 		return err
 	}
 	known := jsontree.Clone(st.Sealed).(map[string]any)
-	jsontree.Merge(st.Spec, k.Spec.takeHidden(known))
+	whole := k.Spec.takeHidden(known)
+	jsontree.Merge(whole, st.Spec)
+	st.Spec = whole
 	return nil
 }
 
