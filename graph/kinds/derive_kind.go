@@ -30,7 +30,7 @@ func (d *derivation) kind(k *Kind) {
 	}
 	if k.Has(descriptor.VerbWatch) {
 		d.add(object(k.Name+"Change", "One change of a resource of kind "+k.Name+", or a mark.",
-			field("type", "ChangeType!", ""),
+			field("type", "ChangeType!", "What the change did, or what the mark says."),
 			field("cursor", "String", "Resumes the stream after this event; opaque."),
 			field("revision", "String", "Revision of the change; null for a mark."),
 			field(k.Singular, k.Name, "The resource at that revision; for DELETED its last state, or null if that cannot be read. Null for a mark."),
@@ -145,10 +145,10 @@ func (d *derivation) connection(k *Kind) {
 		),
 		object(k.Name+"Edge", "One resource of a page.",
 			field("cursor", "String!", "Place of the resource in the connection; opaque."),
-			field("node", k.Name+"!", ""),
+			field("node", k.Name+"!", "The resource."),
 		),
 		input(k.Name+"Order", "One criterion of an order. Resources that it does not tell apart are in the order of "+place+".",
-			field("field", k.Name+"OrderField!", ""),
+			field("field", k.Name+"OrderField!", "What the order goes by."),
 			direction,
 		),
 		fields,

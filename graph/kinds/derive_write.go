@@ -87,20 +87,20 @@ func (d *derivation) write(k *Kind, w write) {
 		field("name", "String!", aboutName+": lower case letters, digits, '-' and '.'."),
 	}
 	dry := field("dryRun", "Boolean", "Check everything, write nothing and say what would be. null: false.")
-	d.add(input(typ+"Input", "", append(slices.Concat(who, w.input), dry)...))
+	d.add(input(typ+"Input", "What "+w.name+" is asked.", append(slices.Concat(who, w.input), dry)...))
 	of := k.Name
 	if w.nonNull {
 		of += "!"
 	}
-	d.add(object(typ+"Payload", "", slices.Concat(
-		[]*ast.FieldDefinition{field("clientMutationId", "String", "")}, w.before,
+	d.add(object(typ+"Payload", "What "+w.name+" answers.", slices.Concat(
+		[]*ast.FieldDefinition{field("clientMutationId", "String", "That of the input.")}, w.before,
 		[]*ast.FieldDefinition{field(k.Singular, of, w.payload)}, w.after,
 		[]*ast.FieldDefinition{
 			field("dryRun", "Boolean!", "Whether nothing was written."),
 			field("warnings", "[String!]!", "What the caller should know though the change was made."),
 		},
 	)...))
-	d.mutation = append(d.mutation, field(w.name, typ+"Payload", w.about, argument("input", typ+"Input!", "")))
+	d.mutation = append(d.mutation, field(w.name, typ+"Payload", w.about, argument("input", typ+"Input!", "Which resource, and what it becomes.")))
 }
 
 func subKind(k *Kind, more string) []*ast.FieldDefinition {
