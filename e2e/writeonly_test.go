@@ -268,7 +268,7 @@ func neverShown(t *testing.T, catalogue string) *witness {
 	// password is there. Nothing is written.
 	kept := func(want bool) {
 		t.Helper()
-		out := w.ask(apply, map[string]any{"m": "apiVersion: v1\nkind: Vault\nmetadata: {name: v}\nspec: {user: " + w.secret + "}", "dry": true})
+		out := w.ask(`mutation($m: String!) { applyManifest(input: {manifest: $m, dryRun: true}) { outcome } }`, map[string]any{"m": "apiVersion: v1\nkind: Vault\nmetadata: {name: v}\nspec: {user: " + w.secret + "}"})
 		if same := strings.Contains(out, "the password is not the user"); same != want {
 			t.Fatalf("the password is kept: %v, want %v: %s", same, want, out)
 		}
