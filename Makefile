@@ -17,7 +17,7 @@ need     = @command -v $(1) >/dev/null 2>&1 && exit 0; \
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build npm console test redis-server browser clients generate generate-check lint bench bench-live fuzz e2e clean
+.PHONY: help run build npm console test redis-server browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
 
 help: ## print this help
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,8 +59,8 @@ generate-check: generate ## fail if the committed graph/core is not what schema/
 
 lint: ## gofmt, vet and staticcheck
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
-	$(GO) vet -tags clients ./...
-	$(GO) tool staticcheck -tags clients ./...
+	$(GO) vet -tags clients,hostile ./...
+	$(GO) tool staticcheck -tags clients,hostile ./...
 
 bench: redis-server ## run the benchmarks (BENCH=pattern narrows them)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./backend/... ./graph/server/...
@@ -77,6 +77,9 @@ fuzz: ## fuzz every decoder for FUZZTIME each
 
 e2e: redis-server console browser ## drive the built binary from outside, by other people's clients and a browser too
 	$(GO) test -tags clients $(RACE) -count=1 -timeout 15m ./e2e/...
+
+hostile: ## measure what hostile clients cost the built gateway: CPU, memory, and the patience of others (Linux)
+	$(GO) test -tags hostile -count=1 -timeout 15m -v -run '^Test(Hostile|TheDearest|AClientThatLeavesEnds|OrdinaryQueries)' ./e2e
 
 clean: ## remove what was built
 	rm -rf bin graph/console/dist/*

@@ -62,7 +62,7 @@ const (
 	MaxRanges = 1000
 	// MaxPageBytes is the most that the resources of a page, or of one Get, count
 	// ([Resource.Size]); the first one is always returned.
-	MaxPageBytes = 8 << 20
+	MaxPageBytes = 1 << 20
 	// MaxDeliveryBytes is the most that the changes of a delivery count
 	// ([Event.Size]); the first one is always delivered.
 	MaxDeliveryBytes = 8 << 20

@@ -61,7 +61,7 @@ func rangesStatements() []statement {
 		{"the pages share their bytes, and each has its first resource", func(f *fixture) {
 			f.start()
 			for i := range 5 {
-				f.must(sized(key(fmt.Sprint("n", i)), backend.MaxResourceBytes))
+				f.must(sized(key(fmt.Sprint("n", i)), backend.MaxPageBytes/8-1024))
 			}
 			r := backend.Range{Kind: "Net", Limit: 10}
 			got, err := f.ranges(f.ctx(), []backend.Range{r, r, r})

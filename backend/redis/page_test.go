@@ -56,7 +56,7 @@ func TestScanOfLargeResourcesReadsLittleAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	const size, n = 600 << 10, 60
+	const size, n = 75 << 10, 60
 	for i := range n {
 		putOne(t, st, backend.Key{Kind: "Net", Namespace: "ns", Name: fmt.Sprint("n", i)}, strings.Repeat("x", size))
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/internal/wait"
 )
@@ -43,6 +44,9 @@ type attempt struct {
 // errLost that it was not applied for no fault of its own. Any other error, that
 // of the context too, says that nothing was applied.
 func (s *Service) apply(ctx context.Context, actions ...backend.Action) (backend.Result, error) {
+	spent := budget.From(ctx)
+	spent.Leave()
+	defer spent.Return(ctx)
 	t := &attempt{service: s, store: s.cfg.Store, from: s.hub.Position()}
 	if t.from.IsZero() {
 		var err error

@@ -12,6 +12,11 @@ import (
 // second: reads of a few megabytes each would be a quarter garbage collection.
 const heapReserve = 64 << 20
 
+// heapGrowth is how much the heap may grow, in percent of what is in use, before
+// garbage is collected: half of Go's own, so that what clients can make the gateway
+// hold (limit-memory) is not doubled.
+const heapGrowth = 50
+
 // reserveHeap returns memory that is never touched, so that it takes room in the
 // collector's account alone, and what gives it up. Who sets GOGC or GOMEMLIMIT
 // has decided otherwise.
@@ -19,6 +24,10 @@ func reserveHeap() (release func()) {
 	if os.Getenv("GOGC") != "" || debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		return func() {}
 	}
-	reserve := make([]byte, heapReserve)
-	return func() { runtime.KeepAlive(reserve) }
+	before := debug.SetGCPercent(heapGrowth)
+	reserve := make([]byte, heapReserve*100/heapGrowth)
+	return func() {
+		debug.SetGCPercent(before)
+		runtime.KeepAlive(reserve)
+	}
 }

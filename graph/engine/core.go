@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -114,14 +115,31 @@ func (r *run) takeCore(fields []field, answers []resolved, m *marks, res *graphq
 	r.readMarks(found)
 }
 
+// errLeft is what the core is told of each field that it still comes to when nobody
+// waits for the answer any more; no client reads it.
+var errLeft = errors.New(timedOut)
+
+// whileAwaited is the middleware of the fields of a query that the core executes: it
+// begins none when nobody waits for the answer any more.
+func (r *run) whileAwaited(ctx context.Context, next graphql.Resolver) (any, error) {
+	if r.ctx.Err() != nil {
+		return nil, errLeft
+	}
+	return r.oc.ResolverMiddleware(ctx, next)
+}
+
 // operationOf is the operation of a run with other root fields.
 func (r *run) operationOf(set ast.SelectionSet) *graphql.OperationContext {
 	operation := *r.oc.Operation
 	operation.SelectionSet = set
+	middleware := r.oc.ResolverMiddleware
+	if operation.Operation == ast.Query && middleware != nil {
+		middleware = r.whileAwaited
+	}
 	return &graphql.OperationContext{
 		RawQuery: r.oc.RawQuery, Variables: r.oc.Variables, OperationName: r.oc.OperationName, Doc: r.oc.Doc, Operation: &operation,
 		Extensions: r.oc.Extensions, Headers: r.oc.Headers, DisableIntrospection: r.oc.DisableIntrospection, RecoverFunc: r.oc.RecoverFunc,
-		ResolverMiddleware: r.oc.ResolverMiddleware, RootResolverMiddleware: r.oc.RootResolverMiddleware, Stats: r.oc.Stats,
+		ResolverMiddleware: middleware, RootResolverMiddleware: r.oc.RootResolverMiddleware, Stats: r.oc.Stats,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -23,10 +24,11 @@ type halted struct{ err *gqlerror.Error }
 // goroutine writes, and tells the budget at the end.
 type spending struct {
 	budget *budget.Budget
-	// objects and links were met; most is how many of each may be.
-	objects, links, most int
-	// until is how long the memory of the answer may grow.
-	until int
+	// objects were met since they were charged last, and links; of each no more may be.
+	objects, links, mostObjects, mostLinks int
+	// limit is how long the answer may be, from begin in its memory on; until is how
+	// long it may grow without asking for memory, which is granted so far.
+	limit, begin, until, granted int
 	// told are the bytes of the errors of the answer, roughly.
 	told int
 	// elements of lists were written, see [run.element].
@@ -37,10 +39,19 @@ type spending struct {
 // the end of the memory.
 func (r *run) open(begin int) {
 	b := budget.From(r.ctx)
-	r.spent = spending{budget: b, most: b.Left(budget.Objects), until: math.MaxInt}
-	if left := b.Left(budget.Bytes); left < math.MaxInt-begin {
-		r.spent.until = begin + left
+	r.spent = spending{budget: b, mostObjects: b.Left(budget.Objects), mostLinks: b.Left(budget.Objects), begin: begin, limit: b.Left(budget.Bytes), until: math.MaxInt}
+	if b != nil {
+		r.grant(firstBytes)
 	}
+}
+
+// firstBytes of an answer are a part of what an operation or an event begins with.
+const firstBytes = 8 << 10
+
+// grant sets how long the answer may grow.
+func (r *run) grant(n int) {
+	r.spent.granted = n
+	r.spent.until = r.spent.begin + min(n, r.spent.limit)
 }
 
 // settle charges what a run has written.
@@ -48,6 +59,16 @@ func (r *run) settle(bytes int) {
 	_ = r.spent.budget.Spend(budget.Objects, r.spent.objects) // it was compared with what is left
 	_ = r.spent.budget.Spend(budget.Bytes, bytes+r.spent.told)
 	r.spent.objects, r.spent.told = 0, 0
+}
+
+// toll charges the objects that were written so far: others wait for what is left of
+// the allowance of all events.
+func (r *run) toll(f *field) {
+	n := r.spent.objects
+	r.spent.objects, r.spent.mostObjects = 0, r.spent.mostObjects-n
+	if err := r.spent.budget.Spend(budget.Objects, n); err != nil {
+		r.halt(err, f)
+	}
 }
 
 // errorBytes are those of an error in the answer beside its message and its path.
@@ -66,22 +87,58 @@ func (r *run) telling(err *gqlerror.Error) {
 
 // count counts objects that are about to be written.
 func (r *run) count(f *field, n int) {
-	if r.spent.objects += n; r.spent.objects > r.spent.most {
+	if r.spent.objects += n; r.spent.objects > r.spent.mostObjects {
 		r.exceed(budget.Objects, f, r.spent.objects)
 	}
 }
 
 // link counts a reference or a connection that is to be read.
 func (r *run) link(f *field) {
-	if r.spent.links++; r.spent.links > r.spent.most {
+	if r.spent.links++; r.spent.links > r.spent.mostLinks {
 		r.exceed(budget.Objects, f, r.spent.links)
 	}
 }
 
-// room halts if the answer, errors included, is longer than it may be.
-func (r *run) room(f *field, buf []byte) {
+// room halts if the answer, errors included, is longer than it may be, or if there
+// is no memory for it. It returns the answer in memory that has as much room as was
+// granted.
+func (r *run) room(f *field, buf []byte) []byte {
 	if n := len(buf) + r.spent.told; n > r.spent.until {
+		return r.grow(f, buf, n)
+	}
+	return buf
+}
+
+// longValue is from how many bytes on a value asks for room before it is written.
+const longValue = 4 << 10
+
+// roomFor is room before a value of n bytes is written.
+func (r *run) roomFor(f *field, buf []byte, n int) []byte {
+	if n += len(buf) + r.spent.told; n > r.spent.until {
+		return r.grow(f, buf, n)
+	}
+	return buf
+}
+
+// grow asks for memory for an answer of n bytes, what stands before it included.
+func (r *run) grow(f *field, buf []byte, n int) []byte {
+	n -= r.spent.begin
+	if n > r.spent.limit {
 		r.exceed(budget.Bytes, f, n)
+	}
+	bigger := max(2*r.spent.granted, n)
+	r.hold(f, r.spent.budget.Grow(r.ctx, bigger-r.spent.granted))
+	r.grant(bigger)
+	return slices.Grow(buf, max(r.spent.until-len(buf), 0))
+}
+
+// hold halts if there is no memory for what the run holds.
+func (r *run) hold(f *field, err error) {
+	if err != nil {
+		if !errors.Is(err, budget.ErrBusy) {
+			r.alive(f)
+		}
+		r.halt(err, f)
 	}
 }
 
@@ -91,11 +148,13 @@ const timedOut = "the request took longer than it may, or its client has left"
 func (r *run) element(f *field) {
 	if r.spent.elements++; r.spent.elements%64 == 0 {
 		r.alive(f)
+		r.toll(f)
 	}
 }
 
 // alive halts if the context of the run has ended.
 func (r *run) alive(f *field) {
+	r.spent.budget.Pace(r.ctx)
 	if r.ctx.Err() != nil {
 		r.halt(&failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retryable: true}, f)
 	}
@@ -110,7 +169,7 @@ func (r *run) exceed(t budget.Thing, f *field, n int) {
 func (r *run) guard(err error, f *field) {
 	var known *failure.Error
 	var over *budget.ExceededError
-	if errors.As(err, &over) || r.ctx.Err() != nil && errors.As(err, &known) && known.Code == failure.CodeTimeout {
+	if errors.As(err, &over) || errors.Is(err, budget.ErrBusy) || r.ctx.Err() != nil && errors.As(err, &known) && known.Code == failure.CodeTimeout {
 		r.halt(err, f)
 	}
 }
@@ -203,8 +262,7 @@ func (r *run) inTurn(buf []byte, fields []field, answers []resolved) (out []byte
 	r.applied = a.written != nil && !a.written.DryRun
 	r.resolve()
 	out, some = r.root(buf, f, a)
-	r.room(f, out)
-	return out, some
+	return r.room(f, out), some
 }
 
 // explained is the error of a mutation that halted, or that comes after it.

@@ -31,6 +31,14 @@ const descriptionBytes = 64
 // maxIntrospection stands for any count that is larger.
 const maxIntrospection = math.MaxInt32
 
+const (
+	// introspectedBytes is what a value of the schema holds until the answer is whole.
+	introspectedBytes = 100
+	// longIntrospection is from how many values on an introspection takes longer than
+	// most operations.
+	longIntrospection = 5000
+)
+
 // introspect charges what the introspection among the fields will write.
 func (r *run) introspect(fields []field) {
 	for i := range fields {
@@ -46,6 +54,11 @@ func (r *run) introspect(fields []field) {
 			n = in.definition(f.set, in.schema.Types[name])
 		}
 		r.guard(r.spent.budget.Spend(budget.Introspection, n), f)
+		r.hold(f, r.spent.budget.Hold(r.ctx, n*introspectedBytes))
+		if n > longIntrospection {
+			r.spent.budget.Long(r.ctx)
+			r.alive(f)
+		}
 	}
 }
 

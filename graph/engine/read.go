@@ -29,6 +29,7 @@ type want struct {
 func (r *run) resolve() {
 	for len(r.next) > 0 {
 		r.alive(nil)
+		r.hold(nil, r.spent.budget.Hold(r.ctx, len(r.next)*linkBytes))
 		clear(r.level)
 		clear(r.wanted)
 		r.level, r.next, r.wanted = r.next, r.level[:0], r.wanted[:0]
@@ -57,6 +58,9 @@ func (r *run) resolve() {
 		r.linkPages(&requests, pages, errs)
 	}
 }
+
+// linkBytes is what the links of a selection on an item hold while they are read.
+const linkBytes = 256
 
 // together calls two functions at once and returns when both have ended. A panic
 // of either is one of the caller, so that it costs an answer and not the gateway.

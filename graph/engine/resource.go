@@ -39,6 +39,9 @@ func (r *run) resourceField(buf []byte, f *field, it *item) ([]byte, bool) {
 		if err != nil {
 			return r.null(buf, f, err)
 		}
+		if len(text) > longValue {
+			buf = r.roomFor(f, buf, len(text))
+		}
 		return appendText(buf, text), true
 	}
 	l := &it.links[it.at]

@@ -49,7 +49,7 @@ func (r *run) execute(buf []byte) []byte {
 			buf, some = r.inTurn(buf, fields[i:i+1], answers[i:i+1])
 		} else {
 			buf, some = r.root(buf, f, &answers[i])
-			r.room(f, buf)
+			buf = r.room(f, buf)
 		}
 		if !some {
 			buf = append(buf[:at], "null"...)

@@ -6,6 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -97,7 +98,7 @@ func (s *subscription) next(ctx context.Context) *graphql.Response {
 	for len(s.pending) == 0 {
 		err := s.waiting.Err()
 		if err == nil {
-			s.pending, err = s.changes.Next(s.waiting)
+			s.pending, err = s.changes.Next(budget.With(s.waiting, budget.From(ctx)))
 		}
 		if ctx.Err() != nil {
 			return nil
@@ -175,6 +176,7 @@ func end(ctx context.Context, state *stream.State, h *halted, cursor string) {
 // renew makes a run ready for the next event.
 func (r *run) renew(ctx context.Context) {
 	r.ctx, r.path, r.next = ctx, r.path[:0], r.next[:0]
+	budget.From(ctx).Arrive()
 	r.open(0)
 }
 
@@ -187,12 +189,15 @@ func (r *run) release() {
 	r.links, r.pages, r.parts = slab.Slab[link]{}, slab.Slab[page]{}, slab.Slab[item]{}
 }
 
+// maxSpareEvent is the largest memory of an event that a subscription keeps for the next.
+const maxSpareEvent = 4 << 10
+
 // event writes the answer for an event in the memory of the one before.
 func (r *run) event(f *field, a *resolved) []byte {
 	buf := append(r.buf[:0], f.prefix...)
 	at := len(buf)
 	buf, some := r.root(buf, f, a)
-	r.room(f, buf)
+	buf = r.room(f, buf)
 	r.settle(len(buf))
 	switch {
 	case some:
@@ -202,7 +207,7 @@ func (r *run) event(f *field, a *resolved) []byte {
 	default:
 		buf = append(buf[:at], "null}"...)
 	}
-	if r.buf = buf; cap(buf) > maxSpare {
+	if r.buf = buf; cap(buf) > maxSpareEvent {
 		r.buf = nil
 	}
 	return buf
@@ -243,7 +248,12 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 			graphql.AddError(ctx, oc.Recover(ctx, v))
 			res = &graphql.Response{Data: []byte("null")}
 		}()
+		r.renew(ctx)
+		r.entitle(p.root.fields[:1])
+		spent := budget.From(ctx)
+		spent.Leave()
 		res = next(event)
+		spent.Return(ctx)
 		if waiting.Err() != nil && (res == nil || len(res.Errors) > 0) {
 			r.retire(ctx, f, state)
 			return nil

@@ -38,17 +38,25 @@ func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 	for i := range o.fields {
 		f := &o.fields[i]
 		buf = append(buf, f.prefix...)
-		r.room(f, buf)
+		if n := len(buf) + r.spent.told; n > r.spent.until { // [run.room], which is not inlined
+			buf = r.grow(f, buf, n)
+		}
 		if f.op == opScalar { // as most fields are
 			b := src.item.body
-			switch s := b.At(src.table, f.slot); {
-			case s.Ready():
-				buf = append(buf, b.Bytes(s)...)
-			case s.IsZero():
+			s := b.At(src.table, f.slot)
+			if s.IsZero() {
 				buf = append(buf, "null"...)
 				ok = ok && !f.nonNull
-			default:
-				buf = appendScalar(buf, b.Bytes(s))
+				continue
+			}
+			raw := b.Bytes(s)
+			if len(raw) > longValue {
+				buf = r.roomFor(f, buf, len(raw))
+			}
+			if s.Ready() {
+				buf = append(buf, raw...)
+			} else {
+				buf = appendScalar(buf, raw)
 			}
 			continue
 		}

@@ -18,9 +18,8 @@ type api struct {
 }
 
 func (s *Server) newAPI() (*api, error) {
-	l, e := s.cfg.Limits, newest{s}
-	bodies := transport.NewBudget(l.Bodies)
-	if err := s.metrics.bodies(bodies.Used); err != nil {
+	l, e, bodies := s.cfg.Limits, newest{s}, s.memory
+	if err := s.metrics.waits(bodies, s.turns); err != nil {
 		return nil, err
 	}
 	sockets, err := transport.NewSockets(transport.SocketConfig{

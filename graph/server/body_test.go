@@ -42,7 +42,7 @@ func (h *half) Read(b []byte) (int, error) {
 
 func TestRequestsInFlightShareOneBudgetOfBytes(t *testing.T) {
 	const budget = 2 << 20
-	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 1 << 20, Message: 1 << 20, Bodies: budget}})
+	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 1 << 20, Message: 1 << 20, Memory: budget}})
 	end := make(chan struct{})
 	var refused *httptest.ResponseRecorder
 	var done []chan struct{}
@@ -65,7 +65,7 @@ func TestRequestsInFlightShareOneBudgetOfBytes(t *testing.T) {
 		t.Fatalf("%d half-sent bodies of 100 KiB are held", len(done))
 	}
 	if len(done) < 10 || refused.Code != http.StatusServiceUnavailable || refused.Header().Get("Retry-After") == "" ||
-		!strings.Contains(refused.Body.String(), `"key":"limit-bodies"`) || !strings.Contains(refused.Body.String(), `"code":"UNAVAILABLE"`) || !strings.Contains(refused.Body.String(), `"retryable":true`) {
+		!strings.Contains(refused.Body.String(), `"key":"limit-memory"`) || !strings.Contains(refused.Body.String(), `"code":"UNAVAILABLE"`) || !strings.Contains(refused.Body.String(), `"retryable":true`) {
 		t.Errorf("after %d: %d %s", len(done), refused.Code, refused.Body)
 	}
 	if used := e.metric(t, "sluice_request_bytes"); used <= 0 || used > budget {
@@ -109,7 +109,7 @@ func (w unread) Write(p []byte) (int, error) {
 }
 
 func TestAnAnswerThatIsNotReadIsMissingToThoseWhoComeLater(t *testing.T) {
-	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 16 << 10, Message: 16 << 10, Bodies: 40 << 10}})
+	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 16 << 10, Message: 16 << 10, Memory: 96 << 10}})
 	topology(t, e, 1, 20, 0)
 	ask := func(w http.ResponseWriter, method, query string) {
 		r := httptest.NewRequest(http.MethodPost, "http://localhost/graphql", strings.NewReader(`{"query":"`+query+`"}`))
@@ -123,7 +123,7 @@ func TestAnAnswerThatIsNotReadIsMissingToThoseWhoComeLater(t *testing.T) {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		ask(slow, http.MethodPost, "{ "+aliases(50, "subnets { nodes { id } }")+"}")
+		ask(slow, http.MethodPost, "{ "+aliases(99, "subnets { nodes { id } }")+"}")
 	}()
 	<-slow.begun
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
@@ -135,7 +135,7 @@ func TestAnAnswerThatIsNotReadIsMissingToThoseWhoComeLater(t *testing.T) {
 	}
 	close(slow.end)
 	<-answered
-	if n := slow.Body.Len(); slow.Code != http.StatusOK || n < 40<<10 {
+	if n := slow.Body.Len(); slow.Code != http.StatusOK || n < 90<<10 {
 		t.Errorf("the answer that ran: %d, %d bytes", slow.Code, n)
 	}
 	if got := e.post(t, "{ __typename }", nil); !strings.Contains(got, `"data"`) {

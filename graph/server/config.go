@@ -40,7 +40,8 @@ type Config struct {
 	AllowedOrigins []string
 	// Limits of requests.
 	Limits Limits
-	// SlowLog is how long a query or mutation may take before it is logged. Default: none is.
+	// SlowLog is how long a query, a mutation or an event of a subscription may take
+	// before it is logged. Default: none is.
 	SlowLog time.Duration
 	// Documents are those that clients name instead of sending them.
 	Documents document.Config
@@ -68,11 +69,11 @@ type Config struct {
 type Limits struct {
 	// Body is the most bytes of the body of one request.
 	Body int64
-	// Bodies is the most bytes of all requests together that are being read or
-	// executed, bodies of POSTs and WebSocket messages, and of the answers that are
-	// being sent. Default: 128 MiB, but no less than four of the largest requests or
-	// eight of the largest answers.
-	Bodies int64
+	// Memory is the most bytes that all clients together make the gateway hold:
+	// bodies and messages that are being read or executed, what running operations
+	// have read and write, answers and events that are being sent. Default: 64 MiB, but
+	// no less than four of the largest requests or of the largest answers.
+	Memory int64
 	// Connections is the most that are open at once. Default: 1,000 more than Sockets and Streams.
 	Connections int
 	// Text is the most bytes of names and strings in a document; longer ones go into variables.
@@ -100,6 +101,11 @@ type Limits struct {
 	Rows, Scans, Objects int
 	// Answer is the most bytes of an answer, and of an event.
 	Answer int64
+	// Held is the most bytes of stored resources that an operation holds at a time.
+	Held int64
+	// Events is how much work dear events may be together at once, beyond
+	// [budget.FreeWork] of each: one for a resource that is looked at.
+	Events int
 	// Introspection is the most values of the schema that an operation may return.
 	Introspection int
 	// Time is how long a query or mutation may take, parsing included.
@@ -123,7 +129,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Body: 4 << 20, Text: 256 << 10, Tokens: 5000, Depth: 20, Aliases: 100, Fields: 2000, Validation: 500_000, CachedTokens: 100_000,
-		Repeats: 20, Fragments: 200, Introspection: 300_000, Rows: 200_000, Scans: 20_000, Objects: 100_000, Answer: 16 << 20, Time: transport.DefaultTime,
+		Repeats: 20, Fragments: 200, Introspection: 150_000, Rows: 200_000, Scans: 20_000, Objects: 100_000, Answer: 16 << 20, Held: 32 << 20, Events: 250_000, Time: transport.DefaultTime,
 		Sockets: transport.DefaultConnections, Streams: transport.DefaultStreams, Operations: transport.DefaultOperations,
 		Queue: transport.DefaultQueue, QueueBytes: transport.DefaultQueueBytes, Message: transport.DefaultMessage,
 	}
@@ -169,9 +175,9 @@ func (l Limits) Validate() error {
 		key   string
 		value int64
 	}{
-		{"limit-body", l.Body}, {"limit-bodies", l.Bodies}, {"limit-connections", int64(l.Connections)}, {"limit-text", int64(l.Text)}, {"limit-tokens", int64(l.Tokens)}, {"limit-depth", int64(l.Depth)}, {"limit-aliases", int64(l.Aliases)},
+		{"limit-body", l.Body}, {"limit-memory", l.Memory}, {"limit-connections", int64(l.Connections)}, {"limit-text", int64(l.Text)}, {"limit-tokens", int64(l.Tokens)}, {"limit-depth", int64(l.Depth)}, {"limit-aliases", int64(l.Aliases)},
 		{"limit-fields", int64(l.Fields)}, {"limit-repeats", int64(l.Repeats)}, {"limit-time", int64(l.Time)},
-		{"limit-validation", int64(l.Validation)}, {"limit-cached-tokens", int64(l.CachedTokens)}, {"limit-fragments", int64(l.Fragments)}, {"limit-introspection", int64(l.Introspection)}, {"limit-rows", int64(l.Rows)}, {"limit-scans", int64(l.Scans)}, {"limit-objects", int64(l.Objects)}, {"limit-answer", l.Answer}, {"limit-sockets", int64(l.Sockets)}, {"limit-streams", int64(l.Streams)},
+		{"limit-validation", int64(l.Validation)}, {"limit-cached-tokens", int64(l.CachedTokens)}, {"limit-fragments", int64(l.Fragments)}, {"limit-introspection", int64(l.Introspection)}, {"limit-rows", int64(l.Rows)}, {"limit-scans", int64(l.Scans)}, {"limit-objects", int64(l.Objects)}, {"limit-answer", l.Answer}, {"limit-held", l.Held}, {"limit-events", int64(l.Events)}, {"limit-sockets", int64(l.Sockets)}, {"limit-streams", int64(l.Streams)},
 		{"limit-sockets-waiting", int64(l.SocketsWaiting)}, {"limit-queue", int64(l.Queue)}, {"limit-queue-bytes", int64(l.QueueBytes)},
 		{"limit-operations", int64(l.Operations)}, {"limit-message", l.Message},
 	} {
@@ -180,8 +186,8 @@ func (l Limits) Validate() error {
 		}
 	}
 	l.setDefaults()
-	if most := max(l.Body, l.Message); l.Bodies < 2*most {
-		errs = append(errs, fmt.Errorf("limit-bodies: %d bytes are less than two requests of %d (limit-body, limit-message)", l.Bodies, most))
+	if most := max(l.Body, l.Message); l.Memory < 2*most {
+		errs = append(errs, fmt.Errorf("limit-memory: %d bytes are less than two requests of %d (limit-body, limit-message)", l.Memory, most))
 	}
 	return errors.Join(errs...)
 }
@@ -213,7 +219,7 @@ func (l *Limits) setDefaults() {
 	for _, one := range []struct{ limit, value *int }{
 		{&l.Text, &d.Text}, {&l.Tokens, &d.Tokens}, {&l.Depth, &d.Depth}, {&l.Aliases, &d.Aliases}, {&l.Fields, &d.Fields},
 		{&l.Validation, &d.Validation}, {&l.CachedTokens, &d.CachedTokens}, {&l.Repeats, &d.Repeats}, {&l.Fragments, &d.Fragments},
-		{&l.Introspection, &d.Introspection}, {&l.Rows, &d.Rows}, {&l.Scans, &d.Scans}, {&l.Objects, &d.Objects}, {&l.Sockets, &d.Sockets}, {&l.Streams, &d.Streams},
+		{&l.Introspection, &d.Introspection}, {&l.Rows, &d.Rows}, {&l.Scans, &d.Scans}, {&l.Objects, &d.Objects}, {&l.Events, &d.Events}, {&l.Sockets, &d.Sockets}, {&l.Streams, &d.Streams},
 		{&l.Operations, &d.Operations}, {&l.Queue, &d.Queue}, {&l.QueueBytes, &d.QueueBytes},
 	} {
 		fill(one.limit, *one.value)
@@ -221,8 +227,9 @@ func (l *Limits) setDefaults() {
 	fill(&l.Body, d.Body)
 	fill(&l.Message, d.Message)
 	fill(&l.Answer, d.Answer)
+	fill(&l.Held, d.Held)
 	fill(&l.Time, d.Time)
-	fill(&l.Bodies, max(128<<20, 4*max(l.Body, l.Message), 8*l.Answer))
+	fill(&l.Memory, max(64<<20, 4*max(l.Body, l.Message), 4*l.Answer))
 	fill(&l.Connections, l.Sockets+l.Streams+1000)
 }
 

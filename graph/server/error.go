@@ -32,6 +32,9 @@ func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
 		extend(ext, known)
 	case errors.As(err, &over):
 		ext["code"], ext["retryable"], ext["limit"], ext["key"] = string(failure.CodeLimitExceeded), false, over.Limit, over.Thing.Key()
+	case errors.Is(err, budget.ErrBusy):
+		ext["code"], ext["retryable"], ext["key"] = string(failure.CodeUnavailable), ext["outcome"] == nil, budget.MemoryKey
+		ext["limit"], ext["retryAfter"] = s.cfg.Limits.Memory, budget.RetryAfter
 	case errors.Is(err, context.DeadlineExceeded):
 		out.Message = "the request took longer than it may"
 		ext["code"], ext["retryable"] = string(failure.CodeTimeout), true
@@ -52,7 +55,7 @@ func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	switch {
 	case code == string(failure.CodeInternal) || known != nil && known.Outcome != "":
 		s.cfg.Logger.Error("operation failed", zap.String("requestId", requestID(ctx)), zap.String("code", code), zap.Error(cause(err)))
-	case code == string(failure.CodeUnavailable) && s.unavailable.first(time.Now()):
+	case code == string(failure.CodeUnavailable) && ext["key"] == nil && s.unavailable.first(time.Now()):
 		s.cfg.Logger.Warn("the store is not available", zap.String("requestId", requestID(ctx)), zap.Error(cause(err)))
 	}
 	return out

@@ -9,6 +9,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/graph/server"
 )
@@ -82,5 +85,101 @@ func TestEachEventHasABudgetOfItsOwn(t *testing.T) {
 	next = changes(t, srv.URL, "subscription "+fmt.Sprintf(all, ended.Cursor))
 	if got := next(); len(got.Errors) > 0 || !strings.Contains(string(got.Data), `"other"`) {
 		t.Errorf("behind the event: %s %+v", got.Data, got.Errors)
+	}
+}
+
+// lastOf reads events until the stream ends, and returns the last one.
+func lastOf(next func() told) (n int, last told) {
+	for {
+		if last = next(); len(last.Errors) > 0 {
+			return n, last
+		}
+		n++
+	}
+}
+
+// TestDearEventsShareAnAllowance since a thousand subscriptions may wait for one
+// change. Streams whose events need little go on.
+func TestDearEventsShareAnAllowance(t *testing.T) {
+	e := newEdge(t, plain, server.Config{Limits: server.Limits{Events: 8000}}) // of which a connection has 2,000
+	srv := httptest.NewServer(e)
+	t.Cleanup(srv.Close)
+	topology(t, e, 1, 1, 400)
+	const dear = `subscription { networkChanges { type network { ports(first: 1000) { nodes { id } } } } }`
+	const small = `subscription { networkChanges { type network { ports(first: 20) { nodes { id } } } } }`
+	streams := make([]func() told, 10)
+	for i := range streams {
+		streams[i] = changes(t, srv.URL, dear)
+		streams[i]() // IN_SYNC
+	}
+	cheap := changes(t, srv.URL, small)
+	cheap()
+	write := func(mtu int) {
+		got := e.post(t, fmt.Sprintf(`mutation { upsertNetwork(input: {name: "net-0", spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, resource: {mtu: %d}}}) { created } }`, mtu), nil)
+		if strings.Contains(got, `"errors"`) {
+			t.Fatal(got)
+		}
+	}
+	for i := range 8 {
+		write(1400 + i)
+	}
+	events := 0
+	for _, next := range streams {
+		n, last := lastOf(next)
+		events += n
+		if x := last.Errors[0].Extensions; x.Code != "LIMIT_EXCEEDED" || x.Key != "limit-events" || x.Cursor == "" || !strings.HasPrefix(x.Field, "networkChanges") {
+			t.Errorf("%+v", last.Errors)
+		}
+	}
+	if events == 0 || events > 40 { // of some 620 each beyond what is free
+		t.Errorf("%d dear events were sent", events)
+	}
+	for range 8 {
+		if got := cheap(); len(got.Errors) > 0 {
+			t.Fatalf("a small event: %+v", got.Errors)
+		}
+	}
+}
+
+// TestASnapshotThatMatchesNothingLooksAtNoMoreThanAQueryMay although it has no event
+// to charge.
+func TestASnapshotThatMatchesNothingLooksAtNoMoreThanAQueryMay(t *testing.T) {
+	e := newEdge(t, plain, server.Config{Limits: server.Limits{Rows: 300}})
+	srv := httptest.NewServer(e)
+	t.Cleanup(srv.Close)
+	for i := range 600 {
+		if got := e.post(t, create, map[string]any{"name": fmt.Sprintf("net-%d", i), "mtu": 1500}); strings.Contains(got, `"errors"`) {
+			t.Fatal(got)
+		}
+	}
+	_, last := lastOf(changes(t, srv.URL, `subscription { networkChanges(snapshot: true, filter: {spec: {resource: {mtu: {eq: 9000}}}}) { type } }`))
+	if x := last.Errors[0].Extensions; x.Code != "LIMIT_EXCEEDED" || x.Key != "limit-rows" {
+		t.Errorf("%+v", last.Errors)
+	}
+	all := changes(t, srv.URL, `subscription { networkChanges(snapshot: true) { type } }`)
+	for range 602 { // RESET, the state, IN_SYNC
+		if got := all(); len(got.Errors) > 0 {
+			t.Fatalf("%+v", got.Errors)
+		}
+	}
+}
+
+func TestSlowEventsAreLogged(t *testing.T) {
+	e := newEdge(t, plain, server.Config{SlowLog: 1})
+	srv := httptest.NewServer(e)
+	t.Cleanup(srv.Close)
+	next := changes(t, srv.URL, `subscription Listening { networkChanges { type network { metadata { name } } } }`)
+	next()
+	e.post(t, create, map[string]any{"name": "net", "mtu": 1500})
+	next()
+	next = nil
+	lines := e.log.FilterMessage("slow operation").FilterField(zap.String("operation", "Listening")).All()
+	if len(lines) == 0 || !strings.Contains(fmt.Sprint(lines[0].ContextMap()), "subscription") {
+		t.Errorf("%d lines", len(lines))
+	}
+	for _, line := range lines {
+		if took, _ := line.ContextMap()["took"].(time.Duration); took > time.Second {
+			t.Errorf("%v: the time until the event came is not its own", took)
+		}
 	}
 }

@@ -58,6 +58,7 @@ func hostile() []struct{ name, key, query string } {
 		{"values within each other", "limit-depth", filters(20)},
 		{"a name of 300 KiB", "limit-text", "{ " + strings.Repeat("x", 300<<10) + " }"},
 		{"a string of 300 KiB", "limit-text", `{ node(id: "` + strings.Repeat("x", 300<<10) + `") { id } }`},
+		{"a literal of a filter of 3 MB", "limit-text", `{ networks(filter: {name: {eq: "` + strings.Repeat("x", 3_000_000) + `"}}) { nodes { id } } }`},
 		{"a name of 200 KiB", "", "{ " + strings.Repeat("x", 200<<10) + " }"},
 		{"190 types that do not exist", "", "{ " + repeat(190, "...F%d ") + "} " + repeat(190, "fragment F%d on NetworkConnectio { id } ")},
 		{"800 fields that do not exist", "", "mutation { " + repeat(800, "createNetwor%d { id } ") + "}"},

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/graph/transport"
 )
 
 // metrics of the edge. No label holds what a client chooses freely.
@@ -41,7 +42,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m.register = reg
 	m.catalogue = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sluice_catalogue_info", Help: "The catalogue that is served: the hash of what it says of stored resources, and that of its files."}, []string{"hash", "files"})
 	spent := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "sluice_operation_spent", Help: "What operations and events spend of their budget: rows, scans, objects, bytes, introspection.",
+		Name: "sluice_operation_spent", Help: "What operations and events spend of their budget, by what is counted: rows, scans, objects, bytes, introspection, held, work.",
 		Buckets: prometheus.ExponentialBuckets(1, 10, 9),
 	}, []string{"of"})
 	for t := range budget.Things {
@@ -53,6 +54,28 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		}
 	}
 	return m, nil
+}
+
+// waits show what is in use of the memory for all that is in flight, and who waits.
+func (m *metrics) waits(memory *transport.Budget, turns *budget.Turns) error {
+	waiting := func(what string, n func() int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sluice_operations_waiting", Help: "Operations and events that wait, by what for: memory, or a turn to run for long.",
+			ConstLabels: prometheus.Labels{"for": what},
+		}, func() float64 { return float64(n()) })
+	}
+	for _, c := range []prometheus.Collector{
+		prometheus.NewGaugeFunc(
+			prometheus.GaugeOpts{Name: "sluice_request_bytes", Help: "Bytes of limit-memory that are in use: requests, what operations hold, answers and events that are being sent."},
+			func() float64 { return float64(memory.Used()) },
+		),
+		waiting("memory", memory.Waiting), waiting("turn", turns.Waiting),
+	} {
+		if err := m.register.Register(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // serve shows which generation is served.
@@ -67,14 +90,6 @@ func (m *metrics) serve(before, now *Generation) {
 func (m *metrics) older(streams func() float64) error {
 	return m.register.Register(prometheus.NewGaugeFunc(
 		prometheus.GaugeOpts{Name: "sluice_catalogue_older_streams", Help: "Change streams that began on a catalogue that was replaced since."}, streams,
-	))
-}
-
-// bodies shows what requests take of their budget.
-func (m *metrics) bodies(used func() int64) error {
-	return m.register.Register(prometheus.NewGaugeFunc(
-		prometheus.GaugeOpts{Name: "sluice_request_bytes", Help: "Bytes of requests that are being read or executed and of answers that are being sent, of limit-bodies."},
-		func() float64 { return float64(used()) },
 	))
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -14,8 +15,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/document"
+	"github.com/sluicegw/sluice/graph/transport"
 )
 
 // Server is the HTTP edge of one gateway.
@@ -30,6 +33,10 @@ type Server struct {
 	generation atomic.Pointer[Generation]
 	replaced   replaced
 	draining   atomic.Bool
+	// memory is shared by all that is in flight.
+	memory *transport.Budget
+	// turns are for operations that run for long: one processor is for the others.
+	turns *budget.Turns
 	// unavailable is logged when clients are told that the store is not there.
 	unavailable seldom
 	// unready is logged when the gateway is asked whether it is ready, and is not.
@@ -46,7 +53,10 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	s := &Server{cfg: cfg, metrics: m}
+	s := &Server{
+		cfg: cfg, metrics: m, turns: budget.NewTurns(max(runtime.GOMAXPROCS(0)-1, 1)),
+		memory: transport.NewBudget(cfg.Limits.Memory, budget.NewAllowance(int64(cfg.Limits.Events))),
+	}
 	if s.documents, err = document.Open(cfg.Documents); err != nil {
 		return nil, err
 	}

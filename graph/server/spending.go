@@ -18,7 +18,7 @@ import (
 func (l Limits) budget() budget.Limits {
 	return budget.Limits{
 		budget.Rows: int64(l.Rows), budget.Scans: int64(l.Scans), budget.Objects: int64(l.Objects), budget.Bytes: l.Answer,
-		budget.Introspection: int64(l.Introspection),
+		budget.Introspection: int64(l.Introspection), budget.Held: l.Held,
 	}
 }
 
@@ -31,6 +31,7 @@ func ofEvent(l budget.Limits) budget.Limits {
 	for _, t := range []budget.Thing{budget.Rows, budget.Scans, budget.Objects} {
 		l[t] = max(l[t]/eventShare, 1)
 	}
+	l[budget.Held] = max(l[budget.Held]/4, 1)
 	return l
 }
 
@@ -42,11 +43,15 @@ func (s *Server) bound(ctx context.Context, next graphql.ResponseHandler) *graph
 	if op.Operation == nil { // it was refused
 		return next(ctx)
 	}
-	limits := s.cfg.Limits.budget()
-	if op.Operation.Operation == ast.Subscription {
+	limits, shared := s.cfg.Limits.budget(), budget.SharedFrom(ctx)
+	if shared.Turns = s.turns; op.Operation.Operation == ast.Subscription {
 		limits = ofEvent(limits)
+		limits[budget.Work] = int64(s.cfg.Limits.Events)
+	} else {
+		shared.Events = nil
 	}
-	spent := budget.New(limits)
+	spent := budget.NewShared(limits, shared)
+	defer spent.End()
 	res := next(budget.With(ctx, spent))
 	if res != nil && spent.Halted() && len(res.Errors) > 1 {
 		res.Errors = res.Errors[len(res.Errors)-1:]
@@ -74,19 +79,19 @@ func cost(spent *budget.Budget) map[string]int64 {
 const maxOperationName = 64
 
 // account notes what was spent, and logs what took long: by name and hash of the
-// document, which may hold values, as variables do. How long an event took is not
-// known, because the time until it came belongs to it.
+// document, which may hold values, as variables do. An event takes the time from when
+// it came.
 func (s *Server) account(ctx context.Context, op *graphql.OperationContext, spent *budget.Budget) {
 	for t := range budget.Things {
 		if n := spent.Spent(t); n > 0 {
 			s.metrics.spent[t].Observe(float64(n))
 		}
 	}
-	if s.cfg.SlowLog <= 0 || op.Operation.Operation == ast.Subscription {
-		return
-	}
 	took := time.Since(op.Stats.OperationStart)
-	if took < s.cfg.SlowLog {
+	if op.Operation.Operation == ast.Subscription {
+		took = spent.Since()
+	}
+	if s.cfg.SlowLog <= 0 || took < s.cfg.SlowLog {
 		return
 	}
 	name := op.Operation.Name

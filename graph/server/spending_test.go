@@ -57,6 +57,7 @@ type told struct {
 		Extensions struct {
 			Code, Key, Field, Outcome, Cursor string
 			Limit                             any
+			RetryAfter                        int
 			Retryable                         bool
 		}
 	}
@@ -111,7 +112,7 @@ func dear() []struct{ name, key, field, query string } {
 		{"the same of the network with the ports", "limit-rows", "ports.nodes.network.ports.a1",
 			`{ ports(first: 1000) { nodes { network { ports(first: 0, filter: {name: {ne: "x"}}) { ` + aliases(20, "totalCount") + `} } } } }`},
 		{"90 aliases of nodes in a page", "limit-answer", "ports.a", `{ ports(first: 1000) { ` + aliases(90, "nodes { "+all+" }") + `} }`},
-		{"90 pages of 1,000", "limit-answer", "a", `{ ` + aliases(90, "ports(first: 1000) { nodes { "+all+" } }") + `}`},
+		{"90 pages of 1,000", "limit-held", "a", `{ ` + aliases(90, "ports(first: 1000) { nodes { "+all+" } }") + `}`},
 		{"90 errors in each of 1,000 places under a long name", "limit-answer", long + ".nodes.a",
 			`{ ` + long + `: networks(first: 1000) { nodes { ` + aliases(90, "ports(first: 5000) { totalCount }") + `} } }`},
 		{"95 aliases of manifest", "limit-answer", "ports.nodes.a", `{ ports(first: 1000) { nodes { ` + aliases(95, "manifest") + `} } }`},
@@ -208,7 +209,7 @@ func TestWhatAnOperationSpentIsToldToWhoAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	cost := got.Extensions.Cost
-	if cost["rows"] != 7 || cost["scans"] != 2 || cost["objects"] != 4 || cost["bytes"] < 100 || cost["introspection"] != 0 || len(cost) != 5 {
+	if cost["rows"] != 7 || cost["scans"] != 2 || cost["objects"] != 4 || cost["bytes"] < 100 || cost["introspection"] != 0 || cost["held"] < 1000 || cost["work"] != 0 || len(cost) != 7 {
 		t.Errorf("%s", w.Body)
 	}
 	if strings.Contains(e.post(t, "{ __typename }", nil), "cost") {

@@ -104,7 +104,7 @@ func (h *HTTP) unread(w http.ResponseWriter, err error) (int, *gqlerror.Error) {
 			Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": h.Body, "key": "limit-body"},
 		}
 	case errors.Is(err, errBudget):
-		w.Header().Set("Retry-After", "1")
+		h.busy(w)
 		return http.StatusServiceUnavailable, h.Bodies.overBudget()
 	case errors.As(err, &network) && network.Timeout() && h.isStopping():
 		w.Header().Set("Retry-After", "1")

@@ -1,56 +1,99 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"io"
-	"sync/atomic"
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Budget bounds the bytes of all requests that are being read or executed, over
-// all connections: the bodies of POSTs, the messages of WebSockets, and the answers
-// to queries and mutations while they are sent. An answer that is there is always sent; what it takes
-// is missing to those who come later.
+// Budget bounds the bytes that all clients together make the gateway hold: requests
+// that are being read or executed, what running operations hold, answers and events
+// that are being sent. An answer that is there is always sent; what it takes is
+// missing to those who come later. See [budget.Pool] for operations.
 type Budget struct {
-	most int64
-	used atomic.Int64
+	pool *budget.Pool
+	// queued are the events that wait for their clients, requests what subscriptions
+	// keep of theirs.
+	queued, requests *budget.Part
+	// work is the allowance of all events of subscriptions.
+	work *budget.Allowance
 }
 
-// NewBudget returns a budget of a number of bytes.
-func NewBudget(most int64) *Budget { return &Budget{most: most} }
+// NewBudget returns a budget of a number of bytes. An eighth of them may be events
+// that wait for their clients, and an eighth requests that subscriptions keep. The
+// events of subscriptions share the allowance, which may be nil.
+func NewBudget(most int64, work *budget.Allowance) *Budget {
+	pool := budget.NewPool(most)
+	return &Budget{pool: pool, work: work, queued: pool.Part(most / 8), requests: pool.Part(most / 8)}
+}
 
 // Used is how many bytes are reserved at the moment.
-func (b *Budget) Used() int64 { return b.used.Load() }
+func (b *Budget) Used() int64 { return b.pool.Used() }
+
+// Waiting is how many operations and events wait for memory.
+func (b *Budget) Waiting() int { return b.pool.Waiting() }
 
 // take reserves bytes if that many are left. A nil budget has no bound.
-func (b *Budget) take(n int64) bool {
-	if b == nil {
-		return true
-	}
-	if b.used.Add(n) > b.most {
-		b.used.Add(-n)
-		return false
-	}
-	return true
-}
-
-// hold reserves bytes that are in use already, whether or not they are left.
-func (b *Budget) hold(n int64) {
-	if b != nil {
-		b.used.Add(n)
-	}
-}
-
-// full says that nothing is left for another request.
-func (b *Budget) full() bool { return b != nil && b.used.Load() >= b.most }
+func (b *Budget) take(n int64) bool { return b == nil || b.pool.Take(n) }
 
 func (b *Budget) give(n int64) {
 	if b != nil {
-		b.used.Add(-n)
+		b.pool.Give(n)
 	}
+}
+
+// connection is the context of the subscriptions of one connection.
+func (b *Budget) connection(ctx context.Context) context.Context {
+	if b == nil {
+		return ctx
+	}
+	return budget.WithShared(ctx, budget.Shared{Events: b.work.Connection()})
+}
+
+// begin reserves what an operation begins with.
+func (b *Budget) begin() (*budget.Share, error) {
+	if b == nil {
+		return nil, nil
+	}
+	return b.pool.Begin()
+}
+
+// stream is what the events of a subscription hold.
+func (b *Budget) stream() *budget.Share {
+	if b == nil {
+		return nil
+	}
+	return b.pool.BeginEvents()
+}
+
+// events are the bytes of the events that wait.
+func (b *Budget) events() *budget.Part {
+	if b == nil {
+		return nil
+	}
+	return b.queued
+}
+
+// freeRequest is how much of its request a subscription keeps uncounted, in bytes.
+const freeRequest = 4 << 10
+
+// keep gives back what the request of a subscription took, but for what it keeps of it
+// while it runs, which done gives back. It returns false if there is no room for that.
+func (b *Budget) keep(taken int64) (done func(), ok bool) {
+	if b == nil {
+		return func() {}, true
+	}
+	b.give(taken)
+	kept := max(taken-freeRequest, 0)
+	if !b.requests.Take(kept) {
+		return nil, false
+	}
+	return func() { b.requests.Give(kept) }, true
 }
 
 // Errors of reading within a budget.
@@ -123,10 +166,13 @@ func (r reading) read() (data []byte, taken int64, err error) {
 	}
 }
 
-// overBudget refuses a request because the budget is used up.
+// overBudget refuses a request, an operation or an event because the budget is used up.
 func (b *Budget) overBudget() *gqlerror.Error {
-	return &gqlerror.Error{
-		Message:    "the requests and answers in flight have the bytes that they may have together (configuration key limit-bodies); try again",
-		Extensions: map[string]any{"code": string(failure.CodeUnavailable), "limit": b.most, "key": "limit-bodies", "retryable": true},
+	out := &gqlerror.Error{Message: budget.ErrBusy.Error(), Extensions: map[string]any{
+		"code": string(failure.CodeUnavailable), "key": budget.MemoryKey, "retryable": true, "retryAfter": budget.RetryAfter,
+	}}
+	if b != nil {
+		out.Extensions["limit"] = b.pool.Most()
 	}
+	return out
 }

@@ -39,8 +39,8 @@ type Events struct {
 	// Gather is how soon after a write the next event may be written: what comes
 	// in between leaves together. Default 1 ms; less than zero means at once.
 	Gather time.Duration
-	// Bodies bounds the bytes of all requests in flight, which the answers to queries
-	// and mutations share while they are sent. Default: unbounded.
+	// Bodies bounds the bytes of all requests in flight, which answers and events
+	// share while they are sent. Default: unbounded.
 	Bodies *Budget
 	// Opened is told when the number of streams changes. Default: nobody is.
 	Opened func(delta int)
@@ -67,8 +67,7 @@ func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
 	if op.Kind() != ast.Subscription {
 		s.ending = nil // it ends by itself, in time
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	var held int64 // of Bodies
+	ctx, cancel := context.WithCancel(e.Bodies.connection(r.Context()))
 	var work sync.WaitGroup
 	work.Go(func() {
 		defer s.out.finish()
@@ -82,16 +81,13 @@ func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
 			s.pump(ctx, op, resumeFrom(r))
 			return
 		}
-		answer := op.Do(ctx)
-		held = int64(len(answer))
-		e.Bodies.hold(held)
-		_ = s.out.put(ctx, nil, event("next", "", answer), event("complete", "", nil))
+		_ = s.out.put(ctx, nil, event("next", "", op.Do(ctx)), event("complete", "", nil))
 	})
 	s.write(ctx)
 	cancel()
 	s.out.discard()
+	s.out.end()
 	work.Wait()
-	e.Bodies.give(held)
 }
 
 func (e *Events) panicked(p any) {
@@ -191,7 +187,7 @@ func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 		w: w, control: http.NewResponseController(w), ending: ending, ready: make(chan struct{}, 1),
 		heartbeat: orDefault(e.Heartbeat, 12*time.Second), timeout: orDefault(e.WriteTimeout, DefaultWriteTimeout), gather: orDefault(e.Gather, defaultGather),
 	}
-	s.out = outbox{messages: orDefault(e.Queue, DefaultQueue), bytes: orDefault(e.QueueBytes, DefaultQueueBytes), wake: s.wake}
+	s.out = outbox{messages: orDefault(e.Queue, DefaultQueue), bytes: orDefault(e.QueueBytes, DefaultQueueBytes), memory: e.Bodies.events(), wake: s.wake}
 	h := w.Header()
 	h.Set("Content-Type", typeEvents+"; charset=utf-8")
 	h.Set("Cache-Control", "no-cache, no-transform")

@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -36,14 +37,22 @@ func (s *events) wake(bool) {
 func (s *events) pump(ctx context.Context, op *Operation, after string) {
 	stream := op.Stream(ctx, after)
 	defer stream.Close()
-	for {
+	for seen := ""; ; {
 		e, ok := stream.Next()
 		if !ok {
 			break
 		}
-		if s.out.put(ctx, nil, event("next", e.Cursor, e.Payload)) != nil {
+		next := event("next", e.Cursor, e.Payload)
+		next.event = true
+		err := s.out.put(ctx, nil, next)
+		if errors.Is(err, errMemory) {
+			stream.Refuse(seen)
+			break
+		}
+		if err != nil {
 			return
 		}
+		seen = e.Cursor
 	}
 	last := []frame{event("complete", "", nil)}
 	if errs := stream.Errors(); len(errs) > 0 {

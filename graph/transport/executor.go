@@ -13,6 +13,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/document"
@@ -42,6 +43,9 @@ type ExecutorConfig struct {
 	// Documents parses the documents; the query cache of Executor must ask
 	// [DocumentOf] then. Default: Executor parses them, without limits.
 	Documents Documents
+	// Memory is what operations hold, and shared with whoever reads requests and sends
+	// answers. Default: unbounded.
+	Memory *Budget
 }
 
 // Executor runs the operations of one version of the API. Everything that a
@@ -50,11 +54,12 @@ type Executor struct {
 	exec   *executor.Executor
 	named  *document.Store
 	parser Documents
+	memory *Budget
 }
 
 // NewExecutor wraps gqlgen's executor.
 func NewExecutor(cfg ExecutorConfig) *Executor {
-	return &Executor{exec: cfg.Executor, named: cfg.Named, parser: cfg.Documents}
+	return &Executor{exec: cfg.Executor, named: cfg.Named, parser: cfg.Documents, memory: cfg.Memory}
 }
 
 type documentKey struct{}
@@ -153,7 +158,7 @@ func (o *Operation) Kind() ast.Operation { return o.context.Operation.Operation 
 // and returns its answer as JSON, in memory of its own.
 func (o *Operation) Do(ctx context.Context) []byte {
 	var out []byte
-	o.DoWith(ctx, func(answer []byte) { out = bytes.Clone(answer) })
+	o.DoWith(ctx, func(answer []byte, _ bool) { out = bytes.Clone(answer) })
 	return out
 }
 
@@ -163,8 +168,16 @@ const (
 	dataTail = `}`
 )
 
-// DoWith is Do, with the answer in memory that is used again after send returns.
-func (o *Operation) DoWith(ctx context.Context, send func(answer []byte)) {
+// DoWith is Do, with the answer in memory that is used again after send returns. busy
+// says that nothing was done for want of memory.
+func (o *Operation) DoWith(ctx context.Context, send func(answer []byte, busy bool)) {
+	share, err := o.executor.memory.begin()
+	if err != nil {
+		send(o.executor.Refuse(ctx, o.executor.memory.overBudget()), true)
+		return
+	}
+	defer share.Close()
+	ctx = budget.WithShared(ctx, budget.Shared{Memory: share})
 	if !o.end.IsZero() {
 		limited, cancel := context.WithDeadline(ctx, o.end)
 		defer cancel()
@@ -176,11 +189,14 @@ func (o *Operation) DoWith(ctx context.Context, send func(answer []byte)) {
 	res := next(ctx)
 	switch whole := memory.Filled(); {
 	case res == nil: // ctx had ended before it began
-		send(o.executor.Refuse(ctx, &gqlerror.Error{Message: "the request was cancelled", Extensions: map[string]any{"code": string(failure.CodeTimeout)}}))
+		send(o.executor.Refuse(ctx, &gqlerror.Error{Message: "the request was cancelled", Extensions: map[string]any{"code": string(failure.CodeTimeout)}}), false)
 	case whole != nil && len(res.Errors) == 0 && len(res.Extensions) == 0:
-		send(append(whole, dataTail...))
+		share.Keep(int64(cap(whole)))
+		send(append(whole, dataTail...), false)
 	default:
-		send(encode(res))
+		out := encode(res)
+		share.Keep(int64(cap(whole) + len(out)))
+		send(out, share.Refused() && o.Kind() == ast.Query)
 	}
 }
 
@@ -202,19 +218,27 @@ type Stream struct {
 	next   graphql.ResponseHandler
 	state  *stream.State
 	errors gqlerror.List
+	// memory is what an event holds until it is sent, refuse the error if it cannot wait
+	// to be sent.
+	memory *budget.Share
+	refuse func() gqlerror.List
 }
 
 // Stream begins a subscription, from the cursor after if it is not empty. The
 // caller closes it.
 func (o *Operation) Stream(ctx context.Context, after string) *Stream {
-	s := &Stream{state: &stream.State{After: after}}
-	ctx, s.cancel = context.WithCancel(stream.With(ctx, s.state))
+	s := &Stream{state: &stream.State{After: after}, memory: o.executor.memory.stream()}
+	shared := budget.SharedFrom(ctx)
+	shared.Memory = s.memory
+	s.refuse = func() gqlerror.List { return o.executor.Present(ctx, gqlerror.List{o.executor.memory.overBudget()}) }
+	ctx, s.cancel = context.WithCancel(stream.With(budget.WithShared(ctx, shared), s.state))
 	s.next, s.ctx = o.executor.exec.DispatchOperation(ctx, o.context)
 	return s
 }
 
 // Next waits for the next event. After false the stream has ended; Errors says why.
 func (s *Stream) Next() (Event, bool) {
+	s.memory.Reset() // the event before waits no longer
 	res := s.next(s.ctx)
 	switch {
 	case res == nil:
@@ -230,8 +254,20 @@ func (s *Stream) Next() (Event, bool) {
 // Errors are why the stream ended early; none after it was completed or closed.
 func (s *Stream) Errors() gqlerror.List { return s.errors }
 
+// Refuse ends the stream because an event cannot wait to be sent. Who resumes at the
+// cursor gets it again.
+func (s *Stream) Refuse(before string) {
+	s.errors = s.refuse()
+	if before != "" {
+		s.errors[0].Extensions["cursor"] = before
+	}
+}
+
 // Close ends the stream; a Next that waits returns.
-func (s *Stream) Close() { s.cancel() }
+func (s *Stream) Close() {
+	s.cancel()
+	s.memory.Close()
+}
 
 // encode writes a result in memory of its own: gqlgen uses that of Data again.
 // A result without data was not executed and has no such key.

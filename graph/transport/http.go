@@ -12,6 +12,8 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend/budget"
 )
 
 // HTTP serves operations by GET and POST, as the GraphQL over HTTP
@@ -43,7 +45,7 @@ type HTTP struct {
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Accept")
 	req, taken, status, err := h.read(w, r)
-	defer func() { h.Bodies.give(taken) }() // it is held until the answer is there
+	defer func() { h.Bodies.give(taken) }() // until the answer is there
 	if err != nil {
 		h.refuse(w, r, status, err)
 		return
@@ -62,6 +64,13 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.refuse(w, r, http.StatusNotAcceptable, badRequest("a subscription is answered as text/event-stream, which Accept must name, or over WebSocket (graphql-transport-ws)"))
 			return
 		}
+		done, ok := h.Bodies.keep(taken)
+		if taken = 0; !ok {
+			h.busy(w)
+			h.refuse(w, r, http.StatusServiceUnavailable, h.Bodies.overBudget())
+			return
+		}
+		defer done()
 		h.Events.Serve(w, r, op)
 	case op.Kind() == ast.Mutation && r.Method == http.MethodGet:
 		w.Header().Set("Allow", "POST")
@@ -76,10 +85,6 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (req *Request, taken int64, status int, refused *gqlerror.Error) {
 	switch r.Method {
 	case http.MethodGet:
-		if h.Bodies.full() {
-			status, refused := h.unread(w, errBudget)
-			return nil, 0, status, refused
-		}
 		req, err := parseQuery(r.URL.RawQuery)
 		return req, 0, http.StatusBadRequest, err
 	case http.MethodPost:
@@ -133,11 +138,19 @@ func (h *HTTP) answer(w http.ResponseWriter, r *http.Request, op *Operation) {
 		h.refuse(w, r, http.StatusNotAcceptable, badRequest("answers are application/graphql-response+json or application/json; Accept names neither"))
 		return
 	}
-	op.DoWith(r.Context(), func(answer []byte) {
-		h.Bodies.hold(int64(len(answer)))
-		defer h.Bodies.give(int64(len(answer)))
-		h.write(w, r, media, http.StatusOK, answer)
+	op.DoWith(r.Context(), func(answer []byte, busy bool) {
+		status := http.StatusOK
+		if busy {
+			h.busy(w)
+			status = http.StatusServiceUnavailable
+		}
+		h.write(w, r, media, status, answer)
 	})
+}
+
+// busy says when to try again.
+func (h *HTTP) busy(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", strconv.Itoa(budget.RetryAfter))
 }
 
 // refuse answers what is not executed. Without a status it is that of a document

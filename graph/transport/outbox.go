@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
+
+	"github.com/sluicegw/sluice/backend/budget"
 )
 
 var (
@@ -12,6 +14,8 @@ var (
 	errGone = errors.New("the connection ends")
 	// errForgotten says that the client has cancelled the operation.
 	errForgotten = errors.New("the operation was cancelled")
+	// errMemory says that the events that wait have the memory that they may have.
+	errMemory = errors.New("there is no memory for another event")
 )
 
 // frame is one message on its way to a client. The payload goes between the head
@@ -23,6 +27,8 @@ type frame struct {
 	payload []byte
 	tail    string
 	soon    bool // may wait a moment so that others leave with it
+	event   bool // is refused if there is no memory for it
+	counted bool // takes of the memory of all queues
 }
 
 func (f *frame) size() int { return len(f.head) + len(f.payload) + len(f.tail) }
@@ -35,6 +41,9 @@ type source struct{ forgotten bool }
 // started when there is something to write, and takes frames until none is left.
 type outbox struct {
 	messages, bytes int
+	// memory is what the frames of all queues may take beyond a little of each, from when
+	// they wait to be put until they have been written. Default: unbounded.
+	memory *budget.Part
 	// wake starts the writer; soon says that it may start a moment later. It is
 	// called with the lock held, and never while a writer is at work.
 	wake func(soon bool)
@@ -45,17 +54,30 @@ type outbox struct {
 	room   chan struct{} // closed when something was taken; nil if nobody waits for it
 	busy   bool          // a writer is at work
 	gone   bool          // nothing more is accepted
+	// writing are the bytes of frames that were taken and not yet written, counted those
+	// of them that are given back then.
+	writing int
+	counted int64
 	// Frames are counted: those that were added, taken, and written.
 	added, taken, written int
 }
 
 // put adds frames, all or none, and waits for room until ctx ends. If accepted is
 // not nil, it is called before a writer can see the frames.
-func (o *outbox) put(ctx context.Context, accepted func(), frames ...frame) error {
+func (o *outbox) put(ctx context.Context, accepted func(), frames ...frame) (err error) {
 	size := 0
 	for i := range frames {
 		size += frames[i].size()
 	}
+	counted, err := o.claim(ctx, size, frames)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			o.memory.Give(counted)
+		}
+	}()
 	for {
 		o.mu.Lock()
 		switch {
@@ -77,6 +99,42 @@ func (o *outbox) put(ctx context.Context, accepted func(), frames ...frame) erro
 			return err
 		}
 	}
+}
+
+// freeQueue is how many bytes of each queue are not counted: what a client that reads
+// has not read yet.
+const freeQueue = 8 << 10
+
+// claim takes the memory of frames that are about to wait, and marks those that are
+// counted. An event waits for it a moment.
+func (o *outbox) claim(ctx context.Context, size int, frames []frame) (counted int64, err error) {
+	o.mu.Lock()
+	free := o.held+o.writing+size <= freeQueue
+	o.mu.Unlock()
+	switch {
+	case free:
+		return 0, nil
+	case !frames[0].event:
+		o.memory.Hold(int64(size))
+	default:
+		if err := o.memory.Await(ctx, int64(size)); errors.Is(err, budget.ErrBusy) {
+			return 0, errMemory
+		} else if err != nil {
+			return 0, err
+		}
+	}
+	for i := range frames {
+		frames[i].counted = true
+	}
+	return int64(size), nil
+}
+
+// cost is what a frame takes of the memory of all queues.
+func (f *frame) cost() int64 {
+	if f.counted {
+		return int64(f.size())
+	}
+	return 0
 }
 
 // offer adds a small frame if there is room right now. Such frames are repeated anyway.
@@ -111,6 +169,9 @@ func (o *outbox) finish(last ...frame) bool {
 func (o *outbox) discard() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	for i := range o.frames {
+		o.memory.Give(o.frames[i].cost())
+	}
 	o.gone, o.frames, o.held = true, nil, 0
 	o.makeRoom()
 }
@@ -125,6 +186,7 @@ func (o *outbox) forget(s *source) {
 			return false
 		}
 		o.held -= f.size()
+		o.memory.Give(f.cost())
 		o.added--
 		return true
 	})
@@ -137,6 +199,7 @@ func (o *outbox) forget(s *source) {
 func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.wrote()
 	if o.written != o.taken { // the writer comes again when it has written what it took
 		o.written = o.taken
 		o.makeRoom()
@@ -154,6 +217,8 @@ func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
 	out = append(into, o.frames[:n]...)
 	for i := range out {
 		o.held -= out[i].size()
+		o.writing += out[i].size()
+		o.counted += out[i].cost()
 	}
 	o.taken += n
 	o.frames = slices.Delete(o.frames, 0, n)
@@ -162,6 +227,20 @@ func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
 	}
 	o.makeRoom()
 	return out, false
+}
+
+// wrote gives back the memory of what was taken: it is written, or never will be. The
+// writer calls it by taking more, and at its end.
+func (o *outbox) wrote() {
+	o.memory.Give(o.counted)
+	o.writing, o.counted = 0, 0
+}
+
+// end is the end of a writer that takes no more.
+func (o *outbox) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.wrote()
 }
 
 func (o *outbox) add(size int, frames ...frame) {

@@ -89,7 +89,7 @@ type socket struct {
 
 func newSocket(parent *Sockets, conn *websocket.Conn, raw net.Conn) *socket {
 	s := &socket{parent: parent, conn: conn, net: raw, operations: map[string]*operation{}}
-	s.out = outbox{messages: parent.cfg.Queue, bytes: parent.cfg.QueueBytes, wake: s.wake}
+	s.out = outbox{messages: parent.cfg.Queue, bytes: parent.cfg.QueueBytes, memory: parent.cfg.Messages.events(), wake: s.wake}
 	conn.SetReadLimit(maxFirstMessage)
 	conn.SetPingHandler(func(data string) error {
 		s.alive()
@@ -107,6 +107,7 @@ func (s *socket) protocol() string { return s.conn.Subprotocol() }
 // serve reads until the connection ends, and returns when nothing of it is left.
 func (s *socket) serve(ctx context.Context) {
 	defer s.parent.release(s)
+	ctx = s.parent.cfg.Messages.connection(ctx)
 	s.deadline(s.parent.cfg.InitTimeout)
 	s.startPings()
 	end := s.read(ctx)
@@ -139,7 +140,7 @@ func (s *socket) read(ctx context.Context) (end closing) {
 		kind, data, err := s.receive()
 		switch {
 		case errors.Is(err, errBudget):
-			return closing{code: codeTryLater, reason: "Too many bytes in flight (configuration key limit-bodies)", wait: true, mute: true}
+			return closing{code: codeTryLater, reason: "Too many bytes in flight (configuration key limit-memory)", wait: true, mute: true}
 		case err != nil:
 			return s.failed(err)
 		case kind != websocket.TextMessage:

@@ -222,7 +222,7 @@ func TestADrainEndsWithItsContext(t *testing.T) {
 func TestMessagesShareABudgetWithAllOtherRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const message, part = 1 << 20, 100 << 10
-		budget := transport.NewBudget(900 << 10) // six times the 128 KiB that such a part takes, and less than one more
+		budget := transport.NewBudget(900<<10, nil) // six times the 128 KiB that such a part takes, and less than one more
 		g := serveInMemory(t, transport.SocketConfig{Messages: budget, Message: message, PingInterval: time.Hour, MessageTimeout: 3 * time.Second}, nil)
 		defer g.stop()
 		half := func(p *peer) {
@@ -242,7 +242,7 @@ func TestMessagesShareABudgetWithAllOtherRequests(t *testing.T) {
 		}
 		last := g.open()
 		go half(last)
-		if code, reason := last.closed(); code != 1013 || !strings.Contains(reason, "limit-bodies") {
+		if code, reason := last.closed(); code != 1013 || !strings.Contains(reason, "limit-memory") {
 			t.Errorf("closed with %d %s", code, reason)
 		}
 		begin := time.Now()
@@ -263,7 +263,7 @@ func TestMessagesShareABudgetWithAllOtherRequests(t *testing.T) {
 
 func TestAnOperationKeepsWhatItsMessageTakesOfTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		budget := transport.NewBudget(1 << 20)
+		budget := transport.NewBudget(1<<20, nil)
 		g := serveInMemory(t, transport.SocketConfig{Messages: budget}, nil)
 		defer g.stop()
 		p := g.open()
@@ -287,7 +287,7 @@ func TestAnOperationKeepsWhatItsMessageTakesOfTheBudget(t *testing.T) {
 func TestAnswersThatNobodyReadsShareTheBudget(t *testing.T) {
 	const size = 3 << 20
 	synctest.Test(t, func(t *testing.T) {
-		budget := transport.NewBudget(100 << 20)
+		budget := transport.NewBudget(100<<20, nil)
 		g := serveInMemory(t, transport.SocketConfig{Messages: budget, PingInterval: time.Hour}, &transport.Events{Bodies: budget})
 		defer g.stop()
 		p := g.open()

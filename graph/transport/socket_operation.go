@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -17,7 +18,7 @@ type operation struct {
 	source
 	id     string
 	kind   ast.Operation
-	taken  int64 // of the budget, by its request
+	done   func() // gives back what its request takes of the budget
 	cancel context.CancelFunc
 }
 
@@ -106,9 +107,18 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 		s.refuse(ctx, m.id, errs...)
 		return nil
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	op := &operation{id: m.id, kind: prepared.Kind(), taken: s.taken, cancel: cancel}
+	taken := s.taken
 	s.taken = 0
+	done := func() { s.parent.cfg.Messages.give(taken) }
+	if prepared.Kind() == ast.Subscription {
+		var ok bool
+		if done, ok = s.parent.cfg.Messages.keep(taken); !ok {
+			s.refuse(ctx, m.id, s.parent.cfg.Messages.overBudget())
+			return nil
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	op := &operation{id: m.id, kind: prepared.Kind(), done: done, cancel: cancel}
 	s.mu.Lock()
 	s.operations[m.id] = op
 	s.running++
@@ -151,8 +161,6 @@ func (s *socket) run(ctx context.Context, op *operation, prepared *Operation) {
 	complete := s.message(op, op.id, "complete", nil)
 	if op.kind != ast.Subscription {
 		payload := prepared.Do(ctx)
-		s.parent.cfg.Messages.hold(int64(len(payload)))
-		defer s.parent.cfg.Messages.give(int64(len(payload)))
 		s.finish(ctx, op, s.message(op, op.id, s.next(), payload), complete)
 		if len(payload) > s.parent.cfg.QueueBytes {
 			s.out.flushed(ctx) // the bound of the queue does not hold it
@@ -162,16 +170,22 @@ func (s *socket) run(ctx context.Context, op *operation, prepared *Operation) {
 	stream := prepared.Stream(ctx, "")
 	defer stream.Close()
 	event := s.message(op, op.id, s.next(), nil)
-	event.soon = true
-	for {
+	event.soon, event.event = true, true
+	for seen := ""; ; {
 		e, ok := stream.Next()
 		if !ok {
 			break
 		}
 		event.payload = e.Payload
-		if s.out.put(ctx, nil, event) != nil {
+		err := s.out.put(ctx, nil, event)
+		if errors.Is(err, errMemory) {
+			stream.Refuse(seen)
+			break
+		}
+		if err != nil {
 			return
 		}
+		seen = e.Cursor
 	}
 	if errs := stream.Errors(); len(errs) > 0 {
 		s.finish(ctx, op, s.message(op, op.id, "error", encodeErrors(s.protocol(), errs)))
@@ -198,7 +212,7 @@ func (s *socket) free(op *operation) {
 func (s *socket) ended(op *operation) {
 	op.cancel()
 	s.free(op)
-	s.parent.cfg.Messages.give(op.taken)
+	op.done()
 	s.mu.Lock()
 	s.running--
 	if op.kind != ast.Subscription {

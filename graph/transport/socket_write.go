@@ -51,6 +51,7 @@ func (s *socket) write() {
 		}
 		clear(frames) // the payloads can be freed while they are being sent
 		if err := s.send(b.bytes); err != nil {
+			s.out.end()
 			s.close(closing{})
 			s.abort()
 			return

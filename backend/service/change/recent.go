@@ -1,6 +1,7 @@
 package change
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/sluicegw/sluice/backend"
@@ -11,17 +12,18 @@ import (
 // What is kept of the changes that came last.
 const (
 	recentBodies = 128
-	recentBytes  = 32 << 10 // of the largest body
+	recentBytes  = 4 << 20 // of all bodies together
 )
 
 // recent holds the bodies of resources that changed lately. All listeners of a
 // gateway get the same stored resource of a change from the hub, so its body is
-// read once for all of them, unless it is large. The zero value is ready; all methods are safe for concurrent use.
+// read once for all of them. The zero value is ready; all methods are safe for concurrent use.
 type recent struct {
 	mu     sync.RWMutex // guards all below
 	bodies map[*backend.Resource]readBody
-	ring   [recentBodies]*backend.Resource
-	next   int
+	// order has them as they came, bytes is the sum of their sizes.
+	order []*backend.Resource
+	bytes int
 }
 
 // readBody reads one body, at most once.
@@ -29,9 +31,6 @@ type readBody = func() (*body.Body, error)
 
 // body reads the body of a resource, unless somebody did or does.
 func (r *recent) body(k *kind.Kind, stored *backend.Resource) (*body.Body, error) {
-	if len(stored.Body) > recentBytes {
-		return k.Body.Read(stored)
-	}
 	r.mu.RLock()
 	read, ok := r.bodies[stored]
 	r.mu.RUnlock()
@@ -51,8 +50,13 @@ func (r *recent) keep(stored *backend.Resource, read readBody) readBody {
 	if r.bodies == nil {
 		r.bodies = make(map[*backend.Resource]readBody, recentBodies)
 	}
-	delete(r.bodies, r.ring[r.next])
-	r.ring[r.next], r.bodies[stored] = stored, read
-	r.next = (r.next + 1) % recentBodies
+	r.bytes += len(stored.Body)
+	for len(r.order) > 0 && (len(r.order) == recentBodies || r.bytes > recentBytes) {
+		oldest := r.order[0]
+		r.order = slices.Delete(r.order, 0, 1)
+		r.bytes -= len(oldest.Body)
+		delete(r.bodies, oldest)
+	}
+	r.order, r.bodies[stored] = append(r.order, stored), read
 	return read
 }

@@ -5,11 +5,14 @@ import (
 	"errors"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 )
 
 const (
 	// snapshotStep is how many resources one step of a snapshot reads.
 	snapshotStep = 200
+	// snapshotRows is how many resources a snapshot reads for the price of one.
+	snapshotRows = 10
 	// maxResets is how often a snapshot begins anew because the log did not
 	// reach back over one of its steps, or a shard lost its place.
 	maxResets = 3
@@ -76,8 +79,20 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 	if n.scope.namespace != nil {
 		r.Namespace = *n.scope.namespace
 	}
+	spent := budget.From(ctx)
+	if err := spent.Over(); err != nil {
+		return nil, err
+	}
+	spent.Leave()
 	page, err := n.feed.store.Range(ctx, r)
+	spent.Return(ctx)
 	if err != nil {
+		return nil, err
+	}
+	// A stream may look at ten times as much as an event between two events: as much
+	// as a query. All of it is work of events.
+	rows := len(page.Resources)
+	if err := errors.Join(spent.Ask(rows-rows/snapshotRows), spent.Spend(budget.Rows, rows/snapshotRows)); err != nil {
 		return nil, err
 	}
 	var out []Change

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -100,8 +101,11 @@ func (c *Stream) Next(ctx context.Context) ([]Change, error) {
 	if c.inSync {
 		deadline = time.Now().Add(c.feed.bookmarks)
 	}
+	spent := budget.From(ctx)
 	for {
+		spent.Leave()
 		d, err := c.watcher.NextBefore(ctx, deadline)
+		spent.Return(ctx)
 		switch {
 		case err == nil:
 		case errors.Is(err, hub.ErrIdle):
@@ -151,6 +155,10 @@ func (c *Stream) nextOfState(ctx context.Context) ([]Change, error) {
 	}
 	if errors.Is(err, backend.ErrPositionExpired) {
 		out, err = c.state.restart(ctx)
+	}
+	var over *budget.ExceededError
+	if errors.As(err, &over) {
+		return nil, over
 	}
 	if err != nil {
 		return nil, failure.Of(err, backend.Key{})

@@ -24,7 +24,15 @@ func (r *Reader) stepNamed(ctx context.Context, scans []*scan, named []int, errs
 			}
 		}
 		var err error
+		expected := r.sizes.estimate(scans[named[0]].query.kind, len(keys))
+		if err := spent.Expect(ctx, expected); err != nil {
+			fail(errs, scans, held(err))
+			return
+		}
+		spent.Leave()
 		got, err = get(ctx, keys...)
+		spent.Return(ctx)
+		spent.Unexpect(expected)
 		switch {
 		case len(keys) == 1 && errors.Is(err, backend.ErrUnreadable):
 			got = []*backend.Resource{nil}
@@ -39,8 +47,12 @@ func (r *Reader) stepNamed(ctx context.Context, scans []*scan, named []int, errs
 	for _, i := range named {
 		looks += len(scans[i].answered(got))
 	}
-	if err := spent.Spend(budget.Rows, looks); err != nil {
-		fail(errs, scans, err)
+	err := spent.Spend(budget.Rows, looks)
+	if err == nil {
+		err = hold(ctx, got)
+	}
+	if err != nil {
+		fail(errs, scans, held(err))
 		return
 	}
 	bodies := make([]*body.Body, len(got)) // those that were read, by plain scans

@@ -215,7 +215,9 @@ func (p *Page) TotalCount(ctx context.Context) (int, error) {
 		}
 		r := p.query.source(interval{})
 		r.Count = true
+		spent.Leave()
 		page, err := p.reader.store.Range(ctx, r)
+		spent.Return(ctx)
 		if err != nil {
 			return 0, failure.Of(err, backend.Key{Kind: p.query.kind.Name})
 		}

@@ -25,9 +25,15 @@ func (r *Reader) Get(ctx context.Context, c access.Caller, id kind.Identity) (*R
 	if err := budget.From(ctx).Spend(budget.Rows, 1); err != nil {
 		return nil, err
 	}
+	spent := budget.From(ctx)
+	spent.Leave()
 	got, err := backend.GetBare(ctx, r.store, key)
+	spent.Return(ctx)
 	if err != nil {
 		return nil, failure.Of(err, key)
+	}
+	if err := hold(ctx, got); err != nil {
+		return nil, held(err)
 	}
 	stored := got[0]
 	if stored == nil {
@@ -86,18 +92,29 @@ func (r *Reader) Lookup(ctx context.Context, c access.Caller, keys []backend.Key
 		}
 		kinds[i] = k
 	}
-	if err := budget.From(ctx).Spend(budget.Rows, len(keys)); err != nil {
+	spent := budget.From(ctx)
+	if err := spent.Spend(budget.Rows, len(keys)); err != nil {
 		return nil, err
 	}
 	for begin := 0; begin < len(keys); {
 		part := keys[begin:min(begin+backend.MaxKeys, len(keys))]
+		expected := r.sizes.estimate(kinds[begin], len(part))
+		if err := spent.Expect(ctx, expected); err != nil {
+			return nil, held(err)
+		}
+		spent.Leave()
 		got, err := backend.GetBare(ctx, r.store, part...)
+		spent.Return(ctx)
+		spent.Unexpect(expected)
 		if len(part) == 1 && errors.Is(err, backend.ErrUnreadable) {
 			begin++
 			continue
 		}
 		if err != nil {
 			return nil, failure.Of(err, backend.Key{})
+		}
+		if err := hold(ctx, got); err != nil {
+			return nil, held(err)
 		}
 		for i, stored := range got {
 			if stored == nil {

@@ -11,9 +11,10 @@ type Reader struct {
 	store      backend.Store
 	kinds      kind.Catalogue
 	unreadable *unreadable.Tracker
+	sizes      sizes
 }
 
 // New reads from a store. It starts nothing.
 func New(store backend.Store, kinds kind.Catalogue, unreadable *unreadable.Tracker) *Reader {
-	return &Reader{store: store, kinds: kinds, unreadable: unreadable}
+	return &Reader{store: store, kinds: kinds, unreadable: unreadable, sizes: newSizes(kinds)}
 }

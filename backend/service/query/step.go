@@ -14,18 +14,24 @@ import (
 // fit one call.
 const maxStepScans = backend.MaxRanges / 3
 
+// maxFirsts is how many bytes the first resources of the ranges of one step have, as far
+// as sizes are known: each page has its first resource, whatever the others have.
+const maxFirsts = 8 * backend.MaxPageBytes
+
 // runScans reads until all scans are done. The next steps of all are one call.
 // The errors are parallel to the scans. No step asks for more than the budget of
 // the operation has left.
 func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 	errs := make([]error, len(scans))
-	spent := budget.From(ctx)
+	spent, sizes := budget.From(ctx), r.sizes
 	for {
+		spent.Pace(ctx)
 		if err := ctx.Err(); err != nil {
 			fail(errs, scans, failure.Of(err, backend.Key{}))
 			return errs
 		}
 		left := spent.Left(budget.Rows)
+		asked, expected, firsts := 0, 0, 0
 		var active []int
 		var ranges []backend.Range
 		var named []int
@@ -35,10 +41,13 @@ func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 			case sc.done || errs[i] != nil:
 			case sc.query.names != nil:
 				named = append(named, i)
-			case len(active) < maxStepScans && (left > 0 || len(active) == 0):
+			case len(active) < maxStepScans && (left > 0 && firsts < maxFirsts || len(active) == 0):
+				firsts += sizes.estimate(sc.query.kind, 1)
 				r := sc.request()
 				r.Limit = min(r.Limit, max(left, 1))
 				left -= r.Limit
+				asked += r.Limit
+				expected += sizes.estimate(sc.query.kind, r.Limit)
 				active = append(active, i)
 				ranges = append(ranges, r)
 				g.Add(sc.query.kind.Rows, sc.query.run != nil)
@@ -47,6 +56,13 @@ func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 		err := spent.Spend(budget.Scans, len(active))
 		if err == nil && spent.Left(budget.Rows) == 0 && len(active)+len(named) > 0 {
 			err = spent.Spend(budget.Rows, 1)
+		}
+		if err == nil {
+			err = spent.Ask(asked)
+		}
+		expected = min(expected, backend.MaxPageBytes)
+		if err == nil {
+			err = held(spent.Expect(ctx, expected))
 		}
 		if err != nil {
 			fail(errs, scans, err)
@@ -61,12 +77,20 @@ func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 		case len(active) == 0:
 			continue
 		}
+		spent.Leave()
 		pages, err := backend.Ranges(ctx, r.store, append(ranges, g.Ranges()...))
+		spent.Return(ctx)
+		spent.Answered(asked)
+		spent.Unexpect(expected)
 		var stale []*row.Definition
 		if err == nil {
 			stale = g.Note(pages[len(active):])
-			if err := spent.Spend(budget.Rows, resources(pages[:len(active)])); err != nil {
-				fail(errs, scans, err)
+			err := spent.Spend(budget.Rows, resources(pages[:len(active)]))
+			if err == nil {
+				err = sizes.hold(ctx, scans, active, pages)
+			}
+			if err != nil {
+				fail(errs, scans, held(err))
 				return errs
 			}
 		}
@@ -79,7 +103,11 @@ func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 			case sc.query.run != nil && slices.Contains(stale, sc.query.kind.Rows):
 				sc.withoutRun()
 			default:
+				kept := len(sc.found)
 				sc.take(r, pages[n])
+				if !sc.plain() {
+					spent.Release(size(pages[n].Resources) - sizeOfEdges(sc.found[min(kept, len(sc.found)):]))
+				}
 			}
 		}
 	}

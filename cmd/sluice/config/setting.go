@@ -127,6 +127,11 @@ names the setting. [clients.md](clients.md) says when each is looked at, and wha
 What an operation spent is told in extensions.cost of its answer if the request has "extensions": {"cost": true}, and in the metric
 sluice_operation_spent of all of them; ` + "`slow-log`" + ` writes the dearest. Times are of one core of a small server.
 
+All that is in flight shares ` + "`limit-memory`" + `. An operation begins if 64 KiB of it are free; what it needs beyond that it takes out of half of it,
+who began first goes first. Who waits for it in vain is told UNAVAILABLE and when to try again; nobody is ended for one that comes later.
+Events that wait for their clients have an eighth of it, and so have the requests that subscriptions keep. An event has a tenth of
+` + "`limit-rows`, `limit-scans` and `limit-objects`, a quarter of `limit-held` and all of `limit-answer`" + `.
+
 | setting | default | meaning | why |
 |---|---|---|---|
 `)

@@ -1,0 +1,125 @@
+package budget_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluicegw/sluice/backend/budget"
+)
+
+// TestLongOperationsTakeTurnsAndShortOnesPass in a bubble, where time passes only
+// while all wait.
+func TestLongOperationsTakeTurnsAndShortOnesPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := budget.NewTurns(1)
+		running := func() *budget.Budget { return budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns}) }
+		first, second, short := running(), running(), running()
+		short.Pace(t.Context())
+		time.Sleep(10 * time.Millisecond)
+		first.Pace(t.Context()) // it has run for long, and gets the turn
+		first.Pace(t.Context()) // and keeps it
+		var passed atomic.Bool
+		go func() {
+			second.Pace(t.Context())
+			passed.Store(true)
+		}()
+		synctest.Wait()
+		if passed.Load() || turns.Waiting() != 1 {
+			t.Error("two run for long at once")
+		}
+		fresh := running()
+		fresh.Pace(t.Context()) // or it would wait for ever
+		fresh.End()
+		first.End()
+		synctest.Wait()
+		if !passed.Load() {
+			t.Error("the turn is not given on")
+		}
+		second.End()
+	})
+}
+
+func TestWhoWaitsForTheStoreLendsItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := budget.NewTurns(1)
+		first := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
+		second := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
+		first.Long(t.Context())
+		first.Leave()
+		var passed, back atomic.Bool
+		go func() {
+			second.Long(t.Context())
+			passed.Store(true)
+		}()
+		synctest.Wait()
+		if passed.Load() {
+			t.Error("the turn is given on at once: most calls of the store are short")
+		}
+		time.Sleep(20 * time.Millisecond)
+		synctest.Wait()
+		if !passed.Load() {
+			t.Error("the turn is kept while the store is slow")
+		}
+		go func() {
+			first.Return(t.Context())
+			back.Store(true)
+		}()
+		synctest.Wait()
+		if back.Load() {
+			t.Error("who comes back does not wait for its turn")
+		}
+		second.End()
+		synctest.Wait()
+		if !back.Load() {
+			t.Error("who comes back gets no turn")
+		}
+		first.End()
+	})
+}
+
+// TestTheTimeAtTheStoreDoesNotCount as time for which an operation runs.
+func TestTheTimeAtTheStoreDoesNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := budget.NewTurns(1)
+		holder := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
+		holder.Long(t.Context())
+		b := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
+		b.Leave()
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begin := time.Now()
+		b.Return(ctx)
+		if time.Since(begin) > 0 {
+			t.Error("it waits for a turn after a second at the store")
+		}
+		holder.End()
+		b.End()
+	})
+}
+
+func TestWhoLeavesWaitsForNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := budget.NewTurns(1)
+		holder := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
+		holder.Long(t.Context())
+		b := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
+		ctx, leave := context.WithCancel(t.Context())
+		var left atomic.Bool
+		go func() {
+			b.Long(ctx)
+			left.Store(true)
+		}()
+		synctest.Wait()
+		leave()
+		synctest.Wait()
+		if !left.Load() {
+			t.Error("it waits")
+		}
+		b.End()
+		holder.End()
+	})
+}
