@@ -240,6 +240,15 @@ func (b *Budget) Answered(rows int) {
 // Hold notes that the operation holds n bytes more. It may wait for memory. Its
 // errors are [ErrBusy], that of [Held], and that of ctx.
 func (b *Budget) Hold(ctx context.Context, n int) error {
+	return b.hold(ctx, n, n >= largeStep)
+}
+
+// HoldRead is [Budget.Hold] of what was read, so many resources.
+func (b *Budget) HoldRead(ctx context.Context, n, resources int) error {
+	return b.hold(ctx, n, n >= largeEach*max(resources, 1))
+}
+
+func (b *Budget) hold(ctx context.Context, n int, large bool) error {
 	if b == nil {
 		return nil
 	}
@@ -247,16 +256,16 @@ func (b *Budget) Hold(ctx context.Context, n int) error {
 		b.exceed(Held)
 		return b.Over()
 	}
-	return b.memory.Hold(ctx, int64(n), b.pause)
+	return b.memory.Hold(ctx, Need{Bytes: int64(n), Large: large, Pause: b.pause})
 }
 
-// Expect is [Budget.Hold] of what is about to be read, roughly: so that it is not read
-// before there is memory for it. [Budget.Unexpect] takes it back.
-func (b *Budget) Expect(ctx context.Context, n int) error {
+// Expect is [Budget.HoldRead] of what is about to be read, roughly: so that it is not
+// read before there is memory for it. [Budget.Unexpect] takes it back.
+func (b *Budget) Expect(ctx context.Context, n, resources int) error {
 	if b == nil {
 		return nil
 	}
-	return b.memory.Hold(ctx, int64(n), b.pause)
+	return b.memory.Hold(ctx, Need{Bytes: int64(n), Large: n >= largeEach*max(resources, 1), Pause: b.pause})
 }
 
 // Unexpect takes back what [Budget.Expect] noted: what was read is held by itself.
@@ -287,7 +296,7 @@ func (b *Budget) Grow(ctx context.Context, n int) error {
 			return b.Over()
 		}
 	}
-	return b.memory.Hold(ctx, int64(n), b.pause)
+	return b.memory.Hold(ctx, Need{Bytes: int64(n), Large: n >= largeStep, Pause: b.pause})
 }
 
 // Left is how much of a thing may be spent: as much as an int holds where there is no limit.

@@ -22,7 +22,7 @@ const RetryAfter = 1
 // An operation begins if [BeginBytes] are free; else it is refused. What it needs
 // beyond that it takes as it goes, out of half of the pool, so that others can begin.
 // If that is in use it waits, and who began first goes first; it is refused if it has
-// not got the first of it after [Patience]. One that has more than it began with waits as
+// not got the first of it after [Patience], or [LongPatience]. One that has more than it began with waits as
 // long as its time lasts. One at a time, the first of those that wait, goes on beyond
 // the pool until it ends, within its own limits: so there is always one that ends.
 type Pool struct {
@@ -45,8 +45,10 @@ const (
 	BeginBytes = 64 << 10
 	// EventBytes is what an event of a subscription has without asking.
 	EventBytes = 16 << 10
-	// Patience is how long an operation may wait that needs more than it began with.
+	// Patience is how long an operation may wait that needs much more than it began with.
 	Patience = 300 * time.Millisecond
+	// LongPatience is how long one may that needs what most operations need.
+	LongPatience = 3 * time.Second
 )
 
 // NewPool returns a pool of a number of bytes.

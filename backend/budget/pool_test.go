@@ -45,7 +45,7 @@ func begun(t *testing.T, p *budget.Pool) *budget.Share {
 // holds lets a share hold n bytes, which it gets at once.
 func holds(t *testing.T, s *budget.Share, n int64) {
 	t.Helper()
-	if err := s.Hold(t.Context(), n, nil); err != nil {
+	if err := s.Hold(t.Context(), budget.Need{Bytes: n, Large: true}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -87,7 +87,7 @@ func TestWhoBeganFirstGetsMemoryFirst(t *testing.T) {
 		var order notes
 		for _, i := range []int{2, 0, 1} {
 			go func() {
-				if err := shares[i].Hold(t.Context(), 7*mib, nil); err != nil { // there is room for one
+				if err := shares[i].Hold(t.Context(), budget.Need{Bytes: 7 * mib, Large: true}); err != nil { // there is room for one
 					t.Error(i, err)
 				}
 				order.add(i)
@@ -126,12 +126,12 @@ func TestWhoComesTooLateIsRefusedAndWhoRunsIsNot(t *testing.T) {
 		lateDone, runsDone := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(runsDone)
-			runsErr = runs.Hold(t.Context(), 4*mib, func() { paused.add(1) })
+			runsErr = runs.Hold(t.Context(), budget.Need{Bytes: 4 * mib, Large: true, Pause: func() { paused.add(1) }})
 		}()
 		go func() {
 			defer close(lateDone)
 			begin := time.Now()
-			lateErr = late.Hold(t.Context(), mib, func() { paused.add(2) })
+			lateErr = late.Hold(t.Context(), budget.Need{Bytes: mib, Large: true, Pause: func() { paused.add(2) }})
 			lateAfter = time.Since(begin)
 		}()
 		<-lateDone
@@ -171,7 +171,7 @@ func TestThereIsAlwaysOneThatEnds(t *testing.T) {
 			go func() {
 				defer s.Close()
 				for range 10 {
-					if err := s.Hold(t.Context(), mib, nil); err != nil {
+					if err := s.Hold(t.Context(), budget.Need{Bytes: mib, Large: true}); err != nil {
 						if !errors.Is(err, budget.ErrBusy) {
 							t.Error(err)
 						}
@@ -203,7 +203,7 @@ func TestWhoLeavesWaitsNoLonger(t *testing.T) {
 		holds(t, over, 4*mib)
 		ctx, leave := context.WithCancel(t.Context())
 		var err error
-		go func() { err = s.Hold(ctx, mib, nil) }()
+		go func() { err = s.Hold(ctx, budget.Need{Bytes: mib, Large: true}) }()
 		synctest.Wait()
 		leave()
 		synctest.Wait()
@@ -293,11 +293,48 @@ func TestAPartIsBoundedAndWaitedForInTurn(t *testing.T) {
 func TestNoPoolBoundsNothing(t *testing.T) {
 	var p *budget.Pool
 	s, err := p.Begin()
-	if err != nil || s.Hold(t.Context(), 1<<40, nil) != nil || !p.Take(1<<40) || !p.Part(1).Take(1<<40) || s.Refused() {
+	if err != nil || s.Hold(t.Context(), budget.Need{Bytes: 1 << 40, Large: true}) != nil || !p.Take(1<<40) || !p.Part(1).Take(1<<40) || s.Refused() {
 		t.Error("a nil pool bounds something")
 	}
 	s.Keep(1)
 	s.Close()
 	p.BeginEvents().Reset()
 	p.Give(1)
+}
+
+// TestWhatMostOperationsNeedIsWaitedForLonger: a gateway under load serves them late
+// rather than not at all.
+func TestWhatMostOperationsNeedIsWaitedForLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := budget.NewPool(16 * mib)
+		over, holder := begun(t, p), begun(t, p)
+		holds(t, holder, 7*mib)
+		holds(t, over, 20*mib)
+		var ordinary, large, late error
+		ordinaryDone, largeDone := make(chan struct{}), make(chan struct{})
+		first, second := begun(t, p), begun(t, p)
+		go func() {
+			defer close(ordinaryDone)
+			ordinary = first.Hold(t.Context(), budget.Need{Bytes: 2 * mib})
+		}()
+		go func() {
+			defer close(largeDone)
+			large = second.Hold(t.Context(), budget.Need{Bytes: 2 * mib, Large: true})
+		}()
+		time.Sleep(budget.LongPatience - budget.Patience)
+		if <-largeDone; !errors.Is(large, budget.ErrBusy) {
+			t.Errorf("the large need: %v", large)
+		}
+		third := begun(t, p)
+		begin := time.Now()
+		holder.Close()
+		if <-ordinaryDone; ordinary != nil {
+			t.Errorf("the ordinary need: %v", ordinary)
+		}
+		blocker := begun(t, p)
+		holds(t, blocker, 6*mib)
+		if late = third.Hold(t.Context(), budget.Need{Bytes: 2 * mib}); !errors.Is(late, budget.ErrBusy) || time.Since(begin) != budget.LongPatience {
+			t.Errorf("who waits in vain: %v after %v", late, time.Since(begin))
+		}
+	})
 }

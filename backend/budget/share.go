@@ -57,30 +57,47 @@ func (p *Pool) BeginEvents() *Share {
 	return &Share{pool: p, began: p.begun, base: EventBytes, event: true, granted: EventBytes}
 }
 
-// largeStep is from how many bytes on an operation is taken for one that will want
-// many more: it gets a sixteenth of the pool, so that few such run at once.
-const largeStep = 512 << 10
+const (
+	// largeStep is from how many bytes on a step is large.
+	largeStep = 512 << 10
+	// largeEach is from how many bytes on a resource is large: a step that reads such
+	// ones is, however many they are.
+	largeEach = 32 << 10
+)
 
-// Hold notes that the operation holds n bytes more. It waits while the pool is in
-// use, and then calls pause first, if that is not nil. It fails with [ErrBusy] if it
-// waits in vain: for [Patience], or as long as ctx lasts if the operation has more than
-// it began with. If ctx is cancelled it fails with its error.
-func (s *Share) Hold(ctx context.Context, n int64, pause func()) error {
+// Need is what an operation wants to hold.
+type Need struct {
+	Bytes int64
+	// Large says that many more will follow: then the operation gets a sixteenth of the
+	// pool, so that few such run at once, and waits for [Patience] to begin. Others wait
+	// for [LongPatience].
+	Large bool
+	// Pause is called before a wait, if it is not nil.
+	Pause func()
+}
+
+// Hold notes that the operation holds more. It waits while the pool is in use. It
+// fails with [ErrBusy] if it waits in vain: as long as a [Need] says, or as long as ctx
+// lasts if the operation has more than it began with. If ctx is cancelled it fails with
+// its error.
+func (s *Share) Hold(ctx context.Context, need Need) error {
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	n := need.Bytes
 	if s.held+n <= s.granted {
 		s.held += n
 		return nil
 	}
 	s.asked = true
 	more := max(s.held+n, 2*s.granted) - s.granted
-	if n >= largeStep {
+	if need.Large {
 		more = max(more, s.pool.most/16)
 	}
-	if err := s.pool.grow(ctx, s, more, pause); err != nil {
+	need.Bytes = more
+	if err := s.pool.grow(ctx, s, need); err != nil {
 		return err
 	}
 	s.granted += more
@@ -178,7 +195,8 @@ func (p *Pool) fits(n int64) bool {
 }
 
 // grow takes bytes for an operation that goes on.
-func (p *Pool) grow(ctx context.Context, s *Share, n int64, pause func()) error {
+func (p *Pool) grow(ctx context.Context, s *Share, need Need) error {
+	n := need.Bytes
 	p.mu.Lock()
 	if s.refused {
 		p.mu.Unlock()
@@ -207,12 +225,12 @@ func (p *Pool) grow(ctx context.Context, s *Share, n int64, pause func()) error 
 	p.waiting = slices.Insert(p.waiting, at, s)
 	p.wake()
 	p.mu.Unlock()
-	if pause != nil {
-		pause()
+	if need.Pause != nil {
+		need.Pause()
 	}
 	var late <-chan time.Time
 	if !s.runs() && !s.event { // what runs is not refused
-		patience := time.NewTimer(Patience)
+		patience := time.NewTimer(need.patience())
 		defer patience.Stop()
 		late = patience.C
 	}
@@ -235,6 +253,14 @@ func (p *Pool) grow(ctx context.Context, s *Share, n int64, pause func()) error 
 	}
 	s.refused = true // also when its time is over: it has only waited
 	return ErrBusy
+}
+
+// patience is how long an operation waits that has no more than it began with.
+func (n Need) patience() time.Duration {
+	if n.Large {
+		return Patience
+	}
+	return LongPatience
 }
 
 // before says whether a share gets memory before another one that waits: those that

@@ -38,6 +38,11 @@ func (s sizes) estimate(k *kind.Kind, resources int) int {
 	return min(resources*mean, backend.MaxPageBytes)
 }
 
+// within is how many resources of a kind so many bytes are, at least one.
+func (s sizes) within(k *kind.Kind, bytes int) int {
+	return max(bytes/max(int(s[k.Name].Load()), 2*heldBytes), 1)
+}
+
 // learn notes how large resources of a kind are.
 func (s sizes) learn(k *kind.Kind, bytes, resources int) {
 	if resources > 0 {
@@ -48,18 +53,19 @@ func (s sizes) learn(k *kind.Kind, bytes, resources int) {
 
 // hold charges what a step brought to the active scans. It may wait for memory.
 func (s sizes) hold(ctx context.Context, scans []*scan, active []int, pages []backend.Page) error {
-	held := 0
+	held, read := 0, 0
 	for n, i := range active {
 		bytes := size(pages[n].Resources)
+		read += len(pages[n].Resources)
 		s.learn(scans[i].query.kind, bytes, len(pages[n].Resources))
 		held += bytes
 	}
-	return budget.From(ctx).Hold(ctx, held)
+	return budget.From(ctx).HoldRead(ctx, held, read)
 }
 
 // hold charges what was read to the budget of the operation. It may wait for memory.
 func hold(ctx context.Context, resources []*backend.Resource) error {
-	return budget.From(ctx).Hold(ctx, size(resources))
+	return budget.From(ctx).HoldRead(ctx, size(resources), len(resources))
 }
 
 // size is what resources hold; of those that are not there nothing.

@@ -31,7 +31,7 @@ func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 			return errs
 		}
 		left := spent.Left(budget.Rows)
-		asked, expected, firsts := 0, 0, 0
+		asked, expected, reads, firsts := 0, 0, 0, 0
 		var active []int
 		var ranges []backend.Range
 		var named []int
@@ -47,7 +47,8 @@ func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 				r.Limit = min(r.Limit, max(left, 1))
 				left -= r.Limit
 				asked += r.Limit
-				expected += sizes.estimate(sc.query.kind, r.Limit)
+				bytes := sizes.estimate(sc.query.kind, r.Limit)
+				expected, reads = expected+bytes, reads+sizes.within(sc.query.kind, bytes)
 				active = append(active, i)
 				ranges = append(ranges, r)
 				g.Add(sc.query.kind.Rows, sc.query.run != nil)
@@ -62,7 +63,7 @@ func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 		}
 		expected = min(expected, backend.MaxPageBytes)
 		if err == nil {
-			err = held(spent.Expect(ctx, expected))
+			err = held(spent.Expect(ctx, expected, reads))
 		}
 		if err != nil {
 			fail(errs, scans, err)
