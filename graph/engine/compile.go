@@ -265,6 +265,10 @@ func (c *compiler) resourceField(t *typeInfo, f *field) {
 	case "manifest":
 		f.op = opManifest
 		c.arguments(f)
+	case "specJSON":
+		f.op = opSpecJSON
+	case "statusJSON":
+		f.op = opStatusJSON
 	case "spec":
 		f.op, f.slot = opObject, body.SlotSpec
 	case "status":

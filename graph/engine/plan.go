@@ -21,6 +21,8 @@ const (
 	opVersion
 	opMetadata
 	opManifest
+	opSpecJSON
+	opStatusJSON
 	opRef
 	opRefs
 	opInverse

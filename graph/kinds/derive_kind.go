@@ -66,6 +66,8 @@ func (d *derivation) resource(k *Kind) {
 		when(k.Status != nil, func() *ast.FieldDefinition {
 			return field("status", k.Status.Name, k.about("status", aboutStatus))
 		}),
+		field("specJSON", "JSON!", "The spec in stored form, for programs that know no kind. What is write-only is not in it."),
+		field("statusJSON", "JSON", "The status in stored form, for programs that know no kind; null if there is none."),
 	)
 	def.Interfaces = []string{"Node", "Resource"}
 	for _, r := range referencesOn(d.owners[k.Name]) {

@@ -212,6 +212,8 @@ func (x *execution) complete(t *ast.Type, value any, set ast.SelectionSet, path 
 // encode writes a leaf as gqlgen does.
 func encode(v any) json.RawMessage {
 	switch v := v.(type) {
+	case json.RawMessage:
+		return v
 	case string:
 		var b strings.Builder
 		graphql.MarshalString(v).MarshalGQL(&b)
@@ -341,6 +343,16 @@ func (x *execution) ofResource(r *resource, f *ast.Field, args map[string]any) (
 			return nil, nil
 		}
 		return &part{r, values, map[string]*descriptor.Shape{"spec": k.Spec, "status": k.Status}[f.Name]}, nil
+	case "specJSON", "statusJSON":
+		read := x.Service.SpecJSON
+		if f.Name == "statusJSON" {
+			read = x.Service.StatusJSON
+		}
+		raw, err := read(r.stored)
+		if raw == nil {
+			return nil, err
+		}
+		return json.RawMessage(raw), err
 	case "manifest":
 		return x.Service.Manifest(r.stored, service.ManifestFormat(fmt.Sprint(args["format"])))
 	}
