@@ -26,6 +26,10 @@ type Candidate struct {
 	AllowBreaking bool
 	// DryRun records nothing.
 	DryRun bool
+	// Announce records that the catalogue is about to be served, and not yet that it
+	// is. A gateway that stops in between starts with it, or with the one before, and
+	// needs no flag.
+	Announce bool
 }
 
 // RefusedError says why a store does not accept a catalogue.
@@ -67,15 +71,7 @@ type Gate struct {
 // or that breaks nothing in the newest one, is accepted, unless it shows what may
 // have been stored as a secret; others are with AllowBreaking.
 func (g Gate) Accept(ctx context.Context, c Candidate) error {
-	if g.Logger == nil {
-		g.Logger = zap.NewNop()
-	}
-	if g.Clock == nil {
-		g.Clock = time.Now
-	}
-	if c, ok := g.Store.(backend.Clock); ok {
-		g.Clock = c.Now
-	}
+	g = g.ready()
 	for {
 		err := g.accept(ctx, c, OutlineOf(c.Kinds))
 		if !errors.Is(err, backend.ErrConflict) && !errors.Is(err, backend.ErrExists) && !errors.Is(err, backend.ErrNotFound) {
@@ -85,6 +81,20 @@ func (g Gate) Accept(ctx context.Context, c Candidate) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// ready is the gate with its defaults.
+func (g Gate) ready() Gate {
+	if g.Logger == nil {
+		g.Logger = zap.NewNop()
+	}
+	if g.Clock == nil {
+		g.Clock = time.Now
+	}
+	if c, ok := g.Store.(backend.Clock); ok {
+		g.Clock = c.Now
+	}
+	return g
 }
 
 func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
@@ -106,7 +116,11 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 		if newest, err = g.outline(ctx, list.Hashes[n-1]); err != nil {
 			return err
 		}
-		if list.Hashes[n-1] == hash {
+		switch {
+		case list.Hashes[n-1] != hash:
+		case c.Announce:
+			return nil
+		default:
 			return g.tellUnknown(ctx, newest, outline)
 		}
 	}
@@ -121,6 +135,15 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 		list.Hashes = slices.Delete(list.Hashes, known, known+1)
 	case len(list.Hashes) > 0:
 		breaking = Breaking(Diff(newest, outline))
+		again, err := g.comeback(ctx, list.Hashes, newest, outline)
+		if err != nil {
+			return err
+		}
+		for _, c := range again {
+			if !slices.Contains(breaking, c) {
+				breaking = append(breaking, c)
+			}
+		}
 	default:
 		if refused.Reasons, err = g.unreadable(ctx, c); err != nil {
 			return err
@@ -132,11 +155,15 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 		return err
 	}
 	refused.Reasons = append(refused.Reasons, reasons...)
-	if len(refused.Reasons) > 0 && !c.AllowBreaking {
+	allowed := c.AllowBreaking || hash == list.Announced && !c.Announce
+	switch {
+	case len(refused.Reasons) > 0 && !allowed:
 		return refused
-	}
-	if c.DryRun {
+	case c.DryRun:
 		return nil
+	case c.Announce:
+		list.Announced = hash
+		return g.write(ctx, list, stored)
 	}
 	for _, reason := range refused.Reasons {
 		g.Logger.Warn("a breaking catalogue is served, as --allow-breaking says", zap.String("change", reason))
@@ -193,38 +220,55 @@ func (g Gate) count(ctx context.Context, kind string) (int, error) {
 // record: a catalogue of the other scope may have been accepted before.
 func (g Gate) misplaced(ctx context.Context, c Candidate) (reasons []string, err error) {
 	for i := range c.Kinds {
-		k := &c.Kinds[i]
-		// Those without a namespace come first.
-		page, err := g.Store.Range(ctx, backend.Range{Kind: k.Name, Limit: 1, Reverse: k.Scope == descriptor.Global})
+		why, err := "", errMeanwhile
+		for errors.Is(err, errMeanwhile) {
+			why, err = g.misplacedKind(ctx, &c.Kinds[i])
+		}
 		if err != nil {
 			return nil, err
 		}
-		if len(page.Resources) == 0 {
-			continue
-		}
-		n, err := g.count(ctx, k.Name)
-		if err != nil {
-			return nil, err
-		}
-		key := page.Resources[0].Key
-		if (key.Namespace == "") != (k.Scope == descriptor.Global) {
-			other := descriptor.Namespaced
-			if k.Scope == other {
-				other = descriptor.Global
-			}
-			reasons = append(reasons, fmt.Sprintf("%skind %s has %s resources (resources of the kind: %d): its scope cannot be %s while they are stored, because their keys would mean others", c.Places.ofKind(k.Name), k.Name, other, n, k.Scope))
-			continue
-		}
-		apart, err := g.storedApart(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		if apart != k.Sensitive {
-			how := map[bool]string{true: "apart from its resources: it has to stay sensitive", false: "with its resources: it cannot become sensitive"}[apart]
-			reasons = append(reasons, fmt.Sprintf("%skind %s has what is @writeOnly %s while they are stored (resources of the kind: %d)", c.Places.ofKind(k.Name), k.Name, how, n))
+		if why != "" {
+			reasons = append(reasons, c.Places.ofKind(c.Kinds[i].Name)+why)
 		}
 	}
 	return reasons, nil
+}
+
+// errMeanwhile says that a resource was changed while its parts were read.
+var errMeanwhile = errors.New("changed meanwhile")
+
+// misplacedKind says what of a kind lies elsewhere, or errMeanwhile.
+func (g Gate) misplacedKind(ctx context.Context, k *descriptor.Kind) (why string, err error) {
+	// Those without a namespace come first.
+	page, err := g.Store.Range(ctx, backend.Range{Kind: k.Name, Limit: 1, Reverse: k.Scope == descriptor.Global})
+	if err != nil || len(page.Resources) == 0 {
+		return "", err
+	}
+	n, err := g.count(ctx, k.Name)
+	if err != nil {
+		return "", err
+	}
+	first := page.Resources[0]
+	if (first.Key.Namespace == "") != (k.Scope == descriptor.Global) {
+		other := descriptor.Namespaced
+		if k.Scope == other {
+			other = descriptor.Global
+		}
+		return fmt.Sprintf("kind %s has %s resources (resources of the kind: %d): its scope cannot be %s while they are stored, because their keys would mean others", k.Name, other, n, k.Scope), nil
+	}
+	apart, err := g.storedApart(ctx, first.Key)
+	if err != nil || apart == k.Sensitive {
+		return "", err
+	}
+	switch now, err := g.Store.Get(ctx, first.Key); {
+	case errors.Is(err, backend.ErrUnreadable): // it cannot be told, and is there
+	case err != nil:
+		return "", err
+	case now[0] == nil || now[0].Revision != first.Revision:
+		return "", errMeanwhile
+	}
+	how := map[bool]string{true: "apart from its resources: it has to stay sensitive", false: "with its resources: it cannot become sensitive"}[apart]
+	return fmt.Sprintf("kind %s has what is @writeOnly %s while they are stored (resources of the kind: %d)", k.Name, how, n), nil
 }
 
 // storedApart says whether the secrets of a resource lie in a record of their own.

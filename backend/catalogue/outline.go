@@ -85,6 +85,18 @@ func (o Outline) Hash() string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// Elsewhere are the kinds whose resources are stored in another way than by another
+// catalogue, those that only this one has too: their keys or their secrets are others.
+func (o Outline) Elsewhere(than Outline) (kinds []string) {
+	for name, k := range o.Kinds {
+		if was, ok := than.Kinds[name]; !ok || was.Scope != k.Scope || was.Sensitive != k.Sensitive {
+			kinds = append(kinds, name)
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
 // Change is one difference between two catalogues.
 type Change struct {
 	// Kind, and the path of the field in it, empty for the kind itself.
@@ -99,6 +111,8 @@ type Change struct {
 
 	// inType says that the place is the definition of the field's type.
 	inType bool
+	// shown says that a field is not @writeOnly any more.
+	shown bool
 }
 
 // String is the change in a line.
@@ -174,6 +188,7 @@ func diffFields(kind string, from, to map[string]Field) []Change {
 		default:
 			if was.WriteOnly && !is.WriteOnly {
 				add(path, true, "was @writeOnly and is not: what is stored would be shown")
+				out[len(out)-1].shown = true
 			} else if !was.WriteOnly && is.WriteOnly {
 				add(path, false, "is @writeOnly now: it is not shown any more")
 			}

@@ -15,7 +15,7 @@ func uncovered(secrets map[string][]string, to Outline, told []Change) []Change 
 	var out []Change
 	for _, kind := range slices.Sorted(maps.Keys(secrets)) {
 		for _, path := range secrets[kind] {
-			known := slices.ContainsFunc(told, func(c Change) bool { return c.Kind == kind && c.Path == path })
+			known := slices.ContainsFunc(told, func(c Change) bool { return c.shown && c.Kind == kind && c.Path == path })
 			if !known && to.Kinds[kind].shows(path) {
 				out = append(out, Change{Kind: kind, Path: path, What: "was @writeOnly in an earlier catalogue and is not: what is stored would be shown", Breaking: true})
 			}
@@ -45,6 +45,18 @@ func remember(secrets map[string][]string, accepted Outline) map[string][]string
 		slices.Sort(paths)
 	}
 	return out
+}
+
+// Hides says whether the catalogue hides what another one shows.
+func (o Outline) Hides(shown Outline) bool {
+	for name, k := range o.Kinds {
+		for path, f := range k.Fields {
+			if f.WriteOnly && shown.Kinds[name].shows(path) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // shows says whether what is stored at a path can be read.

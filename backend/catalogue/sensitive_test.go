@@ -1,7 +1,10 @@
 package catalogue_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,5 +60,56 @@ func TestASensitiveKindNeedsTheFlagToBecomeNone(t *testing.T) {
 	}
 	if err := f.accept(hidden(), false); err == nil || err.Final || !strings.Contains(err.Error(), "kind Shelf is not sensitive any more") {
 		t.Errorf("it says %v", err)
+	}
+}
+
+// passing is a store whose first resource is removed, with its secret, once it was listed.
+type passing struct {
+	backend.Store
+	remove func()
+}
+
+func (p *passing) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
+	page, err := p.Store.Range(ctx, r)
+	if len(page.Resources) > 0 {
+		p.remove()
+	}
+	return page, err
+}
+
+// TestAResourceThatGoesWhileTheGateLooksIsNoReason: its secret has gone with it.
+func TestAResourceThatGoesWhileTheGateLooksIsNoReason(t *testing.T) {
+	for name, left := range map[string]bool{"the only one": false, "another one stays": true} {
+		t.Run(name, func(t *testing.T) {
+			f := setup(t)
+			if err := f.accept(sealed(), false); err != nil {
+				t.Fatal(err)
+			}
+			write := func(op backend.Op, name string) {
+				key := backend.Key{Kind: "Shelf", Namespace: "default", Name: name}
+				put := backend.Put{}
+				if op == backend.OpPut {
+					put = backend.Put{UID: name, Body: backend.EncodeBody([]byte(`{"spec":{"width":1}}`))}
+				}
+				if _, err := f.store.Apply(t.Context(), backend.Batch{RequestID: fmt.Sprint(name, op), Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{
+					{Key: key, Op: op, Put: put}, {Key: key.Sensitive(), Op: op, Put: put},
+				}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(backend.OpPut, "a")
+			if left {
+				write(backend.OpPut, "b")
+			}
+			f.gate.Store = &passing{f.store, sync.OnceFunc(func() { write(backend.OpDelete, "a") })}
+			if err := f.accept(sealed(), false); err != nil {
+				t.Errorf("it says %v", err)
+			}
+			if left {
+				if err := f.accept(hidden(), true); err == nil || !err.Final {
+					t.Errorf("the one that stays: %v", err)
+				}
+			}
+		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
@@ -44,23 +45,37 @@ type attempt struct {
 // errLost that it was not applied for no fault of its own. Any other error, that
 // of the context too, says that nothing was applied.
 func (s *Service) apply(ctx context.Context, actions ...backend.Action) (backend.Result, error) {
+	key := actions[0].Key
+	leave, ok := s.cfg.Enter(key.Kind)
+	if !ok {
+		return backend.Result{}, (&failure.Error{Code: failure.CodeUnavailable, Retryable: true, Message: "the catalogue is being replaced by one that stores " + key.Kind + " in another way; nothing was changed: try again"}).At(key)
+	}
 	spent := budget.From(ctx)
 	spent.Leave()
 	defer spent.Return(ctx)
+	res, deadline, err := s.attempt(ctx, actions)
+	if errors.Is(err, backend.ErrUnknown) { // up to its deadline the store may apply it
+		time.AfterFunc(deadline.Add(settleGrace).Sub(s.cfg.Clock()), leave)
+	} else {
+		leave()
+	}
+	return res, err
+}
+
+// attempt sends actions in one batch, and says until when the store takes it.
+func (s *Service) attempt(ctx context.Context, actions []backend.Action) (res backend.Result, deadline time.Time, err error) {
 	t := &attempt{service: s, store: s.cfg.Store, from: s.hub.Position()}
 	if t.from.IsZero() {
-		var err error
 		if t.from, err = t.store.Position(ctx); err != nil {
-			return backend.Result{}, err
+			return res, deadline, err
 		}
 	}
 	t.batch = backend.Batch{RequestID: s.cfg.NewID(), Deadline: s.cfg.Clock().Add(s.cfg.WriteTimeout), Actions: actions}
 	t.events = make([]*backend.Event, len(t.batch.Actions))
-	res, err := t.store.Apply(ctx, t.batch)
-	if errors.Is(err, backend.ErrUnknown) {
-		return t.settle(ctx, err)
+	if res, err = t.store.Apply(ctx, t.batch); errors.Is(err, backend.ErrUnknown) {
+		res, err = t.settle(ctx, err)
 	}
-	return res, err
+	return res, t.batch.Deadline, err
 }
 
 // settle finds out what became of a batch whose answer is unknown: the result,

@@ -67,9 +67,14 @@ func (c catalogue) changes(from gate.Outline) []gate.Change {
 	return c.places.Locate(gate.Diff(from, c.outline))
 }
 
-// accept holds the catalogue against what the store has.
-func (c catalogue) accept(ctx context.Context, g gate.Gate, allow, dryRun bool) error {
-	err := g.Accept(ctx, gate.Candidate{Kinds: c.kinds, Places: c.places, AllowBreaking: allow, DryRun: dryRun})
+// candidate is the catalogue as a store is asked to accept it.
+func (c catalogue) candidate() gate.Candidate {
+	return gate.Candidate{Kinds: c.kinds, Places: c.places}
+}
+
+// accept holds a catalogue against what the store has.
+func accept(ctx context.Context, g gate.Gate, next gate.Candidate) error {
+	err := g.Accept(ctx, next)
 	var refused *gate.RefusedError
 	if errors.As(err, &refused) {
 		return linesError{refused.Lines()}

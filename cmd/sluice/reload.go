@@ -14,6 +14,7 @@ import (
 	gate "github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/cmd/sluice/admin"
+	"github.com/sluicegw/sluice/cmd/sluice/fence"
 	"github.com/sluicegw/sluice/cmd/sluice/folder"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/server"
@@ -26,7 +27,9 @@ type catalogues struct {
 	gate    gate.Gate
 	server  *server.Server
 	log     *zap.Logger
-	compile func(catalogue) (*service.Service, error)
+	compile func(catalogue, *fence.Gate) (*service.Service, error)
+	// fence stands before the writes of all services.
+	fence   *fence.Fence
 	results *prometheus.CounterVec
 	// turn holds a token while a catalogue is replaced.
 	turn chan struct{}
@@ -118,15 +121,16 @@ func (c *catalogues) Reload(ctx context.Context, r admin.Request) admin.Answer {
 	return out
 }
 
-// reload makes everything ready before the store accepts the catalogue; then the
-// folder is replaced, and the generation last.
+// reload makes everything ready before the store accepts the catalogue. Files that
+// came with the request are in the folder before the store records that they are
+// served: whenever the process dies, the next one starts with what the folder has.
 func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.Result, changes []string, err error) {
 	if c.dir == "" {
 		return admin.Failed, nil, errors.New("the gateway serves the kinds of its release, which cannot be replaced; start it with --schema DIR")
 	}
 	next, staged, err := c.read(r)
 	if staged != nil {
-		defer staged.Discard()
+		defer c.discard(staged)
 	}
 	var mistake usageError
 	switch {
@@ -135,17 +139,14 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 	case err != nil:
 		return admin.Failed, nil, err
 	}
-	replace := func() error { return nil }
-	if staged != nil && !r.DryRun {
-		replace = staged.Replace
-	}
 	if next.files == c.served.files {
-		if err := replace(); err != nil {
-			return admin.Failed, nil, err
+		if staged != nil && !r.DryRun {
+			err = staged.Replace()
 		}
-		return admin.Unchanged, nil, nil
+		return resultOf(err, admin.Unchanged), nil, err
 	}
-	svc, err := c.compile(next)
+	writes := c.fence.NewGate()
+	svc, err := c.compile(next, writes)
 	if err != nil {
 		return admin.Failed, nil, err
 	}
@@ -156,20 +157,74 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 	for _, change := range next.changes(c.served.outline) {
 		changes = append(changes, change.String())
 	}
-	switch err := next.accept(ctx, c.gate, r.AllowBreaking, r.DryRun); {
-	case errors.As(err, &linesError{}):
-		return admin.Refused, changes, err
-	case err != nil:
-		return admin.Failed, changes, err
-	case r.DryRun:
-		return admin.Replaced, changes, nil
+	candidate := next.candidate()
+	candidate.AllowBreaking, candidate.DryRun = r.AllowBreaking, r.DryRun
+	if r.DryRun {
+		err = accept(ctx, c.gate, candidate)
+		return resultOf(err, admin.Replaced), changes, err
 	}
-	if err := replace(); err != nil {
-		// The store goes back to the catalogue that is served; it has accepted that one before.
-		return admin.Failed, changes, errors.Join(err, c.served.accept(ctx, c.gate, true, false))
+	// What the gate finds stored has to hold until the catalogue is served.
+	reopen, err := writes.Close(ctx, next.outline.Elsewhere(c.served.outline))
+	if err != nil {
+		return admin.Failed, changes, err
+	}
+	if err = c.accept(ctx, candidate, staged); err != nil {
+		reopen()
+		return resultOf(err, admin.Replaced), changes, err
 	}
 	c.serve(next, svc, g)
 	return admin.Replaced, changes, nil
+}
+
+// accept lets the store accept a catalogue, and puts its files in the folder if they
+// are not there. If it fails, the folder is as it was.
+func (c *catalogues) accept(ctx context.Context, next gate.Candidate, staged *folder.Staged) error {
+	if staged == nil {
+		return accept(ctx, c.gate, next)
+	}
+	announced := next
+	announced.Announce = true
+	if err := accept(ctx, c.gate, announced); err != nil {
+		return err
+	}
+	if err := staged.Replace(); err != nil {
+		c.withdraw(ctx, next)
+		return err
+	}
+	err := accept(ctx, c.gate, next)
+	if err == nil {
+		return nil
+	}
+	if undo := staged.Restore(); undo != nil {
+		return fmt.Errorf("%s; the folder keeps the new files, since it cannot be put back: %w", oneLine(err), undo)
+	}
+	c.withdraw(ctx, next)
+	return err
+}
+
+// discard removes the folder that is not, or not any more, in its place.
+func (c *catalogues) discard(staged *folder.Staged) {
+	if err := staged.Discard(); err != nil {
+		c.log.Warn("what an apply has left beside the folder of the catalogue cannot be removed", zap.Error(err))
+	}
+}
+
+// withdraw takes back that a catalogue was announced.
+func (c *catalogues) withdraw(ctx context.Context, announced gate.Candidate) {
+	if err := c.gate.Withdraw(ctx, announced.Kinds); err != nil {
+		c.log.Warn("the catalogue that was not served needs no flag until another one is", zap.Error(err))
+	}
+}
+
+// resultOf is the result of a reload that ended with an error, or without one.
+func resultOf(err error, done admin.Result) admin.Result {
+	switch {
+	case err == nil:
+		return done
+	case errors.As(err, &linesError{}):
+		return admin.Refused
+	}
+	return admin.Failed
 }
 
 // read reads the catalogue that is asked for. One that came with the request is
@@ -179,13 +234,16 @@ func (c *catalogues) read(r admin.Request) (catalogue, *folder.Staged, error) {
 		next, err := readCatalogue(c.dir)
 		return next, nil, err
 	}
+	schema, err := kinds.ReadTexts(r.Files, r.Folder)
+	next, err := derive(schema, r.Folder, err)
+	if err != nil {
+		return catalogue{}, nil, err
+	}
 	staged, err := folder.Stage(c.dir, r.Files, ".graphqls")
 	if err != nil {
 		return catalogue{}, nil, fmt.Errorf("the folder of the gateway cannot be replaced: %w", err)
 	}
-	schema, err := kinds.Read(os.DirFS(staged.Dir()), r.Folder)
-	next, err := derive(schema, r.Folder, err)
-	return next, staged, err
+	return next, staged, nil
 }
 
 // serve serves a generation from now on.

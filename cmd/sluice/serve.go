@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +21,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/cmd/sluice/admin"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/fence"
+	"github.com/sluicegw/sluice/cmd/sluice/folder"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
@@ -71,8 +74,15 @@ func (s serving) run(ctx context.Context, log *zap.Logger) (err error) {
 			log.Info("sluice stopped")
 		}
 	}()
-	if err = c.accept(ctx, gate.Gate{Store: store, Logger: log}, s.Catalogue.AllowBreaking, false); err != nil {
+	candidate := c.candidate()
+	candidate.AllowBreaking = s.Catalogue.AllowBreaking
+	if err = accept(ctx, gate.Gate{Store: store, Logger: log}, candidate); err != nil {
 		return err
+	}
+	if s.Catalogue.Dir != "" {
+		if err := folder.Tidy(s.Catalogue.Dir); err != nil {
+			log.Warn("what an interrupted change of the catalogue has left cannot be removed", zap.Error(err))
+		}
 	}
 	changes, err := hub.New(hub.Config{Store: store, Logger: log})
 	if err != nil {
@@ -131,18 +141,25 @@ func (s serving) listenAdmin(log *zap.Logger) (*admin.Socket, error) {
 func (s serving) gateway(c catalogue, store gatewayStore, changes *hub.Hub, log *zap.Logger) (*catalogues, error) {
 	reg := prometheus.NewRegistry()
 	unreadable := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
-	compile := func(c catalogue) (*service.Service, error) {
+	compile := func(c catalogue, writes *fence.Gate) (*service.Service, error) {
 		return service.New(service.Config{
-			Kinds: c.kinds, Store: store, Hub: changes, Logger: log,
+			Kinds: c.kinds, Store: store, Hub: changes, Logger: log, Enter: writes.Enter,
 			Unreadable: func(kind string) { unreadable.WithLabelValues(kind).Inc() },
 		})
 	}
-	svc, err := compile(c)
+	writes := &fence.Fence{}
+	svc, err := compile(c, writes.NewGate())
 	if err != nil {
 		return nil, err
 	}
-	out := newCatalogues(s.Catalogue.Dir, c, svc)
-	out.gate, out.log, out.compile = gate.Gate{Store: store, Logger: log}, log, compile
+	dir := s.Catalogue.Dir
+	if dir != "" { // apply removes the folder that was there before: it may be the one that the process is in
+		if dir, err = filepath.Abs(dir); err != nil {
+			return nil, fmt.Errorf("schema: %w", err)
+		}
+	}
+	out := newCatalogues(dir, c, svc)
+	out.gate, out.log, out.compile, out.fence = gate.Gate{Store: store, Logger: log}, log, compile, writes
 	reg.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), unreadable, out.results,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_change_streams", Help: "Open change streams, over all transports."}, func() float64 {

@@ -30,8 +30,11 @@ type Config struct {
 	// for others, to be one call. Default 1 ms.
 	LoaderWait time.Duration
 	// Streams is joined by all subscriptions. When it ends, each is ended with
-	// CATALOGUE_CHANGED, after what it has taken already. Default: they never are.
+	// CATALOGUE_CHANGED. Default: they never are.
 	Streams *stream.Group
+	// EveryKind is joined as well by those for the changes of every kind. Default:
+	// they are like the others.
+	EveryKind *stream.Group
 }
 
 // Engine is gqlgen's executable schema over kinds. It is safe for concurrent use.
@@ -40,10 +43,10 @@ type Engine struct {
 	schema *ast.Schema
 	core   graphql.ExecutableSchema
 	wait   time.Duration
-	// streams are the subscriptions.
-	streams *stream.Group
-	types   map[string]*typeInfo
-	roots   map[rootKey]rootField
+	// streams are the subscriptions, everyKind those for the changes of every kind.
+	streams, everyKind *stream.Group
+	types              map[string]*typeInfo
+	roots              map[rootKey]rootField
 	// enums are the stored forms of inputs, by type and name.
 	enums map[string]map[string]string
 	plans plans
@@ -58,7 +61,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Service == nil || cfg.Schema == nil || cfg.Core == nil {
 		return nil, errors.New("engine: config: Service, Schema and Core are needed")
 	}
-	e := &Engine{svc: cfg.Service, schema: cfg.Schema, core: cfg.Core, wait: cfg.LoaderWait, streams: cfg.Streams}
+	e := &Engine{svc: cfg.Service, schema: cfg.Schema, core: cfg.Core, wait: cfg.LoaderWait, streams: cfg.Streams, everyKind: cfg.EveryKind}
 	if err := e.readKinds(); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}

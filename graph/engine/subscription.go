@@ -25,7 +25,7 @@ type subscription struct {
 	run     *run
 	state   *stream.State
 	// waiting ends with the stream, and before it when the catalogue is replaced.
-	// Only the wait for the next change is interrupted then, never an answer.
+	// No other change is answered then; an answer that has begun is never interrupted.
 	waiting context.Context
 	// cursor is where a client that has seen all answers resumes; empty if nowhere.
 	cursor string
@@ -38,21 +38,36 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 		return e.subscribeCore(ctx, oc, p)
 	}
 	begin := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
-	changes, after, err := begin.changes(f)
+	changes, req, err := begin.changes(f)
 	if err != nil {
 		begin.tell(err, f)
 		return func(context.Context) *graphql.Response { return nil }
 	}
 	context.AfterFunc(ctx, changes.Close)
-	s := &subscription{field: f, changes: changes, state: stream.From(ctx), waiting: e.join(ctx), cursor: after}
+	groups := []*stream.Group{e.streams}
+	if len(req.Kinds) == 0 {
+		groups = append(groups, e.everyKind)
+	}
+	s := &subscription{field: f, changes: changes, state: stream.From(ctx), waiting: join(ctx, groups...)}
+	if req.After != nil {
+		s.cursor = *req.After
+	}
 	s.run = &run{engine: e, oc: oc, plan: p, caller: begin.caller}
 	return s.next
 }
 
-// join returns a context that ends with ctx, or when the streams of the engine do.
-func (e *Engine) join(ctx context.Context) context.Context {
+// join returns a context that ends with ctx, or when one of some groups does.
+func join(ctx context.Context, groups ...*stream.Group) context.Context {
 	waiting, interrupt := context.WithCancel(ctx)
-	context.AfterFunc(ctx, e.streams.Join(interrupt))
+	leave := []func(){interrupt}
+	for _, g := range groups {
+		leave = append(leave, g.Join(interrupt))
+	}
+	context.AfterFunc(ctx, func() {
+		for _, f := range leave {
+			f()
+		}
+	})
 	return waiting
 }
 
@@ -65,18 +80,17 @@ func replaced(cursor string) error {
 	return &failure.Error{Code: failure.CodeCatalogueChanged, Retryable: true, Cursor: cursor, Message: "the kinds of the gateway were replaced since the stream began; " + how}
 }
 
-// changes opens the stream that the arguments ask for. after is the cursor that it
-// resumes from, empty if it does not.
-func (r *run) changes(f *field) (changes *change.Stream, after string, err error) {
+// changes opens the stream that the arguments ask for.
+func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err error) {
 	args, err := r.arguments(f)
 	if err != nil {
-		return nil, "", err
+		return nil, req, err
 	}
 	kinds := value[[]any](args, "kinds")
 	if len(kinds) > maxKinds {
-		return nil, "", tooLong("kinds", "maxItems", maxKinds, "elements")
+		return nil, req, tooLong("kinds", "maxItems", maxKinds, "elements")
 	}
-	req := change.Request{
+	req = change.Request{
 		Namespace: optional[string](args, "namespace"), Name: optional[string](args, "name"), Filter: args["filter"],
 		After: stream.From(r.ctx).Resume(optional[string](args, "after")), Snapshot: value[bool](args, "snapshot"),
 	}
@@ -86,30 +100,25 @@ func (r *run) changes(f *field) (changes *change.Stream, after string, err error
 	for _, k := range kinds {
 		req.Kinds = append(req.Kinds, k.(string))
 	}
-	if req.After != nil {
-		after = *req.After
-	}
 	changes, err = r.engine.svc.Changes(r.ctx, r.caller, req)
-	return changes, after, err
+	return changes, req, err
 }
 
 // next is the answer for the next change, nil at the end of the stream.
 func (s *subscription) next(ctx context.Context) *graphql.Response {
-	for len(s.pending) == 0 {
-		err := s.waiting.Err()
-		if err == nil {
-			s.pending, err = s.changes.Next(budget.With(s.waiting, budget.From(ctx)))
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if s.waiting.Err() != nil && err != nil {
-			err = replaced(s.cursor)
-		}
-		if err != nil {
-			s.run.fail(ctx, err, s.field, s.state)
-			return nil
-		}
+	var err error
+	for err == nil && len(s.pending) == 0 && s.waiting.Err() == nil {
+		s.pending, err = s.changes.Next(budget.With(s.waiting, budget.From(ctx)))
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if s.waiting.Err() != nil { // what is pending comes again after the cursor
+		err = replaced(s.cursor)
+	}
+	if err != nil {
+		s.run.fail(ctx, err, s.field, s.state)
+		return nil
 	}
 	c := &s.pending[0]
 	s.pending = s.pending[1:]
@@ -220,7 +229,7 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 	r := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 	set, state := ast.SelectionSet{f.core}, stream.From(ctx)
 	next := e.core.Exec(r.coreContext(ctx, &marks{engine: e}, set))
-	waiting := e.join(ctx)
+	waiting := join(ctx, e.streams)
 	return func(ctx context.Context) (res *graphql.Response) {
 		if waiting.Err() != nil {
 			r.retire(ctx, f, state)
@@ -254,7 +263,7 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 		spent.Leave()
 		res = next(event)
 		spent.Return(ctx)
-		if waiting.Err() != nil && (res == nil || len(res.Errors) > 0) {
+		if waiting.Err() != nil {
 			r.retire(ctx, f, state)
 			return nil
 		}

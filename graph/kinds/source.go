@@ -63,8 +63,23 @@ func Read(files fs.FS, dir string) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ReadTexts(texts, dir)
+}
+
+// ReadTexts reads the catalogue of files that are given by their names.
+func ReadTexts(texts map[string]string, dir string) (*Schema, error) {
+	if err := checkCount(len(texts), dir); err != nil {
+		return nil, err
+	}
 	var sources []*ast.Source
+	total := 0
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if len(texts[name]) > MaxFileBytes {
+			return nil, fmt.Errorf("catalogue: %s: %w", path.Join(dir, name), errFileSize())
+		}
+		if total += len(texts[name]); total > MaxBytes {
+			return nil, errSize(dir)
+		}
 		sources = append(sources, &ast.Source{Name: path.Join(dir, name), Input: texts[name]})
 	}
 	return Load(sources...)
@@ -72,15 +87,18 @@ func Read(files fs.FS, dir string) (*Schema, error) {
 
 // Files are the texts of the files of a catalogue, by their names.
 func Files(files fs.FS, dir string) (map[string]string, error) {
-	names, err := fs.Glob(files, "*.graphqls")
+	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
-		return nil, fmt.Errorf("catalogue: %w", err)
+		return nil, fmt.Errorf("catalogue: %s: %w", dir, err)
 	}
-	switch n := len(names); {
-	case n == 0:
-		return nil, fmt.Errorf("catalogue: %s has no file that ends in .graphqls", dir)
-	case n > MaxFiles:
-		return nil, fmt.Errorf("catalogue: %s has %d files; at most %d are read", dir, n, MaxFiles)
+	var names []string
+	for _, e := range entries {
+		if path.Ext(e.Name()) == ".graphqls" {
+			names = append(names, e.Name())
+		}
+	}
+	if err := checkCount(len(names), dir); err != nil {
+		return nil, err
 	}
 	texts, total := map[string]string{}, 0
 	for _, name := range names {
@@ -89,11 +107,28 @@ func Files(files fs.FS, dir string) (map[string]string, error) {
 			return nil, fmt.Errorf("catalogue: %s: %w", path.Join(dir, name), err)
 		}
 		if total += len(text); total > MaxBytes {
-			return nil, fmt.Errorf("catalogue: the files of %s have more than %d bytes", dir, MaxBytes)
+			return nil, errSize(dir)
 		}
 		texts[name] = text
 	}
 	return texts, nil
+}
+
+// checkCount judges how many files a catalogue has.
+func checkCount(n int, dir string) error {
+	switch {
+	case n == 0:
+		return fmt.Errorf("catalogue: %s has no file that ends in .graphqls", dir)
+	case n > MaxFiles:
+		return fmt.Errorf("catalogue: %s has %d files; at most %d are read", dir, n, MaxFiles)
+	}
+	return nil
+}
+
+func errFileSize() error { return fmt.Errorf("the file has more than %d bytes", MaxFileBytes) }
+
+func errSize(dir string) error {
+	return fmt.Errorf("catalogue: the files of %s have more than %d bytes", dir, MaxBytes)
 }
 
 func readFile(files fs.FS, name string) (string, error) {
@@ -111,7 +146,7 @@ func readFile(files fs.FS, name string) (string, error) {
 	defer func() { _ = f.Close() }()
 	raw, err := io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
 	if err == nil && len(raw) > MaxFileBytes {
-		err = fmt.Errorf("the file has more than %d bytes", MaxFileBytes)
+		err = errFileSize()
 	}
 	return string(raw), err
 }

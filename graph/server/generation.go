@@ -16,6 +16,8 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
 
+	"github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/console"
@@ -73,8 +75,11 @@ type Generation struct {
 	executors map[string]*transport.Executor
 	caches    []*documentCache
 	console   http.Handler
-	// streams are the subscriptions that began on it.
-	streams *stream.Group
+	// outline of the kinds says what is hidden.
+	outline catalogue.Outline
+	// streams are the subscriptions that began on it, everyKind those of them for the
+	// changes of every kind.
+	streams, everyKind *stream.Group
 }
 
 // Prepare makes a catalogue ready to be served. Nothing is served by it yet.
@@ -82,13 +87,18 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 	if err := c.validate(s.cfg.Paths); err != nil {
 		return nil, err
 	}
-	g := &Generation{catalogue: c, executors: map[string]*transport.Executor{}, streams: stream.NewGroup()}
+	g := &Generation{catalogue: c, executors: map[string]*transport.Executor{}, streams: stream.NewGroup(), everyKind: stream.NewGroup()}
 	for name, api := range c.APIs {
 		if err := s.addAPI(g, name, api); err != nil {
 			return nil, fmt.Errorf("api %s: %w", name, err)
 		}
 	}
 	newest := c.APIs[s.cfg.Paths[consoleEndpoint]]
+	var kinds []descriptor.Kind
+	for _, k := range newest.Service.Kinds() {
+		kinds = append(kinds, *k)
+	}
+	g.outline = catalogue.OutlineOf(kinds)
 	front, err := console.New(console.Config{Version: s.cfg.Version, Store: s.cfg.Store, Schema: newest.Schema, Kinds: newest.Service.Kinds(), Endpoint: consoleEndpoint})
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
@@ -100,7 +110,7 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 // addAPI makes the executor of one API.
 func (s *Server) addAPI(g *Generation, name string, api API) error {
 	eng, err := engine.New(engine.Config{
-		Service: api.Service, Schema: api.Schema, LoaderWait: s.cfg.LoaderWait, Streams: g.streams,
+		Service: api.Service, Schema: api.Schema, LoaderWait: s.cfg.LoaderWait, Streams: g.streams, EveryKind: g.everyKind,
 		Core: core.NewExecutableSchema(core.Config{Schema: api.Schema, Resolvers: resolvers.New(api.Service)}),
 	})
 	if err != nil {
@@ -138,9 +148,10 @@ const (
 // older is a generation that was replaced. Nothing but its streams and operations
 // hold on to what they need of it.
 type older struct {
-	hash, files string
-	streams     *stream.Group
-	stop        func() bool // the timer
+	hash, files        string
+	outline            catalogue.Outline
+	streams, everyKind *stream.Group
+	stop               func() bool // the timer
 }
 
 // replaced are the generations before the one that is served, the oldest first.
@@ -152,26 +163,48 @@ type replaced struct {
 // Replace serves another generation from now on: operations that begin later, on
 // open sockets too, use it. Those that run go on with theirs; their streams end
 // after ten minutes, or when a third generation follows, with CATALOGUE_CHANGED
-// and the cursor to resume from.
+// and the cursor to resume from. Streams that show what the new one hides, and those
+// for every kind where it has a kind more, end before anything is written by it.
 func (s *Server) Replace(g *Generation) {
 	s.replaced.mu.Lock()
 	defer s.replaced.mu.Unlock()
-	before := s.generation.Swap(g)
-	s.metrics.serve(before, g)
-	if before == nil || before == g {
+	before := s.generation.Load()
+	if before == g {
 		return
 	}
-	for _, cache := range before.caches { // no operation begins on it any more
-		cache.close()
+	if before != nil {
+		o := &older{hash: before.catalogue.Hash, files: before.catalogue.Files, outline: before.outline, streams: before.streams, everyKind: before.everyKind}
+		o.stop = s.cfg.AfterFunc(olderLife, func() { s.retire(o) })
+		s.replaced.generations = append(s.replaced.generations, o)
 	}
-	o := &older{hash: before.catalogue.Hash, files: before.catalogue.Files, streams: before.streams}
-	o.stop = s.cfg.AfterFunc(olderLife, func() { s.retire(o) })
-	s.replaced.generations = append(s.replaced.generations, o)
+	for _, o := range s.replaced.generations {
+		o.endFor(g.outline)
+	}
+	s.generation.Store(g)
+	s.metrics.serve(before, g)
+	if before != nil {
+		for _, cache := range before.caches { // no operation begins on it any more
+			cache.close()
+		}
+	}
 	for len(s.replaced.generations) > maxOlder {
 		oldest := s.replaced.generations[0]
 		s.replaced.generations = s.replaced.generations[1:]
 		oldest.stop()
 		oldest.streams.End()
+	}
+}
+
+// endFor ends the streams that would show what the next catalogue hides, or would
+// pass over the changes of a kind that it has more.
+func (o *older) endFor(next catalogue.Outline) {
+	if next.Hides(o.outline) {
+		o.streams.End()
+	}
+	for kind := range next.Kinds {
+		if _, known := o.outline.Kinds[kind]; !known {
+			o.everyKind.End()
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
@@ -94,14 +96,44 @@ func (v variables) check(path ast.Path, t *ast.Type, value any) *gqlerror.Error 
 			return refused(path, value, def.Name)
 		}
 		for _, field := range def.Fields {
-			if one, given := fields[field.Name]; given {
-				if err := v.check(append(path[:len(path):len(path)], ast.PathName(field.Name)), field.Type, one); err != nil {
-					return err
-				}
+			one, given := fields[field.Name]
+			if !given {
+				continue
+			}
+			at := append(path[:len(path):len(path)], ast.PathName(field.Name))
+			switch err := v.check(at, field.Type, one); {
+			case kinds.IsWriteOnly(field) && (err != nil || v.hasForeign(field.Type, one)):
+				return gqlerror.ErrorPathf(at, "%s", kinds.Concealed)
+			case err != nil:
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// hasForeign says whether an object has a name that its type does not have: in a
+// write-only value that may be a secret, and gqlparser would tell it.
+func (v variables) hasForeign(t *ast.Type, value any) bool {
+	switch value := value.(type) {
+	case []any:
+		return t.Elem != nil && slices.ContainsFunc(value, func(e any) bool { return v.hasForeign(t.Elem, e) })
+	case map[string]any:
+		if t.Elem != nil { // one stands for a list of one
+			return v.hasForeign(t.Elem, value)
+		}
+		def := v.schema.Types[t.NamedType]
+		if def == nil || def.Kind != ast.InputObject {
+			return false // a scalar judges for itself
+		}
+		for name, e := range value {
+			field := def.Fields.ForName(name)
+			if field == nil || v.hasForeign(field.Type, e) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // plain writes the whole numbers of a value that was checked in digits alone. JSON

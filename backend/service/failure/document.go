@@ -22,7 +22,7 @@ func explanations() []explanation {
 		{CodeBadUserInput, "the request does not make sense: an unknown kind, a page that is too large, a manifest that does not parse", "mend the request"},
 		{CodePositionExpired, "the changes after the cursor are not available any more", "watch with `snapshot: true`, or list again and watch after the `changeCursor` of the first page"},
 		{CodeLagged, "the listener was too slow", "resume after extensions.cursor"},
-		{CodeCatalogueChanged, "the kinds of the gateway were replaced since the stream began; it went on for ten minutes, or until two more replacements", "resume after extensions.cursor, with a document that is valid now; without a cursor begin again"},
+		{CodeCatalogueChanged, "the kinds of the gateway were replaced since the stream began; it went on for ten minutes, until two more replacements, or until one that hides what it showed", "resume after extensions.cursor, with a document that is valid now; without a cursor begin again"},
 		{CodeCursorInvalid, "the text is no cursor, or one of another connection", "take cursors from the same field with the same arguments"},
 		{CodeUnreadable, "the resource is stored in a form that this gateway cannot read", "upgrade the gateway, or write the resource anew by an upsert or apply without a revision"},
 		{CodeForbidden, "the gateway does not do this for you: a Host or an Origin that is not served, a request that a page of another origin may have sent, a document that is not trusted, an introspection where the schema is hidden", "ask the operator"},

@@ -3,12 +3,15 @@ package admin_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sluicegw/sluice/cmd/sluice/admin"
 )
@@ -133,6 +136,82 @@ func TestWhatIsNoSocketIsLeftAlone(t *testing.T) {
 	}
 	if _, err := admin.Listen("/tmp/" + strings.Repeat("x", 100)); !errors.Is(err, admin.ErrTooLong) {
 		t.Errorf("it says %v", err)
+	}
+}
+
+// post sends some text over a socket, and returns the whole answer.
+func post(t *testing.T, path, text string) string {
+	t.Helper()
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := fmt.Fprintf(conn, "POST /reload HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(text), text); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+func TestAClientThatSendsNothingHoldsUpNobody(t *testing.T) {
+	path, g := place(t), &gateway{}
+	serve(t, path, g)
+	slow, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = slow.Close() }()
+	if _, err := io.WriteString(slow, "POST /reload HTTP/1.1\r\nHost: gateway\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	begun := make([]byte, len("HTTP/1.1 100 Continue\r\n\r\n")) // its body is being read now
+	if _, err := io.ReadFull(slow, begun); err != nil || !strings.HasPrefix(string(begun), "HTTP/1.1 100") {
+		t.Fatalf("%q %v", begun, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if a, err := admin.Send(ctx, path, admin.Request{}); err != nil || a.Hash != "h" {
+		t.Errorf("%v %v", a, err)
+	}
+}
+
+func TestARequestThatIsNotUnderstoodIsRefused(t *testing.T) {
+	path, g := place(t), &gateway{}
+	serve(t, path, g)
+	for text, says := range map[string]string{
+		`{"dry_run":true}`:                      `unknown field "dry_run"; wanted is one JSON object with allowBreaking, dryRun, files and folder`,
+		`{"dryRun":true}{"allowBreaking":true}`: "more follows the JSON object",
+		`{"dryRun":true} x`:                     "more follows the JSON object",
+		`{"dryRun":"yes"}`:                      "wanted is one JSON object",
+	} {
+		if got := post(t, path, text); !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, says) {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+	if len(g.asked) > 0 {
+		t.Errorf("asked %v", g.asked)
+	}
+	if got := post(t, path, "{\"dryRun\":true}\n"); !strings.HasPrefix(got, "HTTP/1.1 200 ") || len(g.asked) != 1 || !g.asked[0].DryRun {
+		t.Errorf("%s, asked %v", got, g.asked)
+	}
+}
+
+func TestWhatTookTheSocketsPlaceStays(t *testing.T) {
+	path := place(t)
+	stop := serve(t, path, &gateway{})
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if text, err := os.ReadFile(path); string(text) != "mine" {
+		t.Errorf("the file is %q, %v", text, err)
 	}
 }
 

@@ -62,35 +62,69 @@ type Catalogues interface {
 const (
 	// maxRequest bounds a request, in bytes: a catalogue of 16 MiB as JSON, twice over.
 	maxRequest = 34 << 20
+	// maxRequests is how many requests are held at a time: read, or waiting for their turn.
+	maxRequests = 4
 	// maxAnswer bounds what a client reads, in bytes.
 	maxAnswer = 16 << 20
 	// reloadPath is where requests go.
 	reloadPath = "/reload"
 )
 
-// handler answers requests, one at a time.
+// handler answers requests, one at a time. A request has its turn once it was read,
+// so that nobody waits for a client that sends nothing.
 func handler(c Catalogues) http.Handler {
-	turn := make(chan struct{}, 1)
+	held, turn := make(chan struct{}, maxRequests), make(chan struct{}, 1)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+reloadPath, func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), workTime)
 		defer cancel()
-		select {
-		case turn <- struct{}{}:
-			defer func() { <-turn }()
-		case <-ctx.Done():
-			http.Error(w, "another request is under way", http.StatusServiceUnavailable)
+		if !take(ctx, held) {
+			http.Error(w, "too many requests are under way", http.StatusServiceUnavailable)
 			return
 		}
-		var req Request
-		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&req); err != nil {
+		defer func() { <-held }()
+		req, err := read(w, r)
+		if err != nil {
 			http.Error(w, "the request cannot be read: "+err.Error(), http.StatusBadRequest)
 			return
 		}
+		if !take(ctx, turn) {
+			http.Error(w, "another request is under way", http.StatusServiceUnavailable)
+			return
+		}
+		defer func() { <-turn }()
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(c.Reload(ctx, req))
 	})
 	return mux
+}
+
+// take waits for a place; false if ctx ends first.
+func take(ctx context.Context, places chan<- struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// read reads a request, which has to come within readTime. What is not known is
+// refused: it may be a flag that was to hold something back.
+func read(w http.ResponseWriter, r *http.Request) (req Request, err error) {
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(readTime)); err != nil {
+		return req, err
+	}
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&req); err != nil {
+		return req, fmt.Errorf("%w; wanted is one JSON object with allowBreaking, dryRun, files and folder", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return req, errors.New("more follows the JSON object")
+	}
+	return req, control.SetReadDeadline(time.Time{})
 }
 
 // Send asks the gateway that listens at a path.

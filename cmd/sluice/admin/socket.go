@@ -41,6 +41,8 @@ const maxPath = 103
 type Socket struct {
 	path     string
 	listener *net.UnixListener
+	// file is the socket itself, whatever is at its path now.
+	file os.FileInfo
 	// lock is held as long as the process lives, so that a socket of a process that
 	// has died can be told from one that is in use.
 	lock *flock.Flock
@@ -85,6 +87,9 @@ func (s *Socket) listen() error {
 	}
 	s.listener.SetUnlinkOnClose(false) // it is moved
 	if err = os.Chmod(temp, 0o600); err == nil {
+		s.file, err = os.Lstat(temp)
+	}
+	if err == nil {
 		err = os.Rename(temp, s.path)
 	}
 	if err != nil {
@@ -116,10 +121,13 @@ func (s *Socket) Serve(ctx context.Context, c Catalogues) error {
 	return nil
 }
 
-// Close removes the socket.
+// Close removes the socket, unless something else has taken its place.
 func (s *Socket) Close() error {
 	_ = s.listener.Close() // Serve has closed it already
-	err := os.Remove(s.path)
+	info, err := os.Lstat(s.path)
+	if err == nil && info.Mode()&os.ModeSocket != 0 && os.SameFile(info, s.file) {
+		err = os.Remove(s.path)
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		err = nil
 	}

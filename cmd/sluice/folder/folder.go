@@ -9,26 +9,21 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 )
 
-// staleAfter is how old what an earlier replacement left behind must be to be removed.
-const staleAfter = time.Hour
-
-// Staged is a folder beside the one that it is to replace.
+// Staged is a folder beside the one that it is to replace, or that it has replaced.
 type Staged struct {
 	target, dir string
 }
 
 // Stage writes files, by their names, into a new folder beside target, which may be
 // a link to a folder. Nothing but files of these names' extension may be in target:
-// other files would be lost.
+// other files would be lost. What an interrupted replacement of target has left is
+// removed, so only one process at a time may replace it.
 func Stage(target string, files map[string]string, extension string) (*Staged, error) {
-	target, err := filepath.EvalSymlinks(target)
+	_ = Tidy(target) // what cannot be removed is in nobody's way
+	target, err := resolve(target)
 	if err != nil {
-		return nil, err
-	}
-	if target, err = filepath.Abs(target); err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(target)
@@ -38,18 +33,49 @@ func Stage(target string, files map[string]string, extension string) (*Staged, e
 	if err := onlyFiles(target, extension); err != nil {
 		return nil, err
 	}
-	parent, prefix := filepath.Dir(target), "."+filepath.Base(target)+".next-"
-	removeStale(parent, prefix)
-	dir, err := os.MkdirTemp(parent, prefix)
+	dir, err := os.MkdirTemp(beside(target))
 	if err != nil {
 		return nil, fmt.Errorf("beside %s no folder can be made: %w", target, err)
 	}
 	s := &Staged{target: target, dir: dir}
 	if err := s.fill(files, extension, info.Mode().Perm()); err != nil {
-		s.Discard()
-		return nil, err
+		return nil, errors.Join(err, s.Discard())
 	}
 	return s, nil
+}
+
+// Tidy removes what an interrupted replacement of target has left beside it.
+func Tidy(target string) error {
+	target, err := resolve(target)
+	if err != nil {
+		return err
+	}
+	parent, prefix := beside(target)
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() && strings.HasPrefix(e.Name(), prefix) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(parent, e.Name())))
+		}
+	}
+	return err
+}
+
+// resolve is the folder that a path leads to.
+func resolve(target string) (string, error) {
+	target, err := filepath.EvalSymlinks(target)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(target)
+}
+
+// beside is where the folders that are to replace target are made, and how their
+// names begin.
+func beside(target string) (parent, prefix string) {
+	return filepath.Dir(target), "." + filepath.Base(target) + ".next-"
 }
 
 // fill writes the files, so that they are there after a crash.
@@ -82,42 +108,29 @@ func onlyFiles(dir, extension string) error {
 	return nil
 }
 
-// removeStale removes what crashes have left behind.
-func removeStale(parent, prefix string) {
-	entries, err := os.ReadDir(parent)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && e.IsDir() && strings.HasPrefix(e.Name(), prefix) && time.Since(info.ModTime()) > staleAfter {
-			_ = os.RemoveAll(filepath.Join(parent, e.Name()))
-		}
-	}
-}
-
-// Dir is the new folder.
-func (s *Staged) Dir() string { return s.dir }
-
-// Replace puts the new folder in the place of the other one, in one step, and
-// removes that one. If it fails, everything is as it was.
+// Replace puts the new folder in the place of the other one, in one step. If it
+// fails, everything is as it was.
 func (s *Staged) Replace() error {
-	if err := exchange(s.dir, s.target); err != nil {
-		s.Discard()
-		switch {
-		case errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.EXDEV):
-			return fmt.Errorf("%s is a mount point and cannot be replaced: change its files where they come from", s.target)
-		case errors.Is(err, syscall.EINVAL), errors.Is(err, errors.ErrUnsupported):
-			return fmt.Errorf("%s cannot be replaced in one step on this file system (%w): change its files", s.target, err)
+	err := exchange(s.dir, s.target)
+	switch {
+	case err == nil:
+		if err = syncDir(filepath.Dir(s.target)); err == nil {
+			return nil
 		}
-		return fmt.Errorf("%s cannot be replaced: %w", s.target, err)
+		err = errors.Join(err, exchange(s.dir, s.target))
+	case errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.EXDEV):
+		return fmt.Errorf("%s is a mount point and cannot be replaced: change its files where they come from", s.target)
+	case errors.Is(err, syscall.EINVAL), errors.Is(err, errors.ErrUnsupported):
+		return fmt.Errorf("%s cannot be replaced in one step on this file system (%w): change its files", s.target, err)
 	}
-	err := syncDir(filepath.Dir(s.target))
-	s.Discard() // what was there before
-	return err
+	return fmt.Errorf("%s cannot be replaced: %w", s.target, err)
 }
 
-// Discard removes the new folder.
-func (s *Staged) Discard() { _ = os.RemoveAll(s.dir) }
+// Restore undoes Replace.
+func (s *Staged) Restore() error { return s.Replace() }
+
+// Discard removes the new folder, or the other one if the new one has replaced it.
+func (s *Staged) Discard() error { return os.RemoveAll(s.dir) }
 
 // writeSynced writes a file that is there after a crash.
 func writeSynced(path, text string) error {

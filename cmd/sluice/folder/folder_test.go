@@ -1,11 +1,11 @@
 package folder_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -73,6 +73,9 @@ func TestAFolderIsReplacedAsAWhole(t *testing.T) {
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o750 {
 		t.Errorf("its mode is %v", info.Mode())
 	}
+	if err := s.Discard(); err != nil {
+		t.Error(err)
+	}
 	if left, _ := os.ReadDir(parent); len(left) != 1 {
 		t.Errorf("beside it there is %v", left)
 	}
@@ -94,6 +97,9 @@ func TestAReaderSeesOneFolderOrTheOther(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 					return
+				}
+				if err := s.Discard(); err != nil {
+					t.Error(err)
 				}
 			}
 		}
@@ -117,26 +123,71 @@ func TestAReaderSeesOneFolderOrTheOther(t *testing.T) {
 	}
 }
 
-func TestWhatACrashLeavesIsTheFolderAsItWas(t *testing.T) {
+func TestAReplacementCanBeUndone(t *testing.T) {
 	dir, parent := target(t)
 	s, err := folder.Stage(dir, files("2"), ".graphqls")
-	if err != nil { // and here the process dies
+	if err == nil {
+		err = errors.Join(s.Replace(), s.Restore())
+	}
+	if err != nil {
 		t.Fatal(err)
+	}
+	if err := s.Discard(); err != nil {
+		t.Error(err)
 	}
 	if diff := cmp.Diff(files("1"), read(t, dir)); diff != "" {
 		t.Error(diff)
 	}
-	long := time.Now().Add(-2 * time.Hour)
-	if err := os.Chtimes(s.Dir(), long, long); err != nil {
-		t.Fatal(err)
-	}
-	next, err := folder.Stage(dir, files("3"), ".graphqls")
-	if err != nil {
-		t.Fatal(err)
-	}
-	next.Discard()
 	if left, _ := os.ReadDir(parent); len(left) != 1 {
 		t.Errorf("beside it there is %v", left)
+	}
+}
+
+// TestWhatACrashLeavesIsOneFolderOrTheOther, and what is beside it goes at the next
+// replacement or when the folder is tidied up.
+func TestWhatACrashLeavesIsOneFolderOrTheOther(t *testing.T) {
+	for name, c := range map[string]struct {
+		crash func(s *folder.Staged) error // what was done before
+		want  map[string]string
+	}{
+		"before":        {func(*folder.Staged) error { return nil }, files("1")},
+		"after":         {(*folder.Staged).Replace, files("2")},
+		"after an undo": {func(s *folder.Staged) error { return errors.Join(s.Replace(), s.Restore()) }, files("1")},
+	} {
+		for how, tidy := range map[string]func(dir string) error{
+			"tidied": folder.Tidy,
+			"the next one": func(dir string) error {
+				s, err := folder.Stage(dir, files("3"), ".graphqls")
+				if err == nil {
+					err = s.Discard()
+				}
+				return err
+			},
+		} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				dir, parent := target(t)
+				s, err := folder.Stage(dir, files("2"), ".graphqls")
+				if err == nil {
+					err = c.crash(s)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				other := filepath.Join(parent, ".kinds.backup")
+				if err := os.Mkdir(other, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := tidy(dir); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(c.want, read(t, dir)); diff != "" {
+					t.Error(diff)
+				}
+				if left, _ := os.ReadDir(parent); len(left) != 2 || left[0].Name() != ".kinds.backup" {
+					t.Errorf("beside it there is %v", left)
+				}
+			})
+		}
 	}
 }
 

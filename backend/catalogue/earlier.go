@@ -1,0 +1,40 @@
+package catalogue
+
+import (
+	"context"
+	"slices"
+)
+
+// comeback are breaking changes against the catalogues of the record before the
+// newest: a kind or field that the newest does not have can have been there before,
+// and what was stored of it then is stored still.
+func (g Gate) comeback(ctx context.Context, hashes []string, newest, to Outline) ([]Change, error) {
+	var out []Change
+	for _, hash := range hashes[:max(len(hashes)-1, 0)] {
+		earlier, err := g.outline(ctx, hash)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range Breaking(Diff(earlier, to)) {
+			if c.shown || newest.has(c.Kind, c.Path) || !to.has(c.Kind, c.Path) {
+				continue // told of the secrets, of the newest, or when it went
+			}
+			if earlier.has(c.Kind, c.Path) {
+				c.What = "was in an earlier catalogue: it " + c.What
+			}
+			if !slices.Contains(out, c) {
+				out = append(out, c)
+			}
+		}
+	}
+	return out, nil
+}
+
+// has says whether there is a kind, or a field of it.
+func (o Outline) has(kind, path string) bool {
+	k, ok := o.Kinds[kind]
+	if ok && path != "" {
+		_, ok = k.Fields[path]
+	}
+	return ok
+}
