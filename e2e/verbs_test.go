@@ -192,6 +192,14 @@ func TestGetOfAllNamespacesAndByLabel(t *testing.T) {
 	if out, errOut, _ := g.cli("", "get", "networks", "-l", "team=web", "-o", "name"); out != "network/net-l\n" {
 		t.Errorf("%s%s", out, errOut)
 	}
+	for selector, found := range map[string]bool{
+		"team": true, "!team": false, "!other": true, "team==web": true, "team!=db": true, "team != web": false, "team in (db, web)": true, "team in (db)": false,
+		"team notin (db,x)": true, "team notin (web)": false, "team=web,!other": true, "team in (web,db),other": false, "other!=x": true,
+	} {
+		if out, errOut, code := g.cli("", "get", "networks", "-l", selector, "-o", "name"); code != 0 || strings.Contains(out, "net-l") != found {
+			t.Errorf("%s: exit %d %q %s", selector, code, out, errOut)
+		}
+	}
 	if out, _, _ := g.cli("", "get", "networks", "-l", "team=db"); strings.Contains(out, "net-l") {
 		t.Errorf("%s", out)
 	}

@@ -159,7 +159,7 @@ func TestADryRunSaysAndDoesNot(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()
 	out, err := f.Apply(ctx, anon, service.ApplyRequest{Manifest: widgetManifest, DryRun: true})
-	if err != nil || out.Outcome != service.Created || out.Resource != nil || f.stored("a") != nil {
+	if err != nil || out.Outcome != service.Created || !out.DryRun || f.stored("a") != nil {
 		t.Fatalf("%+v %v", out, err)
 	}
 	f.create("a", `{"title":"Z"}`)

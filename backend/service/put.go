@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -22,9 +23,42 @@ type target struct {
 	caller bool
 }
 
-// storeState puts a state with the index rows that follow from it. The sensitive
-// values of a sensitive kind go into the same batch, as a record of their own.
+// storeState puts a state with what follows from it.
 func (s *Service) storeState(ctx context.Context, t target, st *kind.State) (*backend.Resource, error) {
+	actions, err := t.actions(st)
+	if err != nil {
+		return nil, err
+	}
+	res, err := s.apply(ctx, actions...)
+	if err != nil {
+		return nil, err
+	}
+	return res.Resources[0], nil
+}
+
+// wouldStore is what storeState would store in the place of what is there now, nil
+// for nothing. A new resource has neither uid nor revision.
+func (s *Service) wouldStore(t target, st *kind.State, current *backend.Resource) (*backend.Resource, error) {
+	actions, err := t.actions(st)
+	if err != nil {
+		return nil, err
+	}
+	now := s.cfg.Clock().UTC().Truncate(time.Millisecond)
+	if err := (backend.Batch{RequestID: "dry run", Deadline: now, Actions: actions}).Validate(); err != nil {
+		return nil, err
+	}
+	put := actions[0].Put
+	out := &backend.Resource{Key: t.key, Rows: put.Rows, Refs: put.Refs, Body: put.Body}
+	out.CreatedAt, out.UpdatedAt, out.ExpiresAt, out.Fingerprint = now, now, put.ExpiresAt, put.Fingerprint
+	if current != nil {
+		out.UID, out.Revision, out.SpecRevision, out.CreatedAt = current.UID, current.Revision, current.SpecRevision, current.CreatedAt
+	}
+	return out, nil
+}
+
+// actions put a state with the index rows that follow from it. The sensitive values
+// of a sensitive kind are a record of their own in the same batch.
+func (t target) actions(st *kind.State) ([]backend.Action, error) {
 	rows := t.kind.Rows.Of(st.Meta.Labels, st.Root())
 	if err := row.Check(t.key, rows); err != nil {
 		return nil, err
@@ -53,11 +87,7 @@ func (s *Service) storeState(ctx context.Context, t target, st *kind.State) (*ba
 	if (backend.Batch{Actions: actions}).Size() > backend.MaxResourceBytes && len(actions) > 1 {
 		return nil, fmt.Errorf("%s with its sensitive values: %w", t.key, backend.ErrTooLarge)
 	}
-	res, err := s.apply(ctx, actions...)
-	if err != nil {
-		return nil, err
-	}
-	return res.Resources[0], nil
+	return actions, nil
 }
 
 // stored is what the store has of a resource.

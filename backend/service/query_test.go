@@ -97,6 +97,10 @@ func (o *oracle) condition(depth int) condition {
 	}
 	all := []condition{
 		{of("weight", "eq", w), weight(func(x int) bool { return x == w })},
+		{of("weight", "isNull", true), func(i item) bool { return i.weight == nil }},
+		{of("weight", "isNull", false), func(i item) bool { return i.weight != nil }},
+		{of("colour", "isNull", true), func(item) bool { return false }}, // it has a default
+		{of("tags", "isNull", true), func(i item) bool { return len(i.tags) == 0 }},
 		{of("weight", "ne", w), func(i item) bool { return i.weight == nil || *i.weight != w }},
 		{of("weight", "lt", w), weight(func(x int) bool { return x < w })},
 		{of("weight", "lte", w), weight(func(x int) bool { return x <= w })},
@@ -310,4 +314,47 @@ func FuzzFilter(f *testing.F) {
 		fix.create("a", `{"title":"A","weight":100}`)
 		_, _ = fix.List(context.Background(), anon, query.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})
 	})
+}
+
+func TestLabelsAreFilteredByTheirValues(t *testing.T) {
+	f := setup(t)
+	for name, labels := range map[string][]service.Label{
+		"a": {{Key: "tier", Value: "web"}}, "b": {{Key: "tier", Value: "db"}, {Key: "zone", Value: "1"}}, "c": {{Key: "zone", Value: "2"}}, "d": nil,
+	} {
+		_, err := f.Create(t.Context(), anon, service.CreateRequest{
+			Identity: named(name), Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: labels}}, Spec: json.RawMessage(`{"title":"t"}`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for filter, want := range map[string]string{
+		`{"labels":[{"key":"tier","eq":"web"}]}`:                              "a",
+		`{"labels":[{"key":"tier","ne":"web"}]}`:                              "b c d",
+		`{"labels":[{"key":"tier","in":["web","db"]}]}`:                       "a b",
+		`{"labels":[{"key":"tier","notIn":["web","x"]}]}`:                     "b c d",
+		`{"labels":[{"key":"tier","exists":true}]}`:                           "a b",
+		`{"labels":[{"key":"tier","exists":false}]}`:                          "c d",
+		`{"labels":[{"key":"tier","exists":true},{"key":"tier","ne":"web"}]}`: "b",
+		`{"labels":[{"key":"zone","in":["1","2"]},{"key":"tier","ne":"db"}]}`: "c",
+	} {
+		page, err := f.List(t.Context(), anon, query.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})
+		if err != nil {
+			t.Errorf("%s: %v", filter, err)
+			continue
+		}
+		var got []string
+		for _, e := range page.Edges {
+			got = append(got, e.Resource.Stored.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s keeps %q, want %q", filter, got, want)
+		}
+	}
+	for _, filter := range []string{
+		`{"labels":[{"key":"tier"}]}`, `{"labels":[{"key":"tier","eq":null}]}`, `{"labels":[{"key":"tier","eq":"a","ne":"b"}]}`, `{"conditions":[{"type":"Ready","status":null}]}`,
+	} {
+		_, err := f.List(t.Context(), anon, query.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})
+		wantCode(t, err, failure.CodeBadUserInput)
+	}
 }

@@ -13,19 +13,9 @@ import (
 
 // create stores an intent whose own violations are none.
 func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
-	out := &Written{Outcome: Created, Warnings: in.warnings}
-	if in.dryRun {
-		current, err := s.load(ctx, in.kind, in.key)
-		if err == nil && current != nil {
-			err = failure.Of(backend.ErrExists, in.key)
-		}
-		return out, err
-	}
-	st := &kind.State{SubKind: in.subKind, Spec: in.spec, Meta: in.meta.applyTo(body.Metadata{}, in.labels, in.annotations), ExpiresAt: in.meta.ExpiresAt.Value}
-	st.Meta.Generation = 1
-	stored, err := s.storeState(ctx, target{
-		kind: in.kind, key: in.key, uid: s.cfg.NewID(), caller: true, cond: backend.Condition{Presence: backend.Absent},
-	}, st)
+	out := &Written{Outcome: Created, Warnings: in.warnings, DryRun: in.dryRun}
+	t, st := s.newState(in)
+	stored, err := s.createState(ctx, in, t, st)
 	switch {
 	case errors.Is(err, errLost):
 		return nil, err
@@ -34,6 +24,28 @@ func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 	}
 	out.Resource = s.present(in.kind, stored)
 	return out, nil
+}
+
+// newState is the state of a new resource, and where it is stored.
+func (s *Service) newState(in *intent) (target, *kind.State) {
+	st := &kind.State{SubKind: in.subKind, Spec: in.spec, Meta: in.meta.applyTo(body.Metadata{}, in.labels, in.annotations), ExpiresAt: in.meta.ExpiresAt.Value}
+	st.Meta.Generation = 1
+	return target{kind: in.kind, key: in.key, uid: s.cfg.NewID(), caller: true, cond: backend.Condition{Presence: backend.Absent}}, st
+}
+
+// createState stores the state of a new resource, or says what a dry run would store.
+func (s *Service) createState(ctx context.Context, in *intent, t target, st *kind.State) (*backend.Resource, error) {
+	if !in.dryRun {
+		return s.storeState(ctx, t, st)
+	}
+	current, err := s.load(ctx, in.kind, in.key)
+	switch {
+	case err != nil:
+		return nil, err
+	case current != nil:
+		return nil, backend.ErrExists
+	}
+	return s.wouldStore(t, st, nil)
 }
 
 // replace judges an intent against what is stored, in this order:
@@ -92,21 +104,27 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored
 
 // save writes the next state if it differs from what was, nil for what could not be read.
 func (s *Service) save(ctx context.Context, in *intent, current *stored, was, next *kind.State) (*Written, error) {
-	out := &Written{Outcome: Updated, Warnings: in.warnings}
+	out := &Written{Outcome: Updated, Warnings: in.warnings, DryRun: in.dryRun}
 	if was != nil && next.Same(was) {
-		out.Outcome = Unchanged
-	}
-	if out.Outcome == Unchanged || in.dryRun {
-		out.Resource = s.present(in.kind, current.Resource)
+		out.Outcome, out.Resource = Unchanged, s.present(in.kind, current.Resource)
 		return out, nil
 	}
 	if was == nil || !jsontree.Equal(next.Spec, was.Spec) {
 		next.Meta.Generation++
 	}
-	stored, err := s.storeState(ctx, target{
+	t := target{
 		kind: in.kind, key: in.key, uid: current.UID, caller: in.spec != nil,
 		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
-	}, next)
+	}
+	if in.dryRun {
+		would, err := s.wouldStore(t, next, current.Resource)
+		if err != nil {
+			return nil, failure.Of(err, in.key)
+		}
+		out.Resource = s.present(in.kind, would)
+		return out, nil
+	}
+	stored, err := s.storeState(ctx, t, next)
 	switch {
 	case raced(err), errors.Is(err, backend.ErrNotFound):
 		return nil, errRaced

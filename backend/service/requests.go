@@ -10,6 +10,8 @@ import (
 type CreateRequest struct {
 	kind.Identity
 	Metadata
+	// DryRun checks everything, writes nothing and says what would be stored.
+	DryRun bool
 	// SubKind is one of those the kind names; empty for none.
 	SubKind string
 	Spec    any
@@ -19,6 +21,8 @@ type CreateRequest struct {
 type UpdateRequest struct {
 	kind.Identity
 	Metadata
+	// DryRun checks everything, writes nothing and says what would be stored.
+	DryRun           bool
 	ExpectedRevision string
 	Spec             any
 }
@@ -28,6 +32,8 @@ type UpdateRequest struct {
 type PatchRequest struct {
 	kind.Identity
 	Metadata
+	// DryRun checks everything, writes nothing and says what would be stored.
+	DryRun           bool
 	ExpectedRevision string
 	// Patch is anything whose JSON is the patch; nil leaves the spec as it is.
 	Patch any
@@ -37,6 +43,8 @@ type PatchRequest struct {
 type UpsertRequest struct {
 	kind.Identity
 	Metadata
+	// DryRun checks everything, writes nothing and says what would be stored.
+	DryRun bool
 	// SubKind of a resource that is created; an existing one keeps its own and must have this one, if it is given.
 	SubKind string
 	Spec    any
@@ -46,6 +54,8 @@ type UpsertRequest struct {
 // must be the current one.
 type StatusRequest struct {
 	kind.Identity
+	// DryRun checks everything, writes nothing and says what would be stored.
+	DryRun           bool
 	ExpectedRevision string
 	// Status is anything whose JSON is the status; it is not validated.
 	Status any
@@ -54,6 +64,8 @@ type StatusRequest struct {
 // DeleteRequest removes a resource; a nil revision removes it whatever it is.
 type DeleteRequest struct {
 	kind.Identity
+	// DryRun checks everything, writes nothing and says what would be stored.
+	DryRun           bool
 	ExpectedRevision *string
 }
 
@@ -67,7 +79,7 @@ type ApplyRequest struct {
 	ExpectedRevision *string
 	// CreateOnly answers ALREADY_EXISTS for a resource that is there.
 	CreateOnly bool
-	// DryRun says what would happen and writes nothing.
+	// DryRun checks everything, writes nothing and says what would be stored.
 	DryRun bool
 }
 
@@ -83,11 +95,14 @@ const (
 
 // Written is the answer to a write.
 type Written struct {
-	// Resource as stored; for a delete its last state. With DryRun of a create it is nil.
+	// Resource as stored; for a delete its last state. Of a dry run it is what would be
+	// stored: a new one has neither uid nor revision.
 	Resource *query.Resource
 	// Outcome of the write; empty for a delete.
 	Outcome  Outcome
 	Warnings []string
+	// DryRun says that nothing was written.
+	DryRun bool
 }
 
 // ManifestFormat is how a manifest is written.

@@ -23,6 +23,7 @@ func (s *Service) Create(ctx context.Context, c access.Caller, req CreateRequest
 		return nil, err
 	}
 	in.setSubKind(req.SubKind)
+	in.dryRun = req.DryRun
 	return s.createValid(ctx, in)
 }
 
@@ -44,7 +45,7 @@ func (s *Service) Update(ctx context.Context, c access.Caller, req UpdateRequest
 	if err != nil {
 		return nil, err
 	}
-	in.expected = &req.ExpectedRevision
+	in.expected, in.dryRun = &req.ExpectedRevision, req.DryRun
 	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
 		if current == nil {
 			return nil, failure.Of(backend.ErrNotFound, in.key)
@@ -114,6 +115,9 @@ func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest
 	if err := access.Authorize(ctx, c, k.Kind, descriptor.VerbDelete); err != nil {
 		return nil, err
 	}
+	if req.DryRun {
+		return s.wouldDelete(ctx, k, key, req.ExpectedRevision)
+	}
 	return s.repeat(ctx, key, func() (*Written, error) {
 		actions := []backend.Action{{Key: key, If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}}
 		if req.ExpectedRevision != nil || k.Sensitive {
@@ -133,6 +137,25 @@ func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest
 		}
 		return &Written{Resource: s.present(k, res.Resources[0])}, nil
 	})
+}
+
+// wouldDelete says what a delete would remove.
+func (s *Service) wouldDelete(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) (*Written, error) {
+	current, err := s.load(ctx, k, key)
+	switch {
+	case errors.Is(err, backend.ErrUnreadable) && expected == nil:
+		return &Written{DryRun: true}, nil
+	case err != nil:
+		return nil, err
+	case current == nil:
+		return nil, failure.Of(backend.ErrNotFound, key)
+	}
+	if expected != nil {
+		if err := expect(*expected, current.Resource); err != nil {
+			return nil, err
+		}
+	}
+	return &Written{Resource: s.present(k, current.Resource), DryRun: true}, nil
 }
 
 // removal deletes what the store has of a resource, if it is still what is there
@@ -182,7 +205,7 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 	if err != nil {
 		return nil, err
 	}
-	in.expected = &req.ExpectedRevision
+	in.expected, in.dryRun = &req.ExpectedRevision, req.DryRun
 	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
 		if current == nil {
 			return nil, failure.Of(backend.ErrNotFound, in.key)
@@ -207,6 +230,7 @@ func (s *Service) Upsert(ctx context.Context, c access.Caller, req UpsertRequest
 		return nil, err
 	}
 	in.setSubKind(req.SubKind)
+	in.dryRun = req.DryRun
 	return s.upsert(ctx, in)
 }
 
@@ -253,7 +277,12 @@ func (s *Service) discard(ctx context.Context, in *intent) (*Written, error) {
 		return nil, err
 	}
 	if in.dryRun {
-		return &Written{Outcome: Updated, Warnings: in.warnings}, nil
+		t, st := s.newState(in)
+		would, err := s.wouldStore(t, st, nil)
+		if err != nil {
+			return nil, failure.Of(err, in.key)
+		}
+		return &Written{Outcome: Updated, Warnings: in.warnings, DryRun: true, Resource: s.present(in.kind, would)}, nil
 	}
 	actions, err := s.removalOfDamaged(ctx, in.kind, in.key)
 	if err != nil {
@@ -277,6 +306,7 @@ func (s *Service) UpdateStatus(ctx context.Context, c access.Caller, req StatusR
 	if err != nil {
 		return nil, err
 	}
+	in.dryRun = req.DryRun
 	status, err := in.parse("status", req.Status)
 	if err != nil {
 		return nil, err

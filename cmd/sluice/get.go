@@ -19,7 +19,7 @@ func getCommand(std streams) *cobra.Command {
 	var r remote
 	var output string
 	var everywhere, watch bool
-	var labels []string
+	var selectors []string
 	cmd := &cobra.Command{
 		Use:   "get KIND [NAME...]",
 		Short: "Print resources of one kind",
@@ -33,12 +33,12 @@ func getCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			wanted, err := parseLabels(labels)
+			wanted, err := parseSelector(selectors)
 			if err != nil {
 				return err
 			}
 			if len(wanted) > 0 && (watch || len(args) > 1) {
-				return usageError{errors.New("label: labels choose from a list; they do not go with names or --watch")}
+				return usageError{errors.New("selector: it chooses from a list; it does not go with names or --watch")}
 			}
 			kind, err := c.Kind(cmd.Context(), args[0])
 			if err != nil {
@@ -48,7 +48,7 @@ func getCommand(std streams) *cobra.Command {
 			if watch {
 				return getAndWatch(cmd, std, c, client.ChangesRequest{Kind: kind, Namespace: r.namespace, Snapshot: true, Format: client.JSON}, args[1:], output)
 			}
-			all := c.List(cmd.Context(), client.ListRequest{Kind: kind, Namespace: r.namespace, Labels: wanted, Format: p.format})
+			all := c.List(cmd.Context(), client.ListRequest{Kind: kind, Namespace: r.namespace, Selector: wanted, Format: p.format})
 			if len(args) > 1 {
 				all = named(cmd, c, kind, r.namespace, args[1:], p.format)
 			}
@@ -77,35 +77,10 @@ func getCommand(std streams) *cobra.Command {
 	}
 	r.register(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, yaml, json or name")
-	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "label that resources must have, as key=value; may be repeated")
+	cmd.Flags().StringArrayVarP(&selectors, "selector", "l", nil, "labels that resources must have: key=value, key!=value, key in (a,b), key notin (a,b), key, !key; joined by commas")
 	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "all namespaces")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on with changes as they happen (table or json)")
 	return cmd
-}
-
-// parseLabels reads key=value pairs. What is not understood is refused, also
-// where a key could be made of it: an answer to another question would look like
-// one to this.
-func parseLabels(texts []string) ([]client.Label, error) {
-	var out []client.Label
-	for _, text := range texts {
-		key, value, ok := strings.Cut(text, "=")
-		if !ok || !isLabelKey(key) || strings.ContainsFunc(value, func(r rune) bool { return !isLabelRune(r) }) {
-			return nil, usageError{fmt.Errorf("label: %q is not understood; key=value is accepted", text)}
-		}
-		out = append(out, client.Label{Key: key, Value: value})
-	}
-	return out, nil
-}
-
-// isLabelKey says whether a text could be the key of a label: a name, or one
-// after a domain and a slash. The gateway knows the rest of the rule.
-func isLabelKey(key string) bool {
-	return key != "" && strings.Count(key, "/") <= 1 && !strings.ContainsFunc(key, func(r rune) bool { return !isLabelRune(r) && r != '/' })
-}
-
-func isLabelRune(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
 }
 
 // getAndWatch prints what there is and then what happens.

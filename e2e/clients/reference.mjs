@@ -73,6 +73,21 @@ function get(kind, namespace, name) {
   return resourceOf(resources.find((r) => r.kind === kind && r.namespace === at && r.name === name));
 }
 
+// checkFilter refuses operators without a value, and objects without an operator.
+function checkFilter(filter) {
+  const operators = (object) => {
+    const values = Object.values(object);
+    if (!values.length || values.some((v) => v === null)) throw new Error("an operator has no value");
+  };
+  for (const [key, value] of Object.entries(filter ?? {})) {
+    if (value == null) continue;
+    if (key === "and" || key === "or") value.forEach(checkFilter);
+    else if (key === "not") checkFilter(value);
+    else if (key === "labels") value.forEach(({ key, ...rest }) => operators(rest));
+    else operators(value);
+  }
+}
+
 // keeps says whether a filter of the random operations keeps a resource.
 function keeps(filter, r) {
   return Object.entries(filter ?? {}).every(([key, value]) => {
@@ -97,6 +112,7 @@ const orders = { NAME: (r) => r.name, NAMESPACE: (r) => r.namespace ?? "", CREAT
 
 function list(kind, all, { namespace, filter, orderBy, first, last, after, before }) {
   checkNamespace(namespace);
+  checkFilter(filter);
   if (after || before) throw new Error("the reference makes no cursors");
   if (first != null && last != null) throw new Error("first and last");
   const size = last ?? first ?? 100;
@@ -153,6 +169,26 @@ function part(r, type, object) {
   return out;
 }
 
+// shown is an object without what is write-only.
+function shown(type, object) {
+  const out = {};
+  for (const field of type.fields) {
+    const value = object[field.name.value];
+    if (value == null || directive(field, "writeOnly")) continue;
+    const target = find(named(field.type));
+    const one = (v) => (target?.kind === "ObjectTypeDefinition" ? shown(target, v) : v);
+    out[field.name.value] = Array.isArray(value) ? value.map(one) : one(value);
+  }
+  return out;
+}
+
+// sorted has the members of all objects in the order of their names.
+function sorted(value) {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.keys(value).sort().map((name) => [name, sorted(value[name])]));
+}
+
 function resourceOf(r) {
   if (!r) return null;
   const { body, kind } = r;
@@ -172,6 +208,8 @@ function resourceOf(r) {
     },
     spec: () => partOf("spec"),
     status: () => partOf("status"),
+    specJSON: () => sorted(shown(find(named(kind.type.fields.find((f) => f.name.value === "spec").type)), body.spec)),
+    statusJSON: () => sorted(body.status ?? null),
   };
   for (const ref of kind.references.filter((ref) => !ref.owner)) out[ref.field] = (args) => {
     const value = follow(r, ref, ref.values(body));
@@ -195,7 +233,14 @@ function node({ id }) {
 
 const root = {
   node,
-  nodes: ({ ids }) => ids.map((id) => node({ id })),
+  nodes: ({ ids }) =>
+    ids.map((id) => {
+      try {
+        return node({ id });
+      } catch (error) {
+        return error; // of this element
+      }
+    }),
   resource: ({ kind, namespace, name }) => get(kindOf(kind, "GET"), namespace, name),
   resources: ({ kind, ...args }) => list(kindOf(kind, "LIST"), resources, args),
 };

@@ -157,10 +157,38 @@ type ListRequest struct {
 	Kind Kind
 	// Namespace narrows the list; empty means all.
 	Namespace string
-	// Labels that resources must have.
-	Labels []Label
+	// Selector are tests of labels that must all hold.
+	Selector []LabelTest
 	// Format of the manifests.
 	Format Format
+}
+
+// LabelOperator is how a label is tested.
+type LabelOperator string
+
+// The operators. LabelIn and LabelNotIn take values; a resource without the label
+// is not in any.
+const (
+	LabelIn     LabelOperator = "in"
+	LabelNotIn  LabelOperator = "notIn"
+	LabelExists LabelOperator = "exists"
+	LabelAbsent LabelOperator = "absent"
+)
+
+// LabelTest is a test of the label with a key.
+type LabelTest struct {
+	Key      string
+	Operator LabelOperator
+	Values   []string
+}
+
+// filter is the test as the API has it.
+func (t LabelTest) filter() map[string]any {
+	switch t.Operator {
+	case LabelIn, LabelNotIn:
+		return map[string]any{"key": t.Key, string(t.Operator): t.Values}
+	}
+	return map[string]any{"key": t.Key, "exists": t.Operator != LabelAbsent}
 }
 
 // List walks resources in the order of their names, page by page. The
@@ -172,10 +200,10 @@ func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource,
 	if req.Namespace != "" && k.Scope != "GLOBAL" {
 		args, params, vars["namespace"] = args+", namespace: $namespace", params+", $namespace: String", req.Namespace
 	}
-	if len(req.Labels) > 0 {
-		labels := make([]map[string]string, len(req.Labels))
-		for i, l := range req.Labels {
-			labels[i] = map[string]string{"key": l.Key, "eq": l.Value}
+	if len(req.Selector) > 0 {
+		labels := make([]map[string]any, len(req.Selector))
+		for i, t := range req.Selector {
+			labels[i] = t.filter()
 		}
 		args, params, vars["filter"] = args+", filter: $filter", params+", $filter: "+k.Name+"Filter", map[string]any{"labels": labels}
 	}

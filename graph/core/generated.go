@@ -296,26 +296,33 @@ enum KindListType {
 
 "What a value is bound by; null: not. Lengths count characters (Unicode code points)."
 type KindFieldLimits {
+  "Least characters of a text."
   minLength: Int
+  "Most characters of a text."
   maxLength: Int
   "RE2 expression that matches somewhere in the value."
   pattern: String
   "uuid, duration, date-time, name or cidr."
   format: String
+  "Least number."
   min: Float
+  "Greatest number."
   max: Float
   "The accepted strings."
   in: [String!]
-  "Elements of a list, or keys of a map."
+  "Least elements of a list, or keys of a map."
   minItems: Int
+  "Most elements of a list, or keys of a map."
   maxItems: Int
   "Whether no two elements are equal."
   unique: Boolean!
-  "Fields of an object that are set."
+  "Least fields of an object that are set."
   minProperties: Int
+  "Most fields of an object that are set."
   maxProperties: Int
-  "Characters of each key of a map."
+  "Least characters of each key of a map."
   keyMinLength: Int
+  "Most characters of each key of a map."
   keyMaxLength: Int
   "RE2 expression that matches somewhere in each key of a map."
   keyPattern: String

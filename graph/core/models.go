@@ -95,26 +95,33 @@ type KindField struct {
 
 // What a value is bound by; null: not. Lengths count characters (Unicode code points).
 type KindFieldLimits struct {
+	// Least characters of a text.
 	MinLength *int32 `json:"minLength,omitzero"`
+	// Most characters of a text.
 	MaxLength *int32 `json:"maxLength,omitzero"`
 	// RE2 expression that matches somewhere in the value.
 	Pattern *string `json:"pattern,omitzero"`
 	// uuid, duration, date-time, name or cidr.
-	Format *string  `json:"format,omitzero"`
-	Min    *float64 `json:"min,omitzero"`
-	Max    *float64 `json:"max,omitzero"`
+	Format *string `json:"format,omitzero"`
+	// Least number.
+	Min *float64 `json:"min,omitzero"`
+	// Greatest number.
+	Max *float64 `json:"max,omitzero"`
 	// The accepted strings.
 	In []string `json:"in,omitzero"`
-	// Elements of a list, or keys of a map.
+	// Least elements of a list, or keys of a map.
 	MinItems *int32 `json:"minItems,omitzero"`
+	// Most elements of a list, or keys of a map.
 	MaxItems *int32 `json:"maxItems,omitzero"`
 	// Whether no two elements are equal.
 	Unique bool `json:"unique"`
-	// Fields of an object that are set.
+	// Least fields of an object that are set.
 	MinProperties *int32 `json:"minProperties,omitzero"`
+	// Most fields of an object that are set.
 	MaxProperties *int32 `json:"maxProperties,omitzero"`
-	// Characters of each key of a map.
+	// Least characters of each key of a map.
 	KeyMinLength *int32 `json:"keyMinLength,omitzero"`
+	// Most characters of each key of a map.
 	KeyMaxLength *int32 `json:"keyMaxLength,omitzero"`
 	// RE2 expression that matches somewhere in each key of a map.
 	KeyPattern *string `json:"keyPattern,omitzero"`

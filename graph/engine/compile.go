@@ -231,7 +231,7 @@ var (
 		"hasNextPage": opHasNextPage, "hasPreviousPage": opHasPreviousPage, "startCursor": opStartCursor, "endCursor": opEndCursor,
 	}
 	payloadOps = map[string]op{
-		"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "created": opCreated, "state": opConst, "resource": opWritten,
+		"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opConst, "resource": opWritten,
 	}
 	changeOps = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resource": opChanged}
 )
@@ -265,6 +265,10 @@ func (c *compiler) resourceField(t *typeInfo, f *field) {
 	case "manifest":
 		f.op = opManifest
 		c.arguments(f)
+	case "specJSON":
+		f.op = opSpecJSON
+	case "statusJSON":
+		f.op = opStatusJSON
 	case "spec":
 		f.op, f.slot = opObject, body.SlotSpec
 	case "status":

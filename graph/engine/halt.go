@@ -232,6 +232,7 @@ func (a *abstract) find(f *field) []string {
 func (r *run) inTurn(buf []byte, fields []field, answers []resolved) (out []byte, some bool) {
 	f, a := &fields[0], &answers[0]
 	if r.ended != nil {
+		r.applied = false
 		r.report(explained("not executed: ", r.ended, true), f, ast.Path{ast.PathName(f.alias)})
 		return buf, false
 	}
@@ -245,8 +246,8 @@ func (r *run) inTurn(buf []byte, fields []field, answers []resolved) (out []byte
 			panic(v)
 		}
 		r.ended, r.path, r.next = h.err.Err, r.path[:0], r.next[:0]
-		if a.written != nil {
-			h.err.Extensions["outcome"] = "APPLIED"
+		if a.written != nil && !a.written.DryRun {
+			h.err.Extensions["outcome"] = failure.OutcomeApplied
 			h.err.Err = explained("the change was made, but its answer is not complete: ", r.ended, false)
 			h.err.Message = h.err.Err.Error()
 		}
@@ -254,9 +255,11 @@ func (r *run) inTurn(buf []byte, fields []field, answers []resolved) (out []byte
 		out, some = buf, false
 	}()
 	r.alive(f)
+	r.applied = false
 	r.forget() // each sees what the one before has done
 	r.executeCore(fields, answers)
 	r.resolveRoot(f, a)
+	r.applied = a.written != nil && !a.written.DryRun
 	r.resolve()
 	out, some = r.root(buf, f, a)
 	return r.room(f, out), some

@@ -18,24 +18,24 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 			ExpectedRevision: optional[string](in, "expectedRevision"), CreateOnly: value[bool](in, "createOnly"), DryRun: value[bool](in, "dryRun"),
 		})
 	}
-	id, revision := identity(f.kind, in), value[string](in, "expectedRevision")
+	id, revision, dry := identity(f.kind, in), value[string](in, "expectedRevision"), value[bool](in, "dryRun")
 	switch f.verb {
 	case descriptor.VerbCreate:
-		return s.Create(ctx, c, service.CreateRequest{Identity: id, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: in["spec"]})
+		return s.Create(ctx, c, service.CreateRequest{Identity: id, DryRun: dry, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: in["spec"]})
 	case descriptor.VerbUpdate:
-		return s.Update(ctx, c, service.UpdateRequest{Identity: id, Metadata: metadata(in), ExpectedRevision: revision, Spec: in["spec"]})
+		return s.Update(ctx, c, service.UpdateRequest{Identity: id, DryRun: dry, Metadata: metadata(in), ExpectedRevision: revision, Spec: in["spec"]})
 	case descriptor.VerbPatch:
 		spec, given := in["spec"]
 		if given && spec == nil {
 			return nil, &failure.Error{Code: failure.CodeBadUserInput, Path: "spec", Kind: f.kind.Name, Message: "spec: null clears nothing; leave it out, or name what changes"}
 		}
-		return s.Patch(ctx, c, service.PatchRequest{Identity: id, Metadata: metadata(in), ExpectedRevision: revision, Patch: spec})
+		return s.Patch(ctx, c, service.PatchRequest{Identity: id, DryRun: dry, Metadata: metadata(in), ExpectedRevision: revision, Patch: spec})
 	case descriptor.VerbUpsert:
-		return s.Upsert(ctx, c, service.UpsertRequest{Identity: id, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: in["spec"]})
+		return s.Upsert(ctx, c, service.UpsertRequest{Identity: id, DryRun: dry, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: in["spec"]})
 	case descriptor.VerbStatus:
-		return s.UpdateStatus(ctx, c, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: in["status"]})
+		return s.UpdateStatus(ctx, c, service.StatusRequest{Identity: id, DryRun: dry, ExpectedRevision: revision, Status: in["status"]})
 	}
-	return s.Delete(ctx, c, service.DeleteRequest{Identity: id, ExpectedRevision: optional[string](in, "expectedRevision")})
+	return s.Delete(ctx, c, service.DeleteRequest{Identity: id, DryRun: dry, ExpectedRevision: optional[string](in, "expectedRevision")})
 }
 
 // newWritten is the payload of a mutation, whose links are to be read.

@@ -3,8 +3,10 @@ package engine
 import (
 	"strconv"
 
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // written is what a mutation did.
@@ -21,6 +23,9 @@ func (r *run) payloadField(buf []byte, f *field, w *written) ([]byte, bool) {
 	case opMutationID:
 		return r.text(buf, w.mutationID)
 	case opWritten:
+		if w.item == nil && f.nonNull {
+			return r.null(buf, f, unreadable(w))
+		}
 		if w.item == nil {
 			return buf, false
 		}
@@ -36,13 +41,24 @@ func (r *run) payloadField(buf []byte, f *field, w *written) ([]byte, bool) {
 		return append(buf, ']'), true
 	case opOutcome:
 		return appendText(buf, string(w.Outcome)), true
+	case opDryRun:
+		return strconv.AppendBool(buf, w.DryRun), true
 	case opCreated:
 		return strconv.AppendBool(buf, w.Outcome == service.Created), true
 	}
-	if w.Resource == nil {
+	if w.Resource == nil || w.DryRun {
 		return buf, false
 	}
 	return r.appendID(buf, w.Resource.Stored.Key), true // of what was deleted
+}
+
+// unreadable says that a resource was stored and cannot be read back.
+func unreadable(w *written) error {
+	err := failure.Of(backend.ErrUnreadable, w.Resource.Stored.Key)
+	if !w.DryRun {
+		err.Outcome = failure.OutcomeApplied
+	}
+	return err
 }
 
 // changeField writes a field of an event of a stream of changes.

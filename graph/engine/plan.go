@@ -21,6 +21,8 @@ const (
 	opVersion
 	opMetadata
 	opManifest
+	opSpecJSON
+	opStatusJSON
 	opRef
 	opRefs
 	opInverse
@@ -64,6 +66,7 @@ const (
 	opWritten
 	opWarnings
 	opOutcome
+	opDryRun
 	opCreated
 	opDeletedID
 	opChangeType

@@ -43,6 +43,10 @@ func (r *run) resourceField(buf []byte, f *field, it *item) ([]byte, bool) {
 			buf = r.roomFor(f, buf, len(text))
 		}
 		return appendText(buf, text), true
+	case opSpecJSON:
+		return r.partJSON(buf, f, b.Stored, r.engine.svc.SpecJSON)
+	case opStatusJSON:
+		return r.partJSON(buf, f, b.Stored, r.engine.svc.StatusJSON)
 	}
 	l := &it.links[it.at]
 	it.at++
@@ -79,6 +83,18 @@ func (r *run) manifestOf(f *field, stored *backend.Resource, format service.Mani
 		r.manifests[0] = manifest{stored, format, text}
 	}
 	return text, err
+}
+
+// partJSON writes a part of a resource as it is.
+func (r *run) partJSON(buf []byte, f *field, stored *backend.Resource, read func(*backend.Resource) ([]byte, error)) ([]byte, bool) {
+	r.count(f, manifestObjects)
+	r.element(f)
+	raw, err := read(stored)
+	if err != nil {
+		return r.null(buf, f, err)
+	}
+	buf = r.roomFor(f, buf, len(raw))
+	return append(buf, raw...), raw != nil
 }
 
 // appendID writes a global id: see [service.GlobalID].

@@ -16,6 +16,7 @@ type resolved struct {
 	item    *item
 	page    *page
 	items   []*item // of nodes, nil where there is none
+	refused []error // why there is none: what is wrong with the id, parallel to items
 	written *written
 	change  *change.Change
 	// core is the value of a field that the engine does not execute; with marks
@@ -120,12 +121,13 @@ func (r *run) nodes(f *field, a *resolved, ids []any) error {
 	if len(ids) > maxIDs {
 		return tooLong("ids", "maxItems", maxIDs, "elements")
 	}
-	keys := make([]backend.Key, len(ids))
+	a.items, a.refused = make([]*item, len(ids)), make([]error, len(ids))
+	keys, of := make([]backend.Key, 0, len(ids)), make([]int, 0, len(ids))
 	for i, id := range ids {
 		text, _ := id.(string)
-		var err error
-		if keys[i], err = kind.ParseGlobalID(text); err != nil {
-			return err
+		key, err := r.engine.svc.NodeKey(r.ctx, r.caller, text)
+		if a.refused[i] = err; err == nil {
+			keys, of = append(keys, key), append(of, i)
 		}
 	}
 	found, err := r.reads().Resources(r.ctx, keys)
@@ -133,10 +135,9 @@ func (r *run) nodes(f *field, a *resolved, ids []any) error {
 		r.guard(err, f)
 		return err
 	}
-	a.items = make([]*item, len(ids))
-	for i, res := range found {
+	for n, res := range found {
 		if b := bodyOf(res); b != nil {
-			a.items[i] = r.newItem(b, f)
+			a.items[of[n]] = r.newItem(b, f)
 		}
 	}
 	return nil
@@ -164,7 +165,7 @@ func (r *run) root(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	case opChanges:
 		return r.below(buf, f, &source{change: a.change})
 	case opNodesByID:
-		return r.rootNodes(buf, f, a.items)
+		return r.rootNodes(buf, f, a)
 	}
 	if a.item == nil {
 		return buf, false
@@ -172,22 +173,25 @@ func (r *run) root(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	return r.resource(buf, f, a.item)
 }
 
-func (r *run) rootNodes(buf []byte, f *field, items []*item) ([]byte, bool) {
+func (r *run) rootNodes(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	r.push(f)
 	defer r.pop()
 	buf = append(buf, '[')
-	for i, it := range items {
+	for i, it := range a.items {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
 		at, some := len(buf), false
+		r.pushIndex(i)
+		if err := a.refused[i]; err != nil {
+			r.report(err, f, nil)
+		}
 		if it != nil {
 			r.count(f, 1)
 			r.element(f)
-			r.pushIndex(i)
 			buf, some = r.object(buf, f.on(it.kind), &source{item: it})
-			r.pop()
 		}
+		r.pop()
 		if !some {
 			buf = append(buf[:at], "null"...)
 		}

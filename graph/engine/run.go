@@ -44,6 +44,9 @@ type run struct {
 	spent   spending
 	// manifests are those that were rendered last, of two formats.
 	manifests [2]manifest
+	// applied says that the root field of a mutation has changed something: what is
+	// wrong with the answer to it is told with that.
+	applied bool
 	// ended is why no further root field of a mutation is executed.
 	ended error
 }
@@ -201,6 +204,9 @@ func (r *run) tell(err error, f *field) {
 // field in the document if one is given.
 func (r *run) report(err error, f *field, below ast.Path) {
 	out := &gqlerror.Error{Err: err, Message: err.Error(), Path: append(r.where(), below...)}
+	if r.applied {
+		out.Extensions = map[string]any{"outcome": failure.OutcomeApplied}
+	}
 	if f != nil && f.location.Line > 0 {
 		out.Locations = []gqlerror.Location{f.location}
 	}

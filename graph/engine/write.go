@@ -77,7 +77,7 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 		return append(buf, f.constant...), true
 	case opObject, opObjects, opEnum, opFloat, opScalars, opMap:
 		return r.bodyField(buf, f, src)
-	case opID, opSubKind, opVersion, opMetadata, opManifest, opRef, opRefs, opInverse:
+	case opID, opSubKind, opVersion, opMetadata, opManifest, opSpecJSON, opStatusJSON, opRef, opRefs, opInverse:
 		return r.resourceField(buf, f, src.item)
 	case opNamespace, opName, opUID, opRevision, opGeneration, opLabels, opAnnotations, opDescription, opCreatedAt, opUpdatedAt, opExpiresAt:
 		return r.metadataField(buf, f, src.item.body)

@@ -76,28 +76,31 @@ func (d *typeDerivation) enumOperators(f *descriptor.Field) {
 	e := f.Enum.Name
 	one := &ast.Type{NamedType: e}
 	many := &ast.Type{Elem: ast.NonNullNamedType(e, nil)}
+	truth := &ast.Type{NamedType: "Boolean"}
 	field := func(name string, t *ast.Type, text string) *ast.FieldDefinition {
 		return &ast.FieldDefinition{Name: name, Type: t, Description: text}
 	}
 	if f.List {
 		d.listFilters[e] = &ast.Definition{
 			Kind: ast.InputObject, Name: ListFilterType(e),
-			Description: "Which lists a filter keeps: those for which all that is given holds; null is as if left out. An absent list is empty.",
+			Description: "Which lists a filter keeps: those for which all operators hold, of which there is at least one; none is null. An absent list is empty.",
 			Fields: ast.FieldList{
 				field("hasAll", many, "The list has each of them. At most 100 elements."),
 				field("hasAny", many, "The list has at least one of them. At most 100 elements."),
 				field("hasNone", many, "The list has none of them. At most 100 elements."),
+				field("isNull", truth, "true: the list is absent or empty; false: it has elements."),
 			},
 		}
 		return
 	}
 	d.filters[e] = &ast.Definition{
 		Kind: ast.InputObject, Name: FilterType(e),
-		Description: "Which values a filter keeps: those for which all that is given holds; null is as if left out.",
+		Description: "Which values a filter keeps: those for which all operators hold, of which there is at least one; none is null.",
 		Fields: ast.FieldList{
 			field("eq", one, "Equal."),
 			field("ne", one, "Not equal, or absent."),
 			field("in", many, "Equal to one of them. At most 100 elements."),
+			field("isNull", truth, "true: there is no value; false: there is one."),
 		},
 	}
 }

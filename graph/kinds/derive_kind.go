@@ -30,7 +30,7 @@ func (d *derivation) kind(k *Kind) {
 	}
 	if k.Has(descriptor.VerbWatch) {
 		d.add(object(k.Name+"Change", "One change of a resource of kind "+k.Name+", or a mark.",
-			field("type", "ChangeType!", ""),
+			field("type", "ChangeType!", "What the change did, or what the mark says."),
 			field("cursor", "String", "Resumes the stream after this event; opaque."),
 			field("revision", "String", "Revision of the change; null for a mark."),
 			field(k.Singular, k.Name, "The resource at that revision; for DELETED its last state, or null if that cannot be read. Null for a mark."),
@@ -66,6 +66,8 @@ func (d *derivation) resource(k *Kind) {
 		when(k.Status != nil, func() *ast.FieldDefinition {
 			return field("status", k.Status.Name, k.about("status", aboutStatus))
 		}),
+		field("specJSON", "JSON!", "The spec in stored form, for programs that know no kind. What is write-only is not in it."),
+		field("statusJSON", "JSON", "The status in stored form, for programs that know no kind; null if there is none."),
 	)
 	def.Interfaces = []string{"Node", "Resource"}
 	for _, r := range referencesOn(d.owners[k.Name]) {
@@ -80,7 +82,7 @@ func (d *derivation) resource(k *Kind) {
 		def.Fields = append(def.Fields, f)
 	}
 	def.Fields = append(def.Fields, field("manifest", "String!", "The manifest that would apply the resource UNCHANGED.",
-		otherwise(argument("format", "ManifestFormat!", ""), ast.EnumValue, "YAML")))
+		otherwise(argument("format", "ManifestFormat", "How it is written. null: YAML."), ast.EnumValue, "YAML")))
 	d.add(def)
 }
 
@@ -133,6 +135,8 @@ func (d *derivation) connection(k *Kind) {
 			value(OrderValue(i.Path), "The field "+i.Path+".")
 		}
 	}
+	direction := field("direction", "OrderDirection", "Which end comes first. null: ASC.")
+	direction.DefaultValue = &ast.Value{Kind: ast.EnumValue, Raw: "ASC"}
 	d.add(
 		object(k.Name+"Connection", "A page of "+k.Plural+".",
 			field("edges", "["+k.Name+"Edge!]!", "The resources of the page, each with its cursor."),
@@ -143,11 +147,11 @@ func (d *derivation) connection(k *Kind) {
 		),
 		object(k.Name+"Edge", "One resource of a page.",
 			field("cursor", "String!", "Place of the resource in the connection; opaque."),
-			field("node", k.Name+"!", ""),
+			field("node", k.Name+"!", "The resource."),
 		),
 		input(k.Name+"Order", "One criterion of an order. Resources that it does not tell apart are in the order of "+place+".",
-			field("field", k.Name+"OrderField!", ""),
-			field("direction", "OrderDirection", "Absent: ASC."),
+			field("field", k.Name+"OrderField!", "What the order goes by."),
+			direction,
 		),
 		fields,
 	)
@@ -203,7 +207,7 @@ func (d *derivation) roots(k *Kind) {
 	if k.Has(descriptor.VerbGet) {
 		var args ast.ArgumentDefinitionList
 		if k.namespaced() {
-			args = append(args, otherwise(argument("namespace", "String!", "Namespace of the name. "+aboutNamespace), ast.StringValue, descriptor.DefaultNamespace))
+			args = append(args, otherwise(argument("namespace", "String", "Namespace of the name. "+aboutNamespace+" null: default."), ast.StringValue, descriptor.DefaultNamespace))
 		}
 		args = append(args, argument("name", "String!", aboutName+"."))
 		d.query = append(d.query, field(k.Singular, k.Name, "The "+k.Name+" of that name, null if there is none.", args...))
@@ -222,7 +226,7 @@ func (d *derivation) roots(k *Kind) {
 			argument("name", "String", "Name to follow. A DNS-1123 subdomain of at most 253 characters. null: all."),
 			argument("filter", k.Name+"Filter", "Which resources to follow; null: all."),
 			argument("after", "String", "Cursor of the event seen last, or changeCursor of a connection; opaque. null: from now on."),
-			otherwise(argument("snapshot", "Boolean!", "Whether the state comes first where the stream does not continue from a cursor."), ast.BooleanValue, "false"))
+			otherwise(argument("snapshot", "Boolean", "Whether the state comes first where the stream does not continue from a cursor. null: false."), ast.BooleanValue, "false"))
 		d.subscription = append(d.subscription, field(k.Singular+"Changes", k.Name+"Change!",
 			"Changes of resources of kind "+k.Name+", as they happen. With `after`, the\nchanges after that cursor come first. Where they are not all available any\nmore, then or later, the state comes anew with `snapshot`, else\nPOSITION_EXPIRED. With `snapshot` and without `after` the state comes first:\nRESET, SNAPSHOT for each resource, and IN_SYNC. BOOKMARK comes to idle streams.\nWith `filter` a resource that no longer matches is DELETED, and one that comes\nto match is ADDED.", args...))
 	}

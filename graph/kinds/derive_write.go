@@ -25,19 +25,19 @@ type write struct {
 func (d *derivation) writes(k *Kind) {
 	spec := func(about string) *ast.FieldDefinition { return field("spec", InputType(k.Spec.Name)+"!", about) }
 	replaced := "Desired state. It replaces the one that is stored."
-	stored := "The resource as it is stored; null if its status cannot be read."
+	stored := "The resource as it is stored; with dryRun as it would be."
 	if k.Has(descriptor.VerbCreate) {
 		d.write(k, write{
 			name: "create" + k.Name, about: "Create a resource of kind " + k.Name + ". One that is there already is ALREADY_EXISTS.",
 			input:   slices.Concat(subKind(k, ""), newMetadata(k), []*ast.FieldDefinition{spec(k.about("spec", aboutSpec))}),
-			payload: "The resource as it is stored.", nonNull: true,
+			payload: "The resource as it is stored; with dryRun as it would be: without uid and revision.", nonNull: true,
 		})
 	}
 	revision := field("expectedRevision", "String!", aboutRevision)
 	if k.Has(descriptor.VerbUpdate) {
 		d.write(k, write{
 			name: "update" + k.Name, about: "Replace the spec of a resource of kind " + k.Name + " at the revision that the caller read.",
-			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k), []*ast.FieldDefinition{spec(replaced)}), payload: stored,
+			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k), []*ast.FieldDefinition{spec(replaced)}), payload: stored, nonNull: true,
 		})
 	}
 	if k.Has(descriptor.VerbPatch) {
@@ -45,14 +45,14 @@ func (d *derivation) writes(k *Kind) {
 			name: "patch" + k.Name, about: "Change parts of the spec of a resource of kind " + k.Name + " at the revision that the caller read: a JSON merge patch (RFC 7386).",
 			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k), []*ast.FieldDefinition{
 				field("spec", PatchType(k.Spec.Name), "What changes of the desired state. Left out: nothing."),
-			}), payload: stored,
+			}), payload: stored, nonNull: true,
 		})
 	}
 	if k.Has(descriptor.VerbUpsert) {
 		d.write(k, write{
 			name: "upsert" + k.Name, about: "Create a resource of kind " + k.Name + ", or replace the spec of the one that is there, whatever its revision.",
 			input:   slices.Concat(subKind(k, " A resource that is there keeps its own, which must be this one if it is given."), changedMetadata(k), []*ast.FieldDefinition{spec(replaced)}),
-			payload: stored, after: []*ast.FieldDefinition{field("created", "Boolean!", "Whether the resource was not there before.")},
+			payload: stored, nonNull: true, after: []*ast.FieldDefinition{field("created", "Boolean!", "Whether the resource was not there before.")},
 		})
 	}
 	if k.Has(descriptor.VerbStatus) {
@@ -62,7 +62,7 @@ func (d *derivation) writes(k *Kind) {
 				field("expectedRevision", "String!", "The current revision; opaque, from metadata.revision. Any change since then is a CONFLICT."),
 				field("status", InputType(k.Status.Name)+"!", "Observed state. It replaces the one that is stored."),
 			},
-			payload: "The resource as it is stored; null if its spec cannot be read.",
+			payload: stored, nonNull: true,
 		})
 	}
 	if k.Has(descriptor.VerbDelete) {
@@ -70,8 +70,8 @@ func (d *derivation) writes(k *Kind) {
 			name: "delete" + k.Name, about: "Delete a resource of kind " + k.Name + ".",
 			input:   []*ast.FieldDefinition{field("expectedRevision", "String", "Revision that the deletion is based on; opaque, from metadata.revision. Absent: whatever it is.")},
 			payload: "The resource in its last state; null if that cannot be read.",
-			before:  []*ast.FieldDefinition{field("deleted"+k.Name+"Id", "ID", "Global id of the resource that is gone.")},
-			after:   []*ast.FieldDefinition{field("state", "DeletionState!", "")},
+			before:  []*ast.FieldDefinition{field("deleted"+k.Name+"Id", "ID", "Global id of the resource that is gone; null with dryRun.")},
+			after:   []*ast.FieldDefinition{field("state", "DeletionState!", "How far the deletion has come; with dryRun how far it would.")},
 		})
 	}
 }
@@ -86,17 +86,21 @@ func (d *derivation) write(k *Kind, w write) {
 		}),
 		field("name", "String!", aboutName+": lower case letters, digits, '-' and '.'."),
 	}
-	d.add(input(typ+"Input", "", slices.Concat(who, w.input)...))
+	dry := field("dryRun", "Boolean", "Check everything, write nothing and say what would be. null: false.")
+	d.add(input(typ+"Input", "What "+w.name+" is asked.", append(slices.Concat(who, w.input), dry)...))
 	of := k.Name
 	if w.nonNull {
 		of += "!"
 	}
-	d.add(object(typ+"Payload", "", slices.Concat(
-		[]*ast.FieldDefinition{field("clientMutationId", "String", "")}, w.before,
+	d.add(object(typ+"Payload", "What "+w.name+" answers.", slices.Concat(
+		[]*ast.FieldDefinition{field("clientMutationId", "String", "That of the input.")}, w.before,
 		[]*ast.FieldDefinition{field(k.Singular, of, w.payload)}, w.after,
-		[]*ast.FieldDefinition{field("warnings", "[String!]!", "What the caller should know though the change was made.")},
+		[]*ast.FieldDefinition{
+			field("dryRun", "Boolean!", "Whether nothing was written."),
+			field("warnings", "[String!]!", "What the caller should know though the change was made."),
+		},
 	)...))
-	d.mutation = append(d.mutation, field(w.name, typ+"Payload", w.about, argument("input", typ+"Input!", "")))
+	d.mutation = append(d.mutation, field(w.name, typ+"Payload", w.about, argument("input", typ+"Input!", "Which resource, and what it becomes.")))
 }
 
 func subKind(k *Kind, more string) []*ast.FieldDefinition {

@@ -116,7 +116,7 @@ func promises(t *testing.T, schema *ast.Schema, def *ast.Definition) {
 	for _, f := range def.Fields {
 		where := def.Name + "." + f.Name
 		if def.Kind == ast.InputObject {
-			if f.DefaultValue != nil {
+			if f.DefaultValue != nil && !strings.HasSuffix(def.Name, "Order") {
 				t.Errorf("%s has a default, which would be stored", where)
 			}
 			states(t, where, f.Type, f.Description)

@@ -37,6 +37,9 @@ const (
 // OutcomeUnknown is [Error.Outcome] of a write of which nobody can say whether it was applied.
 const OutcomeUnknown = "UNKNOWN"
 
+// OutcomeApplied is the outcome of a write that was applied and whose answer failed.
+const OutcomeApplied = "APPLIED"
+
 // Error is what a caller is told. Message is safe to show; the cause is not.
 type Error struct {
 	Code    Code

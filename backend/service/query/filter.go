@@ -47,6 +47,8 @@ type test struct {
 	values [][]byte
 	// text is what contains and startsWith look for.
 	text string
+	// null is whether isNull asks for what is absent.
+	null bool
 }
 
 func (t test) match(v *indexedResource) bool {
@@ -55,6 +57,8 @@ func (t test) match(v *indexedResource) bool {
 		return slices.ContainsFunc(t.values, func(w []byte) bool { return bytes.Equal(h, w) })
 	}
 	switch t.op {
+	case "isNull":
+		return (len(have) == 0) == t.null
 	case "eq", "in", "hasAny":
 		return slices.ContainsFunc(have, is)
 	case "ne", "hasNone":

@@ -19,8 +19,10 @@ type filterParser struct {
 	nodes int
 }
 
-// ParseFilter reads a filter; nil keeps everything. Its text is the same
-// for filters that say the same in the same words, whatever is null.
+// ParseFilter reads a filter; nil keeps everything. Its text is the same for
+// filters that say the same in the same words, whatever is null. Null is as if left
+// out, but not as the value of an operator: that, and an object without an operator,
+// would keep more than whoever left a variable undefined has meant.
 func ParseFilter(k *kind.Kind, value any) (Filter, error) {
 	if value == nil {
 		return Filter{}, nil
@@ -32,12 +34,12 @@ func ParseFilter(k *kind.Kind, value any) (Filter, error) {
 	if tree == nil {
 		return Filter{}, nil
 	}
-	jsontree.DropNulls(tree, jsontree.MaxDepth)
 	p := filterParser{kind: k}
 	e, err := p.object(tree, "filter", 1)
 	if err != nil || len(e) == 0 {
 		return Filter{}, err
 	}
+	jsontree.DropNulls(tree, jsontree.MaxDepth)
 	canonical, err := json.Marshal(tree)
 	return Filter{e, string(canonical)}, err
 }
@@ -49,6 +51,9 @@ func (p *filterParser) object(tree map[string]any, path string, depth int) (all,
 	}
 	var out all
 	for _, name := range jsontree.Keys(tree) {
+		if tree[name] == nil {
+			continue
+		}
 		at := path + "." + name
 		e, err := p.member(name, tree[name], at, depth)
 		if err != nil {
@@ -120,6 +125,9 @@ func (p *filterParser) nested(path string, value any, at string) (all, error) {
 	}
 	var out all
 	for _, name := range jsontree.Keys(m) {
+		if m[name] == nil {
+			continue
+		}
 		e, err := p.nested(path+"."+name, m[name], at+"."+name)
 		if err != nil {
 			return nil, err
@@ -138,10 +146,24 @@ func (p *filterParser) tests(attribute string, f *descriptor.Field, value any, a
 	if err != nil {
 		return nil, err
 	}
+	if len(m) == 0 {
+		return nil, noOperator(at)
+	}
 	var out all
 	for _, op := range jsontree.Keys(m) {
 		if err := p.count(at); err != nil {
 			return nil, err
+		}
+		if m[op] == nil {
+			return nil, nullOperator(at, op)
+		}
+		if op == "isNull" {
+			want, ok := m[op].(bool)
+			if !ok {
+				return nil, failure.BadInput(at+"."+op, "%s.isNull: true or false is accepted", at)
+			}
+			out = append(out, test{attribute: attribute, op: op, null: want})
+			continue
 		}
 		t := test{attribute: attribute, op: op}
 		values := []any{m[op]}
@@ -171,6 +193,16 @@ func (p *filterParser) tests(attribute string, f *descriptor.Field, value any, a
 	return out, nil
 }
 
+// noOperator refuses an object of operators that has none.
+func noOperator(at string) error {
+	return failure.BadInput(at, "%s has no operator; give at least one, or leave %s out (a variable that is not defined counts as left out)", at, at)
+}
+
+// nullOperator refuses null as the value of an operator.
+func nullOperator(at, op string) error {
+	return failure.BadInput(at+"."+op, "%s.%s is null; give a value, ask for absence by isNull where there is one, or leave the operator out", at, op)
+}
+
 func encodeOperand(f *descriptor.Field, v any) []byte {
 	if f != nil {
 		return row.Encode(f, v)
@@ -183,7 +215,7 @@ func encodeOperand(f *descriptor.Field, v any) []byte {
 	return encodeTime(t)
 }
 
-// pairs reads tests of labels, {key, eq | in | exists}, and of conditions, {type, status}.
+// pairs reads tests of labels and of conditions.
 func (p *filterParser) pairs(name string, value any, at string) (all, error) {
 	list, ok := value.([]any)
 	if !ok {
@@ -199,7 +231,11 @@ func (p *filterParser) pairs(name string, value any, at string) (all, error) {
 		if err := p.count(at); err != nil {
 			return nil, err
 		}
-		x, err := pairTest(name, m, at)
+		read := labelTest
+		if name == "conditions" {
+			read = conditionTest
+		}
+		x, err := read(m, at)
 		if err != nil {
 			return nil, err
 		}
@@ -208,34 +244,71 @@ func (p *filterParser) pairs(name string, value any, at string) (all, error) {
 	return out, nil
 }
 
-func pairTest(name string, m map[string]any, at string) (expr, error) {
-	first, eq, index := "key", "eq", row.LabelIndex
-	if name == "conditions" {
-		first, eq, index = "type", "status", row.ConditionIndex
-	}
-	key, _ := m[first].(string)
-	exists := test{attribute: index, op: "first", values: [][]byte{backend.AppendString(nil, key)}}
-	if s, ok := m[eq].(string); ok && len(m) == 2 {
-		return test{attribute: index, op: "eq", values: [][]byte{row.Pair(key, s)}}, nil
-	}
-	if list, ok := m["in"].([]any); ok && len(m) == 2 && name == "labels" && len(list) <= MaxFilterValues {
-		t := test{attribute: index, op: "in"}
-		for _, v := range list {
-			s, _ := v.(string)
-			t.values = append(t.values, row.Pair(key, s))
+// labelTest reads a test of a label: its key, and one operator.
+func labelTest(m map[string]any, at string) (expr, error) {
+	key, _ := m["key"].(string)
+	var ops []string
+	for _, op := range jsontree.Keys(m) {
+		if op == "key" {
+			continue
 		}
-		return t, nil
+		if m[op] == nil {
+			return nil, nullOperator(at, op)
+		}
+		ops = append(ops, op)
 	}
-	if want, ok := m["exists"].(bool); ok && len(m) == 2 && name == "labels" {
-		if !want {
+	if len(ops) == 0 {
+		return nil, noOperator(at)
+	}
+	if len(ops) > 1 {
+		return nil, failure.BadInput(at, "%s: give one operator; %s and %s are here", at, ops[0], ops[1])
+	}
+	values := []any{m[ops[0]]}
+	if list, ok := m[ops[0]].([]any); ok {
+		values = list
+	}
+	if len(values) > MaxFilterValues {
+		return nil, failure.Limited(at+"."+ops[0], "more than %d values", MaxFilterValues)
+	}
+	t := test{attribute: row.LabelIndex, op: ops[0]}
+	for _, v := range values {
+		s, _ := v.(string)
+		t.values = append(t.values, row.Pair(key, s))
+	}
+	switch ops[0] {
+	case "eq", "in", "ne":
+		return t, nil
+	case "notIn":
+		t.op = "hasNone"
+		return t, nil
+	case "exists":
+		exists := withKey(row.LabelIndex, key)
+		if want, _ := m["exists"].(bool); !want {
 			return none{exists}, nil
 		}
 		return exists, nil
 	}
-	if len(m) == 1 {
-		return exists, nil
+	return nil, failure.BadInput(at+"."+ops[0], "%s is not an operator of a label; eq, ne, in, notIn and exists are", ops[0])
+}
+
+// conditionTest reads a test of a condition: its type, and its status if one is
+// wanted.
+func conditionTest(m map[string]any, at string) (expr, error) {
+	typ, _ := m["type"].(string)
+	status, given := m["status"]
+	if given && status == nil {
+		return nil, nullOperator(at, "status")
 	}
-	return nil, failure.BadInput(at, "%s: give %s and at most one of eq, in (at most %d values) and exists", at, first, MaxFilterValues)
+	if !given {
+		return withKey(row.ConditionIndex, typ), nil
+	}
+	s, _ := status.(string)
+	return test{attribute: row.ConditionIndex, op: "eq", values: [][]byte{row.Pair(typ, s)}}, nil
+}
+
+// withKey is the test that there is a label of a key, or a condition of a type.
+func withKey(index, key string) test {
+	return test{attribute: index, op: "first", values: [][]byte{backend.AppendString(nil, key)}}
 }
 
 func (p *filterParser) count(at string) error {

@@ -60,6 +60,19 @@ func (r *Reader) Node(ctx context.Context, c access.Caller, id string) (*Resourc
 	return r.Get(ctx, c, at)
 }
 
+// NodeKey is the key that a global id means, of a kind that the caller may read.
+func (r *Reader) NodeKey(ctx context.Context, c access.Caller, id string) (backend.Key, error) {
+	key, err := kind.ParseGlobalID(id)
+	if err != nil {
+		return backend.Key{}, err
+	}
+	k, err := r.kinds.Find(key.Kind)
+	if err != nil {
+		return backend.Key{}, err
+	}
+	return key, access.Authorize(ctx, c, k.Kind, descriptor.VerbGet)
+}
+
 // Lookup returns resources of any kinds, parallel to the keys: nil where there
 // is none, or none that can be read. It is one call of the store for each
 // backend.MaxKeys keys, or as many as the store returns at once.

@@ -167,6 +167,10 @@ func (x *execution) fail(err error, path ast.Path) {
 
 // complete is CompleteValue. An error says that null propagates.
 func (x *execution) complete(t *ast.Type, value any, set ast.SelectionSet, path ast.Path) (json.RawMessage, error) {
+	if err, failed := value.(error); failed { // an element's own
+		x.fail(err, path)
+		value = nil
+	}
 	if value == nil {
 		if t.NonNull {
 			return nil, errPropagate
@@ -208,6 +212,8 @@ func (x *execution) complete(t *ast.Type, value any, set ast.SelectionSet, path 
 // encode writes a leaf as gqlgen does.
 func encode(v any) json.RawMessage {
 	switch v := v.(type) {
+	case json.RawMessage:
+		return v
 	case string:
 		var b strings.Builder
 		graphql.MarshalString(v).MarshalGQL(&b)
@@ -337,6 +343,16 @@ func (x *execution) ofResource(r *resource, f *ast.Field, args map[string]any) (
 			return nil, nil
 		}
 		return &part{r, values, map[string]*descriptor.Shape{"spec": k.Spec, "status": k.Status}[f.Name]}, nil
+	case "specJSON", "statusJSON":
+		read := x.Service.SpecJSON
+		if f.Name == "statusJSON" {
+			read = x.Service.StatusJSON
+		}
+		raw, err := read(r.stored)
+		if raw == nil {
+			return nil, err
+		}
+		return json.RawMessage(raw), err
 	case "manifest":
 		return x.Service.Manifest(r.stored, service.ManifestFormat(fmt.Sprint(args["format"])))
 	}
@@ -522,11 +538,19 @@ func (x *execution) ofPayload(p *payload, f *ast.Field) (any, error) {
 		return string(p.Outcome), nil
 	case "created":
 		return p.Outcome == service.Created, nil
+	case "dryRun":
+		return p.DryRun, nil
 	case "state":
 		return "DELETED", nil
 	}
 	if strings.HasPrefix(f.Name, "deleted") && strings.HasSuffix(f.Name, "Id") {
+		if p.DryRun || p.Resource == nil {
+			return nil, nil
+		}
 		return kind.GlobalID(p.Resource.Stored.Key), nil
 	}
-	return x.resource(p.Resource), nil
+	if r := x.resource(p.Resource); r != nil || !f.Definition.Type.NonNull {
+		return r, nil
+	}
+	return nil, failure.Of(backend.ErrUnreadable, p.Resource.Stored.Key)
 }

@@ -61,20 +61,18 @@ func (x *execution) nodes(ids any) (any, error) {
 	if len(list) > 100 {
 		return nil, &failure.Error{Message: "ids: must have at most 100 elements"}
 	}
-	keys := make([]backend.Key, len(list))
+	out := make([]any, len(list))
 	for i, id := range list {
-		var err error
-		if keys[i], err = kind.ParseGlobalID(fmt.Sprint(id)); err != nil {
+		key, err := x.Service.NodeKey(x.ctx, access.Caller{}, fmt.Sprint(id))
+		if err != nil {
+			out[i] = err
+			continue
+		}
+		found, err := x.Service.Lookup(x.ctx, access.Caller{}, []backend.Key{key})
+		if err != nil {
 			return nil, err
 		}
-	}
-	found, err := x.Service.Lookup(x.ctx, access.Caller{}, keys)
-	if err != nil {
-		return nil, err
-	}
-	out := []any{}
-	for _, r := range found {
-		out = append(out, x.resource(r))
+		out[i] = x.resource(found[0])
 	}
 	return out, nil
 }
@@ -238,28 +236,28 @@ func (x *execution) mutate(f *ast.Field, args map[string]any) (any, error) {
 
 func (x *execution) write(name string, in map[string]any, text func(string) string, optional func(string) *string) (*service.Written, error) {
 	s, c := x.Service, access.Caller{}
+	yes := func(name string) bool { return in[name] == true }
 	if name == "applyManifest" {
-		yes := func(name string) bool { return in[name] == true }
 		return s.Apply(x.ctx, c, service.ApplyRequest{Manifest: text("manifest"), Namespace: optional("namespace"), ExpectedRevision: optional("expectedRevision"), CreateOnly: yes("createOnly"), DryRun: yes("dryRun")})
 	}
 	for _, k := range x.Catalogue.Kinds {
 		id := kind.Identity{Kind: k.Name, Namespace: optional("namespace"), Name: text("name")}
 		switch name {
 		case "create" + k.Name:
-			return s.Create(x.ctx, c, service.CreateRequest{Identity: id, Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
+			return s.Create(x.ctx, c, service.CreateRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
 		case "update" + k.Name:
-			return s.Update(x.ctx, c, service.UpdateRequest{Identity: id, Metadata: given(in), ExpectedRevision: text("expectedRevision"), Spec: in["spec"]})
+			return s.Update(x.ctx, c, service.UpdateRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), ExpectedRevision: text("expectedRevision"), Spec: in["spec"]})
 		case "patch" + k.Name:
 			if spec, ok := in["spec"]; ok && spec == nil {
 				return nil, &failure.Error{Message: "spec: null clears nothing; leave it out, or name what changes"}
 			}
-			return s.Patch(x.ctx, c, service.PatchRequest{Identity: id, Metadata: given(in), ExpectedRevision: text("expectedRevision"), Patch: in["spec"]})
+			return s.Patch(x.ctx, c, service.PatchRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), ExpectedRevision: text("expectedRevision"), Patch: in["spec"]})
 		case "upsert" + k.Name:
-			return s.Upsert(x.ctx, c, service.UpsertRequest{Identity: id, Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
+			return s.Upsert(x.ctx, c, service.UpsertRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
 		case "update" + k.Name + "Status":
-			return s.UpdateStatus(x.ctx, c, service.StatusRequest{Identity: id, ExpectedRevision: text("expectedRevision"), Status: in["status"]})
+			return s.UpdateStatus(x.ctx, c, service.StatusRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: text("expectedRevision"), Status: in["status"]})
 		case "delete" + k.Name:
-			return s.Delete(x.ctx, c, service.DeleteRequest{Identity: id, ExpectedRevision: optional("expectedRevision")})
+			return s.Delete(x.ctx, c, service.DeleteRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: optional("expectedRevision")})
 		}
 	}
 	return nil, fmt.Errorf("reference: no way to execute %s", name)
