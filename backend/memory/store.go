@@ -184,7 +184,7 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 // reader is the log as the watchers of one handle see it.
 type reader struct{ s *Store }
 
-// ReadLog is [backend.LogReader.ReadLog].
+// ReadLog is [driver.LogReader.ReadLog].
 func (r reader) ReadLog(ctx context.Context, after backend.Revision, limit int) (driver.LogPage, error) {
 	if err := r.s.rlock(ctx); err != nil {
 		return driver.LogPage{}, err

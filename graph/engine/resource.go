@@ -97,7 +97,7 @@ func (r *run) partJSON(buf []byte, f *field, stored *backend.Resource, read func
 	return append(buf, raw...), raw != nil
 }
 
-// appendID writes a global id: see [service.GlobalID].
+// appendID writes a global id: see [kind.GlobalID].
 func (r *run) appendID(buf []byte, key backend.Key) []byte {
 	r.scratch = kind.AppendGlobalID(r.scratch[:0], key)
 	buf = base64.RawURLEncoding.AppendEncode(append(buf, '"'), r.scratch)

@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// changeScope is what a stream covers.
+// scope is what a stream covers.
 type scope struct {
 	kinds           []*kind.Kind
 	namespace, name *string
@@ -20,7 +20,8 @@ type scope struct {
 	updated bool
 }
 
-func (f *Feed) changeScope(ctx context.Context, c access.Caller, req Request) (scope, error) {
+// scopeOf is what a request asks for, if the caller may watch it.
+func (f *Feed) scopeOf(ctx context.Context, c access.Caller, req Request) (scope, error) {
 	scope := scope{namespace: req.Namespace, name: req.Name}
 	names := req.Kinds
 	if len(names) == 0 {

@@ -37,7 +37,7 @@ type Stream struct {
 // then what happens; without one IN_SYNC at once. With Snapshot, and no cursor
 // or one that has expired: RESET, the state as SNAPSHOT events, then IN_SYNC.
 func (f *Feed) Changes(ctx context.Context, c access.Caller, req Request) (*Stream, error) {
-	scope, err := f.changeScope(ctx, c, req)
+	scope, err := f.scopeOf(ctx, c, req)
 	if err != nil {
 		return nil, err
 	}
