@@ -30,9 +30,10 @@ type streams struct {
 
 // Exit codes.
 const (
-	exitOK    = 0
-	exitFail  = 1
-	exitUsage = 2
+	exitOK       = 0
+	exitFail     = 1
+	exitUsage    = 2
+	exitNotFound = 3
 )
 
 // usageError is a mistake in the command line, the environment or the configuration file.
@@ -40,20 +41,29 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// notFoundError is a resource that is named and does not exist.
+type notFoundError struct{ error }
+
+func (e notFoundError) Unwrap() error { return e.error }
+
 // errReported says that the command has told the user already.
 var errReported = errors.New("reported")
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, std streams) int {
 	root := &cobra.Command{
-		Use:           "sluice",
-		Short:         "A GraphQL gateway over resource services",
+		Use:   "sluice",
+		Short: "A GraphQL gateway over resource services",
+		Long: "A GraphQL gateway over resource services, and its command line.\n\n" +
+			"Exit codes: 0 done; 1 failed, or the answer is no; 2 the command line, the environment or a file is wrong;\n" +
+			"3 a resource that was named does not exist, and nothing else went wrong.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(
 		serveCommand(std), applyCommand(std), createCommand(std), getCommand(std), editCommand(std),
-		deleteCommand(std), watchCommand(std), schemaCommand(std), versionCommand(std),
+		deleteCommand(std), watchCommand(std), describeCommand(std), explainCommand(std), kindsCommand(std), waitCommand(std),
+		schemaCommand(std), completionCommand(std), versionCommand(std),
 	)
 	root.SetArgs(args)
 	root.SetOut(std.out)
@@ -66,8 +76,13 @@ func run(ctx context.Context, args []string, std streams) int {
 	if err == nil {
 		return exitOK
 	}
+	failed := exitFail
+	var absent notFoundError
+	if errors.As(err, &absent) {
+		failed = exitNotFound
+	}
 	if errors.Is(err, errReported) {
-		return exitFail
+		return failed
 	}
 	var many linesError
 	if errors.As(err, &many) {
@@ -80,7 +95,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	if errors.As(err, &wrong) || cmd == root {
 		return exitUsage
 	}
-	return exitFail
+	return failed
 }
 
 // usage is cobra's check of the number of arguments, as a usage error.
