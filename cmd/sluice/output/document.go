@@ -104,6 +104,9 @@ func place(k client.Kind, spec json.RawMessage) (json.RawMessage, map[string]jso
 			delete(fields, name)
 		}
 	}
+	if len(fields) == 0 && len(placed) > 0 {
+		return nil, placed, nil
+	}
 	rest, err := json.Marshal(fields)
 	return rest, placed, err
 }
