@@ -69,9 +69,6 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 	if req.ExpectedRevision != nil {
 		in.expected = req.ExpectedRevision
 	}
-	for _, key := range doc.Ignored {
-		in.warnings = append(in.warnings, key+" belongs to the server and was ignored")
-	}
 	return in, nil
 }
 

@@ -41,7 +41,7 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// notFoundError is a resource that is named and does not exist.
+// notFoundError is of a resource that is named and not there.
 type notFoundError struct{ error }
 
 func (e notFoundError) Unwrap() error { return e.error }
@@ -72,17 +72,12 @@ func run(ctx context.Context, args []string, std streams) int {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
 	cmd, err := root.ExecuteContextC(ctx)
-	var wrong usageError
 	if err == nil {
 		return exitOK
 	}
-	failed := exitFail
-	var absent notFoundError
-	if errors.As(err, &absent) {
-		failed = exitNotFound
-	}
+	code := exitCode(err)
 	if errors.Is(err, errReported) {
-		return failed
+		return code
 	}
 	var many linesError
 	if errors.As(err, &many) {
@@ -92,10 +87,23 @@ func run(ctx context.Context, args []string, std streams) int {
 		return exitUsage
 	}
 	_, _ = fmt.Fprintf(std.err, "sluice: %s\n", printable(strings.Join(strings.Fields(err.Error()), " ")))
-	if errors.As(err, &wrong) || cmd == root {
+	if cmd == root {
 		return exitUsage
 	}
-	return failed
+	return code
+}
+
+// exitCode is what the program ends with after an error.
+func exitCode(err error) int {
+	var wrong usageError
+	var absent notFoundError
+	switch {
+	case errors.As(err, &wrong):
+		return exitUsage
+	case errors.As(err, &absent):
+		return exitNotFound
+	}
+	return exitFail
 }
 
 // usage is cobra's check of the number of arguments, as a usage error.

@@ -65,7 +65,7 @@ const neighboursDocument = `query Neighbours($id: ID!) {
 }`
 
 const applyDocument = `mutation Apply($input: ApplyManifestInput!) {
-  applyManifest(input: $input) { outcome warnings resource { kind metadata { namespace name revision createdAt } } }
+  applyManifest(input: $input) { outcome warnings { code message field } resource { kind metadata { namespace name revision createdAt } } }
 }`
 
 // listTemplate, changesTemplate and deleteTemplate are filled in for each kind.

@@ -69,6 +69,10 @@ const (
 	opDryRun
 	opCreated
 	opDeletedID
+	opWarningCode
+	opMessage
+	opPlace
+	opPlaceText
 	opChangeType
 	opChangeCursor
 	opChangeRevision

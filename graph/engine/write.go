@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // A writer appends a value to the answer. If it returns false, the value is
@@ -25,6 +26,8 @@ type source struct {
 	// written is what a mutation did, change an event of a stream.
 	written *written
 	change  *change.Change
+	// warning is one of what a mutation did.
+	warning *failure.Warning
 	// key and value of an entry.
 	key, value string
 }
@@ -91,6 +94,8 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 		return r.pageField(buf, f, src)
 	case opChangeType, opChangeCursor, opChangeRevision, opChanged:
 		return r.changeField(buf, f, src.change)
+	case opWarningCode, opMessage, opPlace, opPlaceText:
+		return r.warningField(buf, f, src)
 	}
 	return r.payloadField(buf, f, src.written)
 }

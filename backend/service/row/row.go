@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -173,7 +172,7 @@ func Check(key backend.Key, rows []backend.Row) error {
 		path = "status.conditions"
 	}
 	e := &failure.Error{
-		Code: failure.CodeLimitExceeded, Path: path, Limit: strconv.Itoa(backend.MaxRows),
+		Code: failure.CodeLimitExceeded, Path: path, Limit: backend.MaxRows,
 		Message: fmt.Sprintf("%s: the resource has %d different values in indexed fields, %d of them here; at most %d are accepted", path, len(rows), count[most], backend.MaxRows),
 	}
 	return e.At(key)
