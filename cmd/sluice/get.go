@@ -94,6 +94,8 @@ func (g *get) run(ctx context.Context) error {
 		return usageError{errors.New("all-namespaces: a name is that of one namespace")}
 	case g.watch && (len(g.targets) != 1 || len(g.targets[0].names) > 1):
 		return usageError{errors.New("watch: one kind, and one name or none")}
+	case g.sortBy != nil && g.format.Form == output.FormManifest:
+		return usageError{errors.New("sort-by: it does not go with manifests, which have not all that can be sorted by")}
 	case g.watch && g.sortBy != nil:
 		return usageError{errors.New("sort-by: changes come in the order in which they happen")}
 	}
@@ -105,7 +107,7 @@ func (g *get) run(ctx context.Context) error {
 	if g.watch {
 		return g.follow(ctx, p, g.targets[0])
 	}
-	var found outcome
+	var found tally
 	for _, t := range g.targets {
 		if err := g.printAll(ctx, p, t, &found); err != nil {
 			return errors.Join(err, p.Flush())
@@ -124,33 +126,33 @@ func (g *get) run(ctx context.Context) error {
 	return found.err()
 }
 
-// outcome is how reading several resources went.
-type outcome struct{ failed, absent bool }
+// tally is how it went with several resources.
+type tally struct{ failed, absent bool }
 
 // note reports an error, and goes on.
-func (o *outcome) note(std streams, err error) {
+func (t *tally) note(std streams, err error) {
 	explain(std, "sluice", err)
 	var absent notFoundError
 	if errors.As(err, &absent) {
-		o.absent = true
+		t.absent = true
 		return
 	}
-	o.failed = true
+	t.failed = true
 }
 
 // err is what the command ends with.
-func (o *outcome) err() error {
+func (t *tally) err() error {
 	switch {
-	case o.failed:
+	case t.failed:
 		return errReported
-	case o.absent:
+	case t.absent:
 		return notFoundError{errReported}
 	}
 	return nil
 }
 
 // printAll prints the resources of one target; errors of single ones are noted.
-func (g *get) printAll(ctx context.Context, p *output.Printer, t target, found *outcome) error {
+func (g *get) printAll(ctx context.Context, p *output.Printer, t target, found *tally) error {
 	all, err := g.read(ctx, t)
 	if err != nil {
 		return err
@@ -171,7 +173,7 @@ func (g *get) printAll(ctx context.Context, p *output.Printer, t target, found *
 func (g *get) read(ctx context.Context, t target) (iter.Seq2[*client.Resource, error], error) {
 	manifests, names := g.format.Needs()
 	namespace := g.remote.scope(t.kind, g.everywhere)
-	if g.sortBy != nil && manifests == "" {
+	if g.sortBy != nil {
 		names = false
 	}
 	var all iter.Seq2[*client.Resource, error]

@@ -153,7 +153,7 @@ func waitAll(ctx context.Context, w waiting, targets []target) error {
 			return usageError{fmt.Errorf("for: kind %s has no conditions", t.kind.Name)}
 		}
 	}
-	var found outcome
+	var found tally
 	for _, t := range targets {
 		for _, name := range t.names {
 			if err := w.one(ctx, t.kind, name); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,9 +47,12 @@ func (e explanation) ofKind() {
 	e.text("DESCRIPTION", k.Description)
 }
 
-// parts are the two fields of a kind that the catalogue has no entry of.
+// parts are the fields of a kind that the catalogue has no entry of.
 func parts(k client.Kind) []client.Field {
-	out := []client.Field{{Path: "spec", Type: "Object", Required: true, Description: "What the resource should be."}}
+	out := []client.Field{
+		{Path: "metadata", Type: "Metadata", Required: true, Description: "What every resource has."},
+		{Path: "spec", Type: "Object", Required: true, Description: "What the resource should be."},
+	}
 	for _, f := range k.Fields {
 		if strings.HasPrefix(f.Path, "status.") {
 			return append(out, client.Field{Path: "status", Type: "Object", Description: "What was last observed of the resource."})
@@ -57,13 +61,43 @@ func parts(k client.Kind) []client.Field {
 	return out
 }
 
+// metadataFields are those of every resource in a manifest.
+func metadataFields(k client.Kind) []client.Field {
+	const owned = " The gateway sets it."
+	out := []client.Field{
+		{Path: "metadata.name", Type: "String", Required: true, Immutable: true, Description: "Name, unique within kind and namespace: a DNS name of at most 253 characters."},
+	}
+	if k.Scope != "GLOBAL" {
+		out = append(out, client.Field{Path: "metadata.namespace", Type: "String", Immutable: true, Description: "Namespace of the name, a DNS label of at most 63 characters. Absent: default."})
+	}
+	out = append(out,
+		client.Field{Path: "metadata.labels", Type: "MapEntry", Description: "Pairs to find resources by."},
+		client.Field{Path: "metadata.annotations", Type: "MapEntry", Description: "Pairs that tools leave for themselves."},
+		client.Field{Path: "metadata.description", Type: "String", Description: "A note for people."},
+		client.Field{Path: "metadata.uid", Type: "String", Description: "Tells a resource from an earlier one of the same name." + owned},
+		client.Field{Path: "metadata.revision", Type: "String", Description: "The last change. In a manifest that is applied: the change that it is based on."},
+		client.Field{Path: "metadata.generation", Type: "Int64", Description: "Counts the changes of the spec, from 1." + owned},
+		client.Field{Path: "metadata.createdAt", Type: "Time", Description: "When the resource was created." + owned},
+		client.Field{Path: "metadata.updatedAt", Type: "Time", Description: "When the resource was last changed." + owned},
+	)
+	if k.Expires {
+		out = append(out, client.Field{Path: "metadata.expiresAt", Type: "Time", Description: "When the resource goes away by itself; absent: never."})
+	}
+	return out
+}
+
+// all are the fields below the parts.
+func (e explanation) all() []client.Field {
+	return slices.Concat(metadataFields(e.kind), e.kind.Fields)
+}
+
 // below are the fields of the object at a path.
 func (e explanation) below(path string) []client.Field {
 	if path == "" {
 		return parts(e.kind)
 	}
 	var out []client.Field
-	for _, f := range e.kind.Fields {
+	for _, f := range e.all() {
 		if name, found := strings.CutPrefix(f.Path, path+"."); found && !strings.Contains(name, ".") {
 			out = append(out, f)
 		}
@@ -72,18 +106,12 @@ func (e explanation) below(path string) []client.Field {
 }
 
 func (e explanation) ofField(path string) error {
-	var f *client.Field
-	for _, p := range parts(e.kind) {
-		if p.Path == path {
-			f = &p
-		}
-	}
-	if f == nil {
-		f = e.kind.Field(path)
-	}
-	if f == nil {
+	all := append(parts(e.kind), e.all()...)
+	i := slices.IndexFunc(all, func(f client.Field) bool { return f.Path == path })
+	if i < 0 {
 		return e.unknown(path)
 	}
+	f := &all[i]
 	_, _ = fmt.Fprintf(e.w, "FIELD:    %s\n", path+" "+signature(*f))
 	e.text("DESCRIPTION", f.Description)
 	if f.Deprecated != "" {
@@ -100,6 +128,9 @@ func (e explanation) ofField(path string) error {
 			}
 			e.entry(name, v.Description)
 		}
+	}
+	if f.ManifestAt != "" {
+		e.text("MANIFEST", "It stands at the top of a manifest, as "+f.ManifestAt+".")
 	}
 	for _, r := range e.kind.References {
 		if r.Path == path {
