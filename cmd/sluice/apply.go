@@ -28,15 +28,17 @@ type document struct{ where, text string }
 
 func applyCommand(std streams) *cobra.Command {
 	return manifestCommand(std, &cobra.Command{
-		Use:   "apply -f FILE|FOLDER|-",
-		Short: "Create or replace resources from manifests",
+		Use:     "apply -f FILE|FOLDER|-",
+		Short:   "Create or replace resources from manifests",
+		Example: "  sluice apply -f network.yaml\n  sluice apply -f ./manifests --dry-run",
 	}, false)
 }
 
 func createCommand(std streams) *cobra.Command {
 	return manifestCommand(std, &cobra.Command{
-		Use:   "create -f FILE|FOLDER|-",
-		Short: "Create resources from manifests; one that is there is left alone",
+		Use:     "create -f FILE|FOLDER|-",
+		Short:   "Create resources from manifests; one that is there is left alone",
+		Example: "  sluice create -f network.yaml",
 	}, true)
 }
 

@@ -11,9 +11,10 @@ func deleteCommand(std streams) *cobra.Command {
 	var r remote
 	var revision string
 	cmd := &cobra.Command{
-		Use:   "delete KIND NAME...",
-		Short: "Delete resources",
-		Args:  usage(cobra.MinimumNArgs(2)),
+		Use:     "delete KIND NAME...",
+		Short:   "Delete resources",
+		Example: "  sluice delete network net-a net-b",
+		Args:    usage(cobra.MinimumNArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.client(cmd)
 			if err != nil {

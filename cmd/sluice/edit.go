@@ -21,9 +21,10 @@ import (
 func editCommand(std streams) *cobra.Command {
 	var r remote
 	cmd := &cobra.Command{
-		Use:   "edit KIND NAME",
-		Short: "Change a resource in an editor ($SLUICE_EDITOR, $VISUAL, $EDITOR or vi)",
-		Args:  usage(cobra.ExactArgs(2)),
+		Use:     "edit KIND NAME",
+		Short:   "Change a resource in an editor ($SLUICE_EDITOR, $VISUAL, $EDITOR or vi)",
+		Example: "  sluice edit network net-a",
+		Args:    usage(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.client(cmd)
 			if err != nil {

@@ -203,9 +203,11 @@ func (f field) accepted() []string {
 
 func (f field) signs() []string {
 	var out []string
-	for _, o := range operators() {
-		if slices.Contains(f.accepted(), o[1]) && o[0] != "==" {
-			out = append(out, o[0])
+	for _, name := range f.accepted() {
+		for _, o := range operators() {
+			if o[1] == name && o[0] != "==" {
+				out = append(out, o[0])
+			}
 		}
 	}
 	if f.kind != "Boolean" || f.list {
