@@ -96,7 +96,7 @@ func (e *Engine) coerce(t *ast.Type, v any, path ast.Path) (any, error) {
 	case "Time":
 		var at time.Time
 		at, err = scalar.UnmarshalTime(v)
-		out = at.Format(time.RFC3339Nano)
+		out = at.UTC().Format(time.RFC3339Nano)
 	default:
 		return e.coerceNamed(t.NamedType, v, path)
 	}

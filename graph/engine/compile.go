@@ -321,6 +321,8 @@ func (c *compiler) shapeField(t *typeInfo, f *field) {
 		f.op = opEnum
 	case sf.Type == descriptor.TypeFloat:
 		f.op = opFloat
+	case sf.Type == descriptor.TypeTime:
+		f.op = opTime
 	default:
 		f.op = opScalar
 	}

@@ -36,6 +36,8 @@ type gateway struct {
 	engine *engine.Engine
 	exec   *executor.Executor
 	now    time.Time
+	// badTimes are those that were told, by kind.
+	badTimes map[string]int
 }
 
 // shelves is a catalogue that uses every annotation.
@@ -116,7 +118,8 @@ func gatewayOver(t testing.TB, catalogue *kinds.Schema, open func(testing.TB, fu
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.engine = enginetest.New(t, catalogue, g.svc)
+	g.badTimes = map[string]int{}
+	g.engine = enginetest.New(t, catalogue, g.svc, func(cfg *engine.Config) { cfg.BadTime = func(kind string) { g.badTimes[kind]++ } })
 	g.exec = executor.New(g.engine)
 	return g
 }

@@ -30,6 +30,7 @@ const (
 	opScalar
 	opEnum
 	opFloat
+	opTime
 	opScalars
 	opMap
 	opObject

@@ -94,6 +94,7 @@ func (d *derivation) write(k *Kind, w write) {
 		name,
 	}
 	dry := field("dryRun", "Boolean", "Check everything, write nothing and say what would be. null: false.")
+	dry.DefaultValue = &ast.Value{Kind: ast.BooleanValue, Raw: "false"}
 	d.add(input(typ+"Input", "What "+w.name+" is asked.", append(slices.Concat(who, w.input), dry)...))
 	of := k.Name
 	if w.nonNull {

@@ -100,9 +100,21 @@ func (e *Error) Split() []*Error {
 	return out
 }
 
+// The longest names of resources and namespaces; a longer one is not repeated.
+const (
+	maxName      = 253
+	maxNamespace = 63
+)
+
 // At names the resource that the error is about, and returns the error.
 func (e *Error) At(key backend.Key) *Error {
 	e.Kind, e.Namespace, e.Name = key.Kind, key.Namespace, key.Name
+	if len(e.Name) > maxName { // it is none
+		e.Name = Shorten(e.Name)
+	}
+	if len(e.Namespace) > maxNamespace {
+		e.Namespace = Shorten(e.Namespace)
+	}
 	return e
 }
 

@@ -172,6 +172,10 @@ func (v *Violations) value(ctx context.Context, f *Field, path string, value any
 			}
 			v.Add(path, "enum", strings.Join(accepted, ", "), "must be one of %s", strings.Join(accepted, ", "))
 		}
+	case descriptor.TypeTime:
+		if s, ok := value.(string); !ok || !accepts(descriptor.FormatDateTime, s) {
+			v.Add(path, "type", "Time", "must be %s", says(descriptor.FormatDateTime))
+		}
 	default:
 		if s, ok := value.(string); ok {
 			v.text(f, path, s)

@@ -211,7 +211,7 @@ func encodeOperand(f *descriptor.Field, v any) []byte {
 	if err != nil {
 		return nil
 	}
-	return encodeTime(t)
+	return row.EncodeTime(t)
 }
 
 // pairs reads tests of labels and of conditions.

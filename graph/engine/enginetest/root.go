@@ -190,7 +190,8 @@ func (x *execution) input(t *ast.Type, v any) (any, error) {
 	case "Float":
 		return graphql.UnmarshalFloat(v)
 	case "Time":
-		return scalar.UnmarshalTime(v)
+		at, err := scalar.UnmarshalTime(v)
+		return at.UTC(), err
 	}
 	return v, nil
 }
