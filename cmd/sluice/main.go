@@ -96,6 +96,7 @@ func newRoot(std streams) *cobra.Command {
 		deleteCommand(std), watchCommand(std), describeCommand(std), explainCommand(std), kindsCommand(std), waitCommand(std),
 		schemaCommand(std), completionCommand(std), versionCommand(std),
 	)
+	completeAll(root)
 	return root
 }
 
