@@ -96,7 +96,7 @@ func completeAll(root *cobra.Command) {
 			cmd.ValidArgsFunction = completeTargets(false)
 		}
 		for flag, f := range map[string]completion{"namespace": completeNamespaces, "selector": completeLabels} {
-			if cmd.Flags().Lookup(flag) != nil {
+			if _, own := cmd.GetFlagCompletionFunc(flag); !own && cmd.Flags().Lookup(flag) != nil {
 				completeFlag(cmd, flag, f)
 			}
 		}
