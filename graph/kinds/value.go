@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -53,8 +52,8 @@ func storedForm(f *descriptor.Field, v *ast.Value) (stored any, accepted string)
 		}
 		return nil, "a string"
 	case descriptor.TypeTime:
-		if _, err := time.Parse(time.RFC3339Nano, v.Raw); err == nil && v.Kind == ast.StringValue {
-			return v.Raw, ""
+		if t, err := descriptor.ParseTime(v.Raw); err == nil && v.Kind == ast.StringValue {
+			return descriptor.FormatTime(t), ""
 		}
 		return nil, "a time like \"2026-01-31T12:00:00Z\""
 	case descriptor.TypeBoolean:

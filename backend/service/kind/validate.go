@@ -173,8 +173,9 @@ func (v *Violations) value(ctx context.Context, f *Field, path string, value any
 			v.Add(path, "enum", strings.Join(accepted, ", "), "must be one of %s", strings.Join(accepted, ", "))
 		}
 	case descriptor.TypeTime:
-		if s, ok := value.(string); !ok || !accepts(descriptor.FormatDateTime, s) {
-			v.Add(path, "type", "Time", "must be %s", says(descriptor.FormatDateTime))
+		s, _ := value.(string)
+		if _, err := descriptor.ParseTime(s); err != nil {
+			v.Add(path, "type", "Time", "is no time: %s", err)
 		}
 	default:
 		if s, ok := value.(string); ok {

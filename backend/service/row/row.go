@@ -226,7 +226,7 @@ func Encode(f *descriptor.Field, v any) []byte {
 			return backend.AppendInt(nil, int64(i))
 		}
 		if f.Type == descriptor.TypeTime {
-			t, err := time.Parse(time.RFC3339Nano, v)
+			t, err := descriptor.ParseTime(v)
 			if err != nil {
 				return nil
 			}
