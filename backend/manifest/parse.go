@@ -11,8 +11,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/sluicegw/sluice/backend/descriptor"
 	"sigs.k8s.io/yaml"
+
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // Parse reads one document. Keys that stand twice are refused, so are unknown
@@ -125,7 +126,7 @@ func (r *reader) time(m map[string]json.RawMessage, path, key string, dst **time
 	if text == nil || r.err != nil {
 		return
 	}
-	t, err := descriptor.ParseTime(*text)
+	t, err := timestamp.Parse(*text)
 	if err != nil {
 		r.err = &TypeError{Path: path + key, Want: "a time: " + err.Error()}
 		return

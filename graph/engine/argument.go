@@ -11,12 +11,12 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/scalar"
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // arguments are the coerced arguments of a field, or what is wrong with one. An
@@ -97,7 +97,7 @@ func (e *Engine) coerce(t *ast.Type, v any, path ast.Path) (any, error) {
 	case "Time":
 		var at time.Time
 		at, err = scalar.UnmarshalTime(v)
-		out = descriptor.FormatTime(at)
+		out = timestamp.Format(at)
 	default:
 		return e.coerceNamed(t.NamedType, v, path)
 	}

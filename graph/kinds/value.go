@@ -12,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // maxSafeInteger is the greatest Int64: every JSON reader keeps it exact.
@@ -52,8 +53,8 @@ func storedForm(f *descriptor.Field, v *ast.Value) (stored any, accepted string)
 		}
 		return nil, "a string"
 	case descriptor.TypeTime:
-		if t, err := descriptor.ParseTime(v.Raw); err == nil && v.Kind == ast.StringValue {
-			return descriptor.FormatTime(t), ""
+		if t, err := timestamp.Parse(v.Raw); err == nil && v.Kind == ast.StringValue {
+			return timestamp.Format(t), ""
 		}
 		return nil, "a time like \"2026-01-31T12:00:00Z\""
 	case descriptor.TypeBoolean:

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/failure"
+
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // MarshalTime writes a time in RFC 3339 form; the zero time is null.
@@ -24,9 +24,18 @@ func UnmarshalTime(v any) (time.Time, error) {
 	if !ok {
 		return time.Time{}, Refuse("%s is no Time: a time in RFC 3339 form is accepted, like \"2026-01-31T12:00:00Z\"", describe(v))
 	}
-	t, err := descriptor.ParseTime(text)
+	t, err := timestamp.Parse(text)
 	if err != nil {
-		return time.Time{}, Refuse("%q is no Time: %s", failure.Shorten(text), err)
+		return time.Time{}, Refuse("%q is no Time: %s", short(text), err)
 	}
 	return t, nil
+}
+
+// short is the beginning of a text that an error repeats.
+func short(text string) string {
+	const most = 64
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
 }

@@ -1,6 +1,9 @@
 package kind
 
-import "github.com/sluicegw/sluice/backend/descriptor"
+import (
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/internal/timestamp"
+)
 
 // CanonicalTimes writes the times of a tree as they are stored, in UTC, so that equal
 // instants are equal texts. What is no time is left for validation to refuse.
@@ -18,8 +21,8 @@ func (s *Shape) CanonicalTimes(tree map[string]any) {
 			if f.Type != descriptor.TypeTime {
 				continue
 			}
-			if t, err := descriptor.ParseTime(value); err == nil {
-				tree[name] = descriptor.FormatTime(t)
+			if t, err := timestamp.Parse(value); err == nil {
+				tree[name] = timestamp.Format(t)
 			}
 		case map[string]any:
 			if f.shape != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // maxSafeInteger is the greatest integer that every JSON reader keeps exact.
@@ -174,7 +175,7 @@ func (v *Violations) value(ctx context.Context, f *Field, path string, value any
 		}
 	case descriptor.TypeTime:
 		s, _ := value.(string)
-		if _, err := descriptor.ParseTime(s); err != nil {
+		if _, err := timestamp.Parse(s); err != nil {
 			v.Add(path, "type", "Time", "is no time: %s", err)
 		}
 	default:

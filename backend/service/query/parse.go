@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/row"
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // filterParser reads the JSON form of a filter by the kind's descriptor.
@@ -210,7 +211,7 @@ func encodeOperand(f *descriptor.Field, v any) []byte {
 		return row.Encode(f, v)
 	}
 	s, _ := v.(string)
-	t, err := descriptor.ParseTime(s)
+	t, err := timestamp.Parse(s)
 	if err != nil {
 		return nil
 	}
