@@ -10,7 +10,8 @@ import (
 // width is the most characters of an object or a list that stays on one line.
 const width = 100
 
-// layout breaks JSON into lines where it is long, and keeps the order of keys.
+// layout breaks JSON into lines where it is long, keeps the order of keys, and
+// writes a text of several lines as a block.
 // Other text stays as it is.
 func layout(text string) string {
 	var compact bytes.Buffer
@@ -24,9 +25,13 @@ func layout(text string) string {
 
 // place writes a value of compact JSON behind what stands on the line already.
 func place(b *strings.Builder, value, indent string) {
-	line := spaced(value)
 	open := value[0]
-	if open != '{' && open != '[' || utf8.RuneCountInString(indent)+utf8.RuneCountInString(line) <= width {
+	if open == '"' && strings.Contains(value, `\n`) {
+		block(b, value, indent)
+		return
+	}
+	line := spaced(value)
+	if open != '{' && open != '[' || !strings.Contains(line, `\n`) && utf8.RuneCountInString(indent)+utf8.RuneCountInString(line) <= width {
 		b.WriteString(line)
 		return
 	}
@@ -45,6 +50,17 @@ func place(b *strings.Builder, value, indent string) {
 		place(b, part, deeper)
 	}
 	b.WriteString("\n" + indent + value[len(value)-1:])
+}
+
+// block writes a text of several lines as such, in the form of a block string of GraphQL.
+func block(b *strings.Builder, quoted, indent string) {
+	var text string
+	_ = json.Unmarshal([]byte(quoted), &text) // it is JSON
+	b.WriteString(`"""`)
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		b.WriteString("\n" + indent + "  " + line)
+	}
+	b.WriteString("\n" + indent + `"""`)
 }
 
 // parts splits what stands within an object or a list at its commas.

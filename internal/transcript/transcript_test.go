@@ -25,6 +25,7 @@ func told(t testing.TB, path string, update bool, run int) {
 	s.Tell("A client asks.")
 	s.Sent("{ a }")
 	s.Received(`{"a":{"revision":"` + r(1) + `","cursor":"` + r(1) + `"},"b":"` + strings.Repeat("long ", 20) + `","c":[{"d":"1, 2: \"x\""},-1.5,null,true,[],{}]}`)
+	s.Received(`{"text":"one\n  \"two\"\n"}`)
 	s.Sent("after " + r(1))
 	s.Received(`{"message":"it is ` + r(2) + `, was ` + r(1) + `","currentRevision":"` + r(2) + `","revision":"` + r(1) + `"}`)
 }
@@ -39,6 +40,12 @@ A client asks.
 <   "a": {"revision": "<revision 1>", "cursor": "<cursor 1>"},
 <   "b": "long long long long long long long long long long long long long long long long long long long long ",
 <   "c": [{"d": "1, 2: \"x\""}, -1.5, null, true, [], {}]
+< }
+< {
+<   "text": """
+<     one
+<       "two"
+<   """
 < }
 > after <revision 1>
 < {
