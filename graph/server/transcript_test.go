@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -194,7 +195,8 @@ func last(s, sep string) (before, after string, ok bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// wantFiles compares a folder of transcripts with those that there should be.
+// wantFiles compares a folder of transcripts with those that there should be. An
+// update removes the others.
 func wantFiles(t *testing.T, folder string, want map[string]bool) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join("testdata", "transcripts", folder))
@@ -204,8 +206,39 @@ func wantFiles(t *testing.T, folder string, want map[string]bool) {
 	there := map[string]bool{}
 	for _, e := range entries {
 		there[e.Name()] = true
+		if path := filepath.Join("testdata", "transcripts", folder, e.Name()); *update && !want[e.Name()] && os.Remove(path) != nil {
+			t.Error(path)
+		}
+	}
+	if *update {
+		return
 	}
 	if diff := cmp.Diff(want, there); diff != "" {
 		t.Errorf("transcripts in %s (-want +there):\n%s", folder, diff)
 	}
 }
+
+// listen subscribes by server-sent events and writes down all that comes.
+func (c *teller) listen(query string, variables map[string]any) {
+	c.t.Helper()
+	c.listenWhile(query, variables, func() {})
+}
+
+// listenWhile does so, and calls a function when the stream has begun.
+func (c *teller) listenWhile(query string, variables map[string]any, then func()) {
+	c.t.Helper()
+	c.Sent("POST /v1/graphql")
+	c.Sent("Accept: text/event-stream")
+	c.Sent(query)
+	if variables != nil {
+		c.Sent(asJSON(c.t, variables))
+	}
+	res := c.send(query, variables, "Accept", "text/event-stream")
+	then()
+	body := read(c.t, res)
+	c.Received(res.Status)
+	c.Received(retry.ReplaceAllString(body, "retry: <milliseconds>"))
+}
+
+// retry is when a client of server-sent events is to come again, each another time.
+var retry = regexp.MustCompile(`retry: \d+`)

@@ -11,14 +11,21 @@ import (
 const width = 100
 
 // layout breaks JSON into lines where it is long, keeps the order of keys, and
-// writes a text of several lines as a block.
-// Other text stays as it is.
+// writes a text of several lines as a block. Other text stays as it is, except
+// objects behind a name and a colon, as in the data of server-sent events.
 func layout(text string) string {
+	var b strings.Builder
 	var compact bytes.Buffer
 	if first := strings.TrimSpace(text); first == "" || !strings.ContainsAny(first[:1], "{[") || json.Compact(&compact, []byte(text)) != nil {
-		return text
+		for line := range strings.Lines(text) {
+			field, value, ok := strings.Cut(line, ": {")
+			if ok && json.Valid([]byte("{"+value)) {
+				line = field + ": " + layout("{"+value) + "\n"
+			}
+			b.WriteString(line)
+		}
+		return b.String()
 	}
-	var b strings.Builder
 	place(&b, compact.String(), "")
 	return b.String()
 }

@@ -90,6 +90,9 @@ func (s *Story) Sent(text string) { s.add("> ", text) }
 // Received adds what a client gets. JSON is laid out.
 func (s *Story) Received(text string) { s.add("< ", text) }
 
+// String is the story so far.
+func (s *Story) String() string { return s.text.String() }
+
 func (s *Story) add(prefix, text string) {
 	for line := range strings.SplitSeq(strings.TrimRight(layout(s.mask(text)), "\n"), "\n") {
 		s.text.WriteString(strings.TrimRight(prefix+line, " ") + "\n")
