@@ -58,6 +58,7 @@ func newStory(t testing.TB, path, title string) *transcript.Story {
 			"cursor": "cursor", "changeCursor": "cursor", "after": "cursor",
 			"uid": "uid", "requestId": "request",
 		},
+		Fields: map[string]string{"id": "cursor", "Last-Event-ID": "cursor"},
 	})
 }
 

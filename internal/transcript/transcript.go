@@ -28,13 +28,18 @@ type Config struct {
 	// that stands for them: of "uid": "uid" the first value is shown as <uid 1>.
 	// Wherever such a value comes again, it is shown as the same.
 	Volatile map[string]string
+	// Fields are the same for lines of a name and a value, as in HTTP: of
+	// "Last-Event-ID": "cursor" the line is shown as Last-Event-ID: <cursor 1>.
+	Fields map[string]string
 }
 
 // Story is a transcript that a test writes. It is compared when the test ends.
 type Story struct {
 	text     strings.Builder
 	volatile map[string]string
+	fields   map[string]string
 	keyed    *regexp.Regexp
+	lined    *regexp.Regexp
 	// shown are the values that were seen, in their order.
 	shown []value
 }
@@ -45,12 +50,10 @@ type value struct{ text, word, mark string }
 // New begins a story.
 func New(t testing.TB, cfg Config) *Story {
 	t.Helper()
-	var keys []string
-	for k := range cfg.Volatile {
-		keys = append(keys, regexp.QuoteMeta(k))
+	s := &Story{
+		volatile: cfg.Volatile, keyed: regexp.MustCompile(`"(` + oneOf(cfg.Volatile) + `)"( *: *)"([^"\\]+)"`),
+		fields: cfg.Fields, lined: regexp.MustCompile(`(?m)^(` + oneOf(cfg.Fields) + `): ([^ \n]+)$`),
 	}
-	slices.Sort(keys)
-	s := &Story{volatile: cfg.Volatile, keyed: regexp.MustCompile(`"(` + strings.Join(keys, "|") + `)"( *: *)"([^"\\]+)"`)}
 	s.text.WriteString(cfg.Title + "\n(written by: " + cfg.Command + ")\n")
 	t.Cleanup(func() {
 		if !t.Failed() {
@@ -58,6 +61,16 @@ func New(t testing.TB, cfg Config) *Story {
 		}
 	})
 	return s
+}
+
+// oneOf is an expression that matches the keys of a map.
+func oneOf(words map[string]string) string {
+	var out []string
+	for k := range words {
+		out = append(out, regexp.QuoteMeta(k))
+	}
+	slices.Sort(out)
+	return strings.Join(out, "|")
 }
 
 func finish(t testing.TB, cfg Config, text string) {
@@ -81,7 +94,10 @@ func finish(t testing.TB, cfg Config, text string) {
 
 // Tell adds a paragraph for the reader.
 func (s *Story) Tell(format string, args ...any) {
-	fmt.Fprintf(&s.text, "\n%s\n\n", s.mask(fmt.Sprintf(format, args...)))
+	if !strings.HasSuffix(s.text.String(), "\n\n") {
+		s.text.WriteString("\n")
+	}
+	fmt.Fprintf(&s.text, "%s\n\n", s.mask(fmt.Sprintf(format, args...)))
 }
 
 // Sent adds what a client sends. JSON is laid out.
@@ -105,6 +121,10 @@ func (s *Story) mask(text string) string {
 	text = s.keyed.ReplaceAllStringFunc(text, func(found string) string {
 		m := s.keyed.FindStringSubmatch(found)
 		return fmt.Sprintf("%q%s%q", m[1], m[2], s.mark(s.volatile[m[1]], m[3]))
+	})
+	text = s.lined.ReplaceAllStringFunc(text, func(found string) string {
+		m := s.lined.FindStringSubmatch(found)
+		return m[1] + ": " + s.mark(s.fields[m[1]], m[2])
 	})
 	longest := slices.Clone(s.shown)
 	slices.SortStableFunc(longest, func(a, b value) int { return len(b.text) - len(a.text) })

@@ -21,11 +21,14 @@ func told(t testing.TB, path string, update bool, run int) {
 	s := transcript.New(t, transcript.Config{
 		Path: path, Title: "A story", Command: "go test -update", Update: update,
 		Volatile: map[string]string{"revision": "revision", "currentRevision": "revision", "cursor": "cursor"},
+		Fields:   map[string]string{"id": "cursor"},
 	})
 	s.Tell("A client asks.")
+	s.Tell("It asks.")
 	s.Sent("{ a }")
 	s.Received(`{"a":{"revision":"` + r(1) + `","cursor":"` + r(1) + `"},"b":"` + strings.Repeat("long ", 20) + `","c":[{"d":"1, 2: \"x\""},-1.5,null,true,[],{}]}`)
 	s.Received(`{"text":"one\n  \"two\"\n"}`)
+	s.Received("event: next\nid: " + r(1) + "\ndata: {\"id\":\"kept\"}\n")
 	s.Sent("after " + r(1))
 	s.Received(`{"message":"it is ` + r(2) + `, was ` + r(1) + `","currentRevision":"` + r(2) + `","revision":"` + r(1) + `"}`)
 }
@@ -34,6 +37,8 @@ const want = `A story
 (written by: go test -update)
 
 A client asks.
+
+It asks.
 
 > { a }
 < {
@@ -47,6 +52,9 @@ A client asks.
 <       "two"
 <   """
 < }
+< event: next
+< id: <cursor 1>
+< data: {"id": "kept"}
 > after <revision 1>
 < {
 <   "message": "it is <revision 2>, was <revision 1>",
