@@ -1,8 +1,11 @@
 package server_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -149,5 +152,34 @@ func TestEveryLimitOfArgumentsTakesItsLimitAndRefusesOneMore(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestAStreamOfManyKindsTakesTheLimitAndRefusesOneMore(t *testing.T) {
+	web := httptest.NewServer(newEdge(t, plain, server.Config{}).Handler)
+	defer web.Close()
+	defer web.CloseClientConnections()
+	for n, want := range map[int]string{100: `"IN_SYNC"`, 101: `"VALIDATION_FAILED"`} {
+		body := asJSON(t, map[string]any{
+			"query": `subscription ($kinds: [String!]) { resourceChanges(kinds: $kinds) { type } }`, "variables": map[string]any{"kinds": times(n, "Network")},
+		})
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, web.URL+"/graphql", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "text/event-stream")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewReader(res.Body)
+		said, err := untilBlank(lines)
+		if err == nil && !strings.Contains(said, "data") { // when to come again is said first
+			said, err = untilBlank(lines)
+		}
+		if _ = res.Body.Close(); err != nil || !strings.Contains(said, want) {
+			t.Errorf("%d kinds: %s %v, want %s", n, said, err, want)
+		}
 	}
 }
