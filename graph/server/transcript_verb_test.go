@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// resource and payload are what the stories of verbs ask for.
+// warnings, resource and payload are what the stories of verbs ask for.
 const (
+	warnings = "warnings"
 	resource = `{
       id
       metadata { namespace name uid revision generation labels { key value } description createdAt updatedAt }
@@ -15,7 +16,7 @@ const (
     }`
 	payload = `clientMutationId
     dryRun
-    warnings
+    ` + warnings + `
     network ` + resource
 )
 
@@ -112,7 +113,7 @@ func verbs() map[string]func(*teller) {
 			c.ask(`{ network(name: "net-a") { id } }`, nil)
 		},
 		"applyManifest.txt": func(c *teller) {
-			apply := mutation("applyManifest", "ApplyManifestInput", "dryRun\n    warnings\n    outcome\n    resource { id metadata { namespace name revision } manifest(format: YAML) }")
+			apply := mutation("applyManifest", "ApplyManifestInput", "dryRun\n    "+warnings+"\n    outcome\n    resource { id metadata { namespace name revision } manifest(format: YAML) }")
 			const manifest = "apiVersion: openstack.k-orc.cloud/v1alpha1\nkind: Network\nmetadata:\n  name: net-m\n  labels: {team: web}\nspec:\n  cloudCredentialsRef: {secretName: cloud, cloudName: region-one}\n  resource: {mtu: 1500}\n"
 			input := map[string]any{"manifest": manifest}
 			c.Tell("A client asks what a manifest would do, and applies it.")
