@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // probe is one constraint, a spec with a value at its limit, and one with a value just past it.
@@ -222,7 +223,7 @@ func (p *survey) mapping(f *descriptor.Field, a spot) {
 	with := func(key, value string) spot {
 		m := maps.Clone(rest)
 		m[key] = value
-		return spot{path: a.path + "." + key, put: func(any) any { return a.put(m) }}
+		return spot{path: failure.Join(a.path, key), put: func(any) any { return a.put(m) }}
 	}
 	values := c
 	values.KeyPattern = ""

@@ -21,7 +21,7 @@ type argument struct {
 	limit int
 	// ask is an operation with a value of n characters, bytes, elements or levels.
 	ask func(n int) (query string, variables map[string]any)
-	// code, field and what else the error says of one more.
+	// code, extensions.field and what else the error says of one more.
 	code, field string
 	says        []string
 }
@@ -55,28 +55,28 @@ func arguments() map[string]argument {
 	pair := func(key, value string) []any { return []any{map[string]any{"key": key, "value": value}} }
 	const invalid, bad, over = "VALIDATION_FAILED", "BAD_USER_INPUT", "LIMIT_EXCEEDED"
 	return map[string]argument{
-		"the characters of a name":              {253, set("name", repeat("a")), invalid, "name", []string{"253", `"format"`}},
-		"the characters of a namespace":         {63, set("namespace", repeat("a")), invalid, "namespace", []string{"63", `"format"`}},
-		"the characters of a description":       {1024, set("description", repeat("é")), invalid, "description", []string{`"maxLength"`}},
-		"the characters of a mutation's id":     {128, set("clientMutationId", repeat("é")), invalid, "clientMutationId", []string{`"maxLength"`}},
-		"the characters of a label's key":       {63, set("labels", func(n int) any { return pair(strings.Repeat("a", n), "") }), invalid, "labels[0].key", []string{"63", `"format"`}},
-		"the characters of a label's prefix":    {253, set("labels", func(n int) any { return pair(strings.Repeat("a", n)+"/a", "") }), invalid, "labels[0].key", []string{`"format"`}},
-		"the characters of a label's value":     {63, set("labels", func(n int) any { return pair("a", strings.Repeat("a", n)) }), invalid, "labels[0].value", []string{"63", `"format"`}},
-		"the characters of an annotation's key": {63, set("annotations", func(n int) any { return pair(strings.Repeat("a", n), "") }), invalid, "annotations[0].key", []string{"63", `"format"`}},
+		"the characters of a name":              {253, set("name", repeat("a")), invalid, "input.name", []string{"253", `"format"`}},
+		"the characters of a namespace":         {63, set("namespace", repeat("a")), invalid, "input.namespace", []string{"63", `"format"`}},
+		"the characters of a description":       {1024, set("description", repeat("é")), invalid, "input.description", []string{`"maxLength"`}},
+		"the characters of a mutation's id":     {128, set("clientMutationId", repeat("é")), invalid, "input.clientMutationId", []string{`"maxLength"`}},
+		"the characters of a label's key":       {63, set("labels", func(n int) any { return pair(strings.Repeat("a", n), "") }), invalid, "input.labels[0].key", []string{"63", `"format"`}},
+		"the characters of a label's prefix":    {253, set("labels", func(n int) any { return pair(strings.Repeat("a", n)+"/a", "") }), invalid, "input.labels[0].key", []string{`"format"`}},
+		"the characters of a label's value":     {63, set("labels", func(n int) any { return pair("a", strings.Repeat("a", n)) }), invalid, "input.labels[0].value", []string{"63", `"format"`}},
+		"the characters of an annotation's key": {63, set("annotations", func(n int) any { return pair(strings.Repeat("a", n), "") }), invalid, "input.annotations[0].key", []string{"63", `"format"`}},
 		"labels": {128, set("labels", func(n int) any {
 			var out []any
 			for i := range n {
 				out = append(out, pair(fmt.Sprint("k", i), "")...)
 			}
 			return out
-		}), invalid, "labels", []string{`"maxItems"`}},
+		}), invalid, "input.labels", []string{`"maxItems"`}},
 		"the bytes of annotations": {256 << 10, set("annotations", func(n int) any {
 			return append(pair("aa", strings.Repeat("x", n-1006)), pair("bb", strings.Repeat("é", 501))...)
-		}), invalid, "annotations", []string{`"maxLength"`}},
+		}), invalid, "input.annotations", []string{`"maxLength"`}},
 		"the bytes of a manifest": {4 << 20, func(n int) (string, map[string]any) {
 			text := "apiVersion: openstack.k-orc.cloud/v1alpha1\nkind: Network\nmetadata: {name: a}\nspec:\n  cloudCredentialsRef: {secretName: s, cloudName: c}\n  resource: {}\n#"
 			return `mutation($m: String!) { applyManifest(input: {manifest: $m}) { outcome } }`, map[string]any{"m": text + strings.Repeat("x", n-len(text))}
-		}, bad, "", []string{"4194304"}},
+		}, bad, "input.manifest", []string{"4194304"}},
 		"first":          {1000, networks("first", "Int", func(n int) any { return n }), bad, "first", []string{"0 to 1000"}},
 		"last":           {1000, networks("last", "Int", func(n int) any { return n }), bad, "last", []string{"0 to 1000"}},
 		"first, negated": {0, networks("first", "Int", func(n int) any { return -n }), bad, "first", []string{"0 to 1000"}},
@@ -88,16 +88,13 @@ func arguments() map[string]argument {
 		"values of a label": {100, filter(func(n int) any {
 			return map[string]any{"labels": []any{map[string]any{"key": "a", "in": times(n, "a")}}}
 		}), over, "filter.labels[0].in", nil},
-		"levels of a filter": {5, filter(func(n int) any {
-			out := map[string]any{"name": map[string]any{"eq": "a"}}
-			for range n - 1 {
-				out = map[string]any{"not": out}
-			}
-			return out
-		}), over, "", nil},
+		"levels of a filter": {5, filter(levels), over, "filter.not.not.not.not.not", nil},
+		"levels of a filter of any kind": {5, func(n int) (string, map[string]any) {
+			return `query($f: ResourceFilter) { resources(kind: "Network", filter: $f) { nodes { id } } }`, map[string]any{"f": levels(n)}
+		}, over, "filter.not.not.not.not.not", nil},
 		"conditions of a filter": {50, filter(func(n int) any {
 			return map[string]any{"labels": times(n, any(map[string]any{"key": "a", "exists": true}))}
-		}), over, "filter.labels", nil},
+		}), over, "filter.labels[50]", nil},
 	}
 }
 
@@ -105,6 +102,15 @@ func times[T any](n int, v T) []T {
 	out := make([]T, n)
 	for i := range out {
 		out[i] = v
+	}
+	return out
+}
+
+// levels is a filter that is nested that deep.
+func levels(n int) any {
+	out := map[string]any{"name": map[string]any{"eq": "a"}}
+	for range n - 1 {
+		out = map[string]any{"not": out}
 	}
 	return out
 }
@@ -146,7 +152,10 @@ func TestEveryLimitOfArgumentsTakesItsLimitAndRefusesOneMore(t *testing.T) {
 			if limit := fmt.Sprint(ext["limit"]); c.named() && limit != fmt.Sprint(c.limit) {
 				t.Errorf("%d: limit %s: %.500s", c.limit+1, limit, got)
 			}
-			for _, part := range append(c.says, c.field) {
+			if field := ext["field"]; field != c.field {
+				t.Errorf("%d: field %v, want %s: %.500s", c.limit+1, field, c.field, got)
+			}
+			for _, part := range c.says {
 				if !strings.Contains(got, part) {
 					t.Errorf("%d: the error lacks %s: %.500s", c.limit+1, part, got)
 				}

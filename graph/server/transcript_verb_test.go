@@ -3,11 +3,14 @@ package server_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // warnings, resource and payload are what the stories of verbs ask for.
 const (
-	warnings = "warnings"
+	warnings = "warnings { code message field }"
 	resource = `{
       id
       metadata { namespace name uid revision generation labels { key value } description createdAt updatedAt }
@@ -70,6 +73,9 @@ func verbs() map[string]func(*teller) {
 			c.ask(update, with(input, "expectedRevision", revision))
 			c.Tell("By the revision before, it is a conflict.")
 			c.ask(update, with(input))
+			c.Tell("A client that knows the id needs neither namespace nor name.")
+			id := kind.GlobalID(backend.Key{Kind: "Network", Namespace: "default", Name: "net-a"})
+			c.ask(update, with(map[string]any{"id": id, "expectedRevision": revision, "spec": spec(map[string]any{"mtu": 1300})}))
 		},
 		"patch.txt": func(c *teller) {
 			patch := mutation("patchNetwork", "PatchNetworkInput", payload)
