@@ -106,7 +106,7 @@ func object(s *descriptor.Shape, field string, value any) map[string]any {
 	out := map[string]any{}
 	for i := range s.Fields {
 		if f := &s.Fields[i]; f.Required {
-			out[f.Name] = valueOf(f, 0)
+			out[f.Name] = sample(f, 0)
 		}
 	}
 	for name, v := range needs(s.Name) {
@@ -117,7 +117,7 @@ func object(s *descriptor.Shape, field string, value any) map[string]any {
 	case managed && field == "import":
 		out["managementPolicy"] = "unmanaged"
 	case managed:
-		out["resource"] = valueOf(s.Field("resource"), 0)
+		out["resource"] = sample(s.Field("resource"), 0)
 	}
 	if field != "" {
 		out[field] = value
@@ -131,13 +131,13 @@ func fill(s *descriptor.Shape, out map[string]any, n int) {
 	for i := range s.Fields {
 		f := &s.Fields[i]
 		if _, ok := out[f.Name]; !ok && len(out) < n {
-			out[f.Name] = valueOf(f, 0)
+			out[f.Name] = sample(f, 0)
 		}
 	}
 }
 
-// valueOf is the i-th of different values that a field takes.
-func valueOf(f *descriptor.Field, i int) any {
+// sample is the i-th of different values that a field takes.
+func sample(f *descriptor.Field, i int) any {
 	if f.List {
 		n := 0
 		if f.Constraint.MinItems != nil {
