@@ -131,7 +131,7 @@ func (p *survey) element(f *descriptor.Field, a spot) {
 		p.number(f, a)
 	default:
 		p.add(a, "type", "String", element(f, 0), true)
-		p.text(f.Constraint, a, func(v string) spot { return spot{path: a.path, put: func(any) any { return a.put(v) }} })
+		p.text(f.Constraint, ofValues(), a, func(v string) spot { return spot{path: a.path, put: func(any) any { return a.put(v) }} })
 	}
 }
 
@@ -161,14 +161,16 @@ func (p *survey) number(f *descriptor.Field, a spot) {
 	}
 }
 
-// text probes what is asked of a string; place puts it there. The path of the
-// place is where a violation is told.
-func (p *survey) text(c descriptor.Constraint, a spot, place func(string) spot) {
-	p.texts(c, "minLength", "maxLength", "pattern", a, place)
-}
+// textRules are what the rules of a string are called.
+type textRules struct{ minLength, maxLength, pattern string }
 
-// texts has the rules' names: those of the keys of maps are others.
-func (p *survey) texts(c descriptor.Constraint, minLength, maxLength, pattern string, a spot, place func(string) spot) {
+// ofValues and ofKeys are the rules of strings, and of the keys of maps.
+func ofValues() textRules { return textRules{"minLength", "maxLength", "pattern"} }
+func ofKeys() textRules   { return textRules{"keyMinLength", "keyMaxLength", "keyPattern"} }
+
+// text probes what is asked of a string; place says where it is put, and by which
+// path a violation is told.
+func (p *survey) text(c descriptor.Constraint, rules textRules, a spot, place func(string) spot) {
 	some := member(c, 0)
 	bound := func(rule string, limit *int, past int) {
 		if limit == nil || *limit+past < 0 {
@@ -182,8 +184,8 @@ func (p *survey) texts(c descriptor.Constraint, minLength, maxLength, pattern st
 		bad := place(strings.Repeat("é", *limit+past))
 		p.probes = append(p.probes, probe{path: bad.path, rule: rule, limit: *limit, good: place(good).put(nil), bad: bad.put(nil)})
 	}
-	bound(minLength, c.MinLength, -1)
-	bound(maxLength, c.MaxLength, 1)
+	bound(rules.minLength, c.MinLength, -1)
+	bound(rules.maxLength, c.MaxLength, 1)
 	wrong := func(rule string, limit any, bad string) {
 		b := place(bad)
 		p.probes = append(p.probes, probe{path: b.path, rule: rule, limit: limit, good: place(some).put(nil), bad: b.put(nil)})
@@ -191,9 +193,9 @@ func (p *survey) texts(c descriptor.Constraint, minLength, maxLength, pattern st
 	if c.Pattern != "" {
 		bad, ok := first(misfits(c), func(s string) bool { return !matches(c.Pattern, s) })
 		if !ok {
-			p.absent = append(p.absent, a.path+" "+pattern)
+			p.absent = append(p.absent, a.path+" "+rules.pattern)
 		} else {
-			wrong(pattern, c.Pattern, bad)
+			wrong(rules.pattern, c.Pattern, bad)
 		}
 	}
 	if c.Format != "" {
@@ -227,6 +229,6 @@ func (p *survey) mapping(f *descriptor.Field, a spot) {
 	}
 	values := c
 	values.KeyPattern = ""
-	p.texts(values, "minLength", "maxLength", "pattern", a, func(s string) spot { return with(key, s) })
-	p.texts(keys(c), "keyMinLength", "keyMaxLength", "keyPattern", a, func(s string) spot { return with(s, value) })
+	p.text(values, ofValues(), a, func(s string) spot { return with(key, s) })
+	p.text(keys(c), ofKeys(), a, func(s string) spot { return with(s, value) })
 }

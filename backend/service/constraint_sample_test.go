@@ -200,9 +200,16 @@ func mapping(f *descriptor.Field, n int) map[string]any {
 	return out
 }
 
-// keys is what a map asks of its keys.
+// keys is what a map asks of its keys, which have 1 to 253 characters unless it says otherwise.
 func keys(c descriptor.Constraint) descriptor.Constraint {
-	return descriptor.Constraint{MinLength: c.KeyMinLength, MaxLength: c.KeyMaxLength, Pattern: c.KeyPattern}
+	least, most := 1, 253
+	if c.KeyMinLength != nil {
+		least = *c.KeyMinLength
+	}
+	if c.KeyMaxLength != nil {
+		most = *c.KeyMaxLength
+	}
+	return descriptor.Constraint{MinLength: &least, MaxLength: &most, Pattern: c.KeyPattern}
 }
 
 func numeral(x float64) json.Number {

@@ -36,8 +36,8 @@ func gauge() descriptor.Kind {
 		{Name: "marks", Type: descriptor.TypeObject, Shape: mark, List: true, ListType: descriptor.ListAtomic, Constraint: descriptor.Constraint{MinItems: n(1), MaxItems: n(3)}},
 		{Name: "steps", Type: descriptor.TypeInt, List: true, ListType: descriptor.ListAtomic, Constraint: descriptor.Constraint{Unique: true, MaxItems: n(10), Min: x(4), Max: x(20)}},
 		{Name: "notes", Type: descriptor.TypeMap, Constraint: descriptor.Constraint{MinItems: n(2), MaxItems: n(9), MinLength: n(1), MaxLength: n(7), Pattern: "^[^,]*$", KeyMinLength: n(2), KeyMaxLength: n(6), KeyPattern: "^[^-]*$"}},
+		{Name: "extras", Type: descriptor.TypeMap, Constraint: descriptor.Constraint{MaxItems: n(4), MaxLength: n(5)}},
 	}}
-	k.Spec.Rules = nil
 	return k
 }
 
