@@ -70,6 +70,8 @@ var rules = []rule{
 	{"internal/wait", nil, "it waits, for whatever"},
 	{"internal/timestamp", nil, "a time is text that everybody reads alike"},
 	{"internal/slab", nil, "it knows memory and no value"},
+	{"internal/leaktest", nil, "it knows goroutines and nothing of what starts them"},
+	{"internal/transcript", nil, "it knows text and nothing of who speaks"},
 	{"internal/redistest", nil, "it starts servers and knows nothing of what runs on them"},
 	{"internal/arch", nil, "it reads files only"},
 	{"e2e", []string{"backend/manifest", "graph/client", "graph/kinds/kindstest"}, "end-to-end tests use what a user has"},
@@ -77,7 +79,10 @@ var rules = []rule{
 	{"examples", []string{"graph/client"}, "examples show what other people's programs may use"},
 }
 
-// testsMay are imports that tests may make besides those of their package.
+// testHelpers are packages that every test may import.
+var testHelpers = []string{"internal/leaktest", "internal/transcript"}
+
+// testsMay are imports that tests may make besides those of their package and testHelpers.
 var testsMay = map[string][]string{
 	"backend":           {"backend/backendtest", "backend/memory", "backend/bolt"},
 	"backend/bolt":      {"backend/backendtest", "backend/memory"},
@@ -165,7 +170,7 @@ func TestImportsPointDown(t *testing.T) {
 		r := rules[i]
 		may := append([]string{r.folder}, r.may...)
 		if s.test {
-			may = append(may, testsMay[r.folder]...)
+			may = append(append(may, testHelpers...), testsMay[r.folder]...)
 		}
 		for _, imp := range s.file.Imports {
 			name, _ := strconv.Unquote(imp.Path.Value)
