@@ -40,7 +40,6 @@ func Parse(text string) (*Document, error) {
 		switch {
 		case slices.Contains(strings.Fields(topKeys), key):
 		case slices.Contains(strings.Fields(topOwned), key):
-			d.Ignored = append(d.Ignored, key)
 		default:
 			if d.Placed == nil {
 				d.Placed = map[string]json.RawMessage{}
@@ -58,11 +57,9 @@ func Parse(text string) (*Document, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	ignored, err := sift(meta)
-	if err != nil {
+	if err := sift(meta); err != nil {
 		return nil, err
 	}
-	d.Ignored = append(d.Ignored, ignored...)
 	r.into(meta, "metadata.", "name", &d.Metadata.Name)
 	r.into(meta, "metadata.", "namespace", &d.Metadata.Namespace)
 	r.into(meta, "metadata.", "labels", &d.Metadata.Labels)
@@ -82,20 +79,18 @@ func Parse(text string) (*Document, error) {
 }
 
 // sift drops what the server owns of the metadata and refuses what is unknown.
-func sift(meta map[string]json.RawMessage) (ignored []string, err error) {
+func sift(meta map[string]json.RawMessage) error {
 	const path = "metadata."
 	for key := range meta {
 		switch {
 		case slices.Contains(strings.Fields(metadataKeys), key):
 		case slices.Contains(strings.Fields(metadataOwned), key):
-			ignored = append(ignored, path+key)
 			delete(meta, key)
 		default:
-			return nil, &UnknownError{Path: path + key, Accepted: strings.Fields(metadataKeys)}
+			return &UnknownError{Path: path + key, Accepted: strings.Fields(metadataKeys)}
 		}
 	}
-	slices.Sort(ignored)
-	return ignored, nil
+	return nil
 }
 
 type reader struct{ err error }

@@ -104,17 +104,6 @@ func TestManifestsAreHeldToTheirForm(t *testing.T) {
 	}
 }
 
-func TestServerOwnedKeysAreIgnoredWithAWarning(t *testing.T) {
-	f := setup(t)
-	out, err := f.apply(strings.Replace(widgetManifest, "metadata:", "status: {id: x}\nmetadata:\n  uid: u\n  generation: 7", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Join(out.Warnings, "; "); !strings.Contains(got, "status belongs") || !strings.Contains(got, "metadata.uid") || !strings.Contains(got, "metadata.generation") {
-		t.Errorf("warnings %s", got)
-	}
-}
-
 func TestTheNamespaceOfAManifest(t *testing.T) {
 	f := setup(t)
 	ctx, a, b := context.Background(), "team-a", "team-b"

@@ -15,7 +15,8 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 	if f.op == opApply {
 		return s.Apply(ctx, c, service.ApplyRequest{
 			Manifest: value[string](in, "manifest"), Namespace: optional[string](in, "namespace"),
-			ExpectedRevision: optional[string](in, "expectedRevision"), CreateOnly: value[bool](in, "createOnly"), DryRun: value[bool](in, "dryRun"),
+			ExpectedRevision: optional[string](in, "expectedRevision"), IgnoreRevision: value[bool](in, "ignoreRevision"),
+			CreateOnly: value[bool](in, "createOnly"), DryRun: value[bool](in, "dryRun"),
 		})
 	}
 	id, revision, dry := identity(f.kind, in), value[string](in, "expectedRevision"), value[bool](in, "dryRun")
