@@ -27,7 +27,7 @@ func Parse(text string) (*Document, error) {
 	default:
 		return nil, fmt.Errorf("%d documents, one is wanted", len(docs))
 	}
-	raw, err := toJSON(text)
+	raw, err := ToJSON(text)
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +114,10 @@ func (r *reader) into(m map[string]json.RawMessage, path, key string, dst any) {
 	}
 }
 
-// toJSON reads a document as JSON if it is that, else as YAML: YAML accepts
-// most JSON, but not all characters that JSON does.
-func toJSON(text string) ([]byte, error) {
+// ToJSON reads a text of one value as JSON if it is that, else as YAML: YAML accepts
+// most JSON, but not all characters that JSON does. What stands twice, or is not the
+// same in both, is refused. No error quotes a value.
+func ToJSON(text string) ([]byte, error) {
 	if raw := []byte(text); json.Valid(raw) {
 		if err := checkJSON(raw); err != nil {
 			return nil, fmt.Errorf("not acceptable as JSON: %w", err)

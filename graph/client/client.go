@@ -83,7 +83,8 @@ type Error struct {
 		Kind            string `json:"kind"`
 		Namespace       string `json:"namespace"`
 		Name            string `json:"name"`
-		Path            string `json:"path"`
+		Path            Place  `json:"path"`
+		Field           string `json:"field"`
 		Rule            string `json:"rule"`
 		Limit           any    `json:"limit"`
 		Key             string `json:"key"`

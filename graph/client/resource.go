@@ -258,6 +258,9 @@ type ApplyRequest struct {
 	Namespace string
 	// ExpectedRevision is a precondition; empty for none.
 	ExpectedRevision string
+	// IgnoreRevision passes over the revision that the manifest is based on. It excludes
+	// ExpectedRevision.
+	IgnoreRevision bool
 	// CreateOnly fails with ALREADY_EXISTS where the resource is there.
 	CreateOnly bool
 	// DryRun says what would happen and writes nothing.
@@ -268,13 +271,13 @@ type ApplyRequest struct {
 type Applied struct {
 	Outcome  string
 	Warnings []string
-	// Resource is nil for a dry run that would create.
+	// Resource as it is stored now, with its manifest in YAML; with DryRun as it would be.
 	Resource *Resource
 }
 
 // Apply makes one resource what the manifest says.
 func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) {
-	in := map[string]any{"manifest": req.Manifest, "dryRun": req.DryRun, "createOnly": req.CreateOnly}
+	in := map[string]any{"manifest": req.Manifest, "dryRun": req.DryRun, "createOnly": req.CreateOnly, "ignoreRevision": req.IgnoreRevision}
 	if req.Namespace != "" {
 		in["namespace"] = req.Namespace
 	}
@@ -283,23 +286,7 @@ func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) 
 	}
 	var out struct{ ApplyManifest *Applied }
 	err := c.Do(ctx, `mutation($input: ApplyManifestInput!) {
-		applyManifest(input: $input) { outcome warnings resource { kind metadata { namespace name revision createdAt } } }
+		applyManifest(input: $input) { outcome warnings resource { kind metadata { namespace name revision createdAt } manifest(format: YAML) } }
 	}`, map[string]any{"input": in}, &out)
 	return out.ApplyManifest, err
-}
-
-// Delete removes one resource. An empty revision removes it whatever it is; an
-// empty namespace means the default one.
-func (c *Client) Delete(ctx context.Context, k Kind, namespace, name, revision string) error {
-	if err := k.offers("DELETE"); err != nil {
-		return err
-	}
-	in := map[string]any{"name": name}
-	if namespace != "" && k.Scope != "GLOBAL" {
-		in["namespace"] = namespace
-	}
-	if revision != "" {
-		in["expectedRevision"] = revision
-	}
-	return c.Do(ctx, fmt.Sprintf(`mutation($input: Delete%[1]sInput!) { delete%[1]s(input: $input) { state } }`, k.Name), map[string]any{"input": in}, nil)
 }

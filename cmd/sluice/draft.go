@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// manifest is the draft of a whole resource.
+func (e *edit) manifest(ctx context.Context) (*draft, error) {
+	res, err := e.client.Get(ctx, e.subject.kind, e.namespace, e.subject.name, client.YAML)
+	if err != nil {
+		return nil, err
+	}
+	if res == nil {
+		return nil, absent(e.subject, e.namespace)
+	}
+	return &draft{text: res.Manifest, write: func(ctx context.Context, edited string) (string, error) {
+		if err := sameResource(res.Manifest, edited); err != nil {
+			return "", textError{err}
+		}
+		wanted, err := manifest.ClearRemoved(res.Manifest, edited)
+		if err != nil {
+			return "", textError{err}
+		}
+		out, err := e.client.Apply(ctx, client.ApplyRequest{Manifest: wanted, Namespace: e.namespace, ExpectedRevision: res.Metadata.Revision})
+		if err != nil {
+			return "", err
+		}
+		for _, w := range out.Warnings {
+			_, _ = fmt.Fprintf(e.std.err, "%s: warning: %s\n", printable(e.subject.name), printable(w))
+		}
+		return keyOf(res).String() + " " + out.Outcome, nil
+	}}, nil
+}
+
+// sameResource refuses a text that names another resource.
+func sameResource(was, text string) error {
+	old, err := manifest.Parse(was)
+	if err != nil {
+		return err
+	}
+	now, err := manifest.Parse(text)
+	if err != nil {
+		return err
+	}
+	ns := func(d *manifest.Document) string {
+		if d.Metadata.Namespace == nil {
+			return ""
+		}
+		return *d.Metadata.Namespace
+	}
+	if old.Kind != now.Kind || old.Metadata.Name != now.Metadata.Name || ns(old) != ns(now) {
+		return errors.New("kind, name and namespace cannot be changed; apply the text to create another resource")
+	}
+	return nil
+}
+
+// statusText is the form in which a status is edited.
+type statusText struct {
+	Kind     string         `json:"kind"`
+	Metadata statusMetadata `json:"metadata"`
+	Status   map[string]any `json:"status"`
+}
+
+type statusMetadata struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// status is the draft of the status of a resource.
+func (e *edit) status(ctx context.Context) (*draft, error) {
+	k := e.subject.kind
+	st, err := e.client.Status(ctx, k, e.namespace, e.subject.name)
+	if err != nil {
+		return nil, err
+	}
+	if st == nil {
+		return nil, absent(e.subject, e.namespace)
+	}
+	was := statusText{Kind: k.Name, Metadata: statusMetadata{Name: st.Name, Namespace: st.Namespace}}
+	if was.Status, err = decodeObject(st.Status); err != nil {
+		return nil, fmt.Errorf("edit: the status of %s %s is no object", k.Name, e.subject.name)
+	}
+	raw, err := json.Marshal(was)
+	if err != nil {
+		return nil, err
+	}
+	text, err := yaml.JSONToYAML(raw)
+	if err != nil {
+		return nil, err
+	}
+	return &draft{text: string(text), write: func(ctx context.Context, edited string) (string, error) {
+		status, err := readStatus(was, edited)
+		if err != nil {
+			return "", textError{err}
+		}
+		name := key{kind: k.Name, namespace: st.Namespace, name: st.Name}.String()
+		if reflect.DeepEqual(status, was.Status) {
+			return name + " UNCHANGED", nil
+		}
+		_, err = e.client.UpdateStatus(ctx, client.StatusRequest{Kind: k, Namespace: e.namespace, Name: e.subject.name, ExpectedRevision: st.Revision, Status: status})
+		return name + " UPDATED", err
+	}}, nil
+}
+
+// readStatus reads an edited status; nothing else may have changed.
+func readStatus(was statusText, edited string) (map[string]any, error) {
+	raw, err := manifest.ToJSON(edited)
+	if err != nil {
+		return nil, err
+	}
+	var now statusText
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&now); err != nil || now.Kind != was.Kind || now.Metadata != was.Metadata {
+		return nil, errors.New("only the status is written here, an object: leave the rest as it is")
+	}
+	if now.Status == nil {
+		return nil, errors.New("status: an object is wanted; {} is the empty one")
+	}
+	return now.Status, nil
+}
+
+// decodeObject reads an object of JSON with its numbers as they are written; null is
+// the empty one.
+func decodeObject(raw []byte) (map[string]any, error) {
+	tree := map[string]any{}
+	if len(raw) == 0 || string(raw) == "null" {
+		return tree, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	return tree, dec.Decode(&tree)
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// maxTries is how often a change is made anew because somebody else was faster.
+const maxTries = 5
+
+// modification reads a resource, changes its manifest and applies that at the revision
+// that was read, so that nobody else's change is lost.
+type modification struct {
+	std      streams
+	client   *client.Client
+	dry      dryRun
+	revision string
+	// change returns a manifest, in JSON as it is given, with the change made.
+	change func(manifest string) (string, error)
+}
+
+func (m *modification) register(cmd *cobra.Command) {
+	m.dry.register(cmd.Flags())
+	cmd.Flags().StringVar(&m.revision, "revision", "", "change only this revision; without it, the change is made anew if somebody else is faster")
+}
+
+// all changes resources one by one; one that fails does not stop the others.
+func (m *modification) all(ctx context.Context, namespace string, list []subject) error {
+	var failed failures
+	for _, s := range list {
+		if err := m.one(ctx, namespace, s); err != nil {
+			failed.note(err)
+			explain(m.std, s.kind.Name+" "+s.name, err)
+		}
+	}
+	return failed.result()
+}
+
+func (m *modification) one(ctx context.Context, namespace string, s subject) error {
+	for try := 1; ; try++ {
+		res, err := m.client.Get(ctx, s.kind, namespace, s.name, client.JSON)
+		if err != nil {
+			return err
+		}
+		if res == nil {
+			return absent(s, namespace)
+		}
+		next, err := m.change(res.Manifest)
+		if err != nil {
+			return err
+		}
+		req := client.ApplyRequest{Manifest: next, Namespace: namespace, ExpectedRevision: res.Metadata.Revision, DryRun: bool(m.dry)}
+		if m.revision != "" {
+			req.ExpectedRevision = m.revision
+		}
+		out, err := m.client.Apply(ctx, req)
+		if code(err) == "CONFLICT" && m.revision == "" && try < maxTries {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, w := range out.Warnings {
+			_, _ = fmt.Fprintf(m.std.err, "%s %s: warning: %s\n", printable(s.kind.Name), printable(s.name), printable(w))
+		}
+		outcome(m.std, keyOf(res).String(), out.Outcome, m.dry)
+		return nil
+	}
+}
+
+// absent says that a resource is not there.
+func absent(s subject, namespace string) error {
+	return notFoundError{fmt.Errorf("%s %q does not exist%s (NOT_FOUND)", s.kind.Name, s.name, in(namespace))}
+}
