@@ -63,8 +63,12 @@ func explainAt(std streams, d manifests.Document, err error) {
 		return
 	}
 	for _, e := range all {
-		where, message := d.At(fieldOf(e)), e.Message
-		if m := textLine.FindStringSubmatchIndex(message); m != nil && fieldOf(e) == "" {
+		field, message := fieldOf(e), e.Message
+		if field == "" && e.Extensions.Code == "CONFLICT" {
+			field = "metadata.revision"
+		}
+		where := d.At(field)
+		if m := textLine.FindStringSubmatchIndex(message); m != nil && field == "" {
 			line, _ := strconv.Atoi(message[m[2]:m[3]])
 			where, message = d.AtLine(line), message[:m[0]]+message[m[1]:]
 		}

@@ -3,14 +3,21 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegw/sluice/graph/client"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// maxTries is how often a change is made anew because somebody else was faster.
-const maxTries = 5
+// maxTries is how often a change is made because somebody else was faster, and
+// maxPause the longest random pause before the next time.
+const (
+	maxTries = 20
+	maxPause = 100 * time.Millisecond
+)
 
 // modification reads a resource, changes its manifest and applies that at the revision
 // that was read, so that nobody else's change is lost.
@@ -58,7 +65,7 @@ func (m *modification) one(ctx context.Context, namespace string, s subject) err
 			req.ExpectedRevision = m.revision
 		}
 		out, err := m.client.Apply(ctx, req)
-		if code(err) == "CONFLICT" && m.revision == "" && try < maxTries {
+		if code(err) == "CONFLICT" && m.revision == "" && try < maxTries && wait.For(ctx, rand.N(maxPause)) {
 			continue
 		}
 		if err != nil {
