@@ -259,3 +259,65 @@ func TestAStatusIsEditedInItsStoredForm(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, errOut)
 	}
 }
+
+// safes is a catalogue whose kind has a status with a map, and a field that is taken and not shown.
+const safes = `
+type Vault @resource(plural: "vaults", group: "example.org", version: "v1", scope: GLOBAL) { spec: VaultSpec!  status: VaultStatus }
+type VaultSpec { size: Int  password: String @writeOnly @constraint(maxLength: 100) }
+type VaultStatus { counts: [MapEntry!] @map(maxProperties: 9, maxLength: 9, keyMaxLength: 9)  parts: [VaultPart!] }
+type VaultPart { name: String  sizes: [MapEntry!] @map(maxProperties: 9, maxLength: 9, keyMaxLength: 9) }
+`
+
+func TestMapsOfAStatusAreEditedAsObjects(t *testing.T) {
+	g := start(t, "", "--schema", folder(t, map[string]string{"vault.graphqls": safes}))
+	g.cli("apiVersion: example.org/v1\nkind: Vault\nmetadata: {name: v}\nspec: {}\n", "apply", "-f", "-")
+	editor(t, `sed -i 's/^status: {}/status: {counts: {a: "1", b: "2"}, parts: [{name: p, sizes: {x: "3"}}]}/' "$1"`)
+	g.expect(0, "Vault v UPDATED\n", "", "edit", "vault", "v", "--subresource=status")
+	if got := fmt.Sprint(g.must(`{ vault(name: "v") { statusJSON } }`).get("vault", "statusJSON")); got != "map[counts:map[a:1 b:2] parts:[map[name:p sizes:map[x:3]]]]" {
+		t.Error(got)
+	}
+	editor(t, `sed -i 's/b: "2"/c: "4"/' "$1"`)
+	g.expect(0, "Vault v UPDATED\n", "", "edit", "vault", "v", "--subresource=status")
+	if got := fmt.Sprint(g.must(`{ vault(name: "v") { status { counts { key value } } } }`).get("vault", "status", "counts")); got != "[map[key:a value:1] map[key:c value:4]]" {
+		t.Error(got)
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	editor(t, `grep -q sum "$1" || sed -i 's/^  parts:/  parts:\n  - sum: 1/' "$1"`)
+	if _, errOut, code := g.cli("", "edit", "vault", "v", "--subresource=status"); code != 1 || !strings.Contains(errOut, "Vault v: status.parts.sum: is not a field of kind Vault; its fields here are name, sizes\n") || !strings.Contains(errOut, "kept in") {
+		t.Errorf("a field that the kind does not have: exit %d\n%s", code, errOut)
+	}
+}
+
+func TestWhatIsNotShownIsKeptPatchedAndSaidToDiffer(t *testing.T) {
+	g := start(t, "", "--schema", folder(t, map[string]string{"vault.graphqls": safes}))
+	const vault = "apiVersion: example.org/v1\nkind: Vault\nmetadata: {name: v}\nspec: {password: hunter2}\n"
+	g.cli(vault, "apply", "-f", "-")
+	has := func() bool { // an apply of the same password changes nothing
+		out, _, _ := g.cli(vault, "apply", "-f", "-", "--dry-run")
+		return out == "Vault v UNCHANGED (dry run)\n"
+	}
+	g.expect(0, "Vault v UPDATED\n", "", "label", "vault", "v", "a=b")
+	g.expect(0, "Vault v UPDATED\n", "", "patch", "vault", "v", "-p", "spec: {size: 1}")
+	g.expect(0, "Vault v UPDATED\n", "", "patch", "vault", "v", "-p", "spec: {size: null}")
+	if !has() {
+		t.Error("the password is lost")
+	}
+	out, errOut, code := g.cli(strings.Replace(vault, "hunter2", "other", 1), "diff", "-f", "-")
+	if code != 1 || out != "" || errOut != "standard input:1: Vault v differs in write-only fields, which are not shown\n" {
+		t.Errorf("exit %d\n%s%s", code, out, errOut)
+	}
+	g.expect(0, "Vault v UPDATED\n", "", "patch", "vault", "v", "-p", "spec: {password: null}")
+	if has() {
+		t.Error("null does not clear the password")
+	}
+}
+
+func TestWhatNobodyAnswersIsNotSentFurther(t *testing.T) {
+	g := start(t, "")
+	g.stop()
+	dir := folder(t, map[string]string{"a.yaml": network("net-a", "web", 1500), "b.yaml": network("net-b", "web", 1500), "c.yaml": network("net-c", "web", 1500)})
+	_, errOut, code := g.cli("", "apply", "-f", dir)
+	if code != 1 || strings.Count(errOut, "no answer from") != 1 || !strings.HasSuffix(errOut, "3 documents: 1 failed, 2 not sent\n") {
+		t.Errorf("exit %d\n%s", code, errOut)
+	}
+}

@@ -25,15 +25,27 @@ type comparison struct {
 	stale error
 }
 
+// comparer compares documents with what is stored.
+type comparer struct {
+	client *client.Client
+	kinds  kindCache
+	// namespace of documents that name none.
+	namespace string
+}
+
+func newComparer(c *client.Client, namespace string) *comparer {
+	return &comparer{client: c, kinds: kindCache{client: c}, namespace: namespace}
+}
+
 // compare has the gateway say what an apply would do. The revision that the document
 // is based on is not what is compared.
-func compare(ctx context.Context, c *client.Client, d manifests.Document, namespace string) (*comparison, error) {
-	req := client.ApplyRequest{Manifest: d.Text, Namespace: namespace, DryRun: true}
+func (c *comparer) compare(ctx context.Context, d manifests.Document) (*comparison, error) {
+	req := client.ApplyRequest{Manifest: d.Text, Namespace: c.namespace, DryRun: true}
 	out := &comparison{}
-	would, err := c.Apply(ctx, req)
+	would, err := c.client.Apply(ctx, req)
 	if d.Revision != "" && (code(err) == "CONFLICT" || code(err) == "NOT_FOUND") {
 		out.stale, req.IgnoreRevision = err, true
-		would, err = c.Apply(ctx, req)
+		would, err = c.client.Apply(ctx, req)
 	}
 	if err != nil {
 		return nil, err
@@ -42,11 +54,11 @@ func compare(ctx context.Context, c *client.Client, d manifests.Document, namesp
 		return nil, fmt.Errorf("%s: the gateway does not show what would be stored", d)
 	}
 	out.key, out.would, out.outcome = keyOf(would.Resource), would.Resource.Manifest, would.Outcome
-	kind, err := c.Kind(ctx, would.Resource.Kind)
+	kind, err := c.kinds.find(ctx, would.Resource.Kind)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := c.Get(ctx, kind, out.key.namespace, out.key.name, client.YAML)
+	stored, err := c.client.Get(ctx, kind, out.key.namespace, out.key.name, client.YAML)
 	if err == nil && stored != nil {
 		out.stored, out.revision = stored.Manifest, stored.Metadata.Revision
 	}
@@ -73,7 +85,7 @@ const maxSides = 60
 
 // showSides shows both sides of a conflict: what is stored and what the document says.
 func (a *application) showSides(ctx context.Context, d manifests.Document) {
-	c, err := compare(ctx, a.client, d, a.namespace)
+	c, err := newComparer(a.client, a.namespace).compare(ctx, d)
 	if err != nil {
 		return // the conflict itself has been told
 	}

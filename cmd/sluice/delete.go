@@ -120,8 +120,9 @@ func (d *deletion) result() error { return d.failed.result() }
 
 // documents deletes the resources that documents are of.
 func (d *deletion) documents(ctx context.Context, docs []manifests.Document, namespace string) error {
+	kinds := kindCache{client: d.client}
 	for _, doc := range docs {
-		kind, err := d.client.Kind(ctx, doc.Kind)
+		kind, err := kinds.find(ctx, doc.Kind)
 		switch {
 		case err != nil:
 		case doc.Name == "":

@@ -34,11 +34,12 @@ if that cannot be said.`,
 				return diffError{err}
 			}
 			differs, unknown := false, false
+			comparing := newComparer(c, r.namespace)
 			for _, d := range docs {
 				if cmd.Context().Err() != nil {
 					return diffError{cmd.Context().Err()}
 				}
-				cmp, err := compare(cmd.Context(), c, d, r.namespace)
+				cmp, err := comparing.compare(cmd.Context(), d)
 				if err != nil {
 					explainAt(std, d, err)
 					unknown = true

@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -100,6 +103,9 @@ func (e *edit) status(ctx context.Context) (*draft, error) {
 	}
 	return &draft{text: string(text), write: func(ctx context.Context, edited string) (string, error) {
 		status, err := readStatus(was, edited)
+		if err == nil {
+			err = checkFields(k, "status", status)
+		}
 		if err != nil {
 			return "", textError{err}
 		}
@@ -129,6 +135,38 @@ func readStatus(was statusText, edited string) (map[string]any, error) {
 		return nil, errors.New("status: an object is wanted; {} is the empty one")
 	}
 	return now.Status, nil
+}
+
+// checkFields refuses what the kind does not have, in words that the answer of the API
+// to a variable does not have.
+func checkFields(k client.Kind, path string, value any) error {
+	switch v := value.(type) {
+	case []any:
+		for _, e := range v {
+			if err := checkFields(k, path, e); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		var fields []string
+		for _, f := range k.Fields {
+			if f.Path == path && f.Type == "MapEntry" {
+				return nil
+			}
+			if name, ok := strings.CutPrefix(f.Path, path+"."); ok && !strings.Contains(name, ".") {
+				fields = append(fields, name)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if !slices.Contains(fields, name) {
+				return fmt.Errorf("%s.%s: is not a field of kind %s; its fields here are %s", path, name, k.Name, strings.Join(fields, ", "))
+			}
+			if err := checkFields(k, path+"."+name, v[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // decodeObject reads an object of JSON with its numbers as they are written; null is

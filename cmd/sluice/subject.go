@@ -15,18 +15,30 @@ type subject struct {
 	name string
 }
 
-// subjects reads KIND NAME..., or KIND/NAME....
-func subjects(ctx context.Context, c *client.Client, args []string) ([]subject, error) {
-	kinds := map[string]client.Kind{}
-	find := func(name string) (kind client.Kind, err error) {
-		kind, ok := kinds[name]
-		if !ok {
-			if kind, err = c.Kind(ctx, name); err == nil {
-				kinds[name] = kind
-			}
-		}
+// kindCache asks the gateway once for each kind that a command names.
+type kindCache struct {
+	client *client.Client
+	known  map[string]client.Kind
+}
+
+func (c *kindCache) find(ctx context.Context, name string) (client.Kind, error) {
+	if kind, ok := c.known[name]; ok {
+		return kind, nil
+	}
+	kind, err := c.client.Kind(ctx, name)
+	if err != nil {
 		return kind, err
 	}
+	if c.known == nil {
+		c.known = map[string]client.Kind{}
+	}
+	c.known[name] = kind
+	return kind, nil
+}
+
+// subjects reads KIND NAME..., or KIND/NAME....
+func subjects(ctx context.Context, c *client.Client, args []string) ([]subject, error) {
+	kinds := kindCache{client: c}
 	wrong := usageError{errors.New("name the resources as KIND NAME... or as KIND/NAME...")}
 	if len(args) == 0 {
 		return nil, wrong
@@ -36,7 +48,7 @@ func subjects(ctx context.Context, c *client.Client, args []string) ([]subject, 
 		if len(args) == 1 {
 			return nil, wrong
 		}
-		kind, err := find(args[0])
+		kind, err := kinds.find(ctx, args[0])
 		if err != nil {
 			return nil, err
 		}
@@ -53,7 +65,7 @@ func subjects(ctx context.Context, c *client.Client, args []string) ([]subject, 
 		if !ok || kindName == "" || name == "" || strings.Contains(name, "/") {
 			return nil, usageError{fmt.Errorf("%q: KIND/NAME is wanted, as in network/net-a", arg)}
 		}
-		kind, err := find(kindName)
+		kind, err := kinds.find(ctx, kindName)
 		if err != nil {
 			return nil, err
 		}
