@@ -107,7 +107,7 @@ func step(n *yaml.Node, path string) (value *yaml.Node, line int, rest string) {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		rest, ok := strings.CutPrefix(path, n.Content[i].Value)
-		if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+		if ok && len(rest) < len(path) && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			return n.Content[i+1], n.Content[i].Line, strings.TrimPrefix(rest, ".")
 		}
 	}
