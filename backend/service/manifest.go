@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -39,7 +40,10 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 		e := failure.BadInput("manifest", "manifest: %v", err)
 		var unknown *manifest.UnknownError
 		if errors.As(err, &unknown) {
-			e.Path = unknown.Path
+			e.Path = failure.Join("", unknown.Path)
+			if key, ok := strings.CutPrefix(unknown.Path, "metadata."); ok {
+				e.Path = failure.Join("metadata", key)
+			}
 		}
 		return nil, e
 	}

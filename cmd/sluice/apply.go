@@ -196,7 +196,7 @@ func (a *application) summary(documents int) string {
 // report prints what became of a document.
 func report(std streams, d manifests.Document, out *client.Applied, dry dryRun) {
 	for _, w := range out.Warnings {
-		_, _ = fmt.Fprintf(std.err, "%s: warning: %s\n", printable(d.Where()), printable(w))
+		_, _ = fmt.Fprintf(std.err, "%s: warning: %s\n", printable(d.At(inDocument(w.Field))), printable(w.Message))
 	}
 	what := d.Where()
 	if out.Resource != nil {

@@ -63,7 +63,7 @@ func explainAt(std streams, d manifests.Document, err error) {
 		return
 	}
 	for _, e := range all {
-		field, message := fieldOf(e), e.Message
+		field, message := inDocument(e.Extensions.Field), e.Message
 		if field == "" && e.Extensions.Code == "CONFLICT" {
 			field = "metadata.revision"
 		}
@@ -79,12 +79,9 @@ func explainAt(std streams, d manifests.Document, err error) {
 	}
 }
 
-// fieldOf is the field of a document that an error is about, as a path from its root.
-func fieldOf(e *client.Error) string {
-	field := e.Extensions.Field
-	if field == "" {
-		field = string(e.Extensions.Path)
-	}
+// inDocument is the field of a document that an error or a warning is about, as a path
+// from the root of the document. The API's begins at the argument.
+func inDocument(field string) string {
 	for _, outer := range []string{"input", "manifest"} {
 		if field == outer {
 			return ""

@@ -39,7 +39,7 @@ func (e *edit) manifest(ctx context.Context) (*draft, error) {
 			return "", err
 		}
 		for _, w := range out.Warnings {
-			_, _ = fmt.Fprintf(e.std.err, "%s: warning: %s\n", printable(e.subject.name), printable(w))
+			_, _ = fmt.Fprintf(e.std.err, "%s: warning: %s\n", printable(e.subject.name), printable(w.Message))
 		}
 		return keyOf(res).String() + " " + out.Outcome, nil
 	}}, nil

@@ -72,7 +72,7 @@ func (m *modification) one(ctx context.Context, namespace string, s subject) err
 			return err
 		}
 		for _, w := range out.Warnings {
-			_, _ = fmt.Fprintf(m.std.err, "%s %s: warning: %s\n", printable(s.kind.Name), printable(s.name), printable(w))
+			_, _ = fmt.Fprintf(m.std.err, "%s %s: warning: %s\n", printable(s.kind.Name), printable(s.name), printable(w.Message))
 		}
 		outcome(m.std, keyOf(res).String(), out.Outcome, m.dry)
 		return nil

@@ -270,10 +270,13 @@ type ApplyRequest struct {
 // Applied says what an apply did: CREATED, UPDATED or UNCHANGED.
 type Applied struct {
 	Outcome  string
-	Warnings []string
+	Warnings []Warning
 	// Resource as it is stored now, with its manifest in YAML; with DryRun as it would be.
 	Resource *Resource
 }
+
+// Warning is what a caller should know though a change was made.
+type Warning struct{ Code, Message, Field string }
 
 // Apply makes one resource what the manifest says.
 func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) {
@@ -286,7 +289,7 @@ func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) 
 	}
 	var out struct{ ApplyManifest *Applied }
 	err := c.Do(ctx, `mutation($input: ApplyManifestInput!) {
-		applyManifest(input: $input) { outcome warnings resource { kind metadata { namespace name revision createdAt } manifest(format: YAML) } }
+		applyManifest(input: $input) { outcome warnings { code message field } resource { kind metadata { namespace name revision createdAt } } }
 	}`, map[string]any{"input": in}, &out)
 	return out.ApplyManifest, err
 }

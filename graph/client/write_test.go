@@ -3,30 +3,12 @@ package client_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"testing"
 
 	"github.com/sluicegw/sluice/graph/client"
 )
-
-func TestThePlaceOfAnErrorIsReadInBothForms(t *testing.T) {
-	for form, want := range map[string]client.Place{
-		`"spec.resource.tags[1]"`:                     "spec.resource.tags[1]",
-		`["input","spec","resource","tags",1,"name"]`: "input.spec.resource.tags[1].name",
-		`[]`: "",
-	} {
-		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = fmt.Fprintf(w, `{"errors":[{"message":"m","extensions":{"path":%s,"field":"f"}}]}`, form)
-		})
-		var one *client.Error
-		if err := c.Do(context.Background(), "{ a }", nil, nil); !errors.As(err, &one) || one.Extensions.Path != want || one.Extensions.Field != "f" {
-			t.Errorf("%s: %+v", form, err)
-		}
-	}
-}
 
 // asked is a client of a gateway that gives one answer, and the variables that it was sent.
 func asked(t *testing.T, answer string) (c *client.Client, variables func() string) {
