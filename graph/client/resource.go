@@ -289,7 +289,7 @@ func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) 
 	}
 	var out struct{ ApplyManifest *Applied }
 	err := c.Do(ctx, `mutation($input: ApplyManifestInput!) {
-		applyManifest(input: $input) { outcome warnings { code message field } resource { kind metadata { namespace name revision createdAt } } }
+		applyManifest(input: $input) { outcome warnings { code message field } resource { kind metadata { namespace name revision createdAt } manifest(format: YAML) } }
 	}`, map[string]any{"input": in}, &out)
 	return out.ApplyManifest, err
 }
