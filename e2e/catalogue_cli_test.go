@@ -57,7 +57,7 @@ func TestTheCommandLineServesCataloguesThatItDoesNotKnow(t *testing.T) {
 		says string
 	}{
 		{[]string{"get", "SHELVES"}, 0, "x"},
-		{[]string{"get", "shelf", "x", "-o", "yaml"}, 0, "colour: red"},
+		{[]string{"get", "shelf", "x", "-o", "manifest"}, 0, "colour: red"},
 		{[]string{"get", "Boards"}, 0, "x"},
 		{[]string{"get", "board", "x"}, 0, "x"},
 		{[]string{"get", "NOTE", "x"}, 0, "x"},

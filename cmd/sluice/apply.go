@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +29,8 @@ sluice get -o yaml prints it, is applied only if nobody has changed the resource
   sluice apply -R -f ./manifests --dry-run
   sluice apply -f ./manifests --prune -l team=web
   sluice get network net-a -o yaml | sed s/1500/9000/ | sluice apply -f -`,
-		Args: usage(cobra.NoArgs),
+		Args:              usage(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := r.writer(cmd)
 			if err != nil {
@@ -52,6 +52,7 @@ sluice get -o yaml prints it, is applied only if nobody has changed the resource
 	dry.register(cmd.Flags())
 	p.register(cmd)
 	cmd.Flags().BoolVar(&force, "force", false, "apply a document although the resource has changed since the revision that it is based on, or is gone")
+	completeWriting(cmd)
 	return cmd
 }
 
@@ -64,7 +65,8 @@ func createCommand(std streams) *cobra.Command {
 		Short: "Create resources from manifests; one that is there is left alone",
 		Example: `  sluice create -f network.yaml
   sluice create -f network.yaml --dry-run=server`,
-		Args: usage(cobra.NoArgs),
+		Args:              usage(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := r.writer(cmd)
 			if err != nil {
@@ -81,6 +83,7 @@ func createCommand(std streams) *cobra.Command {
 	r.register(cmd)
 	files.register(cmd)
 	dry.register(cmd.Flags())
+	completeWriting(cmd)
 	return cmd
 }
 
@@ -203,17 +206,4 @@ func report(std streams, d manifests.Document, out *client.Applied, dry dryRun) 
 		what = keyOf(out.Resource).String()
 	}
 	outcome(std, what, out.Outcome, dry)
-}
-
-// kindsAndNamespaces are those of the documents, each once.
-func (a *application) kindsAndNamespaces() (kinds, namespaces []string) {
-	for _, k := range a.stored {
-		if !slices.Contains(kinds, k.kind) {
-			kinds = append(kinds, k.kind)
-		}
-		if k.namespace != "" && !slices.Contains(namespaces, k.namespace) {
-			namespaces = append(namespaces, k.namespace)
-		}
-	}
-	return kinds, namespaces
 }

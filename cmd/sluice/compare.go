@@ -28,13 +28,14 @@ type comparison struct {
 // comparer compares documents with what is stored.
 type comparer struct {
 	client *client.Client
-	kinds  kindCache
+	kinds  []client.Kind
 	// namespace of documents that name none.
 	namespace string
 }
 
-func newComparer(c *client.Client, namespace string) *comparer {
-	return &comparer{client: c, kinds: kindCache{client: c}, namespace: namespace}
+func newComparer(ctx context.Context, c *client.Client, namespace string) (*comparer, error) {
+	kinds, err := c.Kinds(ctx)
+	return &comparer{client: c, kinds: kinds, namespace: namespace}, err
 }
 
 // compare has the gateway say what an apply would do. The revision that the document
@@ -54,7 +55,7 @@ func (c *comparer) compare(ctx context.Context, d manifests.Document) (*comparis
 		return nil, fmt.Errorf("%s: the gateway does not show what would be stored", d)
 	}
 	out.key, out.would, out.outcome = keyOf(would.Resource), would.Resource.Manifest, would.Outcome
-	kind, err := c.kinds.find(ctx, would.Resource.Kind)
+	kind, err := client.FindKind(c.kinds, would.Resource.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +86,13 @@ const maxSides = 60
 
 // showSides shows both sides of a conflict: what is stored and what the document says.
 func (a *application) showSides(ctx context.Context, d manifests.Document) {
-	c, err := newComparer(a.client, a.namespace).compare(ctx, d)
+	comparing, err := newComparer(ctx, a.client, a.namespace)
 	if err != nil {
 		return // the conflict itself has been told
+	}
+	c, err := comparing.compare(ctx, d)
+	if err != nil {
+		return
 	}
 	based := d.Where()
 	if d.Revision != "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/cmd/sluice/selector"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -29,6 +30,7 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
   sluice delete network/net-a subnet/sub-a --ignore-not-found
   sluice delete networks -l team=web,stage!=prod --dry-run
   sluice delete -f network.yaml`,
+		ValidArgsFunction: completeTargets(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.writer(cmd)
 			if err != nil {
@@ -49,11 +51,14 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
 			case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || revision != ""):
 				return usageError{errors.New("delete: -l goes with one KIND (or several, joined by commas), and with no names and no --revision")}
 			case byLabels:
-				tests, err := parseSelector(selectors)
+				tests, err := chosenBy(selectors)
 				if err != nil {
 					return err
 				}
-				s := selection{client: c, kinds: strings.Split(args[0], ","), namespaces: []string{r.namespaceOrDefault()}, tests: tests}
+				s, err := newSelection(ctx, c, args[0], r.namespace, tests)
+				if err != nil {
+					return err
+				}
 				list, err := s.find(ctx)
 				if err != nil {
 					return err
@@ -61,7 +66,7 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
 				if len(list) == 0 {
 					_, _ = fmt.Fprintln(std.err, "no resource has these labels")
 				}
-				return d.selected(ctx, &s, list)
+				return d.selected(ctx, s, list)
 			}
 			list, err := subjects(ctx, c, args)
 			if err != nil {
@@ -79,9 +84,10 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
 	r.register(cmd)
 	files.register(cmd)
 	d.dry.register(cmd.Flags())
-	cmd.Flags().StringArrayVarP(&selectors, "selector", "l", nil, "labels of the resources to delete: "+selectorForms)
+	cmd.Flags().StringArrayVarP(&selectors, "selector", "l", nil, "labels of the resources to delete: "+selector.LabelForms)
 	cmd.Flags().BoolVar(&d.ignoreAbsent, "ignore-not-found", false, "that a resource is not there is no error")
 	cmd.Flags().StringVar(&revision, "revision", "", "delete only at this revision")
+	completeWriting(cmd)
 	return cmd
 }
 
@@ -92,13 +98,13 @@ type deletion struct {
 	dry          dryRun
 	ignoreAbsent bool
 	done         int
-	failed       failures
+	failed       tally
 }
 
 // one deletes a resource, and says so or what is wrong.
 func (d *deletion) one(ctx context.Context, what string, req client.DeleteRequest) {
 	if err := d.try(ctx, what, req); err != nil {
-		d.failed.note(err)
+		d.failed.count(err)
 		explain(d.std, what, err)
 	}
 }
@@ -116,13 +122,16 @@ func (d *deletion) try(ctx context.Context, what string, req client.DeleteReques
 	return err
 }
 
-func (d *deletion) result() error { return d.failed.result() }
+func (d *deletion) result() error { return d.failed.err() }
 
 // documents deletes the resources that documents are of.
 func (d *deletion) documents(ctx context.Context, docs []manifests.Document, namespace string) error {
-	kinds := kindCache{client: d.client}
+	kinds, err := d.client.Kinds(ctx)
+	if err != nil {
+		return err
+	}
 	for _, doc := range docs {
-		kind, err := kinds.find(ctx, doc.Kind)
+		kind, err := client.FindKind(kinds, doc.Kind)
 		switch {
 		case err != nil:
 		case doc.Name == "":
@@ -131,7 +140,7 @@ func (d *deletion) documents(ctx context.Context, docs []manifests.Document, nam
 			err = fmt.Errorf("the manifest says namespace %q and -n says %q; leave one of them out", doc.Namespace, namespace)
 		}
 		if err != nil {
-			d.failed.note(err)
+			d.failed.count(err)
 			explain(d.std, doc.Where(), err)
 			continue
 		}
@@ -159,7 +168,7 @@ func (d *deletion) selected(ctx context.Context, s *selection, list []found) err
 			case code(err) == "CONFLICT" && round < maxRounds:
 				again = append(again, f.key)
 			default:
-				d.failed.note(err)
+				d.failed.count(err)
 				explain(d.std, f.String(), err)
 			}
 		}

@@ -23,7 +23,8 @@ and writes nothing. The exit code is 0 if nothing would change, 1 if something w
 if that cannot be said.`,
 		Example: `  sluice diff -f network.yaml
   sluice diff -R -f ./manifests && echo up to date`,
-		Args: usage(cobra.NoArgs),
+		Args:              usage(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := r.writer(cmd)
 			if err != nil {
@@ -34,7 +35,10 @@ if that cannot be said.`,
 				return diffError{err}
 			}
 			differs, unknown := false, false
-			comparing := newComparer(c, r.namespace)
+			comparing, err := newComparer(cmd.Context(), c, r.namespace)
+			if err != nil {
+				return diffError{err}
+			}
 			for _, d := range docs {
 				if cmd.Context().Err() != nil {
 					return diffError{cmd.Context().Err()}
@@ -61,6 +65,7 @@ if that cannot be said.`,
 	}
 	r.register(cmd)
 	files.register(cmd)
+	completeWriting(cmd)
 	return cmd
 }
 

@@ -24,7 +24,7 @@ func (e *edit) manifest(ctx context.Context) (*draft, error) {
 		return nil, err
 	}
 	if res == nil {
-		return nil, absent(e.subject, e.namespace)
+		return nil, absentError(e.subject.kind, e.namespace, e.subject.name)
 	}
 	return &draft{text: res.Manifest, write: func(ctx context.Context, edited string) (string, error) {
 		if err := sameResource(res.Manifest, edited); err != nil {
@@ -82,14 +82,15 @@ type statusMetadata struct {
 // status is the draft of the status of a resource.
 func (e *edit) status(ctx context.Context) (*draft, error) {
 	k := e.subject.kind
-	st, err := e.client.Status(ctx, k, e.namespace, e.subject.name)
+	st, err := e.client.Get(ctx, k, e.namespace, e.subject.name, "")
 	if err != nil {
 		return nil, err
 	}
 	if st == nil {
-		return nil, absent(e.subject, e.namespace)
+		return nil, absentError(e.subject.kind, e.namespace, e.subject.name)
 	}
-	was := statusText{Kind: k.Name, Metadata: statusMetadata{Name: st.Name, Namespace: st.Namespace}}
+	id := keyOf(st)
+	was := statusText{Kind: k.Name, Metadata: statusMetadata{Name: id.name, Namespace: id.namespace}}
 	if was.Status, err = decodeObject(st.Status); err != nil {
 		return nil, fmt.Errorf("edit: the status of %s %s is no object", k.Name, e.subject.name)
 	}
@@ -109,11 +110,11 @@ func (e *edit) status(ctx context.Context) (*draft, error) {
 		if err != nil {
 			return "", textError{err}
 		}
-		name := key{kind: k.Name, namespace: st.Namespace, name: st.Name}.String()
+		name := id.String()
 		if reflect.DeepEqual(status, was.Status) {
 			return name + " UNCHANGED", nil
 		}
-		_, err = e.client.UpdateStatus(ctx, client.StatusRequest{Kind: k, Namespace: e.namespace, Name: e.subject.name, ExpectedRevision: st.Revision, Status: status})
+		_, err = e.client.UpdateStatus(ctx, client.StatusRequest{Kind: k, Namespace: e.namespace, Name: e.subject.name, ExpectedRevision: st.Metadata.Revision, Status: status})
 		return name + " UPDATED", err
 	}}, nil
 }

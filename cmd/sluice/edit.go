@@ -32,7 +32,8 @@ changes are shown and your text is kept in a file.`,
 		Example: `  sluice edit network net-a
   EDITOR="code --wait" sluice edit network/net-a
   sluice edit network net-a --subresource=status`,
-		Args: usage(cobra.RangeArgs(1, 2)),
+		Args:              usage(cobra.RangeArgs(1, 2)),
+		ValidArgsFunction: completeTargets(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.writer(cmd)
 			if err != nil {
@@ -56,6 +57,7 @@ changes are shown and your text is kept in a file.`,
 	}
 	r.register(cmd)
 	cmd.Flags().StringVar(&part, "subresource", "", "edit this part of the resource instead of its manifest: status")
+	completeWriting(cmd)
 	return cmd
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/cmd/sluice/selector"
 )
 
 func labelCommand(std streams) *cobra.Command {
@@ -37,6 +39,7 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 	var selectors []string
 	var overwrite bool
 	m := modification{std: std}
+	cmd.ValidArgsFunction = completeTargets(false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		args, pairs, err := cutPairs(args, overwrite)
 		if err != nil {
@@ -51,11 +54,14 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 		case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || m.revision != ""):
 			return usageError{fmt.Errorf("%s: -l goes with one KIND, and with no names and no --revision", cmd.Name())}
 		case byLabels:
-			tests, err := parseSelector(selectors)
+			tests, err := chosenBy(selectors)
 			if err != nil {
 				return err
 			}
-			s := selection{client: m.client, kinds: args, namespaces: []string{r.namespaceOrDefault()}, tests: tests}
+			s, err := newSelection(cmd.Context(), m.client, args[0], r.namespace, tests)
+			if err != nil {
+				return err
+			}
 			list, err := s.find(cmd.Context())
 			if err != nil {
 				return err
@@ -80,8 +86,9 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 	}
 	r.register(cmd)
 	m.register(cmd)
-	cmd.Flags().StringArrayVarP(&selectors, "selector", "l", nil, "labels of the resources to change: "+selectorForms)
+	cmd.Flags().StringArrayVarP(&selectors, "selector", "l", nil, "labels of the resources to change: "+selector.LabelForms)
 	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "let a key that is there have another value")
+	completeWriting(cmd)
 	return cmd
 }
 

@@ -51,17 +51,7 @@ var errReported = errors.New("reported")
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, std streams) int {
-	root := &cobra.Command{
-		Use:           "sluice",
-		Short:         "A GraphQL gateway over resource services",
-		SilenceErrors: true,
-		SilenceUsage:  true,
-	}
-	root.AddCommand(
-		serveCommand(std), applyCommand(std), createCommand(std), getCommand(std), editCommand(std),
-		deleteCommand(std), watchCommand(std), schemaCommand(std), versionCommand(std),
-		diffCommand(std), labelCommand(std), annotateCommand(std), patchCommand(std),
-	)
+	root := newRoot(std)
 	root.SetArgs(args)
 	root.SetOut(std.out)
 	root.SetErr(std.err)
@@ -88,6 +78,26 @@ func run(ctx context.Context, args []string, std streams) int {
 		return exitUsage
 	}
 	return code
+}
+
+// newRoot is the command line.
+func newRoot(std streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sluice",
+		Short: "A GraphQL gateway over resource services",
+		Long: "A GraphQL gateway over resource services, and its command line.\n\n" +
+			"Exit codes: 0 done; 1 failed, or the answer is no; 2 the command line, the environment or a file is wrong;\n" +
+			"3 a resource that was named does not exist, and nothing else went wrong.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(
+		serveCommand(std), applyCommand(std), createCommand(std), getCommand(std), editCommand(std),
+		deleteCommand(std), watchCommand(std), describeCommand(std), explainCommand(std), kindsCommand(std), waitCommand(std),
+		diffCommand(std), labelCommand(std), annotateCommand(std), patchCommand(std),
+		schemaCommand(std), completionCommand(std), versionCommand(std),
+	)
+	return root
 }
 
 // exitCode is what the program ends with after an error.

@@ -37,14 +37,14 @@ func (m *modification) register(cmd *cobra.Command) {
 
 // all changes resources one by one; one that fails does not stop the others.
 func (m *modification) all(ctx context.Context, namespace string, list []subject) error {
-	var failed failures
+	var failed tally
 	for _, s := range list {
 		if err := m.one(ctx, namespace, s); err != nil {
-			failed.note(err)
+			failed.count(err)
 			explain(m.std, s.kind.Name+" "+s.name, err)
 		}
 	}
-	return failed.result()
+	return failed.err()
 }
 
 func (m *modification) one(ctx context.Context, namespace string, s subject) error {
@@ -54,7 +54,7 @@ func (m *modification) one(ctx context.Context, namespace string, s subject) err
 			return err
 		}
 		if res == nil {
-			return absent(s, namespace)
+			return absentError(s.kind, namespace, s.name)
 		}
 		next, err := m.change(res.Manifest)
 		if err != nil {
@@ -77,9 +77,4 @@ func (m *modification) one(ctx context.Context, namespace string, s subject) err
 		outcome(m.std, keyOf(res).String(), out.Outcome, m.dry)
 		return nil
 	}
-}
-
-// absent says that a resource is not there.
-func absent(s subject, namespace string) error {
-	return notFoundError{fmt.Errorf("%s %q does not exist%s (NOT_FOUND)", s.kind.Name, s.name, in(namespace))}
 }

@@ -6,17 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
-
-	"golang.org/x/term"
 )
-
-// onTerminal says whether a stream is a terminal.
-func onTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
 
 // progress is a line on a terminal that says how far a command has come. On anything
 // else, and for one document, there is none.
@@ -26,13 +17,13 @@ type progress struct {
 }
 
 func (p *progress) show(n int) {
-	if p.total > 1 && onTerminal(p.out) {
+	if p.total > 1 && isTerminal(p.out) {
 		_, _ = fmt.Fprintf(p.out, "\r\x1b[Kapplying %d of %d ...", n, p.total)
 	}
 }
 
 func (p *progress) clear() {
-	if p.total > 1 && onTerminal(p.out) {
+	if p.total > 1 && isTerminal(p.out) {
 		_, _ = fmt.Fprint(p.out, "\r\x1b[K")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/cmd/sluice/selector"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -22,7 +23,7 @@ type prune struct {
 func (p *prune) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&p.want, "prune", false, "when every document is applied, delete what has the labels of -l, is of the kinds and namespaces of the documents, and is in none of them")
-	f.StringArrayVarP(&p.selectors, "selector", "l", nil, "labels of what --prune may delete: "+selectorForms)
+	f.StringArrayVarP(&p.selectors, "selector", "l", nil, "labels of what --prune may delete: "+selector.LabelForms)
 	f.BoolVar(&p.yes, "yes", false, "prune without asking")
 }
 
@@ -40,10 +41,10 @@ func (p *prune) check(std streams, files []string, dry bool) (err error) {
 	case len(p.selectors) == 0:
 		return usageError{errors.New("prune: name the labels of what may be deleted with -l SELECTOR")}
 	}
-	if p.tests, err = parseSelector(p.selectors); err != nil {
+	if p.tests, err = chosenBy(p.selectors); err != nil {
 		return err
 	}
-	if !dry && !p.yes && (!onTerminal(std.in) || slices.Contains(files, manifests.Standard)) {
+	if !dry && !p.yes && (!isTerminal(std.in) || slices.Contains(files, manifests.Standard)) {
 		return usageError{errors.New("prune: there is no terminal to ask at; --yes prunes without asking, --dry-run shows what it would delete")}
 	}
 	return nil
@@ -51,8 +52,20 @@ func (p *prune) check(std streams, files []string, dry bool) (err error) {
 
 // run finds what is to be pruned, asks, deletes it, and says of how many resources.
 func (p *prune) run(ctx context.Context, a *application) (int, error) {
-	kinds, namespaces := a.kindsAndNamespaces()
-	s := selection{client: a.client, kinds: kinds, namespaces: namespaces, tests: p.tests, keep: a.stored}
+	s := selection{client: a.client, tests: p.tests, keep: a.stored}
+	kinds, err := a.client.Kinds(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("prune: %w; nothing was pruned", err)
+	}
+	for _, k := range a.stored {
+		if i := slices.IndexFunc(kinds, func(known client.Kind) bool { return known.Name == k.kind }); i >= 0 {
+			s.kinds = append(s.kinds, kinds[i])
+			kinds = slices.Delete(kinds, i, i+1)
+		}
+		if k.namespace != "" && !slices.Contains(s.namespaces, k.namespace) {
+			s.namespaces = append(s.namespaces, k.namespace)
+		}
+	}
 	found, err := s.find(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("prune: %w; nothing was pruned", err)

@@ -90,11 +90,3 @@ func hint(e *client.Error) string {
 	}
 	return ""
 }
-
-// namespaceOrDefault is the namespace in which resources are looked for by their labels.
-func (r *remote) namespaceOrDefault() string {
-	if r.namespace == "" {
-		return "default"
-	}
-	return r.namespace
-}

@@ -14,7 +14,7 @@ const maxSelected = 100_000
 // selection is resources of some kinds and namespaces, by their labels.
 type selection struct {
 	client *client.Client
-	kinds  []string
+	kinds  []client.Kind
 	// namespaces are not looked at for GLOBAL kinds.
 	namespaces []string
 	tests      []client.LabelTest
@@ -36,17 +36,13 @@ func (s *selection) find(ctx context.Context) ([]found, error) {
 		keep[k] = true
 	}
 	var out []found
-	for _, name := range s.kinds {
-		kind, err := s.client.Kind(ctx, name)
-		if err != nil {
-			return nil, err
-		}
+	for _, kind := range s.kinds {
 		namespaces := s.namespaces
 		if kind.Scope == "GLOBAL" {
 			namespaces = []string{""}
 		}
 		for _, ns := range namespaces {
-			for res, err := range s.client.List(ctx, client.ListRequest{Kind: kind, Namespace: ns, Selector: s.tests, Format: client.JSON}) {
+			for res, err := range s.client.List(ctx, client.ListRequest{Kind: kind, Namespace: ns, Selector: s.tests, NamesOnly: true}) {
 				switch {
 				case err != nil:
 					return nil, err

@@ -53,15 +53,3 @@ func TestAStatusIsSentInTheFormOfTheAPI(t *testing.T) {
 		t.Errorf("%s %v: %s", revision, err, variables())
 	}
 }
-
-func TestWhatIsNotThereHasNoStatus(t *testing.T) {
-	c, _ := asked(t, `{"data": {"resource": null}}`)
-	if st, err := c.Status(context.Background(), client.Kind{Name: "Disk"}, "", "a"); st != nil || err != nil {
-		t.Errorf("%+v %v", st, err)
-	}
-	c, _ = asked(t, `{"data": {"resource": {"metadata": {"namespace": "m", "name": "a", "revision": "1-2"}, "statusJSON": {"n": 1}}}}`)
-	st, err := c.Status(context.Background(), client.Kind{Name: "Disk"}, "", "a")
-	if err != nil || st.Namespace != "m" || st.Name != "a" || st.Revision != "1-2" || string(st.Status) != `{"n": 1}` {
-		t.Errorf("%+v %v", st, err)
-	}
-}

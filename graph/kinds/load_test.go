@@ -94,7 +94,8 @@ func TestTheDescriptorIsWhatTheAuthorWrote(t *testing.T) {
 	}}
 	want := descriptor.Kind{
 		Name: "APIShelf", Singular: "apiShelf", Plural: "apiShelves", Description: "A shelf.", Group: "example.org", Version: "v2beta1",
-		Scope: descriptor.Global, Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbCreate},
+		Scope: descriptor.Global, Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbCreate}, ShortNames: []string{"sh", "shlf"},
+		Columns: []descriptor.Column{{Name: "WIDTH", Path: "spec.width"}, {Name: "BOARD-OWNERS", Path: "spec.boards.owner.name", Wide: true}, {Name: "NOTES", Path: "status.notes"}},
 		Spec: &descriptor.Shape{Name: "ShelfSpec", Rules: []descriptor.Rule{{CEL: "self.width >= self.depth", Message: "wider than deep"}}, Fields: []descriptor.Field{
 			{Name: "width", Description: "Width in mm.", Type: descriptor.TypeInt, Default: json.Number("900"), Constraint: descriptor.Constraint{Min: new(1.0), Max: new(5000.0)}},
 			{Name: "depth", Type: descriptor.TypeInt, Default: json.Number("300")},
