@@ -171,7 +171,7 @@ func TestDeletionByNamesLabelsAndFiles(t *testing.T) {
 		{2, "neither names", []string{"networks", "net-a", "-f", dir}},
 		{2, "KIND NAME...", []string{"networks"}},
 		{2, "KIND NAME...", nil},
-		{2, "KIND/NAME is wanted", []string{"network/net-a", "net-b"}},
+		{2, "KIND/NAME is accepted", []string{"network/net-a", "net-b"}},
 		{2, "one resource", []string{"network", "a", "b", "--revision", "1-1"}},
 		{1, "known kinds", []string{"teapots", "a"}},
 	} {

@@ -146,9 +146,11 @@ var volatile = []struct {
 }{
 	{regexp.MustCompile(`\b\d{10,}-\d+\b`), "<revision>"},
 	{regexp.MustCompile(`/\S*/sluice-net-[a-z]-\d+\.yaml`), "<file>"},
+	{regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`), "<uid>"},
+	{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT[0-9:.]+Z`), "<time>"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "<time>"},
-	{regexp.MustCompile(`\b\d+[smh]( +|$)`), "<age>  "},
-	{regexp.MustCompile(` +\n`), "\n"},
+	{regexp.MustCompile(`(?m)\b\d+[smh]( +|$)`), "<age>  "},
+	{regexp.MustCompile(`(?m) +$`), ""},
 }
 
 // records adds what is on the screen to the transcript. A line that the terminal wraps

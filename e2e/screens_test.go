@@ -33,10 +33,9 @@ func TestScreenOfARefusalThatIsMended(t *testing.T) {
 func TestScreenOfAConflictAndForce(t *testing.T) {
 	s := openTerminal(t, nil)
 	s.g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
-	s.writes("mine.yaml", whole(network("net-a", "web", 9000), s.g.revision("net-a")))
-	s.runs("head -6 mine.yaml", "sluice apply -f mine.yaml --dry-run", "sluice label network net-a team=db --overwrite", "sluice apply -f mine.yaml; echo exit $?")
+	s.runs("sluice get network net-a -o yaml > mine.yaml", "sed -i 's/mtu: 1500/mtu: 9000/' mine.yaml", "sluice apply -f mine.yaml --dry-run", "sluice label network net-a team=db --overwrite", "sluice apply -f mine.yaml; echo exit $?")
 	s.records("somebody else is faster")
-	s.runs("clear", "sluice apply -f mine.yaml --force", "sluice get network net-a -o yaml")
+	s.runs("clear", "sluice apply -f mine.yaml --force", "sluice get network net-a -o manifest")
 	s.records("the file is applied all the same")
 	s.matches("conflict")
 }
@@ -75,8 +74,9 @@ func TestScreenOfAStatusThatIsEditedWhileOthersWrite(t *testing.T) {
 	s := openTerminal(t, map[string]string{"a.yaml": network("net-a", "web", 1500)})
 	s.runs("sluice apply -f a.yaml")
 	s.edits(`sed -i 's/^status: {}/status: {conditions: [{type: Available, status: "True"}]}/' "$1"`)
-	s.runs("sluice edit network net-a --subresource=status", "sluice get networks")
-	s.records("the status is written")
+	s.runs("sluice edit network net-a --subresource=status", "sluice wait network/net-a --for=condition=Available", "sluice get networks",
+		"sluice wait network/net-a --for=condition=Available=False --timeout 100ms; echo exit $?")
+	s.records("the status is written, and waited for")
 	s.edits(`sluice label network net-a stage=prod; sed -i 's/"True"/"False"/' "$1"`)
 	s.runs("sluice edit network net-a --subresource=status; echo exit $?")
 	s.records("somebody else writes meanwhile")
