@@ -89,6 +89,8 @@ func TestGetTakesWhatKubectlTakes(t *testing.T) {
 		{"get net -o custom-columns=N:.metadata.name,M:.spec.resource.mtu --no-headers", 0, "net-a   1500\nnet-b   9000\nnet-c   1400\n"},
 		{"get net net-a nobody -o name", 3, "network/net-a\n"},
 		{"get net/nobody", 3, ""},
+		{"get net/nobody -o json", 3, ""},
+		{"get net/nobody -o jsonpath={.a}", 3, ""},
 		{"get net -n nowhere", 0, ""},
 		{"get teapots", 1, ""},
 		{"get networks,teapots", 1, ""},

@@ -85,22 +85,43 @@ func completeFlag(cmd *cobra.Command, flag string, f completion) {
 	}
 }
 
+// completeAll completes what commands have in common: resources that are named,
+// namespaces and labels.
+func completeAll(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		if cmd.Flags().Lookup("server") == nil {
+			continue // it speaks to no gateway
+		}
+		if cmd.ValidArgsFunction == nil && strings.Contains(cmd.Use, "KIND") {
+			cmd.ValidArgsFunction = completeTargets(false)
+		}
+		for flag, f := range map[string]completion{"namespace": completeNamespaces, "selector": completeLabels} {
+			if _, own := cmd.GetFlagCompletionFunc(flag); !own && cmd.Flags().Lookup(flag) != nil {
+				completeFlag(cmd, flag, f)
+			}
+		}
+	}
+}
+
 // completeReading completes the flags of get.
 func completeReading(cmd *cobra.Command) {
-	completeFlag(cmd, "namespace", completeNamespaces)
-	completeFlag(cmd, "selector", completeLabels)
 	completeFlag(cmd, "filter", completeFilters)
-	completeFlag(cmd, "output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	completeFlag(cmd, "output", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		var out []string
-		directive := cobra.ShellCompDirectiveNoFileComp
+		more := true // all that fit go on
 		for _, f := range output.Formats() {
 			name, _, argument := strings.Cut(f, "=")
 			if argument {
 				name += "="
 			}
-			out = append(out, name)
+			if strings.HasPrefix(name, typed) {
+				out, more = append(out, name), more && argument
+			}
 		}
-		return out, directive
+		if more {
+			return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
 	})
 }
 

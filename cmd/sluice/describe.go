@@ -21,9 +21,8 @@ func describeCommand(std streams) *cobra.Command {
 		Short: "Show all of a resource, for people",
 		Long: "Show all of a resource, for people: metadata, spec, status, conditions with their reasons, what it refers to and\n" +
 			"what refers to it. With --watch the changes since then follow, each with what it changed.",
-		Example:           "  sluice describe network net-a\n  sluice describe net/net-a --watch",
-		Args:              usage(cobra.RangeArgs(1, 2)),
-		ValidArgsFunction: completeTargets(false),
+		Example: "  sluice describe network net-a\n  sluice describe net/net-a --watch",
+		Args:    usage(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.client(cmd)
 			if err != nil {
@@ -47,7 +46,6 @@ func describeCommand(std streams) *cobra.Command {
 	}
 	r.register(cmd)
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on with changes as they happen")
-	completeFlag(cmd, "namespace", completeNamespaces)
 	return cmd
 }
 

@@ -97,6 +97,7 @@ func newRoot(std streams) *cobra.Command {
 		diffCommand(std), labelCommand(std), annotateCommand(std), patchCommand(std),
 		schemaCommand(std), completionCommand(std), versionCommand(std),
 	)
+	completeAll(root)
 	return root
 }
 

@@ -7,6 +7,3 @@ func cell(s string) string { return output.Cell(s) }
 
 // printable escapes what a terminal would act on; see [output.Printable].
 func printable(s string) string { return output.Printable(s) }
-
-// printableJSON does so in a JSON text, which means the same then; see [output.PrintableJSON].
-func printableJSON(s string) string { return output.PrintableJSON(s) }

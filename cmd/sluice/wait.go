@@ -23,8 +23,7 @@ func waitCommand(std streams) *cobra.Command {
 			"change stream. The exit code is 1 if it does not happen in time, and 3 if a resource does not exist.",
 		Example: "  sluice wait network/net-a --for=condition=Available\n  sluice wait net/net-a port/p1 --for=delete --timeout 2m\n" +
 			"  sluice wait network net-a --for=jsonpath='{.status.resource.status}'=ACTIVE",
-		Args:              usage(cobra.MinimumNArgs(1)),
-		ValidArgsFunction: completeTargets(false),
+		Args: usage(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			goal, err := parseGoal(until)
 			if err != nil {
@@ -53,7 +52,6 @@ func waitCommand(std streams) *cobra.Command {
 	r.register(cmd)
 	cmd.Flags().Lookup("timeout").Usage = "how long to wait in all"
 	cmd.Flags().StringVar(&until, "for", "", "condition=TYPE[=STATUS], delete or jsonpath={PATH}[=VALUE]")
-	completeFlag(cmd, "namespace", completeNamespaces)
 	completeFlag(cmd, "for", cobra.FixedCompletions([]string{"condition=", "delete", "jsonpath="}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	return cmd
 }
@@ -148,7 +146,7 @@ func waitAll(ctx context.Context, w waiting, targets []target) error {
 	for _, t := range targets {
 		switch {
 		case len(t.names) == 0:
-			return usageError{errors.New("wait: name the resources: KIND NAME... or KIND/NAME...")}
+			return usageError{errors.New("wait: KIND NAME... or KIND/NAME... names what is waited for")}
 		case w.goal.condition != "" && !t.kind.HasConditions():
 			return usageError{fmt.Errorf("for: kind %s has no conditions", t.kind.Name)}
 		}

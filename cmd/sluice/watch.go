@@ -21,9 +21,8 @@ func watchCommand(std streams) *cobra.Command {
 		Short: "Follow changes of resources; survives a restart of the gateway",
 		Long: "Follow changes of resources, with the time and the cursor of each; survives a restart of the gateway.\n\n" +
 			"`sluice get --watch` shows changes as `sluice get` shows resources.",
-		Example:           "  sluice watch networks\n  sluice watch network net-a -o json\n  sluice watch networks -A --after CURSOR",
-		Args:              usage(cobra.RangeArgs(1, 2)),
-		ValidArgsFunction: completeTargets(false),
+		Example: "  sluice watch networks\n  sluice watch network net-a -o json\n  sluice watch networks -A --after CURSOR",
+		Args:    usage(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.client(cmd)
 			if err != nil {
@@ -61,7 +60,6 @@ func watchCommand(std streams) *cobra.Command {
 	cmd.Flags().StringVarP(&format, "output", "o", "table", "table or json (one event a line)")
 	cmd.Flags().StringVar(&after, "after", "", "cursor of the event seen last; the state comes first without one")
 	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "all namespaces")
-	completeFlag(cmd, "namespace", completeNamespaces)
 	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -30,6 +30,8 @@ type query struct {
 	order  order
 	// run is the run of index rows to read, nil for the range of the names.
 	run *candidate
+	// within bounds what is read of the range of the names.
+	within bounds
 	// whole says that the run holds just what the query keeps.
 	whole bool
 	// names are those of the resources that the query may have, in order and each
@@ -75,13 +77,14 @@ func (r *Reader) query(k *kind.Kind, req *ListRequest, f Filter) (q query, err e
 		slices.Sort(q.names)
 		q.names = slices.Compact(q.names)
 	}
+	q.narrow()
 	switch {
 	case q.names != nil || !q.filtered() || !r.indexed(k):
 	case q.reference != "":
-		q.run = &candidate{index: q.reference, start: q.parent, end: backend.PrefixEnd(q.parent), exact: true}
+		q.run = &candidate{index: q.reference, bounds: bounds{q.parent, backend.PrefixEnd(q.parent)}, exact: true}
 		q.whole = q.filter.all == nil
 	default:
-		if run, ok := q.filter.candidate(); ok {
+		if run, ok := q.filter.candidate(k); ok {
 			q.run = &run
 			q.whole = run.exact && q.filter.isTest()
 		}
@@ -166,6 +169,8 @@ func (q *query) source(in interval) backend.Range {
 	if q.run != nil {
 		r.Index, r.Start, r.End = q.run.index, q.run.start, q.run.end
 		prefix = q.run.start
+	} else {
+		r.Start, r.End = q.within.start, q.within.end
 	}
 	if !q.streams() {
 		return r
@@ -176,15 +181,18 @@ func (q *query) source(in interval) backend.Range {
 		r.Start, r.End = ns, backend.PrefixEnd(ns)
 	}
 	place := func(at []byte) []byte { return append(append([]byte(nil), prefix...), at...) }
+	var page bounds
 	switch {
 	case in.after != nil:
-		r.Start = backend.Successor(place(in.after))
+		page.start = backend.Successor(place(in.after))
 	case in.from != nil:
-		r.Start = place(in.from)
+		page.start = place(in.from)
 	}
 	if in.before != nil {
-		r.End = place(in.before)
+		page.end = place(in.before)
 	}
+	both := page.and(bounds{r.Start, r.End})
+	r.Start, r.End = both.start, both.end
 	return r
 }
 

@@ -262,6 +262,8 @@ func (p *Printer) End() error {
 	}
 	end := "\n]\n"
 	switch {
+	case p.options.Single && p.count == 0:
+		end = ""
 	case p.options.Single:
 		end = "\n"
 	case p.count == 0:
