@@ -49,10 +49,9 @@ sluice get -o yaml prints it, is applied only if nobody has changed the resource
 	}
 	r.register(cmd)
 	files.register(cmd)
-	dry.register(cmd.Flags())
+	dry.register(cmd)
 	p.register(cmd)
 	cmd.Flags().BoolVar(&force, "force", false, "apply a document although the resource has changed since the revision that it is based on, or is gone")
-	completeWriting(cmd)
 	return cmd
 }
 
@@ -82,8 +81,7 @@ func createCommand(std streams) *cobra.Command {
 	}
 	r.register(cmd)
 	files.register(cmd)
-	dry.register(cmd.Flags())
-	completeWriting(cmd)
+	dry.register(cmd)
 	return cmd
 }
 

@@ -125,18 +125,6 @@ func completeReading(cmd *cobra.Command) {
 	})
 }
 
-// completeWriting completes the flags of commands that write.
-func completeWriting(cmd *cobra.Command) {
-	for flag, f := range map[string]completion{
-		"namespace": completeNamespaces, "selector": completeLabels,
-		"dry-run": cobra.FixedCompletions([]string{"server", "none"}, cobra.ShellCompDirectiveNoFileComp), "subresource": cobra.FixedCompletions([]string{"status"}, cobra.ShellCompDirectiveNoFileComp),
-	} {
-		if cmd.Flags().Lookup(flag) != nil {
-			completeFlag(cmd, flag, f)
-		}
-	}
-}
-
 // completeTargets completes kinds, then names of the kind, or KIND/NAME. With
 // several, kinds are joined by commas.
 func completeTargets(several bool) completion {

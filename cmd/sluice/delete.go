@@ -30,7 +30,6 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
   sluice delete network/net-a subnet/sub-a --ignore-not-found
   sluice delete networks -l team=web,stage!=prod --dry-run
   sluice delete -f network.yaml`,
-		ValidArgsFunction: completeTargets(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.writer(cmd)
 			if err != nil {
@@ -83,11 +82,10 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
 	}
 	r.register(cmd)
 	files.register(cmd)
-	d.dry.register(cmd.Flags())
+	d.dry.register(cmd)
 	cmd.Flags().StringArrayVarP(&selectors, "selector", "l", nil, "labels of the resources to delete: "+selector.LabelForms)
 	cmd.Flags().BoolVar(&d.ignoreAbsent, "ignore-not-found", false, "that a resource is not there is no error")
 	cmd.Flags().StringVar(&revision, "revision", "", "delete only at this revision")
-	completeWriting(cmd)
 	return cmd
 }
 

@@ -65,7 +65,6 @@ if that cannot be said.`,
 	}
 	r.register(cmd)
 	files.register(cmd)
-	completeWriting(cmd)
 	return cmd
 }
 

@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 )
 
 // dryRun is the value of --dry-run. The gateway judges, so there is only its kind.
 type dryRun bool
 
-func (d *dryRun) register(flags *pflag.FlagSet) {
-	flags.Var(d, "dry-run", "have the gateway check everything and say what would happen, and write nothing (--dry-run=server is the same)")
-	flags.Lookup("dry-run").NoOptDefVal = "server"
+func (d *dryRun) register(cmd *cobra.Command) {
+	cmd.Flags().Var(d, "dry-run", "have the gateway check everything and say what would happen, and write nothing (--dry-run=server is the same)")
+	cmd.Flags().Lookup("dry-run").NoOptDefVal = "server"
+	completeFlag(cmd, "dry-run", cobra.FixedCompletions([]string{"server", "none"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Set reads server, none, or what stands for yes or no.

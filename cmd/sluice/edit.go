@@ -32,8 +32,7 @@ changes are shown and your text is kept in a file.`,
 		Example: `  sluice edit network net-a
   EDITOR="code --wait" sluice edit network/net-a
   sluice edit network net-a --subresource=status`,
-		Args:              usage(cobra.RangeArgs(1, 2)),
-		ValidArgsFunction: completeTargets(false),
+		Args: usage(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.writer(cmd)
 			if err != nil {
@@ -57,7 +56,7 @@ changes are shown and your text is kept in a file.`,
 	}
 	r.register(cmd)
 	cmd.Flags().StringVar(&part, "subresource", "", "edit this part of the resource instead of its manifest: status")
-	completeWriting(cmd)
+	completeFlag(cmd, "subresource", cobra.FixedCompletions([]string{"status"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -39,7 +39,6 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 	var selectors []string
 	var overwrite bool
 	m := modification{std: std}
-	cmd.ValidArgsFunction = completeTargets(false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		args, pairs, err := cutPairs(args, overwrite)
 		if err != nil {
@@ -88,7 +87,6 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 	m.register(cmd)
 	cmd.Flags().StringArrayVarP(&selectors, "selector", "l", nil, "labels of the resources to change: "+selector.LabelForms)
 	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "let a key that is there have another value")
-	completeWriting(cmd)
 	return cmd
 }
 

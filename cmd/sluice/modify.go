@@ -31,7 +31,7 @@ type modification struct {
 }
 
 func (m *modification) register(cmd *cobra.Command) {
-	m.dry.register(cmd.Flags())
+	m.dry.register(cmd)
 	cmd.Flags().StringVar(&m.revision, "revision", "", "change only this revision; without it, the change is made anew if somebody else is faster")
 }
 

@@ -24,7 +24,6 @@ lists are replaced, null removes.`,
 		Example: `  sluice patch network net-a -p '{"spec": {"resource": {"mtu": 9000}}}'
   sluice patch network/net-a -p 'metadata: {description: null}' --dry-run
   sluice patch network net-a --patch-file patch.yaml --revision 1-7`,
-		ValidArgsFunction: completeTargets(false),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if m.client, err = r.writer(cmd); err != nil {
 				return err
@@ -61,7 +60,6 @@ lists are replaced, null removes.`,
 	cmd.Flags().StringVarP(&text, "patch", "p", "", "the patch")
 	cmd.Flags().StringVar(&file, "patch-file", "", "file with the patch, - for standard input")
 	cmd.Flags().StringVar(&form, "type", "merge", "kind of patch; merge is the only one")
-	completeWriting(cmd)
 	return cmd
 }
 

@@ -16,7 +16,7 @@ type subject struct {
 
 // subjects are the resources that KIND NAME... or KIND/NAME... names.
 func subjects(ctx context.Context, c *client.Client, args []string) ([]subject, error) {
-	wrong := usageError{errors.New("name the resources as KIND NAME... or as KIND/NAME...")}
+	wrong := usageError{errors.New("name the resources as KIND NAME or as KIND/NAME")}
 	if len(args) == 0 {
 		return nil, wrong
 	}

@@ -146,7 +146,7 @@ func waitAll(ctx context.Context, w waiting, targets []target) error {
 	for _, t := range targets {
 		switch {
 		case len(t.names) == 0:
-			return usageError{errors.New("wait: KIND NAME... or KIND/NAME... names what is waited for")}
+			return usageError{errors.New("wait: KIND NAME or KIND/NAME names what is waited for")}
 		case w.goal.condition != "" && !t.kind.HasConditions():
 			return usageError{fmt.Errorf("for: kind %s has no conditions", t.kind.Name)}
 		}
