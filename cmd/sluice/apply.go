@@ -138,6 +138,9 @@ func (a *application) run(ctx context.Context, docs []manifests.Document, p *pru
 		line.clear()
 		if err != nil {
 			a.count[failed]++
+			if ctx.Err() != nil {
+				err = errors.New("interrupted; it may have been applied (look with sluice get)")
+			}
 			explainAt(a.std, d, err)
 			if code(err) == "CONFLICT" {
 				a.showSides(ctx, d)

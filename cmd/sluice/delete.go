@@ -103,7 +103,7 @@ type deletion struct {
 func (d *deletion) one(ctx context.Context, what string, req client.DeleteRequest) {
 	if err := d.try(ctx, what, req); err != nil {
 		d.failed.count(err)
-		explain(d.std, what, err)
+		explainOf(d.std, req.Kind.Name, req.Name, err)
 	}
 }
 
@@ -167,7 +167,7 @@ func (d *deletion) selected(ctx context.Context, s *selection, list []found) err
 				again = append(again, f.key)
 			default:
 				d.failed.count(err)
-				explain(d.std, f.String(), err)
+				explainOf(d.std, f.key.kind, f.name, err)
 			}
 		}
 		if len(again) == 0 {

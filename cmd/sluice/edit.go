@@ -145,7 +145,7 @@ func (e *edit) send(ctx context.Context, was *draft, text string, read func(cont
 		_, _ = fmt.Fprintln(e.std.out, printable(what))
 		return nil
 	}
-	explain(e.std, e.subject.kind.Name+" "+e.subject.name, err)
+	explainOf(e.std, e.subject.kind.Name, e.subject.name, err)
 	if code(err) == "CONFLICT" {
 		if now, err := read(ctx); err == nil {
 			_, _ = fmt.Fprint(e.std.err, shownLines(udiff.Unified("as you read it", "as it is now", was.text, now.text)))

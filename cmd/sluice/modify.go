@@ -41,7 +41,7 @@ func (m *modification) all(ctx context.Context, namespace string, list []subject
 	for _, s := range list {
 		if err := m.one(ctx, namespace, s); err != nil {
 			failed.count(err)
-			explain(m.std, s.kind.Name+" "+s.name, err)
+			explainOf(m.std, s.kind.Name, s.name, err)
 		}
 	}
 	return failed.err()

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 
 	"github.com/sluicegw/sluice/cmd/sluice/selector"
 	"github.com/sluicegw/sluice/graph/client"
@@ -78,4 +80,13 @@ func (t *tally) count(err error) {
 		return
 	}
 	t.failed = true
+}
+
+// explainOf prints the errors about one resource, whose name most of them have already.
+func explainOf(std streams, kind, name string, err error) {
+	where := kind + " " + name
+	if strings.Contains(err.Error(), strconv.Quote(name)) {
+		where = "sluice"
+	}
+	explain(std, where, err)
 }
