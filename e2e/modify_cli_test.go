@@ -148,7 +148,7 @@ func TestDeletionByNamesLabelsAndFiles(t *testing.T) {
 	}
 	g.cli(network("net-d", "db", 1500), "apply", "-f", "-")
 	g.cli(network("net-a", "web", 1500), "apply", "-n", "elsewhere", "-f", "-")
-	dir := folder(t, map[string]string{"a.yaml": whole(network("net-d", "db", 1500), "1-1") + "---\n" + strings.Replace(network("net-a", "x", 1500), "name: net-a", "name: net-a\n  namespace: elsewhere", 1)})
+	dir := folder(t, map[string]string{"a.yaml": whole(network("net-d", "db", 1500), "1-1") + "---\n" + strings.Replace(network("net-a", "x", 1500), "name: net-a", "name: net-a\n  namespace: elsewhere", 1), "more/b.yaml": "kind: Network\n"})
 
 	g.expect(0, "Network net-d DELETED (dry run)\nNetwork elsewhere/net-a DELETED (dry run)\n", "", "delete", "-f", dir, "--dry-run")
 	g.expect(0, "Network net-d DELETED\nNetwork elsewhere/net-a DELETED\n", "", "delete", "-f", dir)
@@ -159,6 +159,12 @@ func TestDeletionByNamesLabelsAndFiles(t *testing.T) {
 	g.expect(0, "", "no resource has these labels\n", "delete", "networks,subnets", "-l", "team=nobody")
 	g.expect(0, "Network net-b DELETED (dry run)\n", "", "delete", "network", "net-b", "--revision", g.revision("net-b"), "--dry-run")
 	g.expect(0, "Network default/net-b DELETED\nNetwork default/net-c DELETED\n", "", "delete", "networks,subnets", "-l", "team=web")
+	for _, ns := range []string{"m", "n"} {
+		g.cli(network("net-a", "web", 1500), "apply", "-n", ns, "-f", "-")
+	}
+	g.expect(0, "Network m/net-a UPDATED\nNetwork n/net-a UPDATED\n", "", "label", "networks", "-A", "-l", "team=web", "stage=x")
+	g.expect(0, "Network m/net-a DELETED\nNetwork n/net-a DELETED\n", "", "delete", "networks", "-A", "-l", "stage=x")
+	g.expect(1, "", dir+"/more/b.yaml:1: document 1: kind or metadata.name is missing, or it cannot be read\n", "delete", "-f", filepath.Join(dir, "more", "b.yaml"))
 	g.expect(0, "", "no networks\n", "get", "networks", "-A", "-o", "name")
 	for _, c := range []struct {
 		code int
@@ -172,6 +178,7 @@ func TestDeletionByNamesLabelsAndFiles(t *testing.T) {
 		{2, "as KIND NAME or as KIND/NAME", nil},
 		{2, "KIND/NAME is accepted", []string{"network/net-a", "net-b"}},
 		{2, "one resource", []string{"network", "a", "b", "--revision", "1-1"}},
+		{2, "it goes with -l", []string{"network", "a", "-A"}},
 		{1, "known kinds", []string{"teapots", "a"}},
 	} {
 		if _, errOut, code := g.cli("", append([]string{"delete"}, c.args...)...); code != c.code || !strings.Contains(errOut, c.says) {

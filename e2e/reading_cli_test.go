@@ -349,6 +349,22 @@ func TestWaitEndsWhenWhatItWaitsForHappens(t *testing.T) {
 	if code != 1 || out != "" || !strings.Contains(errOut, "timed out after 300ms waiting for condition=Available=False: Available is True: ready") {
 		t.Errorf("exit %d\n%s%s", code, out, errOut)
 	}
+	for _, c := range []struct {
+		line string
+		code int
+		says string
+	}{
+		{"wait net -l team=web --for=condition=Available", 0, "network/net-a condition met\n"},
+		{"wait net -l team=nobody --for=condition=Available", 3, "no networks have the labels"},
+		{"wait net -l team=nobody --for=delete", 0, ""},
+		{"wait net -l team=web --for=delete --timeout 300ms", 1, "it is there"},
+		{"wait net net-a -l team=web --for=delete", 2, "does not go with names"},
+		{"wait net -l a>b --for=delete", 2, "selector"},
+	} {
+		if out, errOut, code := g.cli("", strings.Fields(c.line)...); code != c.code || !strings.Contains(out+errOut, c.says) {
+			t.Errorf("%s: exit %d\n%s%s", c.line, code, out, errOut)
+		}
+	}
 	if out, _, code := g.cli("", "wait", "net/net-a", "--for=condition=Available"); code != 0 || out != "network/net-a condition met\n" {
 		t.Errorf("exit %d %q", code, out)
 	}
@@ -372,4 +388,22 @@ func TestAGatewayOfTrustedDocumentsKnowsThoseOfTheCommandLine(t *testing.T) {
 	if out, _, _ := sluice(t, "", "__complete", "get", "--server", g.address, ""); !strings.HasPrefix(out, "networks\n") {
 		t.Errorf("completion: %q", out)
 	}
+}
+
+func TestAWaitForADeletionIsOverWhenANamesakeIsThere(t *testing.T) {
+	g := someNetworks(t)
+	// net-b is waited for after net-a; meanwhile it is replaced.
+	r := g.run("wait", "net", "net-a", "net-b", "--for=delete")
+	for begin := time.Now(); ; {
+		if _, body := g.do("GET", "/metrics", ""); strings.Contains(body, "\nsluice_change_streams 1\n") {
+			break
+		}
+		if time.Since(begin) > patience {
+			t.Fatal("it does not wait")
+		}
+	}
+	g.cli("", "delete", "net", "net-b")
+	g.create("net-b", nil)
+	g.cli("", "delete", "net", "net-a")
+	r.ends(0)
 }

@@ -9,14 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegw/sluice/cmd/sluice/manifests"
-	"github.com/sluicegw/sluice/cmd/sluice/selector"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
 func deleteCommand(std streams) *cobra.Command {
 	var r remote
 	var files documents
-	var selectors []string
+	var by chosen
 	var revision string
 	d := deletion{std: std}
 	cmd := &cobra.Command{
@@ -37,8 +36,10 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
 			}
 			d.client = c
 			ctx := cmd.Context()
-			byLabels := cmd.Flags().Changed("selector")
+			byLabels, err := by.given(cmd)
 			switch {
+			case err != nil:
+				return err
 			case len(files.files) > 0 && (len(args) > 0 || byLabels || revision != ""):
 				return usageError{errors.New("delete: -f goes with neither names, -l nor --revision")}
 			case len(files.files) > 0:
@@ -50,11 +51,7 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
 			case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || revision != ""):
 				return usageError{errors.New("delete: -l goes with one KIND (or several, joined by commas), and with no names and no --revision")}
 			case byLabels:
-				tests, err := chosenBy(selectors)
-				if err != nil {
-					return err
-				}
-				s, err := newSelection(ctx, c, args[0], r.namespace, tests)
+				s, err := by.selection(ctx, c, args[0], r.namespace)
 				if err != nil {
 					return err
 				}
@@ -67,7 +64,7 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
 				}
 				return d.selected(ctx, s, list)
 			}
-			list, err := subjects(ctx, c, args)
+			list, err := subjects(ctx, c, r.namespace, args)
 			if err != nil {
 				return err
 			}
@@ -75,7 +72,7 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
 				return usageError{errors.New("revision: one resource at a time has a revision")}
 			}
 			for _, s := range list {
-				d.one(ctx, s.kind.Name+" "+s.name, client.DeleteRequest{Kind: s.kind, Namespace: r.namespace, Name: s.name, ExpectedRevision: revision})
+				d.one(ctx, s.kind.Name+" "+s.name, client.DeleteRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision})
 			}
 			return d.result()
 		},
@@ -83,7 +80,7 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
 	r.register(cmd)
 	files.register(cmd)
 	d.dry.register(cmd)
-	cmd.Flags().StringArrayVarP(&selectors, "selector", "l", nil, "labels of the resources to delete: "+selector.LabelForms)
+	by.register(cmd, "delete")
 	cmd.Flags().BoolVar(&d.ignoreAbsent, "ignore-not-found", false, "that a resource is not there is no error")
 	cmd.Flags().StringVar(&revision, "revision", "", "delete only at this revision")
 	return cmd
@@ -131,9 +128,9 @@ func (d *deletion) documents(ctx context.Context, docs []manifests.Document, nam
 	for _, doc := range docs {
 		kind, err := client.FindKind(kinds, doc.Kind)
 		switch {
+		case doc.Kind == "" || doc.Name == "":
+			err = fmt.Errorf("%s: kind or metadata.name is missing, or it cannot be read", doc)
 		case err != nil:
-		case doc.Name == "":
-			err = errors.New("metadata.name is missing")
 		case doc.Namespace != "" && namespace != "" && doc.Namespace != namespace:
 			err = fmt.Errorf("the manifest says namespace %q and -n says %q; leave one of them out", doc.Namespace, namespace)
 		}

@@ -19,12 +19,12 @@ import (
 
 // manifest is the draft of a whole resource.
 func (e *edit) manifest(ctx context.Context) (*draft, error) {
-	res, err := e.client.Get(ctx, e.subject.kind, e.namespace, e.subject.name, client.YAML)
+	res, err := e.client.Get(ctx, e.subject.kind, e.subject.namespace, e.subject.name, client.YAML)
 	if err != nil {
 		return nil, err
 	}
 	if res == nil {
-		return nil, absentError(e.subject.kind, e.namespace, e.subject.name)
+		return nil, absentError(e.subject.kind, e.subject.namespace, e.subject.name)
 	}
 	return &draft{text: res.Manifest, write: func(ctx context.Context, edited string) (string, error) {
 		if err := sameResource(res.Manifest, edited); err != nil {
@@ -34,7 +34,7 @@ func (e *edit) manifest(ctx context.Context) (*draft, error) {
 		if err != nil {
 			return "", textError{err}
 		}
-		out, err := e.client.Apply(ctx, client.ApplyRequest{Manifest: wanted, Namespace: e.namespace, ExpectedRevision: res.Metadata.Revision})
+		out, err := e.client.Apply(ctx, client.ApplyRequest{Manifest: wanted, Namespace: e.subject.namespace, ExpectedRevision: res.Metadata.Revision})
 		if err != nil {
 			return "", err
 		}
@@ -82,12 +82,12 @@ type statusMetadata struct {
 // status is the draft of the status of a resource.
 func (e *edit) status(ctx context.Context) (*draft, error) {
 	k := e.subject.kind
-	st, err := e.client.Get(ctx, k, e.namespace, e.subject.name, "")
+	st, err := e.client.Get(ctx, k, e.subject.namespace, e.subject.name, "")
 	if err != nil {
 		return nil, err
 	}
 	if st == nil {
-		return nil, absentError(e.subject.kind, e.namespace, e.subject.name)
+		return nil, absentError(e.subject.kind, e.subject.namespace, e.subject.name)
 	}
 	id := keyOf(st)
 	was := statusText{Kind: k.Name, Metadata: statusMetadata{Name: id.name, Namespace: id.namespace}}
@@ -114,7 +114,7 @@ func (e *edit) status(ctx context.Context) (*draft, error) {
 		if reflect.DeepEqual(status, was.Status) {
 			return name + " UNCHANGED", nil
 		}
-		_, err = e.client.UpdateStatus(ctx, client.StatusRequest{Kind: k, Namespace: e.namespace, Name: e.subject.name, ExpectedRevision: st.Metadata.Revision, Status: status})
+		_, err = e.client.UpdateStatus(ctx, client.StatusRequest{Kind: k, Namespace: e.subject.namespace, Name: e.subject.name, ExpectedRevision: st.Metadata.Revision, Status: status})
 		return name + " UPDATED", err
 	}}, nil
 }

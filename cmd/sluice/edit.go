@@ -38,11 +38,11 @@ changes are shown and your text is kept in a file.`,
 			if err != nil {
 				return err
 			}
-			list, err := subjects(cmd.Context(), c, args)
+			list, err := subjects(cmd.Context(), c, r.namespace, args)
 			if err != nil {
 				return err
 			}
-			e := edit{client: c, subject: list[0], namespace: r.namespace, std: std}
+			e := edit{client: c, subject: list[0], std: std}
 			switch {
 			case len(list) > 1:
 				return usageError{errors.New("edit: one resource at a time")}
@@ -62,10 +62,9 @@ changes are shown and your text is kept in a file.`,
 
 // edit is one session in an editor.
 type edit struct {
-	client    *client.Client
-	subject   subject
-	namespace string
-	std       streams
+	client  *client.Client
+	subject subject
+	std     streams
 }
 
 // draft is a text to be edited, of what is stored now, and how it is written back.

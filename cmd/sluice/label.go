@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/sluicegw/sluice/cmd/sluice/selector"
 )
 
 func labelCommand(std streams) *cobra.Command {
@@ -36,7 +34,7 @@ func annotateCommand(std streams) *cobra.Command {
 // pairsCommand changes one of the maps of the metadata.
 func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command {
 	var r remote
-	var selectors []string
+	var by chosen
 	var overwrite bool
 	m := modification{std: std}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -48,16 +46,14 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 			return err
 		}
 		m.change = func(manifest string) (string, error) { return pairs.change(manifest, field) }
-		byLabels := cmd.Flags().Changed("selector")
+		byLabels, err := by.given(cmd)
 		switch {
+		case err != nil:
+			return err
 		case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || m.revision != ""):
 			return usageError{fmt.Errorf("%s: -l goes with one KIND, and with no names and no --revision", cmd.Name())}
 		case byLabels:
-			tests, err := chosenBy(selectors)
-			if err != nil {
-				return err
-			}
-			s, err := newSelection(cmd.Context(), m.client, args[0], r.namespace, tests)
+			s, err := by.selection(cmd.Context(), m.client, args[0], r.namespace)
 			if err != nil {
 				return err
 			}
@@ -70,22 +66,22 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 			}
 			var chosen []subject
 			for _, f := range list {
-				chosen = append(chosen, subject{kind: f.kind, name: f.name})
+				chosen = append(chosen, subject{kind: f.kind, namespace: f.namespace, name: f.name})
 			}
-			return m.all(cmd.Context(), r.namespace, chosen)
+			return m.all(cmd.Context(), chosen)
 		}
-		list, err := subjects(cmd.Context(), m.client, args)
+		list, err := subjects(cmd.Context(), m.client, r.namespace, args)
 		if err != nil {
 			return err
 		}
 		if m.revision != "" && len(list) > 1 {
 			return usageError{errors.New("revision: one resource at a time has a revision")}
 		}
-		return m.all(cmd.Context(), r.namespace, list)
+		return m.all(cmd.Context(), list)
 	}
 	r.register(cmd)
 	m.register(cmd)
-	cmd.Flags().StringArrayVarP(&selectors, "selector", "l", nil, "labels of the resources to change: "+selector.LabelForms)
+	by.register(cmd, "change")
 	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "let a key that is there have another value")
 	return cmd
 }

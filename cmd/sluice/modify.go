@@ -36,10 +36,10 @@ func (m *modification) register(cmd *cobra.Command) {
 }
 
 // all changes resources one by one; one that fails does not stop the others.
-func (m *modification) all(ctx context.Context, namespace string, list []subject) error {
+func (m *modification) all(ctx context.Context, list []subject) error {
 	var failed tally
 	for _, s := range list {
-		if err := m.one(ctx, namespace, s); err != nil {
+		if err := m.one(ctx, s); err != nil {
 			failed.count(err)
 			explainOf(m.std, s.kind.Name, s.name, err)
 		}
@@ -47,20 +47,20 @@ func (m *modification) all(ctx context.Context, namespace string, list []subject
 	return failed.err()
 }
 
-func (m *modification) one(ctx context.Context, namespace string, s subject) error {
+func (m *modification) one(ctx context.Context, s subject) error {
 	for try := 1; ; try++ {
-		res, err := m.client.Get(ctx, s.kind, namespace, s.name, client.JSON)
+		res, err := m.client.Get(ctx, s.kind, s.namespace, s.name, client.JSON)
 		if err != nil {
 			return err
 		}
 		if res == nil {
-			return absentError(s.kind, namespace, s.name)
+			return absentError(s.kind, s.namespace, s.name)
 		}
 		next, err := m.change(res.Manifest)
 		if err != nil {
 			return err
 		}
-		req := client.ApplyRequest{Manifest: next, Namespace: namespace, ExpectedRevision: res.Metadata.Revision, DryRun: bool(m.dry)}
+		req := client.ApplyRequest{Manifest: next, Namespace: s.namespace, ExpectedRevision: res.Metadata.Revision, DryRun: bool(m.dry)}
 		if m.revision != "" {
 			req.ExpectedRevision = m.revision
 		}

@@ -38,7 +38,7 @@ lists are replaced, null removes.`,
 					return err
 				}
 			}
-			list, err := subjects(cmd.Context(), m.client, args)
+			list, err := subjects(cmd.Context(), m.client, r.namespace, args)
 			if err != nil {
 				return err
 			}
@@ -52,7 +52,7 @@ lists are replaced, null removes.`,
 				}
 				return next, sameResource(was, next)
 			}
-			return m.all(cmd.Context(), r.namespace, list)
+			return m.all(cmd.Context(), list)
 		},
 	}
 	r.register(cmd)

@@ -41,10 +41,10 @@ func (p *prune) check(std streams, files []string, dry bool) (err error) {
 	case len(p.selectors) == 0:
 		return usageError{errors.New("prune: name the labels of what may be deleted with -l SELECTOR")}
 	}
-	if p.tests, err = chosenBy(p.selectors); err != nil {
-		return err
+	if p.tests, err = selector.ParseLabels(p.selectors); err != nil {
+		return usageError{err}
 	}
-	if !dry && !p.yes && (!isTerminal(std.in) || slices.Contains(files, manifests.Standard)) {
+	if !dry && !p.yes && (!isTerminal(std.in) || !isTerminal(std.err) || slices.Contains(files, manifests.Standard)) {
 		return usageError{errors.New("prune: there is no terminal to ask at; --yes prunes without asking, --dry-run shows what it would delete")}
 	}
 	return nil

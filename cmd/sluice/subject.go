@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/sluicegw/sluice/cmd/sluice/selector"
 	"github.com/sluicegw/sluice/graph/client"
 )
@@ -13,11 +15,12 @@ import (
 // subject is one resource that a command line names.
 type subject struct {
 	kind client.Kind
-	name string
+	// namespace of the name; empty means the default one.
+	namespace, name string
 }
 
 // subjects are the resources that KIND NAME... or KIND/NAME... names.
-func subjects(ctx context.Context, c *client.Client, args []string) ([]subject, error) {
+func subjects(ctx context.Context, c *client.Client, namespace string, args []string) ([]subject, error) {
 	wrong := usageError{errors.New("name the resources as KIND NAME or as KIND/NAME")}
 	if len(args) == 0 {
 		return nil, wrong
@@ -36,25 +39,39 @@ func subjects(ctx context.Context, c *client.Client, args []string) ([]subject, 
 			return nil, wrong
 		}
 		for _, name := range t.names {
-			out = append(out, subject{kind: t.kind, name: name})
+			out = append(out, subject{kind: t.kind, namespace: namespace, name: name})
 		}
 	}
 	return out, nil
 }
 
-// chosenBy reads the selectors of a command that changes what they choose.
-func chosenBy(selectors []string) ([]client.LabelTest, error) {
-	tests, err := selector.ParseLabels(selectors)
+// chosen are the flags of commands that change what labels choose.
+type chosen struct {
+	selectors  []string
+	everywhere bool
+}
+
+func (c *chosen) register(cmd *cobra.Command, what string) {
+	cmd.Flags().StringArrayVarP(&c.selectors, "selector", "l", nil, "labels of the resources to "+what+": "+selector.LabelForms)
+	cmd.Flags().BoolVarP(&c.everywhere, "all-namespaces", "A", false, "with -l: all namespaces")
+}
+
+// given says whether resources are chosen by labels.
+func (c *chosen) given(cmd *cobra.Command) (bool, error) {
+	byLabels := cmd.Flags().Changed("selector")
+	if c.everywhere && !byLabels {
+		return false, usageError{errors.New("all-namespaces: it goes with -l")}
+	}
+	return byLabels, nil
+}
+
+// selection are the resources of KIND, or of KIND,KIND, that the labels choose.
+func (c *chosen) selection(ctx context.Context, to *client.Client, kinds, namespace string) (*selection, error) {
+	tests, err := selector.ParseLabels(c.selectors)
 	if err != nil {
 		return nil, usageError{err}
 	}
-	return tests, nil
-}
-
-// newSelection are the resources of some kinds, named as in KIND,KIND, that a selector chooses
-// in a namespace.
-func newSelection(ctx context.Context, c *client.Client, kinds, namespace string, tests []client.LabelTest) (*selection, error) {
-	all, err := c.Kinds(ctx)
+	all, err := to.Kinds(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +82,10 @@ func newSelection(ctx context.Context, c *client.Client, kinds, namespace string
 	if namespace == "" {
 		namespace = client.DefaultNamespace
 	}
-	s := &selection{client: c, namespaces: []string{namespace}, tests: tests}
+	if c.everywhere {
+		namespace = ""
+	}
+	s := &selection{client: to, namespaces: []string{namespace}, tests: tests}
 	for _, t := range targets {
 		s.kinds = append(s.kinds, t.kind)
 	}

@@ -10,22 +10,28 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/selector"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
 func waitCommand(std streams) *cobra.Command {
 	var r remote
 	var until string
+	var selectors []string
 	cmd := &cobra.Command{
-		Use:   "wait KIND NAME... | KIND/NAME... --for=condition=TYPE[=STATUS]|delete|jsonpath={PATH}[=VALUE]",
+		Use:   "wait KIND NAME... | KIND/NAME... | KIND -l SELECTOR --for=condition=TYPE[=STATUS]|delete|jsonpath={PATH}[=VALUE]",
 		Short: "Wait until resources are as wanted",
 		Long: "Wait until resources have a condition, are deleted, or have a value at a path. What happens is followed on the\n" +
 			"change stream. The exit code is 1 if it does not happen in time, and 3 if a resource does not exist.",
 		Example: "  sluice wait network/net-a --for=condition=Available\n  sluice wait net/net-a port/p1 --for=delete --timeout 2m\n" +
-			"  sluice wait network net-a --for=jsonpath='{.status.resource.status}'=ACTIVE",
+			"  sluice wait network net-a --for=jsonpath='{.status.resource.status}'=ACTIVE\n  sluice wait ports -l team=web --for=condition=Available",
 		Args: usage(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			goal, err := parseGoal(until)
+			if err != nil {
+				return usageError{err}
+			}
+			labels, err := selector.ParseLabels(selectors)
 			if err != nil {
 				return usageError{err}
 			}
@@ -46,11 +52,16 @@ func waitCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return waitAll(ctx, waiting{std: std, client: c, remote: r, goal: goal}, targets)
+			w := waiting{std: std, client: c, remote: r, goal: goal, labels: labels}
+			if err := w.find(ctx, targets); err != nil {
+				return err
+			}
+			return w.all(ctx, targets)
 		},
 	}
 	r.register(cmd)
 	cmd.Flags().Lookup("timeout").Usage = "how long to wait in all"
+	cmd.Flags().StringArrayVarP(&selectors, "selector", "l", nil, "labels of the resources that are waited for: those that have them at the beginning")
 	cmd.Flags().StringVar(&until, "for", "", "condition=TYPE[=STATUS], delete or jsonpath={PATH}[=VALUE]")
 	completeFlag(cmd, "for", cobra.FixedCompletions([]string{"condition=", "delete", "jsonpath="}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	return cmd
@@ -138,19 +149,60 @@ type waiting struct {
 	client *client.Client
 	remote remote
 	goal   goal
+	labels []client.LabelTest
+	// uids are those that are to be gone, by kind and name; a resource that was not
+	// there has none.
+	uids map[[2]string]string
 }
 
-// waitAll waits for one resource after the other: what has come about before is
-// seen when its turn comes.
-func waitAll(ctx context.Context, w waiting, targets []target) error {
-	for _, t := range targets {
+// maxWaiting is how many resources of a kind are waited for by their labels.
+const maxWaiting = 1000
+
+// find names the resources that are meant by their labels, and notes which ones are
+// to be gone: one of the same name that comes later is another one.
+func (w *waiting) find(ctx context.Context, targets []target) error {
+	w.uids = map[[2]string]string{}
+	for i := range targets {
+		t := &targets[i]
 		switch {
-		case len(t.names) == 0:
-			return usageError{errors.New("wait: KIND NAME or KIND/NAME names what is waited for")}
+		case len(t.names) == 0 && len(w.labels) == 0:
+			return usageError{errors.New("wait: KIND NAME..., KIND/NAME... or KIND -l SELECTOR says what is waited for")}
+		case len(t.names) > 0 && len(w.labels) > 0:
+			return usageError{errors.New("selector: it chooses from all resources of a kind; it does not go with names")}
 		case w.goal.condition != "" && !t.kind.HasConditions():
 			return usageError{fmt.Errorf("for: kind %s has no conditions", t.kind.Name)}
 		}
+		namespace := w.remote.scope(t.kind, false)
+		all := fetch(ctx, w.client, *t, namespace, "")
+		if len(t.names) == 0 {
+			all = w.client.List(ctx, client.ListRequest{Kind: t.kind, Namespace: namespace, Selector: w.labels, NamesOnly: true})
+		} else if !w.goal.deleted {
+			continue
+		}
+		for r, err := range all {
+			var absent notFoundError
+			switch {
+			case errors.As(err, &absent):
+				continue
+			case err != nil:
+				return err
+			case len(w.labels) > 0 && len(t.names) == maxWaiting:
+				return fmt.Errorf("selector: more than %d resources of kind %s have the labels", maxWaiting, t.kind.Name)
+			case len(w.labels) > 0:
+				t.names = append(t.names, r.Metadata.Name)
+			}
+			w.uids[[2]string{t.kind.Name, r.Metadata.Name}] = r.Metadata.UID
+		}
+		if len(t.names) == 0 && !w.goal.deleted {
+			return notFoundError{fmt.Errorf("no %s have the labels%s (NOT_FOUND)", t.kind.Plural, in(namespace))}
+		}
 	}
+	return nil
+}
+
+// all waits for one resource after the other: what has come about before is seen
+// when its turn comes.
+func (w *waiting) all(ctx context.Context, targets []target) error {
 	var found tally
 	for _, t := range targets {
 		for _, name := range t.names {
@@ -172,9 +224,9 @@ func waitAll(ctx context.Context, w waiting, targets []target) error {
 var errReached = errors.New("reached")
 
 // one waits for one resource.
-func (w waiting) one(ctx context.Context, k client.Kind, name string) error {
+func (w *waiting) one(ctx context.Context, k client.Kind, name string) error {
 	namespace := w.remote.scope(k, false)
-	uid, is, present := "", "nothing is known of it", false
+	uid, is, present := w.uids[[2]string{k.Name, name}], "nothing is known of it", false
 	look := func(c *client.Change) error {
 		switch {
 		case c.Type == "RESET":
@@ -188,10 +240,10 @@ func (w waiting) one(ctx context.Context, k client.Kind, name string) error {
 		if c.Resource == nil {
 			return nil
 		}
-		if uid != "" && uid != c.Resource.Metadata.UID && w.goal.deleted {
+		if w.goal.deleted && uid != c.Resource.Metadata.UID {
 			return errReached // it is another one of that name
 		}
-		uid, present = c.Resource.Metadata.UID, true
+		present = true
 		done, now, err := w.goal.reached(k, c.Resource)
 		if is = now; done {
 			return errReached

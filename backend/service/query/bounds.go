@@ -97,7 +97,7 @@ func (q *query) narrow() {
 			continue
 		}
 		if t.op == "eq" || t.op == "in" {
-			q.names = namesOf(t)
+			q.names, q.derived = namesOf(t), true
 			return
 		}
 		if r, _, ok := t.bounds(); ok {

@@ -19,8 +19,10 @@ import (
 
 // query is what a connection consists of and in which order.
 type query struct {
-	kind      *kind.Kind
-	namespace string
+	kind *kind.Kind
+	// asked is the namespace that the request names, and namespace the one that it is
+	// about, as the filter may say; empty is all.
+	asked, namespace string
 	// reference and parent leave what refers to a resource by that path: an index
 	// and a value of its rows. No reference keeps everything.
 	reference string
@@ -35,8 +37,9 @@ type query struct {
 	// whole says that the run holds just what the query keeps.
 	whole bool
 	// names are those of the resources that the query may have, in order and each
-	// once; nil for all. There is no run then.
-	names []string
+	// once; nil for all. There is no run then. They are derived if the filter says them.
+	names   []string
+	derived bool
 }
 
 // Filter is a compiled filter with its canonical text, see [ParseFilter].
@@ -77,6 +80,7 @@ func (r *Reader) query(k *kind.Kind, req *ListRequest, f Filter) (q query, err e
 		slices.Sort(q.names)
 		q.names = slices.Compact(q.names)
 	}
+	q.asked = q.namespace
 	q.narrow()
 	switch {
 	case q.names != nil || !q.filtered() || !r.indexed(k):
@@ -111,19 +115,19 @@ func (q *query) match(v *indexedResource) bool {
 	return q.filter.match(v)
 }
 
-// hash tells connections apart; cursors carry it.
+// hash tells connections apart; cursors carry it. How a connection is read has no part in it.
 func (q *query) hash() uint32 {
 	text := q.filter.text
 	if q.reference != "" {
 		name, _, _ := backend.TakeString(q.parent) // it was made of a string
 		text += fmt.Sprintf(" parent %q %q", q.reference, name)
 	}
-	if q.names != nil {
+	if q.names != nil && !q.derived {
 		names, _ := json.Marshal(q.names)               // strings always marshal
 		text += `{"name":{"in":` + string(names) + `}}` // as the filter that says the same
 	}
 	h := fnv.New32a()
-	for _, part := range []string{q.kind.Name, q.namespace, text, q.order.text()} {
+	for _, part := range []string{q.kind.Name, q.asked, text, q.order.text()} {
 		_, _ = h.Write(backend.AppendString(nil, part))
 	}
 	return h.Sum32()
