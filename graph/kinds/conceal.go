@@ -9,7 +9,7 @@ import (
 
 // Concealed is what is said of a value that GraphQL refuses, in place of the
 // value, where that stands for a write-only field.
-const Concealed = "the value of a write-only field does not have its type"
+const Concealed = "the value of a write-only field does not have its type, or names a key twice"
 
 // writeOnlyMark marks the fields of inputs that are write-only. It is no
 // directive of the API, and never printed.
