@@ -86,7 +86,7 @@ func TestARefusalNamesFileDocumentAndLine(t *testing.T) {
 	}
 	for _, says := range []string{
 		"a.yaml:19: Network net-b: spec.resource.mtu: ", "a.yaml:20: Network net-b: spec.resource.tagz: is not a field", `did you mean "tags"?`,
-		"b.yaml:6: Network net-d: metadata.labels[0].value: ", "c.yaml:12: document 2: ", "d.json:4: Network net-e: spec.managementPolicy: ", "e.yaml:9: Network net-f: spec.colour: ", "e.yaml:8: Network net-f: spec.cloudCredentialsRef: is required",
+		"b.yaml:6: Network net-d: metadata.labels.team: ", "c.yaml:12: document 2: ", "d.json:4: Network net-e: spec.managementPolicy: ", "e.yaml:9: Network net-f: spec.colour: ", "e.yaml:8: Network net-f: spec.cloudCredentialsRef: is required",
 		"\n8 documents: 2 created, 1 unchanged, 5 failed\n",
 	} {
 		if !strings.Contains(errOut, says) {

@@ -62,7 +62,7 @@ func TestLabelsAreSetRemovedAndNotOverwrittenUnasked(t *testing.T) {
 		{2, "as KIND NAME or as KIND/NAME", []string{"label", "network", "a=b"}},
 		{2, "selector", []string{"label", "networks", "-l", "", "a=b"}},
 		{2, "one KIND", []string{"label", "network/net-a", "-l", "a", "a=b"}},
-		{1, "metadata.labels[0].key", []string{"label", "network", "net-a", "-a=b"}},
+		{1, "metadata.labels.-a: ", []string{"label", "network", "net-a", "-a=b"}},
 		{1, "known kinds", []string{"label", "teapot", "net-a", "a=b"}},
 	} {
 		args := c.args

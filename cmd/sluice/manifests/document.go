@@ -3,7 +3,6 @@ package manifests
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -98,9 +97,8 @@ func step(n *yaml.Node, path string) (value *yaml.Node, line int, rest string) {
 			n = n.Alias
 		}
 	}
-	if index, rest, ok := cutIndex(path); ok {
-		value, line = element(n, index)
-		return value, line, rest
+	if index, rest, ok := cutIndex(path); ok && n.Kind == yaml.SequenceNode && index < len(n.Content) {
+		return n.Content[index], n.Content[index].Line, rest
 	}
 	if n.Kind != yaml.MappingNode {
 		return nil, 0, ""
@@ -119,23 +117,6 @@ func cutIndex(path string) (index int, rest string, ok bool) {
 	text, rest, found := strings.Cut(strings.TrimPrefix(path, "["), "]")
 	index, err := strconv.Atoi(text)
 	return index, strings.TrimPrefix(rest, "."), found && strings.HasPrefix(path, "[") && err == nil && index >= 0
-}
-
-// element is one of a list. The entries of a mapping are counted in the order of their
-// keys: labels are a list in the API.
-func element(n *yaml.Node, index int) (*yaml.Node, int) {
-	switch {
-	case n.Kind == yaml.SequenceNode && index < len(n.Content):
-		return n.Content[index], n.Content[index].Line
-	case n.Kind != yaml.MappingNode || index >= len(n.Content)/2:
-		return nil, 0
-	}
-	keys := make([]*yaml.Node, 0, len(n.Content)/2)
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		keys = append(keys, n.Content[i])
-	}
-	slices.SortFunc(keys, func(a, b *yaml.Node) int { return strings.Compare(a.Value, b.Value) })
-	return keys[index], keys[index].Line
 }
 
 // member is the value of a key of a mapping, nil if there is none.

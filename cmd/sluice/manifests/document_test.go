@@ -28,8 +28,8 @@ other: *spec
 `
 	for field, want := range map[string]int{
 		"": 2, "kind": 3, "metadata.name": 5, "metadata.namespace": 4, "spec": 8, "spec.mtu": 9, "spec.mtu.deeper": 9, "spec.tags": 11, "spec.tags[0]": 12, "spec.tags[1].size": 14,
-		"spec.tags[7].size": 11, "spec.absent.deeper": 8, "spec.quoted.key": 15, "metadata.labels[0].key": 7, "metadata.labels[1].value": 6, "metadata.labels[2]": 6,
-		"metadata.labels.a.b/c": 7, "other.mtu": 9, "unknown": 2, "spec[0]": 9, "spec.tags[x]": 11, "[": 2,
+		"spec.tags[7].size": 11, "spec.absent.deeper": 8, "spec.quoted.key": 15, "metadata.labels": 6, "metadata.labels.z": 6, "metadata.labels[0].key": 6,
+		"metadata.labels.a.b/c": 7, "other.mtu": 9, "unknown": 2, "spec[0]": 8, "spec.tags[x]": 11, "[": 2,
 	} {
 		docs, err := stdin(text)
 		if err != nil || len(docs) != 1 {

@@ -128,7 +128,7 @@ func (endless) Read(p []byte) (int, error) {
 
 func FuzzRead(f *testing.F) {
 	f.Add("kind: K\nmetadata: {name: a}\n---\nkind: List\nitems: [{kind: K}]\n", "spec.a[1].b")
-	f.Add(`[{"kind": "K"}, 1]`, "metadata.labels[0].key")
+	f.Add(`[{"kind": "K"}, 1]`, "metadata.labels.a/b")
 	f.Add("a: &a [*a]\nkind: List\nitems: [*a]", "a[0][0][0]")
 	f.Fuzz(func(t *testing.T, text, field string) {
 		docs, err := stdin(text)
