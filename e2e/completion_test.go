@@ -1,10 +1,12 @@
 package e2e_test
 
 import (
+	"net"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // completes is what a shell is told for a line whose last word is being typed.
@@ -66,6 +68,19 @@ func TestCompletionIsSilentWhereNobodyAnswers(t *testing.T) {
 	out, _, code := sluice(t, "", "__complete", "get", "--server", "http://127.0.0.1:1", "")
 	if code != 0 || out != ":4\n" {
 		t.Errorf("exit %d %q", code, out)
+	}
+}
+
+func TestCompletionDoesNotWaitForAGatewayThatHangs(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // it is connected to and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	begin := time.Now()
+	out, _, code := sluice(t, "", "__complete", "describe", "--server", "http://"+listener.Addr().String(), "net", "")
+	if waited := time.Since(begin); code != 0 || out != ":4\n" || waited > 10*time.Second {
+		t.Errorf("exit %d %q after %v", code, out, waited)
 	}
 }
 

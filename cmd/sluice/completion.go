@@ -49,13 +49,12 @@ const (
 // completer answers a shell. Whatever fails, it says nothing: a message would stand
 // in the line that is being typed.
 type completer struct {
-	ctx    context.Context
 	client *client.Client
 	remote remote
 }
 
 // complete calls f with a gateway at hand.
-func complete(cmd *cobra.Command, f func(completer) []string) ([]string, cobra.ShellCompDirective) {
+func complete(cmd *cobra.Command, f func(context.Context, completer) []string) ([]string, cobra.ShellCompDirective) {
 	const nothing = cobra.ShellCompDirectiveNoFileComp
 	if loadSettings(cmd) != nil {
 		return nil, nothing
@@ -73,7 +72,7 @@ func complete(cmd *cobra.Command, f func(completer) []string) ([]string, cobra.S
 	}
 	ctx, cancel := context.WithTimeout(parent, completionTime)
 	defer cancel()
-	return f(completer{ctx, c, r}), nothing
+	return f(ctx, completer{c, r}), nothing
 }
 
 type completion = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
@@ -129,22 +128,22 @@ func completeReading(cmd *cobra.Command) {
 // several, kinds are joined by commas.
 func completeTargets(several bool) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return complete(cmd, func(c completer) []string {
-			kinds, err := c.client.Kinds(c.ctx)
+		return complete(cmd, func(ctx context.Context, c completer) []string {
+			kinds, err := c.client.Kinds(ctx)
 			if err != nil {
 				return nil
 			}
 			word, _, pair := strings.Cut(typed, "/")
 			switch {
 			case pair:
-				return prefixed(word+"/", c.names(kinds, word))
+				return prefixed(word+"/", c.names(ctx, kinds, word))
 			case len(args) == 0:
 				before, _ := lastOf(typed, several)
 				return prefixed(before, kindNames(kinds, several))
 			case strings.Contains(args[0], "/"):
 				return prefixed("", kindNames(kinds, false))
 			}
-			return slices.DeleteFunc(c.names(kinds, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
+			return slices.DeleteFunc(c.names(ctx, kinds, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
 		})
 	}
 }
@@ -176,20 +175,20 @@ func kindNames(kinds []client.Kind, all bool) []string {
 }
 
 // names are those of the resources of a kind.
-func (c completer) names(kinds []client.Kind, kind string) []string {
+func (c completer) names(ctx context.Context, kinds []client.Kind, kind string) []string {
 	var out []string
-	c.each(kinds, kind, func(r *client.Resource) { out = append(out, r.Metadata.Name) })
+	c.each(ctx, kinds, kind, func(r *client.Resource) { out = append(out, r.Metadata.Name) })
 	return out
 }
 
 // each visits resources of a kind, their names and labels alone.
-func (c completer) each(kinds []client.Kind, kind string, visit func(*client.Resource)) {
+func (c completer) each(ctx context.Context, kinds []client.Kind, kind string, visit func(*client.Resource)) {
 	k, err := client.FindKind(kinds, kind)
 	if err != nil {
 		return
 	}
 	n := 0
-	for r, err := range c.client.List(c.ctx, client.ListRequest{Kind: k, Namespace: c.remote.scope(k, false), NamesOnly: true}) {
+	for r, err := range c.client.List(ctx, client.ListRequest{Kind: k, Namespace: c.remote.scope(k, false), NamesOnly: true}) {
 		if n++; err != nil || n > maxCompletions {
 			return
 		}
@@ -199,15 +198,15 @@ func (c completer) each(kinds []client.Kind, kind string, visit func(*client.Res
 
 // completeNamespaces completes the namespaces that have resources.
 func completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return complete(cmd, func(c completer) []string {
-		kinds, err := c.client.Kinds(c.ctx)
+	return complete(cmd, func(ctx context.Context, c completer) []string {
+		kinds, err := c.client.Kinds(ctx)
 		if err != nil {
 			return nil
 		}
 		found := map[string]bool{client.DefaultNamespace: true}
 		for _, k := range kinds {
 			n := 0
-			for r, err := range c.client.List(c.ctx, client.ListRequest{Kind: k, NamesOnly: true}) {
+			for r, err := range c.client.List(ctx, client.ListRequest{Kind: k, NamesOnly: true}) {
 				if n++; err != nil || n > maxCompletions || r.Metadata.Namespace == nil {
 					break
 				}
@@ -221,15 +220,15 @@ func completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cob
 // completeLabels completes the keys of labels that resources of the kind have, and
 // the values of a key.
 func completeLabels(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	out, directive := complete(cmd, func(c completer) []string {
-		kinds, err := c.client.Kinds(c.ctx)
+	out, directive := complete(cmd, func(ctx context.Context, c completer) []string {
+		kinds, err := c.client.Kinds(ctx)
 		if err != nil || len(args) == 0 {
 			return nil
 		}
 		before, last := lastOf(typed, true)
 		key, _, valued := strings.Cut(last, "=")
 		found := map[string]bool{}
-		c.each(kinds, args[0], func(r *client.Resource) {
+		c.each(ctx, kinds, args[0], func(r *client.Resource) {
 			for _, l := range r.Metadata.Labels {
 				if !valued {
 					found[l.Key] = true
@@ -245,8 +244,8 @@ func completeLabels(cmd *cobra.Command, args []string, typed string) ([]string, 
 
 // completeFilters completes the paths that filters of the kind can name.
 func completeFilters(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	out, directive := complete(cmd, func(c completer) []string {
-		kinds, err := c.client.Kinds(c.ctx)
+	out, directive := complete(cmd, func(ctx context.Context, c completer) []string {
+		kinds, err := c.client.Kinds(ctx)
 		if err != nil || len(args) == 0 {
 			return nil
 		}
@@ -262,8 +261,8 @@ func completeFilters(cmd *cobra.Command, args []string, typed string) ([]string,
 
 // completeFields completes KIND.FIELD.PATH.
 func completeFields(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	out, directive := complete(cmd, func(c completer) []string {
-		kinds, err := c.client.Kinds(c.ctx)
+	out, directive := complete(cmd, func(ctx context.Context, c completer) []string {
+		kinds, err := c.client.Kinds(ctx)
 		if err != nil || len(args) > 0 {
 			return nil
 		}

@@ -3,6 +3,7 @@ package kinds_test
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -204,5 +205,22 @@ func TestTheNameOfAnOrderIsItsPathInCapitals(t *testing.T) {
 		if got := kinds.OrderValue(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
+	}
+}
+
+func TestAsManyShortNamesAndColumnsAsThereMayBeAreAccepted(t *testing.T) {
+	names, columns := []string{"abcdefghijklmnop"}, ""
+	for i := range 7 {
+		names = append(names, fmt.Sprintf("s%d", i))
+	}
+	for i := range 32 {
+		columns += fmt.Sprintf(" @column(name: %q, path: \"spec.size\")", fmt.Sprintf("C%02d-%s", i, strings.Repeat("X", 28)))
+	}
+	schema, err := load("shelf", strings.NewReplacer("plural:", `shortNames: ["`+strings.Join(names, `", "`)+`"], plural:`, ") {", ")"+columns+" {").Replace(shelf))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := schema.Kinds[0]; len(k.ShortNames) != 8 || len(k.Columns) != 32 {
+		t.Errorf("%d short names, %d columns", len(k.ShortNames), len(k.Columns))
 	}
 }

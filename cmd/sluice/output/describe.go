@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/graph/client"
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // Description is what [Describe] shows.
@@ -129,7 +130,7 @@ func (d Description) conditions(w io.Writer, all []client.Condition) error {
 	t.Colours = d.Colours
 	for _, c := range all {
 		age := "-"
-		if at, err := time.Parse(time.RFC3339, c.LastTransitionTime); err == nil {
+		if at, err := timestamp.Parse(c.LastTransitionTime); err == nil {
 			age = Age(d.Now.Sub(at))
 		}
 		status := Text{Text: Cell(c.Status)}

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sluicegw/sluice/graph/client"
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // fieldForms are what a filter is made of, joined by commas.
@@ -258,7 +258,7 @@ func (f field) value(text string) (any, error) {
 		}
 		return text == "true", nil
 	case "Time":
-		if _, err := time.Parse(time.RFC3339, text); err != nil {
+		if _, err := timestamp.Parse(text); err != nil {
 			return nil, wrong("a time like 2006-01-02T15:04:05Z")
 		}
 	case "Enum":
