@@ -20,7 +20,7 @@ import (
 	"github.com/sluicegw/sluice/backend/manifest"
 )
 
-// MaxBytes is the most that is read of all files together.
+// MaxBytes is the most that is read of all files together, unless [Source.Limit] says less.
 const MaxBytes = 256 << 20
 
 // Standard is the name of the standard input among files.
@@ -35,12 +35,17 @@ type Source struct {
 	Recursive bool
 	// Stdin is read for the name [Standard].
 	Stdin io.Reader
+	// Limit of all files together, in bytes. Default: MaxBytes.
+	Limit int64
 }
 
 // Read reads all documents, in the order of the files. That there is none is an error.
 func (s Source) Read() ([]Document, error) {
 	var docs []Document
-	left := int64(MaxBytes)
+	if s.Limit <= 0 {
+		s.Limit = MaxBytes
+	}
+	left := s.Limit
 	for _, name := range s.Files {
 		paths := []string{name}
 		if info, err := os.Stat(name); name != Standard && err == nil && info.IsDir() {
@@ -106,7 +111,7 @@ func (s Source) file(path string, left int64) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", shown(path), err)
 	case int64(len(data)) > left:
-		return nil, fmt.Errorf("%s: all files have more than %d bytes together", shown(path), MaxBytes)
+		return nil, fmt.Errorf("%s: all files have more than %d bytes together", shown(path), s.Limit)
 	case !utf8.Valid(data):
 		return nil, fmt.Errorf("%s is not UTF-8", shown(path))
 	}

@@ -111,8 +111,15 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 }
 
 func TestAllFilesTogetherAreBounded(t *testing.T) {
-	if _, err := (manifests.Source{Files: []string{"-"}, Stdin: endless{}}).Read(); err == nil || !strings.Contains(err.Error(), "more than") {
-		t.Errorf("%v", err)
+	dir := files(t, map[string]string{"a.yaml": "kind: K\n", "b.yaml": "kind: K\n"})
+	for limit, says := range map[int64]string{16: "", 15: "b.yaml: all files have more than 15 bytes together", 7: "a.yaml: all files have more than 7 bytes together"} {
+		_, err := manifests.Source{Files: []string{dir}, Limit: limit}.Read()
+		if (err == nil) != (says == "") || err != nil && !strings.HasSuffix(err.Error(), says) {
+			t.Errorf("%d: %v", limit, err)
+		}
+	}
+	if _, err := (manifests.Source{Files: []string{"-"}, Stdin: endless{}, Limit: 1 << 20}).Read(); err == nil {
+		t.Error("input without an end is read")
 	}
 }
 
