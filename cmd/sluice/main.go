@@ -94,6 +94,7 @@ func newRoot(std streams) *cobra.Command {
 	root.AddCommand(
 		serveCommand(std), applyCommand(std), createCommand(std), getCommand(std), editCommand(std),
 		deleteCommand(std), watchCommand(std), describeCommand(std), explainCommand(std), kindsCommand(std), waitCommand(std),
+		diffCommand(std), labelCommand(std), annotateCommand(std), patchCommand(std),
 		schemaCommand(std), completionCommand(std), versionCommand(std),
 	)
 	completeAll(root)
@@ -104,8 +105,9 @@ func newRoot(std streams) *cobra.Command {
 func exitCode(err error) int {
 	var wrong usageError
 	var absent notFoundError
+	var undecided diffError
 	switch {
-	case errors.As(err, &wrong):
+	case errors.As(err, &wrong), errors.As(err, &undecided):
 		return exitUsage
 	case errors.As(err, &absent):
 		return exitNotFound

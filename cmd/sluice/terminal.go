@@ -7,9 +7,9 @@ import (
 	"golang.org/x/term"
 )
 
-// isTerminal says whether what is written goes to a terminal.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// isTerminal says whether what is read or written is at a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

@@ -65,10 +65,10 @@ const neighboursDocument = `query Neighbours($id: ID!) {
 }`
 
 const applyDocument = `mutation Apply($input: ApplyManifestInput!) {
-  applyManifest(input: $input) { outcome warnings { code message field } resource { kind metadata { namespace name revision createdAt } } }
+  applyManifest(input: $input) { outcome warnings { code message field } resource { kind metadata { namespace name revision createdAt } manifest(format: YAML) } }
 }`
 
-// listTemplate, changesTemplate and deleteTemplate are filled in for each kind.
+// The templates are filled in for each kind.
 const (
 	listTemplate = `query List($namespace: String, $filter: {Kind}Filter, $first: Int, $after: String, $whole: Boolean!, $manifest: Boolean!, $format: ManifestFormat) {
   list: {plural}({namespace}filter: $filter, first: $first, after: $after) {
@@ -85,7 +85,10 @@ const (
 }
 ` + resourceParts
 	deleteTemplate = `mutation Delete($input: Delete{Kind}Input!) {
-  delete{Kind}(input: $input) { state }
+  delete: delete{Kind}(input: $input) { state }
+}`
+	statusTemplate = `mutation UpdateStatus($input: Update{Kind}StatusInput!) {
+  update: update{Kind}Status(input: $input) { written: {singular} { metadata { revision } } }
 }`
 )
 
@@ -104,7 +107,7 @@ func (k Kind) document(template string) string {
 func Documents(kinds []Kind) []string {
 	out := []string{kindsDocument, getDocument, neighboursDocument, applyDocument}
 	for _, k := range kinds {
-		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}} {
+		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}} {
 			if k.Offers(of.verb) {
 				out = append(out, k.document(of.template))
 			}

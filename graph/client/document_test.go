@@ -62,7 +62,10 @@ func TestWhateverIsAskedTheDocumentsAreThoseThatAreListed(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := c.Delete(ctx, k, "", "x", "r"); err != nil {
+		if _, err := c.Delete(ctx, client.DeleteRequest{Kind: k, Name: "x", ExpectedRevision: "r"}); err != nil {
+			t.Error(err)
+		}
+		if _, err := c.UpdateStatus(ctx, client.StatusRequest{Kind: k, Name: "x"}); err != nil && k.Offers("STATUS") {
 			t.Error(err)
 		}
 	}

@@ -182,6 +182,9 @@ type ApplyRequest struct {
 	Namespace string
 	// ExpectedRevision is a precondition; empty for none.
 	ExpectedRevision string
+	// IgnoreRevision passes over the revision that the manifest is based on. It excludes
+	// ExpectedRevision.
+	IgnoreRevision bool
 	// CreateOnly fails with ALREADY_EXISTS where the resource is there.
 	CreateOnly bool
 	// DryRun says what would happen and writes nothing.
@@ -192,7 +195,7 @@ type ApplyRequest struct {
 type Applied struct {
 	Outcome  string
 	Warnings []Warning
-	// Resource is nil for a dry run that would create.
+	// Resource as it is stored now, with its manifest in YAML; with DryRun as it would be.
 	Resource *Resource
 }
 
@@ -201,7 +204,7 @@ type Warning struct{ Code, Message, Field string }
 
 // Apply makes one resource what the manifest says.
 func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) {
-	in := map[string]any{"manifest": req.Manifest, "dryRun": req.DryRun, "createOnly": req.CreateOnly}
+	in := map[string]any{"manifest": req.Manifest, "dryRun": req.DryRun, "createOnly": req.CreateOnly, "ignoreRevision": req.IgnoreRevision}
 	if req.Namespace != "" {
 		in["namespace"] = req.Namespace
 	}
@@ -211,20 +214,4 @@ func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) 
 	var out struct{ ApplyManifest *Applied }
 	err := c.Do(ctx, applyDocument, map[string]any{"input": in}, &out)
 	return out.ApplyManifest, err
-}
-
-// Delete removes one resource. An empty revision removes it whatever it is; an
-// empty namespace means the default one.
-func (c *Client) Delete(ctx context.Context, k Kind, namespace, name, revision string) error {
-	if err := k.offers("DELETE"); err != nil {
-		return err
-	}
-	in := map[string]any{"name": name}
-	if namespace != "" && k.Scope != "GLOBAL" {
-		in["namespace"] = namespace
-	}
-	if revision != "" {
-		in["expectedRevision"] = revision
-	}
-	return c.Do(ctx, k.document(deleteTemplate), map[string]any{"input": in}, nil)
 }

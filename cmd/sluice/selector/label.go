@@ -7,8 +7,8 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// labelForms are what a selector is made of, joined by commas.
-const labelForms = "key=value, key!=value, key in (a,b), key notin (a,b), key and !key are accepted, joined by commas"
+// LabelForms are what a selector is made of, joined by commas.
+const LabelForms = "key=value, key!=value, key in (a,b), key notin (a,b), key and !key are accepted, joined by commas"
 
 // ParseLabels reads label selectors as kubectl has them; several of them must all
 // hold. What is not understood is refused: an answer to another question would look
@@ -19,7 +19,7 @@ func ParseLabels(texts []string) ([]client.LabelTest, error) {
 		for _, part := range split(text) {
 			t, ok := parseLabelTest(strings.TrimSpace(part))
 			if !ok {
-				return nil, fmt.Errorf("selector: %q is not understood; %s", text, labelForms)
+				return nil, fmt.Errorf("selector: %q is not understood; %s", text, LabelForms)
 			}
 			out = append(out, t)
 		}
