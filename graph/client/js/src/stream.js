@@ -57,6 +57,7 @@ export function follow({ transport, changes, variables, snapshot, silence, chang
       clearTimeout(timer);
       timer = setTimeout(() => end(new Failure(`nothing was heard for ${silence} ms`)), silence);
     };
+    if (signal.aborted) return aborted();
     signal.addEventListener("abort", aborted);
     heard();
     const asked = { ...variables, after: cursor ?? null, ...(snapshot && { snapshot }) };

@@ -29,7 +29,7 @@ export class Gateway {
   };
 
   // stream is the n-th subscription, from 0; it waits until there is one.
-  async stream(n = this.streams.length) {
+  async stream(n = 0) {
     while (this.streams.length <= n) await new Promise((resolve) => this.waiting.push(resolve));
     return this.streams[n];
   }
