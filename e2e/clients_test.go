@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,6 +94,30 @@ func (s suite) run(t *testing.T) {
 	}
 }
 
+// ownGateways is the suite that starts gateways itself, to kill them and to put them on other stores.
+const ownGateways = "live"
+
+// ownStores is how many stores that suite may use.
+const ownStores = 12
+
+// withGateways gives a suite the binary and empty stores.
+func withGateways(t *testing.T) []string {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stores := make([][]string, ownStores)
+	for i := range stores {
+		stores[i] = store(t, t.TempDir())
+	}
+	flags, err := json.Marshal(stores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"SLUICE_BINARY=" + path, "SLUICE_STORES=" + string(flags)}
+}
+
 func TestClientsOfOtherPeople(t *testing.T) {
 	needClients(t)
 	files, err := filepath.Glob(filepath.Join(clients, "*.test.mjs"))
@@ -104,6 +129,12 @@ func TestClientsOfOtherPeople(t *testing.T) {
 		if slices.Contains(browserSuites, name) {
 			continue // TestBrowser
 		}
-		t.Run(name, suite{file: file}.run)
+		t.Run(name, func(t *testing.T) {
+			s := suite{file: file}
+			if name == ownGateways {
+				s.env = withGateways(t)
+			}
+			s.run(t)
+		})
 	}
 }

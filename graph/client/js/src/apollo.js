@@ -1,14 +1,13 @@
 /**
- * apolloTransport asks by an Apollo client. Documents are those of `gql`. What is read is in Apollo's cache, so
- * every query that shows one of the resources is up to date.
+ * apolloTransport asks by an Apollo client. Documents are those of `gql`. Changes are in Apollo's cache, so every query
+ * that shows one of the resources is up to date. The pages of the list are not: they would replace those that the cache has.
  * @param {{query(options: any): Promise<any>, subscribe(options: any): {subscribe(sink: any): {unsubscribe(): void}}}} client
  * @returns {import("./transport.js").Transport}
  */
 export function apolloTransport(client) {
   return {
     async query(document, variables) {
-      // A list is read again after a connection was lost; an answer of the cache would be too old.
-      const { data } = await client.query({ query: document, variables, fetchPolicy: "network-only" });
+      const { data } = await client.query({ query: document, variables, fetchPolicy: "no-cache" });
       return { data };
     },
     subscribe(document, variables, sink) {

@@ -1,6 +1,6 @@
 /**
- * apolloTransport asks by an Apollo client. Documents are those of `gql`. What is read is in Apollo's cache, so
- * every query that shows one of the resources is up to date.
+ * apolloTransport asks by an Apollo client. Documents are those of `gql`. Changes are in Apollo's cache, so every query
+ * that shows one of the resources is up to date. The pages of the list are not: they would replace those that the cache has.
  * @param {{query(options: any): Promise<any>, subscribe(options: any): {subscribe(sink: any): {unsubscribe(): void}}}} client
  * @returns {import("./transport.js").Transport}
  */
