@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	createNetwork = `mutation($input: CreateNetworkInput!) { createNetwork(input: $input) { clientMutationId warnings network { id kind version metadata { namespace name uid revision generation } spec { managementPolicy resource { mtu tags } } } } }`
+	createNetwork = `mutation($input: CreateNetworkInput!) { createNetwork(input: $input) { clientMutationId warnings { code message path field } network { id kind version metadata { namespace name uid revision generation } spec { managementPolicy resource { mtu tags } } } } }`
 	updateNetwork = `mutation($input: UpdateNetworkInput!) { updateNetwork(input: $input) { network { metadata { revision generation } spec { resource { mtu } } } } }`
 	deleteNetwork = `mutation($input: DeleteNetworkInput!) { deleteNetwork(input: $input) { deletedNetworkId state network { metadata { name } } } }`
 )
@@ -72,7 +72,7 @@ func TestTheVerbsByHTTP(t *testing.T) {
 	for i, path := range []string{"spec.resource.name", "spec.resource.mtu", "spec.resource.dnsDomain"} {
 		found := false
 		for _, e := range three.Errors {
-			found = found || e.Extensions["path"] == path && e.Extensions["rule"] != nil && e.Extensions["requestId"] != ""
+			found = found || e.Extensions["field"] == "input."+path && len(e.Extensions["path"].([]any)) == 4 && e.Extensions["rule"] != nil && e.Extensions["requestId"] != ""
 		}
 		if !found {
 			t.Errorf("violation %d: %s is not among %+v", i, path, three.Errors)

@@ -43,22 +43,10 @@ type toldError struct {
 	Path    []any
 }
 
-// paths are those of the errors. An argument's error is told below its field by
-// the gateway.
+// paths are those of the errors.
 func (j judged) paths() (out []string) {
-	for _, path := range j.fields() {
-		out = append(out, fmt.Sprint(path))
-	}
-	return out
-}
-
-func (j judged) fields() (out [][]any) {
 	for _, e := range j.Errors {
-		path := e.Path
-		if i := slices.IndexFunc(path, func(step any) bool { return step == "input" || step == "filter" || step == "orderBy" }); i >= 0 {
-			path = path[:i]
-		}
-		out = append(out, path)
+		out = append(out, fmt.Sprint(e.Path))
 	}
 	return out
 }
@@ -73,8 +61,8 @@ func (j judged) nulls(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	var out []string
-	for _, path := range j.fields() {
-		v, n := data, 0
+	for _, e := range j.Errors {
+		v, n, path := data, 0, e.Path
 		for ; v != nil && n < len(path); n++ {
 			switch step := path[n].(type) {
 			case string:

@@ -220,7 +220,7 @@ func TestPatchUpsertAndStatusByHTTP(t *testing.T) {
 		t.Fatalf("clear by null: %+v", a)
 	}
 	r = a.get("patchNetwork", "network", "metadata", "revision").(string)
-	if a = patch(r, map[string]any{"cloudCredentialsRef": nil}); a.codes() != "VALIDATION_FAILED" || a.Errors[0].Extensions["path"] != "spec.cloudCredentialsRef" {
+	if a = patch(r, map[string]any{"cloudCredentialsRef": nil}); a.codes() != "VALIDATION_FAILED" || a.Errors[0].Extensions["field"] != "input.spec.cloudCredentialsRef" {
 		t.Errorf("null for a required field: %+v", a)
 	}
 	if a = patch(r, map[string]any{"resource": nil}); a.codes() != "VALIDATION_FAILED" || a.Errors[0].Extensions["rule"] != "rule" {

@@ -295,6 +295,9 @@ func (r *reader) scalar(i int, t descriptor.FieldType) (end int, ready bool, err
 	case descriptor.TypeEnum:
 		end, _, err = r.text(i)
 		return end, false, err
+	case descriptor.TypeTime: // what is none is passed over here and null where it is shown
+		end, err = r.skip(i)
+		return end, false, err
 	case descriptor.TypeBoolean:
 		if r.word(i, "true") {
 			return i + len("true"), true, nil

@@ -147,13 +147,15 @@ func (s *Shape) Field(name string) *Field {
 // FieldType is the type of a field, or of the elements of a list.
 type FieldType string
 
-// The field types. Int is 32 bits; Int64 is a JSON number within +-(2^53-1).
+// The field types. Int is 32 bits; Int64 is a JSON number within +-(2^53-1); a Time
+// is stored as text in RFC 3339 form, and shown in UTC.
 const (
 	TypeString  FieldType = "String"
 	TypeInt     FieldType = "Int"
 	TypeInt64   FieldType = "Int64"
 	TypeFloat   FieldType = "Float"
 	TypeBoolean FieldType = "Boolean"
+	TypeTime    FieldType = "Time"
 	TypeEnum    FieldType = "Enum"
 	TypeObject  FieldType = "Object"
 	// TypeMap is a map of strings to strings, in GraphQL a list of key and value.

@@ -56,13 +56,20 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("%s is not a field of a manifest; accepted are %s", e.Path, strings.Join(e.Accepted, ", "))
+	path := e.Path
+	if r := []rune(path); len(r) > maxShown {
+		path = string(r[:maxShown]) + "…"
+	}
+	return fmt.Sprintf("%s is not a field of a manifest; accepted are %s", path, strings.Join(e.Accepted, ", "))
 }
 
 // Unknown is the error of a key at the top that the kind does not place there.
 func Unknown(key string, placed []string) error {
 	return &UnknownError{Path: key, Accepted: append(strings.Fields(topKeys), placed...)}
 }
+
+// maxShown is how many characters of a key an error repeats.
+const maxShown = 64
 
 // Keys of a manifest. The server's own are dropped where they stand.
 const (

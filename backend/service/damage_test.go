@@ -145,7 +145,7 @@ func TestMoreIndexedValuesThanAResourceMayHaveAreRefused(t *testing.T) {
 		t.Fatalf("as many as fit: %v", err)
 	}
 	_, err = f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Status: conditions(backend.MaxRows - own + 1)})
-	if e := wantCode(t, err, failure.CodeLimitExceeded); e.Path != "status.conditions" || e.Limit != "1024" || e.Name != "a" {
+	if e := wantCode(t, err, failure.CodeLimitExceeded); e.Path != "status.conditions" || e.Limit != 1024 || e.Name != "a" {
 		t.Errorf("%+v", e)
 	}
 }

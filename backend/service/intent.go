@@ -36,7 +36,7 @@ type intent struct {
 	// patch says that the spec was made of what is stored.
 	patch    bool
 	dryRun   bool
-	warnings []string
+	warnings []failure.Warning
 }
 
 // intend resolves and authorizes a write and checks its metadata.
@@ -53,7 +53,7 @@ func (s *Service) intend(ctx context.Context, c access.Caller, verb descriptor.V
 	if t := meta.ExpiresAt; t.Set && !k.Expires {
 		return nil, failure.BadInput("metadata.expiresAt", "resources of kind %s do not expire", k.Name).At(key)
 	} else if t.Set && !t.Value.IsZero() && !t.Value.After(s.cfg.Clock()) {
-		in.found.Add("metadata.expiresAt", "future", "", "must be in the future")
+		in.found.Add("metadata.expiresAt", "future", nil, "must be in the future")
 	} else if t.Value.UTC().Year() > lastYear {
 		in.found.Add("metadata.expiresAt", "max", "9999-12-31T23:59:59Z", "must be before the year 10000 in UTC")
 	}
@@ -124,7 +124,7 @@ func (in *intent) setSubKind(subKind string) {
 		return
 	}
 	if len(in.kind.SubKinds) == 0 {
-		in.found.Add("subKind", "unknown", "", "kind %s has no subKinds", in.kind.Name)
+		in.found.Add("subKind", "unknown", nil, "kind %s has no subKinds", in.kind.Name)
 		return
 	}
 	accepted := strings.Join(in.kind.SubKinds, ", ")
@@ -143,7 +143,7 @@ func (in *intent) judge(ctx context.Context, old *kind.State) *kind.Violations {
 	found.Object(ctx, in.kind.Spec, "spec", in.spec)
 	found.Transition(ctx, in.kind.Spec, "spec", in.spec, in.kind.Spec.Project(old.Spec))
 	if in.subKind != "" && in.subKind != old.SubKind {
-		found.Add("subKind", "immutable", "", "is set at creation and cannot be changed")
+		found.Add("subKind", "immutable", nil, "is set at creation and cannot be changed")
 	}
 	return &found
 }

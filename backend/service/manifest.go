@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -35,7 +36,10 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 		e := failure.BadInput("manifest", "manifest: %v", err)
 		var unknown *manifest.UnknownError
 		if errors.As(err, &unknown) {
-			e.Path = unknown.Path
+			e.Path = failure.Join("", unknown.Path)
+			if key, ok := strings.CutPrefix(unknown.Path, "metadata."); ok {
+				e.Path = failure.Join("metadata", key)
+			}
 		}
 		return nil, e
 	}
@@ -68,9 +72,6 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 	in.expected = doc.Metadata.Revision
 	if req.ExpectedRevision != nil {
 		in.expected = req.ExpectedRevision
-	}
-	for _, key := range doc.Ignored {
-		in.warnings = append(in.warnings, key+" belongs to the server and was ignored")
 	}
 	return in, nil
 }

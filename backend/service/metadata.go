@@ -27,7 +27,7 @@ func (m Metadata) check(v *kind.Violations) (labels, annotations map[string]stri
 		labels[l.Key] = l.Value
 	}
 	if n := len(m.Labels.Value); n > maxLabels {
-		v.Add("metadata.labels", "maxItems", strconv.Itoa(maxLabels), "must be at most %d, are %d", maxLabels, n)
+		v.Add("metadata.labels", "maxItems", maxLabels, "must be at most %d, are %d", maxLabels, n)
 	}
 	size := 0
 	for i, a := range m.Annotations.Value {
@@ -36,10 +36,10 @@ func (m Metadata) check(v *kind.Violations) (labels, annotations map[string]stri
 		size += len(a.Key) + len(a.Value)
 	}
 	if size > maxAnnotationBytes {
-		v.Add("metadata.annotations", "maxLength", strconv.Itoa(maxAnnotationBytes), "must be at most %d bytes in all, are %d", maxAnnotationBytes, size)
+		v.Add("metadata.annotations", "maxLength", maxAnnotationBytes, "must be at most %d bytes in all, are %d", maxAnnotationBytes, size)
 	}
 	if n := utf8.RuneCountInString(m.Description.Value); n > MaxDescription {
-		v.Add("metadata.description", "maxLength", strconv.Itoa(MaxDescription), "must have at most %d characters, has %d", MaxDescription, n)
+		v.Add("metadata.description", "maxLength", MaxDescription, "must have at most %d characters, has %d", MaxDescription, n)
 	}
 	return labels, annotations
 }
@@ -47,7 +47,7 @@ func (m Metadata) check(v *kind.Violations) (labels, annotations map[string]stri
 func checkPair(v *kind.Violations, at, key string, seen map[string]string) {
 	v.LabelKey(at+".key", key)
 	if _, ok := seen[key]; ok {
-		v.Add(at+".key", "unique", "", "repeats the key %q", failure.Shorten(key))
+		v.Add(at+".key", "unique", nil, "repeats the key %q", failure.Shorten(key))
 	}
 }
 

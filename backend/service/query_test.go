@@ -115,6 +115,18 @@ func (o *oracle) condition(depth int) condition {
 		{of("tags", "hasAny", []string{"x", "z"}), func(i item) bool { return slices.Contains(i.tags, "x") }},
 		{of("tags", "hasNone", []string{"x"}), func(i item) bool { return !slices.Contains(i.tags, "x") }},
 		{map[string]any{"name": map[string]any{"gte": "n5"}}, func(i item) bool { return i.name >= "n5" }},
+		{map[string]any{"name": map[string]any{"eq": "n5"}}, func(i item) bool { return i.name == "n5" }},
+		{map[string]any{"name": map[string]any{"in": []string{"n7", "n1", "n1", "Bad Name"}}}, func(i item) bool { return i.name == "n7" || i.name == "n1" }},
+		{map[string]any{"name": map[string]any{"startsWith": "n1"}}, func(i item) bool { return strings.HasPrefix(i.name, "n1") }},
+		{map[string]any{"name": map[string]any{"gt": "n1", "lte": "n3"}}, func(i item) bool { return i.name > "n1" && i.name <= "n3" }},
+		{map[string]any{"name": map[string]any{"gt": "n3", "lt": "n1"}}, func(item) bool { return false }},
+		{map[string]any{"namespace": map[string]any{"in": []string{"ns0"}}}, func(i item) bool { return i.ns == "ns0" }},
+		{map[string]any{"namespace": map[string]any{"startsWith": "ns"}}, func(item) bool { return true }},
+		{map[string]any{"namespace": map[string]any{"gte": "ns1"}}, func(i item) bool { return i.ns >= "ns1" }},
+		{map[string]any{"namespace": map[string]any{"eq": "ns1"}, "name": map[string]any{"startsWith": "n2"}}, func(i item) bool { return i.ns == "ns1" && strings.HasPrefix(i.name, "n2") }},
+		{map[string]any{"spec": map[string]any{"weight": map[string]any{"gt": 100, "lt": w}}}, weight(func(x int) bool { return x > 100 && x < w })},
+		{map[string]any{"spec": map[string]any{"weight": map[string]any{"gte": w, "lte": 102}}}, weight(func(x int) bool { return x >= w && x <= 102 })},
+		{map[string]any{"spec": map[string]any{"title": map[string]any{"startsWith": s, "gt": s + "b"}}}, func(i item) bool { return strings.HasPrefix(i.title, s) && i.title > s+"b" }},
 		{map[string]any{"namespace": map[string]any{"eq": "ns1"}}, func(i item) bool { return i.ns == "ns1" }},
 	}
 	return all[o.rnd.IntN(len(all))]

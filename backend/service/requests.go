@@ -1,6 +1,7 @@
 package service
 
 import (
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 )
@@ -100,7 +101,7 @@ type Written struct {
 	Resource *query.Resource
 	// Outcome of the write; empty for a delete.
 	Outcome  Outcome
-	Warnings []string
+	Warnings []failure.Warning
 	// DryRun says that nothing was written.
 	DryRun bool
 }

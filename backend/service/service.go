@@ -168,5 +168,14 @@ func (s *Service) Body(kind string) *body.Shape {
 	return s.kinds.Body(kind)
 }
 
+// Kind is the kind that a caller names: by name, singular or plural, in any case.
+func (s *Service) Kind(name string) (*descriptor.Kind, error) {
+	k, err := s.kinds.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	return k.Kind, nil
+}
+
 // Kinds is the catalogue, in its order.
 func (s *Service) Kinds() []*descriptor.Kind { return s.kinds.Descriptors() }

@@ -263,7 +263,7 @@ func TestSpecNullIsBadInput(t *testing.T) {
 func TestDeprecatedFieldsAreWarnedAbout(t *testing.T) {
 	f := setup(t)
 	out := f.create("a", `{"title":"A","old":"x"}`)
-	if len(out.Warnings) != 1 || out.Warnings[0] != "spec.old is deprecated: use title" {
-		t.Errorf("warnings %q", out.Warnings)
+	if len(out.Warnings) != 1 || out.Warnings[0] != (failure.Warning{Code: failure.WarningDeprecated, Message: "spec.old is deprecated: use title", Path: "spec.old"}) {
+		t.Errorf("warnings %+v", out.Warnings)
 	}
 }

@@ -110,7 +110,7 @@ func refuseTwins(docs []document, namespace string) error {
 
 func report(std streams, d document, out *client.Applied, dryRun bool) {
 	for _, w := range out.Warnings {
-		_, _ = fmt.Fprintf(std.err, "%s: warning: %s\n", printable(d.where), printable(w))
+		_, _ = fmt.Fprintf(std.err, "%s: warning: %s\n", printable(d.where), printable(w.Message))
 	}
 	what := d.where
 	if res := out.Resource; res != nil {

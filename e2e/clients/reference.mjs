@@ -65,6 +65,23 @@ function checkNamespace(namespace) {
   if (namespace != null && !(namespace.length <= 63 && label.test(namespace))) throw new Error("namespace");
 }
 
+// identified is the resource that a field names: by id, or by namespace and name.
+function identified(kind, { id, namespace, name }, info) {
+  const given = info.fieldNodes[0].arguments.find((a) => a.name.value === "namespace");
+  if ((id == null) === (name == null)) throw new Error("id or name");
+  if (id == null) return get(kind, namespace, name);
+  if (given && valueFromASTUntyped(given.value, info.variableValues) != null) throw new Error("id and namespace");
+  return byID(kind, id);
+}
+
+// byID is the resource of an id: the format, kind, namespace and name, each text ended by a zero byte.
+function byID(kind, id) {
+  const raw = /^[-_A-Za-z0-9]+$/.test(id) ? Buffer.from(id, "base64url") : Buffer.alloc(0);
+  const [of, namespace, at, ...rest] = raw.subarray(1).toString().split("\0").map((text) => text.replace(/^\x02/, ""));
+  if (raw[0] !== 1 || rest.length !== 1 || raw.toString("base64url") !== id || of !== kind.name) throw new Error("not an id of the kind");
+  return resourceOf(resources.find((r) => r.kind === kind && (r.namespace ?? "") === namespace && r.name === at));
+}
+
 function get(kind, namespace, name) {
   checkNamespace(namespace);
   if (kind.scope === "GLOBAL" && namespace != null) throw new Error("a GLOBAL kind has no namespaces");
@@ -241,11 +258,11 @@ const root = {
         return error; // of this element
       }
     }),
-  resource: ({ kind, namespace, name }) => get(kindOf(kind, "GET"), namespace, name),
+  resource: ({ kind, ...args }, _, info) => identified(kindOf(kind, "GET"), args, info),
   resources: ({ kind, ...args }) => list(kindOf(kind, "LIST"), resources, args),
 };
 for (const kind of kinds) {
-  root[kind.singular] = ({ namespace, name }) => get(kind, namespace, name);
+  root[kind.singular] = (args, _, info) => identified(kind, args, info);
   root[kind.plural] = (args) => list(kind, resources, args);
 }
 

@@ -79,11 +79,13 @@ type Error struct {
 	Message    string `json:"message"`
 	Path       []any  `json:"path"`
 	Extensions struct {
-		Code            string `json:"code"`
-		Kind            string `json:"kind"`
-		Namespace       string `json:"namespace"`
-		Name            string `json:"name"`
-		Path            string `json:"path"`
+		Code      string `json:"code"`
+		Kind      string `json:"kind"`
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+		// Path of the value that is wrong: names and indexes from the argument. Field is the same as text.
+		Path            []any  `json:"path"`
+		Field           string `json:"field"`
 		Rule            string `json:"rule"`
 		Limit           any    `json:"limit"`
 		Key             string `json:"key"`

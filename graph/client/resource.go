@@ -267,10 +267,13 @@ type ApplyRequest struct {
 // Applied says what an apply did: CREATED, UPDATED or UNCHANGED.
 type Applied struct {
 	Outcome  string
-	Warnings []string
+	Warnings []Warning
 	// Resource is nil for a dry run that would create.
 	Resource *Resource
 }
+
+// Warning is what a caller should know though a change was made.
+type Warning struct{ Code, Message, Field string }
 
 // Apply makes one resource what the manifest says.
 func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) {
@@ -283,7 +286,7 @@ func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) 
 	}
 	var out struct{ ApplyManifest *Applied }
 	err := c.Do(ctx, `mutation($input: ApplyManifestInput!) {
-		applyManifest(input: $input) { outcome warnings resource { kind metadata { namespace name revision createdAt } } }
+		applyManifest(input: $input) { outcome warnings { code message field } resource { kind metadata { namespace name revision createdAt } } }
 	}`, map[string]any{"input": in}, &out)
 	return out.ApplyManifest, err
 }

@@ -14,7 +14,7 @@ func TestAnAnswerThatFailsBelowAChangeSaysThatItWasMade(t *testing.T) {
 			t.Errorf("dry run %v: outcome %v", dry, outcome)
 		}
 	}
-	got := g.do(`mutation { a: createService(input: {name: "a", spec: {}}) { warnings } }`, nil)
+	got := g.do(`mutation { a: createService(input: {name: "a", spec: {}}) { warnings { message } } }`, nil)
 	if len(got.Errors) != 1 || got.Errors[0].Extensions["outcome"] != nil {
 		t.Errorf("what was refused: %v %v", got.Errors, got.Errors[0].Extensions)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/scalar"
@@ -97,7 +96,7 @@ func (e *Engine) coerce(t *ast.Type, v any, path ast.Path) (any, error) {
 	case "Time":
 		var at time.Time
 		at, err = scalar.UnmarshalTime(v)
-		out = at.Format(time.RFC3339Nano)
+		out = at.UTC().Format(time.RFC3339Nano)
 	default:
 		return e.coerceNamed(t.NamedType, v, path)
 	}
@@ -225,21 +224,16 @@ func listRequest(f *field, args map[string]any) query.ListRequest {
 		Namespace: optional[string](args, "namespace"), Filter: args["filter"], First: count(args, "first"), Last: count(args, "last"),
 		After: optional[string](args, "after"), Before: optional[string](args, "before"), ChangeCursor: f.changeCursor, Ahead: f.ahead,
 	}
-	if f.kind == nil {
-		req.Kind = value[string](args, "kind")
-		return req
+	req.Kind = value[string](args, "kind")
+	of := sharedOrders()
+	if f.kind != nil {
+		req.Kind, of = f.kind.Name, f.kind.orders
 	}
-	req.Kind = f.kind.Name
 	for _, o := range value[[]any](args, "orderBy") {
 		o, _ := o.(map[string]any)
-		req.OrderBy = append(req.OrderBy, query.Order{Field: f.kind.orders[value[string](o, "field")], Descending: value[string](o, "direction") == "DESC"})
+		req.OrderBy = append(req.OrderBy, query.Order{Field: of[value[string](o, "field")], Descending: value[string](o, "direction") == "DESC"})
 	}
 	return req
-}
-
-// identity names the resource that an input is about.
-func identity(k *kindInfo, in map[string]any) kind.Identity {
-	return kind.Identity{Kind: k.Name, Namespace: optional[string](in, "namespace"), Name: value[string](in, "name")}
 }
 
 // metadata is what an input sets besides the spec.
@@ -287,7 +281,7 @@ func checkMutationID(in map[string]any) error {
 
 func tooLong(path, rule string, limit int, unit string) error {
 	return &failure.Error{
-		Code: failure.CodeValidationFailed, Path: path, Rule: rule, Limit: strconv.Itoa(limit),
+		Code: failure.CodeValidationFailed, Path: path, Rule: rule, Limit: limit,
 		Message: fmt.Sprintf("%s: must have at most %d %s", path, limit, unit),
 	}
 }

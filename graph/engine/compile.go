@@ -193,6 +193,8 @@ func (c *compiler) field(def *ast.Definition, f *field) {
 		ops = entryOps
 	case roleConnection, roleEdge, rolePageInfo:
 		ops = connectionOps
+	case roleWarning:
+		ops = warningOps
 	case rolePayload:
 		if t.kind != nil && name == t.kind.Singular {
 			f.op = opWritten
@@ -233,7 +235,8 @@ var (
 	payloadOps = map[string]op{
 		"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opConst, "resource": opWritten,
 	}
-	changeOps = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resource": opChanged}
+	warningOps = map[string]op{"code": opWarningCode, "message": opMessage, "path": opPlace, "field": opPlaceText}
+	changeOps  = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resource": opChanged}
 )
 
 func (c *compiler) rootField(def *ast.Definition, f *field) {
@@ -318,6 +321,8 @@ func (c *compiler) shapeField(t *typeInfo, f *field) {
 		f.op = opEnum
 	case sf.Type == descriptor.TypeFloat:
 		f.op = opFloat
+	case sf.Type == descriptor.TypeTime:
+		f.op = opTime
 	default:
 		f.op = opScalar
 	}

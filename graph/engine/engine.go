@@ -29,6 +29,9 @@ type Config struct {
 	// LoaderWait is how long the first read of a resolver written by hand waits
 	// for others, to be one call. Default 1 ms.
 	LoaderWait time.Duration
+	// BadTime is told the kind of each time of a resource that is stored in no form that
+	// a time has, and is shown as null. Default: nobody is told.
+	BadTime func(kind string)
 	// Streams is joined by all subscriptions. When it ends, each is ended with
 	// CATALOGUE_CHANGED. Default: they never are.
 	Streams *stream.Group
@@ -43,6 +46,8 @@ type Engine struct {
 	schema *ast.Schema
 	core   graphql.ExecutableSchema
 	wait   time.Duration
+	// badTime counts times that are none.
+	badTime func(kind string)
 	// streams are the subscriptions, everyKind those for the changes of every kind.
 	streams, everyKind *stream.Group
 	types              map[string]*typeInfo
@@ -61,7 +66,10 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Service == nil || cfg.Schema == nil || cfg.Core == nil {
 		return nil, errors.New("engine: config: Service, Schema and Core are needed")
 	}
-	e := &Engine{svc: cfg.Service, schema: cfg.Schema, core: cfg.Core, wait: cfg.LoaderWait, streams: cfg.Streams, everyKind: cfg.EveryKind}
+	e := &Engine{svc: cfg.Service, schema: cfg.Schema, core: cfg.Core, wait: cfg.LoaderWait, badTime: cfg.BadTime, streams: cfg.Streams, everyKind: cfg.EveryKind}
+	if e.badTime == nil {
+		e.badTime = func(string) {}
+	}
 	if err := e.readKinds(); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}

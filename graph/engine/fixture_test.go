@@ -36,6 +36,8 @@ type gateway struct {
 	engine *engine.Engine
 	exec   *executor.Executor
 	now    time.Time
+	// badTimes are those that were told, by kind.
+	badTimes map[string]int
 }
 
 // shelves is a catalogue that uses every annotation.
@@ -116,7 +118,8 @@ func gatewayOver(t testing.TB, catalogue *kinds.Schema, open func(testing.TB, fu
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.engine = enginetest.New(t, catalogue, g.svc)
+	g.badTimes = map[string]int{}
+	g.engine = enginetest.New(t, catalogue, g.svc, func(cfg *engine.Config) { cfg.BadTime = func(kind string) { g.badTimes[kind]++ } })
 	g.exec = executor.New(g.engine)
 	return g
 }
@@ -143,4 +146,40 @@ func (g *gateway) do(query string, variables map[string]any) answer {
 	next, ctx := g.exec.DispatchOperation(context.Background(), oc)
 	res := next(ctx)
 	return answer{Data: append(json.RawMessage(nil), res.Data...), Errors: res.Errors}
+}
+
+// first is the first answer of an operation of any kind.
+func (g *gateway) first(query string, variables map[string]any) answer {
+	g.t.Helper()
+	oc, errs := g.prepare(query, variables)
+	if errs != nil {
+		g.t.Fatalf("%s\n%v", query, errs)
+	}
+	ctx, cancel := context.WithCancel(graphql.WithOperationContext(context.Background(), oc))
+	defer cancel()
+	next, ctx := g.exec.DispatchOperation(ctx, oc)
+	if res := next(ctx); res != nil {
+		return answer{Data: append(json.RawMessage(nil), res.Data...), Errors: res.Errors}
+	}
+	return answer{}
+}
+
+// events are the first answers of a stream.
+func (g *gateway) events(query string, variables map[string]any, n int) (out []string) {
+	g.t.Helper()
+	oc, errs := g.prepare(query, variables)
+	if errs != nil {
+		g.t.Fatalf("%s\n%v", query, errs)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	next, ctx := g.exec.DispatchOperation(ctx, oc)
+	for range n {
+		res := next(ctx)
+		if res == nil || len(res.Errors) > 0 {
+			g.t.Fatalf("%s: after %v: %+v", query, out, res)
+		}
+		out = append(out, string(res.Data))
+	}
+	return out
 }

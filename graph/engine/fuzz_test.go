@@ -29,9 +29,9 @@ func FuzzDocument(f *testing.F) {
 	ours, twin := newGateway(f, catalogue, nil), newGateway(f, catalogue, nil)
 	for _, g := range []*gateway{ours, twin} {
 		for _, mutation := range []string{
-			`mutation { createService(input: {name: "a", labels: [{key: "x", value: "y"}], spec: {}}) { warnings } }`,
-			`mutation { createToken(input: {name: "t", subKind: "robot", spec: {serviceRef: "a", otherRefs: ["gone", "a"], grants: [{serviceRef: "a"}], extras: [{key: "x", value: "1"}], colours: [BLUE]}}) { warnings } }`,
-			`mutation { createToken(input: {name: "u", spec: {serviceRef: "gone", limits: {callsPerHour: 9007199254740991}}}) { warnings } }`,
+			`mutation { createService(input: {name: "a", labels: [{key: "x", value: "y"}], spec: {}}) { warnings { message } } }`,
+			`mutation { createToken(input: {name: "t", subKind: "robot", spec: {serviceRef: "a", otherRefs: ["gone", "a"], grants: [{serviceRef: "a"}], extras: [{key: "x", value: "1"}], colours: [BLUE]}}) { warnings { message } } }`,
+			`mutation { createToken(input: {name: "u", spec: {serviceRef: "gone", limits: {callsPerHour: 9007199254740991}}}) { warnings { message } } }`,
 		} {
 			if a := g.do(mutation, nil); a.Errors != nil {
 				f.Fatalf("%s: %v", mutation, a.Errors)

@@ -27,8 +27,8 @@ func sortedErrors(list gqlerror.List) []string {
 // The answers in golden.jsonl are those that the executor gave that gqlgen
 // generated for these kinds, before there was an engine: random operations, one
 // after the other on one store. Where the API has changed on purpose since, they are
-// the engine's: filters whose operators have no value, nodes with a bad id, and payloads
-// whose resource is not null.
+// the engine's: filters whose operators have no value, nodes with a bad id, payloads
+// whose resource is not null, warnings, and the paths and places of errors.
 func TestTheAnswersAreThoseOfAGeneratedExecutor(t *testing.T) {
 	g := newGateway(t, shelves(t), nil)
 	file, err := os.Open("testdata/golden.jsonl")

@@ -186,7 +186,7 @@ func (r *run) halt(err error, f *field) {
 		case len(place) > 0: // it was read for many places at once
 			out.Path = ast.Path{ast.PathName(place[0])}
 		}
-		out.Extensions["field"] = strings.Join(place, ".")
+		out.Extensions["selection"] = strings.Join(place, ".")
 		if f.location.Line > 0 {
 			out.Locations = []gqlerror.Location{f.location}
 		}

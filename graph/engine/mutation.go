@@ -4,6 +4,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/vektah/gqlparser/v2/ast"
 )
 
 // write does one mutation.
@@ -18,7 +19,11 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 			ExpectedRevision: optional[string](in, "expectedRevision"), CreateOnly: value[bool](in, "createOnly"), DryRun: value[bool](in, "dryRun"),
 		})
 	}
-	id, revision, dry := identity(f.kind, in), value[string](in, "expectedRevision"), value[bool](in, "dryRun")
+	id, err := r.identity(f, naming{values: in, namespaced: in["namespace"] != nil, at: ast.Path{ast.PathName("input")}})
+	if err != nil {
+		return nil, err
+	}
+	revision, dry := value[string](in, "expectedRevision"), value[bool](in, "dryRun")
 	switch f.verb {
 	case descriptor.VerbCreate:
 		return s.Create(ctx, c, service.CreateRequest{Identity: id, DryRun: dry, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: in["spec"]})
@@ -40,7 +45,7 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 
 // newWritten is the payload of a mutation, whose links are to be read.
 func (r *run) newWritten(f *field, w *service.Written, in map[string]any) *written {
-	out := &written{Written: w, mutationID: optional[string](in, "clientMutationId")}
+	out := &written{Written: w, field: f, mutationID: optional[string](in, "clientMutationId")}
 	b := bodyOf(w.Resource)
 	if b == nil {
 		return out

@@ -10,7 +10,7 @@ import (
 
 func TestABadIDIsAnErrorAtItsIndex(t *testing.T) {
 	g := newGateway(t, shelves(t), nil)
-	if got := g.do(`mutation { createService(input: {name: "a", spec: {}}) { warnings } }`, nil); len(got.Errors) > 0 {
+	if got := g.do(`mutation { createService(input: {name: "a", spec: {}}) { warnings { message } } }`, nil); len(got.Errors) > 0 {
 		t.Fatal(got.Errors)
 	}
 	good := kind.GlobalID(backend.Key{Kind: "Service", Name: "a"})

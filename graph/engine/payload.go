@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"strconv"
 
 	"github.com/sluicegw/sluice/backend"
@@ -12,6 +13,7 @@ import (
 // written is what a mutation did.
 type written struct {
 	*service.Written
+	field      *field
 	mutationID *string
 	// item is the resource that it left behind, nil if there is none to show.
 	item *item
@@ -31,14 +33,7 @@ func (r *run) payloadField(buf []byte, f *field, w *written) ([]byte, bool) {
 		}
 		return r.resourceOn(buf, f, w.item)
 	case opWarnings:
-		buf = append(buf, '[')
-		for i, text := range w.Warnings {
-			if i > 0 {
-				buf = append(buf, ',')
-			}
-			buf = appendText(buf, text)
-		}
-		return append(buf, ']'), true
+		return r.warnings(buf, f, w)
 	case opOutcome:
 		return appendText(buf, string(w.Outcome)), true
 	case opDryRun:
@@ -50,6 +45,35 @@ func (r *run) payloadField(buf []byte, f *field, w *written) ([]byte, bool) {
 		return buf, false
 	}
 	return r.appendID(buf, w.Resource.Stored.Key), true // of what was deleted
+}
+
+// warnings writes those of a mutation.
+func (r *run) warnings(buf []byte, f *field, w *written) ([]byte, bool) {
+	buf = append(buf, '[')
+	for i := range w.Warnings {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf, _ = r.object(buf, f.sub, &source{warning: &w.Warnings[i], written: w})
+	}
+	return append(buf, ']'), true
+}
+
+// warningField writes a field of a warning.
+func (r *run) warningField(buf []byte, f *field, src *source) ([]byte, bool) {
+	path := inArguments(src.written.field, src.warning.Path)
+	switch {
+	case f.op == opWarningCode:
+		return appendText(buf, string(src.warning.Code)), true
+	case f.op == opMessage:
+		return appendText(buf, src.warning.Message), true
+	case path == nil:
+		return buf, false
+	case f.op == opPlaceText:
+		return appendText(buf, failure.Text(path)), true
+	}
+	raw, _ := json.Marshal(path) // names and indexes always marshal
+	return append(buf, raw...), true
 }
 
 // unreadable says that a resource was stored and cannot be read back.

@@ -30,6 +30,7 @@ const (
 	opScalar
 	opEnum
 	opFloat
+	opTime
 	opScalars
 	opMap
 	opObject
@@ -69,6 +70,10 @@ const (
 	opDryRun
 	opCreated
 	opDeletedID
+	opWarningCode
+	opMessage
+	opPlace
+	opPlaceText
 	opChangeType
 	opChangeCursor
 	opChangeRevision

@@ -116,18 +116,11 @@ func decoded(t testing.TB, variables map[string]any) map[string]any {
 }
 
 // told are errors as two executors can be compared by them: what and where, in
-// an order of their own. What an argument is refused for is told below it.
+// an order of their own.
 func told(list gqlerror.List) []string {
 	var out []string
 	for _, e := range list {
-		var fields ast.Path
-		for _, step := range e.Path {
-			if name, ok := step.(ast.PathName); ok && (name == "input" || name == "filter" || name == "orderBy") {
-				break
-			}
-			fields = append(fields, step)
-		}
-		out = append(out, fmt.Sprint(e.Message, " ", fields))
+		out = append(out, fmt.Sprint(e.Message, " ", e.Path))
 	}
 	slices.Sort(out)
 	return out

@@ -6,7 +6,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/change"
-	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
@@ -78,9 +77,9 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 	args := evaluated.values
 	switch f.op {
 	case opGet:
-		id := kind.Identity{Kind: value[string](args, "kind"), Namespace: optional[string](args, "namespace"), Name: value[string](args, "name")}
-		if f.kind != nil {
-			id.Kind = f.kind.Name
+		id, err := r.identity(f, naming{values: args, namespaced: r.given(f, "namespace")})
+		if a.err = err; err != nil {
+			return
 		}
 		res, err := r.engine.svc.Get(r.ctx, r.caller, id)
 		r.one(f, a, res, err)
@@ -126,9 +125,11 @@ func (r *run) nodes(f *field, a *resolved, ids []any) error {
 	for i, id := range ids {
 		text, _ := id.(string)
 		key, err := r.engine.svc.NodeKey(r.ctx, r.caller, text)
-		if a.refused[i] = err; err == nil {
-			keys, of = append(keys, key), append(of, i)
+		if err != nil {
+			a.refused[i] = inList(err, "ids", i)
+			continue
 		}
+		keys, of = append(keys, key), append(of, i)
 	}
 	found, err := r.reads().Resources(r.ctx, keys)
 	if err != nil {

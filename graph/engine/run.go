@@ -186,28 +186,35 @@ func (r *run) tell(err error, f *field) {
 	defer r.pop()
 	var argument *argumentError
 	var known *failure.Error
-	switch {
-	case errors.As(err, &argument):
-		r.report(argument.err, nil, argument.path)
-	case errors.As(err, &known):
-		all := known.Split()
-		for _, one := range all[:len(all)-1] {
-			r.report(one, nil, nil)
-		}
-		r.report(all[len(all)-1], f, nil)
-	default:
+	if errors.As(err, &argument) || !errors.As(err, &known) {
 		r.report(err, f, nil)
+		return
+	}
+	for _, one := range known.Split() {
+		r.report(one, f, nil)
 	}
 }
 
-// report adds an error at the current path to the answer, at the place of the
-// field in the document if one is given.
-func (r *run) report(err error, f *field, below ast.Path) {
-	out := &gqlerror.Error{Err: err, Message: err.Error(), Path: append(r.where(), below...)}
-	if r.applied {
-		out.Extensions = map[string]any{"outcome": failure.OutcomeApplied}
+// report adds an error of a field to the answer, at the current path and the rest of
+// it. Where it is about a value of the arguments, it says which.
+func (r *run) report(err error, f *field, rest ast.Path) {
+	out := &gqlerror.Error{Message: err.Error(), Path: append(r.where(), rest...)}
+	var argument *argumentError
+	var known *failure.Error
+	switch {
+	case errors.As(err, &argument):
+		out.Extensions, err = placed(steps(argument.path)), argument.err
+	case errors.As(err, &known):
+		out.Extensions = placed(inArguments(f, known.Path))
 	}
-	if f != nil && f.location.Line > 0 {
+	out.Err = err
+	if r.applied {
+		if out.Extensions == nil {
+			out.Extensions = map[string]any{}
+		}
+		out.Extensions["outcome"] = failure.OutcomeApplied
+	}
+	if f.location.Line > 0 {
 		out.Locations = []gqlerror.Location{f.location}
 	}
 	r.telling(out)

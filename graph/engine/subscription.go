@@ -100,6 +100,11 @@ func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err
 	for _, k := range kinds {
 		req.Kinds = append(req.Kinds, k.(string))
 	}
+	if args["id"] != nil {
+		if err := followed(f, args, &req); err != nil {
+			return nil, req, err
+		}
+	}
 	changes, err = r.engine.svc.Changes(r.ctx, r.caller, req)
 	return changes, req, err
 }

@@ -21,6 +21,7 @@ const (
 	roleEdge
 	rolePageInfo
 	rolePayload
+	roleWarning
 	roleChange
 )
 
@@ -76,7 +77,7 @@ func (e *Engine) readKinds() error {
 	e.types = map[string]*typeInfo{
 		"Metadata": {role: roleMetadata}, "Label": {role: roleEntry}, "Annotation": {role: roleEntry}, "MapEntry": {role: roleEntry},
 		"PageInfo": {role: rolePageInfo}, "ResourceConnection": {role: roleConnection}, "ResourceEdge": {role: roleEdge},
-		"ResourceChange": {role: roleChange}, "ApplyManifestPayload": {role: rolePayload},
+		"Warning": {role: roleWarning}, "ResourceChange": {role: roleChange}, "ApplyManifestPayload": {role: rolePayload},
 	}
 	e.roots = map[rootKey]rootField{
 		{"Query", "node"}: {op: opNodeByID}, {"Query", "nodes"}: {op: opNodesByID}, {"Query", "resource"}: {op: opGet},
@@ -101,14 +102,20 @@ func (e *Engine) readKinds() error {
 
 // orders are the fields that orders of a kind name, by their names in the API.
 func orders(k *descriptor.Kind) map[string]string {
-	out := map[string]string{}
-	for _, name := range []string{"name", "namespace", "createdAt", "updatedAt"} {
-		out[kinds.OrderValue(name)] = name
-	}
+	out := sharedOrders()
 	for _, i := range k.Indexes {
 		if i.Sortable {
 			out[kinds.OrderValue(i.Path)] = i.Path
 		}
+	}
+	return out
+}
+
+// sharedOrders are those that all kinds have.
+func sharedOrders() map[string]string {
+	out := map[string]string{}
+	for _, name := range []string{"name", "namespace", "createdAt", "updatedAt"} {
+		out[kinds.OrderValue(name)] = name
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // A writer appends a value to the answer. If it returns false, the value is
@@ -25,6 +26,8 @@ type source struct {
 	// written is what a mutation did, change an event of a stream.
 	written *written
 	change  *change.Change
+	// warning is one of what a mutation did.
+	warning *failure.Warning
 	// key and value of an entry.
 	key, value string
 }
@@ -75,7 +78,7 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 	switch f.op {
 	case opConst:
 		return append(buf, f.constant...), true
-	case opObject, opObjects, opEnum, opFloat, opScalars, opMap:
+	case opObject, opObjects, opEnum, opFloat, opTime, opScalars, opMap:
 		return r.bodyField(buf, f, src)
 	case opID, opSubKind, opVersion, opMetadata, opManifest, opSpecJSON, opStatusJSON, opRef, opRefs, opInverse:
 		return r.resourceField(buf, f, src.item)
@@ -91,6 +94,8 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 		return r.pageField(buf, f, src)
 	case opChangeType, opChangeCursor, opChangeRevision, opChanged:
 		return r.changeField(buf, f, src.change)
+	case opWarningCode, opMessage, opPlace, opPlaceText:
+		return r.warningField(buf, f, src)
 	}
 	return r.payloadField(buf, f, src.written)
 }
@@ -140,6 +145,12 @@ func (r *run) bodyField(buf []byte, f *field, src *source) ([]byte, bool) {
 		return appendEnum(buf, f, b.Bytes(s)), true
 	case opFloat:
 		return appendFloat(buf, b.Bytes(s)), true
+	case opTime:
+		out, ok := appendStoredTime(buf, b.Bytes(s))
+		if !ok {
+			r.engine.badTime(src.item.kind.Name)
+		}
+		return out, ok
 	case opMap:
 		return r.entries(buf, f, sortedEntries(b, s))
 	}
@@ -211,6 +222,19 @@ func appendTime(buf []byte, t time.Time) ([]byte, bool) {
 		return buf, false
 	}
 	buf = t.AppendFormat(append(buf, '"'), time.RFC3339Nano)
+	return append(buf, '"'), true
+}
+
+// appendStoredTime writes a stored time in UTC; false says that it is none.
+func appendStoredTime(buf, raw []byte) ([]byte, bool) {
+	if raw[0] != '"' {
+		return buf, false
+	}
+	t, err := time.Parse(time.RFC3339Nano, string(body.Unquote(nil, raw)))
+	if err != nil || t.UTC().Year() < 0 || t.UTC().Year() > 9999 {
+		return buf, false
+	}
+	buf = t.UTC().AppendFormat(append(buf, '"'), time.RFC3339Nano)
 	return append(buf, '"'), true
 }
 

@@ -19,6 +19,14 @@ const (
 	aboutRevision  = "Revision that the change is based on; opaque, from metadata.revision. A change of the spec since then is a CONFLICT."
 )
 
+// aboutID says what an id stands for.
+func aboutID(k *Kind) string {
+	if k.namespaced() {
+		return "Global id of the " + k.Name + ", instead of namespace and name; opaque."
+	}
+	return "Global id of the " + k.Name + ", instead of its name; opaque."
+}
+
 // kind derives the types and root fields of a kind.
 func (d *derivation) kind(k *Kind) {
 	d.resource(k)
@@ -205,12 +213,12 @@ func (d *derivation) roots(k *Kind) {
 		return ast.ArgumentDefinitionList{argument("namespace", "String", about+" "+aboutNamespace+" null: all.")}
 	}
 	if k.Has(descriptor.VerbGet) {
-		var args ast.ArgumentDefinitionList
+		args := ast.ArgumentDefinitionList{argument("id", "ID", aboutID(k))}
 		if k.namespaced() {
 			args = append(args, otherwise(argument("namespace", "String", "Namespace of the name. "+aboutNamespace+" null: default."), ast.StringValue, descriptor.DefaultNamespace))
 		}
-		args = append(args, argument("name", "String!", aboutName+"."))
-		d.query = append(d.query, field(k.Singular, k.Name, "The "+k.Name+" of that name, null if there is none.", args...))
+		args = append(args, argument("name", "String", aboutName+". Either it or id is given."))
+		d.query = append(d.query, field(k.Singular, k.Name, "The "+k.Name+" of that id or name, null if there is none.", args...))
 	}
 	if k.Has(descriptor.VerbList) {
 		of, order := "", "name"
@@ -222,7 +230,8 @@ func (d *derivation) roots(k *Kind) {
 			slices.Concat(namespace("Namespace to list."), listingArguments(k), pagingArguments())...))
 	}
 	if k.Has(descriptor.VerbWatch) {
-		args := append(namespace("Namespace to follow."),
+		args := slices.Concat(ast.ArgumentDefinitionList{argument("id", "ID", aboutID(k)+" null: all.")}, namespace("Namespace to follow."))
+		args = append(args,
 			argument("name", "String", "Name to follow. A DNS-1123 subdomain of at most 253 characters. null: all."),
 			argument("filter", k.Name+"Filter", "Which resources to follow; null: all."),
 			argument("after", "String", "Cursor of the event seen last, or changeCursor of a connection; opaque. null: from now on."),

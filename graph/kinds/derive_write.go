@@ -13,6 +13,8 @@ import (
 type write struct {
 	// name of the mutation, and of its input and payload without their endings.
 	name, about string
+	// existing says that the resource has to be there, so that its id can name it.
+	existing bool
 	// input are the fields besides those that say who and which.
 	input []*ast.FieldDefinition
 	// payload is said of the resource in the payload, and the fields besides it.
@@ -36,13 +38,13 @@ func (d *derivation) writes(k *Kind) {
 	revision := field("expectedRevision", "String!", aboutRevision)
 	if k.Has(descriptor.VerbUpdate) {
 		d.write(k, write{
-			name: "update" + k.Name, about: "Replace the spec of a resource of kind " + k.Name + " at the revision that the caller read.",
+			name: "update" + k.Name, existing: true, about: "Replace the spec of a resource of kind " + k.Name + " at the revision that the caller read.",
 			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k), []*ast.FieldDefinition{spec(replaced)}), payload: stored, nonNull: true,
 		})
 	}
 	if k.Has(descriptor.VerbPatch) {
 		d.write(k, write{
-			name: "patch" + k.Name, about: "Change parts of the spec of a resource of kind " + k.Name + " at the revision that the caller read: a JSON merge patch (RFC 7386).",
+			name: "patch" + k.Name, existing: true, about: "Change parts of the spec of a resource of kind " + k.Name + " at the revision that the caller read: a JSON merge patch (RFC 7386).",
 			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k), []*ast.FieldDefinition{
 				field("spec", PatchType(k.Spec.Name), "What changes of the desired state. Left out: nothing."),
 			}), payload: stored, nonNull: true,
@@ -57,7 +59,7 @@ func (d *derivation) writes(k *Kind) {
 	}
 	if k.Has(descriptor.VerbStatus) {
 		d.write(k, write{
-			name: "update" + k.Name + "Status", about: "Replace the status of a resource of kind " + k.Name + " at its current revision, as its controller does. The spec is untouched.",
+			name: "update" + k.Name + "Status", existing: true, about: "Replace the status of a resource of kind " + k.Name + " at its current revision, as its controller does. The spec is untouched.",
 			input: []*ast.FieldDefinition{
 				field("expectedRevision", "String!", "The current revision; opaque, from metadata.revision. Any change since then is a CONFLICT."),
 				field("status", InputType(k.Status.Name)+"!", "Observed state. It replaces the one that is stored."),
@@ -67,7 +69,7 @@ func (d *derivation) writes(k *Kind) {
 	}
 	if k.Has(descriptor.VerbDelete) {
 		d.write(k, write{
-			name: "delete" + k.Name, about: "Delete a resource of kind " + k.Name + ".",
+			name: "delete" + k.Name, existing: true, about: "Delete a resource of kind " + k.Name + ".",
 			input:   []*ast.FieldDefinition{field("expectedRevision", "String", "Revision that the deletion is based on; opaque, from metadata.revision. Absent: whatever it is.")},
 			payload: "The resource in its last state; null if that cannot be read.",
 			before:  []*ast.FieldDefinition{field("deleted"+k.Name+"Id", "ID", "Global id of the resource that is gone; null with dryRun.")},
@@ -79,14 +81,20 @@ func (d *derivation) writes(k *Kind) {
 // write derives one mutation.
 func (d *derivation) write(k *Kind, w write) {
 	typ := strings.ToUpper(w.name[:1]) + w.name[1:]
+	name := field("name", "String!", aboutName+": lower case letters, digits, '-' and '.'.")
+	if w.existing {
+		name = field("name", "String", aboutName+". Either it or id is given.")
+	}
 	who := []*ast.FieldDefinition{
 		field("clientMutationId", "String", "Comes back in the payload. At most 128 characters."),
+		when(w.existing, func() *ast.FieldDefinition { return field("id", "ID", aboutID(k)) }),
 		when(k.namespaced(), func() *ast.FieldDefinition {
 			return field("namespace", "String", "Namespace of the name. "+aboutNamespace+" Absent: default.")
 		}),
-		field("name", "String!", aboutName+": lower case letters, digits, '-' and '.'."),
+		name,
 	}
 	dry := field("dryRun", "Boolean", "Check everything, write nothing and say what would be. null: false.")
+	dry.DefaultValue = &ast.Value{Kind: ast.BooleanValue, Raw: "false"}
 	d.add(input(typ+"Input", "What "+w.name+" is asked.", append(slices.Concat(who, w.input), dry)...))
 	of := k.Name
 	if w.nonNull {
@@ -97,7 +105,7 @@ func (d *derivation) write(k *Kind, w write) {
 		[]*ast.FieldDefinition{field(k.Singular, of, w.payload)}, w.after,
 		[]*ast.FieldDefinition{
 			field("dryRun", "Boolean!", "Whether nothing was written."),
-			field("warnings", "[String!]!", "What the caller should know though the change was made."),
+			field("warnings", "[Warning!]!", "What the caller should know though the change was made."),
 		},
 	)...))
 	d.mutation = append(d.mutation, field(w.name, typ+"Payload", w.about, argument("input", typ+"Input!", "Which resource, and what it becomes.")))

@@ -53,6 +53,9 @@ func limits(f *descriptor.Field) string {
 	if c.Pattern != "" {
 		add("Matches `%s`.", c.Pattern)
 	}
+	if f.Type == descriptor.TypeTime {
+		add("RFC 3339.")
+	}
 	if c.Format != "" {
 		add("Format: %s.", c.Format)
 	}

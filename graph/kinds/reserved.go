@@ -12,7 +12,7 @@ import (
 // laterTypes are types that the API will have.
 func laterTypes() []string {
 	return []string{
-		"JSON", "Warning", "ErrorCode", "ResourceFilter", "ResourceOrder", "ResourceOrderField", "Finalizer", "Viewer", "Access", "SecretData",
+		"Finalizer", "Viewer", "Access", "SecretData",
 	}
 }
 

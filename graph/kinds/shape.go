@@ -97,14 +97,15 @@ type typed struct {
 func (l *loader) fieldType(out *descriptor.Field, name string, in *typed) {
 	def := l.types[name]
 	switch {
-	case slices.Contains([]string{"String", "Int", "Int64", "Float", "Boolean"}, name):
+	case slices.Contains([]string{"String", "Int", "Int64", "Float", "Boolean", "Time"}, name):
 		out.Type = descriptor.FieldType(name)
+		if out.List && out.Type == descriptor.TypeTime {
+			l.report(in.at, "%s: a list of times is not supported; put the time into an object", in.where)
+		}
 	case name == mapEntry:
 		out.Type = descriptor.TypeMap
 	case name == "ID":
 		l.report(in.at, "%s: ID is for global ids; use String", in.where)
-	case name == "Time":
-		l.report(in.at, "%s: Time is for the gateway's own times; use String, in a spec with @constraint(format: \"date-time\")", in.where)
 	case def == nil && l.isAPI(name), def == nil && l.isDerived(name):
 		l.report(in.at, "%s: %s is a type of the API and cannot be part of a resource", in.where, name)
 	case def == nil:

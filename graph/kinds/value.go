@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -51,6 +52,11 @@ func storedForm(f *descriptor.Field, v *ast.Value) (stored any, accepted string)
 			return v.Raw, ""
 		}
 		return nil, "a string"
+	case descriptor.TypeTime:
+		if _, err := time.Parse(time.RFC3339Nano, v.Raw); err == nil && v.Kind == ast.StringValue {
+			return v.Raw, ""
+		}
+		return nil, "a time like \"2026-01-31T12:00:00Z\""
 	case descriptor.TypeBoolean:
 		if v.Kind == ast.BooleanValue {
 			return v.Raw == "true", ""

@@ -95,8 +95,14 @@ func cause(err error) error {
 func extend(ext map[string]any, e *failure.Error) {
 	ext["code"] = string(e.Code)
 	ext["retryable"] = e.Retryable
+	if ext["path"] == nil && e.Path != "" {
+		ext["path"], ext["field"] = failure.Steps(e.Path), e.Path
+	}
+	if e.Limit != nil {
+		ext["limit"] = e.Limit
+	}
 	for key, value := range map[string]string{
-		"kind": e.Kind, "namespace": e.Namespace, "name": e.Name, "path": e.Path, "rule": e.Rule, "limit": e.Limit,
+		"kind": e.Kind, "namespace": e.Namespace, "name": e.Name, "rule": e.Rule,
 		"expectedRevision": e.ExpectedRevision, "currentRevision": e.CurrentRevision, "outcome": e.Outcome, "cursor": e.Cursor,
 	} {
 		if value != "" {

@@ -79,7 +79,7 @@ func TestEachEventHasABudgetOfItsOwn(t *testing.T) {
 		t.Fatalf("%s %+v", got.Data, got.Errors)
 	}
 	ended := got.Errors[0].Extensions
-	if ended.Code != "LIMIT_EXCEEDED" || ended.Key != "limit-objects" || ended.Field != "networkChanges.network.subnets.nodes" || fmt.Sprint(ended.Limit) != "10" || ended.Cursor == "" {
+	if ended.Code != "LIMIT_EXCEEDED" || ended.Key != "limit-objects" || ended.Selection != "networkChanges.network.subnets.nodes" || fmt.Sprint(ended.Limit) != "10" || ended.Cursor == "" {
 		t.Errorf("%+v", ended)
 	}
 	next = changes(t, srv.URL, "subscription "+fmt.Sprintf(all, ended.Cursor))
@@ -127,7 +127,7 @@ func TestDearEventsShareAnAllowance(t *testing.T) {
 	for _, next := range streams {
 		n, last := lastOf(next)
 		events += n
-		if x := last.Errors[0].Extensions; x.Code != "LIMIT_EXCEEDED" || x.Key != "limit-events" || x.Cursor == "" || !strings.HasPrefix(x.Field, "networkChanges") {
+		if x := last.Errors[0].Extensions; x.Code != "LIMIT_EXCEEDED" || x.Key != "limit-events" || x.Cursor == "" || !strings.HasPrefix(x.Selection, "networkChanges") {
 			t.Errorf("%+v", last.Errors)
 		}
 	}

@@ -111,7 +111,8 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 func (s *Server) addAPI(g *Generation, name string, api API) error {
 	eng, err := engine.New(engine.Config{
 		Service: api.Service, Schema: api.Schema, LoaderWait: s.cfg.LoaderWait, Streams: g.streams, EveryKind: g.everyKind,
-		Core: core.NewExecutableSchema(core.Config{Schema: api.Schema, Resolvers: resolvers.New(api.Service)}),
+		BadTime: func(kind string) { s.metrics.badTimes.WithLabelValues(kind).Inc() },
+		Core:    core.NewExecutableSchema(core.Config{Schema: api.Schema, Resolvers: resolvers.New(api.Service)}),
 	})
 	if err != nil {
 		return err

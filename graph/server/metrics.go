@@ -21,6 +21,8 @@ type metrics struct {
 	// spent is what operations and events spend of each thing, where it is any.
 	spent [budget.Things]prometheus.Observer
 
+	// badTimes are those in stored resources that are none.
+	badTimes *prometheus.CounterVec
 	// catalogue is what is served: always 1.
 	catalogue *prometheus.GaugeVec
 
@@ -40,6 +42,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		closed:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_websockets_closed_total", Help: "WebSocket connections that the gateway closed, by close code."}, []string{"code"}),
 	}
 	m.register = reg
+	m.badTimes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_bad_times_total", Help: "Times of stored resources that were shown as null since they are none, by kind."}, []string{"kind"})
 	m.catalogue = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sluice_catalogue_info", Help: "The catalogue that is served: the hash of what it says of stored resources, and that of its files."}, []string{"hash", "files"})
 	spent := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "sluice_operation_spent", Help: "What operations and events spend of their budget, by what is counted: rows, scans, objects, bytes, introspection, held, work.",
@@ -48,7 +51,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	for t := range budget.Things {
 		m.spent[t] = spent.WithLabelValues(t.String())
 	}
-	for _, c := range []prometheus.Collector{m.catalogue, spent, m.requests, m.errors, m.sockets, m.streams, m.operations, m.closed} {
+	for _, c := range []prometheus.Collector{m.badTimes, m.catalogue, spent, m.requests, m.errors, m.sockets, m.streams, m.operations, m.closed} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

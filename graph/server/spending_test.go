@@ -55,10 +55,10 @@ type told struct {
 		Message    string
 		Path       []any
 		Extensions struct {
-			Code, Key, Field, Outcome, Cursor string
-			Limit                             any
-			RetryAfter                        int
-			Retryable                         bool
+			Code, Key, Selection, Outcome, Cursor string
+			Limit                                 any
+			RetryAfter                            int
+			Retryable                             bool
 		}
 	}
 }
@@ -133,7 +133,7 @@ func TestADearOperationIsEndedByTheLimitThatItExceeds(t *testing.T) {
 				t.Fatalf("%d errors, data %.200s", len(got.Errors), got.Data)
 			}
 			err := got.Errors[0]
-			if x := err.Extensions; x.Code != "LIMIT_EXCEEDED" || x.Key != c.key || !strings.HasPrefix(x.Field, c.field) || x.Limit == nil || len(err.Path) == 0 {
+			if x := err.Extensions; x.Code != "LIMIT_EXCEEDED" || x.Key != c.key || !strings.HasPrefix(x.Selection, c.field) || x.Limit == nil || len(err.Path) == 0 {
 				t.Errorf("%+v", err)
 			}
 			if !strings.Contains(err.Message, c.key) {

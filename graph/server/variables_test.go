@@ -45,19 +45,21 @@ func TestAVariableIsRefusedIfItsTypeHasNoSuchValue(t *testing.T) {
 			var got struct {
 				Data   json.RawMessage
 				Errors []struct {
-					Path       []any
-					Extensions struct{ Code string }
+					Extensions struct {
+						Code string
+						Path []any
+					}
 				}
 			}
 			if err := json.Unmarshal([]byte(text), &got); err != nil || got.Data != nil || len(got.Errors) != 1 || got.Errors[0].Extensions.Code != "GRAPHQL_VALIDATION_FAILED" || len(text) > 1000 {
 				t.Fatalf("%.500s", text)
 			}
 			var at []string
-			for _, step := range got.Errors[0].Path {
+			for _, step := range got.Errors[0].Extensions.Path {
 				raw, _ := json.Marshal(step)
 				at = append(at, strings.Trim(string(raw), `"`))
 			}
-			if strings.Join(at, ".") != "variable."+c.at {
+			if strings.Join(at, ".") != c.at {
 				t.Errorf("at %v", at)
 			}
 		})

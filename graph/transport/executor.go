@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -18,14 +17,6 @@ import (
 	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/stream"
-)
-
-const (
-	// maxErrors is how many errors a client is told of a request that is not executed.
-	maxErrors = 50
-	// maxMessage is how long the message of such an error may be, in bytes:
-	// validation quotes values in full.
-	maxMessage = 1024
 )
 
 // Documents parses and validates the text of documents within the limits of the gateway.
@@ -135,20 +126,6 @@ func lastCut(text, separator string) (before, after string, found bool) {
 // Refuse is the answer to a request that is not executed.
 func (e *Executor) Refuse(ctx context.Context, errs ...*gqlerror.Error) []byte {
 	return encode(&graphql.Response{Errors: e.Present(ctx, errs)})
-}
-
-// Present puts errors into the words and the form that clients read.
-func (e *Executor) Present(ctx context.Context, errs gqlerror.List) gqlerror.List {
-	if len(errs) > maxErrors {
-		more := fmt.Sprintf("there are %d errors more", len(errs)-maxErrors)
-		errs = append(errs[:maxErrors:maxErrors], &gqlerror.Error{Message: more, Extensions: errs[0].Extensions})
-	}
-	for _, err := range errs {
-		if len(err.Message) > maxMessage {
-			err.Message = strings.ToValidUTF8(err.Message[:maxMessage], "") + "... (cut)"
-		}
-	}
-	return e.exec.DispatchError(graphql.WithOperationContext(ctx, &graphql.OperationContext{}), errs).Errors
 }
 
 // Kind is query, mutation or subscription.

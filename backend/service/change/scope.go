@@ -2,6 +2,7 @@ package change
 
 import (
 	"context"
+	"errors"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -15,7 +16,8 @@ import (
 type scope struct {
 	kinds           []*kind.Kind
 	namespace, name *string
-	filter          *query.Filter
+	// filter is that of each kind, by name; nil keeps everything.
+	filter map[string]query.Filter
 	// updated says that the filter looks at updatedAt, of which the log knows no value before a change.
 	updated bool
 }
@@ -31,10 +33,10 @@ func (f *Feed) scopeOf(ctx context.Context, c access.Caller, req Request) (scope
 			}
 		}
 	}
-	for _, name := range names {
+	for i, name := range names {
 		k, err := f.kinds.Find(name)
 		if err != nil {
-			return scope, err
+			return scope, inList(err, "kinds", i)
 		}
 		if err := access.Authorize(ctx, c, k.Kind, descriptor.VerbWatch); err != nil {
 			return scope, err
@@ -53,18 +55,35 @@ func (f *Feed) scopeOf(ctx context.Context, c access.Caller, req Request) (scope
 	if err := v.Err(backend.Key{}); err != nil {
 		return scope, err
 	}
-	if req.Filter == nil {
-		return scope, nil
+	return scope, scope.keep(req.Filter)
+}
+
+// keep narrows the scope to what a filter keeps. One of several kinds names what all
+// kinds have.
+func (s *scope) keep(filter any) error {
+	for _, k := range s.kinds {
+		wanted, err := query.ParseFilter(k, filter)
+		if err != nil || wanted.Empty() {
+			return err
+		}
+		if s.filter == nil {
+			s.filter = map[string]query.Filter{}
+		}
+		s.filter[k.Name] = wanted
+		s.updated = wanted.LooksAtUpdated()
 	}
-	if len(scope.kinds) != 1 {
-		return scope, failure.BadInput("filter", "a filter needs a stream of one kind")
+	return nil
+}
+
+// inList is an error about the element of a list of arguments.
+func inList(err error, name string, i int) error {
+	var known *failure.Error
+	if !errors.As(err, &known) {
+		return err
 	}
-	wanted, err := query.ParseFilter(scope.kinds[0], req.Filter)
-	if !wanted.Empty() {
-		scope.filter = &wanted
-		scope.updated = wanted.LooksAtUpdated()
-	}
-	return scope, err
+	out := *known
+	out.Path = failure.Element(name, i)
+	return &out
 }
 
 func (s *scope) kind(name string) *kind.Kind {
@@ -101,7 +120,8 @@ func (s *scope) change(e *backend.Event) (Change, bool) {
 	if s.filter == nil {
 		return out, true
 	}
-	k := s.kinds[0]
+	k := s.kind(e.Resource.Kind)
+	filter := s.filter[k.Name]
 	after := e.Type != backend.Deleted && s.matches(k, e.Resource)
 	var before, known bool
 	switch {
@@ -109,10 +129,10 @@ func (s *scope) change(e *backend.Event) (Change, bool) {
 		known = true
 	case e.Type == backend.Deleted:
 		var err error
-		before, err = s.filter.Matches(k, e.Resource)
+		before, err = filter.Matches(k, e.Resource)
 		known = err == nil // else nobody knows whether the listener has it
 	case e.FingerprintBefore == k.Rows.Fingerprint && !s.updated:
-		before, known = s.filter.MatchesRows(e.Resource, e.RowsBefore), true
+		before, known = filter.MatchesRows(e.Resource, e.RowsBefore), true
 	}
 	switch {
 	case !known && after:
@@ -129,6 +149,7 @@ func (s *scope) change(e *backend.Event) (Change, bool) {
 
 // matches judges a state by the filter. One that cannot be read matches nothing.
 func (s *scope) matches(k *kind.Kind, r *backend.Resource) bool {
-	ok, err := s.filter.Matches(k, r)
+	filter := s.filter[k.Name]
+	ok, err := filter.Matches(k, r)
 	return err == nil && ok
 }

@@ -18,7 +18,7 @@ func explanations() []explanation {
 		{CodeAlreadyExists, "a create names a resource that is there", "update or upsert it"},
 		{CodeConflict, "the spec was changed since the revision that is expected; extensions.currentRevision is the present one", "read again, repeat the change; if retryable, just send it again"},
 		{CodeBeingDeleted, "the resource is being deleted and its spec is frozen", "wait until it is gone"},
-		{CodeValidationFailed, "a value breaks a constraint or rule: extensions.path, rule and limit; one error for each", "mend the values"},
+		{CodeValidationFailed, "a value breaks a constraint or rule: extensions.path, field, rule and limit; one error for each", "mend the values"},
 		{CodeBadUserInput, "the request does not make sense: an unknown kind, a page that is too large, a manifest that does not parse", "mend the request"},
 		{CodePositionExpired, "the changes after the cursor are not available any more", "watch with `snapshot: true`, or list again and watch after the `changeCursor` of the first page"},
 		{CodeLagged, "the listener was too slow", "resume after extensions.cursor"},
@@ -26,11 +26,23 @@ func explanations() []explanation {
 		{CodeCursorInvalid, "the text is no cursor, or one of another connection", "take cursors from the same field with the same arguments"},
 		{CodeUnreadable, "the resource is stored in a form that this gateway cannot read", "upgrade the gateway, or write the resource anew by an upsert or apply without a revision"},
 		{CodeForbidden, "the gateway does not do this for you: a Host or an Origin that is not served, a request that a page of another origin may have sent, a document that is not trusted, an introspection where the schema is hidden", "ask the operator"},
-		{CodeLimitExceeded, "the request is over a limit; extensions.key is the setting, where there is one, and extensions.field the place in the document; with extensions.outcome APPLIED the change was made and its answer is what was too much", "ask for less"},
+		{CodeLimitExceeded, "the request is over a limit; extensions.key is the setting, where there is one, and extensions.selection the place in the document; with extensions.outcome APPLIED the change was made and its answer is what was too much", "ask for less"},
 		{CodeUnavailable, "the store does not answer; with extensions.outcome UNKNOWN the change may have been made", "if retryable, send it again later; after UNKNOWN, read first"},
 		{CodeTimeout, "the request took longer than it may; nothing was changed", "send it again, or ask for less"},
 		{CodeInternal, "a fault of the gateway; the log has its cause under extensions.requestId", "tell the operator"},
+		{CodeParseFailed, "the document is not written as GraphQL is", "mend the document"},
+		{CodeDocumentInvalid, "the document or its variables are not those of this API, or not of the types that it has", "mend the document or the variables; a schema that was loaded long ago may be an older one"},
+		{CodePersistedQueryNotFound, "the document was named by its hash, which the gateway does not know", "send the hash and the document"},
 	}
+}
+
+// Codes are all that there are.
+func Codes() []Code {
+	var out []Code
+	for _, e := range explanations() {
+		out = append(out, e.code)
+	}
+	return out
 }
 
 // Document is docs/errors.md: the codes and what they come from.
@@ -41,10 +53,8 @@ func Document() string {
 Generated from backend/service: go test ./backend/service/failure -run ListOfErrors -update
 
 Every error has ` + "`message`, `extensions.code` and `extensions.requestId`" + `. Those of a resource also have
-` + "`kind`, `namespace` and `name`" + `. ` + "`retryable: true`" + ` says that nothing was changed and that the same request may succeed later.
-Errors of the document itself have the codes GRAPHQL_PARSE_FAILED, GRAPHQL_VALIDATION_FAILED and, where it was only named,
-PERSISTED_QUERY_NOT_FOUND.
-
+` + "`kind`, `namespace` and `name`" + `. One about a value of the request
+has ` + "`path`, a list from the argument (`[\"input\", \"spec\", \"resource\", \"tags\", 1]`), and `field`, the same as text (`input.spec.resource.tags[1]`)" + `; ` + "`retryable: true`" + ` says that nothing was changed and that the same request may succeed later.
 | code | means | then |
 |---|---|---|
 `)

@@ -32,6 +32,11 @@ const (
 	CodeUnavailable      Code = "UNAVAILABLE"
 	CodeTimeout          Code = "TIMEOUT"
 	CodeInternal         Code = "INTERNAL"
+
+	// Of the document of a request.
+	CodeParseFailed            Code = "GRAPHQL_PARSE_FAILED"
+	CodeDocumentInvalid        Code = "GRAPHQL_VALIDATION_FAILED"
+	CodePersistedQueryNotFound Code = "PERSISTED_QUERY_NOT_FOUND"
 )
 
 // OutcomeUnknown is [Error.Outcome] of a write of which nobody can say whether it was applied.
@@ -46,10 +51,13 @@ type Error struct {
 	Message string
 	// Kind, Namespace and Name of the resource, where one is meant.
 	Kind, Namespace, Name string
-	// Path of the value at fault within the resource, like "spec.resource.mtu".
+	// Path of the value at fault within the resource, like "spec.resource.mtu", or
+	// within the arguments: see [Steps].
 	Path string
-	// Rule and Limit that a value breaks, like "maximum" and "9216".
-	Rule, Limit                       string
+	// Rule that a value breaks, like "max".
+	Rule string
+	// Limit of the rule: a number where it is one, else a text; nil if it has none.
+	Limit                             any
 	ExpectedRevision, CurrentRevision string
 	// Retryable says that the same request may succeed later, and that nothing was applied.
 	Retryable bool
@@ -64,7 +72,12 @@ type Error struct {
 }
 
 // Violation is one value that breaks one rule.
-type Violation struct{ Path, Rule, Limit, Message string }
+type Violation struct {
+	Path, Rule string
+	// Limit of the rule: a number where it is one, else a text; nil if it has none.
+	Limit   any
+	Message string
+}
 
 // Error is the text that a caller is told.
 func (e *Error) Error() string { return e.Message }
@@ -87,9 +100,21 @@ func (e *Error) Split() []*Error {
 	return out
 }
 
+// The longest names of resources and namespaces; a longer one is not repeated.
+const (
+	maxName      = 253
+	maxNamespace = 63
+)
+
 // At names the resource that the error is about, and returns the error.
 func (e *Error) At(key backend.Key) *Error {
 	e.Kind, e.Namespace, e.Name = key.Kind, key.Namespace, key.Name
+	if len(e.Name) > maxName { // it is none
+		e.Name = Shorten(e.Name)
+	}
+	if len(e.Namespace) > maxNamespace {
+		e.Namespace = Shorten(e.Namespace)
+	}
 	return e
 }
 
@@ -180,5 +205,5 @@ func Shorten(s string) string {
 
 // Limited is LIMIT_EXCEEDED for a limit of the API itself.
 func Limited(path, format string, limit int) *Error {
-	return &Error{Code: CodeLimitExceeded, Path: path, Limit: fmt.Sprint(limit), Message: path + ": " + fmt.Sprintf(format, limit)}
+	return &Error{Code: CodeLimitExceeded, Path: path, Limit: limit, Message: path + ": " + fmt.Sprintf(format, limit)}
 }

@@ -35,7 +35,7 @@ var (
 func (v *Violations) Name(path, name string) {
 	switch {
 	case name == "":
-		v.Add(path, "required", "", "must not be empty")
+		v.Add(path, "required", nil, "must not be empty")
 	case len(name) > MaxName || !nameSyntax.MatchString(name):
 		v.Add(path, "format", "name", "must be a DNS-1123 subdomain of at most %d characters: lower case letters, digits, '-' and '.', beginning and ending with a letter or digit", MaxName)
 	}
@@ -45,7 +45,7 @@ func (v *Violations) Name(path, name string) {
 func (v *Violations) Namespace(path, ns string) {
 	switch {
 	case ns == "":
-		v.Add(path, "required", "", "must not be empty")
+		v.Add(path, "required", nil, "must not be empty")
 	case len(ns) > MaxNamespace || !namespaceSyntax.MatchString(ns):
 		v.Add(path, "format", "namespace", "must be a DNS label of at most %d characters: lower case letters, digits and '-', beginning and ending with a letter or digit", MaxNamespace)
 	}

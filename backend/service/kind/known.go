@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
@@ -192,15 +193,15 @@ func (k keptEnums) addValue(f *Field, value any) {
 }
 
 // Deprecated collects a warning for each deprecated field that is set.
-func (s *Shape) Deprecated(out []string, path string, tree map[string]any) []string {
+func (s *Shape) Deprecated(out []failure.Warning, path string, tree map[string]any) []failure.Warning {
 	for _, name := range jsontree.Keys(tree) {
 		f := s.fields[name]
 		if f == nil || len(out) >= maxViolations {
 			continue
 		}
-		at := join(path, name)
+		at := failure.Join(path, name)
 		if f.Deprecated != "" {
-			out = append(out, at+" is deprecated: "+f.Deprecated)
+			out = append(out, failure.Warning{Code: failure.WarningDeprecated, Message: at + " is deprecated: " + f.Deprecated, Path: at})
 		}
 		switch value := tree[name].(type) {
 		case map[string]any:
@@ -208,9 +209,9 @@ func (s *Shape) Deprecated(out []string, path string, tree map[string]any) []str
 				out = f.shape.Deprecated(out, at, value)
 			}
 		case []any:
-			for _, e := range value {
+			for i, e := range value {
 				if m, ok := e.(map[string]any); ok && f.shape != nil {
-					out = f.shape.Deprecated(out, at+"[]", m)
+					out = f.shape.Deprecated(out, failure.Element(at, i), m)
 				}
 			}
 		}

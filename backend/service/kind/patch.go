@@ -1,6 +1,9 @@
 package kind
 
-import "github.com/sluicegw/sluice/backend/service/jsontree"
+import (
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+)
 
 // DropUnknown notes every name of a patch that the shape does not have, null or
 // not, and removes it. What lies in lists is found when the result is validated.
@@ -8,10 +11,10 @@ func (v *Violations) DropUnknown(s *Shape, path string, patch map[string]any) {
 	for _, name := range jsontree.Keys(patch) {
 		f := s.fields[name]
 		if f == nil {
-			v.Add(join(path, name), "unknown", "", "is not a field of %s%s", s.Name, s.suggest(name))
+			v.Add(failure.Join(path, name), "unknown", nil, "is not a field of %s%s", s.Name, s.suggest(name))
 			delete(patch, name)
 		} else if m, ok := patch[name].(map[string]any); ok && f.shape != nil {
-			v.DropUnknown(f.shape, join(path, name), m)
+			v.DropUnknown(f.shape, failure.Join(path, name), m)
 		}
 	}
 }

@@ -30,9 +30,9 @@ func (v *Violations) Object(ctx context.Context, s *Shape, path string, tree map
 		switch {
 		case s.fields[name] != nil:
 		case v.hidden:
-			v.Add(path, "unknown", "", "has a field that is none of %s; its fields are %s", s.Name, s.names())
+			v.Add(path, "unknown", nil, "has a field that is none of %s; its fields are %s", s.Name, s.names())
 		default:
-			v.Add(join(path, name), "unknown", "", "is not a field of %s%s", s.Name, s.suggest(name))
+			v.Add(failure.Join(path, name), "unknown", nil, "is not a field of %s%s", s.Name, s.suggest(name))
 		}
 	}
 	for i := range s.Fields {
@@ -40,15 +40,15 @@ func (v *Violations) Object(ctx context.Context, s *Shape, path string, tree map
 		value, ok := tree[f.Name]
 		switch {
 		case ok:
-			v.field(ctx, f, join(path, f.Name), value)
+			v.field(ctx, f, failure.Join(path, f.Name), value)
 		case f.Required:
-			v.Add(join(path, f.Name), "required", "", "is required")
+			v.Add(failure.Join(path, f.Name), "required", nil, "is required")
 		}
 	}
 	if n := len(tree); s.MinProperties > 0 && n < s.MinProperties {
-		v.Add(path, "minProperties", strconv.Itoa(s.MinProperties), "must have at least %d of the fields %s", s.MinProperties, s.names())
+		v.Add(path, "minProperties", s.MinProperties, "must have at least %d of the fields %s", s.MinProperties, s.names())
 	} else if s.MaxProperties > 0 && n > s.MaxProperties {
-		v.Add(path, "maxProperties", strconv.Itoa(s.MaxProperties), "must have at most %d of the fields %s", s.MaxProperties, s.names())
+		v.Add(path, "maxProperties", s.MaxProperties, "must have at most %d of the fields %s", s.MaxProperties, s.names())
 	}
 	if len(s.rules) == 0 || len(v.list) > before {
 		return // rules may rely on the types
@@ -111,21 +111,21 @@ func (v *Violations) field(ctx context.Context, f *Field, path string, value any
 	}
 	c := f.Constraint
 	if c.MinItems != nil && len(list) < *c.MinItems {
-		v.Add(path, "minItems", strconv.Itoa(*c.MinItems), "must have at least %d elements%s", *c.MinItems, v.has(len(list)))
+		v.Add(path, "minItems", *c.MinItems, "must have at least %d elements%s", *c.MinItems, v.has(len(list)))
 	}
 	if c.MaxItems != nil && len(list) > *c.MaxItems {
-		v.Add(path, "maxItems", strconv.Itoa(*c.MaxItems), "must have at most %d elements%s", *c.MaxItems, v.has(len(list)))
+		v.Add(path, "maxItems", *c.MaxItems, "must have at most %d elements%s", *c.MaxItems, v.has(len(list)))
 		return
 	}
 	for i, e := range list {
-		at := path + "[" + strconv.Itoa(i) + "]"
+		at := failure.Element(path, i)
 		if e == nil {
 			v.Add(at, "type", string(f.Type), "must not be null")
 			continue
 		}
 		v.value(ctx, f, at, e)
 		if j := f.repeats(list, i); j >= 0 {
-			v.Add(at, "unique", "", "repeats element %d", j)
+			v.Add(at, "unique", nil, "repeats element %d", j)
 		}
 	}
 }
@@ -172,6 +172,10 @@ func (v *Violations) value(ctx context.Context, f *Field, path string, value any
 			}
 			v.Add(path, "enum", strings.Join(accepted, ", "), "must be one of %s", strings.Join(accepted, ", "))
 		}
+	case descriptor.TypeTime:
+		if s, ok := value.(string); !ok || !accepts(descriptor.FormatDateTime, s) {
+			v.Add(path, "type", "Time", "must be %s", says(descriptor.FormatDateTime))
+		}
 	default:
 		if s, ok := value.(string); ok {
 			v.text(f, path, s)
@@ -190,14 +194,14 @@ func (v *Violations) mapping(f *Field, path string, value any) {
 	}
 	c := f.Constraint
 	if c.MinItems != nil && len(m) < *c.MinItems {
-		v.Add(path, "minProperties", strconv.Itoa(*c.MinItems), "must have at least %d keys%s", *c.MinItems, v.has(len(m)))
+		v.Add(path, "minProperties", *c.MinItems, "must have at least %d keys%s", *c.MinItems, v.has(len(m)))
 	}
 	if c.MaxItems != nil && len(m) > *c.MaxItems {
-		v.Add(path, "maxProperties", strconv.Itoa(*c.MaxItems), "must have at most %d keys%s", *c.MaxItems, v.has(len(m)))
+		v.Add(path, "maxProperties", *c.MaxItems, "must have at most %d keys%s", *c.MaxItems, v.has(len(m)))
 		return
 	}
 	for _, key := range jsontree.Keys(m) {
-		at := join(path, key)
+		at := failure.Join(path, key)
 		if v.hidden {
 			at = path
 		}
@@ -221,9 +225,9 @@ func (v *Violations) mapKey(f *Field, at, key string) {
 	}
 	switch {
 	case n < least:
-		v.Add(at, "keyMinLength", strconv.Itoa(least), "the key must have at least %d characters", least)
+		v.Add(at, "keyMinLength", least, "the key must have at least %d characters", least)
 	case n > most:
-		v.Add(at, "keyMaxLength", strconv.Itoa(most), "the key must have at most %d characters", most)
+		v.Add(at, "keyMaxLength", most, "the key must have at most %d characters", most)
 	case f.keyPattern != nil && !f.keyPattern.MatchString(key):
 		v.Add(at, "keyPattern", c.KeyPattern, "the key must match %s", c.KeyPattern)
 	}
@@ -251,9 +255,9 @@ func (v *Violations) number(f *Field, path string, value any) {
 		}
 	}
 	if c := f.Constraint; c.Min != nil && x < *c.Min {
-		v.Add(path, "min", number(*c.Min), "must be at least %s", number(*c.Min))
+		v.Add(path, "min", *c.Min, "must be at least %s", number(*c.Min))
 	} else if c.Max != nil && x > *c.Max {
-		v.Add(path, "max", number(*c.Max), "must be at most %s", number(*c.Max))
+		v.Add(path, "max", *c.Max, "must be at most %s", number(*c.Max))
 	}
 }
 
@@ -274,11 +278,11 @@ func (v *Violations) text(f *Field, path, s string) {
 		return
 	}
 	if c.MinLength != nil && n < *c.MinLength {
-		v.Add(path, "minLength", strconv.Itoa(*c.MinLength), "must have at least %d characters%s", *c.MinLength, v.has(n))
+		v.Add(path, "minLength", *c.MinLength, "must have at least %d characters%s", *c.MinLength, v.has(n))
 		return
 	}
 	if c.MaxLength != nil && n > *c.MaxLength {
-		v.Add(path, "maxLength", strconv.Itoa(*c.MaxLength), "must have at most %d characters%s", *c.MaxLength, v.has(n))
+		v.Add(path, "maxLength", *c.MaxLength, "must have at most %d characters%s", *c.MaxLength, v.has(n))
 		return
 	}
 	if f.pattern != nil && !f.pattern.MatchString(s) {
@@ -304,9 +308,9 @@ func (v *Violations) Transition(ctx context.Context, s *Shape, path string, next
 		if !ok1 || !ok2 {
 			continue
 		}
-		at := join(path, f.Name)
+		at := failure.Join(path, f.Name)
 		if f.Immutable && !f.same(now, was, effective) {
-			v.Add(at, "immutable", "", "cannot be changed once it is set")
+			v.Add(at, "immutable", nil, "cannot be changed once it is set")
 			continue
 		}
 		if f.shape == nil {
@@ -342,7 +346,7 @@ func (v *Violations) transitionElements(ctx context.Context, f *Field, path stri
 		}
 		for _, o := range old {
 			if w, ok := o.(map[string]any); ok && f.sameElement(m, w) {
-				v.Transition(ctx, f.shape, path+"["+strconv.Itoa(i)+"]", m, w)
+				v.Transition(ctx, f.shape, failure.Element(path, i), m, w)
 			}
 		}
 	}
@@ -388,11 +392,4 @@ func says(f descriptor.Format) string {
 		return "a time in RFC 3339 form like 2006-01-02T15:04:05Z"
 	}
 	return "a DNS-1123 subdomain like net-a"
-}
-
-func join(path, name string) string {
-	if path == "" {
-		return failure.Shorten(name)
-	}
-	return path + "." + failure.Shorten(name)
 }

@@ -21,9 +21,9 @@ type Violations struct {
 // maxViolations bounds an answer.
 const maxViolations = 100
 
-// Add notes that the value at a path breaks a rule. The limit is that of the rule,
-// empty if it has none.
-func (v *Violations) Add(path, rule, limit, format string, args ...any) {
+// Add notes that the value at a path breaks a rule. The limit is that of the rule: a
+// number, a text, or nil if it has none.
+func (v *Violations) Add(path, rule string, limit any, format string, args ...any) {
 	if len(v.list) >= maxViolations {
 		v.dropped++
 		return

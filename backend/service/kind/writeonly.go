@@ -1,5 +1,7 @@
 package kind
 
+import "github.com/sluicegw/sluice/backend/service/failure"
+
 // A write-only field is taken and never shown, so whoever replaces a spec cannot
 // send it back: a write that leaves it out keeps it. Null, an empty text, list,
 // map or object clear it. It stands in no list.
@@ -12,7 +14,7 @@ func (s *Shape) TakeCleared(out map[string]bool, path string, tree map[string]an
 	}
 	for name, f := range s.fields {
 		value, ok := tree[name]
-		at := join(path, name)
+		at := failure.Join(path, name)
 		switch inner, isObject := value.(map[string]any); {
 		case !ok:
 		case f.WriteOnly && empty(value):
@@ -79,7 +81,7 @@ func (s *Shape) KeepWriteOnly(next, old map[string]any, path string, cleared map
 	for name, f := range s.fields {
 		was, had := old[name]
 		now, has := next[name]
-		at := join(path, name)
+		at := failure.Join(path, name)
 		switch {
 		case !had:
 		case f.WriteOnly:

@@ -1,6 +1,6 @@
 package query
 
-import "github.com/sluicegw/sluice/backend"
+import "github.com/sluicegw/sluice/backend/service/kind"
 
 // isTest says whether the condition is one test of one attribute for one value.
 func (e all) isTest() bool {
@@ -16,58 +16,61 @@ func (e all) isTest() bool {
 
 // candidate is a run of index rows that holds everything that a filter can match.
 type candidate struct {
-	index      string
-	start, end []byte
+	index string
+	bounds
 	// exact: all rows have one value, so that they are in the order of the names.
 	exact bool
 }
 
-// candidate finds the best run for a filter, if any serves.
-func (e all) candidate() (best candidate, ok bool) {
-	for _, x := range e {
-		t, isTest := x.(test)
-		if inner, nested := x.(all); nested {
-			if c, found := inner.candidate(); found && (!ok || c.exact && !best.exact) {
-				best, ok = c, true
-			}
+// candidate finds the best run for a filter, if any serves: one value rather than
+// several, and a range with two ends rather than one with one.
+func (e all) candidate(k *kind.Kind) (best candidate, ok bool) {
+	runs := map[string]candidate{}
+	var order []string
+	for _, t := range e.tests() {
+		idx := k.Rows.Index(t.attribute)
+		r, exact, found := t.bounds()
+		if !found || isOwn(t.attribute) {
 			continue
 		}
-		if !isTest {
+		c := candidate{index: t.attribute, bounds: r, exact: exact}
+		was, met := runs[t.attribute]
+		switch {
+		case !met:
+			order = append(order, t.attribute)
+		case was.exact:
+			continue
+		case !exact && idx != nil && !idx.Many: // else each test may hold for another value
+			c.bounds = was.and(r)
+		case !exact:
 			continue
 		}
-		if c, found := t.candidate(); found && (!ok || c.exact && !best.exact) {
+		runs[t.attribute] = c
+	}
+	for _, index := range order {
+		if c := runs[index]; !ok || c.rank() > best.rank() {
 			best, ok = c, true
 		}
 	}
 	return best, ok
 }
 
-func (t test) candidate() (candidate, bool) {
-	switch t.attribute {
-	case nameAttribute, namespaceAttribute, createdAttribute, updatedAttribute:
-		return candidate{}, false
-	}
-	if len(t.values) == 0 {
-		return candidate{}, false
-	}
-	c, v := candidate{index: t.attribute}, t.values[0]
+// rank says how narrow a run probably is.
+func (c candidate) rank() int {
 	switch {
-	case t.op == "eq", (t.op == "in" || t.op == "hasAny") && len(t.values) == 1, t.op == "hasAll":
-		c.start, c.end, c.exact = v, backend.PrefixEnd(v), true
-	case t.op == "startsWith":
-		c.start, c.end = v, backend.StringPrefixEnd(v)
-	case t.op == "first":
-		c.start, c.end = v, backend.PrefixEnd(v)
-	case t.op == "lt":
-		c.end = v
-	case t.op == "lte":
-		c.end = backend.PrefixEnd(v)
-	case t.op == "gt":
-		c.start = backend.PrefixEnd(v)
-	case t.op == "gte":
-		c.start = v
-	default:
-		return candidate{}, false
+	case c.exact:
+		return 2
+	case c.start != nil && c.end != nil:
+		return 1
 	}
-	return c, true
+	return 0
+}
+
+// isOwn says whether an attribute is the resource's own, which has no index rows.
+func isOwn(attribute string) bool {
+	switch attribute {
+	case nameAttribute, namespaceAttribute, createdAttribute, updatedAttribute:
+		return true
+	}
+	return false
 }

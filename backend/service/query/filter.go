@@ -2,13 +2,12 @@ package query
 
 import (
 	"bytes"
-	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/row"
 )
 
 // Limits of a filter.
@@ -116,20 +115,6 @@ const (
 	updatedAttribute   = "updatedAt"
 )
 
-// encodeTime is nanoseconds since 1970. What lies before the first or after the
-// last instant that they tell apart, in 1677 and 2262, counts as that. What a
-// store stamps lies between them.
-func encodeTime(t time.Time) []byte {
-	first, last := time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
-	switch {
-	case t.Before(first):
-		t = first
-	case t.After(last):
-		t = last
-	}
-	return backend.AppendInt(nil, t.UnixNano())
-}
-
 // values of an attribute, encoded.
 func (v *indexedResource) values(attribute string) (out [][]byte) {
 	switch attribute {
@@ -138,9 +123,9 @@ func (v *indexedResource) values(attribute string) (out [][]byte) {
 	case namespaceAttribute:
 		return [][]byte{backend.AppendString(nil, v.Namespace)}
 	case createdAttribute:
-		return [][]byte{encodeTime(v.CreatedAt)}
+		return [][]byte{row.EncodeTime(v.CreatedAt)}
 	case updatedAttribute:
-		return [][]byte{encodeTime(v.UpdatedAt)}
+		return [][]byte{row.EncodeTime(v.UpdatedAt)}
 	}
 	for _, row := range v.rows {
 		if row.Index == attribute {

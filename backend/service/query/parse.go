@@ -2,7 +2,6 @@ package query
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -102,7 +101,7 @@ func (p *filterParser) objects(value any, at string, depth int) ([]expr, error) 
 		if err != nil {
 			return nil, err
 		}
-		x, err := p.object(m, fmt.Sprintf("%s[%d]", at, i), depth+1)
+		x, err := p.object(m, failure.Element(at, i), depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -212,7 +211,7 @@ func encodeOperand(f *descriptor.Field, v any) []byte {
 	if err != nil {
 		return nil
 	}
-	return encodeTime(t)
+	return row.EncodeTime(t)
 }
 
 // pairs reads tests of labels and of conditions.
@@ -223,7 +222,7 @@ func (p *filterParser) pairs(name string, value any, at string) (all, error) {
 	}
 	var out all
 	for i, e := range list {
-		at := fmt.Sprintf("%s[%d]", at, i)
+		at := failure.Element(at, i)
 		m, err := asObject(e, at)
 		if err != nil {
 			return nil, err

@@ -19,8 +19,10 @@ import (
 
 // query is what a connection consists of and in which order.
 type query struct {
-	kind      *kind.Kind
-	namespace string
+	kind *kind.Kind
+	// asked is the namespace that the request names, and namespace the one that it is
+	// about, as the filter may say; empty is all.
+	asked, namespace string
 	// reference and parent leave what refers to a resource by that path: an index
 	// and a value of its rows. No reference keeps everything.
 	reference string
@@ -30,11 +32,14 @@ type query struct {
 	order  order
 	// run is the run of index rows to read, nil for the range of the names.
 	run *candidate
+	// within bounds what is read of the range of the names.
+	within bounds
 	// whole says that the run holds just what the query keeps.
 	whole bool
 	// names are those of the resources that the query may have, in order and each
-	// once; nil for all. There is no run then.
-	names []string
+	// once; nil for all. There is no run then. They are derived if the filter says them.
+	names   []string
+	derived bool
 }
 
 // Filter is a compiled filter with its canonical text, see [ParseFilter].
@@ -75,13 +80,15 @@ func (r *Reader) query(k *kind.Kind, req *ListRequest, f Filter) (q query, err e
 		slices.Sort(q.names)
 		q.names = slices.Compact(q.names)
 	}
+	q.asked = q.namespace
+	q.narrow()
 	switch {
 	case q.names != nil || !q.filtered() || !r.indexed(k):
 	case q.reference != "":
-		q.run = &candidate{index: q.reference, start: q.parent, end: backend.PrefixEnd(q.parent), exact: true}
+		q.run = &candidate{index: q.reference, bounds: bounds{q.parent, backend.PrefixEnd(q.parent)}, exact: true}
 		q.whole = q.filter.all == nil
 	default:
-		if run, ok := q.filter.candidate(); ok {
+		if run, ok := q.filter.candidate(k); ok {
 			q.run = &run
 			q.whole = run.exact && q.filter.isTest()
 		}
@@ -108,19 +115,19 @@ func (q *query) match(v *indexedResource) bool {
 	return q.filter.match(v)
 }
 
-// hash tells connections apart; cursors carry it.
+// hash tells connections apart; cursors carry it. How a connection is read has no part in it.
 func (q *query) hash() uint32 {
 	text := q.filter.text
 	if q.reference != "" {
 		name, _, _ := backend.TakeString(q.parent) // it was made of a string
 		text += fmt.Sprintf(" parent %q %q", q.reference, name)
 	}
-	if q.names != nil {
+	if q.names != nil && !q.derived {
 		names, _ := json.Marshal(q.names)               // strings always marshal
 		text += `{"name":{"in":` + string(names) + `}}` // as the filter that says the same
 	}
 	h := fnv.New32a()
-	for _, part := range []string{q.kind.Name, q.namespace, text, q.order.text()} {
+	for _, part := range []string{q.kind.Name, q.asked, text, q.order.text()} {
 		_, _ = h.Write(backend.AppendString(nil, part))
 	}
 	return h.Sum32()
@@ -166,6 +173,8 @@ func (q *query) source(in interval) backend.Range {
 	if q.run != nil {
 		r.Index, r.Start, r.End = q.run.index, q.run.start, q.run.end
 		prefix = q.run.start
+	} else {
+		r.Start, r.End = q.within.start, q.within.end
 	}
 	if !q.streams() {
 		return r
@@ -176,15 +185,18 @@ func (q *query) source(in interval) backend.Range {
 		r.Start, r.End = ns, backend.PrefixEnd(ns)
 	}
 	place := func(at []byte) []byte { return append(append([]byte(nil), prefix...), at...) }
+	var page bounds
 	switch {
 	case in.after != nil:
-		r.Start = backend.Successor(place(in.after))
+		page.start = backend.Successor(place(in.after))
 	case in.from != nil:
-		r.Start = place(in.from)
+		page.start = place(in.from)
 	}
 	if in.before != nil {
-		r.End = place(in.before)
+		page.end = place(in.before)
 	}
+	both := page.and(bounds{r.Start, r.End})
+	r.Start, r.End = both.start, both.end
 	return r
 }
 

@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend"
@@ -173,7 +173,7 @@ func Check(key backend.Key, rows []backend.Row) error {
 		path = "status.conditions"
 	}
 	e := &failure.Error{
-		Code: failure.CodeLimitExceeded, Path: path, Limit: strconv.Itoa(backend.MaxRows),
+		Code: failure.CodeLimitExceeded, Path: path, Limit: backend.MaxRows,
 		Message: fmt.Sprintf("%s: the resource has %d different values in indexed fields, %d of them here; at most %d are accepted", path, len(rows), count[most], backend.MaxRows),
 	}
 	return e.At(key)
@@ -225,12 +225,33 @@ func Encode(f *descriptor.Field, v any) []byte {
 			}
 			return backend.AppendInt(nil, int64(i))
 		}
+		if f.Type == descriptor.TypeTime {
+			t, err := time.Parse(time.RFC3339Nano, v)
+			if err != nil {
+				return nil
+			}
+			return EncodeTime(t)
+		}
 		if len(v) > maxIndexBytes || utf8.RuneCountInString(v) > maxIndexChars {
 			return nil
 		}
 		return backend.AppendString(nil, v)
 	}
 	return nil
+}
+
+// EncodeTime is nanoseconds since 1970. What lies before the first or after the
+// last instant that they tell apart, in 1677 and 2262, counts as that. What a
+// store stamps lies between them.
+func EncodeTime(t time.Time) []byte {
+	first, last := time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
+	switch {
+	case t.Before(first):
+		t = first
+	case t.After(last):
+		t = last
+	}
+	return backend.AppendInt(nil, t.UnixNano())
 }
 
 func encodeNumber(f *descriptor.Field, n json.Number) []byte {

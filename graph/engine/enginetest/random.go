@@ -78,6 +78,18 @@ func (s *Source) Next(kind ast.Operation) Operation {
 // one says yes once in n times.
 func (s *Source) one(n int) bool { return s.Rand.IntN(n) == 0 }
 
+// likely says whether to give something that can be left out. Most requests that name
+// a resource do so by its name, and by no id.
+func (s *Source) likely(name string) bool {
+	switch name {
+	case "name":
+		return !s.one(8)
+	case "id":
+		return s.one(8)
+	}
+	return s.one(3)
+}
+
 func (s *Source) depth() int {
 	if s.Depth > 0 {
 		return s.Depth
@@ -98,7 +110,7 @@ func (s *Source) field(b *strings.Builder, on *ast.Definition, f *ast.FieldDefin
 	b.WriteString(f.Name)
 	var args []string
 	for _, a := range f.Arguments {
-		if !a.Type.NonNull && !s.one(3) || a.Type.NonNull && a.DefaultValue != nil && s.one(2) {
+		if !a.Type.NonNull && !s.likely(a.Name) || a.Type.NonNull && a.DefaultValue != nil && s.one(2) {
 			continue
 		}
 		args = append(args, a.Name+": "+s.argument(a.Name, a.Type))
@@ -249,7 +261,7 @@ func (s *Source) value(path string, t *ast.Type, depth int) any {
 	case ast.InputObject:
 		out := map[string]any{}
 		for _, f := range def.Fields {
-			if !f.Type.NonNull && (depth > 5 || !s.one(3)) {
+			if !f.Type.NonNull && (depth > 5 || !s.likely(f.Name)) {
 				continue
 			}
 			out[f.Name] = s.value(path+"."+f.Name, f.Type, depth+1)

@@ -298,6 +298,8 @@ func (x *execution) resolve(def *ast.Definition, of any, f *ast.Field) (any, err
 		return x.resource(&of.page.Edges[of.n].Resource), nil
 	case *payload:
 		return x.ofPayload(of, f)
+	case map[string]any: // a warning
+		return of[f.Name], nil
 	}
 	return nil, fmt.Errorf("reference: no way to resolve %s.%s", def.Name, f.Name)
 }
@@ -531,7 +533,8 @@ func (x *execution) ofPayload(p *payload, f *ast.Field) (any, error) {
 	case "warnings":
 		out := []any{}
 		for _, w := range p.Warnings {
-			out = append(out, w)
+			path := append([]any{"input"}, failure.Steps(w.Path)...)
+			out = append(out, map[string]any{"code": string(w.Code), "message": w.Message, "path": path, "field": failure.Text(path)})
 		}
 		return out, nil
 	case "outcome":

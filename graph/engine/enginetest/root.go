@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -27,8 +28,22 @@ func (x *execution) root(def *ast.Definition, f *ast.Field, args map[string]any)
 	}
 	text := func(name string) string { s, _ := args[name].(string); return s }
 	get := func(name string) (any, error) {
-		id := kind.Identity{Kind: name, Name: text("name")}
-		if ns, ok := args["namespace"].(string); ok {
+		k, unknown := x.Service.Kind(name)
+		if unknown == nil {
+			name = k.Name
+		}
+		given := map[string]any{"id": args["id"], "name": args["name"]}
+		if a := f.Arguments.ForName("namespace"); a != nil {
+			given["namespace"], _ = a.Value.Value(x.vars)
+		}
+		id, err := identity(name, given)
+		if unknown != nil && given["id"] != nil && given["name"] == nil && given["namespace"] == nil {
+			return nil, unknown
+		}
+		if err != nil {
+			return nil, err
+		}
+		if ns, ok := args["namespace"].(string); ok && id.Namespace == nil && args["id"] == nil {
 			id.Namespace = &ns
 		}
 		r, err := x.Service.Get(x.ctx, access.Caller{}, id)
@@ -119,8 +134,10 @@ func (x *execution) list(kind string, f *ast.Field, args map[string]any, namespa
 // orderField is the field that the name of an order means.
 func (x *execution) orderField(kind, name string) string {
 	paths := []string{"name", "namespace", "createdAt", "updatedAt"}
-	for _, i := range x.kind(kind).Indexes {
-		paths = append(paths, i.Path)
+	if k := x.kind(kind); k != nil {
+		for _, i := range k.Indexes {
+			paths = append(paths, i.Path)
+		}
 	}
 	return paths[slices.IndexFunc(paths, func(p string) bool { return kinds.OrderValue(p) == name })]
 }
@@ -173,7 +190,8 @@ func (x *execution) input(t *ast.Type, v any) (any, error) {
 	case "Float":
 		return graphql.UnmarshalFloat(v)
 	case "Time":
-		return scalar.UnmarshalTime(v)
+		at, err := scalar.UnmarshalTime(v)
+		return at.UTC(), err
 	}
 	return v, nil
 }
@@ -241,7 +259,13 @@ func (x *execution) write(name string, in map[string]any, text func(string) stri
 		return s.Apply(x.ctx, c, service.ApplyRequest{Manifest: text("manifest"), Namespace: optional("namespace"), ExpectedRevision: optional("expectedRevision"), CreateOnly: yes("createOnly"), DryRun: yes("dryRun")})
 	}
 	for _, k := range x.Catalogue.Kinds {
-		id := kind.Identity{Kind: k.Name, Namespace: optional("namespace"), Name: text("name")}
+		if !slices.Contains([]string{"create" + k.Name, "update" + k.Name, "patch" + k.Name, "upsert" + k.Name, "update" + k.Name + "Status", "delete" + k.Name}, name) {
+			continue
+		}
+		id, err := identity(k.Name, in)
+		if err != nil {
+			return nil, err
+		}
 		switch name {
 		case "create" + k.Name:
 			return s.Create(x.ctx, c, service.CreateRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
@@ -261,6 +285,39 @@ func (x *execution) write(name string, in map[string]any, text func(string) stri
 		}
 	}
 	return nil, fmt.Errorf("reference: no way to execute %s", name)
+}
+
+// identity is the resource that is named by id, or by namespace and name.
+func identity(of string, given map[string]any) (kind.Identity, error) {
+	id := kind.Identity{Kind: of}
+	text, byID := given["id"].(string)
+	name, byName := given["name"].(string)
+	ns, inNamespace := given["namespace"].(string)
+	switch {
+	case byID && byName:
+		return id, errors.New("id and name exclude each other; give one of them")
+	case !byID && !byName:
+		return id, errors.New("no resource is named: give id, or name")
+	case byID && inNamespace:
+		return id, errors.New("the id says which namespace it is; leave namespace out")
+	}
+	if id.Name = name; inNamespace {
+		id.Namespace = &ns
+	}
+	if !byID {
+		return id, nil
+	}
+	key, err := kind.ParseGlobalID(text)
+	if err != nil {
+		return id, err
+	}
+	if key.Kind != of {
+		return id, fmt.Errorf("the id is that of a resource of kind %s, not of kind %s", failure.Shorten(key.Kind), of)
+	}
+	if id.Name = key.Name; key.Namespace != "" {
+		id.Namespace = &key.Namespace
+	}
+	return id, nil
 }
 
 // given is the metadata of an input.

@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// naming are the values by which a request names a resource: id, or namespace and name.
+type naming struct {
+	values map[string]any
+	// namespaced says that the caller gave a namespace: one can also be there as a default.
+	namespaced bool
+	// at is the argument that the values are in; empty: they are arguments themselves.
+	at ast.Path
+}
+
+// refuse is BAD_USER_INPUT for one of the values, or for all of them together.
+func (n naming) refuse(name, format string, args ...any) error {
+	path := n.at
+	if name != "" {
+		path = append(path[:len(path):len(path)], ast.PathName(name))
+	}
+	return &argumentError{path, failure.BadInput("", format, args...)}
+}
+
+// identity is the resource that a field names. A create and an upsert have no id.
+func (r *run) identity(f *field, n naming) (kind.Identity, error) {
+	id := kind.Identity{Kind: value[string](n.values, "kind"), Namespace: optional[string](n.values, "namespace"), Name: value[string](n.values, "name")}
+	if f.kind != nil {
+		id.Kind = f.kind.Name
+	}
+	text, name := optional[string](n.values, "id"), n.values["name"]
+	switch {
+	case text == nil && name != nil:
+		return id, nil
+	case text == nil:
+		return id, n.refuse("", "no resource is named: give id, or name")
+	case name != nil:
+		return id, n.refuse("", "id and name exclude each other; give one of them")
+	case n.namespaced:
+		return id, n.refuse("namespace", "the id says which namespace it is; leave namespace out")
+	}
+	if f.kind == nil {
+		k, err := r.engine.svc.Kind(id.Kind)
+		if err != nil {
+			return id, err
+		}
+		id.Kind = k.Name
+	}
+	key, err := n.key(*text, id.Kind)
+	if err != nil {
+		return id, err
+	}
+	id.Namespace, id.Name = namespaceOf(key), key.Name
+	return id, nil
+}
+
+// key is the resource of an id that has to be of a kind; empty: of any.
+func (n naming) key(id, kindName string) (backend.Key, error) {
+	key, err := kind.ParseGlobalID(id)
+	switch {
+	case err != nil:
+		return key, n.refuse("id", "%s", err)
+	case kindName != "" && key.Kind != kindName:
+		return key, n.refuse("id", "the id is that of a resource of kind %s, not of kind %s", failure.Shorten(key.Kind), kindName)
+	}
+	return key, nil
+}
+
+func namespaceOf(key backend.Key) *string {
+	if key.Namespace == "" {
+		return nil
+	}
+	return &key.Namespace
+}
+
+// followed narrows a stream to the one resource whose id was given.
+func followed(f *field, args map[string]any, req *change.Request) error {
+	n, of := naming{values: args}, ""
+	switch {
+	case f.kind != nil:
+		of = f.kind.Name
+	case len(req.Kinds) > 0:
+		return n.refuse("kinds", "the id says which kind it is; leave kinds out")
+	}
+	switch {
+	case req.Name != nil:
+		return n.refuse("", "id and name exclude each other; give one of them")
+	case req.Namespace != nil:
+		return n.refuse("namespace", "the id says which namespace it is; leave namespace out")
+	}
+	key, err := n.key(value[string](args, "id"), of)
+	if err != nil {
+		return err
+	}
+	req.Kinds, req.Namespace, req.Name = []string{key.Kind}, namespaceOf(key), &key.Name
+	return nil
+}
+
+// given says whether the caller gives an argument a value, null not being one.
+func (r *run) given(f *field, name string) bool {
+	a := f.node.Arguments.ForName(name)
+	if a == nil {
+		return false
+	}
+	if a.Value.Kind == ast.Variable {
+		return r.oc.Variables[a.Value.Raw] != nil
+	}
+	return a.Value.Kind != ast.NullValue
+}

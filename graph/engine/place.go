@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"errors"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+// inArguments is the path of a value from the argument of the field that it is in,
+// in the API's own names; nil for no path. The service names values within the
+// resource, or within the manifest.
+func inArguments(f *field, path string) []any {
+	steps := failure.Steps(path)
+	if len(steps) == 0 {
+		return nil
+	}
+	switch first := steps[0]; {
+	case first == "clientMutationId", first == "manifest":
+		return append([]any{"input"}, steps...)
+	case f.op == opApply:
+		return append([]any{"input", "manifest"}, steps...)
+	case first == "metadata": // inputs have what is in it beside the spec
+		steps = steps[1:]
+	}
+	if f.op == opWrite {
+		return append([]any{"input"}, steps...)
+	}
+	return steps
+}
+
+// inList is an error about the element of a list of arguments.
+func inList(err error, name string, i int) error {
+	var known *failure.Error
+	if !errors.As(err, &known) {
+		return err
+	}
+	out := *known
+	out.Path = failure.Element(name, i)
+	return &out
+}
+
+// steps are those of a path of coerced arguments.
+func steps(path ast.Path) []any {
+	out := make([]any, len(path))
+	for i, step := range path {
+		switch step := step.(type) {
+		case ast.PathName:
+			out[i] = string(step)
+		case ast.PathIndex:
+			out[i] = int(step)
+		}
+	}
+	return out
+}
+
+// placed are the extensions of an error about a value of the arguments, or none.
+func placed(path []any) map[string]any {
+	if len(path) == 0 {
+		return nil
+	}
+	return map[string]any{"path": path, "field": failure.Text(path)}
+}
