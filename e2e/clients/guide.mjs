@@ -11,6 +11,7 @@ const page = fileURLToPath(new URL("../../docs/clients.md", import.meta.url));
 export async function snippets() {
   const out = {};
   for (const [, about, code] of (await readFile(page, "utf8")).matchAll(/^```(\S[^\n]*)\n(.*?)^```$/gms)) {
+    if (about === "json") continue; // an answer, not code
     const [, file] = /^\w+ file=(\S+)$/.exec(about) ?? [];
     assert.ok(file && !out[file], `code that no test runs, as it has no file of its own: ${about}`);
     out[file] = code.replaceAll("http://127.0.0.1:8080", base).replaceAll("ws://127.0.0.1:8080", base.replace("http", "ws"));
