@@ -188,7 +188,7 @@ async function bundle() {
   };
   const entry = ["environment.js", "list.jsx", "live.js", "update.js", "optimistic.js"].map((file, n) => `export * as part${n} from "./relay/${file}";`).join("\n");
   await build({
-    stdin: { contents: `${entry}\nexport * as react from "react";\nexport * as dom from "react-dom/client";\nexport * as relay from "react-relay";`, resolveDir: folder },
+    stdin: { contents: `${entry}\nexport * as react from "react";\nexport * as dom from "react-dom/client";\nexport { flushSync } from "react-dom";\nexport * as relay from "react-relay";`, resolveDir: folder },
     bundle: true, platform: "node", format: "cjs", jsx: "automatic", outfile: `${folder}/bundle.cjs`, plugins: [tags], logLevel: "error",
     define: { "process.env.NODE_ENV": '"production"' },
   });
@@ -199,12 +199,21 @@ async function bundle() {
 test("Relay", async (t) => {
   const namespace = newNamespace("guide");
   await create(namespace, "a", "b", "c");
+  // Relay keeps a query for minutes after its component is gone; the process need not wait for that.
+  const { setTimeout } = globalThis;
+  t.mock.method(globalThis, "setTimeout", (run, ms, ...args) => {
+    const timer = setTimeout(run, ms, ...args);
+    return ms > 3 * patience ? timer.unref() : timer;
+  });
   const { window } = new JSDOM("<div id=root></div>");
   Object.assign(globalThis, { window, document: window.document });
-  const { environment, socket, Networks, update, optimistic, react, dom, relay } = await bundle();
+  const { environment, socket, Networks, update, optimistic, react, dom, flushSync, relay } = await bundle();
   t.after(() => socket.dispose());
   const root = dom.createRoot(window.document.getElementById("root"));
-  t.after(() => (root.unmount(), window.close()));
+  t.after(() => {
+    flushSync(() => root.unmount()); // its effects end the live list
+    window.close();
+  });
   root.render(react.createElement(relay.RelayEnvironmentProvider, { environment }, react.createElement(react.Suspense, { fallback: "…" }, react.createElement(Networks, { namespace }))));
   const shown = () => [...window.document.querySelectorAll("li")].map((li) => li.textContent).join(", ");
   await t.test("a page, and the rest by the live list", async () => {
