@@ -5,9 +5,9 @@ export { Failure, failureOf, unwrap } from "./failure.js";
 export { fetchTransport, streamingTransport } from "./transport.js";
 export { webStorage } from "./storage.js";
 
-/** @template T @typedef {import("./live.js").Options<T>} Options */
-/** @template T @typedef {import("./live.js").Snapshot<T>} Snapshot */
-/** @typedef {import("./live.js").Change} Change */
+/** @template T @typedef {import("./settings.js").Options<T>} Options */
+/** @template T @typedef {import("./settings.js").Snapshot<T>} Snapshot */
+/** @typedef {import("./settings.js").Change} Change */
 /** @template T @typedef {import("./storage.js").Storage<T>} Storage */
 /** @template T @typedef {import("./storage.js").Saved<T>} Saved */
 /** @typedef {import("./transport.js").Transport} Transport */

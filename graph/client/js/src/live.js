@@ -1,65 +1,14 @@
 import { Collection } from "./collection.js";
-import { Failure } from "./failure.js";
+import { Failure, failureOf } from "./failure.js";
 import { Optimism } from "./optimism.js";
+import { settingsOf } from "./settings.js";
 import { follow, readPages } from "./stream.js";
 import { verdictOf } from "./verdict.js";
 
-/**
- * What a page shows. It is a new object after each change and is never changed itself.
- * @template T
- * @typedef {object} Snapshot
- * @property {ReadonlyArray<T>} resources
- * @property {"loading" | "live" | "behind" | "failed" | "closed"} status
- *   loading: there is no whole state yet. live: changes are shown as they happen. behind: the last state, while the list
- *   connects or reads again. failed: it has given up, see error. closed: it was ended.
- * @property {Error} [error] Why it is behind or has failed.
- * @property {boolean} truncated Whether there are more resources than the list holds.
- */
-
-/**
- * One event of a change stream, as it was selected.
- * @typedef {Record<string, any> & {type: string, cursor?: string | null}} Change
- */
-
-/**
- * What a live list reads, and how.
- * @template T
- * @typedef {object} Options
- * @property {import("./transport.js").Transport} transport
- * @property {any} list Document of a query of one connection. It selects `changeCursor`, `pageInfo {hasNextPage endCursor}`, and `nodes` or
- *   `edges {node}`; it declares `$first: Int` and `$after: String`.
- * @property {any} changes Document of the subscription to the same resources. It selects `type`, `cursor` and the resource with the same fields; it declares `$after: String`.
- * @property {Record<string, any>} [variables] Of both documents.
- * @property {boolean} [snapshot] The subscription declares `$snapshot: Boolean`: the state then comes anew by the stream where a cursor has expired. Otherwise the list is read again.
- * @property {number} [pageSize] Resources of a page. Default: 100.
- * @property {number} [limit] Resources held at most, the first ones in order. Default: 10,000.
- * @property {(a: T, b: T) => number} [compare] The order. Default: by namespace and name, as the API does.
- * @property {(resource: T) => string} [idOf] Default: `id`.
- * @property {(resource: T) => string | undefined} [revisionOf] Default: `metadata.revision`. Where it is selected, what comes twice is known by it.
- * @property {(data: any) => any} [connection] The connection in the data. Default: the first field.
- * @property {(data: any) => Change} [change] The change in the data. Default: the first field.
- * @property {(change: Change) => T | null | undefined} [resource] The resource in a change. Default: the first field that is an object.
- * @property {import("./storage.js").Storage<T>} [storage] Where the place is kept over reloads.
- * @property {(change: Change) => void} [onChange] Hears every change (ADDED, MODIFIED, DELETED) that the stream tells, before the list shows it.
- * @property {AbortSignal} [signal] Ends the list.
- * @property {{least?: number, most?: number, random?: () => number}} [pauses] Milliseconds before connecting again: doubled each time, each time
- *   between half of it and the whole. Default: 250 to 30,000.
- * @property {number} [silence] Milliseconds without an event after which a connection counts as lost; the gateway sends one every 30 s. Default: 90,000.
- */
-
-/**
- * @template T
- * @typedef {Options<T> & Required<Pick<Options<T>, "variables" | "pageSize" | "limit" | "compare" | "idOf" | "revisionOf" | "connection" | "change" | "resource" | "silence">>} Settings
- */
-
-/** @param {any} data */
-const firstField = (data) => Object.entries(data).find(([name]) => name !== "__typename")?.[1];
-/** @param {any} change */
-const firstObject = (change) => Object.values(change).find((value) => typeof value === "object" && value !== null);
-/** @param {string | null | undefined} a @param {string | null | undefined} b */
-const text = (a, b) => ((a ?? "") < (b ?? "") ? -1 : (a ?? "") > (b ?? "") ? 1 : 0);
-/** @param {any} a @param {any} b */
-const byName = (a, b) => text(a.metadata?.namespace, b.metadata?.namespace) || text(a.metadata?.name, b.metadata?.name);
+/** @template T @typedef {import("./settings.js").Options<T>} Options */
+/** @template T @typedef {import("./settings.js").Settings<T>} Settings */
+/** @template T @typedef {import("./settings.js").Snapshot<T>} Snapshot */
+/** @typedef {import("./settings.js").Change} Change */
 
 /**
  * liveList reads a list and follows its changes until it is closed. It survives lost connections, restarts of the
@@ -90,24 +39,14 @@ export class LiveList {
   #whole = false;
   #failures = 0;
   #due = false;
+  /** @type {import("./storage.js").Storage<T> | undefined} */ #storage;
   #unsaved = false;
   #saving = false;
 
   /** @param {Options<T>} options */
   constructor(options) {
-    this.#settings = {
-      ...options,
-      variables: options.variables ?? {},
-      pageSize: options.pageSize ?? 100,
-      limit: options.limit ?? 10_000,
-      compare: options.compare ?? byName,
-      idOf: options.idOf ?? ((/** @type {any} */ resource) => resource.id),
-      revisionOf: options.revisionOf ?? ((/** @type {any} */ resource) => resource.metadata?.revision),
-      connection: options.connection ?? firstField,
-      change: options.change ?? firstField,
-      resource: options.resource ?? firstObject,
-      silence: options.silence ?? 90_000,
-    };
+    this.#settings = settingsOf(options);
+    this.#storage = options.storage;
     this.#shown = new Collection(this.#settings);
     this.#optimism = new Optimism(this.#settings, () => this.#shown, () => this.#changed());
     this.#ending.signal.addEventListener("abort", () => this.#show("closed"), { once: true });
@@ -177,7 +116,7 @@ export class LiveList {
   }
 
   async #restore() {
-    const saved = await this.#settings.storage?.load();
+    const saved = await this.#storage?.load();
     if (!saved || this.#ending.signal.aborted) return;
     if (!saved.resources) {
       await this.#readAfter(saved.cursor);
@@ -289,19 +228,25 @@ export class LiveList {
   }
 
   #save() {
-    const { storage } = this.#settings;
-    if (!storage || this.#draft || this.#cursor === undefined) return;
+    if (!this.#storage || this.#draft || this.#cursor === undefined) return;
     this.#unsaved = true;
     if (this.#saving) return;
     this.#saving = true;
-    queueMicrotask(async () => {
+    queueMicrotask(() => this.#saveAll());
+  }
+
+  async #saveAll() {
+    try {
       while (this.#unsaved && !this.#draft && this.#cursor !== undefined) {
         this.#unsaved = false;
         const { ordered, truncated } = this.#shown;
-        await storage.save({ cursor: this.#cursor, resources: ordered.slice(), truncated });
+        await this.#storage?.save({ cursor: this.#cursor, resources: ordered.slice(), truncated });
       }
-      this.#saving = false;
-    });
+    } catch (error) {
+      this.#storage = undefined; // the list goes on without it
+      this.#show(this.#status, failureOf(error));
+    }
+    this.#saving = false;
   }
 
   /** @param {number} atLeast */

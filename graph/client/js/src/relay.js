@@ -16,13 +16,20 @@ export function relayTransport(environment, { fetchQuery, requestSubscription })
   return {
     query(document, variables, { signal } = {}) {
       return new Promise((resolve, reject) => {
-        // A connection is read again after it was lost; an answer that is kept would be too old.
-        const subscription = fetchQuery(environment, document, variables, { fetchPolicy: "network-only", networkCacheConfig: { force: true } })
-          .subscribe({ next: (/** @type {any} */ data) => resolve({ data }), error: reject });
-        signal?.addEventListener("abort", () => {
+        const aborted = () => {
           subscription.unsubscribe();
-          reject(signal.reason);
-        }, { once: true });
+          reject(signal?.reason);
+        };
+        const over = (/** @type {() => void} */ settle) => {
+          signal?.removeEventListener("abort", aborted);
+          settle();
+        };
+        signal?.addEventListener("abort", aborted);
+        // A connection is read again after it was lost; an answer that is kept would be too old.
+        const subscription = fetchQuery(environment, document, variables, { fetchPolicy: "network-only", networkCacheConfig: { force: true } }).subscribe({
+          next: (/** @type {any} */ data) => over(() => resolve({ data })),
+          error: (/** @type {unknown} */ error) => over(() => reject(error)),
+        });
       });
     },
     subscribe(document, variables, sink) {

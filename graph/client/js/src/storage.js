@@ -8,7 +8,7 @@
  */
 
 /**
- * Where a live list keeps its place. Both methods may be asynchronous; save is never called again before it is done.
+ * Where a live list keeps its place. Both methods may be asynchronous; save is not called again before it is done, nor after it has failed.
  * @template T
  * @typedef {object} Storage
  * @property {() => Saved<T> | null | undefined | Promise<Saved<T> | null | undefined>} load

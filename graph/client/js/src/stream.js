@@ -3,7 +3,7 @@ import { Failure, failureOf, Misuse, unwrap } from "./failure.js";
 /**
  * readPages reads a connection page by page and returns the changeCursor of the first one.
  * @template T
- * @param {import("./live.js").Settings<T>} settings
+ * @param {import("./settings.js").Settings<T>} settings
  * @param {AbortSignal} signal
  * @param {(resources: T[]) => boolean} page Takes a page and says whether another is wanted.
  * @param {() => void} cut Is told if there is another that was not wanted.
@@ -33,10 +33,10 @@ export async function readPages({ transport, list, variables, pageSize, limit, c
 /**
  * follow subscribes and hands over each change. The promise is kept never: it is refused with the reason why the stream ended.
  * @template T
- * @param {import("./live.js").Settings<T>} settings
+ * @param {import("./settings.js").Settings<T>} settings
  * @param {string | undefined} cursor
  * @param {AbortSignal} signal
- * @param {(change: import("./live.js").Change) => void} take
+ * @param {(change: import("./settings.js").Change) => void} take
  * @returns {Promise<never>}
  */
 export function follow({ transport, changes, variables, snapshot, silence, change: changeOf }, cursor, signal, take) {

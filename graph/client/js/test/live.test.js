@@ -322,6 +322,18 @@ test("a stored cursor that has expired, or is none, leads to a new list", async 
   }
 });
 
+test("a storage that fails is not asked again, and the list goes on", async (t) => {
+  let saves = 0;
+  const gateway = new Gateway(page([network("a", "1")]));
+  const list = open(t, gateway, { storage: { load: () => null, save: async () => { saves++; throw new Error("quota"); } } });
+  (await gateway.stream()).send("IN_SYNC", "c1");
+  await turn();
+  assert.match(list.getSnapshot().error.message, /quota/);
+  gateway.streams[0].send("ADDED", "c2", network("b", "2"));
+  await shows(list, "a,b");
+  assert.equal(saves, 1);
+});
+
 test("changes of one turn are told once", async (t) => {
   const gateway = new Gateway(page([]));
   const list = open(t, gateway);

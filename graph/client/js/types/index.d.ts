@@ -1,7 +1,7 @@
 export { webStorage } from "./storage.js";
-export type Options<T> = import("./live.js").Options<T>;
-export type Snapshot<T> = import("./live.js").Snapshot<T>;
-export type Change = import("./live.js").Change;
+export type Options<T> = import("./settings.js").Options<T>;
+export type Snapshot<T> = import("./settings.js").Snapshot<T>;
+export type Change = import("./settings.js").Change;
 export type Storage<T> = import("./storage.js").Storage<T>;
 export type Saved<T> = import("./storage.js").Saved<T>;
 export type Transport = import("./transport.js").Transport;

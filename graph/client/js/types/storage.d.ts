@@ -7,7 +7,7 @@
  * @property {boolean} [truncated] Whether the list had more resources than it held.
  */
 /**
- * Where a live list keeps its place. Both methods may be asynchronous; save is never called again before it is done.
+ * Where a live list keeps its place. Both methods may be asynchronous; save is not called again before it is done, nor after it has failed.
  * @template T
  * @typedef {object} Storage
  * @property {() => Saved<T> | null | undefined | Promise<Saved<T> | null | undefined>} load
@@ -46,7 +46,7 @@ export type Saved<T> = {
     truncated?: boolean | undefined;
 };
 /**
- * Where a live list keeps its place. Both methods may be asynchronous; save is never called again before it is done.
+ * Where a live list keeps its place. Both methods may be asynchronous; save is not called again before it is done, nor after it has failed.
  */
 export type Storage<T> = {
     load: () => Saved<T> | null | undefined | Promise<Saved<T> | null | undefined>;
