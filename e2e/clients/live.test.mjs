@@ -1,11 +1,13 @@
 // The live list of @sluicegw/client against gateways that are restarted, replaced, held up and cut off.
 import assert from "node:assert/strict";
+import { cp, readFile, writeFile } from "node:fs/promises";
 import test from "node:test";
+import { fileURLToPath } from "node:url";
 import { createClient as createSSE } from "graphql-sse";
 import { createClient as createWS } from "graphql-ws";
 import { ConflictError, failureOf, fetchTransport, liveList, resolve, saveMerged, streamingTransport, unwrap } from "@sluicegw/client";
 import WebSocket from "ws";
-import { base, create, data, newNamespace, setMTU, spec, within } from "./gateway.mjs";
+import { base, create, data, newNamespace, setMTU, spec, within, workFolder } from "./gateway.mjs";
 import { Gateway, newStore, Way } from "./process.mjs";
 
 const fields = "id metadata { namespace name revision annotations { value } } spec { resource { mtu } }";
@@ -34,6 +36,16 @@ const transports = {
     return streamingTransport(fetchTransport({ url: `${at}/v1/graphql` }), client);
   },
 };
+
+// noting notes the codes of errors and the types of marks that a transport's subscriptions tell.
+const noting = (codes, { query, subscribe }) => ({
+  query,
+  subscribe: (document, variables, sink) => subscribe(document, variables, {
+    ...sink,
+    next: (result) => (codes.push(result.data?.networkChanges.type ?? failureOf(result.errors).code), sink.next(result)),
+    error: (error) => (codes.push(failureOf(error).code), sink.error(error)),
+  }),
+});
 
 // open is a live list whose views are noted.
 function open(t, transport, options = {}) {
@@ -94,14 +106,7 @@ for (const snapshot of [false, true]) {
     const gateway = await new Gateway(t, newStore()).start();
     for (const name of ["a", "b"]) await gateway.ask(put, { input: { name, spec: spec(1001) } });
     const types = [];
-    const inner = fetchTransport({ url: `${gateway.base}/v1/graphql` });
-    const transport = {
-      query: inner.query,
-      subscribe: (document, variables, sink) => inner.subscribe(document, variables, { ...sink, next: (result) => {
-        types.push(result.data?.networkChanges.type ?? failureOf(result.errors).code);
-        sink.next(result);
-      } }),
-    };
+    const transport = noting(types, fetchTransport({ url: `${gateway.base}/v1/graphql` }));
     const list = open(t, transport, { snapshot, pauses: { least: 20, most: 100 } });
     await shows(list, "a:1001 b:1001");
     await gateway.kill();
@@ -118,16 +123,33 @@ for (const snapshot of [false, true]) {
   });
 }
 
+test("a list outlives the catalogues that it began with: CATALOGUE_CHANGED, and it goes on", async (t) => {
+  const kinds = await workFolder("live-kinds");
+  await cp(fileURLToPath(new URL("../../schema/v1", import.meta.url)), kinds, { recursive: true });
+  const gateway = await new Gateway(t, newStore(), "--schema", kinds).start();
+  const write = (mtu) => gateway.ask(put, { input: { name: "a", spec: spec(mtu) } });
+  await write(1001);
+  const codes = [];
+  const list = open(t, noting(codes, fetchTransport({ url: `${gateway.base}/v1/graphql` })));
+  await shows(list, "a:1001");
+  for (const n of [2, 3, 4]) {
+    const file = `${kinds}/network.graphqls`;
+    const field = "  shared: Boolean @index\n";
+    const sdl = await readFile(file, "utf8");
+    assert.ok(sdl.includes(field));
+    await writeFile(file, sdl.replace(field, `${field}  "Another field."\n  another${n}: Boolean\n`));
+    await gateway.reload();
+    await write(1000 + n);
+    await until(list, `a:${1000 + n}`, () => text(list) === `a:${1000 + n}`);
+  }
+  assert.ok(codes.includes("CATALOGUE_CHANGED"), codes.join());
+});
+
 test("a list that is too slow is LAGGED, resumes at the cursor and misses nothing", async (t) => {
   const namespace = newNamespace("live");
   const way = await Way.to(t, base);
   const codes = [];
-  const inner = transports["graphql-ws"](t, way.base);
-  const transport = {
-    query: inner.query,
-    subscribe: (document, variables, sink) => inner.subscribe(document, variables, { ...sink, next: (result) => (codes.push(failureOf(result.errors).code), sink.next(result)), error: (error) => (codes.push(failureOf(error).code), sink.error(error)) }),
-  };
-  const list = open(t, transport, { variables: { namespace } });
+  const list = open(t, noting(codes, transports["graphql-ws"](t, way.base)), { variables: { namespace } });
   await until(list, "live", ({ status }) => status === "live");
   way.hold();
   const large = [{ key: "large", value: "x".repeat(200 * 1024) }];

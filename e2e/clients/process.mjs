@@ -20,26 +20,37 @@ export function newStore() {
 
 // Gateway is a process that keeps its address over restarts.
 export class Gateway {
-  constructor(t, store) {
+  constructor(t, store, ...flags) {
     this.store = store;
+    this.flags = flags;
     this.listen = "127.0.0.1:0";
     t.after(() => this.kill());
   }
 
   async start() {
-    this.process = spawn(process.env.SLUICE_BINARY, ["serve", "--listen", this.listen, ...this.store], { env, stdio: ["ignore", "ignore", "pipe"] });
+    this.process = spawn(process.env.SLUICE_BINARY, ["serve", "--listen", this.listen, ...this.store, ...this.flags], { env, stdio: ["ignore", "ignore", "pipe"] });
     this.exited = once(this.process, "exit");
-    const log = [];
+    this.log = [];
+    this.heard = () => {};
     const address = new Promise((resolve, reject) => {
       createInterface({ input: this.process.stderr }).on("line", (line) => {
-        log.push(line);
+        this.log.push(line);
+        this.heard();
         const { address } = line.startsWith("{") ? JSON.parse(line) : {};
         if (address) resolve(address);
-      }).on("close", () => reject(new Error(`the gateway did not start:\n${log.join("\n")}`)));
+      }).on("close", () => reject(new Error(`the gateway did not start:\n${this.log.join("\n")}`)));
     });
     this.base = await within(address, "the gateway");
     this.listen = new URL(this.base).host;
     return this;
+  }
+
+  // reload makes it read its kinds again, and waits until they are served.
+  async reload() {
+    const replaced = () => this.log.filter((line) => line.includes(`"result":"replaced"`)).length;
+    const before = replaced();
+    this.process.kill("SIGHUP");
+    await within(new Promise((resolve) => (this.heard = () => replaced() > before && resolve())), "the new catalogue");
   }
 
   // stop ends it as an operator does.
