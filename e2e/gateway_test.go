@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegw/sluice/internal/leaktest"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -43,11 +44,11 @@ var binary = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := binary(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
+	leaktest.Main(m, server.Stop, func() {
+		if path, err := binary(); err == nil {
+			_ = os.RemoveAll(filepath.Dir(path))
+		}
+	})
 }
 
 // gateway is a running process.

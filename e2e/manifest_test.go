@@ -15,41 +15,64 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
-// TestTheRealManifests applies what real users wrote, where it is at hand: each
-// folder into a namespace of its own, its files forwards and backwards.
-func TestTheRealManifests(t *testing.T) {
-	root := filepath.Join("..", "..", "shared", "data", "orc", "examples")
-	folders, err := os.ReadDir(root)
-	if err != nil {
-		t.Logf("no real manifests here: %v", err)
-		return
+// manifestFolders are folders of folders of manifests: examples that work, some
+// that show what is refused, and what others wrote, where it is at hand.
+func manifestFolders(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	for root, least := range map[string]int{
+		filepath.Join("..", "examples", "manifests"):                   3,
+		filepath.Join("testdata", "manifests"):                         2,
+		filepath.Join("..", "..", "shared", "data", "orc", "examples"): 0,
+	} {
+		folders, err := filepath.Glob(filepath.Join(root, "*"))
+		if err != nil || len(folders) < least {
+			t.Fatalf("%s: %d folders, want %d or more; %v", root, len(folders), least, err)
+		}
+		out = append(out, folders...)
 	}
+	return out
+}
+
+// TestManifestsOfAllSortsAreAppliedAndReadBack applies each folder into a
+// namespace of its own, its files forwards and backwards.
+func TestManifestsOfAllSortsAreAppliedAndReadBack(t *testing.T) {
 	known := map[string]string{}
 	for _, k := range kindstest.Kinds(t) {
 		known[k.Name] = k.Plural
 	}
 	g := start(t, "")
-	for _, folder := range folders {
-		files, err := filepath.Glob(filepath.Join(root, folder.Name(), "*.yaml"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %v %v", folder.Name(), files, err)
+	for _, folder := range manifestFolders(t) {
+		var files []string
+		for _, ending := range []string{"*.yaml", "*.json"} {
+			found, err := filepath.Glob(filepath.Join(folder, ending))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, found...)
+		}
+		if len(files) == 0 {
+			t.Fatalf("%s: no manifest", folder)
 		}
 		for _, direction := range []string{"forwards", "backwards"} {
-			t.Run(folder.Name()+" "+direction, func(t *testing.T) {
-				g.applyReal(t, folder.Name()+"-"+direction, files, known)
+			t.Run(filepath.Base(folder)+" "+direction, func(t *testing.T) {
+				docs, strangers, refused := g.applyFolder(t, filepath.Base(folder)+"-"+direction, files, known)
+				if example := strings.Contains(folder, "manifests"); example && docs == 0 || strings.HasPrefix(folder, "..") && example && strangers+refused > 0 {
+					t.Errorf("%d applied, %d of unknown kinds, %d refused", docs, strangers, refused)
+				}
 			})
 			slices.Reverse(files)
 		}
 	}
 }
 
-// applyReal applies the files in their order and holds what is stored against them.
-func (g *gateway) applyReal(t *testing.T, namespace string, files []string, known map[string]string) {
+// applyFolder applies the files in their order, holds what is stored against
+// them, and counts what was applied, what is of unknown kinds and what breaks its own rules.
+func (g *gateway) applyFolder(t *testing.T, namespace string, files []string, known map[string]string) (applied, strangers, refused int) {
 	t.Helper()
 	args := []string{"apply", "-n", namespace}
 	type doc struct{ kind, name, text string }
 	var docs []doc
-	strangers, refused := 0, 0
 	for _, f := range files {
 		args = append(args, "-f", f)
 		raw, err := os.ReadFile(f)
@@ -92,6 +115,7 @@ func (g *gateway) applyReal(t *testing.T, namespace string, files []string, know
 			t.Errorf("%s %s as it was read: %s%s", d.kind, d.name, again, errOut)
 		}
 	}
+	return len(docs), strangers, refused
 }
 
 // breaksItsOwnRules recognises a manifest that is meant to be completed by an

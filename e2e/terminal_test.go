@@ -105,7 +105,7 @@ func TestASignalEndsWhatReadsACatalogue(t *testing.T) {
 		if err := cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = cmd.Process.Wait()
+		_ = cmd.Wait() // says by which signal
 		if ctx.Err() != nil {
 			t.Errorf("%v does not end it", signal)
 		}

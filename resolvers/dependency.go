@@ -17,21 +17,29 @@ import (
 
 // Limits of a tree of dependencies.
 const (
-	maxDepth = 10
-	maxNodes = 1000
+	defaultDepth = 3
+	maxDepth     = 10
+	maxNodes     = 1000
 	// maxReferrers is how many resources are followed that refer to one by one reference.
 	maxReferrers = 1000
 )
 
 // DependencyTree resolves Query.dependencyTree.
-func (r queryResolver) DependencyTree(ctx context.Context, id string, direction core.DependencyDirection, depth int32) (*core.DependencyTree, error) {
+func (r queryResolver) DependencyTree(ctx context.Context, id string, wanted *core.DependencyDirection, levels *int32) (*core.DependencyTree, error) {
+	direction, depth := core.DependencyDirectionBoth, int32(defaultDepth)
+	if wanted != nil {
+		direction = *wanted
+	}
+	if levels != nil {
+		depth = *levels
+	}
 	if depth < 1 || depth > maxDepth {
 		return nil, &failure.Error{
-			Code: failure.CodeBadUserInput, Path: "depth", Limit: fmt.Sprint(maxDepth),
+			Code: failure.CodeBadUserInput, Path: "depth", Rule: "max", Limit: maxDepth,
 			Message: fmt.Sprintf("depth is %d; 1 to %d is accepted", depth, maxDepth),
 		}
 	}
-	key, err := kind.ParseGlobalID(id)
+	key, err := r.service.KeyOf(id)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/bolt"
+	"github.com/sluicegw/sluice/internal/leaktest"
 )
 
 // The environment of a child process: what it does, to which file, from which position.
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	os.Exit(m.Run())
+	leaktest.Main(m)
 }
 
 // child starts the test binary again in a role.

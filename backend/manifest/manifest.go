@@ -68,6 +68,16 @@ func Unknown(key string, placed []string) error {
 	return &UnknownError{Path: key, Accepted: append(strings.Fields(topKeys), placed...)}
 }
 
+// TypeError is a value at the head of a manifest that is of another type.
+type TypeError struct {
+	// Path of the field, like "metadata.labels".
+	Path string
+	// Want says what is accepted.
+	Want string
+}
+
+func (e *TypeError) Error() string { return e.Path + " must be " + e.Want }
+
 // maxShown is how many characters of a key an error repeats.
 const maxShown = 64
 

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // Parse reads one document. Keys that stand twice are refused, so are unknown
@@ -68,7 +70,7 @@ func Parse(text string) (*Document, error) {
 	r.into(meta, "metadata.", "labels", &d.Metadata.Labels)
 	r.into(meta, "metadata.", "annotations", &d.Metadata.Annotations)
 	r.into(meta, "metadata.", "description", &d.Metadata.Description)
-	r.into(meta, "metadata.", "expiresAt", &d.Metadata.ExpiresAt)
+	r.time(meta, "metadata.", "expiresAt", &d.Metadata.ExpiresAt)
 	r.into(meta, "metadata.", "revision", &d.Metadata.Revision)
 	for _, key := range strings.Fields(clearable) {
 		if string(meta[key]) == "null" {
@@ -112,11 +114,24 @@ func (r *reader) into(m map[string]json.RawMessage, path, key string, dst any) {
 			want = "a mapping of strings to strings (quote numbers and booleans)"
 		case *map[string]json.RawMessage:
 			want = "a mapping"
-		case **time.Time:
-			want = "a time in RFC 3339 form, like \"2006-01-02T15:04:05Z\""
 		}
-		r.err = fmt.Errorf("%s%s must be %s", path, key, want)
+		r.err = &TypeError{Path: path + key, Want: want}
 	}
+}
+
+// time reads a time; null is none.
+func (r *reader) time(m map[string]json.RawMessage, path, key string, dst **time.Time) {
+	var text *string
+	r.into(m, path, key, &text)
+	if text == nil || r.err != nil {
+		return
+	}
+	t, err := timestamp.Parse(*text)
+	if err != nil {
+		r.err = &TypeError{Path: path + key, Want: "a time: " + err.Error()}
+		return
+	}
+	*dst = &t
 }
 
 // toJSON reads a document as JSON if it is that, else as YAML: YAML accepts

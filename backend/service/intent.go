@@ -48,6 +48,9 @@ func (s *Service) intend(ctx context.Context, c access.Caller, verb descriptor.V
 	if err := access.Authorize(ctx, c, k.Kind, verb); err != nil {
 		return nil, err
 	}
+	if kept := meta.ExpiresAt.Value.UTC().Truncate(time.Millisecond); !kept.IsZero() { // as stores keep it
+		meta.ExpiresAt.Value = kept
+	}
 	in := &intent{kind: k, key: key, meta: meta, verb: verb, caller: c}
 	in.labels, in.annotations = meta.check(&in.found)
 	if t := meta.ExpiresAt; t.Set && !k.Expires {
@@ -98,6 +101,12 @@ func (in *intent) parse(part string, value any) (map[string]any, error) {
 		in.cleared = in.kind.Spec.TakeCleared(nil, part, tree)
 	}
 	jsontree.DropNulls(tree, jsontree.MaxDepth)
+	switch {
+	case part == "spec":
+		in.kind.Spec.CanonicalTimes(tree)
+	case in.kind.Status != nil:
+		in.kind.Status.CanonicalTimes(tree)
+	}
 	return tree, nil
 }
 
@@ -113,6 +122,7 @@ func (in *intent) parsePatch(value any) (map[string]any, error) {
 	jsontree.DropListNulls(patch, jsontree.MaxDepth)
 	in.found.DropUnknown(in.kind.Spec, "spec", patch)
 	in.kind.Spec.ClearEmpty(patch)
+	in.kind.Spec.CanonicalTimes(patch)
 	in.warnings = in.kind.Spec.Deprecated(nil, "spec", patch)
 	return patch, nil
 }

@@ -30,16 +30,24 @@ func (s *Service) Apply(ctx context.Context, c access.Caller, req ApplyRequest) 
 	return s.upsert(ctx, in)
 }
 
+// headPath is the path of a key at the top of a manifest, or of its metadata.
+func headPath(path string) string {
+	if key, ok := strings.CutPrefix(path, "metadata."); ok {
+		return failure.Join("metadata", key)
+	}
+	return failure.Join("", path)
+}
+
 func (s *Service) intendManifest(ctx context.Context, c access.Caller, req ApplyRequest) (*intent, error) {
 	doc, err := manifest.Parse(req.Manifest)
 	if err != nil {
 		e := failure.BadInput("manifest", "manifest: %v", err)
 		var unknown *manifest.UnknownError
+		var mistyped *manifest.TypeError
 		if errors.As(err, &unknown) {
-			e.Path = failure.Join("", unknown.Path)
-			if key, ok := strings.CutPrefix(unknown.Path, "metadata."); ok {
-				e.Path = failure.Join("metadata", key)
-			}
+			e.Path = headPath(unknown.Path)
+		} else if errors.As(err, &mistyped) {
+			e.Path = headPath(mistyped.Path)
 		}
 		return nil, e
 	}
@@ -114,7 +122,7 @@ func (s *Service) manifestKind(doc *manifest.Document) (*kind.Kind, error) {
 // metadataOf is what a manifest sets; what it leaves out stays as it is and what
 // is null is cleared.
 func metadataOf(m manifest.Metadata) Metadata {
-	var out Metadata
+	out := Metadata{mapped: true}
 	if m.Labels != nil {
 		out.Labels.Set = true
 		for _, key := range slices.Sorted(maps.Keys(m.Labels)) {

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -21,9 +20,9 @@ const (
 func (m Metadata) check(v *kind.Violations) (labels, annotations map[string]string) {
 	labels, annotations = map[string]string{}, map[string]string{}
 	for i, l := range m.Labels.Value {
-		at := "metadata.labels[" + strconv.Itoa(i) + "]"
-		checkPair(v, at, l.Key, labels)
-		v.LabelValue(at+".value", l.Value)
+		key, value := m.places("metadata.labels", i, l.Key)
+		checkPair(v, key, l.Key, labels)
+		v.LabelValue(value, l.Value)
 		labels[l.Key] = l.Value
 	}
 	if n := len(m.Labels.Value); n > maxLabels {
@@ -31,7 +30,8 @@ func (m Metadata) check(v *kind.Violations) (labels, annotations map[string]stri
 	}
 	size := 0
 	for i, a := range m.Annotations.Value {
-		checkPair(v, "metadata.annotations["+strconv.Itoa(i)+"]", a.Key, annotations)
+		key, _ := m.places("metadata.annotations", i, a.Key)
+		checkPair(v, key, a.Key, annotations)
 		annotations[a.Key] = a.Value
 		size += len(a.Key) + len(a.Value)
 	}
@@ -44,10 +44,20 @@ func (m Metadata) check(v *kind.Violations) (labels, annotations map[string]stri
 	return labels, annotations
 }
 
+// places are the paths of a key and of its value in a list of pairs, or in a mapping.
+func (m Metadata) places(path string, i int, key string) (ofKey, ofValue string) {
+	if m.mapped {
+		at := failure.Join(path, key)
+		return at, at
+	}
+	at := failure.Element(path, i)
+	return failure.Join(at, "key"), failure.Join(at, "value")
+}
+
 func checkPair(v *kind.Violations, at, key string, seen map[string]string) {
-	v.LabelKey(at+".key", key)
+	v.LabelKey(at, key)
 	if _, ok := seen[key]; ok {
-		v.Add(at+".key", "unique", nil, "repeats the key %q", failure.Shorten(key))
+		v.Add(at, "unique", nil, "repeats the key %q", failure.Shorten(key))
 	}
 }
 
@@ -85,4 +95,7 @@ type Metadata struct {
 	Description Optional[string]
 	// ExpiresAt is for kinds that expire.
 	ExpiresAt Optional[time.Time]
+
+	// mapped says that labels and annotations were mappings, as in a manifest.
+	mapped bool
 }

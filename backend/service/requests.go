@@ -72,7 +72,7 @@ type DeleteRequest struct {
 
 // ApplyRequest creates or replaces what one manifest document says.
 type ApplyRequest struct {
-	// Manifest is one YAML or JSON document of at most 1 MiB.
+	// Manifest is one YAML or JSON document of at most 4 MiB.
 	Manifest string
 	// Namespace is used where the manifest names none.
 	Namespace *string

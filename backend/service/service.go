@@ -177,5 +177,8 @@ func (s *Service) Kind(name string) (*descriptor.Kind, error) {
 	return k.Kind, nil
 }
 
+// KeyOf is the key that a global id means; BAD_USER_INPUT if it is none of this API.
+func (s *Service) KeyOf(id string) (backend.Key, error) { return s.kinds.KeyOf(id) }
+
 // Kinds is the catalogue, in its order.
 func (s *Service) Kinds() []*descriptor.Kind { return s.kinds.Descriptors() }

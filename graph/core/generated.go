@@ -54,7 +54,7 @@ type KindResolver interface {
 	References(ctx context.Context, obj *descriptor.Kind) ([]*KindReference, error)
 }
 type QueryResolver interface {
-	DependencyTree(ctx context.Context, id string, direction DependencyDirection, depth int32) (*DependencyTree, error)
+	DependencyTree(ctx context.Context, id string, direction *DependencyDirection, depth *int32) (*DependencyTree, error)
 	Kinds(ctx context.Context) ([]*descriptor.Kind, error)
 }
 
@@ -148,10 +148,10 @@ var sources = []*ast.Source{
   dependencyTree(
     "Opaque; from the field id of a resource."
     id: ID!
-    "Which way to follow references from the resource."
-    direction: DependencyDirection! = BOTH
-    "How many levels to follow: 1 to 10."
-    depth: Int! = 3
+    "Which way to follow references from the resource. null: BOTH."
+    direction: DependencyDirection = BOTH
+    "How many levels to follow: 1 to 10. null: 3."
+    depth: Int = 3
   ): DependencyTree
 }
 
@@ -729,16 +729,16 @@ func (ec *executionContext) field_Query_dependencyTree_args(ctx context.Context,
 	}
 	args["id"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (DependencyDirection, error) {
-			return ec.unmarshalNDependencyDirection2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyDirection(ctx, v)
+		func(ctx context.Context, v any) (*DependencyDirection, error) {
+			return ec.unmarshalODependencyDirection2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["direction"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "depth",
-		func(ctx context.Context, v any) (int32, error) {
-			return ec.unmarshalNInt2int32(ctx, v)
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -2499,7 +2499,7 @@ func (ec *executionContext) _Query_dependencyTree(ctx context.Context, field gra
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().DependencyTree(ctx, fc.Args["id"].(string), fc.Args["direction"].(DependencyDirection), fc.Args["depth"].(int32))
+			return ec.Resolvers.Query().DependencyTree(ctx, fc.Args["id"].(string), fc.Args["direction"].(*DependencyDirection), fc.Args["depth"].(*int32))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *DependencyTree) graphql.Marshaler {
@@ -4961,16 +4961,6 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 	return res
 }
 
-func (ec *executionContext) unmarshalNDependencyDirection2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyDirection(ctx context.Context, v any) (DependencyDirection, error) {
-	var res DependencyDirection
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNDependencyDirection2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyDirection(ctx context.Context, sel ast.SelectionSet, v DependencyDirection) graphql.Marshaler {
-	return v
-}
-
 func (ec *executionContext) marshalNDependencyNode2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyNodeᚄ(ctx context.Context, sel ast.SelectionSet, v []*DependencyNode) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -5450,6 +5440,22 @@ func (ec *executionContext) marshalOBoolean2ᚖbool(ctx context.Context, sel ast
 	_ = ctx
 	res := graphql.MarshalBoolean(*v)
 	return res
+}
+
+func (ec *executionContext) unmarshalODependencyDirection2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyDirection(ctx context.Context, v any) (*DependencyDirection, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(DependencyDirection)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODependencyDirection2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyDirection(ctx context.Context, sel ast.SelectionSet, v *DependencyDirection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
 }
 
 func (ec *executionContext) marshalODependencyTree2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyTree(ctx context.Context, sel ast.SelectionSet, v *DependencyTree) graphql.Marshaler {

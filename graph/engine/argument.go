@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/scalar"
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // arguments are the coerced arguments of a field, or what is wrong with one. An
@@ -96,7 +97,7 @@ func (e *Engine) coerce(t *ast.Type, v any, path ast.Path) (any, error) {
 	case "Time":
 		var at time.Time
 		at, err = scalar.UnmarshalTime(v)
-		out = at.UTC().Format(time.RFC3339Nano)
+		out = timestamp.Format(at)
 	default:
 		return e.coerceNamed(t.NamedType, v, path)
 	}
@@ -107,6 +108,9 @@ func (e *Engine) coerce(t *ast.Type, v any, path ast.Path) (any, error) {
 }
 
 func (e *Engine) coerceList(elem *ast.Type, list []any, path ast.Path) (any, error) {
+	if err := unlikeKeys(elem, list, path); err != nil {
+		return nil, err
+	}
 	switch elem.NamedType {
 	case "MapEntryInput":
 		var m scalar.StringMap
@@ -140,6 +144,24 @@ func (e *Engine) coerceList(elem *ast.Type, list []any, path ast.Path) (any, err
 		}
 	}
 	return out, nil
+}
+
+// unlikeKeys refuses two entries of a map with one key.
+func unlikeKeys(elem *ast.Type, list []any, path ast.Path) error {
+	if elem.NamedType != "MapEntryInput" && elem.NamedType != "MapEntryPatch" {
+		return nil
+	}
+	seen := make(map[string]bool, len(list))
+	for i, e := range list {
+		entry, _ := e.(map[string]any)
+		key, ok := entry["key"].(string)
+		if ok && seen[key] {
+			at := append(path[:len(path):len(path)], ast.PathIndex(i), ast.PathName("key"))
+			return &argumentError{at, scalar.Refuse("entry %q is given twice", failure.Shorten(key))}
+		}
+		seen[key] = true
+	}
+	return nil
 }
 
 // coerceNamed reads an enum or an input object.

@@ -51,7 +51,7 @@ func (r *run) identity(f *field, n naming) (kind.Identity, error) {
 		}
 		id.Kind = k.Name
 	}
-	key, err := n.key(*text, id.Kind)
+	key, err := r.key(n, *text, id.Kind)
 	if err != nil {
 		return id, err
 	}
@@ -60,8 +60,8 @@ func (r *run) identity(f *field, n naming) (kind.Identity, error) {
 }
 
 // key is the resource of an id that has to be of a kind; empty: of any.
-func (n naming) key(id, kindName string) (backend.Key, error) {
-	key, err := kind.ParseGlobalID(id)
+func (r *run) key(n naming, id, kindName string) (backend.Key, error) {
+	key, err := r.engine.svc.KeyOf(id)
 	switch {
 	case err != nil:
 		return key, n.refuse("id", "%s", err)
@@ -79,7 +79,7 @@ func namespaceOf(key backend.Key) *string {
 }
 
 // followed narrows a stream to the one resource whose id was given.
-func followed(f *field, args map[string]any, req *change.Request) error {
+func (r *run) followed(f *field, args map[string]any, req *change.Request) error {
 	n, of := naming{values: args}, ""
 	switch {
 	case f.kind != nil:
@@ -93,7 +93,7 @@ func followed(f *field, args map[string]any, req *change.Request) error {
 	case req.Namespace != nil:
 		return n.refuse("namespace", "the id says which namespace it is; leave namespace out")
 	}
-	key, err := n.key(value[string](args, "id"), of)
+	key, err := r.key(n, value[string](args, "id"), of)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -28,6 +30,44 @@ func inArguments(f *field, path string) []any {
 		return append([]any{"input"}, steps...)
 	}
 	return steps
+}
+
+// inEntries is the path of a value of a map of strings as the API has maps: lists of
+// entries. The service has them as objects.
+func (r *run) inEntries(f *field, path []any, rule string) []any {
+	if f.op != opWrite {
+		return path
+	}
+	var at any = f.node.ArgumentMap(r.oc.Variables)
+	for i, step := range path {
+		switch v := at.(type) {
+		case map[string]any:
+			if name, ok := step.(string); ok { // an index: one object stands for a list of one
+				at = v[name]
+			}
+		case []any:
+			if n, ok := step.(int); ok && n < len(v) {
+				at = v[n]
+				continue
+			}
+			n := slices.IndexFunc(v, func(e any) bool {
+				entry, _ := e.(map[string]any)
+				key, ok := entry["key"].(string)
+				return ok && failure.Shorten(key) == step
+			})
+			if n < 0 {
+				return path
+			}
+			part := "value"
+			if strings.HasPrefix(rule, "key") {
+				part = "key"
+			}
+			return append(append(path[:i:i], n, part), path[i+1:]...)
+		default:
+			return path
+		}
+	}
+	return path
 }
 
 // inList is an error about the element of a list of arguments.

@@ -205,7 +205,7 @@ func (r *run) report(err error, f *field, rest ast.Path) {
 	case errors.As(err, &argument):
 		out.Extensions, err = placed(steps(argument.path)), argument.err
 	case errors.As(err, &known):
-		out.Extensions = placed(inArguments(f, known.Path))
+		out.Extensions = placed(r.inEntries(f, inArguments(f, known.Path), known.Rule))
 	}
 	out.Err = err
 	if r.applied {

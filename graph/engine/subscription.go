@@ -101,7 +101,7 @@ func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err
 		req.Kinds = append(req.Kinds, k.(string))
 	}
 	if args["id"] != nil {
-		if err := followed(f, args, &req); err != nil {
+		if err := r.followed(f, args, &req); err != nil {
 			return nil, req, err
 		}
 	}

@@ -4,9 +4,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // A writer appends a value to the answer. If it returns false, the value is
@@ -149,6 +151,9 @@ func (r *run) bodyField(buf []byte, f *field, src *source) ([]byte, bool) {
 		out, ok := appendStoredTime(buf, b.Bytes(s))
 		if !ok {
 			r.engine.badTime(src.item.kind.Name)
+			if f.nonNull {
+				return r.null(buf, f, failure.Of(backend.ErrUnreadable, b.Stored.Key))
+			}
 		}
 		return out, ok
 	case opMap:
@@ -230,11 +235,11 @@ func appendStoredTime(buf, raw []byte) ([]byte, bool) {
 	if raw[0] != '"' {
 		return buf, false
 	}
-	t, err := time.Parse(time.RFC3339Nano, string(body.Unquote(nil, raw)))
-	if err != nil || t.UTC().Year() < 0 || t.UTC().Year() > 9999 {
+	t, err := timestamp.Parse(string(body.Unquote(nil, raw)))
+	if err != nil {
 		return buf, false
 	}
-	buf = t.UTC().AppendFormat(append(buf, '"'), time.RFC3339Nano)
+	buf = t.AppendFormat(append(buf, '"'), time.RFC3339Nano)
 	return append(buf, '"'), true
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Concealed is what is said of a value that GraphQL refuses, in place of the
 // value, where that stands for a write-only field.
-const Concealed = "the value of a write-only field does not have its type"
+const Concealed = "the value of a write-only field does not have its type, or names a key twice"
 
 // writeOnlyMark marks the fields of inputs that are write-only. It is no
 // directive of the API, and never printed.
@@ -43,15 +43,17 @@ func IsWriteOnly(field *ast.FieldDefinition) bool {
 // Conceal takes the values of write-only fields out of what the validation of a
 // document says: it quotes literals that do not have their type.
 func Conceal(schema *ast.Schema, doc *ast.QueryDocument, errs gqlerror.List) {
-	c := concealer{schema: schema, hidden: map[gqlerror.Location]bool{}}
+	c := concealer{schema: schema, hidden: map[gqlerror.Location]bool{}, variables: map[string]bool{}}
 	for _, op := range doc.Operations {
-		for _, v := range op.VariableDefinitions {
-			c.value(v.DefaultValue, v.Type, false)
-		}
 		c.selections(op.SelectionSet)
 	}
 	for _, f := range doc.Fragments {
 		c.selections(f.SelectionSet)
+	}
+	for _, op := range doc.Operations {
+		for _, v := range op.VariableDefinitions {
+			c.value(v.DefaultValue, v.Type, c.variables[v.Variable])
+		}
 	}
 	for _, err := range errs {
 		for _, at := range err.Locations {
@@ -66,6 +68,8 @@ func Conceal(schema *ast.Schema, doc *ast.QueryDocument, errs gqlerror.List) {
 type concealer struct {
 	schema *ast.Schema
 	hidden map[gqlerror.Location]bool
+	// variables are those that stand for a write-only field.
+	variables map[string]bool
 }
 
 func (c *concealer) selections(set ast.SelectionSet) {
@@ -90,6 +94,9 @@ func (c *concealer) selections(set ast.SelectionSet) {
 func (c *concealer) value(v *ast.Value, t *ast.Type, hidden bool) {
 	if v == nil {
 		return
+	}
+	if hidden && v.Kind == ast.Variable {
+		c.variables[v.Raw] = true
 	}
 	if hidden && v.Position != nil {
 		c.hidden[gqlerror.Location{Line: v.Position.Line, Column: v.Position.Column}] = true

@@ -237,6 +237,6 @@ func (d *derivation) roots(k *Kind) {
 			argument("after", "String", "Cursor of the event seen last, or changeCursor of a connection; opaque. null: from now on."),
 			otherwise(argument("snapshot", "Boolean", "Whether the state comes first where the stream does not continue from a cursor. null: false."), ast.BooleanValue, "false"))
 		d.subscription = append(d.subscription, field(k.Singular+"Changes", k.Name+"Change!",
-			"Changes of resources of kind "+k.Name+", as they happen. With `after`, the\nchanges after that cursor come first. Where they are not all available any\nmore, then or later, the state comes anew with `snapshot`, else\nPOSITION_EXPIRED. With `snapshot` and without `after` the state comes first:\nRESET, SNAPSHOT for each resource, and IN_SYNC. BOOKMARK comes to idle streams.\nWith `filter` a resource that no longer matches is DELETED, and one that comes\nto match is ADDED.", args...))
+			"Changes of resources of kind "+k.Name+", as they happen. With `after`, the\nchanges after that cursor come first. Where they are not all available any\nmore, then or later, the state comes anew with `snapshot`, else\nPOSITION_EXPIRED. With `snapshot` and without `after` the state comes first:\nRESET, SNAPSHOT for each resource, and IN_SYNC. BOOKMARK comes to idle streams.\nWith `filter` a resource that no longer matches is DELETED, and one that comes\nto match is ADDED; with a filter on updatedAt it may be MODIFIED, and one that\nwas never shown DELETED.", args...))
 	}
 }

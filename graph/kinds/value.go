@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // maxSafeInteger is the greatest Int64: every JSON reader keeps it exact.
@@ -53,8 +53,8 @@ func storedForm(f *descriptor.Field, v *ast.Value) (stored any, accepted string)
 		}
 		return nil, "a string"
 	case descriptor.TypeTime:
-		if _, err := time.Parse(time.RFC3339Nano, v.Raw); err == nil && v.Kind == ast.StringValue {
-			return v.Raw, ""
+		if t, err := timestamp.Parse(v.Raw); err == nil && v.Kind == ast.StringValue {
+			return timestamp.Format(t), ""
 		}
 		return nil, "a time like \"2026-01-31T12:00:00Z\""
 	case descriptor.TypeBoolean:

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // MarshalTime writes a time in RFC 3339 form; the zero time is null.
@@ -18,17 +20,22 @@ func MarshalTime(t time.Time) graphql.Marshaler {
 
 // UnmarshalTime reads a time in RFC 3339 form.
 func UnmarshalTime(v any) (time.Time, error) {
-	const accepted = `a time in RFC 3339 form is accepted, like "2026-01-31T12:00:00Z"`
 	text, ok := v.(string)
 	if !ok {
-		return time.Time{}, Refuse("%s is no Time: %s", describe(v), accepted)
+		return time.Time{}, Refuse("%s is no Time: a time in RFC 3339 form is accepted, like \"2026-01-31T12:00:00Z\"", describe(v))
 	}
-	t, err := time.Parse(time.RFC3339Nano, text)
+	t, err := timestamp.Parse(text)
 	if err != nil {
-		return time.Time{}, Refuse("%.40q is no Time: %s", text, accepted)
-	}
-	if year := t.UTC().Year(); year < 0 || year > 9999 { // RFC 3339 cannot write it
-		return time.Time{}, Refuse("%.40q is no Time: years 0000 to 9999 in UTC are accepted", text)
+		return time.Time{}, Refuse("%q is no Time: %s", short(text), err)
 	}
 	return t, nil
+}
+
+// short is the beginning of a text that an error repeats.
+func short(text string) string {
+	const most = 64
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
 }

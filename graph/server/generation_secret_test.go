@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
@@ -151,5 +152,17 @@ type ShelfKey { id: Int }
 		if got := c.post(t, `mutation($s: ShelfSpecInput!) { upsertShelf(input: {name: "a", spec: $s}) { shelf { id } } }`, map[string]any{"s": spec}); strings.Contains(got, "errors") {
 			t.Errorf("%v: %s", spec, got)
 		}
+	}
+}
+
+func TestADefaultOfAVariableOfAWriteOnlyFieldIsNeverQuoted(t *testing.T) {
+	c := newChanging(t, server.Config{})
+	c.replace(`type Shelf @resource(plural: "shelves", group: "example.org", version: "v1", scope: NAMESPACED) { spec: ShelfSpec! }
+type ShelfSpec { width: Int
+  secret: String @writeOnly @constraint(maxLength: 20) }
+`)
+	got := c.post(t, `mutation($s: String = 5555555, $w: Int = "wide") { createShelf(input: {name: "a", spec: {secret: $s, width: $w}}) { shelf { id } } }`, nil)
+	if strings.Contains(got, "5555555") || !strings.Contains(got, kinds.Concealed) || !strings.Contains(got, `\"wide\"`) {
+		t.Error(got)
 	}
 }

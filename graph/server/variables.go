@@ -14,6 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/graph/kinds"
+	"github.com/sluicegw/sluice/graph/scalar"
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
@@ -90,6 +91,9 @@ func (v variables) check(path ast.Path, t *ast.Type, value any) *gqlerror.Error 
 		if !isScalar(def.Name, value) {
 			return refused(path, value, def.Name)
 		}
+		if err := ofOurs(def.Name, value); err != nil {
+			return gqlerror.ErrorPathf(path, "%s", err)
+		}
 	case ast.InputObject:
 		fields, ok := value.(map[string]any)
 		if !ok {
@@ -151,7 +155,7 @@ func (v variables) plain(t *ast.Type, value any) any {
 	}
 	switch value := value.(type) {
 	case json.Number:
-		if x, err := value.Float64(); err == nil && (t.NamedType == "Int" || t.NamedType == "ID") && strings.ContainsAny(value.String(), ".eE") {
+		if x, err := value.Float64(); err == nil && (t.NamedType == "Int" || t.NamedType == "Int64" || t.NamedType == "ID") && strings.ContainsAny(value.String(), ".eE") {
 			return json.Number(strconv.FormatFloat(x, 'f', 0, 64))
 		}
 	case map[string]any:
@@ -189,6 +193,22 @@ func isScalar(name string, value any) bool {
 		return ok || isNumber && err == nil && x == math.Trunc(x)
 	}
 	return true
+}
+
+// ofOurs judges a value of a scalar that is the API's own, as it will be read.
+func ofOurs(name string, value any) (err error) {
+	switch name {
+	case "Time":
+		_, err = scalar.UnmarshalTime(value)
+	case "Int64":
+		if number, ok := value.(json.Number); ok {
+			if x, bad := number.Float64(); bad == nil && x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+				return nil
+			}
+		}
+		_, err = scalar.UnmarshalInt64(value)
+	}
+	return err
 }
 
 // refused says what is accepted and what was given. It never quotes the value,

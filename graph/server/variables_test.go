@@ -19,6 +19,7 @@ func TestAVariableIsRefusedIfItsTypeHasNoSuchValue(t *testing.T) {
 		ints   = `query($v: NetworkFilter) { networks(filter: $v) { nodes { id } } }`
 		filter = `query($v: NetworkFilter) { networks(filter: $v) { nodes { id } } }`
 		format = `query($v: ManifestFormat) { networks { nodes { manifest(format: $v) } } }`
+		since  = `query($v: Time) { networks(filter: {createdAt: {gt: $v}}) { nodes { id } } }`
 		dry    = `mutation($v: Boolean) { applyManifest(input: {manifest: "", dryRun: $v}) { outcome } }`
 	)
 	for _, c := range []struct{ name, query, value, at string }{
@@ -38,6 +39,9 @@ func TestAVariableIsRefusedIfItsTypeHasNoSuchValue(t *testing.T) {
 		{"an enum in another case", format, `"yaml"`, "v"},
 		{"a number for an enum", format, `1`, "v"},
 		{"a string for a Boolean", dry, `"true"`, "v"},
+		{"a text for a Time", since, `"nope"`, "v"},
+		{"a number for a Time", since, `5`, "v"},
+		{"a text for a Time in a filter", filter, `{"createdAt": {"in": ["2026-01-01T00:00:00Z", "nope"]}}`, "v.createdAt.in.1"},
 		{"a long value", page, `"` + strings.Repeat("x", 1<<20) + `"`, "v"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -65,6 +69,7 @@ func TestAVariableIsRefusedIfItsTypeHasNoSuchValue(t *testing.T) {
 		})
 	}
 	for _, c := range []struct{ name, query, value string }{
+		{"a Time", since, `"2026-01-01T00:00:00Z"`},
 		{"an Int", page, `10`},
 		{"an Int with a point", page, `10.0`},
 		{"an Int with an exponent", page, `1e1`},

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/sluicegw/sluice/internal/leaktest"
 )
 
 // listenersEnv makes this test binary a process of subscribers: what it costs to
@@ -27,7 +29,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	leaktest.Main(m)
 }
 
 // crowd is many subscribers in a process of their own.

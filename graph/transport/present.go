@@ -55,7 +55,11 @@ func brief(message string) string {
 			if len([]rune(m[2])) <= maxEcho {
 				return found
 			}
-			return m[1] + failure.Shorten(m[2])
+			short := m[1] + failure.Shorten(m[2])
+			if strings.HasPrefix(m[2], `"`) {
+				short += `"`
+			}
+			return short
 		})
 	}
 	if len(message) > maxMessage {

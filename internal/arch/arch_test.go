@@ -33,29 +33,29 @@ var rules = []rule{
 	{"backend/service/access", []string{"backend/descriptor", "backend/service/failure"}, "who may do what is judged by kind and verb alone"},
 	{"backend/service/failure", []string{"backend", "backend/hub"}, "an error names what failed below, and nothing above"},
 	{"backend/service/jsontree", nil, "a tree is JSON; it knows no kind"},
-	{"backend/service/row", []string{"backend", "backend/descriptor", "backend/service/failure", "backend/service/jsontree"}, "rows follow from descriptor and body; nothing is read or written here"},
-	{"backend/service/kind", []string{"backend", "backend/body", "backend/descriptor", "backend/service/failure", "backend/service/jsontree", "backend/service/row"}, "a compiled kind judges trees; it knows no store and no verb"},
+	{"backend/service/row", []string{"backend", "backend/descriptor", "backend/service/failure", "backend/service/jsontree", "internal/timestamp"}, "rows follow from descriptor and body; nothing is read or written here"},
+	{"backend/service/kind", []string{"backend", "backend/body", "backend/descriptor", "backend/service/failure", "backend/service/jsontree", "backend/service/row", "internal/timestamp"}, "a compiled kind judges trees; it knows no store and no verb"},
 	{"backend/service/unreadable", []string{"backend", "backend/service/failure", "backend/service/kind"}, "it notes what readers find and reads nothing for itself"},
-	{"backend/service/query", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/service/access", "backend/service/failure", "backend/service/jsontree", "backend/service/kind", "backend/service/row", "backend/service/unreadable"}, "who reads knows nothing of writes and streams"},
+	{"backend/service/query", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/service/access", "backend/service/failure", "backend/service/jsontree", "backend/service/kind", "backend/service/row", "backend/service/unreadable", "internal/timestamp"}, "who reads knows nothing of writes and streams"},
 	{"backend/service/change", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/hub", "backend/service/access", "backend/service/failure", "backend/service/kind", "backend/service/query", "backend/service/unreadable"}, "streams read and never write"},
 	{"backend/service/reindex", []string{"backend", "backend/service/kind", "backend/service/row", "backend/service/unreadable", "internal/wait"}, "rows are kept without the verbs"},
 	{"backend/service", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/hub", "backend/manifest", "internal/wait"}, "the verbs stand on all others, and on any store and any kinds"},
 	{"backend/catalogue", []string{"backend", "backend/body", "backend/descriptor", "internal/wait"}, "the gate compares catalogues through the store contract"},
 	{"backend/body", []string{"backend", "backend/descriptor", "internal/slab"}, "a body is bytes under a descriptor; it knows no store"},
 	{"backend/hub", []string{"backend", "internal/setting", "internal/wait"}, "the hub relays the changes of any store"},
-	{"backend/manifest", nil, "a manifest is text; it knows no kind and no store"},
+	{"backend/manifest", []string{"internal/timestamp"}, "a manifest is text; it knows no kind and no store"},
 	{"backend/memory", []string{"backend", "backend/driver", "internal/setting"}, "drivers never know each other"},
 	{"backend/bolt", []string{"backend", "backend/driver", "internal/setting", "internal/slab"}, "drivers never know each other"},
 	{"backend/redis", []string{"backend", "backend/driver", "internal/setting", "internal/wait"}, "drivers never know each other"},
 	{"backend", nil, "the contract stands alone"},
 	{"graph/client", nil, "other people's programs import it: it must not bring the gateway"},
-	{"graph/scalar", nil, "the API's own scalars are numbers and text"},
+	{"graph/scalar", []string{"internal/timestamp"}, "the API's own scalars are numbers and text"},
 	{"graph/answer", nil, "an answer is bytes"},
 	{"graph/kinds/kindstest", []string{"backend", "backend/descriptor", "graph/kinds"}, "tests get the catalogue as data"},
-	{"graph/kinds", []string{"backend", "backend/descriptor", "schema"}, "SDL becomes descriptors and the API; nothing executes here"},
+	{"graph/kinds", []string{"backend", "backend/descriptor", "schema", "internal/timestamp"}, "SDL becomes descriptors and the API; nothing executes here"},
 	{"graph/loader", []string{"backend", "backend/service/access", "backend/service/query"}, "loaders batch reads of the service"},
 	{"graph/engine/enginetest", []string{"backend", "backend/descriptor", "backend/service", "graph/core", "graph/engine", "graph/kinds", "graph/scalar", "resolvers"}, "the second executor stands beside the engine, for tests"},
-	{"graph/engine", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/service", "graph/answer", "graph/kinds", "graph/loader", "graph/scalar", "graph/stream", "internal/slab"}, "the engine executes every kind and knows no store and no transport"},
+	{"graph/engine", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/service", "graph/answer", "graph/kinds", "graph/loader", "graph/scalar", "graph/stream", "internal/slab", "internal/timestamp"}, "the engine executes every kind and knows no store and no transport"},
 	{"graph/core", []string{"backend", "backend/descriptor", "graph/engine"}, "generated code knows the marks of the engine and no kind"},
 	{"graph/stream", nil, "what a transport and a resolver tell each other knows neither"},
 	{"graph/document", nil, "documents are text until they are executed"},
@@ -68,7 +68,10 @@ var rules = []rule{
 	{"internal/generator", []string{"graph/kinds"}, "the generator never knows what it generated"},
 	{"internal/setting", nil, "it checks numbers of any configuration"},
 	{"internal/wait", nil, "it waits, for whatever"},
+	{"internal/timestamp", nil, "a time is text that everybody reads alike"},
 	{"internal/slab", nil, "it knows memory and no value"},
+	{"internal/leaktest", nil, "it knows goroutines and nothing of what starts them"},
+	{"internal/transcript", nil, "it knows text and nothing of who speaks"},
 	{"internal/redistest", nil, "it starts servers and knows nothing of what runs on them"},
 	{"internal/arch", nil, "it reads files only"},
 	{"e2e", []string{"backend/manifest", "graph/client", "graph/kinds/kindstest"}, "end-to-end tests use what a user has"},
@@ -76,7 +79,10 @@ var rules = []rule{
 	{"examples", []string{"graph/client"}, "examples show what other people's programs may use"},
 }
 
-// testsMay are imports that tests may make besides those of their package.
+// testHelpers are packages that every test may import.
+var testHelpers = []string{"internal/leaktest", "internal/transcript"}
+
+// testsMay are imports that tests may make besides those of their package and testHelpers.
 var testsMay = map[string][]string{
 	"backend":           {"backend/backendtest", "backend/memory", "backend/bolt"},
 	"backend/bolt":      {"backend/backendtest", "backend/memory"},
@@ -164,7 +170,7 @@ func TestImportsPointDown(t *testing.T) {
 		r := rules[i]
 		may := append([]string{r.folder}, r.may...)
 		if s.test {
-			may = append(may, testsMay[r.folder]...)
+			may = append(append(may, testHelpers...), testsMay[r.folder]...)
 		}
 		for _, imp := range s.file.Imports {
 			name, _ := strconv.Unquote(imp.Path.Value)

@@ -7,8 +7,8 @@ import (
 )
 
 // Shared is one server for all tests of a package that inject no faults, in a
-// variable of its test files. It starts at first use and ends with the process;
-// it keeps no files. The zero value is ready.
+// variable of its test files. It starts at first use and keeps no files; TestMain
+// ends it by Stop. The zero value is ready.
 type Shared struct {
 	mu     sync.Mutex // guards server
 	server *Server
@@ -29,6 +29,16 @@ func (p *Shared) Server(t testing.TB) *Server {
 	s := *p.server
 	s.attach(t)
 	return &s
+}
+
+// Stop ends the server, if it was ever used.
+func (p *Shared) Stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.server != nil {
+		p.server.proc.kill()
+		p.server = nil
+	}
 }
 
 // Prefix returns a key prefix that nobody else uses.

@@ -38,6 +38,8 @@ type Shape struct {
 	rules  []rule
 	// Hides says that a field is write-only, or one of an object below.
 	Hides bool
+	// timed says that a field is a time, or one of an object below.
+	timed bool
 }
 
 // Field is a compiled [descriptor.Field].
@@ -135,6 +137,7 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 		f.shape = c.shape(f.Shape)
 		out.fields[f.Name] = f
 		out.Hides = out.Hides || f.WriteOnly || f.shape != nil && f.shape.Hides
+		out.timed = out.timed || f.Type == descriptor.TypeTime || f.shape != nil && f.shape.timed
 	}
 	for _, r := range s.Rules {
 		ast, iss := c.env.Compile(r.CEL)

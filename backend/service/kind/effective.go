@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // effective returns a copy of the object with the effective defaults of what
-// is absent, for rules: numbers as the field's type says, int64 or float64, and
+// is absent, for rules: numbers as the field's type says, int64 or float64, times as instants, and
 // names that CEL reserves escaped.
 func (s *Shape) effective(tree map[string]any) map[string]any {
 	out := make(map[string]any, len(tree))
@@ -37,6 +38,12 @@ func (f *Field) effective(v any) any {
 	case map[string]any:
 		if f.shape != nil {
 			return f.shape.effective(v)
+		}
+	case string:
+		if f.Type == descriptor.TypeTime {
+			if t, err := timestamp.Parse(v); err == nil {
+				return t
+			}
 		}
 	case json.Number:
 		x, err := v.Float64()

@@ -110,7 +110,7 @@ func AppendGlobalID(dst []byte, key backend.Key) []byte {
 
 // ParseGlobalID reads what [GlobalID] wrote; anything else is BAD_USER_INPUT.
 func ParseGlobalID(id string) (backend.Key, error) {
-	bad := failure.BadInput("id", "id %q is not an id of this API; take ids from the id field of a resource", failure.Shorten(id))
+	bad := badID(id)
 	if len(id) > 4*backend.MaxKeyBytes {
 		return backend.Key{}, bad
 	}
@@ -121,6 +121,27 @@ func ParseGlobalID(id string) (backend.Key, error) {
 	key, err := backend.DecodeKey(b[1:])
 	if err != nil || GlobalID(key) != id {
 		return backend.Key{}, bad
+	}
+	return key, nil
+}
+
+func badID(id string) *failure.Error {
+	return failure.BadInput("id", "id %q is not an id of this API; take ids from the id field of a resource", failure.Shorten(id))
+}
+
+// KeyOf is the key that a global id means: the one id that a resource of a kind of the
+// catalogue has. Anything else is BAD_USER_INPUT.
+func (c Catalogue) KeyOf(id string) (backend.Key, error) {
+	key, err := ParseGlobalID(id)
+	if err != nil {
+		return backend.Key{}, err
+	}
+	of := Identity{Kind: key.Kind, Name: key.Name}
+	if key.Namespace != "" {
+		of.Namespace = &key.Namespace
+	}
+	if _, means, err := c.Resolve(of); err != nil || means != key {
+		return backend.Key{}, badID(id)
 	}
 	return key, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // maxSafeInteger is the greatest integer that every JSON reader keeps exact.
@@ -173,8 +174,9 @@ func (v *Violations) value(ctx context.Context, f *Field, path string, value any
 			v.Add(path, "enum", strings.Join(accepted, ", "), "must be one of %s", strings.Join(accepted, ", "))
 		}
 	case descriptor.TypeTime:
-		if s, ok := value.(string); !ok || !accepts(descriptor.FormatDateTime, s) {
-			v.Add(path, "type", "Time", "must be %s", says(descriptor.FormatDateTime))
+		s, _ := value.(string)
+		if _, err := timestamp.Parse(s); err != nil {
+			v.Add(path, "type", "Time", "is no time: %s", err)
 		}
 	default:
 		if s, ok := value.(string); ok {

@@ -121,6 +121,9 @@ func (v *indexedResource) values(attribute string) (out [][]byte) {
 	case nameAttribute:
 		return [][]byte{backend.AppendString(nil, v.Name)}
 	case namespaceAttribute:
+		if v.Namespace == "" { // of a GLOBAL kind
+			return nil
+		}
 		return [][]byte{backend.AppendString(nil, v.Namespace)}
 	case createdAttribute:
 		return [][]byte{row.EncodeTime(v.CreatedAt)}

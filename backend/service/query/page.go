@@ -186,7 +186,11 @@ func (p *Page) size(req *ListRequest) (int, error) {
 		size, name, p.backward = *req.Last, "last", true
 	}
 	if size < 0 || size > MaxPage {
-		return 0, failure.BadInput(name, "%s is %d; 0 to %d is accepted", name, size, MaxPage)
+		err := failure.BadInput(name, "%s is %d; 0 to %d is accepted", name, size, MaxPage)
+		if err.Rule, err.Limit = "max", MaxPage; size < 0 {
+			err.Rule, err.Limit = "min", 0
+		}
+		return 0, err
 	}
 	return size, nil
 }

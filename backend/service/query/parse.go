@@ -2,7 +2,7 @@ package query
 
 import (
 	"encoding/json"
-	"time"
+	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/row"
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // filterParser reads the JSON form of a filter by the kind's descriptor.
@@ -101,12 +102,15 @@ func (p *filterParser) objects(value any, at string, depth int) ([]expr, error) 
 		if err != nil {
 			return nil, err
 		}
+		before := p.nodes
 		x, err := p.object(m, failure.Element(at, i), depth+1)
 		if err != nil {
 			return nil, err
 		}
-		if err := p.count(at); err != nil {
-			return nil, err
+		if p.nodes == before { // one that says nothing is a condition too
+			if err := p.count(at); err != nil {
+				return nil, err
+			}
 		}
 		out = append(out, x)
 	}
@@ -207,7 +211,7 @@ func encodeOperand(f *descriptor.Field, v any) []byte {
 		return row.Encode(f, v)
 	}
 	s, _ := v.(string)
-	t, err := time.Parse(time.RFC3339Nano, s)
+	t, err := timestamp.Parse(s)
 	if err != nil {
 		return nil
 	}
@@ -243,9 +247,18 @@ func (p *filterParser) pairs(name string, value any, at string) (all, error) {
 	return out, nil
 }
 
+// Limits of what names a label or a condition: a key with its prefix, and a type as Kubernetes bounds it.
+const (
+	maxLabelKey      = 317
+	maxConditionType = 316
+)
+
 // labelTest reads a test of a label: its key, and one operator.
 func labelTest(m map[string]any, at string) (expr, error) {
 	key, _ := m["key"].(string)
+	if n := utf8.RuneCountInString(key); n == 0 || n > maxLabelKey {
+		return nil, failure.BadInput(failure.Join(at, "key"), "%s.key: 1 to %d characters are accepted", at, maxLabelKey)
+	}
 	var ops []string
 	for _, op := range jsontree.Keys(m) {
 		if op == "key" {
@@ -294,6 +307,9 @@ func labelTest(m map[string]any, at string) (expr, error) {
 // wanted.
 func conditionTest(m map[string]any, at string) (expr, error) {
 	typ, _ := m["type"].(string)
+	if n := utf8.RuneCountInString(typ); n == 0 || n > maxConditionType {
+		return nil, failure.BadInput(failure.Join(at, "type"), "%s.type: 1 to %d characters are accepted", at, maxConditionType)
+	}
 	status, given := m["status"]
 	if given && status == nil {
 		return nil, nullOperator(at, "status")

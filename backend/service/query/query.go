@@ -53,6 +53,9 @@ func (r *Reader) query(k *kind.Kind, req *ListRequest, f Filter) (q query, err e
 	if req.Namespace != nil {
 		q.namespace = *req.Namespace
 		if req.Parent == (Parent{}) && req.Names == nil { // else it is that of a resource
+			if k.Scope == descriptor.Global {
+				return q, failure.BadInput("namespace", "kind %s is GLOBAL: its resources have no namespace", k.Name)
+			}
 			var v kind.Violations
 			v.Namespace("namespace", q.namespace)
 			if err := v.Err(backend.Key{Kind: k.Name, Namespace: q.namespace}); err != nil {

@@ -49,7 +49,7 @@ func (r *Reader) Get(ctx context.Context, c access.Caller, id kind.Identity) (*R
 
 // Node returns the resource of a global id, nil if there is none.
 func (r *Reader) Node(ctx context.Context, c access.Caller, id string) (*Resource, error) {
-	key, err := kind.ParseGlobalID(id)
+	key, err := r.kinds.KeyOf(id)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (r *Reader) Node(ctx context.Context, c access.Caller, id string) (*Resourc
 
 // NodeKey is the key that a global id means, of a kind that the caller may read.
 func (r *Reader) NodeKey(ctx context.Context, c access.Caller, id string) (backend.Key, error) {
-	key, err := kind.ParseGlobalID(id)
+	key, err := r.kinds.KeyOf(id)
 	if err != nil {
 		return backend.Key{}, err
 	}

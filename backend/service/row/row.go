@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // The indexes that every kind has. Labels hold (key, value), conditions (type, status).
@@ -226,7 +227,7 @@ func Encode(f *descriptor.Field, v any) []byte {
 			return backend.AppendInt(nil, int64(i))
 		}
 		if f.Type == descriptor.TypeTime {
-			t, err := time.Parse(time.RFC3339Nano, v)
+			t, err := timestamp.Parse(v)
 			if err != nil {
 				return nil
 			}

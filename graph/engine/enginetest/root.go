@@ -36,7 +36,7 @@ func (x *execution) root(def *ast.Definition, f *ast.Field, args map[string]any)
 		if a := f.Arguments.ForName("namespace"); a != nil {
 			given["namespace"], _ = a.Value.Value(x.vars)
 		}
-		id, err := identity(name, given)
+		id, err := x.identity(name, given)
 		if unknown != nil && given["id"] != nil && given["name"] == nil && given["namespace"] == nil {
 			return nil, unknown
 		}
@@ -262,7 +262,7 @@ func (x *execution) write(name string, in map[string]any, text func(string) stri
 		if !slices.Contains([]string{"create" + k.Name, "update" + k.Name, "patch" + k.Name, "upsert" + k.Name, "update" + k.Name + "Status", "delete" + k.Name}, name) {
 			continue
 		}
-		id, err := identity(k.Name, in)
+		id, err := x.identity(k.Name, in)
 		if err != nil {
 			return nil, err
 		}
@@ -288,7 +288,7 @@ func (x *execution) write(name string, in map[string]any, text func(string) stri
 }
 
 // identity is the resource that is named by id, or by namespace and name.
-func identity(of string, given map[string]any) (kind.Identity, error) {
+func (x *execution) identity(of string, given map[string]any) (kind.Identity, error) {
 	id := kind.Identity{Kind: of}
 	text, byID := given["id"].(string)
 	name, byName := given["name"].(string)
@@ -307,7 +307,7 @@ func identity(of string, given map[string]any) (kind.Identity, error) {
 	if !byID {
 		return id, nil
 	}
-	key, err := kind.ParseGlobalID(text)
+	key, err := x.Service.KeyOf(text)
 	if err != nil {
 		return id, err
 	}
