@@ -79,7 +79,10 @@ test("fetch", async (t) => {
     assert.equal((await change(seen, 1400, () => assert.fail("asked"))).spec.resource.mtu, 1400);
     assert.equal((await change(seen, 1300, (stored) => (assert.equal(stored.spec.resource.mtu, 1400), false))).spec.resource.mtu, 1400);
     assert.equal((await change(seen, 1300, () => true)).spec.resource.mtu, 1300);
-    await assert.rejects(change({ ...seen, metadata: { ...seen.metadata, name: "none" } }, 1300), (error) => error.errors[0].extensions.code === "NOT_FOUND");
+    await create(namespace, "gone");
+    const gone = await read(namespace, "gone");
+    await remove(namespace, "gone");
+    await assert.rejects(change(gone, 1300), (error) => error.errors[0].extensions.code === "NOT_FOUND");
   });
   await t.test("a live list, and a change that it shows at once", async (t) => {
     const { liveNetworks, show } = await load("fetch/live.js");
@@ -158,7 +161,7 @@ test("urql", async (t) => {
     await until("the network", () => seen.length > 0);
     const patch = gql`mutation P($input: PatchNetworkInput!) { patchNetwork(input: $input) { network { id metadata { namespace name revision } spec { resource { mtu description } } } } }`;
     const network = await read(namespace, "a");
-    const input = { clientMutationId: network.id, namespace, name: "a", expectedRevision: network.metadata.revision, spec: { resource: { mtu: 1280 } } };
+    const input = { id: network.id, expectedRevision: network.metadata.revision, spec: { resource: { mtu: 1280 } } };
     assert.equal((await client.mutation(patch, { input }).toPromise()).error, undefined);
     const { metadata: { revision } } = await read(namespace, "a");
     assert.ok(seen.includes(`1280 ${network.metadata.revision}`), `not at once: ${seen.join()}`);
