@@ -19,7 +19,7 @@ need     = @command -v $(1) >/dev/null 2>&1 && exit 0; \
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build npm console test redis-server browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
+.PHONY: help run build npm console test redis-server tmux browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
 
 help: ## print this help
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,7 +35,7 @@ build: ## build bin/sluice, with GraphiQL where there is npm
 console: npm ## fetch GraphiQL for the page at /, checked by its hashes; does nothing the second time
 	graph/console/fetch.sh
 
-test: redis-server ## vet and run all tests, with the race detector where there is a C compiler
+test: redis-server tmux ## vet and run all tests, with the race detector where there is a C compiler
 	$(GO) vet ./...
 	$(GO) test $(RACE) -shuffle=on -timeout 9m ./...
 	SLUICE_TEST_STORE=redis $(GO) test $(RACE) -shuffle=on -timeout 9m ./e2e
@@ -43,6 +43,9 @@ test: redis-server ## vet and run all tests, with the race detector where there 
 
 redis-server: ## make sure that the tests find redis-server; install Debian's package if they would not
 	$(call need,redis-server,redis-server,'the tests start redis-server 7.0 or newer; install it (Debian: apt-get install redis-server)')
+
+tmux: ## make sure that the tests find tmux, in which they look at the command line as a person does
+	$(call need,tmux,tmux,'the tests of the terminal need tmux (Debian: apt-get install tmux)')
 
 npm:
 	$(call need,npm,nodejs npm,'this needs Node.js 20 or newer with npm (Debian: apt-get install nodejs npm)')
@@ -79,7 +82,7 @@ fuzz: ## fuzz every decoder for FUZZTIME each
 	  done; \
 	done
 
-e2e: redis-server console browser ## drive the built binary from outside, by other people's clients and a browser too
+e2e: redis-server tmux console browser ## drive the built binary from outside, by other people's clients and a browser too
 	$(GO) test -tags clients $(RACE) -count=1 -timeout 15m ./e2e/...
 
 hostile: ## measure what hostile clients cost the built gateway: CPU, memory, and the patience of others (Linux)

@@ -57,17 +57,27 @@ func TestTheCommandLineServesCataloguesThatItDoesNotKnow(t *testing.T) {
 		says string
 	}{
 		{[]string{"get", "SHELVES"}, 0, "x"},
-		{[]string{"get", "shelf", "x", "-o", "yaml"}, 0, "colour: red"},
+		{[]string{"get", "shelf", "x", "-o", "manifest"}, 0, "colour: red"},
 		{[]string{"get", "Boards"}, 0, "x"},
 		{[]string{"get", "board", "x"}, 0, "x"},
 		{[]string{"get", "NOTE", "x"}, 0, "x"},
 		{[]string{"get", "notes"}, 1, "kind Note does not offer LIST; it offers GET and CREATE"},
+		{[]string{"get", "all", "-o", "name"}, 0, "board/x\nshelf/x\n"},
+		{[]string{"get", "shelves", "-A", "-o", "wide"}, 0, "NAME   AGE   REVISION"},
+		{[]string{"get", "boards", "-A"}, 0, "NAMESPACE   NAME   AGE"},
+		{[]string{"get", "shelves", "--filter", "spec.colour=red"}, 2, "they can name metadata.name, metadata.createdAt, metadata.updatedAt"},
+		{[]string{"describe", "shelf", "x"}, 0, "colour: red"},
+		{[]string{"wait", "shelf/x", "--for=jsonpath={.spec.colour}=red"}, 0, "shelf/x condition met"},
+		{[]string{"wait", "shelf/x", "--for=condition=Available"}, 2, "kind Shelf has no conditions"},
+		{[]string{"wait", "note/x", "--for=delete"}, 1, "kind Note does not offer WATCH"},
+		{[]string{"describe", "note/x"}, 0, "colour: red"},
+		{[]string{"explain", "board.status.conditions"}, 0, "<[BoardCondition]>"},
 		{[]string{"watch", "notes"}, 1, "kind Note does not offer WATCH; it offers GET and CREATE"},
 		{[]string{"delete", "Notes", "x"}, 1, "Note x: kind Note does not offer DELETE; it offers GET and CREATE"},
 		{[]string{"delete", "sHelf", "x"}, 0, "Shelf x DELETED"},
 	} {
 		out, errOut, code := g.cli("", test.args...)
-		if code != test.code || !strings.Contains(out+errOut, test.says) || strings.Count(out+errOut, "\n") > 8 {
+		if code != test.code || !strings.Contains(out+errOut, test.says) || strings.Count(out+errOut, "\n") > 12 {
 			t.Errorf("%v: %d\n%s%s", test.args, code, out, errOut)
 		}
 	}

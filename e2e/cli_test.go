@@ -57,7 +57,7 @@ func TestApplyAndGetRoundTrip(t *testing.T) {
 	if code != 1 || !strings.Contains(out, "Network managed/net-a CREATED") || !strings.Contains(out, "Network managed/net-b CREATED") {
 		t.Errorf("exit %d\n%s%s", code, out, errOut)
 	}
-	if !strings.Contains(errOut, "b.yml:2:") || !strings.Contains(errOut, `kind "Teapot" is not known; known kinds: Network, `) {
+	if !strings.Contains(errOut, "b.yml:4: Teapot t: ") || !strings.Contains(errOut, `kind "Teapot" is not known; known kinds: Network, `) {
 		t.Errorf("stderr %s", errOut)
 	}
 
@@ -93,11 +93,11 @@ func TestApplyAndGetRoundTrip(t *testing.T) {
 	if out, _, _ = g.cli("", "get", "network", "net-b", "-n", "managed", "-o", "name"); out != "network/net-b\n" {
 		t.Errorf("name: %q", out)
 	}
-	if out, _, _ = g.cli("", "get", "networks", "-n", "managed"); !strings.Contains(out, "NAMESPACE") || !strings.Contains(out, "net-b") {
+	if out, _, _ = g.cli("", "get", "networks", "-A"); !strings.Contains(out, "NAMESPACE") || !strings.Contains(out, "net-b") {
 		t.Errorf("table: %q", out)
 	}
 	_, errOut, code = g.cli("", "get", "network", "nobody")
-	if code != 1 || !strings.Contains(errOut, `Network "nobody" does not exist in namespace "default" (NOT_FOUND)`) {
+	if code != 3 || !strings.Contains(errOut, `Network "nobody" does not exist in namespace "default" (NOT_FOUND)`) {
 		t.Errorf("absent: exit %d %s", code, errOut)
 	}
 }
@@ -185,7 +185,7 @@ func TestMistakesOnTheCommandLineAreOneClearLine(t *testing.T) {
 		{"an empty selector", []string{"get", "networks", "-l", "", "--server", g.address}, 2, `selector: ""`},
 		{"nothing to apply", []string{"apply"}, 2, "-f FILE"},
 		{"no such file", []string{"apply", "-f", "/nowhere.yaml"}, 1, "/nowhere.yaml"},
-		{"unknown output", []string{"get", "networks", "-o", "xml", "--server", g.address}, 2, "accepted are table, yaml, json, name"},
+		{"unknown output", []string{"get", "networks", "-o", "xml", "--server", g.address}, 2, "accepted are table, wide, yaml, json, manifest, name, jsonpath=TEMPLATE"},
 		{"unknown kind", []string{"get", "teapots", "--server", g.address}, 1, "known kinds: "},
 		{"nobody there", []string{"get", "networks", "--server", "http://127.0.0.1:1"}, 1, "no answer from"},
 		{"no URL", []string{"get", "networks", "--server", "localhost"}, 2, "server:"},

@@ -277,10 +277,12 @@ type CredentialSpec @rule(cel: "!has(self.text) || size(self.text) == 1", messag
 		" kinds:[map[fields:[map[manifestAt:type name:variety] map[manifestAt:stringData name:text] map[manifestAt:data name:data] map[manifestAt:<nil> name:note]]]]]" {
 		t.Errorf("got %s", got)
 	}
-	text, _, _ := g.cli("", "get", "credential", "c", "-o", "yaml")
+	text, _, _ := g.cli("", "get", "credential", "c", "-o", "manifest")
 	if want := "apiVersion: v1\ndata:\n  \"<a>\": \"1\"\nkind: Credential\nmetadata:\n  name: c\n  namespace: default\ntype: login\n"; text != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
+	apply(text, "UNCHANGED")
+	text, _, _ = g.cli("", "get", "credential", "c", "-o", "yaml")
 	apply(text, "UNCHANGED")
 	text, _, _ = g.cli("", "get", "credential", "c", "-o", "json")
 	apply(text, "UNCHANGED")
@@ -289,7 +291,7 @@ type CredentialSpec @rule(cel: "!has(self.text) || size(self.text) == 1", messag
 	if stdout, stderr, code := g.cli("", "edit", "credential", "c"); code != 0 || !strings.Contains(stdout, "UPDATED") {
 		t.Errorf("exit %d %s%s", code, stdout, stderr)
 	}
-	if text, _, _ = g.cli("", "get", "credential", "c", "-o", "yaml"); !strings.HasSuffix(text, "spec:\n  note: hello\ntype: other\n") {
+	if text, _, _ = g.cli("", "get", "credential", "c", "-o", "manifest"); !strings.HasSuffix(text, "spec:\n  note: hello\ntype: other\n") {
 		t.Errorf("got\n%s", text)
 	}
 	apply(head+"stringData: {a: b, c: d}\n", "spec: one text is enough")

@@ -28,7 +28,7 @@ func TestCreateAndDeleteFromTheCommandLine(t *testing.T) {
 		t.Errorf("exit %d %s", code, errOut)
 	}
 	out, errOut, code := g.cli("", "delete", "networks", "net-a", "nobody")
-	if code != 1 || !strings.Contains(out, "Network net-a DELETED") || !strings.Contains(errOut, `Network "nobody" in namespace "default" does not exist`) {
+	if code != 3 || !strings.Contains(out, "Network net-a DELETED") || !strings.Contains(errOut, `Network "nobody" in namespace "default" does not exist`) {
 		t.Errorf("exit %d %s%s", code, out, errOut)
 	}
 }

@@ -42,7 +42,10 @@ type Kind struct {
 	Name string
 	// Singular and Plural are the field names of the API: "network", "networks".
 	Singular, Plural string
-	Description      string
+	// ShortNames name the kind on the command line and wherever the API takes the
+	// name of a kind: "net".
+	ShortNames  []string
+	Description string
 	// Group and Version make a manifest's apiVersion: "<group>/<version>", or the
 	// version alone where the group is empty.
 	Group, Version string
@@ -62,6 +65,9 @@ type Kind struct {
 	Indexes []Index
 	// References are the fields that name other resources.
 	References []Reference
+	// Columns of tables that show resources of the kind, in their order, beside
+	// those that the tables of all kinds have.
+	Columns []Column
 	// Spec and Status describe the two parts of the body. Status is never validated.
 	Spec, Status *Shape
 }
@@ -103,6 +109,17 @@ type Index struct {
 	Path string
 	// Sortable says that orders may name it; only fields that are no lists are.
 	Sortable bool
+}
+
+// Column of a table shows a scalar field or a list of them.
+type Column struct {
+	// Name is the title of the column: "MTU".
+	Name string
+	// Path from the body's root, joined by dots; steps into lists are by the name of
+	// the list alone, so that a resource may have several values there.
+	Path string
+	// Wide: only wide tables have the column.
+	Wide bool
 }
 
 // Reference is a field, or a list of them, that holds names of resources of

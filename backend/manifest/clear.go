@@ -42,7 +42,7 @@ func ClearRemoved(before, edited string) (string, error) {
 type document struct{ top, metadata map[string]json.RawMessage }
 
 func members(text string) (document, error) {
-	raw, err := toJSON(text)
+	raw, err := ToJSON(text)
 	if err != nil {
 		return document{}, err
 	}

@@ -30,8 +30,6 @@ type Document struct {
 	// Placed are further keys at the top, as written: fields of the spec that the
 	// kind places there, see [descriptor.Field.ManifestAt], or what is unknown.
 	Placed map[string]json.RawMessage
-	// Ignored are the keys that the server owns and that were dropped, like "status".
-	Ignored []string
 }
 
 // Metadata of a manifest. Nil means absent.

@@ -29,7 +29,7 @@ func Parse(text string) (*Document, error) {
 	default:
 		return nil, fmt.Errorf("%d documents, one is wanted", len(docs))
 	}
-	raw, err := toJSON(text)
+	raw, err := ToJSON(text)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,6 @@ func Parse(text string) (*Document, error) {
 		switch {
 		case slices.Contains(strings.Fields(topKeys), key):
 		case slices.Contains(strings.Fields(topOwned), key):
-			d.Ignored = append(d.Ignored, key)
 		default:
 			if d.Placed == nil {
 				d.Placed = map[string]json.RawMessage{}
@@ -60,11 +59,9 @@ func Parse(text string) (*Document, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	ignored, err := sift(meta)
-	if err != nil {
+	if err := sift(meta); err != nil {
 		return nil, err
 	}
-	d.Ignored = append(d.Ignored, ignored...)
 	r.into(meta, "metadata.", "name", &d.Metadata.Name)
 	r.into(meta, "metadata.", "namespace", &d.Metadata.Namespace)
 	r.into(meta, "metadata.", "labels", &d.Metadata.Labels)
@@ -84,20 +81,18 @@ func Parse(text string) (*Document, error) {
 }
 
 // sift drops what the server owns of the metadata and refuses what is unknown.
-func sift(meta map[string]json.RawMessage) (ignored []string, err error) {
+func sift(meta map[string]json.RawMessage) error {
 	const path = "metadata."
 	for key := range meta {
 		switch {
 		case slices.Contains(strings.Fields(metadataKeys), key):
 		case slices.Contains(strings.Fields(metadataOwned), key):
-			ignored = append(ignored, path+key)
 			delete(meta, key)
 		default:
-			return nil, &UnknownError{Path: path + key, Accepted: strings.Fields(metadataKeys)}
+			return &UnknownError{Path: path + key, Accepted: strings.Fields(metadataKeys)}
 		}
 	}
-	slices.Sort(ignored)
-	return ignored, nil
+	return nil
 }
 
 type reader struct{ err error }
@@ -134,9 +129,10 @@ func (r *reader) time(m map[string]json.RawMessage, path, key string, dst **time
 	*dst = &t
 }
 
-// toJSON reads a document as JSON if it is that, else as YAML: YAML accepts
-// most JSON, but not all characters that JSON does.
-func toJSON(text string) ([]byte, error) {
+// ToJSON reads a text of one value as JSON if it is that, else as YAML: YAML accepts
+// most JSON, but not all characters that JSON does. What stands twice, or is not the
+// same in both, is refused. No error quotes a value.
+func ToJSON(text string) ([]byte, error) {
 	if raw := []byte(text); json.Valid(raw) {
 		if err := checkJSON(raw); err != nil {
 			return nil, fmt.Errorf("not acceptable as JSON: %w", err)

@@ -70,6 +70,12 @@ func (d *Document) YAML() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return YAML(raw)
+}
+
+// YAML writes any JSON value as YAML, keys in alphabetical order. Any text comes
+// back as it was.
+func YAML(raw []byte) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var tree any

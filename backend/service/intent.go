@@ -26,6 +26,8 @@ type intent struct {
 	// found are the violations outside the spec.
 	found    kind.Violations
 	expected *string
+	// expectedOfManifest says that the expected revision is the manifest's own.
+	expectedOfManifest bool
 	// verb that the caller asked for; see applyVerb.
 	verb   descriptor.Verb
 	caller access.Caller
@@ -190,6 +192,19 @@ func conflict(expected string, current *backend.Resource) error {
 		Message: fmt.Sprintf("%s was changed since you read it: revision %q is expected, %q is current; read it again and repeat the change", failure.Describe(current.Key), failure.Shorten(expected), current.Revision),
 	}
 	return e.At(current.Key)
+}
+
+// gone says that there is nothing at the revision that an apply expects, and how to
+// apply without one.
+func (in *intent) gone() error {
+	e := failure.Of(backend.ErrNotFound, in.key)
+	e.ExpectedRevision = failure.Shorten(*in.expected)
+	e.Message += fmt.Sprintf(", and the change is based on its revision %q", e.ExpectedRevision)
+	if in.expectedOfManifest {
+		e.Path = "metadata.revision"
+		e.Message += "; ignoreRevision (sluice apply --force) creates it anew"
+	}
+	return e
 }
 
 // keeping is the intent with the write-only fields that it leaves as they are. A

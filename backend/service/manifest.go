@@ -18,7 +18,8 @@ import (
 
 // Apply makes one resource what a manifest says: created, replaced or left as
 // it is. metadata.revision, or the request's expectedRevision before it, is a
-// precondition; on an absent resource it is NOT_FOUND.
+// precondition; on an absent resource it is NOT_FOUND. The manifest's can be
+// passed over. What the server owns in a manifest is passed over always.
 func (s *Service) Apply(ctx context.Context, c access.Caller, req ApplyRequest) (*Written, error) {
 	in, err := s.intendManifest(ctx, c, req)
 	if err != nil {
@@ -39,6 +40,9 @@ func headPath(path string) string {
 }
 
 func (s *Service) intendManifest(ctx context.Context, c access.Caller, req ApplyRequest) (*intent, error) {
+	if req.IgnoreRevision && req.ExpectedRevision != nil {
+		return nil, failure.BadInput("ignoreRevision", "ignoreRevision: it does not go with expectedRevision; leave one of them out")
+	}
 	doc, err := manifest.Parse(req.Manifest)
 	if err != nil {
 		e := failure.BadInput("manifest", "manifest: %v", err)
@@ -77,9 +81,11 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 	}
 	in.setSubKind(doc.SubKind)
 	in.dryRun = req.DryRun
-	in.expected = doc.Metadata.Revision
-	if req.ExpectedRevision != nil {
+	switch {
+	case req.ExpectedRevision != nil:
 		in.expected = req.ExpectedRevision
+	case !req.IgnoreRevision:
+		in.expected, in.expectedOfManifest = doc.Metadata.Revision, true
 	}
 	return in, nil
 }

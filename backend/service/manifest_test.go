@@ -104,17 +104,6 @@ func TestManifestsAreHeldToTheirForm(t *testing.T) {
 	}
 }
 
-func TestServerOwnedKeysArePassedOver(t *testing.T) {
-	f := setup(t)
-	out, err := f.apply(strings.Replace(widgetManifest, "metadata:", "status: {id: x}\nmetadata:\n  uid: u\n  generation: 7", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(out.Warnings) > 0 || out.Outcome != service.Created {
-		t.Errorf("%+v", out)
-	}
-}
-
 func TestTheNamespaceOfAManifest(t *testing.T) {
 	f := setup(t)
 	ctx, a, b := context.Background(), "team-a", "team-b"

@@ -78,6 +78,9 @@ type ApplyRequest struct {
 	Namespace *string
 	// ExpectedRevision goes before the manifest's metadata.revision.
 	ExpectedRevision *string
+	// IgnoreRevision passes over the manifest's metadata.revision, and over nothing
+	// else of it. It excludes ExpectedRevision.
+	IgnoreRevision bool
 	// CreateOnly answers ALREADY_EXISTS for a resource that is there.
 	CreateOnly bool
 	// DryRun checks everything, writes nothing and says what would be stored.

@@ -163,7 +163,7 @@ func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 			}
 			return s.replace(ctx, in, current)
 		case in.expected != nil:
-			return nil, failure.Of(backend.ErrNotFound, in.key)
+			return nil, in.gone()
 		case in.verb == descriptor.VerbUpdate:
 			if err := access.Authorize(ctx, in.caller, in.kind.Kind, descriptor.VerbCreate); err != nil {
 				return nil, err

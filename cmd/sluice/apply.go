@@ -1,235 +1,210 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/cmd/sluice/manifests"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// maxFile is the most that apply reads of one file.
-const maxFile = 64 << 20
-
-// document is one manifest and where it was found.
-type document struct{ where, text string }
-
 func applyCommand(std streams) *cobra.Command {
-	return manifestCommand(std, &cobra.Command{
+	var r remote
+	var files documents
+	var p prune
+	var dry dryRun
+	var force bool
+	cmd := &cobra.Command{
 		Use:   "apply -f FILE|FOLDER|-",
 		Short: "Create or replace resources from manifests",
-	}, false)
-}
+		Long: `Create or replace resources from manifests, in any order.
 
-func createCommand(std streams) *cobra.Command {
-	return manifestCommand(std, &cobra.Command{
-		Use:   "create -f FILE|FOLDER|-",
-		Short: "Create resources from manifests; one that is there is left alone",
-	}, true)
-}
-
-// manifestCommand sends the documents of files one by one.
-func manifestCommand(std streams, cmd *cobra.Command, createOnly bool) *cobra.Command {
-	var r remote
-	var files []string
-	var dryRun bool
-	cmd.Args = usage(cobra.NoArgs)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := r.client(cmd)
-		if err != nil {
-			return err
-		}
-		docs, err := readUntil(cmd.Context(), files, std.in)
-		if err != nil {
-			return err
-		}
-		if err := refuseTwins(docs, r.namespace); err != nil {
-			return err
-		}
-		failed := false
-		for _, d := range docs {
-			out, err := c.Apply(cmd.Context(), client.ApplyRequest{Manifest: d.text, Namespace: r.namespace, CreateOnly: createOnly, DryRun: dryRun})
+A document that fails does not stop the others. A document with metadata.revision, as
+sluice get -o yaml prints it, is applied only if nobody has changed the resource since.`,
+		Example: `  sluice apply -f network.yaml
+  sluice apply -R -f ./manifests --dry-run
+  sluice apply -f ./manifests --prune -l team=web
+  sluice get network net-a -o yaml | sed s/1500/9000/ | sluice apply -f -`,
+		Args:              usage(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := r.writer(cmd)
 			if err != nil {
-				explain(std, d.where, err)
-				failed = true
-				if cmd.Context().Err() != nil {
-					break
-				}
-				continue
+				return err
 			}
-			report(std, d, out, dryRun)
-		}
-		if failed {
-			return errReported
-		}
-		return nil
+			if err := p.check(std, files.files, bool(dry)); err != nil {
+				return err
+			}
+			docs, err := files.read(cmd.Context(), std, r.namespace)
+			if err != nil {
+				return err
+			}
+			a := application{std: std, client: c, namespace: r.namespace, force: force, dry: dry}
+			return a.run(cmd.Context(), docs, &p)
+		},
 	}
 	r.register(cmd)
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file, folder (its .yaml, .yml and .json files) or - for standard input; may be repeated")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would happen and write nothing")
+	files.register(cmd)
+	dry.register(cmd)
+	p.register(cmd)
+	cmd.Flags().BoolVar(&force, "force", false, "apply a document although the resource has changed since the revision that it is based on, or is gone")
 	return cmd
 }
 
-// refuseTwins refuses documents that say two different things of one resource,
-// before the first is sent. What does not parse is left to the gateway to refuse.
-func refuseTwins(docs []document, namespace string) error {
-	first := map[string]document{}
-	for _, d := range docs {
-		m, err := manifest.Parse(d.text)
-		if err != nil {
-			continue
-		}
-		ns := namespace
-		if m.Metadata.Namespace != nil {
-			ns = *m.Metadata.Namespace
-		}
-		key := m.Kind + " " + ns + "/" + m.Metadata.Name
-		twin, ok := first[key]
-		if !ok {
-			first[key] = d
-			continue
-		}
-		if o, err := manifest.Parse(twin.text); err == nil && !reflect.DeepEqual(o, m) {
-			return fmt.Errorf("%s and %s say different things of %s; nothing was applied", twin.where, d.where, key)
-		}
-	}
-	return nil
-}
-
-func report(std streams, d document, out *client.Applied, dryRun bool) {
-	for _, w := range out.Warnings {
-		_, _ = fmt.Fprintf(std.err, "%s: warning: %s\n", printable(d.where), printable(w.Message))
-	}
-	what := d.where
-	if res := out.Resource; res != nil {
-		what = res.Kind + " " + res.Metadata.Name
-		if res.Metadata.Namespace != nil {
-			what = res.Kind + " " + *res.Metadata.Namespace + "/" + res.Metadata.Name
-		}
-	}
-	suffix := ""
-	if dryRun {
-		suffix = " (dry run)"
-	}
-	_, _ = fmt.Fprintf(std.out, "%s %s%s\n", printable(what), printable(out.Outcome), suffix)
-}
-
-// readUntil is readDocuments until ctx ends: who waits at a terminal or a pipe
-// for input that does not come can be stopped.
-func readUntil(ctx context.Context, files []string, stdin io.Reader) ([]document, error) {
-	type result struct {
-		docs []document
-		err  error
-	}
-	read := make(chan result, 1)
-	go func() {
-		docs, err := readDocuments(files, stdin)
-		read <- result{docs, err}
-	}()
-	select {
-	case r := <-read:
-		return r.docs, r.err
-	case <-ctx.Done():
-		return nil, errors.New("interrupted; nothing was applied")
-	}
-}
-
-// readDocuments reads all files before the first is applied.
-func readDocuments(files []string, stdin io.Reader) ([]document, error) {
-	if len(files) == 0 {
-		return nil, usageError{errors.New("name the manifests with -f FILE, -f FOLDER or -f -")}
-	}
-	var docs []document
-	for _, name := range files {
-		paths := []string{name}
-		if info, err := os.Stat(name); name != "-" && err == nil && info.IsDir() {
-			if paths, err = manifestFiles(name); err != nil {
-				return nil, err
-			}
-		}
-		for _, path := range paths {
-			more, err := readFile(path, stdin)
+func createCommand(std streams) *cobra.Command {
+	var r remote
+	var files documents
+	var dry dryRun
+	cmd := &cobra.Command{
+		Use:   "create -f FILE|FOLDER|-",
+		Short: "Create resources from manifests; one that is there is left alone",
+		Example: `  sluice create -f network.yaml
+  sluice create -f network.yaml --dry-run=server`,
+		Args:              usage(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := r.writer(cmd)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			docs = append(docs, more...)
-		}
+			docs, err := files.read(cmd.Context(), std, r.namespace)
+			if err != nil {
+				return err
+			}
+			a := application{std: std, client: c, namespace: r.namespace, createOnly: true, dry: dry}
+			return a.run(cmd.Context(), docs, nil)
+		},
 	}
-	if len(docs) == 0 {
-		return nil, fmt.Errorf("apply: no document in %s", strings.Join(files, ", "))
-	}
-	return docs, nil
+	r.register(cmd)
+	files.register(cmd)
+	dry.register(cmd)
+	return cmd
 }
 
-func manifestFiles(folder string) ([]string, error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil, fmt.Errorf("apply: %w", err)
-	}
-	var paths []string
-	for _, e := range entries {
-		if !e.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) {
-			paths = append(paths, filepath.Join(folder, e.Name()))
-		}
-	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("apply: %s holds no .yaml, .yml or .json file", folder)
-	}
-	return paths, nil
+// application sends documents one by one.
+type application struct {
+	std               streams
+	client            *client.Client
+	namespace         string
+	createOnly, force bool
+	dry               dryRun
+	// count is how many documents had each outcome.
+	count map[string]int
+	// stored are the resources that the documents are of.
+	stored []key
 }
 
-func readFile(path string, stdin io.Reader) ([]document, error) {
-	in := stdin
-	if path == "-" {
-		path = "standard input"
-	} else {
-		f, err := os.Open(path)
+// key names one resource.
+type key struct{ kind, namespace, name string }
+
+func (k key) String() string {
+	if k.namespace == "" {
+		return k.kind + " " + k.name
+	}
+	return k.kind + " " + k.namespace + "/" + k.name
+}
+
+func keyOf(r *client.Resource) key {
+	k := key{kind: r.Kind, name: r.Metadata.Name}
+	if r.Metadata.Namespace != nil {
+		k.namespace = *r.Metadata.Namespace
+	}
+	return k
+}
+
+// Outcomes that the API does not have.
+const (
+	failed  = "FAILED"
+	notSent = "NOT SENT"
+	pruned  = "PRUNED"
+)
+
+// run applies all documents, then prunes, then sums up.
+func (a *application) run(ctx context.Context, docs []manifests.Document, p *prune) error {
+	a.count = map[string]int{}
+	line := progress{out: a.std.err, total: len(docs)}
+	var unable error
+	for i, d := range docs {
+		if ctx.Err() != nil || unable != nil {
+			a.count[notSent] = len(docs) - i
+			break
+		}
+		line.show(i + 1)
+		out, err := a.client.Apply(ctx, client.ApplyRequest{Manifest: d.Text, Namespace: a.namespace, CreateOnly: a.createOnly, IgnoreRevision: a.force, DryRun: bool(a.dry)})
+		line.clear()
 		if err != nil {
-			return nil, fmt.Errorf("apply: %w", err)
+			a.count[failed]++
+			if ctx.Err() != nil {
+				err = errors.New("interrupted; it may have been applied (look with sluice get)")
+			}
+			explainAt(a.std, d, err)
+			if code(err) == "CONFLICT" {
+				a.showSides(ctx, d)
+			}
+			if !errors.As(err, new(client.Errors)) {
+				unable = err // nobody is there to answer the others
+			}
+			continue
 		}
-		defer func() { _ = f.Close() }()
-		in = f
+		a.count[out.Outcome]++
+		report(a.std, d, out, a.dry)
+		if out.Resource != nil {
+			a.stored = append(a.stored, keyOf(out.Resource))
+		}
 	}
-	data, err := io.ReadAll(io.LimitReader(in, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("apply: %s: %w", path, err)
+	err := a.finish(ctx, docs, p)
+	if len(docs) > 1 || p.wanted() {
+		_, _ = fmt.Fprintln(a.std.err, a.summary(len(docs)))
 	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("apply: %s has more than %d bytes", path, maxFile)
-	}
-	if !utf8.Valid(data) {
-		return nil, fmt.Errorf("apply: %s is not UTF-8", path)
-	}
-	return splitDocuments(path, data)
+	return err
 }
 
-// splitDocuments cuts a file at its YAML markers, or a JSON array at its elements.
-func splitDocuments(path string, data []byte) ([]document, error) {
-	var docs []document
-	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
-		var list []json.RawMessage
-		if err := json.Unmarshal(data, &list); err != nil {
-			return nil, fmt.Errorf("apply: %s: %w", path, err)
-		}
-		for i, one := range list {
-			docs = append(docs, document{where: fmt.Sprintf("%s[%d]", path, i), text: string(one)})
-		}
-		return docs, nil
+// finish prunes if every document was applied.
+func (a *application) finish(ctx context.Context, docs []manifests.Document, p *prune) error {
+	bad := a.count[failed]+a.count[notSent] > 0
+	switch {
+	case bad && p.wanted():
+		_, _ = fmt.Fprintln(a.std.err, "sluice: nothing was pruned, since not every document was applied")
+		return errReported
+	case bad:
+		return errReported
+	case !p.wanted():
+		return nil
+	case len(a.stored) < len(docs):
+		return errors.New("prune: the gateway did not say which resources the documents are of; nothing was pruned")
 	}
-	for _, part := range manifest.Split(string(data)) {
-		docs = append(docs, document{where: fmt.Sprintf("%s:%d", path, part.Line), text: part.Text})
+	n, err := p.run(ctx, a)
+	a.count[pruned] = n
+	return err
+}
+
+// summary is one line about all documents.
+func (a *application) summary(documents int) string {
+	var parts []string
+	for _, name := range []string{"CREATED", "UPDATED", "UNCHANGED", failed, notSent, pruned} {
+		if n := a.count[name]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToLower(name)))
+		}
 	}
-	return docs, nil
+	noun := "documents"
+	if documents == 1 {
+		noun = "document"
+	}
+	return fmt.Sprintf("%d %s: %s%s", documents, noun, strings.Join(parts, ", "), a.dry.mark())
+}
+
+// report prints what became of a document.
+func report(std streams, d manifests.Document, out *client.Applied, dry dryRun) {
+	for _, w := range out.Warnings {
+		_, _ = fmt.Fprintf(std.err, "%s: warning: %s\n", printable(d.At(inDocument(w.Field))), printable(w.Message))
+	}
+	what := d.Where()
+	if out.Resource != nil {
+		what = keyOf(out.Resource).String()
+	}
+	outcome(std, what, out.Outcome, dry)
 }

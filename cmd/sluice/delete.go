@@ -1,47 +1,179 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/graph/client"
 )
 
 func deleteCommand(std streams) *cobra.Command {
 	var r remote
+	var files documents
+	var by chosen
 	var revision string
+	d := deletion{std: std}
 	cmd := &cobra.Command{
-		Use:   "delete KIND NAME...",
+		Use:   "delete KIND NAME... | KIND/NAME... | KIND -l SELECTOR | -f FILE|FOLDER|-",
 		Short: "Delete resources",
-		Args:  usage(cobra.MinimumNArgs(2)),
+		Long: `Delete resources by their names, by their labels, or those that manifests are of.
+
+By labels, a resource is deleted only while it has them: one that somebody changes meanwhile
+is looked at again. Manifests name resources; nothing else in them is looked at.`,
+		Example: `  sluice delete network net-a net-b
+  sluice delete network/net-a subnet/sub-a --ignore-not-found
+  sluice delete networks -l team=web,stage!=prod --dry-run
+  sluice delete -f network.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.client(cmd)
+			c, err := r.writer(cmd)
 			if err != nil {
 				return err
 			}
-			if revision != "" && len(args) > 2 {
+			d.client = c
+			ctx := cmd.Context()
+			byLabels, err := by.given(cmd)
+			switch {
+			case err != nil:
+				return err
+			case len(files.files) > 0 && (len(args) > 0 || byLabels || revision != ""):
+				return usageError{errors.New("delete: -f goes with neither names, -l nor --revision")}
+			case len(files.files) > 0:
+				docs, err := files.read(ctx, std, r.namespace)
+				if err != nil {
+					return err
+				}
+				return d.documents(ctx, docs, r.namespace)
+			case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || revision != ""):
+				return usageError{errors.New("delete: -l goes with one KIND (or several, joined by commas), and with no names and no --revision")}
+			case byLabels:
+				s, err := by.selection(ctx, c, args[0], r.namespace)
+				if err != nil {
+					return err
+				}
+				list, err := s.find(ctx)
+				if err != nil {
+					return err
+				}
+				if len(list) == 0 {
+					_, _ = fmt.Fprintln(std.err, "no resource has these labels")
+				}
+				return d.selected(ctx, s, list)
+			}
+			list, err := subjects(ctx, c, r.namespace, args)
+			if err != nil {
+				return err
+			}
+			if revision != "" && len(list) > 1 {
 				return usageError{errors.New("revision: one resource at a time has a revision")}
 			}
-			kind, err := c.Kind(cmd.Context(), args[0])
-			if err != nil {
-				return err
+			for _, s := range list {
+				d.one(ctx, s.kind.Name+" "+s.name, client.DeleteRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision})
 			}
-			failed := false
-			for _, name := range args[1:] {
-				if err := c.Delete(cmd.Context(), kind, r.namespace, name, revision); err != nil {
-					explain(std, kind.Name+" "+name, err)
-					failed = true
-					continue
-				}
-				_, _ = fmt.Fprintf(std.out, "%s %s DELETED\n", kind.Name, name)
-			}
-			if failed {
-				return errReported
-			}
-			return nil
+			return d.result()
 		},
 	}
 	r.register(cmd)
+	files.register(cmd)
+	d.dry.register(cmd)
+	by.register(cmd, "delete")
+	cmd.Flags().BoolVar(&d.ignoreAbsent, "ignore-not-found", false, "that a resource is not there is no error")
 	cmd.Flags().StringVar(&revision, "revision", "", "delete only at this revision")
 	return cmd
+}
+
+// deletion deletes resources and remembers how that went.
+type deletion struct {
+	std          streams
+	client       *client.Client
+	dry          dryRun
+	ignoreAbsent bool
+	done         int
+	failed       tally
+}
+
+// one deletes a resource, and says so or what is wrong.
+func (d *deletion) one(ctx context.Context, what string, req client.DeleteRequest) {
+	if err := d.try(ctx, what, req); err != nil {
+		d.failed.count(err)
+		explainOf(d.std, req.Kind.Name, req.Name, err)
+	}
+}
+
+func (d *deletion) try(ctx context.Context, what string, req client.DeleteRequest) error {
+	req.DryRun = bool(d.dry)
+	state, err := d.client.Delete(ctx, req)
+	switch {
+	case err == nil:
+		d.done++
+		outcome(d.std, what, state, d.dry)
+	case code(err) == "NOT_FOUND" && d.ignoreAbsent:
+		return nil
+	}
+	return err
+}
+
+func (d *deletion) result() error { return d.failed.err() }
+
+// documents deletes the resources that documents are of.
+func (d *deletion) documents(ctx context.Context, docs []manifests.Document, namespace string) error {
+	kinds, err := d.client.Kinds(ctx)
+	if err != nil {
+		return err
+	}
+	for _, doc := range docs {
+		kind, err := client.FindKind(kinds, doc.Kind)
+		switch {
+		case doc.Kind == "" || doc.Name == "":
+			err = fmt.Errorf("%s: kind or metadata.name is missing, or it cannot be read", doc)
+		case err != nil:
+		case doc.Namespace != "" && namespace != "" && doc.Namespace != namespace:
+			err = fmt.Errorf("the manifest says namespace %q and -n says %q; leave one of them out", doc.Namespace, namespace)
+		}
+		if err != nil {
+			d.failed.count(err)
+			explain(d.std, doc.Where(), err)
+			continue
+		}
+		req := client.DeleteRequest{Kind: kind, Namespace: namespace, Name: doc.Name}
+		if doc.Namespace != "" {
+			req.Namespace = doc.Namespace
+		}
+		d.one(ctx, doc.String(), req)
+	}
+	return d.result()
+}
+
+// maxRounds is how often what is selected is looked at again.
+const maxRounds = 5
+
+// selected deletes what a selection has found, each at the revision at which it had the
+// labels. What was changed meanwhile is looked for again; what is gone is gone.
+func (d *deletion) selected(ctx context.Context, s *selection, list []found) error {
+	for round := 1; ; round++ {
+		var again []key
+		for _, f := range list {
+			err := d.try(ctx, f.String(), client.DeleteRequest{Kind: f.kind, Namespace: f.namespace, Name: f.name, ExpectedRevision: f.revision})
+			switch {
+			case err == nil, code(err) == "NOT_FOUND":
+			case code(err) == "CONFLICT" && round < maxRounds:
+				again = append(again, f.key)
+			default:
+				d.failed.count(err)
+				explainOf(d.std, f.key.kind, f.name, err)
+			}
+		}
+		if len(again) == 0 {
+			return d.result()
+		}
+		all, err := s.find(ctx)
+		if err != nil {
+			return err
+		}
+		list = among(all, again)
+	}
 }

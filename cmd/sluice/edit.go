@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -20,156 +20,194 @@ import (
 
 func editCommand(std streams) *cobra.Command {
 	var r remote
+	var part string
 	cmd := &cobra.Command{
-		Use:   "edit KIND NAME",
+		Use:   "edit KIND NAME | KIND/NAME",
 		Short: "Change a resource in an editor ($SLUICE_EDITOR, $VISUAL, $EDITOR or vi)",
-		Args:  usage(cobra.ExactArgs(2)),
+		Long: `Change a resource in an editor: $SLUICE_EDITOR, $VISUAL, $EDITOR or vi.
+
+What the gateway refuses opens again, with the refusal as a comment at the top; save it as it
+is to give up. If somebody else has changed the resource meanwhile, nothing is written, both
+changes are shown and your text is kept in a file.`,
+		Example: `  sluice edit network net-a
+  EDITOR="code --wait" sluice edit network/net-a
+  sluice edit network net-a --subresource=status`,
+		Args: usage(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.client(cmd)
+			c, err := r.writer(cmd)
 			if err != nil {
 				return err
 			}
-			kind, err := c.Kind(cmd.Context(), args[0])
+			list, err := subjects(cmd.Context(), c, r.namespace, args)
 			if err != nil {
 				return err
 			}
-			e := edit{client: c, kind: kind, namespace: r.namespace, name: args[1], std: std}
-			return e.run(cmd.Context())
+			e := edit{client: c, subject: list[0], std: std}
+			switch {
+			case len(list) > 1:
+				return usageError{errors.New("edit: one resource at a time")}
+			case part == "status":
+				return e.run(cmd.Context(), e.status)
+			case part != "":
+				return usageError{fmt.Errorf("subresource: %q; status is accepted", part)}
+			}
+			return e.run(cmd.Context(), e.manifest)
 		},
 	}
 	r.register(cmd)
+	cmd.Flags().StringVar(&part, "subresource", "", "edit this part of the resource instead of its manifest: status")
+	completeFlag(cmd, "subresource", cobra.FixedCompletions([]string{"status"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 // edit is one session in an editor.
 type edit struct {
-	client          *client.Client
-	kind            client.Kind
-	namespace, name string
-	std             streams
+	client  *client.Client
+	subject subject
+	std     streams
 }
 
-func (e *edit) run(ctx context.Context) error {
-	was, err := e.fetch(ctx)
+// draft is a text to be edited, of what is stored now, and how it is written back.
+type draft struct {
+	text  string
+	write func(ctx context.Context, edited string) (outcome string, err error)
+}
+
+// textError is what is wrong with an edited text, found before it is sent.
+type textError struct{ error }
+
+func (e textError) Unwrap() error { return e.error }
+
+// maxEdits is how often a text that is refused is opened again.
+const maxEdits = 20
+
+// run lets the user edit what read returns until it is stored, unchanged or given up.
+func (e *edit) run(ctx context.Context, read func(context.Context) (*draft, error)) error {
+	was, err := read(ctx)
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp("", "sluice-"+e.name+"-*.yaml")
+	path, err := e.create(was.text)
 	if err != nil {
-		return fmt.Errorf("edit: %w", err)
+		return err
 	}
-	path := file.Name()
-	_, err = file.WriteString(was.Manifest)
+	shown := was.text
+	for round := 1; ; round++ {
+		if err := openEditor(e.std, path); err != nil {
+			return err
+		}
+		text, err := readText(path)
+		if err != nil {
+			return err
+		}
+		switch {
+		case text == was.text || strings.TrimSpace(text) == "":
+			_, _ = fmt.Fprintln(e.std.out, "no changes made")
+			return os.Remove(path)
+		case text == shown:
+			return e.keep(path)
+		}
+		err = e.send(ctx, was, text, read)
+		if err == nil {
+			return os.Remove(path)
+		}
+		if round == maxEdits || !mendable(err) {
+			return errors.Join(e.keep(path), exitOf(err))
+		}
+		shown = text
+		if err := os.WriteFile(path, []byte(refusal(err)+text), 0o600); err != nil {
+			return fmt.Errorf("edit: %w", err)
+		}
+	}
+}
+
+// create writes the text to a file of its own.
+func (e *edit) create(text string) (path string, err error) {
+	file, err := os.CreateTemp("", "sluice-"+e.subject.name+"-*.yaml")
+	if err != nil {
+		return "", fmt.Errorf("edit: %w", err)
+	}
+	_, err = file.WriteString(text)
 	if err = errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("edit: %w", err)
+		return "", fmt.Errorf("edit: %w", err)
 	}
-	if err := e.open(path); err != nil {
-		return err
-	}
-	// A ^C meant for the editor has ended ctx as well.
+	return file.Name(), nil
+}
+
+// send writes an edited text, and says what came of it. A ^C meant for the editor has
+// ended ctx as well.
+func (e *edit) send(ctx context.Context, was *draft, text string, read func(context.Context) (*draft, error)) error {
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("edit: %w", err)
-	}
-	if bytes.Equal(text, []byte(was.Manifest)) {
-		_, _ = fmt.Fprintln(e.std.out, "no changes made")
-		return os.Remove(path)
-	}
-	if err := e.sameResource(was.Manifest, string(text)); err != nil {
-		return fmt.Errorf("%w; your text is kept in %s", err, path)
-	}
-	wanted, err := manifest.ClearRemoved(was.Manifest, string(text))
-	if err != nil {
-		return fmt.Errorf("edit: %w; your text is kept in %s", err, path)
-	}
-	out, err := e.client.Apply(ctx, client.ApplyRequest{Manifest: wanted, Namespace: e.namespace, ExpectedRevision: was.Metadata.Revision})
-	if err != nil {
-		return e.refused(ctx, was, string(text), path, err)
-	}
-	report(e.std, document{where: e.name}, out, false)
-	return os.Remove(path)
-}
-
-func (e *edit) fetch(ctx context.Context) (*client.Resource, error) {
-	res, err := e.client.Get(ctx, e.kind, e.namespace, e.name, client.YAML)
-	if err == nil && res == nil {
-		err = fmt.Errorf("%s %q does not exist%s (NOT_FOUND)", e.kind.Name, e.name, in(e.namespace))
-	}
-	return res, err
-}
-
-// open runs the editor on a file, at the user's terminal. A ^C there is the
-// editor's; other signals that would end this program end the editor.
-func (e *edit) open(path string) error {
-	editor := "vi"
-	for _, name := range []string{"EDITOR", "VISUAL", editorVariable} {
-		if v := os.Getenv(name); v != "" {
-			editor = v
-		}
-	}
-	words := strings.Fields(editor)
-	cmd := exec.Command(words[0], append(words[1:], path)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.std.in, e.std.out, e.std.err
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
-	err := cmd.Start()
+	what, err := was.write(ctx, text)
 	if err == nil {
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
-		err = await(ended, signals, cmd.Process)
+		_, _ = fmt.Fprintln(e.std.out, printable(what))
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("edit: %s: %w; nothing was changed, the text is in %s", editor, err, path)
-	}
-	return nil
-}
-
-// await waits until the editor has ended.
-func await(ended <-chan error, signals <-chan os.Signal, editor *os.Process) error {
-	for {
-		select {
-		case err := <-ended:
-			return err
-		case s := <-signals:
-			if s != os.Interrupt && s != syscall.SIGQUIT { // those a terminal sends to the editor too
-				_ = editor.Signal(s)
-			}
+	explainOf(e.std, e.subject.kind.Name, e.subject.name, err)
+	if code(err) == "CONFLICT" {
+		if now, err := read(ctx); err == nil {
+			_, _ = fmt.Fprint(e.std.err, shownLines(udiff.Unified("as you read it", "as it is now", was.text, now.text)))
+			_, _ = fmt.Fprint(e.std.err, shownLines(udiff.Unified("as you read it", "as you want it", was.text, text)))
 		}
 	}
+	return err
 }
 
-// sameResource refuses a text that names another resource.
-func (e *edit) sameResource(was, text string) error {
-	old, err1 := manifest.Parse(was)
-	now, err2 := manifest.Parse(text)
-	if err := errors.Join(err1, err2); err != nil {
-		return fmt.Errorf("edit: %w", err)
-	}
-	ns := func(d *manifest.Document) string {
-		if d.Metadata.Namespace == nil {
-			return ""
-		}
-		return *d.Metadata.Namespace
-	}
-	if old.Kind != now.Kind || old.Metadata.Name != now.Metadata.Name || ns(old) != ns(now) {
-		return errors.New("edit: kind, name and namespace cannot be changed; apply the text to create another resource")
-	}
-	return nil
-}
-
-// refused keeps the edited text, and after a conflict shows both sides.
-func (e *edit) refused(ctx context.Context, was *client.Resource, text, path string, cause error) error {
-	explain(e.std, e.kind.Name+" "+e.name, cause)
-	var api *client.Error
-	if errors.As(cause, &api) && api.Extensions.Code == "CONFLICT" {
-		if now, err := e.fetch(ctx); err == nil {
-			_, _ = fmt.Fprint(e.std.err, udiff.Unified("as you read it", "as it is now", was.Manifest, now.Manifest))
-			_, _ = fmt.Fprint(e.std.err, udiff.Unified("as you read it", "as you want it", was.Manifest, text))
-		}
-	}
+func (e *edit) keep(path string) error {
 	_, _ = fmt.Fprintf(e.std.err, "your text is kept in %s\n", path)
 	return errReported
+}
+
+// exitOf keeps that a resource is not there, which has an exit code of its own.
+func exitOf(err error) error {
+	if code(err) == "NOT_FOUND" {
+		return notFoundError{errReported}
+	}
+	return nil
+}
+
+// mendable says whether a text that was refused may be stored once it is changed.
+func mendable(err error) bool {
+	return errors.As(err, new(textError)) || slices.Contains([]string{"BAD_USER_INPUT", "VALIDATION_FAILED", "GRAPHQL_VALIDATION_FAILED", "LIMIT_EXCEEDED"}, code(err))
+}
+
+// refusal is the comment at the top of a text that was refused.
+func refusal(err error) string {
+	all := client.Errors{}
+	lines := []string{err.Error()}
+	if errors.As(err, &all) {
+		lines = nil
+		for _, e := range all {
+			lines = append(lines, e.Message)
+		}
+	}
+	var b strings.Builder
+	b.WriteString("# This was not stored. Mend it and save, or save it as it is to give up.\n")
+	for _, line := range lines {
+		_, _ = fmt.Fprintf(&b, "# - %s\n", printable(line))
+	}
+	b.WriteString("#\n")
+	return b.String()
+}
+
+// readText reads an edited file without the comment at its top.
+func readText(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("edit: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(file, manifest.MaxBytes+1))
+	if err == nil && len(raw) > manifest.MaxBytes {
+		err = fmt.Errorf("it has more than %d bytes", manifest.MaxBytes)
+	}
+	if err != nil {
+		return "", fmt.Errorf("edit: %s: %w", path, err)
+	}
+	text := string(raw)
+	for strings.HasPrefix(text, "#") {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	return text, nil
 }

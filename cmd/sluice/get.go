@@ -1,97 +1,214 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/selector"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
 func getCommand(std streams) *cobra.Command {
-	var r remote
-	var output string
-	var everywhere, watch bool
-	var selectors []string
+	g := get{std: std}
+	var format, sortBy string
 	cmd := &cobra.Command{
-		Use:   "get KIND [NAME...]",
-		Short: "Print resources of one kind",
-		Args:  usage(cobra.MinimumNArgs(1)),
+		Use:   "get KIND [NAME...] | KIND,KIND... | all | KIND/NAME...",
+		Short: "Print resources",
+		Long: "Print resources: all of a kind or several kinds, or those that are named.\n\n" +
+			"A kind is named by its name, singular, plural or short name, in any case; `sluice api-resources` lists them.\n" +
+			"With yaml and json resources come whole, with status and revision, in a form that `sluice apply` takes back;\n" +
+			"manifest is what apply needs and no more.",
+		Example: "  sluice get networks\n  sluice get networks,ports -A -o wide\n  sluice get net/web port/web-1 -o yaml\n" +
+			"  sluice get networks -l team=web --filter 'spec.resource.mtu>1500' --sort-by .spec.resource.mtu\n" +
+			"  sluice get networks -o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}'\n" +
+			"  sluice get networks -o custom-columns=NAME:.metadata.name,MTU:.spec.resource.mtu --no-headers",
+		Args:              usage(cobra.MinimumNArgs(1)),
+		ValidArgsFunction: completeTargets(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.client(cmd)
-			if err != nil {
-				return err
+			var err error
+			if g.format, err = output.ParseFormat(format); err != nil {
+				return usageError{err}
 			}
-			p, err := newPrinter(std.out, output, len(args) == 2)
-			if err != nil {
-				return err
-			}
-			wanted, err := parseSelector(selectors)
-			if err != nil {
-				return err
-			}
-			if len(wanted) > 0 && (watch || len(args) > 1) {
-				return usageError{errors.New("selector: it chooses from a list; it does not go with names or --watch")}
-			}
-			kind, err := c.Kind(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			r.namespace = r.scope(kind, everywhere)
-			if watch {
-				return getAndWatch(cmd, std, c, client.ChangesRequest{Kind: kind, Namespace: r.namespace, Snapshot: true, Format: client.JSON}, args[1:], output)
-			}
-			all := c.List(cmd.Context(), client.ListRequest{Kind: kind, Namespace: r.namespace, Selector: wanted, Format: p.format})
-			if len(args) > 1 {
-				all = named(cmd, c, kind, r.namespace, args[1:], p.format)
-			}
-			failed := false
-			for res, err := range all {
+			if sortBy != "" {
+				path, err := output.ParsePath(sortBy)
 				if err != nil {
-					explain(std, "sluice", err)
-					failed = true
-					continue
+					return usageError{fmt.Errorf("sort-by: %w", err)}
 				}
-				if err := p.print(res); err != nil {
-					return err
-				}
+				g.sortBy = &path
 			}
-			if err := p.end(); err != nil {
+			if g.labels, err = selector.ParseLabels(g.selectors); err != nil {
+				return usageError{err}
+			}
+			if g.client, err = g.remote.client(cmd); err != nil {
 				return err
 			}
-			if failed {
-				return errReported
+			kinds, err := g.client.Kinds(cmd.Context())
+			if err != nil {
+				return err
 			}
-			if p.count == 0 {
-				_, _ = fmt.Fprintf(std.err, "no %s%s\n", kind.Plural, in(r.namespace))
+			if g.targets, err = parseTargets(kinds, args); err != nil {
+				return err
 			}
-			return nil
+			return g.run(cmd.Context())
 		},
 	}
-	r.register(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, yaml, json or name")
-	cmd.Flags().StringArrayVarP(&selectors, "selector", "l", nil, "labels that resources must have: key=value, key!=value, key in (a,b), key notin (a,b), key, !key; joined by commas")
-	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "all namespaces")
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on with changes as they happen (table or json)")
+	g.remote.register(cmd)
+	f := cmd.Flags()
+	f.StringVarP(&format, "output", "o", "table", "table, wide, yaml, json, manifest, name, jsonpath=TEMPLATE or custom-columns=NAME:PATH,...")
+	f.StringArrayVarP(&g.selectors, "selector", "l", nil, "labels that resources must have: key=value, key!=value, key in (a,b), key notin (a,b), key, !key; joined by commas")
+	f.StringArrayVar(&g.filters, "filter", nil, "fields that resources must have: PATH=value, with !=, <, <=, >, >=, ^= (begins with), *= (contains), in (a,b), notin (a,b), PATH, !PATH; joined by commas")
+	f.StringVar(&sortBy, "sort-by", "", "path of the field that the order goes by, like .metadata.createdAt")
+	f.BoolVar(&g.options.NoHeaders, "no-headers", false, "leave the titles of the columns out")
+	f.BoolVarP(&g.everywhere, "all-namespaces", "A", false, "all namespaces")
+	f.BoolVarP(&g.watch, "watch", "w", false, "go on with changes as they happen")
+	completeReading(cmd)
 	return cmd
 }
 
-// getAndWatch prints what there is and then what happens.
-func getAndWatch(cmd *cobra.Command, std streams, c *client.Client, req client.ChangesRequest, names []string, output string) error {
-	if output != "table" && output != "json" || len(names) > 1 {
-		return usageError{errors.New("watch: one name or none, as table or json")}
+// get is one run of the command.
+type get struct {
+	std                streams
+	remote             remote
+	client             *client.Client
+	targets            []target
+	format             output.Format
+	options            output.Options
+	sortBy             *output.Path
+	selectors, filters []string
+	labels             []client.LabelTest
+	everywhere, watch  bool
+}
+
+func (g *get) run(ctx context.Context) error {
+	named := len(g.targets) > 0 && len(g.targets[0].names) > 0
+	switch {
+	case named && (len(g.labels) > 0 || len(g.filters) > 0):
+		return usageError{errors.New("selector and filter choose from a list; they do not go with names")}
+	case named && g.everywhere:
+		return usageError{errors.New("all-namespaces: a name is that of one namespace")}
+	case g.watch && (len(g.targets) != 1 || len(g.targets[0].names) > 1):
+		return usageError{errors.New("watch: one kind, and one name or none")}
+	case g.sortBy != nil && g.format.Form == output.FormManifest:
+		return usageError{errors.New("sort-by: it does not go with manifests, which have not all that can be sorted by")}
+	case g.watch && g.sortBy != nil:
+		return usageError{errors.New("sort-by: changes come in the order in which they happen")}
 	}
-	if len(names) == 1 {
-		req.Name = names[0]
+	g.options.Single = named && len(g.targets) == 1 && len(g.targets[0].names) == 1
+	g.options.Namespaces, g.options.Kinds, g.options.Changes, g.options.Now = g.everywhere, len(g.targets) > 1, g.watch, time.Now
+	g.options.Terminal = isTerminal(g.std.out)
+	g.options.Colours = coloured(g.std.out)
+	p := output.NewPrinter(g.std.out, g.format, g.options)
+	if g.watch {
+		return g.follow(ctx, p, g.targets[0])
 	}
-	return follow(cmd.Context(), std, c, req, output)
+	var found tally
+	for _, t := range g.targets {
+		if err := g.printAll(ctx, p, t, &found); err != nil {
+			return errors.Join(err, p.Flush())
+		}
+	}
+	if err := p.End(); err != nil {
+		return err
+	}
+	if p.Count() == 0 && !found.failed && !found.absent {
+		what := "resources"
+		if len(g.targets) == 1 {
+			what = g.targets[0].kind.Plural
+		}
+		_, _ = fmt.Fprintf(g.std.err, "no %s%s\n", what, in(g.remote.scope(g.targets[0].kind, g.everywhere)))
+	}
+	return found.err()
+}
+
+// tally is how it went with several resources.
+type tally struct{ failed, absent bool }
+
+// note reports an error, and goes on.
+func (t *tally) note(std streams, err error) {
+	explain(std, "sluice", err)
+	var absent notFoundError
+	if errors.As(err, &absent) {
+		t.absent = true
+		return
+	}
+	t.failed = true
+}
+
+// err is what the command ends with.
+func (t *tally) err() error {
+	switch {
+	case t.failed:
+		return errReported
+	case t.absent:
+		return notFoundError{errReported}
+	}
+	return nil
+}
+
+// printAll prints the resources of one target; errors of single ones are noted.
+func (g *get) printAll(ctx context.Context, p *output.Printer, t target, found *tally) error {
+	all, err := g.read(ctx, t)
+	if err != nil {
+		return err
+	}
+	for r, err := range all {
+		if err != nil {
+			found.note(g.std, err)
+			continue
+		}
+		if err := p.Print(t.kind, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read yields what is asked for of one kind.
+func (g *get) read(ctx context.Context, t target) (iter.Seq2[*client.Resource, error], error) {
+	manifests, names := g.format.Needs()
+	namespace := g.remote.scope(t.kind, g.everywhere)
+	if g.sortBy != nil {
+		names = false
+	}
+	var all iter.Seq2[*client.Resource, error]
+	if len(t.names) > 0 {
+		all = fetch(ctx, g.client, t, namespace, manifests)
+	} else {
+		filter, err := selector.ParseFilter(t.kind, g.filters)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		all = g.client.List(ctx, client.ListRequest{
+			Kind: t.kind, Namespace: namespace, Selector: g.labels, Filter: filter, Format: manifests, NamesOnly: names,
+		})
+	}
+	if g.sortBy != nil {
+		all = output.Sort(t.kind, all, *g.sortBy)
+	}
+	return all, nil
+}
+
+// follow prints what there is and then what happens.
+func (g *get) follow(ctx context.Context, p *output.Printer, t target) error {
+	filter, err := selector.ParseFilter(t.kind, g.filters)
+	if err != nil {
+		return usageError{err}
+	}
+	manifests, names := g.format.Needs()
+	req := client.ChangesRequest{
+		Kind: t.kind, Namespace: g.remote.scope(t.kind, g.everywhere), Snapshot: true,
+		Selector: g.labels, Filter: filter, Format: manifests, NamesOnly: names,
+	}
+	if len(t.names) == 1 {
+		req.Name = t.names[0]
+	}
+	return follow(ctx, g.std, g.client, req, func(c *client.Change) error { return p.PrintChange(t.kind, c) })
 }
 
 func in(namespace string) string {
@@ -101,108 +218,22 @@ func in(namespace string) string {
 	return fmt.Sprintf(" in namespace %q", namespace)
 }
 
-// named yields resources by their names; an absent one is an error and the rest goes on.
-func named(cmd *cobra.Command, c *client.Client, k client.Kind, namespace string, names []string, f client.Format) iter.Seq2[*client.Resource, error] {
+// absentError is a resource that is not there.
+func absentError(k client.Kind, namespace, name string) error {
+	return notFoundError{fmt.Errorf("%s %q does not exist%s (NOT_FOUND)", k.Name, name, in(namespace))}
+}
+
+// fetch yields resources by their names; an absent one is an error and the rest goes on.
+func fetch(ctx context.Context, c *client.Client, t target, namespace string, f client.Format) iter.Seq2[*client.Resource, error] {
 	return func(yield func(*client.Resource, error) bool) {
-		for _, name := range names {
-			res, err := c.Get(cmd.Context(), k, namespace, name, f)
-			if err == nil && res == nil {
-				err = fmt.Errorf("%s %q does not exist%s (NOT_FOUND)", k.Name, name, in(namespace))
+		for _, name := range t.names {
+			r, err := c.Get(ctx, t.kind, namespace, name, f)
+			if err == nil && r == nil {
+				err = absentError(t.kind, namespace, name)
 			}
-			if !yield(res, err) {
+			if !yield(r, err) {
 				return
 			}
 		}
 	}
-}
-
-// printer writes resources as they come.
-type printer struct {
-	output string
-	single bool
-	format client.Format
-	w      io.Writer
-	table  *tabwriter.Writer
-	count  int
-}
-
-func newPrinter(w io.Writer, output string, single bool) (*printer, error) {
-	p := &printer{output: output, single: single, format: client.YAML, w: w}
-	switch output {
-	case "table":
-		p.table = tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	case "json":
-		p.format = client.JSON
-	case "yaml", "name":
-	default:
-		return nil, usageError{fmt.Errorf("output: %q; accepted are table, yaml, json, name", output)}
-	}
-	return p, nil
-}
-
-func (p *printer) print(r *client.Resource) (err error) {
-	p.count++
-	switch p.output {
-	case "table":
-		if p.count == 1 {
-			_, _ = fmt.Fprintln(p.table, "NAMESPACE\tNAME\tAVAILABLE\tPROGRESSING\tAGE\tREVISION")
-		}
-		ns := "-"
-		if r.Metadata.Namespace != nil {
-			ns = *r.Metadata.Namespace
-		}
-		_, err = fmt.Fprintf(p.table, "%s\t%s\t%s\t%s\t%s\t%s\n", cell(ns), cell(r.Metadata.Name), cell(r.Condition("Available")), cell(r.Condition("Progressing")), age(time.Since(r.Metadata.CreatedAt)), cell(r.Metadata.Revision))
-	case "name":
-		_, err = fmt.Fprintf(p.w, "%s/%s\n", printable(strings.ToLower(r.Kind)), printable(r.Metadata.Name))
-	case "yaml":
-		if p.count > 1 {
-			_, _ = fmt.Fprintln(p.w, "---")
-		}
-		_, err = io.WriteString(p.w, r.Manifest)
-	case "json":
-		switch {
-		case p.single:
-		case p.count == 1:
-			_, _ = io.WriteString(p.w, "[\n")
-		default:
-			_, _ = io.WriteString(p.w, ",\n")
-		}
-		if !json.Valid([]byte(r.Manifest)) {
-			return fmt.Errorf("%s %s: the gateway's manifest is no JSON", r.Kind, r.Metadata.Name)
-		}
-		_, err = io.WriteString(p.w, printableJSON(strings.TrimSuffix(r.Manifest, "\n")))
-	}
-	return err
-}
-
-func (p *printer) end() error {
-	switch {
-	case p.table != nil:
-		return p.table.Flush()
-	case p.output != "json":
-		return nil
-	case p.single:
-		_, err := io.WriteString(p.w, "\n")
-		return err
-	case p.count == 0:
-		_, err := io.WriteString(p.w, "[]\n")
-		return err
-	}
-	_, err := io.WriteString(p.w, "\n]\n")
-	return err
-}
-
-// age is how old something is, in its largest unit.
-func age(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0s"
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }

@@ -30,9 +30,10 @@ type streams struct {
 
 // Exit codes.
 const (
-	exitOK    = 0
-	exitFail  = 1
-	exitUsage = 2
+	exitOK       = 0
+	exitFail     = 1
+	exitUsage    = 2
+	exitNotFound = 3
 )
 
 // usageError is a mistake in the command line, the environment or the configuration file.
@@ -40,21 +41,17 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// notFoundError is of a resource that is named and not there.
+type notFoundError struct{ error }
+
+func (e notFoundError) Unwrap() error { return e.error }
+
 // errReported says that the command has told the user already.
 var errReported = errors.New("reported")
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, std streams) int {
-	root := &cobra.Command{
-		Use:           "sluice",
-		Short:         "A GraphQL gateway over resource services",
-		SilenceErrors: true,
-		SilenceUsage:  true,
-	}
-	root.AddCommand(
-		serveCommand(std), applyCommand(std), createCommand(std), getCommand(std), editCommand(std),
-		deleteCommand(std), watchCommand(std), schemaCommand(std), versionCommand(std),
-	)
+	root := newRoot(std)
 	root.SetArgs(args)
 	root.SetOut(std.out)
 	root.SetErr(std.err)
@@ -62,12 +59,12 @@ func run(ctx context.Context, args []string, std streams) int {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
 	cmd, err := root.ExecuteContextC(ctx)
-	var wrong usageError
 	if err == nil {
 		return exitOK
 	}
+	code := exitCode(err)
 	if errors.Is(err, errReported) {
-		return exitFail
+		return code
 	}
 	var many linesError
 	if errors.As(err, &many) {
@@ -77,8 +74,43 @@ func run(ctx context.Context, args []string, std streams) int {
 		return exitUsage
 	}
 	_, _ = fmt.Fprintf(std.err, "sluice: %s\n", printable(strings.Join(strings.Fields(err.Error()), " ")))
-	if errors.As(err, &wrong) || cmd == root {
+	if cmd == root {
 		return exitUsage
+	}
+	return code
+}
+
+// newRoot is the command line.
+func newRoot(std streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sluice",
+		Short: "A GraphQL gateway over resource services",
+		Long: "A GraphQL gateway over resource services, and its command line.\n\n" +
+			"Exit codes: 0 done; 1 failed, or the answer is no; 2 the command line, the environment or a file is wrong;\n" +
+			"3 a resource that was named does not exist, and nothing else went wrong.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(
+		serveCommand(std), applyCommand(std), createCommand(std), getCommand(std), editCommand(std),
+		deleteCommand(std), watchCommand(std), describeCommand(std), explainCommand(std), kindsCommand(std), waitCommand(std),
+		diffCommand(std), labelCommand(std), annotateCommand(std), patchCommand(std),
+		schemaCommand(std), completionCommand(std), versionCommand(std),
+	)
+	completeAll(root)
+	return root
+}
+
+// exitCode is what the program ends with after an error.
+func exitCode(err error) int {
+	var wrong usageError
+	var absent notFoundError
+	var undecided diffError
+	switch {
+	case errors.As(err, &wrong), errors.As(err, &undecided):
+		return exitUsage
+	case errors.As(err, &absent):
+		return exitNotFound
 	}
 	return exitFail
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/graph/client"
 )
@@ -33,10 +34,29 @@ func (r *remote) scope(k client.Kind, everywhere bool) string {
 	return r.namespace
 }
 
+// writer is client for commands that write. The environment says where the gateway is,
+// and may ask for a dry run; what is written, and by which force, is said on the command line.
+func (r *remote) writer(cmd *cobra.Command) (*client.Client, error) {
+	where := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	for _, name := range []string{"server", "namespace", "timeout", "dry-run"} {
+		if f := cmd.Flags().Lookup(name); f != nil {
+			where.AddFlag(f)
+		}
+	}
+	if err := loadFlags(cmd, where); err != nil {
+		return nil, err
+	}
+	return r.connect()
+}
+
 func (r *remote) client(cmd *cobra.Command) (*client.Client, error) {
 	if err := loadSettings(cmd); err != nil {
 		return nil, err
 	}
+	return r.connect()
+}
+
+func (r *remote) connect() (*client.Client, error) {
 	c, err := client.New(client.Config{Server: r.server, Timeout: r.timeout})
 	if err != nil {
 		return nil, usageError{err}

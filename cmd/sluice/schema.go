@@ -14,9 +14,10 @@ import (
 
 func schemaCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "schema",
-		Short: "Check, print and compare catalogues of kinds, and give them to a running gateway",
-		Long:  "Check, print and compare catalogues of kinds, and give them to a running gateway.\n\nA catalogue is a folder of SDL files, as `sluice serve --schema` takes it. Without a folder it is that of this release.",
+		Use:     "schema",
+		Short:   "Check, print and compare catalogues of kinds, and give them to a running gateway",
+		Long:    "Check, print and compare catalogues of kinds, and give them to a running gateway.\n\nA catalogue is a folder of SDL files, as `sluice serve --schema` takes it. Without a folder it is that of this release.",
+		Example: "  sluice schema check ./kinds\n  sluice schema diff ./kinds --from ./kinds-of-yesterday",
 		// Nothing here is to be tidied up, so a signal ends it at once.
 		PersistentPreRun: func(*cobra.Command, []string) { signal.Reset(os.Interrupt, syscall.SIGTERM) },
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -32,8 +32,9 @@ type serving struct{ *config.Gateway }
 func serveCommand(std streams) *cobra.Command {
 	s := serving{config.NewGateway()}
 	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Run a gateway on the embedded store or on Redis",
+		Use:     "serve",
+		Short:   "Run a gateway on the embedded store or on Redis",
+		Example: "  sluice serve\n  sluice serve --schema ./kinds --data ./data\n  sluice serve --redis redis://127.0.0.1:6379",
 		Long: "Run a gateway on the embedded store, or on Redis with --redis.\n\nEvery flag is also an environment variable (--listen is SLUICE_LISTEN) and a key of\n" +
 			"the configuration file (listen). A flag takes precedence over the environment, and that over the file.",
 		Args: usage(cobra.NoArgs),

@@ -27,9 +27,10 @@ func versionText() string {
 
 func versionCommand(std streams) *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  usage(cobra.NoArgs),
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  sluice version",
+		Args:    usage(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintf(std.out, "sluice %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err

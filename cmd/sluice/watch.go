@@ -2,52 +2,70 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
 func watchCommand(std streams) *cobra.Command {
 	var r remote
-	var output, after string
+	var format, after string
 	var everywhere bool
 	cmd := &cobra.Command{
 		Use:   "watch KIND [NAME]",
 		Short: "Follow changes of resources; survives a restart of the gateway",
-		Args:  usage(cobra.RangeArgs(1, 2)),
+		Long: "Follow changes of resources, with the time and the cursor of each; survives a restart of the gateway.\n\n" +
+			"`sluice get --watch` shows changes as `sluice get` shows resources.",
+		Example: "  sluice watch networks\n  sluice watch network net-a -o json\n  sluice watch networks -A --after CURSOR",
+		Args:    usage(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.client(cmd)
 			if err != nil {
 				return err
 			}
-			if output != "table" && output != "json" {
-				return usageError{fmt.Errorf("output: %q; accepted are table, json", output)}
+			if format != "table" && format != "json" {
+				return usageError{fmt.Errorf("output: %q; accepted are table, json", format)}
 			}
-			kind, err := c.Kind(cmd.Context(), args[0])
+			kinds, err := c.Kinds(cmd.Context())
 			if err != nil {
 				return err
 			}
-			req := client.ChangesRequest{Kind: kind, Namespace: r.scope(kind, everywhere), After: after, Snapshot: true, Format: client.JSON}
-			if len(args) == 2 {
-				req.Name = args[1]
+			targets, err := parseTargets(kinds, args)
+			if err != nil {
+				return err
 			}
-			return follow(cmd.Context(), std, c, req, output)
+			if len(targets) != 1 || len(targets[0].names) > 1 {
+				return usageError{errors.New("watch: one kind, and one name or none")}
+			}
+			kind := targets[0].kind
+			req := client.ChangesRequest{Kind: kind, Namespace: r.scope(kind, everywhere), After: after, Snapshot: true, NamesOnly: format == "table"}
+			if len(targets[0].names) == 1 {
+				req.Name = targets[0].names[0]
+			}
+			p := output.NewPrinter(std.out, output.Format{Form: output.FormJSON}, output.Options{Changes: true})
+			return follow(cmd.Context(), std, c, req, func(change *client.Change) error {
+				if format == "json" {
+					return p.PrintChange(kind, change)
+				}
+				return printChange(std, change)
+			})
 		},
 	}
 	r.register(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json (one event a line)")
+	cmd.Flags().StringVarP(&format, "output", "o", "table", "table or json (one event a line)")
 	cmd.Flags().StringVar(&after, "after", "", "cursor of the event seen last; the state comes first without one")
 	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "all namespaces")
+	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// follow prints events until the user stops it.
-func follow(ctx context.Context, std streams, c *client.Client, req client.ChangesRequest, output string) error {
+// follow hands events on until the user stops it.
+func follow(ctx context.Context, std streams, c *client.Client, req client.ChangesRequest, each func(*client.Change) error) error {
 	resets := 0
 	req.Lost = func(cause error) {
 		_, _ = fmt.Fprintf(std.err, "sluice: the connection was lost (%s); connecting again\n", printable(cause.Error()))
@@ -65,24 +83,15 @@ func follow(ctx context.Context, std streams, c *client.Client, req client.Chang
 				_, _ = fmt.Fprintln(std.err, "sluice: the gateway no longer has the changes since the last one shown; starting over from the present state")
 			}
 		}
-		if err := printChange(std, change, output); err != nil {
+		if err := each(change); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func printChange(std streams, c *client.Change, output string) error {
-	if output == "json" {
-		line := map[string]any{"type": c.Type}
-		if c.Cursor != "" {
-			line["cursor"] = c.Cursor
-		}
-		if c.Resource != nil {
-			line["revision"], line["resource"] = c.Revision, json.RawMessage(printableJSON(c.Resource.Manifest))
-		}
-		return json.NewEncoder(std.out).Encode(line)
-	}
+// printChange prints a change in one line.
+func printChange(std streams, c *client.Change) error {
 	if c.Resource == nil {
 		return nil
 	}

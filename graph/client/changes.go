@@ -19,8 +19,15 @@ type ChangesRequest struct {
 	After string
 	// Snapshot sends the state first where After is empty or has expired.
 	Snapshot bool
-	// Format of the manifests.
+	// Selector are tests of labels that must all hold. A resource that begins to match
+	// is ADDED, and one that no longer does is DELETED.
+	Selector []LabelTest
+	// Filter is one more, in the API's form; nil for none.
+	Filter map[string]any
+	// Format of the manifests; without one the resources come whole and without them.
 	Format Format
+	// NamesOnly: neither manifests nor specs are wanted.
+	NamesOnly bool
 	// Lost is told why a connection has ended, before another is made. Default: nobody is.
 	Lost func(cause error)
 }
@@ -103,11 +110,11 @@ type follower struct {
 }
 
 func (f *follower) run(ctx context.Context) error {
-	params, args := "$format: ManifestFormat!, $snapshot: Boolean!", "snapshot: $snapshot"
-	vars := map[string]any{"format": f.req.Format, "snapshot": f.req.Snapshot}
+	vars := parts(f.req.Format, f.req.NamesOnly)
+	vars["snapshot"], vars["filter"] = f.req.Snapshot, filterOf(f.req.Selector, f.req.Filter)
 	add := func(name, value string) {
 		if value != "" {
-			params, args, vars[name] = params+", $"+name+": String", args+", "+name+": $"+name, value
+			vars[name] = value
 		}
 	}
 	if f.req.Kind.Scope != "GLOBAL" {
@@ -115,9 +122,7 @@ func (f *follower) run(ctx context.Context) error {
 	}
 	add("name", f.req.Name)
 	add("after", f.req.After)
-	query := fmt.Sprintf(`subscription(%s) { event: %sChanges(%s) { type cursor revision resource: %s { %s } } }`,
-		params, f.req.Kind.Singular, args, f.req.Kind.Singular, resourceFields)
-	return f.client.subscribe(ctx, query, vars, func(data json.RawMessage) error {
+	return f.client.subscribe(ctx, f.req.Kind.document(changesTemplate), vars, func(data json.RawMessage) error {
 		var out struct{ Event Change }
 		if err := json.Unmarshal(data, &out); err != nil {
 			return fmt.Errorf("answer of the gateway: %w", err)

@@ -224,6 +224,8 @@ type Kind {
   singular: String!
   "Field that reads a connection."
   plural: String!
+  "Other names of the kind, which are accepted wherever the name of a kind is."
+  shortNames: [String!]!
   "Group of the manifest's apiVersion; empty: the apiVersion is the version alone."
   group: String!
   "Version of the manifest's apiVersion."
@@ -244,6 +246,8 @@ type Kind {
   references: [KindReference!]!
   "The fields that filters can name, and orders."
   indexes: [KindIndex!]!
+  "What tables show of a resource of the kind, in their order, beside what they show of every resource."
+  columns: [KindColumn!]!
 }
 
 "One field of the spec or status of a kind."
@@ -360,6 +364,16 @@ type KindIndex {
   sortable: Boolean!
 }
 
+"A column of tables that show resources of a kind."
+type KindColumn {
+  "Title of the column: MTU."
+  name: String!
+  "Where the value stands: spec.resource.mtu. Steps into lists are by the name of the list: there may be several values."
+  path: String!
+  "Whether only wide tables have the column."
+  wide: Boolean!
+}
+
 "Whether the names of a kind live in namespaces."
 enum KindScope {
   "Names are unique within a namespace."
@@ -449,6 +463,8 @@ func (ec *executionContext) childFields_Kind(ctx context.Context, field graphql.
 		return ec.fieldContext_Kind_singular(ctx, field)
 	case "plural":
 		return ec.fieldContext_Kind_plural(ctx, field)
+	case "shortNames":
+		return ec.fieldContext_Kind_shortNames(ctx, field)
 	case "group":
 		return ec.fieldContext_Kind_group(ctx, field)
 	case "version":
@@ -469,8 +485,22 @@ func (ec *executionContext) childFields_Kind(ctx context.Context, field graphql.
 		return ec.fieldContext_Kind_references(ctx, field)
 	case "indexes":
 		return ec.fieldContext_Kind_indexes(ctx, field)
+	case "columns":
+		return ec.fieldContext_Kind_columns(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Kind", field.Name)
+}
+
+func (ec *executionContext) childFields_KindColumn(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_KindColumn_name(ctx, field)
+	case "path":
+		return ec.fieldContext_KindColumn_path(ctx, field)
+	case "wide":
+		return ec.fieldContext_KindColumn_wide(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type KindColumn", field.Name)
 }
 
 func (ec *executionContext) childFields_KindEnumValue(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1248,6 +1278,29 @@ func (ec *executionContext) fieldContext_Kind_plural(_ context.Context, field gr
 	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _Kind_shortNames(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Kind_shortNames(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ShortNames, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Kind_shortNames(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _Kind_group(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1503,6 +1556,107 @@ func (ec *executionContext) fieldContext_Kind_indexes(_ context.Context, field g
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Kind_columns(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Kind_columns(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Columns, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []descriptor.Column) graphql.Marshaler {
+			return ec.marshalNKindColumn2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐColumnᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Kind_columns(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Kind",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_KindColumn(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _KindColumn_name(ctx context.Context, field graphql.CollectedField, obj *descriptor.Column) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KindColumn_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_KindColumn_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KindColumn", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _KindColumn_path(ctx context.Context, field graphql.CollectedField, obj *descriptor.Column) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KindColumn_path(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Path, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_KindColumn_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KindColumn", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _KindColumn_wide(ctx context.Context, field graphql.CollectedField, obj *descriptor.Column) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KindColumn_wide(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Wide, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_KindColumn_wide(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KindColumn", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _KindEnumValue_name(ctx context.Context, field graphql.CollectedField, obj *KindEnumValue) (ret graphql.Marshaler) {
@@ -3942,6 +4096,11 @@ func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "shortNames":
+			out.Values[i] = ec._Kind_shortNames(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "group":
 			out.Values[i] = ec._Kind_group(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -4057,6 +4216,59 @@ func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj
 			out.Values[i] = ec._Kind_indexes(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "columns":
+			out.Values[i] = ec._Kind_columns(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var kindColumnImplementors = []string{"KindColumn"}
+
+func (ec *executionContext) _KindColumn(ctx context.Context, sel ast.SelectionSet, obj *descriptor.Column) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, kindColumnImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("KindColumn")
+		case "name":
+			out.Values[i] = ec._KindColumn_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "path":
+			out.Values[i] = ec._KindColumn_path(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "wide":
+			out.Values[i] = ec._KindColumn_wide(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -5053,6 +5265,26 @@ func (ec *executionContext) marshalNKind2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋb
 		return graphql.Null
 	}
 	return ec._Kind(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNKindColumn2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐColumn(ctx context.Context, sel ast.SelectionSet, v descriptor.Column) graphql.Marshaler {
+	return ec._KindColumn(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNKindColumn2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐColumnᚄ(ctx context.Context, sel ast.SelectionSet, v []descriptor.Column) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNKindColumn2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐColumn(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalNKindEnumValue2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐKindEnumValueᚄ(ctx context.Context, sel ast.SelectionSet, v []*KindEnumValue) graphql.Marshaler {

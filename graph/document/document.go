@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -31,7 +32,7 @@ type Config struct {
 	// persisted query manifest, Relay's persisted_queries.json, GraphQL Code
 	// Generator's persisted documents.
 	Trusted []string
-	// TrustedOnly refuses every document that is not in a manifest.
+	// TrustedOnly refuses every document that is not in a manifest, nor given to [Store.With].
 	TrustedOnly bool
 	// Registered is how many documents clients can register; the least recently used goes. Default 1,000.
 	Registered int
@@ -84,6 +85,17 @@ func Open(cfg Config) (*Store, error) {
 		}
 	}
 	return s, nil
+}
+
+// With returns a store that trusts these documents as well, by their hashes. It
+// shares everything else with s.
+func (s *Store) With(documents []string) *Store {
+	out := *s
+	out.trusted = maps.Clone(s.trusted)
+	for _, query := range documents {
+		out.trusted[sha256Prefix+hashOf(query)] = query
+	}
+	return &out
 }
 
 // Request is what of a request says which document is meant.

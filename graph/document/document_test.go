@@ -180,3 +180,23 @@ func FuzzManifest(f *testing.F) {
 		_, _ = document.Open(document.Config{Trusted: []string{path}})
 	})
 }
+
+func TestDocumentsThatAProgramTrustsAreTrustedBesideThoseOfManifests(t *testing.T) {
+	const own = "{ kinds { plural } }"
+	s := open(t, document.Config{Trusted: []string{manifest(t, `{"a": "`+query+`"}`)}, TrustedOnly: true})
+	with := s.With([]string{own})
+	for _, r := range []document.Request{{Query: own}, {DocumentID: "sha256:" + hash(own)}} {
+		if got := resolve(with, r); got != own {
+			t.Errorf("%+v: %s", r, got)
+		}
+		if got := resolve(s, r); !strings.HasPrefix(got, "FORBIDDEN") {
+			t.Errorf("the store that it was made of trusts it too: %s", got)
+		}
+	}
+	if got := resolve(with, document.Request{Query: query}); got != query {
+		t.Errorf("that of the manifest: %s", got)
+	}
+	if got := resolve(with, document.Request{Query: "{ kinds { scope } }"}); !strings.HasPrefix(got, "FORBIDDEN") {
+		t.Errorf("any other: %s", got)
+	}
+}

@@ -141,3 +141,23 @@ func TestAWarningSaysWhichValueOfTheInputItIsAbout(t *testing.T) {
 		t.Errorf("%v", got.Errors)
 	}
 }
+
+func TestAnApplyIgnoresARevisionOrExpectsOne(t *testing.T) {
+	g := newGateway(t, shelves(t), nil)
+	const manifest = "apiVersion: example.org/v1\nkind: Service\nmetadata: {name: a, revision: 1-1}\nspec: {}\n"
+	apply := func(more string) answer {
+		return g.do(`mutation($m: String!) { applyManifest(input: {manifest: $m`+more+`}) { outcome } }`, map[string]any{"m": manifest})
+	}
+	if got := apply(""); len(got.Errors) != 1 || got.Errors[0].Extensions["field"] != "input.manifest.metadata.revision" {
+		t.Errorf("%s %v", got.Data, got.Errors)
+	}
+	if got := apply(`, ignoreRevision: true, expectedRevision: "1-1"`); len(got.Errors) != 1 || got.Errors[0].Extensions["field"] != "input.ignoreRevision" {
+		t.Errorf("%s %v", got.Data, got.Errors)
+	}
+	if got := apply(`, ignoreRevision: true`); string(got.Data) != `{"applyManifest":{"outcome":"CREATED"}}` {
+		t.Errorf("%s %v", got.Data, got.Errors)
+	}
+	if got := apply(`, ignoreRevision: null`); len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, `revision "1-1" is expected`) {
+		t.Errorf("%s %v", got.Data, got.Errors)
+	}
+}

@@ -16,7 +16,8 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 	if f.op == opApply {
 		return s.Apply(ctx, c, service.ApplyRequest{
 			Manifest: value[string](in, "manifest"), Namespace: optional[string](in, "namespace"),
-			ExpectedRevision: optional[string](in, "expectedRevision"), CreateOnly: value[bool](in, "createOnly"), DryRun: value[bool](in, "dryRun"),
+			ExpectedRevision: optional[string](in, "expectedRevision"), IgnoreRevision: value[bool](in, "ignoreRevision"),
+			CreateOnly: value[bool](in, "createOnly"), DryRun: value[bool](in, "dryRun"),
 		})
 	}
 	id, err := r.identity(f, naming{values: in, namespaced: in["namespace"] != nil, at: ast.Path{ast.PathName("input")}})

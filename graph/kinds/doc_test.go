@@ -129,6 +129,13 @@ func TestEveryReservedNameIsRefused(t *testing.T) {
 		refused(shelf+strings.NewReplacer("Shelf", "Box", "shelves", "boxes", "size: Int", `shelfRef: String @ref(kind: "Shelf", inverse: "`+field+`")`).Replace(shelf), "Shelf."+field)
 		refused(strings.Replace(shelf, "size: Int", `shelf: String @ref(kind: "Shelf", as: "`+field+`")`, 1), "Shelf."+field)
 	}
+	for _, word := range reserved(t, "words") {
+		refused(strings.Replace(shelf, "plural:", `shortNames: ["`+word+`"], plural:`, 1), `short name "`+word+`" is a word of the command line`)
+		refused(kind("Thing", word), `"`+word+`" is a word of the command line`)
+	}
+	for _, name := range reserved(t, "columns") {
+		refused(strings.Replace(shelf, ") {", `) @column(name: "`+name+`", path: "spec.size") {`, 1), `column "`+name+`": the name is reserved`)
+	}
 	for _, field := range reserved(t, "fields of Query") {
 		refused(kind("Thing", field), "Query."+field+" of kind Thing: Query."+field+" of the API has that name too")
 	}

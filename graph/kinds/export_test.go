@@ -18,5 +18,7 @@ func Reserved() map[string][]string {
 		"kinds":                besides(),
 		"fields of every kind": append(append(kindFields(), "spec", "status"), laterKindFields()...),
 		"fields of Query":      laterQueries(),
+		"words":                commandWords(),
+		"columns":              tableColumns(),
 	}
 }

@@ -69,6 +69,7 @@ func (l *loader) identity(k *descriptor.Kind, d *directive) {
 	}
 	k.Expires, k.Sensitive = d.text("expires") == "true", d.text("sensitive") == "true"
 	l.subKinds(k, d)
+	l.shortNames(k, d)
 	if !d.has("verbs") {
 		for _, v := range l.enums["KindVerb"].EnumValues {
 			k.Verbs = append(k.Verbs, descriptor.Verb(v.Name))

@@ -78,6 +78,7 @@ func Load(files ...*ast.Source) (*Schema, error) {
 	}
 	for i := range out.Kinds {
 		l.indexes(&out.Kinds[i])
+		l.columns(&out.Kinds[i])
 	}
 	l.references(out.Kinds)
 	l.writeOnly(out.Kinds)

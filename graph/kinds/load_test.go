@@ -3,6 +3,7 @@ package kinds_test
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,7 +95,8 @@ func TestTheDescriptorIsWhatTheAuthorWrote(t *testing.T) {
 	}}
 	want := descriptor.Kind{
 		Name: "APIShelf", Singular: "apiShelf", Plural: "apiShelves", Description: "A shelf.", Group: "example.org", Version: "v2beta1",
-		Scope: descriptor.Global, Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbCreate},
+		Scope: descriptor.Global, Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbCreate}, ShortNames: []string{"sh", "shlf"},
+		Columns: []descriptor.Column{{Name: "WIDTH", Path: "spec.width"}, {Name: "BOARD-OWNERS", Path: "spec.boards.owner.name", Wide: true}, {Name: "NOTES", Path: "status.notes"}},
 		Spec: &descriptor.Shape{Name: "ShelfSpec", Rules: []descriptor.Rule{{CEL: "self.width >= self.depth", Message: "wider than deep"}}, Fields: []descriptor.Field{
 			{Name: "width", Description: "Width in mm.", Type: descriptor.TypeInt, Default: json.Number("900"), Constraint: descriptor.Constraint{Min: new(1.0), Max: new(5000.0)}},
 			{Name: "depth", Type: descriptor.TypeInt, Default: json.Number("300")},
@@ -203,5 +205,22 @@ func TestTheNameOfAnOrderIsItsPathInCapitals(t *testing.T) {
 		if got := kinds.OrderValue(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
+	}
+}
+
+func TestAsManyShortNamesAndColumnsAsThereMayBeAreAccepted(t *testing.T) {
+	names, columns := []string{"abcdefghijklmnop"}, ""
+	for i := range 7 {
+		names = append(names, fmt.Sprintf("s%d", i))
+	}
+	for i := range 32 {
+		columns += fmt.Sprintf(" @column(name: %q, path: \"spec.size\")", fmt.Sprintf("C%02d-%s", i, strings.Repeat("X", 28)))
+	}
+	schema, err := load("shelf", strings.NewReplacer("plural:", `shortNames: ["`+strings.Join(names, `", "`)+`"], plural:`, ") {", ")"+columns+" {").Replace(shelf))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := schema.Kinds[0]; len(k.ShortNames) != 8 || len(k.Columns) != 32 {
+		t.Errorf("%d short names, %d columns", len(k.ShortNames), len(k.Columns))
 	}
 }

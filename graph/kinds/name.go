@@ -119,14 +119,19 @@ func (l *loader) ordered() []*ast.Definition {
 }
 
 // kindNames refuses kinds that callers could not tell apart: they name one by
-// name, singular or plural in any case.
+// name, singular, plural or short name in any case.
 func (l *loader) kindNames(kinds []Kind) {
 	seen := names{}
 	for _, k := range kinds {
 		if slices.Contains(besides(), k.Singular) {
 			l.report(k.Definition.Position, "kind %s: the name is reserved: payloads and events have a field %s", k.Name, k.Singular)
 		}
-		for _, name := range []string{k.Name, k.Singular, k.Plural} {
+		for _, name := range []string{k.Singular, k.Plural} {
+			if slices.Contains(commandWords(), strings.ToLower(name)) {
+				l.report(k.Definition.Position, "kind %s: the name is reserved: %q is a word of the command line", k.Name, name)
+			}
+		}
+		for _, name := range append([]string{k.Name, k.Singular, k.Plural}, k.ShortNames...) {
 			if other := seen.add(strings.ToLower(name), "kind "+k.Name); other != "" && name != "" {
 				l.report(k.Definition.Position, "kind %s: %q means %s too, in some case of its letters", k.Name, name, other)
 			}

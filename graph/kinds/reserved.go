@@ -40,6 +40,14 @@ func besides() []string {
 // laterQueries are fields that Query has or will have.
 func laterQueries() []string { return []string{"secretData", "dependencyTree", "viewer", "access"} }
 
+// commandWords stand for kinds on the command line, and name none.
+func commandWords() []string { return []string{"all"} }
+
+// tableColumns are those of the command line's own tables.
+func tableColumns() []string {
+	return []string{"EVENT", "NAMESPACE", "NAME", "AVAILABLE", "PROGRESSING", "AGE", "MESSAGE", "REVISION"}
+}
+
 // isReserved says whether the API will have a type of that name, or of names
 // that begin like it.
 func isReserved(name string) bool {

@@ -116,7 +116,7 @@ func promises(t *testing.T, schema *ast.Schema, def *ast.Definition) {
 	for _, f := range def.Fields {
 		where := def.Name + "." + f.Name
 		if def.Kind == ast.InputObject {
-			option := f.Name == "dryRun" || f.Name == "createOnly" || f.Name == "direction"
+			option := f.Name == "dryRun" || f.Name == "createOnly" || f.Name == "ignoreRevision" || f.Name == "direction"
 			if f.DefaultValue != nil && !option {
 				t.Errorf("%s has a default, which would be stored", where)
 			}

@@ -218,9 +218,10 @@ func (l *loader) leftovers() {
 			}
 		}
 		if def.Directives.ForName("resource") != nil {
-			l.noEffectOn(def.Directives, "kind "+def.Name+" is validated by the type of its spec; put it there", "resource")
+			l.noEffectOn(def.Directives, "kind "+def.Name+" is validated by the type of its spec; put it there", "resource", "column")
 			continue
 		}
+		l.noColumns(def)
 		if def.Kind != ast.Object || u != nil && u.spec {
 			continue
 		}

@@ -15,6 +15,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/client"
+	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/transport"
 )
@@ -156,3 +158,20 @@ func (parsed) Get(ctx context.Context, _ string) (*ast.QueryDocument, bool) {
 
 // Add is not called: every document comes parsed.
 func (parsed) Add(context.Context, string, *ast.QueryDocument) {}
+
+// documentsOf are the documents that clients name, and with trusted-only those that
+// the command line sends, for it is to work there too.
+func (s *Server) documentsOf(api API) *document.Store {
+	if !s.cfg.Documents.TrustedOnly {
+		return s.documents
+	}
+	var kinds []client.Kind
+	for _, k := range api.Service.Kinds() {
+		of := client.Kind{Name: k.Name, Singular: k.Singular, Plural: k.Plural, Scope: string(k.Scope)}
+		for _, v := range k.Verbs {
+			of.Verbs = append(of.Verbs, string(v))
+		}
+		kinds = append(kinds, of)
+	}
+	return s.documents.With(client.Documents(kinds))
+}

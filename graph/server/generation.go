@@ -131,7 +131,7 @@ func (s *Server) addAPI(g *Generation, name string, api API) error {
 	cache := newDocumentCache(s.cfg.Limits.CachedTokens, eng)
 	g.caches = append(g.caches, cache)
 	g.executors[name] = transport.NewExecutor(transport.ExecutorConfig{
-		Executor: exec, Named: s.documents, Memory: s.memory,
+		Executor: exec, Named: s.documentsOf(api), Memory: s.memory,
 		Documents: &documents{schema: api.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideSchema, cache: cache},
 	})
 	return nil

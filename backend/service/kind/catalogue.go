@@ -95,7 +95,7 @@ func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, err))
 		}
 		c.ordered = append(c.ordered, k)
-		for _, name := range []string{k.Name, k.Singular, k.Plural} {
+		for _, name := range append([]string{k.Name, k.Singular, k.Plural}, k.ShortNames...) {
 			if o := c.byName[strings.ToLower(name)]; o != nil && o.Name != k.Name {
 				errs = append(errs, fmt.Errorf("kind %s: name %q belongs to kind %s", k.Name, name, o.Name))
 			}

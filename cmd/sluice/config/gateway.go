@@ -131,7 +131,7 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "write-timeout", Value: &sv.WriteTimeout, Help: "how long a listener may take to accept 128 KiB before it is cut off"},
 
 		{Name: "trusted-documents", Value: &d.Trusted, Help: "manifests of documents that the compilers of Apollo, Relay or GraphQL Code Generator wrote"},
-		{Name: "trusted-only", Value: &d.TrustedOnly, Help: "execute documents of those manifests only"},
+		{Name: "trusted-only", Value: &d.TrustedOnly, Help: "execute documents of those manifests and of the command line only"},
 		{Name: "registered-documents", Value: &d.Registered, Help: "how many documents clients can register by their hash (automatic persisted queries)"},
 		{Name: "hide-schema", Value: &sv.HideSchema, Help: "refuse introspection"},
 		{Name: "drain-delay", Value: &sv.DrainDelay, Help: "how long the gateway goes on to serve after SIGTERM while `/readyz` answers 503, so that a load balancer can notice"},

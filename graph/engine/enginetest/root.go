@@ -256,7 +256,7 @@ func (x *execution) write(name string, in map[string]any, text func(string) stri
 	s, c := x.Service, access.Caller{}
 	yes := func(name string) bool { return in[name] == true }
 	if name == "applyManifest" {
-		return s.Apply(x.ctx, c, service.ApplyRequest{Manifest: text("manifest"), Namespace: optional("namespace"), ExpectedRevision: optional("expectedRevision"), CreateOnly: yes("createOnly"), DryRun: yes("dryRun")})
+		return s.Apply(x.ctx, c, service.ApplyRequest{Manifest: text("manifest"), Namespace: optional("namespace"), ExpectedRevision: optional("expectedRevision"), IgnoreRevision: yes("ignoreRevision"), CreateOnly: yes("createOnly"), DryRun: yes("dryRun")})
 	}
 	for _, k := range x.Catalogue.Kinds {
 		if !slices.Contains([]string{"create" + k.Name, "update" + k.Name, "patch" + k.Name, "upsert" + k.Name, "update" + k.Name + "Status", "delete" + k.Name}, name) {

@@ -1,4 +1,4 @@
-package main
+package selector
 
 import (
 	"fmt"
@@ -7,42 +7,24 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// selectorForms are what a selector is made of, joined by commas.
-const selectorForms = "key=value, key!=value, key in (a,b), key notin (a,b), key and !key are accepted, joined by commas"
+// LabelForms are what a selector is made of, joined by commas.
+const LabelForms = "key=value, key!=value, key in (a,b), key notin (a,b), key and !key are accepted, joined by commas"
 
-// parseSelector reads label selectors as kubectl has them; several of them must all
+// ParseLabels reads label selectors as kubectl has them; several of them must all
 // hold. What is not understood is refused: an answer to another question would look
 // like one to this.
-func parseSelector(texts []string) ([]client.LabelTest, error) {
+func ParseLabels(texts []string) ([]client.LabelTest, error) {
 	var out []client.LabelTest
 	for _, text := range texts {
-		for _, part := range splitSelector(text) {
+		for _, part := range split(text) {
 			t, ok := parseLabelTest(strings.TrimSpace(part))
 			if !ok {
-				return nil, usageError{fmt.Errorf("selector: %q is not understood; %s", text, selectorForms)}
+				return nil, fmt.Errorf("selector: %q is not understood; %s", text, LabelForms)
 			}
 			out = append(out, t)
 		}
 	}
 	return out, nil
-}
-
-// splitSelector splits at the commas that are not in parentheses.
-func splitSelector(text string) []string {
-	var out []string
-	depth, begin := 0, 0
-	for i, r := range text {
-		switch {
-		case r == '(':
-			depth++
-		case r == ')':
-			depth--
-		case r == ',' && depth == 0:
-			out = append(out, text[begin:i])
-			begin = i + 1
-		}
-	}
-	return append(out, text[begin:])
 }
 
 func parseLabelTest(text string) (client.LabelTest, bool) {

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// comparison is what a document says of a resource beside what is stored.
+type comparison struct {
+	key key
+	// stored and would are manifests: as it is, empty if there is none, and as an apply
+	// would leave it.
+	stored, would string
+	// revision of what is stored; empty if there is none.
+	revision string
+	// outcome that an apply would have.
+	outcome string
+	// stale is why the document would not be applied without --force; nil if it would.
+	stale error
+}
+
+// comparer compares documents with what is stored.
+type comparer struct {
+	client *client.Client
+	kinds  []client.Kind
+	// namespace of documents that name none.
+	namespace string
+}
+
+func newComparer(ctx context.Context, c *client.Client, namespace string) (*comparer, error) {
+	kinds, err := c.Kinds(ctx)
+	return &comparer{client: c, kinds: kinds, namespace: namespace}, err
+}
+
+// compare has the gateway say what an apply would do. The revision that the document
+// is based on is not what is compared.
+func (c *comparer) compare(ctx context.Context, d manifests.Document) (*comparison, error) {
+	req := client.ApplyRequest{Manifest: d.Text, Namespace: c.namespace, DryRun: true}
+	out := &comparison{}
+	would, err := c.client.Apply(ctx, req)
+	if d.Revision != "" && (code(err) == "CONFLICT" || code(err) == "NOT_FOUND") {
+		out.stale, req.IgnoreRevision = err, true
+		would, err = c.client.Apply(ctx, req)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if would.Resource == nil {
+		return nil, fmt.Errorf("%s: the gateway does not show what would be stored", d)
+	}
+	out.key, out.would, out.outcome = keyOf(would.Resource), would.Resource.Manifest, would.Outcome
+	kind, err := client.FindKind(c.kinds, would.Resource.Kind)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := c.client.Get(ctx, kind, out.key.namespace, out.key.name, client.YAML)
+	if err == nil && stored != nil {
+		out.stored, out.revision = stored.Manifest, stored.Metadata.Revision
+	}
+	return out, err
+}
+
+// unified is the difference as a terminal may show it, empty if there is none.
+func (c *comparison) unified(stored, would string) string {
+	return shownLines(udiff.Unified(stored, would, c.stored, c.would))
+}
+
+// shownLines is a text in which what a terminal would act on is escaped, but for the
+// ends of lines.
+func shownLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = printable(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// maxSides is the most lines of both sides that a conflict shows.
+const maxSides = 60
+
+// showSides shows both sides of a conflict: what is stored and what the document says.
+func (a *application) showSides(ctx context.Context, d manifests.Document) {
+	comparing, err := newComparer(ctx, a.client, a.namespace)
+	if err != nil {
+		return // the conflict itself has been told
+	}
+	c, err := comparing.compare(ctx, d)
+	if err != nil {
+		return
+	}
+	based := d.Where()
+	if d.Revision != "" {
+		based += ", based on revision " + d.Revision
+	}
+	text := c.unified("stored now, revision "+c.revision, based)
+	if lines := strings.SplitAfter(text, "\n"); len(lines) > maxSides {
+		text = strings.Join(lines[:maxSides], "") + fmt.Sprintf("... and %d more lines; sluice diff -f %s shows all\n", len(lines)-maxSides, printable(d.File))
+	}
+	if text == "" {
+		text = "what is stored now says the same as the file\n"
+	}
+	_, _ = fmt.Fprintf(a.std.err, "%ssluice apply --force writes the file over what is stored; sluice get reads it again\n", text)
+}

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/selector"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+func completionCommand(std streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "completion bash|zsh|fish",
+		Short: "Print what makes a shell complete this command line",
+		Long: "Print what makes a shell complete this command line: commands, flags, kinds, names, namespaces, labels and formats.\n" +
+			"The shell asks the gateway that the command line would ask; it waits for at most two seconds, and where nobody\n" +
+			"answers it completes nothing.",
+		Example: "  source <(sluice completion bash)\n  sluice completion zsh > \"${fpath[1]}/_sluice\"\n" +
+			"  sluice completion fish > ~/.config/fish/completions/sluice.fish",
+		Args:                  usage(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
+		ValidArgs:             []string{"bash", "zsh", "fish"},
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch args[0] {
+			case "bash":
+				return cmd.Root().GenBashCompletionV2(std.out, true)
+			case "zsh":
+				return cmd.Root().GenZshCompletion(std.out)
+			}
+			return cmd.Root().GenFishCompletion(std.out, true)
+		},
+	}
+	return cmd
+}
+
+// Bounds of what a shell waits for, and of what it is told.
+const (
+	completionTime = 2 * time.Second
+	maxCompletions = 500
+)
+
+// completer answers a shell. Whatever fails, it says nothing: a message would stand
+// in the line that is being typed.
+type completer struct {
+	client *client.Client
+	remote remote
+}
+
+// complete calls f with a gateway at hand.
+func complete(cmd *cobra.Command, f func(context.Context, completer) []string) ([]string, cobra.ShellCompDirective) {
+	const nothing = cobra.ShellCompDirectiveNoFileComp
+	if loadSettings(cmd) != nil {
+		return nil, nothing
+	}
+	var r remote
+	r.server, _ = cmd.Flags().GetString("server")
+	r.namespace, _ = cmd.Flags().GetString("namespace")
+	c, err := client.New(client.Config{Server: r.server, Timeout: completionTime})
+	if err != nil {
+		return nil, nothing
+	}
+	parent := cmd.Context()
+	if parent == nil {
+		parent = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(parent, completionTime)
+	defer cancel()
+	return f(ctx, completer{c, r}), nothing
+}
+
+type completion = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
+
+// completeFlag completes the values of a flag.
+func completeFlag(cmd *cobra.Command, flag string, f completion) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
+		panic(err) // the flag is registered by the caller
+	}
+}
+
+// completeAll completes what commands have in common: resources that are named,
+// namespaces and labels.
+func completeAll(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		if cmd.Flags().Lookup("server") == nil {
+			continue // it speaks to no gateway
+		}
+		if cmd.ValidArgsFunction == nil && strings.Contains(cmd.Use, "KIND") {
+			cmd.ValidArgsFunction = completeTargets(false)
+		}
+		for flag, f := range map[string]completion{"namespace": completeNamespaces, "selector": completeLabels} {
+			if _, own := cmd.GetFlagCompletionFunc(flag); !own && cmd.Flags().Lookup(flag) != nil {
+				completeFlag(cmd, flag, f)
+			}
+		}
+	}
+}
+
+// completeReading completes the flags of get.
+func completeReading(cmd *cobra.Command) {
+	completeFlag(cmd, "filter", completeFilters)
+	completeFlag(cmd, "output", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		var out []string
+		more := true // all that fit go on
+		for _, f := range output.Formats() {
+			name, _, argument := strings.Cut(f, "=")
+			if argument {
+				name += "="
+			}
+			if strings.HasPrefix(name, typed) {
+				out, more = append(out, name), more && argument
+			}
+		}
+		if more {
+			return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// completeTargets completes kinds, then names of the kind, or KIND/NAME. With
+// several, kinds are joined by commas.
+func completeTargets(several bool) completion {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return complete(cmd, func(ctx context.Context, c completer) []string {
+			kinds, err := c.client.Kinds(ctx)
+			if err != nil {
+				return nil
+			}
+			word, _, pair := strings.Cut(typed, "/")
+			switch {
+			case pair:
+				return prefixed(word+"/", c.names(ctx, kinds, word))
+			case len(args) == 0:
+				before, _ := lastOf(typed, several)
+				return prefixed(before, kindNames(kinds, several))
+			case strings.Contains(args[0], "/"):
+				return prefixed("", kindNames(kinds, false))
+			}
+			return slices.DeleteFunc(c.names(ctx, kinds, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
+		})
+	}
+}
+
+// lastOf cuts what is typed before the last comma.
+func lastOf(typed string, several bool) (before, last string) {
+	if i := strings.LastIndexByte(typed, ','); several && i >= 0 {
+		return typed[:i+1], typed[i+1:]
+	}
+	return "", typed
+}
+
+func prefixed(prefix string, words []string) []string {
+	for i := range words {
+		words[i] = prefix + words[i]
+	}
+	return words
+}
+
+func kindNames(kinds []client.Kind, all bool) []string {
+	var out []string
+	for _, k := range kinds {
+		out = append(out, k.Plural)
+	}
+	if all {
+		out = append(out, allKinds)
+	}
+	return out
+}
+
+// names are those of the resources of a kind.
+func (c completer) names(ctx context.Context, kinds []client.Kind, kind string) []string {
+	var out []string
+	c.each(ctx, kinds, kind, func(r *client.Resource) { out = append(out, r.Metadata.Name) })
+	return out
+}
+
+// each visits resources of a kind, their names and labels alone.
+func (c completer) each(ctx context.Context, kinds []client.Kind, kind string, visit func(*client.Resource)) {
+	k, err := client.FindKind(kinds, kind)
+	if err != nil {
+		return
+	}
+	n := 0
+	for r, err := range c.client.List(ctx, client.ListRequest{Kind: k, Namespace: c.remote.scope(k, false), NamesOnly: true}) {
+		if n++; err != nil || n > maxCompletions {
+			return
+		}
+		visit(r)
+	}
+}
+
+// completeNamespaces completes the namespaces that have resources.
+func completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return complete(cmd, func(ctx context.Context, c completer) []string {
+		kinds, err := c.client.Kinds(ctx)
+		if err != nil {
+			return nil
+		}
+		found := map[string]bool{client.DefaultNamespace: true}
+		for _, k := range kinds {
+			n := 0
+			for r, err := range c.client.List(ctx, client.ListRequest{Kind: k, NamesOnly: true}) {
+				if n++; err != nil || n > maxCompletions || r.Metadata.Namespace == nil {
+					break
+				}
+				found[*r.Metadata.Namespace] = true
+			}
+		}
+		return slices.Sorted(maps.Keys(found))
+	})
+}
+
+// completeLabels completes the keys of labels that resources of the kind have, and
+// the values of a key.
+func completeLabels(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	out, directive := complete(cmd, func(ctx context.Context, c completer) []string {
+		kinds, err := c.client.Kinds(ctx)
+		if err != nil || len(args) == 0 {
+			return nil
+		}
+		before, last := lastOf(typed, true)
+		key, _, valued := strings.Cut(last, "=")
+		found := map[string]bool{}
+		c.each(ctx, kinds, args[0], func(r *client.Resource) {
+			for _, l := range r.Metadata.Labels {
+				if !valued {
+					found[l.Key] = true
+				} else if l.Key == key {
+					found[key+"="+l.Value] = true
+				}
+			}
+		})
+		return prefixed(before, slices.Sorted(maps.Keys(found)))
+	})
+	return out, directive | cobra.ShellCompDirectiveNoSpace
+}
+
+// completeFilters completes the paths that filters of the kind can name.
+func completeFilters(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	out, directive := complete(cmd, func(ctx context.Context, c completer) []string {
+		kinds, err := c.client.Kinds(ctx)
+		if err != nil || len(args) == 0 {
+			return nil
+		}
+		k, err := client.FindKind(kinds, args[0])
+		if err != nil {
+			return nil
+		}
+		before, _ := lastOf(typed, true)
+		return prefixed(before, selector.Paths(k))
+	})
+	return out, directive | cobra.ShellCompDirectiveNoSpace
+}
+
+// completeFields completes KIND.FIELD.PATH.
+func completeFields(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	out, directive := complete(cmd, func(ctx context.Context, c completer) []string {
+		kinds, err := c.client.Kinds(ctx)
+		if err != nil || len(args) > 0 {
+			return nil
+		}
+		word, path, dotted := strings.Cut(typed, ".")
+		if !dotted {
+			return kindNames(kinds, false)
+		}
+		k, err := client.FindKind(kinds, word)
+		if err != nil {
+			return nil
+		}
+		out := []string{fmt.Sprintf("%s.spec", word), fmt.Sprintf("%s.status", word)}
+		for _, f := range k.Fields {
+			if strings.Count(f.Path, ".") <= strings.Count(path, ".") {
+				out = append(out, word+"."+f.Path)
+			}
+		}
+		return out
+	})
+	return out, directive | cobra.ShellCompDirectiveNoSpace
+}

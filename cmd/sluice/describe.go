@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/spf13/cobra"
+
+	"fmt"
+
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+func describeCommand(std streams) *cobra.Command {
+	var r remote
+	var watch bool
+	cmd := &cobra.Command{
+		Use:   "describe KIND NAME | KIND/NAME",
+		Short: "Show all of a resource, for people",
+		Long: "Show all of a resource, for people: metadata, spec, status, conditions with their reasons, what it refers to and\n" +
+			"what refers to it. With --watch the changes since then follow, each with what it changed.",
+		Example: "  sluice describe network net-a\n  sluice describe net/net-a --watch",
+		Args:    usage(cobra.RangeArgs(1, 2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := r.client(cmd)
+			if err != nil {
+				return err
+			}
+			kinds, err := c.Kinds(cmd.Context())
+			if err != nil {
+				return err
+			}
+			kind, name, err := parseOne(kinds, args)
+			if err != nil {
+				return err
+			}
+			d := describe{std: std, client: c, kind: kind, namespace: r.scope(kind, false), name: name}
+			was, err := d.run(cmd.Context())
+			if err != nil || !watch {
+				return err
+			}
+			return d.watch(cmd.Context(), was)
+		},
+	}
+	r.register(cmd)
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on with changes as they happen")
+	return cmd
+}
+
+// describe is one run of the command.
+type describe struct {
+	std             streams
+	client          *client.Client
+	kind            client.Kind
+	namespace, name string
+}
+
+// run shows the resource, and returns it.
+func (d *describe) run(ctx context.Context) (*client.Resource, error) {
+	res, err := d.client.Get(ctx, d.kind, d.namespace, d.name, "")
+	if err == nil && res == nil {
+		err = absentError(d.kind, d.namespace, d.name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	neighbours, err := d.client.Neighbours(ctx, res.ID)
+	if err != nil {
+		return nil, err
+	}
+	return res, output.Describe(d.std.out, output.Description{
+		Kind: d.kind, Resource: res, Neighbours: neighbours, Now: time.Now(), Colours: coloured(d.std.out),
+	})
+}
+
+// watch shows what each change changes, from what was shown on.
+func (d *describe) watch(ctx context.Context, was *client.Resource) error {
+	req := client.ChangesRequest{Kind: d.kind, Namespace: d.namespace, Name: d.name, Snapshot: true}
+	revision := was.Metadata.Revision
+	before, err := output.YAML(d.kind, was)
+	if err != nil {
+		return err
+	}
+	return follow(ctx, d.std, d.client, req, func(c *client.Change) error {
+		if c.Resource == nil || c.Revision == revision {
+			return nil
+		}
+		now, err := output.YAML(d.kind, c.Resource)
+		if err != nil {
+			return err
+		}
+		event := c.Type
+		if event == "SNAPSHOT" {
+			event = "MODIFIED" // between what was shown and the beginning of the stream
+		}
+		_, _ = fmt.Fprintf(d.std.out, "\n%s  %s\n", time.Now().Format(time.TimeOnly), event)
+		if c.Type != "DELETED" {
+			_, _ = fmt.Fprint(d.std.out, output.PrintableLines(udiff.Unified(revision, c.Revision, string(before), string(now))))
+		}
+		before, revision = now, c.Revision
+		return nil
+	})
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// diffError says that two things could not be compared. Its exit code is that of a
+// mistake on the command line: 1 says that they differ.
+type diffError struct{ error }
+
+func (e diffError) Unwrap() error { return e.error }
+
+func diffCommand(std streams) *cobra.Command {
+	var r remote
+	var files documents
+	cmd := &cobra.Command{
+		Use:   "diff -f FILE|FOLDER|-",
+		Short: "Show what sluice apply would change",
+		Long: `Show what sluice apply would change, as a unified diff: the gateway says what would be stored
+and writes nothing. The exit code is 0 if nothing would change, 1 if something would, and 2
+if that cannot be said.`,
+		Example: `  sluice diff -f network.yaml
+  sluice diff -R -f ./manifests && echo up to date`,
+		Args:              usage(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := r.writer(cmd)
+			if err != nil {
+				return err
+			}
+			docs, err := files.read(cmd.Context(), std, r.namespace)
+			if err != nil {
+				return diffError{err}
+			}
+			differs, unknown := false, false
+			comparing, err := newComparer(cmd.Context(), c, r.namespace)
+			if err != nil {
+				return diffError{err}
+			}
+			for _, d := range docs {
+				if cmd.Context().Err() != nil {
+					return diffError{cmd.Context().Err()}
+				}
+				cmp, err := comparing.compare(cmd.Context(), d)
+				if err != nil {
+					explainAt(std, d, err)
+					unknown = true
+					continue
+				}
+				if cmp.stale != nil {
+					explainAt(std, d, cmp.stale)
+				}
+				differs = show(std, cmp, d.Where()) || differs
+			}
+			switch {
+			case unknown:
+				return diffError{errReported}
+			case differs:
+				return errReported
+			}
+			return nil
+		},
+	}
+	r.register(cmd)
+	files.register(cmd)
+	return cmd
+}
+
+// show prints a comparison and says whether the two differ.
+func show(std streams, c *comparison, where string) bool {
+	text := c.unified(c.key.String()+" (stored)", c.key.String()+" ("+where+")")
+	if text == "" && c.outcome != "UNCHANGED" {
+		_, _ = fmt.Fprintf(std.err, "%s: %s differs in write-only fields, which are not shown\n", printable(where), printable(c.key.String()))
+	}
+	_, _ = fmt.Fprint(std.out, text)
+	return c.outcome != "UNCHANGED"
+}

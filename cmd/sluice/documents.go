@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// documents are the flags of commands that read manifests.
+type documents struct {
+	files     []string
+	recursive bool
+}
+
+func (d *documents) register(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVarP(&d.files, "filename", "f", nil, "file, folder (its .yaml, .yml and .json files) or - for standard input; may be repeated")
+	cmd.Flags().BoolVarP(&d.recursive, "recursive", "R", false, "read the folders of folders too")
+}
+
+// read reads all files before the first document is sent. Who waits at a terminal or
+// a pipe for input that does not come can stop it.
+func (d *documents) read(ctx context.Context, std streams, namespace string) ([]manifests.Document, error) {
+	if len(d.files) == 0 {
+		return nil, usageError{errors.New("name the manifests with -f FILE, -f FOLDER or -f -")}
+	}
+	type result struct {
+		docs []manifests.Document
+		err  error
+	}
+	read := make(chan result, 1)
+	go func() {
+		docs, err := manifests.Source{Files: d.files, Recursive: d.recursive, Stdin: std.in}.Read()
+		read <- result{docs, err}
+	}()
+	select {
+	case r := <-read:
+		if r.err != nil {
+			return nil, r.err
+		}
+		return r.docs, manifests.RefuseTwins(r.docs, namespace)
+	case <-ctx.Done():
+		return nil, errors.New("interrupted; nothing was applied")
+	}
+}
+
+// textLine is how an error names a line of the text that was sent.
+var textLine = regexp.MustCompile(`line (\d+)(, column \d+)?: `)
+
+// explainAt prints the errors of the API about a document, each with the file and the
+// line of what it is about.
+func explainAt(std streams, d manifests.Document, err error) {
+	all := client.Errors{}
+	if !errors.As(err, &all) {
+		explain(std, d.Where(), err)
+		return
+	}
+	for _, e := range all {
+		field, message := inDocument(e.Extensions.Field), e.Message
+		if field == "" && e.Extensions.Code == "CONFLICT" {
+			field = "metadata.revision"
+		}
+		where := d.At(field)
+		if m := textLine.FindStringSubmatchIndex(message); m != nil && field == "" {
+			line, _ := strconv.Atoi(message[m[2]:m[3]])
+			where, message = d.AtLine(line), message[:m[0]]+message[m[1]:]
+		}
+		if !strings.Contains(message, strconv.Quote(d.Name)) || d.Name == "" {
+			message = d.String() + ": " + message
+		}
+		_, _ = fmt.Fprintf(std.err, "%s: %s%s\n", printable(where), printable(message), hint(e))
+	}
+}
+
+// inDocument is the field of a document that an error or a warning is about, as a path
+// from the root of the document. The API's begins at the argument.
+func inDocument(field string) string {
+	for _, outer := range []string{"input", "manifest"} {
+		if field == outer {
+			return ""
+		}
+		field = strings.TrimPrefix(field, outer+".")
+	}
+	return field
+}
+
+// code is the code of an error of the API, empty if it is another error.
+func code(err error) string {
+	var api *client.Error
+	if errors.As(err, &api) {
+		return api.Extensions.Code
+	}
+	return ""
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// manifest is the draft of a whole resource.
+func (e *edit) manifest(ctx context.Context) (*draft, error) {
+	res, err := e.client.Get(ctx, e.subject.kind, e.subject.namespace, e.subject.name, client.YAML)
+	if err != nil {
+		return nil, err
+	}
+	if res == nil {
+		return nil, absentError(e.subject.kind, e.subject.namespace, e.subject.name)
+	}
+	return &draft{text: res.Manifest, write: func(ctx context.Context, edited string) (string, error) {
+		if err := sameResource(res.Manifest, edited); err != nil {
+			return "", textError{err}
+		}
+		wanted, err := manifest.ClearRemoved(res.Manifest, edited)
+		if err != nil {
+			return "", textError{err}
+		}
+		out, err := e.client.Apply(ctx, client.ApplyRequest{Manifest: wanted, Namespace: e.subject.namespace, ExpectedRevision: res.Metadata.Revision})
+		if err != nil {
+			return "", err
+		}
+		for _, w := range out.Warnings {
+			_, _ = fmt.Fprintf(e.std.err, "%s: warning: %s\n", printable(e.subject.name), printable(w.Message))
+		}
+		return keyOf(res).String() + " " + out.Outcome, nil
+	}}, nil
+}
+
+// sameResource refuses a text that names another resource.
+func sameResource(was, text string) error {
+	old, err := manifest.Parse(was)
+	if err != nil {
+		return err
+	}
+	now, err := manifest.Parse(text)
+	if err != nil {
+		return err
+	}
+	ns := func(d *manifest.Document) string {
+		if d.Metadata.Namespace == nil {
+			return ""
+		}
+		return *d.Metadata.Namespace
+	}
+	if old.Kind != now.Kind || old.Metadata.Name != now.Metadata.Name || ns(old) != ns(now) {
+		return errors.New("kind, name and namespace cannot be changed; apply the text to create another resource")
+	}
+	return nil
+}
+
+// statusText is the form in which a status is edited.
+type statusText struct {
+	Kind     string         `json:"kind"`
+	Metadata statusMetadata `json:"metadata"`
+	Status   map[string]any `json:"status"`
+}
+
+type statusMetadata struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// status is the draft of the status of a resource.
+func (e *edit) status(ctx context.Context) (*draft, error) {
+	k := e.subject.kind
+	st, err := e.client.Get(ctx, k, e.subject.namespace, e.subject.name, "")
+	if err != nil {
+		return nil, err
+	}
+	if st == nil {
+		return nil, absentError(e.subject.kind, e.subject.namespace, e.subject.name)
+	}
+	id := keyOf(st)
+	was := statusText{Kind: k.Name, Metadata: statusMetadata{Name: id.name, Namespace: id.namespace}}
+	if was.Status, err = decodeObject(st.Status); err != nil {
+		return nil, fmt.Errorf("edit: the status of %s %s is no object", k.Name, e.subject.name)
+	}
+	raw, err := json.Marshal(was)
+	if err != nil {
+		return nil, err
+	}
+	text, err := yaml.JSONToYAML(raw)
+	if err != nil {
+		return nil, err
+	}
+	return &draft{text: string(text), write: func(ctx context.Context, edited string) (string, error) {
+		status, err := readStatus(was, edited)
+		if err == nil {
+			err = checkFields(k, "status", status)
+		}
+		if err != nil {
+			return "", textError{err}
+		}
+		name := id.String()
+		if reflect.DeepEqual(status, was.Status) {
+			return name + " UNCHANGED", nil
+		}
+		_, err = e.client.UpdateStatus(ctx, client.StatusRequest{Kind: k, Namespace: e.subject.namespace, Name: e.subject.name, ExpectedRevision: st.Metadata.Revision, Status: status})
+		return name + " UPDATED", err
+	}}, nil
+}
+
+// readStatus reads an edited status; nothing else may have changed.
+func readStatus(was statusText, edited string) (map[string]any, error) {
+	raw, err := manifest.ToJSON(edited)
+	if err != nil {
+		return nil, err
+	}
+	var now statusText
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&now); err != nil || now.Kind != was.Kind || now.Metadata != was.Metadata {
+		return nil, errors.New("only the status is written here, an object: leave the rest as it is")
+	}
+	if now.Status == nil {
+		return nil, errors.New("status: an object is wanted; {} is the empty one")
+	}
+	return now.Status, nil
+}
+
+// checkFields refuses what the kind does not have, in words that the answer of the API
+// to a variable does not have.
+func checkFields(k client.Kind, path string, value any) error {
+	switch v := value.(type) {
+	case []any:
+		for _, e := range v {
+			if err := checkFields(k, path, e); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		var fields []string
+		for _, f := range k.Fields {
+			if f.Path == path && f.Type == "MapEntry" {
+				return nil
+			}
+			if name, ok := strings.CutPrefix(f.Path, path+"."); ok && !strings.Contains(name, ".") {
+				fields = append(fields, name)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if !slices.Contains(fields, name) {
+				return fmt.Errorf("%s.%s: is not a field of kind %s; its fields here are %s", path, name, k.Name, strings.Join(fields, ", "))
+			}
+			if err := checkFields(k, path+"."+name, v[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// decodeObject reads an object of JSON with its numbers as they are written; null is
+// the empty one.
+func decodeObject(raw []byte) (map[string]any, error) {
+	tree := map[string]any{}
+	if len(raw) == 0 || string(raw) == "null" {
+		return tree, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	return tree, dec.Decode(&tree)
+}

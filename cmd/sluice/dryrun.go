@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+)
+
+// dryRun is the value of --dry-run. The gateway judges, so there is only its kind.
+type dryRun bool
+
+func (d *dryRun) register(cmd *cobra.Command) {
+	cmd.Flags().Var(d, "dry-run", "have the gateway check everything and say what would happen, and write nothing (--dry-run=server is the same)")
+	cmd.Flags().Lookup("dry-run").NoOptDefVal = "server"
+	completeFlag(cmd, "dry-run", cobra.FixedCompletions([]string{"server", "none"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Set reads server, none, or what stands for yes or no.
+func (d *dryRun) Set(text string) error {
+	switch text {
+	case "server":
+		*d = true
+		return nil
+	case "none":
+		*d = false
+		return nil
+	case "client":
+		return errors.New("only the gateway knows the kinds and what is stored: use --dry-run=server, which writes nothing either")
+	}
+	yes, err := strconv.ParseBool(text)
+	if err != nil {
+		return errors.New("server and none are accepted")
+	}
+	*d = dryRun(yes)
+	return nil
+}
+
+// String is the value as Set reads it.
+func (d *dryRun) String() string {
+	if *d {
+		return "server"
+	}
+	return "none"
+}
+
+// Type names the values in the help.
+func (d *dryRun) Type() string { return "string" }
+
+// mark is what stands behind each result of a dry run.
+func (d dryRun) mark() string {
+	if d {
+		return " (dry run)"
+	}
+	return ""
+}
+
+// outcome prints what became of a resource.
+func outcome(std streams, what, outcome string, d dryRun) {
+	_, _ = fmt.Fprintf(std.out, "%s %s%s\n", printable(what), printable(outcome), d.mark())
+}

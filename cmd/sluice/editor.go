@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// openEditor runs the editor on a file, at the user's terminal. A ^C there is the
+// editor's; other signals that would end this program end the editor.
+func openEditor(std streams, path string) error {
+	editor := "vi"
+	for _, name := range []string{"EDITOR", "VISUAL", editorVariable} {
+		if v := os.Getenv(name); v != "" {
+			editor = v
+		}
+	}
+	words := strings.Fields(editor)
+	cmd := exec.Command(words[0], append(words[1:], path)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	err := cmd.Start()
+	if err == nil {
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		err = await(ended, signals, cmd.Process)
+	}
+	if err != nil {
+		return fmt.Errorf("edit: %s: %w; nothing was changed, the text is in %s", editor, err, path)
+	}
+	return nil
+}
+
+// await waits until the editor has ended.
+func await(ended <-chan error, signals <-chan os.Signal, editor *os.Process) error {
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case s := <-signals:
+			if s != os.Interrupt && s != syscall.SIGQUIT { // those a terminal sends to the editor too
+				_ = editor.Signal(s)
+			}
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+func explainCommand(std streams) *cobra.Command {
+	var r remote
+	var recursive bool
+	cmd := &cobra.Command{
+		Use:   "explain KIND[.FIELD.PATH]",
+		Short: "Say what a kind and its fields are",
+		Long: "Say what a kind is, or a field of it: type, description, limits, default, accepted values and the fields of an\n" +
+			"object. It is what the gateway's catalogue says.",
+		Example:           "  sluice explain network\n  sluice explain net.spec.resource.mtu\n  sluice explain ports.spec --recursive",
+		Args:              usage(cobra.ExactArgs(1)),
+		ValidArgsFunction: completeFields,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := r.client(cmd)
+			if err != nil {
+				return err
+			}
+			kinds, err := c.DescribedKinds(cmd.Context())
+			if err != nil {
+				return err
+			}
+			name, path, _ := strings.Cut(args[0], ".")
+			kind, err := client.FindKind(kinds, name)
+			if err != nil {
+				return err
+			}
+			return output.Explain(std.out, kind, strings.TrimSuffix(path, "."), recursive)
+		},
+	}
+	r.register(cmd)
+	cmd.Flags().BoolVar(&recursive, "recursive", false, "show the fields of all objects below, without their descriptions")
+	return cmd
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+)
+
+func kindsCommand(std streams) *cobra.Command {
+	var r remote
+	var format string
+	var noHeaders bool
+	cmd := &cobra.Command{
+		Use:               "api-resources",
+		Aliases:           []string{"kinds"},
+		Short:             "List the kinds that the gateway serves",
+		Example:           "  sluice api-resources\n  sluice api-resources -o name",
+		Args:              usage(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if format != "table" && format != "name" {
+				return usageError{fmt.Errorf("output: %q; accepted are table, name", format)}
+			}
+			c, err := r.client(cmd)
+			if err != nil {
+				return err
+			}
+			kinds, err := c.Kinds(cmd.Context())
+			if err != nil {
+				return err
+			}
+			t := output.NewTable(std.out, []string{"NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", "VERBS"})
+			t.NoHeaders = noHeaders
+			for _, k := range kinds {
+				if format == "name" {
+					_, _ = fmt.Fprintln(std.out, printable(k.Plural))
+					continue
+				}
+				verbs := printable(strings.ToLower(strings.Join(k.Verbs, ",")))
+				row := []output.Text{}
+				for _, text := range []string{k.Plural, strings.Join(k.ShortNames, ","), k.APIVersion(), fmt.Sprint(k.Scope != "GLOBAL"), k.Name} {
+					row = append(row, output.Text{Text: cell(text)})
+				}
+				if err := t.Row(append(row, output.Text{Text: verbs})...); err != nil {
+					return err
+				}
+			}
+			return t.Flush()
+		},
+	}
+	r.register(cmd)
+	cmd.Flags().StringVarP(&format, "output", "o", "table", "table or name")
+	cmd.Flags().BoolVar(&noHeaders, "no-headers", false, "leave the titles of the columns out")
+	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"table", "name"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func labelCommand(std streams) *cobra.Command {
+	return pairsCommand(std, "labels", &cobra.Command{
+		Use:   "label KIND NAME... | KIND/NAME... | KIND -l SELECTOR  KEY=VALUE... KEY-...",
+		Short: "Set and remove labels of resources",
+		Long:  "Set and remove labels of resources: KEY=VALUE sets one, KEY- removes it. The others stay.",
+		Example: `  sluice label network net-a team=web
+  sluice label network/net-a network/net-b team=db stage- --overwrite
+  sluice label networks -l team=web tier=front`,
+	})
+}
+
+func annotateCommand(std streams) *cobra.Command {
+	return pairsCommand(std, "annotations", &cobra.Command{
+		Use:   "annotate KIND NAME... | KIND/NAME... | KIND -l SELECTOR  KEY=VALUE... KEY-...",
+		Short: "Set and remove annotations of resources",
+		Long:  "Set and remove annotations of resources: KEY=VALUE sets one, KEY- removes it. The others stay.",
+		Example: `  sluice annotate network net-a 'example.org/owner=Ada Lovelace'
+  sluice annotate network/net-a example.org/owner-`,
+	})
+}
+
+// pairsCommand changes one of the maps of the metadata.
+func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command {
+	var r remote
+	var by chosen
+	var overwrite bool
+	m := modification{std: std}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		args, pairs, err := cutPairs(args, overwrite)
+		if err != nil {
+			return err
+		}
+		if m.client, err = r.writer(cmd); err != nil {
+			return err
+		}
+		m.change = func(manifest string) (string, error) { return pairs.change(manifest, field) }
+		byLabels, err := by.given(cmd)
+		switch {
+		case err != nil:
+			return err
+		case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || m.revision != ""):
+			return usageError{fmt.Errorf("%s: -l goes with one KIND, and with no names and no --revision", cmd.Name())}
+		case byLabels:
+			s, err := by.selection(cmd.Context(), m.client, args[0], r.namespace)
+			if err != nil {
+				return err
+			}
+			list, err := s.find(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				_, _ = fmt.Fprintln(std.err, "no resource has these labels")
+			}
+			var chosen []subject
+			for _, f := range list {
+				chosen = append(chosen, subject{kind: f.kind, namespace: f.namespace, name: f.name})
+			}
+			return m.all(cmd.Context(), chosen)
+		}
+		list, err := subjects(cmd.Context(), m.client, r.namespace, args)
+		if err != nil {
+			return err
+		}
+		if m.revision != "" && len(list) > 1 {
+			return usageError{errors.New("revision: one resource at a time has a revision")}
+		}
+		return m.all(cmd.Context(), list)
+	}
+	r.register(cmd)
+	m.register(cmd)
+	by.register(cmd, "change")
+	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "let a key that is there have another value")
+	return cmd
+}
+
+// pairs are changes of a map.
+type pairs struct {
+	set       map[string]string
+	remove    []string
+	overwrite bool
+}
+
+// cutPairs cuts KEY=VALUE and KEY- off the end of the arguments. A name has no = and
+// does not end in a hyphen.
+func cutPairs(args []string, overwrite bool) (rest []string, p pairs, err error) {
+	p = pairs{set: map[string]string{}, overwrite: overwrite}
+	isPair := func(arg string) bool { return strings.Contains(arg, "=") || strings.HasSuffix(arg, "-") }
+	first := slices.IndexFunc(args, isPair)
+	if first < 0 {
+		return nil, p, usageError{errors.New("name what to change behind the resources: KEY=VALUE sets, KEY- removes")}
+	}
+	for _, arg := range args[first:] {
+		key, value, found := strings.Cut(arg, "=")
+		key, removes := strings.CutSuffix(key, "-")
+		switch _, twice := p.set[key]; {
+		case !isPair(arg):
+			return nil, p, usageError{fmt.Errorf("%q: behind KEY=VALUE and KEY- there is nothing else", arg)}
+		case key == "" || found && removes:
+			return nil, p, usageError{fmt.Errorf("%q: KEY=VALUE or KEY- is wanted", arg)}
+		case twice || slices.Contains(p.remove, key):
+			return nil, p, usageError{fmt.Errorf("%q is named twice", key)}
+		case found:
+			p.set[key] = value
+		default:
+			p.remove = append(p.remove, key)
+		}
+	}
+	return args[:first], p, nil
+}
+
+// change makes the changes in a field of the metadata of a manifest in JSON.
+func (p pairs) change(manifest, field string) (string, error) {
+	var top, metadata map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(manifest), &top); err != nil {
+		return "", fmt.Errorf("manifest: %w", err)
+	}
+	if err := json.Unmarshal(top["metadata"], &metadata); err != nil || metadata == nil {
+		return "", errors.New("manifest: it has no metadata")
+	}
+	present := map[string]string{}
+	if raw, ok := metadata[field]; ok {
+		if err := json.Unmarshal(raw, &present); err != nil {
+			return "", fmt.Errorf("manifest: metadata.%s: %w", field, err)
+		}
+	}
+	for key, value := range p.set {
+		if old, ok := present[key]; ok && old != value && !p.overwrite {
+			return "", fmt.Errorf("%s has the value %q already; --overwrite lets it have another", key, old)
+		}
+		present[key] = value
+	}
+	for _, key := range p.remove {
+		delete(present, key)
+	}
+	var err error
+	if metadata[field], err = json.Marshal(present); err != nil {
+		return "", err
+	}
+	if top["metadata"], err = json.Marshal(metadata); err != nil {
+		return "", err
+	}
+	out, err := json.Marshal(top)
+	return string(out), err
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/graph/client"
+	"github.com/sluicegw/sluice/internal/wait"
+)
+
+// maxTries is how often a change is made because somebody else was faster, and
+// maxPause the longest random pause before the next time.
+const (
+	maxTries = 20
+	maxPause = 100 * time.Millisecond
+)
+
+// modification reads a resource, changes its manifest and applies that at the revision
+// that was read, so that nobody else's change is lost.
+type modification struct {
+	std      streams
+	client   *client.Client
+	dry      dryRun
+	revision string
+	// change returns a manifest, in JSON as it is given, with the change made.
+	change func(manifest string) (string, error)
+}
+
+func (m *modification) register(cmd *cobra.Command) {
+	m.dry.register(cmd)
+	cmd.Flags().StringVar(&m.revision, "revision", "", "change only this revision; without it, the change is made anew if somebody else is faster")
+}
+
+// all changes resources one by one; one that fails does not stop the others.
+func (m *modification) all(ctx context.Context, list []subject) error {
+	var failed tally
+	for _, s := range list {
+		if err := m.one(ctx, s); err != nil {
+			failed.count(err)
+			explainOf(m.std, s.kind.Name, s.name, err)
+		}
+	}
+	return failed.err()
+}
+
+func (m *modification) one(ctx context.Context, s subject) error {
+	for try := 1; ; try++ {
+		res, err := m.client.Get(ctx, s.kind, s.namespace, s.name, client.JSON)
+		if err != nil {
+			return err
+		}
+		if res == nil {
+			return absentError(s.kind, s.namespace, s.name)
+		}
+		next, err := m.change(res.Manifest)
+		if err != nil {
+			return err
+		}
+		req := client.ApplyRequest{Manifest: next, Namespace: s.namespace, ExpectedRevision: res.Metadata.Revision, DryRun: bool(m.dry)}
+		if m.revision != "" {
+			req.ExpectedRevision = m.revision
+		}
+		out, err := m.client.Apply(ctx, req)
+		if code(err) == "CONFLICT" && m.revision == "" && try < maxTries && wait.For(ctx, rand.N(maxPause)) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, w := range out.Warnings {
+			_, _ = fmt.Fprintf(m.std.err, "%s %s: warning: %s\n", printable(s.kind.Name), printable(s.name), printable(w.Message))
+		}
+		outcome(m.std, keyOf(res).String(), out.Outcome, m.dry)
+		return nil
+	}
+}

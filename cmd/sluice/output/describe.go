@@ -1,0 +1,200 @@
+package output
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/graph/client"
+	"github.com/sluicegw/sluice/internal/timestamp"
+)
+
+// Description is what [Describe] shows.
+type Description struct {
+	Kind       client.Kind
+	Resource   *client.Resource
+	Neighbours client.Neighbours
+	// Now is what ages are counted to.
+	Now time.Time
+	// Colours are shown.
+	Colours bool
+}
+
+// Describe writes all of a resource for people.
+func Describe(to io.Writer, d Description) error {
+	w := bufio.NewWriter(to)
+	d.metadata(w)
+	if err := section(w, "Spec", d.Resource.Spec); err != nil {
+		return err
+	}
+	conditions := d.Resource.Conditions()
+	status := d.Resource.Status
+	if d.Kind.HasConditions() && len(conditions) > 0 {
+		status = without(status, "conditions")
+	}
+	if err := section(w, "Status", status); err != nil {
+		return err
+	}
+	if d.Kind.HasConditions() {
+		if err := d.conditions(w, conditions); err != nil {
+			return err
+		}
+	}
+	if err := d.neighbours(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// metadata writes what every resource has.
+func (d Description) metadata(w io.Writer) {
+	m := d.Resource.Metadata
+	line := func(title, text string) {
+		if text != "" {
+			_, _ = fmt.Fprintf(w, "%-13s %s\n", title+":", Printable(text))
+		}
+	}
+	when := func(title string, t time.Time) {
+		line(title, fmt.Sprintf("%s (%s ago)", t.Format(time.RFC3339), Age(d.Now.Sub(t))))
+	}
+	pairs := func(title string, pairs []client.Label) {
+		for _, p := range pairs {
+			_, _ = fmt.Fprintf(w, "%-13s %s\n", title, Printable(p.Key+"="+p.Value))
+			title = ""
+		}
+	}
+	line("Name", m.Name)
+	if m.Namespace != nil {
+		line("Namespace", *m.Namespace)
+	}
+	line("Kind", d.Resource.Kind+" ("+d.Kind.APIVersion()+")")
+	line("SubKind", d.Resource.SubKind)
+	line("Description", m.Description)
+	pairs("Labels:", m.Labels)
+	annotations := make([]client.Label, len(m.Annotations))
+	for i, a := range m.Annotations {
+		annotations[i] = client.Label{Key: a.Key, Value: Cell(a.Value)}
+	}
+	pairs("Annotations:", annotations)
+	line("UID", m.UID)
+	line("Revision", m.Revision)
+	line("Generation", fmt.Sprint(m.Generation))
+	when("Created", m.CreatedAt)
+	when("Updated", m.UpdatedAt)
+	if m.ExpiresAt != nil {
+		line("Expires", fmt.Sprintf("%s (in %s)", m.ExpiresAt.Format(time.RFC3339), Age(m.ExpiresAt.Sub(d.Now))))
+	}
+}
+
+// section writes a part of the body as YAML below its title.
+func section(w io.Writer, title string, raw json.RawMessage) error {
+	if len(raw) == 0 || string(raw) == "null" || string(raw) == "{}" {
+		return nil
+	}
+	text, err := manifest.YAML(raw)
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(w, "%s:\n", title)
+	for line := range strings.Lines(string(text)) {
+		_, _ = fmt.Fprintf(w, "  %s\n", Printable(strings.TrimSuffix(line, "\n")))
+	}
+	return nil
+}
+
+// without is an object without one of its fields.
+func without(raw json.RawMessage, field string) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return raw
+	}
+	delete(fields, field)
+	out, err := json.Marshal(fields)
+	if err != nil {
+		return raw
+	}
+	return out
+}
+
+func (d Description) conditions(w io.Writer, all []client.Condition) error {
+	if len(all) == 0 {
+		_, _ = io.WriteString(w, "Conditions:   none\n")
+		return nil
+	}
+	_, _ = io.WriteString(w, "Conditions:\n")
+	t := NewTable(indented{w}, []string{"TYPE", "STATUS", "AGE", "REASON", "MESSAGE"})
+	t.Colours = d.Colours
+	for _, c := range all {
+		age := "-"
+		if at, err := timestamp.Parse(c.LastTransitionTime); err == nil {
+			age = Age(d.Now.Sub(at))
+		}
+		status := Text{Text: Cell(c.Status)}
+		if c.Type == "Available" {
+			status.Colour = StatusColour(c.Status)
+		}
+		message := "-"
+		if c.Message != "" {
+			message = Printable(strings.ReplaceAll(c.Message, "\n", "; "))
+		}
+		if err := t.Row(Text{Text: Cell(c.Type)}, status, Text{Text: age}, Text{Text: Cell(c.Reason)}, Text{Text: message}); err != nil {
+			return err
+		}
+	}
+	return t.Flush()
+}
+
+// neighbours writes what the resource refers to and what refers to it.
+func (d Description) neighbours(w io.Writer) error {
+	for _, part := range []struct {
+		title string
+		all   []client.Neighbour
+	}{{"Refers to", d.Neighbours.Up}, {"Referred to by", d.Neighbours.Down}} {
+		if len(part.all) == 0 {
+			continue
+		}
+		_, _ = fmt.Fprintf(w, "%s:\n", part.title)
+		t := NewTable(indented{w}, []string{"RESOURCE", "BY", "STATE", "GUARDED"})
+		t.Colours = d.Colours
+		for _, n := range part.all {
+			state := Text{Text: Cell(strings.ToLower(n.State))}
+			if n.State == "MISSING" {
+				state.Colour = Red
+			}
+			if err := t.Row(Text{Text: Cell(strings.ToLower(n.Kind) + "/" + n.Name)}, Text{Text: Cell(n.Path)}, state, Text{Text: yes(n.Guarded)}); err != nil {
+				return err
+			}
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	if d.Neighbours.Truncated {
+		_, _ = io.WriteString(w, "There are more resources that refer to it than are shown.\n")
+	}
+	return nil
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// indented writes lines two places in. Each write is whole lines.
+type indented struct{ w io.Writer }
+
+// Write is part of [io.Writer].
+func (i indented) Write(p []byte) (int, error) {
+	for line := range strings.Lines(string(p)) {
+		if _, err := io.WriteString(i.w, "  "+line); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
+}

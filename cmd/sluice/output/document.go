@@ -1,0 +1,132 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// whole fixes the order of the keys of a resource.
+type whole struct {
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	SubKind    string          `json:"subKind,omitempty"`
+	Metadata   metadata        `json:"metadata"`
+	Spec       json.RawMessage `json:"spec,omitempty"`
+	Status     json.RawMessage `json:"status,omitempty"`
+}
+
+type metadata struct {
+	Name        string            `json:"name"`
+	Namespace   *string           `json:"namespace,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Description string            `json:"description,omitempty"`
+	UID         string            `json:"uid"`
+	Revision    string            `json:"revision"`
+	Generation  int64             `json:"generation"`
+	CreatedAt   time.Time         `json:"createdAt"`
+	UpdatedAt   time.Time         `json:"updatedAt"`
+	ExpiresAt   *time.Time        `json:"expiresAt,omitempty"`
+}
+
+// JSON is the whole resource as a manifest that apply takes back: with its revision
+// and what else the gateway owns. Fields stand where manifests of the kind have them.
+func JSON(k client.Kind, r *client.Resource) ([]byte, error) {
+	m := r.Metadata
+	out := whole{
+		APIVersion: k.APIVersion(), Kind: r.Kind, SubKind: r.SubKind,
+		Metadata: metadata{
+			Name: m.Name, Namespace: m.Namespace, Description: m.Description, UID: m.UID, Revision: m.Revision,
+			Generation: m.Generation, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, ExpiresAt: m.ExpiresAt,
+		},
+	}
+	if len(m.Labels) > 0 {
+		out.Metadata.Labels = map[string]string{}
+		for _, l := range m.Labels {
+			out.Metadata.Labels[l.Key] = l.Value
+		}
+	}
+	if len(m.Annotations) > 0 {
+		out.Metadata.Annotations = map[string]string{}
+		for _, a := range m.Annotations {
+			out.Metadata.Annotations[a.Key] = a.Value
+		}
+	}
+	spec, placed, err := place(k, r.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", r.Kind, m.Name, err)
+	}
+	if out.Spec = spec; string(r.Status) != "null" {
+		out.Status = r.Status
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(out); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", r.Kind, m.Name, err)
+	}
+	text := bytes.TrimSuffix(bytes.TrimSpace(b.Bytes()), []byte("}"))
+	for _, key := range slices.Sorted(maps.Keys(placed)) {
+		text = fmt.Appendf(text, ",%q:%s", key, placed[key])
+	}
+	b.Reset()
+	err = json.Indent(&b, append(text, '}'), "", "  ")
+	return b.Bytes(), err
+}
+
+// place takes out of a spec what stands at the top of manifests of the kind.
+func place(k client.Kind, spec json.RawMessage) (json.RawMessage, map[string]json.RawMessage, error) {
+	top := map[string]string{} // key of the manifest by field
+	for _, f := range k.Fields {
+		if f.ManifestAt != "" {
+			top[strings.TrimPrefix(f.Path, "spec.")] = f.ManifestAt
+		}
+	}
+	if len(top) == 0 || len(spec) == 0 {
+		return spec, nil, nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(spec, &fields); err != nil {
+		return nil, nil, fmt.Errorf("spec: %w", err)
+	}
+	placed := map[string]json.RawMessage{}
+	for name, key := range top {
+		if raw, ok := fields[name]; ok {
+			placed[key] = raw
+			delete(fields, name)
+		}
+	}
+	if len(fields) == 0 && len(placed) > 0 {
+		return nil, placed, nil
+	}
+	rest, err := json.Marshal(fields)
+	return rest, placed, err
+}
+
+// YAML is JSON as YAML.
+func YAML(k client.Kind, r *client.Resource) ([]byte, error) {
+	raw, err := JSON(k, r)
+	if err != nil {
+		return nil, err
+	}
+	return manifest.YAML(raw)
+}
+
+// Tree is JSON, decoded: whole numbers are int64, others float64.
+func Tree(k client.Kind, r *client.Resource) (map[string]any, error) {
+	raw, err := JSON(k, r)
+	if err != nil {
+		return nil, err
+	}
+	v, err := client.Decode(raw)
+	tree, _ := v.(map[string]any)
+	return tree, err
+}

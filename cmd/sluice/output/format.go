@@ -1,0 +1,76 @@
+package output
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// Form is how resources are written.
+type Form string
+
+// The forms.
+const (
+	FormTable    Form = "table"
+	FormWide     Form = "wide"
+	FormYAML     Form = "yaml"
+	FormJSON     Form = "json"
+	FormManifest Form = "manifest"
+	FormName     Form = "name"
+	FormPath     Form = "jsonpath"
+	FormColumns  Form = "custom-columns"
+)
+
+// Format is a form, with what it needs.
+type Format struct {
+	Form
+	template Template
+	columns  []CustomColumn
+}
+
+// Formats are what [ParseFormat] accepts, for people.
+func Formats() []string {
+	return []string{"table", "wide", "yaml", "json", "manifest", "name", "jsonpath=TEMPLATE", "custom-columns=NAME:PATH,..."}
+}
+
+// ParseFormat reads the value of --output.
+func ParseFormat(text string) (Format, error) {
+	form, rest, found := strings.Cut(text, "=")
+	f := Format{Form: Form(form)}
+	var err error
+	switch f.Form {
+	case FormTable, FormWide, FormYAML, FormJSON, FormManifest, FormName:
+		if !found {
+			return f, nil
+		}
+	case FormPath:
+		if rest != "" {
+			f.template, err = ParseTemplate(rest)
+			return f, err
+		}
+	case FormColumns:
+		if rest != "" {
+			f.columns, err = ParseCustomColumns(rest)
+			return f, err
+		}
+	}
+	return f, fmt.Errorf("output: %q; accepted are %s", text, strings.Join(Formats(), ", "))
+}
+
+// Needs is what a request asks for: the format of manifests, if any, and whether
+// names are enough.
+func (f Format) Needs() (manifests client.Format, namesOnly bool) {
+	switch f.Form {
+	case FormManifest:
+		return client.YAML, false
+	case FormName:
+		return "", true
+	}
+	return "", false
+}
+
+// IsTable says whether the form has columns.
+func (f Format) IsTable() bool {
+	return f.Form == FormTable || f.Form == FormWide || f.Form == FormColumns
+}

@@ -1,0 +1,274 @@
+package output
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// Options say how a printer writes.
+type Options struct {
+	// Single: one resource was asked for by its name, so that it stands alone.
+	Single bool
+	// Namespaces: the resources are of several namespaces.
+	Namespaces bool
+	// Kinds: there are resources of several kinds.
+	Kinds bool
+	// Changes: what is printed are the changes of a stream, each at once.
+	Changes bool
+	// NoHeaders leaves the titles of tables out.
+	NoHeaders bool
+	// Terminal: what is written goes to one, which acts on control characters.
+	Terminal bool
+	// Colours are shown in tables.
+	Colours bool
+	// Now tells the time that ages are counted to.
+	Now func() time.Time
+}
+
+// Printer writes resources as they come.
+type Printer struct {
+	w       io.Writer
+	format  Format
+	options Options
+	count   int
+	kind    client.Kind
+	table   *Table
+	columns []Column
+	// items are what a template is executed on, when all are there.
+	items []any
+}
+
+// maxItems is how many resources a template can be executed on, and how many can
+// be sorted: they are held in memory.
+const maxItems = 100_000
+
+// NewPrinter returns a printer.
+func NewPrinter(w io.Writer, f Format, o Options) *Printer {
+	return &Printer{w: w, format: f, options: o}
+}
+
+// Count is the number of resources that were printed.
+func (p *Printer) Count() int { return p.count }
+
+// Print writes a resource of a kind. Those of one kind come one after the other.
+func (p *Printer) Print(k client.Kind, r *client.Resource) error {
+	return p.print(k, r, "")
+}
+
+// PrintChange writes a change; marks are none.
+func (p *Printer) PrintChange(k client.Kind, c *client.Change) error {
+	if p.format.Form == FormJSON {
+		return p.event(k, c)
+	}
+	if c.Resource == nil {
+		return p.Flush()
+	}
+	if err := p.print(k, c.Resource, c.Type); err != nil || c.Type == "SNAPSHOT" {
+		return err
+	}
+	return p.Flush()
+}
+
+func (p *Printer) print(k client.Kind, r *client.Resource, event string) error {
+	p.count++
+	switch p.format.Form {
+	case FormTable, FormWide, FormColumns:
+		return p.row(k, r, event)
+	case FormName:
+		_, err := fmt.Fprintf(p.w, "%s/%s\n", Printable(strings.ToLower(r.Kind)), Printable(r.Metadata.Name))
+		return err
+	case FormManifest:
+		return p.document([]byte(r.Manifest))
+	case FormYAML:
+		text, err := YAML(k, r)
+		if err != nil {
+			return err
+		}
+		return p.document(text)
+	case FormPath:
+		return p.pick(k, r)
+	}
+	text, err := JSON(k, r)
+	if err != nil {
+		return err
+	}
+	between := ""
+	switch {
+	case p.options.Single:
+	case p.count == 1:
+		between = "[\n"
+	default:
+		between = ",\n"
+	}
+	_, err = io.WriteString(p.w, between+PrintableJSON(string(text)))
+	return err
+}
+
+// document writes one of several YAML documents.
+func (p *Printer) document(text []byte) error {
+	between := ""
+	if p.count > 1 {
+		between = "---\n"
+	}
+	out := string(text)
+	if p.options.Terminal {
+		out = PrintableLines(out)
+	}
+	_, err := io.WriteString(p.w, between+out)
+	return err
+}
+
+// pick executes the template on a resource that stands alone, or keeps it.
+func (p *Printer) pick(k client.Kind, r *client.Resource) error {
+	tree, err := p.tree(k, r)
+	if err != nil {
+		return err
+	}
+	if !p.options.Single && !p.options.Changes {
+		if len(p.items) == maxItems {
+			return fmt.Errorf("output: more than %d resources; a template is executed on all of them at once: narrow the list", maxItems)
+		}
+		p.items = append(p.items, tree)
+		return nil
+	}
+	return p.execute(tree)
+}
+
+func (p *Printer) execute(tree any) error {
+	text, err := p.format.template.Execute(tree)
+	if err != nil {
+		return err
+	}
+	if !strings.HasSuffix(text, "\n") && (p.options.Terminal || p.options.Changes) {
+		text += "\n" // what comes next stands on a line of its own
+	}
+	_, err = io.WriteString(p.w, text)
+	return err
+}
+
+// tree is the decoded document of a resource, for a terminal without what it acts on.
+func (p *Printer) tree(k client.Kind, r *client.Resource) (any, error) {
+	tree, err := Tree(k, r)
+	if err != nil || !p.options.Terminal {
+		return any(tree), err
+	}
+	return printableTree(tree), nil
+}
+
+// row adds a row to the table of the kind.
+func (p *Printer) row(k client.Kind, r *client.Resource, event string) error {
+	if p.table == nil || p.kind.Name != k.Name {
+		if err := p.begin(k); err != nil {
+			return err
+		}
+	}
+	cells := make([]Text, 0, len(p.columns))
+	row := NewRow(r, event, p.options.Now())
+	for _, c := range p.columns {
+		t, err := c.Cell(row)
+		if err != nil {
+			return err
+		}
+		cells = append(cells, t)
+	}
+	return p.table.Row(cells...)
+}
+
+// begin ends the table of the kind before, and begins one.
+func (p *Printer) begin(k client.Kind) error {
+	custom := p.format.Form == FormColumns
+	if p.table != nil {
+		if err := p.table.Flush(); err != nil {
+			return err
+		}
+		if custom {
+			p.kind = k // the columns are the same whatever the kind is
+			return nil
+		}
+		_, _ = io.WriteString(p.w, "\n")
+	}
+	p.kind, p.columns = k, nil
+	if custom {
+		p.columns = p.custom()
+	} else {
+		p.columns = Columns(k, TableOptions{Wide: p.format.Form == FormWide, Namespaces: p.options.Namespaces, Kinds: p.options.Kinds, Events: p.options.Changes})
+	}
+	titles := make([]string, len(p.columns))
+	for i, c := range p.columns {
+		titles[i] = c.Title
+	}
+	p.table = NewTable(p.w, titles)
+	p.table.NoHeaders, p.table.Colours = p.options.NoHeaders, p.options.Colours
+	return nil
+}
+
+// custom are the columns that the user has named.
+func (p *Printer) custom() []Column {
+	var out []Column
+	for _, c := range p.format.columns {
+		out = append(out, Column{c.Title, func(r *Row) (Text, error) {
+			tree, err := Tree(p.kind, r.Resource)
+			if err != nil {
+				return Text{}, err
+			}
+			text, err := c.Path.Text(tree)
+			return Text{Text: Cell(text)}, err
+		}})
+	}
+	return out
+}
+
+// event writes a change as one line of JSON.
+func (p *Printer) event(k client.Kind, c *client.Change) error {
+	line := map[string]any{"type": c.Type}
+	if c.Cursor != "" {
+		line["cursor"] = c.Cursor
+	}
+	if c.Resource != nil {
+		p.count++
+		raw, err := JSON(k, c.Resource)
+		if err != nil {
+			return err
+		}
+		line["revision"], line["resource"] = c.Revision, json.RawMessage(PrintableJSON(string(raw)))
+	}
+	return json.NewEncoder(p.w).Encode(line)
+}
+
+// Flush writes what is held of a table.
+func (p *Printer) Flush() error {
+	if p.table == nil {
+		return nil
+	}
+	return p.table.Flush()
+}
+
+// End writes what is left.
+func (p *Printer) End() error {
+	switch {
+	case p.format.IsTable():
+		return p.Flush()
+	case p.options.Changes:
+		return nil
+	case p.format.Form == FormPath && !p.options.Single:
+		return p.execute(map[string]any{"items": append([]any{}, p.items...)})
+	case p.format.Form != FormJSON:
+		return nil
+	}
+	end := "\n]\n"
+	switch {
+	case p.options.Single && p.count == 0:
+		end = ""
+	case p.options.Single:
+		end = "\n"
+	case p.count == 0:
+		end = "[]\n"
+	}
+	_, err := io.WriteString(p.w, end)
+	return err
+}

@@ -1,0 +1,103 @@
+package output_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+)
+
+// columnsOf are the places at which the columns of lines begin, seen as a terminal
+// shows them: a column begins after a gap of two spaces or more.
+func columnsOf(line string) []int {
+	var out []int
+	place, gap := 0, 2
+	for _, r := range line {
+		if r == ' ' {
+			gap++
+		} else {
+			if gap >= 2 {
+				out = append(out, place)
+			}
+			gap = 0
+		}
+		place += output.Width(string(r))
+	}
+	return out
+}
+
+func TestWideCharactersDoNotBreakATable(t *testing.T) {
+	var b strings.Builder
+	table := output.NewTable(&b, []string{"NAME", "OWNER", "AGE"})
+	for _, owner := range []string{"ada", "王小明", "한국어", "e\u0301mile", "🚀", "👩‍👩‍👧", output.Cell(strings.Repeat("宽", 100))} {
+		if err := table.Row(output.Text{Text: "n"}, output.Text{Text: output.Cell(owner)}, output.Text{Text: "1s"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := table.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	for _, line := range lines {
+		if before, _, _ := strings.Cut(line, "1s"); strings.HasSuffix(line, "1s") && output.Width(before) != output.Width(lines[0])-len("AGE") {
+			t.Errorf("the last column of %q begins at %d, its title at %d", line, output.Width(before), output.Width(lines[0])-len("AGE"))
+		}
+	}
+	if w := output.Width(output.Cell(strings.Repeat("宽", 100))); w > 64 {
+		t.Errorf("a cell of %d places", w)
+	}
+}
+
+func TestALongTableIsWrittenInBlocksThatKeepTheirColumns(t *testing.T) {
+	var b strings.Builder
+	table := output.NewTable(&b, []string{"NAME", "AGE"})
+	for i := range 1200 {
+		if err := table.Row(output.Text{Text: fmt.Sprintf("resource-%04d", i)}, output.Text{Text: "1s"}); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1100 && !strings.Contains(b.String(), "resource-0999") {
+			t.Error("everything is held until the end")
+		}
+	}
+	if err := table.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	if len(lines) != 1201 || strings.Count(b.String(), "NAME") != 1 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	for _, line := range lines {
+		if got := columnsOf(line); len(got) != 2 || got[1] != columnsOf(lines[0])[1] {
+			t.Fatalf("%q: columns at %v", line, got)
+		}
+	}
+}
+
+func TestATableHasNoTitlesAndNoColoursUnlessItIsToldSo(t *testing.T) {
+	write := func(noHeaders, colours bool) string {
+		var b strings.Builder
+		table := output.NewTable(&b, []string{"NAME", "AVAILABLE", "AGE"})
+		table.NoHeaders, table.Colours = noHeaders, colours
+		if err := table.Row(output.Text{Text: "a"}, output.Text{Text: "False", Colour: output.StatusColour("False")}, output.Text{Text: "1s"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if got := write(false, false); got != "NAME   AVAILABLE   AGE\na      False       1s\n" {
+		t.Errorf("%q", got)
+	}
+	if got := write(true, true); got != "a   \x1b[31mFalse\x1b[0m   1s\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestATableWithoutRowsWritesNothing(t *testing.T) {
+	var b strings.Builder
+	if err := output.NewTable(&b, []string{"NAME"}).Flush(); err != nil || b.Len() > 0 {
+		t.Errorf("%q %v", b.String(), err)
+	}
+}

@@ -1,0 +1,78 @@
+package output
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// maxCell is the widest text in a column of a table, in places of a terminal.
+const maxCell = 64
+
+// Cell is a stored value as a table shows it: in one line, without characters
+// that move the cursor or change the terminal, and not too wide.
+func Cell(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return terminal().Truncate(Printable(s), maxCell, "…")
+}
+
+// Width is how many places a text takes in a line of a terminal: a Chinese
+// character two, an accent that stands on another character none.
+func Width(s string) int { return terminal().StringWidth(s) }
+
+// terminal is how wide characters are, whatever the environment says.
+func terminal() *runewidth.Condition {
+	return &runewidth.Condition{StrictEmojiNeutral: true}
+}
+
+// Printable writes what a terminal would act on instead of showing it as Go
+// does in a string: an escape is \x1b. Everything else stays.
+func Printable(s string) string {
+	var out strings.Builder
+	for i, r := range s {
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
+			out.WriteString(`\x` + strconv.FormatUint(uint64(s[i]), 16))
+		case r == ' ' || unicode.IsPrint(r):
+			out.WriteRune(r)
+		default:
+			quoted := strconv.QuoteRune(r)
+			out.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return out.String()
+}
+
+// PrintableLines is Printable for a text of several lines, which stay lines.
+func PrintableLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = Printable(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// PrintableJSON is a JSON text that means the same, in which what a terminal
+// would act on is escaped.
+func PrintableJSON(s string) string {
+	var out strings.Builder
+	for _, r := range s {
+		switch {
+		case r < utf8.RuneSelf && r != '\x7f', unicode.IsPrint(r):
+			out.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			_, _ = fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
+		default:
+			_, _ = fmt.Fprintf(&out, `\u%04x`, r)
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+)
+
+func patchCommand(std streams) *cobra.Command {
+	var r remote
+	var text, file, form string
+	m := modification{std: std}
+	cmd := &cobra.Command{
+		Use:   "patch KIND NAME | KIND/NAME  (-p PATCH | --patch-file FILE|-)",
+		Short: "Change a resource by a merge patch",
+		Long: `Change a resource by a merge patch (RFC 7386) of its manifest, in YAML or JSON: objects merge,
+lists are replaced, null removes.`,
+		Example: `  sluice patch network net-a -p '{"spec": {"resource": {"mtu": 9000}}}'
+  sluice patch network/net-a -p 'metadata: {description: null}' --dry-run
+  sluice patch network net-a --patch-file patch.yaml --revision 1-7`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if m.client, err = r.writer(cmd); err != nil {
+				return err
+			}
+			switch {
+			case form != "merge":
+				return usageError{fmt.Errorf("type: %q; merge is accepted", form)}
+			case cmd.Flags().Changed("patch") == (file != ""):
+				return usageError{errors.New("patch: give the patch with -p PATCH or with --patch-file FILE")}
+			case file != "":
+				if text, err = readPatch(file, std.in); err != nil {
+					return err
+				}
+			}
+			list, err := subjects(cmd.Context(), m.client, r.namespace, args)
+			if err != nil {
+				return err
+			}
+			if len(list) != 1 {
+				return usageError{errors.New("patch: one resource at a time")}
+			}
+			m.change = func(was string) (string, error) {
+				next, err := manifests.MergePatch(was, text)
+				if err != nil {
+					return "", err
+				}
+				return next, sameResource(was, next)
+			}
+			return m.all(cmd.Context(), list)
+		},
+	}
+	r.register(cmd)
+	m.register(cmd)
+	cmd.Flags().StringVarP(&text, "patch", "p", "", "the patch")
+	cmd.Flags().StringVar(&file, "patch-file", "", "file with the patch, - for standard input")
+	cmd.Flags().StringVar(&form, "type", "merge", "kind of patch; merge is the only one")
+	return cmd
+}
+
+// readPatch reads a patch, which has at most as many bytes as a manifest.
+func readPatch(path string, stdin io.Reader) (string, error) {
+	in := stdin
+	if path != manifests.Standard {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", fmt.Errorf("patch: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		in = f
+	}
+	raw, err := io.ReadAll(io.LimitReader(in, manifest.MaxBytes+1))
+	if err == nil && len(raw) > manifest.MaxBytes {
+		err = fmt.Errorf("it has more than %d bytes", manifest.MaxBytes)
+	}
+	if err != nil {
+		return "", fmt.Errorf("patch: %w", err)
+	}
+	return string(raw), nil
+}

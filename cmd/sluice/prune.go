@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/cmd/sluice/selector"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// prune deletes resources that were applied once and are in no document now.
+type prune struct {
+	want, yes bool
+	selectors []string
+	tests     []client.LabelTest
+}
+
+func (p *prune) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&p.want, "prune", false, "when every document is applied, delete what has the labels of -l, is of the kinds and namespaces of the documents, and is in none of them")
+	f.StringArrayVarP(&p.selectors, "selector", "l", nil, "labels of what --prune may delete: "+selector.LabelForms)
+	f.BoolVar(&p.yes, "yes", false, "prune without asking")
+}
+
+func (p *prune) wanted() bool { return p != nil && p.want }
+
+// check judges the flags before anything is applied.
+func (p *prune) check(std streams, files []string, dry bool) (err error) {
+	switch {
+	case !p.want && len(p.selectors) > 0:
+		return usageError{errors.New("selector: it says what --prune may delete; use both or neither")}
+	case !p.want && p.yes:
+		return usageError{errors.New("yes: it answers the question of --prune; use both or neither")}
+	case !p.want:
+		return nil
+	case len(p.selectors) == 0:
+		return usageError{errors.New("prune: name the labels of what may be deleted with -l SELECTOR")}
+	}
+	if p.tests, err = selector.ParseLabels(p.selectors); err != nil {
+		return usageError{err}
+	}
+	if !dry && !p.yes && (!isTerminal(std.in) || !isTerminal(std.err) || slices.Contains(files, manifests.Standard)) {
+		return usageError{errors.New("prune: there is no terminal to ask at; --yes prunes without asking, --dry-run shows what it would delete")}
+	}
+	return nil
+}
+
+// run finds what is to be pruned, asks, deletes it, and says of how many resources.
+func (p *prune) run(ctx context.Context, a *application) (int, error) {
+	s := selection{client: a.client, tests: p.tests, keep: a.stored}
+	kinds, err := a.client.Kinds(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("prune: %w; nothing was pruned", err)
+	}
+	for _, k := range a.stored {
+		if i := slices.IndexFunc(kinds, func(known client.Kind) bool { return known.Name == k.kind }); i >= 0 {
+			s.kinds = append(s.kinds, kinds[i])
+			kinds = slices.Delete(kinds, i, i+1)
+		}
+		if k.namespace != "" && !slices.Contains(s.namespaces, k.namespace) {
+			s.namespaces = append(s.namespaces, k.namespace)
+		}
+	}
+	found, err := s.find(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("prune: %w; nothing was pruned", err)
+	}
+	if len(found) == 0 {
+		return 0, nil
+	}
+	if !p.yes && !bool(a.dry) {
+		for _, f := range found {
+			_, _ = fmt.Fprintf(a.std.err, "  %s\n", printable(f.key.String()))
+		}
+		yes, err := confirm(ctx, a.std, fmt.Sprintf("These have the labels and are in no document. Delete %s?", resources(len(found))))
+		if err == nil && !yes {
+			err = errors.New("nothing was pruned")
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	d := deletion{std: a.std, client: a.client, dry: a.dry}
+	err = d.selected(ctx, &s, found)
+	return d.done, err
+}
+
+// resources is a number of them, in words.
+func resources(n int) string {
+	if n == 1 {
+		return "1 resource"
+	}
+	return fmt.Sprintf("%d resources", n)
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// maxSelected bounds how many resources one command changes by their labels.
+const maxSelected = 100_000
+
+// selection is resources of some kinds and namespaces, by their labels.
+type selection struct {
+	client *client.Client
+	kinds  []client.Kind
+	// namespaces are not looked at for GLOBAL kinds.
+	namespaces []string
+	tests      []client.LabelTest
+	// keep are resources that are not selected.
+	keep []key
+}
+
+// found is a selected resource at a revision at which it has the labels.
+type found struct {
+	key
+	kind     client.Kind
+	revision string
+}
+
+// find lists what is selected now.
+func (s *selection) find(ctx context.Context) ([]found, error) {
+	keep := make(map[key]bool, len(s.keep))
+	for _, k := range s.keep {
+		keep[k] = true
+	}
+	var out []found
+	for _, kind := range s.kinds {
+		namespaces := s.namespaces
+		if kind.Scope == "GLOBAL" {
+			namespaces = []string{""}
+		}
+		for _, ns := range namespaces {
+			for res, err := range s.client.List(ctx, client.ListRequest{Kind: kind, Namespace: ns, Selector: s.tests, NamesOnly: true}) {
+				switch {
+				case err != nil:
+					return nil, err
+				case keep[keyOf(res)]:
+					continue
+				case len(out) == maxSelected:
+					return nil, fmt.Errorf("more than %d resources have the labels", maxSelected)
+				}
+				out = append(out, found{key: keyOf(res), kind: kind, revision: res.Metadata.Revision})
+			}
+		}
+	}
+	return out, nil
+}
+
+// among are those of a list whose keys are named.
+func among(list []found, keys []key) []found {
+	return slices.DeleteFunc(list, func(f found) bool { return !slices.Contains(keys, f.key) })
+}

@@ -1,0 +1,28 @@
+// Package selector reads what people write to choose resources: by labels, as
+// kubectl has it, and by the fields that a kind declares for filters.
+package selector
+
+// split splits at the commas that are in no parentheses and no quotes.
+func split(text string) []string {
+	var out []string
+	depth, begin, quoted, escaped := 0, 0, false, false
+	for i, r := range text {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted && r == '\\':
+			escaped = true
+		case r == '"':
+			quoted = !quoted
+		case quoted:
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		case r == ',' && depth == 0:
+			out = append(out, text[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(out, text[begin:])
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/cmd/sluice/selector"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// subject is one resource that a command line names.
+type subject struct {
+	kind client.Kind
+	// namespace of the name; empty means the default one.
+	namespace, name string
+}
+
+// subjects are the resources that KIND NAME... or KIND/NAME... names.
+func subjects(ctx context.Context, c *client.Client, namespace string, args []string) ([]subject, error) {
+	wrong := usageError{errors.New("name the resources as KIND NAME or as KIND/NAME")}
+	if len(args) == 0 {
+		return nil, wrong
+	}
+	kinds, err := c.Kinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := parseTargets(kinds, args)
+	if err != nil {
+		return nil, err
+	}
+	var out []subject
+	for _, t := range targets {
+		if len(t.names) == 0 {
+			return nil, wrong
+		}
+		for _, name := range t.names {
+			out = append(out, subject{kind: t.kind, namespace: namespace, name: name})
+		}
+	}
+	return out, nil
+}
+
+// chosen are the flags of commands that change what labels choose.
+type chosen struct {
+	selectors  []string
+	everywhere bool
+}
+
+func (c *chosen) register(cmd *cobra.Command, what string) {
+	cmd.Flags().StringArrayVarP(&c.selectors, "selector", "l", nil, "labels of the resources to "+what+": "+selector.LabelForms)
+	cmd.Flags().BoolVarP(&c.everywhere, "all-namespaces", "A", false, "with -l: all namespaces")
+}
+
+// given says whether resources are chosen by labels.
+func (c *chosen) given(cmd *cobra.Command) (bool, error) {
+	byLabels := cmd.Flags().Changed("selector")
+	if c.everywhere && !byLabels {
+		return false, usageError{errors.New("all-namespaces: it goes with -l")}
+	}
+	return byLabels, nil
+}
+
+// selection are the resources of KIND, or of KIND,KIND, that the labels choose.
+func (c *chosen) selection(ctx context.Context, to *client.Client, kinds, namespace string) (*selection, error) {
+	tests, err := selector.ParseLabels(c.selectors)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	all, err := to.Kinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := parseTargets(all, []string{kinds})
+	if err != nil {
+		return nil, err
+	}
+	if namespace == "" {
+		namespace = client.DefaultNamespace
+	}
+	if c.everywhere {
+		namespace = ""
+	}
+	s := &selection{client: to, namespaces: []string{namespace}, tests: tests}
+	for _, t := range targets {
+		s.kinds = append(s.kinds, t.kind)
+	}
+	return s, nil
+}
+
+// count remembers what went wrong with one of several resources; the user has been told.
+func (t *tally) count(err error) {
+	var absent notFoundError
+	if code(err) == "NOT_FOUND" || errors.As(err, &absent) {
+		t.absent = true
+		return
+	}
+	t.failed = true
+}
+
+// explainOf prints the errors about one resource, whose name most of them have already.
+func explainOf(std streams, kind, name string, err error) {
+	where := kind + " " + name
+	if strings.Contains(err.Error(), strconv.Quote(name)) {
+		where = "sluice"
+	}
+	explain(std, where, err)
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// allKinds stands for every kind that can be listed.
+const allKinds = "all"
+
+// target is a kind with the names of those of its resources that are meant; none
+// stands for all.
+type target struct {
+	kind  client.Kind
+	names []string
+}
+
+// parseTargets reads what is meant: KIND NAME..., KIND,KIND,..., all, or KIND/NAME...
+func parseTargets(kinds []client.Kind, args []string) ([]target, error) {
+	if strings.Contains(args[0], "/") {
+		return parsePairs(kinds, args)
+	}
+	words := strings.Split(args[0], ",")
+	if len(args) > 1 && (len(words) > 1 || words[0] == allKinds) {
+		return nil, usageError{fmt.Errorf("names go with one kind, and not with %q; KIND/NAME is accepted for each", args[0])}
+	}
+	var out []target
+	for _, word := range words {
+		if word == allKinds {
+			for _, k := range kinds {
+				if k.Offers("LIST") {
+					out = append(out, target{kind: k})
+				}
+			}
+			continue
+		}
+		k, err := client.FindKind(kinds, word)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, target{kind: k})
+	}
+	for _, name := range args[1:] {
+		if name == "" || strings.Contains(name, "/") {
+			return nil, usageError{fmt.Errorf("name %q: KIND NAME... or KIND/NAME... is accepted", name)}
+		}
+	}
+	if len(args) > 1 {
+		out[0].names = args[1:]
+	}
+	return once(out), nil
+}
+
+// parsePairs reads KIND/NAME..., in their order.
+func parsePairs(kinds []client.Kind, args []string) ([]target, error) {
+	var out []target
+	for _, arg := range args {
+		word, name, found := strings.Cut(arg, "/")
+		if !found || word == "" || name == "" {
+			return nil, usageError{fmt.Errorf("%q: KIND/NAME is accepted, for all or for none", arg)}
+		}
+		k, err := client.FindKind(kinds, word)
+		if err != nil {
+			return nil, err
+		}
+		if last := len(out) - 1; last >= 0 && out[last].kind.Name == k.Name {
+			out[last].names = append(out[last].names, name)
+			continue
+		}
+		out = append(out, target{k, []string{name}})
+	}
+	return out, nil
+}
+
+// once drops kinds that are named twice.
+func once(all []target) []target {
+	var out []target
+	seen := map[string]bool{}
+	for _, t := range all {
+		if !seen[t.kind.Name] {
+			out = append(out, t)
+		}
+		seen[t.kind.Name] = true
+	}
+	return out
+}
+
+// parseOne is parseTargets for a command that takes one resource.
+func parseOne(kinds []client.Kind, args []string) (client.Kind, string, error) {
+	all, err := parseTargets(kinds, args)
+	if err != nil {
+		return client.Kind{}, "", err
+	}
+	if len(all) != 1 || len(all[0].names) != 1 {
+		return client.Kind{}, "", usageError{errors.New("one resource is wanted: KIND NAME or KIND/NAME")}
+	}
+	return all[0].kind, all[0].names[0], nil
+}

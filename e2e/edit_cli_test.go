@@ -1,0 +1,116 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestTheEditorOpensAgainWithTheRefusalAtTheTop(t *testing.T) {
+	g := start(t, "")
+	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	// First a number that is too large, then, where the comment says so, one that is not.
+	editor(t, fmt.Sprintf(`cp "$1" %[1]s/seen.$(ls %[1]s | grep -c seen); if grep -q '^# - spec.resource.mtu: must be at most 9216' "$1"; then sed -i 's/mtu: 90000/mtu: 9000/' "$1"; else sed -i 's/mtu: 1500/mtu: 90000/' "$1"; fi`, dir))
+	g.expect(0, "Network default/net-a UPDATED\n", "Network net-a: spec.resource.mtu: must be at most 9216\n", "edit", "network/net-a")
+	if !strings.Contains(g.stored("net-a"), "mtu: 9000\n") {
+		t.Error(g.stored("net-a"))
+	}
+	seen, err := os.ReadFile(filepath.Join(dir, "seen.1"))
+	if err != nil || !strings.HasPrefix(string(seen), "# This was not stored. Mend it and save, or save it as it is to give up.\n# - spec.resource.mtu: must be at most 9216\n#\napiVersion: ") {
+		t.Errorf("%v\n%s", err, seen)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "sluice-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	before := g.revision("net-a")
+	editor(t, `sed -i 's/mtu: 9000$/mtu: 1/' "$1"`)
+	_, errOut, code := g.cli("", "edit", "network", "net-a")
+	if code != 1 || strings.Count(errOut, "must be at least 68") != 1 || !strings.Contains(errOut, "your text is kept in "+dir) {
+		t.Errorf("given up: exit %d\n%s", code, errOut)
+	}
+	editor(t, `: > "$1"`)
+	g.expect(0, "no changes made\n", "", "edit", "network", "net-a")
+	if g.revision("net-a") != before {
+		t.Error("it was written")
+	}
+	editor(t, `echo x >> "$1"`)
+	if _, errOut, code := g.cli("", "edit", "network", "net-a"); code != 1 || strings.Count(errOut, "not acceptable") != 20 {
+		t.Errorf("it does not end: exit %d\n%s", code, errOut)
+	}
+	for _, c := range [][]string{{"edit", "network", "nobody"}, {"edit", "network/nobody", "--subresource=status"}} {
+		if _, errOut, code := g.cli("", c...); code != 3 || !strings.Contains(errOut, "does not exist") {
+			t.Errorf("%v: exit %d %s", c, code, errOut)
+		}
+	}
+}
+
+func TestAStatusIsEditedInItsStoredForm(t *testing.T) {
+	g := start(t, "")
+	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	status := func() any {
+		return g.must(`{ network(name: "net-a") { statusJSON } }`).get("network", "statusJSON")
+	}
+	editor(t, `sed -i 's/^status: {}$/status: {id: "7", conditions: [{type: Available, status: "False"}]}/' "$1"`)
+	g.expect(0, "Network default/net-a UPDATED\n", "", "edit", "network", "net-a", "--subresource=status")
+	if got := fmt.Sprint(status()); got != "map[conditions:[map[status:False type:Available]] id:7]" {
+		t.Error(got)
+	}
+	editor(t, fmt.Sprintf(`cp "$1" %s/seen; sed -i 's/"False"/"True"/' "$1"`, dir))
+	g.expect(0, "Network default/net-a UPDATED\n", "", "edit", "network/net-a", "--subresource=status")
+	const text = "kind: Network\nmetadata:\n  name: net-a\n  namespace: default\nstatus:\n  conditions:\n  - status: \"False\"\n    type: Available\n  id: \"7\"\n"
+	if seen, err := os.ReadFile(filepath.Join(dir, "seen")); string(seen) != text {
+		t.Errorf("%v\n%s", err, seen)
+	}
+	before := g.revision("net-a")
+	editor(t, `sed -i 's/^kind:/kind:  /' "$1"`)
+	g.expect(0, "Network default/net-a UNCHANGED\n", "", "edit", "network/net-a", "--subresource=status")
+	editor(t, `sed -i 's/net-a/net-b/' "$1"`)
+	if _, errOut, code := g.cli("", "edit", "network/net-a", "--subresource=status"); code != 1 || !strings.Contains(errOut, "only the status is written here") {
+		t.Errorf("exit %d\n%s", code, errOut)
+	}
+	if g.revision("net-a") != before {
+		t.Error("it was written")
+	}
+	path, _ := binary()
+	editor(t, fmt.Sprintf(`%s label network net-a theirs=1 --server %s >/dev/null; sed -i 's/"True"/"Unknown"/' "$1"`, path, g.address))
+	if _, errOut, code := g.cli("", "edit", "network/net-a", "--subresource=status"); code != 1 || !strings.Contains(errOut, "+  - status: Unknown") && !strings.Contains(errOut, `+  - status: "Unknown"`) || !strings.Contains(errOut, "kept in") {
+		t.Errorf("exit %d\n%s", code, errOut)
+	}
+	if _, errOut, code := g.cli("", "edit", "network/net-a", "--subresource=scale"); code != 2 || !strings.Contains(errOut, "status is accepted") {
+		t.Errorf("exit %d\n%s", code, errOut)
+	}
+}
+
+// safes is a catalogue whose kind has a status with a map, and a field that is taken and not shown.
+const safes = `
+type Vault @resource(plural: "vaults", group: "example.org", version: "v1", scope: GLOBAL) { spec: VaultSpec!  status: VaultStatus }
+type VaultSpec { size: Int  password: String @writeOnly @constraint(maxLength: 100) }
+type VaultStatus { counts: [MapEntry!] @map(maxProperties: 9, maxLength: 9, keyMaxLength: 9)  parts: [VaultPart!] }
+type VaultPart { name: String  sizes: [MapEntry!] @map(maxProperties: 9, maxLength: 9, keyMaxLength: 9) }
+`
+
+func TestMapsOfAStatusAreEditedAsObjects(t *testing.T) {
+	g := start(t, "", "--schema", folder(t, map[string]string{"vault.graphqls": safes}))
+	g.cli("apiVersion: example.org/v1\nkind: Vault\nmetadata: {name: v}\nspec: {}\n", "apply", "-f", "-")
+	editor(t, `sed -i 's/^status: {}/status: {counts: {a: "1", b: "2"}, parts: [{name: p, sizes: {x: "3"}}]}/' "$1"`)
+	g.expect(0, "Vault v UPDATED\n", "", "edit", "vault", "v", "--subresource=status")
+	if got := fmt.Sprint(g.must(`{ vault(name: "v") { statusJSON } }`).get("vault", "statusJSON")); got != "map[counts:map[a:1 b:2] parts:[map[name:p sizes:map[x:3]]]]" {
+		t.Error(got)
+	}
+	editor(t, `sed -i 's/b: "2"/c: "4"/' "$1"`)
+	g.expect(0, "Vault v UPDATED\n", "", "edit", "vault", "v", "--subresource=status")
+	if got := fmt.Sprint(g.must(`{ vault(name: "v") { status { counts { key value } } } }`).get("vault", "status", "counts")); got != "[map[key:a value:1] map[key:c value:4]]" {
+		t.Error(got)
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	editor(t, `grep -q sum "$1" || sed -i 's/^  parts:/  parts:\n  - sum: 1/' "$1"`)
+	if _, errOut, code := g.cli("", "edit", "vault", "v", "--subresource=status"); code != 1 || !strings.Contains(errOut, "Vault v: status.parts.sum: is not a field of kind Vault; its fields here are name, sizes\n") || !strings.Contains(errOut, "kept in") {
+		t.Errorf("a field that the kind does not have: exit %d\n%s", code, errOut)
+	}
+}

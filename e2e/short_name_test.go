@@ -1,0 +1,54 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAShortNameIsTakenWhereverTheNameOfAKindIs(t *testing.T) {
+	g := start(t, "")
+	if out, errOut, code := g.cli(networkManifest, "apply", "-f", "-"); code != 0 {
+		t.Fatal(out, errOut)
+	}
+	a := g.must(`{ resource(kind: "net", name: "net-a") { kind } resources(kind: "NET") { nodes { metadata { name } } } }`)
+	if a.get("resource", "kind") != "Network" || a.get("resources", "nodes", 0, "metadata", "name") != "net-a" {
+		t.Errorf("%+v", a)
+	}
+	if a := g.post(`{ resource(kind: "all", name: "net-a") { kind } }`, nil); a.codes() != "BAD_USER_INPUT" {
+		t.Errorf("all: %+v", a)
+	}
+}
+
+func TestTheCatalogueTellsShortNamesAndColumns(t *testing.T) {
+	type column struct {
+		Name, Path string
+		Wide       bool
+	}
+	var got struct {
+		Kinds []struct {
+			Name       string
+			ShortNames []string
+			Columns    []column
+		}
+	}
+	raw, err := json.Marshal(start(t, "").must(`{ kinds { name shortNames columns { name path wide } } }`).Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range got.Kinds {
+		if len(k.ShortNames) != 1 || len(k.Columns) < 2 || k.Columns[0] != (column{Name: "ID", Path: "status.id"}) {
+			t.Errorf("%+v", k)
+		}
+		if k.Name == "Subnet" {
+			want := []column{{"ID", "status.id", false}, {"CIDR", "status.resource.cidr", false}, {"NETWORK", "spec.resource.networkRef", false}, {"GATEWAY", "status.resource.gatewayIP", true}}
+			if diff := cmp.Diff(want, k.Columns); diff != "" {
+				t.Errorf("columns (-want +got):\n%s", diff)
+			}
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package client
+
+import "strings"
+
+// The documents that the client sends are the same whatever it is asked, so that a
+// gateway can know them before: see [Documents].
+
+// kindsDocument reads the catalogue.
+const kindsDocument = `query Kinds($described: Boolean!) {
+  kinds {
+    name singular plural shortNames group version scope verbs
+    description @include(if: $described)
+    subKinds @include(if: $described)
+    expires @include(if: $described)
+    fields {
+      path type list manifestAt
+      enumValues { name stored description @include(if: $described) }
+      description @include(if: $described)
+      required @include(if: $described)
+      immutable @include(if: $described)
+      writeOnly @include(if: $described)
+      listType @include(if: $described)
+      keys @include(if: $described)
+      default @include(if: $described)
+      deprecated @include(if: $described)
+      since @include(if: $described)
+      until @include(if: $described)
+      limits @include(if: $described) {
+        minLength maxLength pattern format min max in minItems maxItems unique minProperties maxProperties
+        keyMinLength keyMaxLength keyPattern
+      }
+    }
+    indexes { path sortable }
+    columns { name path wide }
+    references @include(if: $described) { path kind field inverse guard }
+  }
+}`
+
+// resourceParts is what is read of a resource: whole, its manifest, or neither.
+const resourceParts = `fragment Parts on Resource {
+  id kind
+  metadata {
+    namespace name uid revision generation createdAt updatedAt expiresAt
+    labels { key value }
+    annotations @include(if: $whole) { key value }
+    description @include(if: $whole)
+  }
+  subKind @include(if: $whole)
+  specJSON @include(if: $whole)
+  statusJSON @include(if: $whole)
+  manifest(format: $format) @include(if: $manifest)
+}`
+
+const getDocument = `query Get($kind: String!, $namespace: String, $name: String!, $whole: Boolean!, $manifest: Boolean!, $format: ManifestFormat) {
+  resource(kind: $kind, namespace: $namespace, name: $name) { ...Parts }
+}
+` + resourceParts
+
+const neighboursDocument = `query Neighbours($id: ID!) {
+  dependencyTree(id: $id, depth: 1) {
+    up { kind namespace name path guarded state }
+    down { kind namespace name path guarded state }
+    truncated
+  }
+}`
+
+const applyDocument = `mutation Apply($input: ApplyManifestInput!) {
+  applyManifest(input: $input) { outcome warnings { code message field } resource { kind metadata { namespace name revision createdAt } manifest(format: YAML) } }
+}`
+
+// The templates are filled in for each kind.
+const (
+	listTemplate = `query List($namespace: String, $filter: {Kind}Filter, $first: Int, $after: String, $whole: Boolean!, $manifest: Boolean!, $format: ManifestFormat) {
+  list: {plural}({namespace}filter: $filter, first: $first, after: $after) {
+    nodes { ...Parts }
+    pageInfo { hasNextPage endCursor }
+  }
+}
+` + resourceParts
+	changesTemplate = `subscription Changes($namespace: String, $name: String, $filter: {Kind}Filter, $after: String, $snapshot: Boolean, $whole: Boolean!, $manifest: Boolean!, $format: ManifestFormat) {
+  event: {singular}Changes({namespace}name: $name, filter: $filter, after: $after, snapshot: $snapshot) {
+    type cursor revision
+    resource: {singular} { ...Parts }
+  }
+}
+` + resourceParts
+	deleteTemplate = `mutation Delete($input: Delete{Kind}Input!) {
+  delete: delete{Kind}(input: $input) { state }
+}`
+	statusTemplate = `mutation UpdateStatus($input: Update{Kind}StatusInput!) {
+  update: update{Kind}Status(input: $input) { written: {singular} { metadata { revision } } }
+}`
+)
+
+// document fills a template in for a kind.
+func (k Kind) document(template string) string {
+	namespace := "namespace: $namespace, "
+	if k.Scope == "GLOBAL" {
+		namespace = ""
+		template = strings.Replace(template, "$namespace: String, ", "", 1)
+	}
+	return strings.NewReplacer("{Kind}", k.Name, "{singular}", k.Singular, "{plural}", k.Plural, "{namespace}", namespace).Replace(template)
+}
+
+// Documents are all that a client sends to a gateway with these kinds, but for what
+// is given to [Client.Do].
+func Documents(kinds []Kind) []string {
+	out := []string{kindsDocument, getDocument, neighboursDocument, applyDocument}
+	for _, k := range kinds {
+		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}} {
+			if k.Offers(of.verb) {
+				out = append(out, k.document(of.template))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,226 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Kind is one kind of the gateway's catalogue.
+type Kind struct {
+	Name, Singular, Plural, Scope string
+	// ShortNames name the kind as well.
+	ShortNames []string
+	// Group and Version make the apiVersion of manifests.
+	Group, Version string
+	// Verbs are what the gateway offers of the kind, like GET and LIST. None stands
+	// for all: then the gateway says what it does not offer.
+	Verbs []string
+	// Fields of spec and status, each after the object that it is in.
+	Fields []Field
+	// Indexes are the fields that filters can name.
+	Indexes []Index
+	// Columns of tables, beside those that all tables have.
+	Columns []Column
+	// References, Description, SubKinds and Expires are empty but for [Client.DescribedKinds].
+	References  []Reference
+	Description string
+	SubKinds    []string
+	Expires     bool
+}
+
+// Field is one field of a kind, by its path, like "spec.resource.mtu".
+type Field struct {
+	Path, Type string
+	List       bool
+	// ManifestAt is the key at the top of a manifest that holds the field; empty: it
+	// is in the manifest's spec.
+	ManifestAt string
+	EnumValues []EnumValue
+	// All that follows is empty but for [Client.DescribedKinds].
+	Description         string
+	Required, Immutable bool
+	WriteOnly           bool
+	ListType            string
+	Keys                []string
+	Limits              Limits
+	// Default is the effective value of an absent field, as JSON in stored form.
+	Default      string
+	Deprecated   string
+	Since, Until string
+}
+
+// EnumValue is one value of an enum: its name in the API, and the form that
+// manifests have.
+type EnumValue struct{ Name, Stored, Description string }
+
+// Limits bound a value; nil and empty mean no bound.
+type Limits struct {
+	MinLength, MaxLength         *int
+	Pattern, Format              string
+	Min, Max                     *float64
+	In                           []string
+	MinItems, MaxItems           *int
+	Unique                       bool
+	MinProperties, MaxProperties *int
+	KeyMinLength, KeyMaxLength   *int
+	KeyPattern                   string
+}
+
+// Index is a field that filters can name, and orders if it is sortable.
+type Index struct {
+	Path     string
+	Sortable bool
+}
+
+// Column of a table shows the value at a path, or the values where a list is on the way.
+type Column struct {
+	Name, Path string
+	Wide       bool
+}
+
+// Reference is a field that names resources of a kind.
+type Reference struct {
+	Path, Kind, Field, Inverse string
+	Guard                      bool
+}
+
+// APIVersion is that of the kind's manifests.
+func (k Kind) APIVersion() string {
+	if k.Group == "" {
+		return k.Version
+	}
+	return k.Group + "/" + k.Version
+}
+
+// Field returns the field at a path, nil if there is none.
+func (k Kind) Field(path string) *Field {
+	for i := range k.Fields {
+		if k.Fields[i].Path == path {
+			return &k.Fields[i]
+		}
+	}
+	return nil
+}
+
+// HasConditions says whether the kind reports conditions in its status, each
+// with a type and a status.
+func (k Kind) HasConditions() bool {
+	has := func(path, of string, list bool) bool {
+		f := k.Field(path)
+		return f != nil && f.List == list && (of == "" || f.Type == of)
+	}
+	return has("status.conditions", "", true) && has("status.conditions.type", "String", false) && has("status.conditions.status", "String", false)
+}
+
+// Is says whether the kind has that name: its own, singular, plural or a short
+// one, in any case.
+func (k Kind) Is(name string) bool {
+	return slices.ContainsFunc(append([]string{k.Name, k.Singular, k.Plural}, k.ShortNames...), func(own string) bool {
+		return strings.EqualFold(own, name)
+	})
+}
+
+// Offers says whether the gateway offers a verb of the kind.
+func (k Kind) Offers(verb string) bool { return len(k.Verbs) == 0 || slices.Contains(k.Verbs, verb) }
+
+// offers is an error if the gateway does not offer a verb of the kind.
+func (k Kind) offers(verb string) error {
+	if k.Offers(verb) {
+		return nil
+	}
+	last := len(k.Verbs) - 1
+	known := k.Verbs[last]
+	if last > 0 {
+		known = strings.Join(k.Verbs[:last], ", ") + " and " + known
+	}
+	return fmt.Errorf("kind %s does not offer %s; it offers %s", k.Name, verb, known)
+}
+
+// Kinds returns the catalogue: what is needed to read and to name resources.
+func (c *Client) Kinds(ctx context.Context) ([]Kind, error) { return c.kinds(ctx, false) }
+
+// DescribedKinds returns the catalogue with all that it says of its fields.
+func (c *Client) DescribedKinds(ctx context.Context) ([]Kind, error) { return c.kinds(ctx, true) }
+
+func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
+	var out struct{ Kinds []Kind }
+	err := c.Do(ctx, kindsDocument, map[string]any{"described": described}, &out)
+	return out.Kinds, err
+}
+
+// UnknownKindError names the kinds that a gateway has.
+type UnknownKindError struct {
+	Name  string
+	Known []Kind
+}
+
+func (e *UnknownKindError) Error() string {
+	names := make([]string, len(e.Known))
+	for i, k := range e.Known {
+		names[i] = k.Plural
+	}
+	return fmt.Sprintf("kind %q is not known; known kinds: %s", e.Name, strings.Join(names, ", "))
+}
+
+// Kind finds a kind by its name, singular, plural or short name, in any case.
+func (c *Client) Kind(ctx context.Context, name string) (Kind, error) {
+	kinds, err := c.Kinds(ctx)
+	if err != nil {
+		return Kind{}, err
+	}
+	return FindKind(kinds, name)
+}
+
+// FindKind finds a kind by its name, singular, plural or short name, in any case.
+// The error is an [*UnknownKindError].
+func FindKind(kinds []Kind, name string) (Kind, error) {
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Is(name) })
+	if i < 0 {
+		return Kind{}, &UnknownKindError{Name: name, Known: kinds}
+	}
+	return kinds[i], nil
+}
+
+// Value is the value at a path of a decoded body, {"spec": ..., "status": ...}: all
+// values, in their order, where the path leads through lists.
+func Value(body any, path string) (values []any) {
+	step, rest, more := strings.Cut(path, ".")
+	switch v := body.(type) {
+	case []any:
+		for _, e := range v {
+			values = append(values, Value(e, path)...)
+		}
+	case map[string]any:
+		switch next, ok := v[step]; {
+		case !ok || next == nil:
+		case more:
+			return Value(next, rest)
+		default:
+			if list, ok := next.([]any); ok {
+				return list
+			}
+			return []any{next}
+		}
+	}
+	return values
+}
+
+// Body decodes spec and status of a resource, as [Value] takes them. Whole numbers
+// are int64, others float64.
+func (r *Resource) Body() (map[string]any, error) {
+	out := map[string]any{}
+	for name, raw := range map[string]json.RawMessage{"spec": r.Spec, "status": r.Status} {
+		if len(raw) == 0 || string(raw) == "null" {
+			continue
+		}
+		v, err := Decode(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %s: %w", r.Kind, r.Metadata.Name, name, err)
+		}
+		out[name] = v
+	}
+	return out, nil
+}

@@ -1,0 +1,125 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+)
+
+// pageSize of List.
+const pageSize = 200
+
+// ListRequest says which resources List walks.
+type ListRequest struct {
+	Kind Kind
+	// Namespace narrows the list; empty means all.
+	Namespace string
+	// Selector are tests of labels that must all hold.
+	Selector []LabelTest
+	// Filter is one more, in the API's form; nil for none.
+	Filter map[string]any
+	// Format of the manifests; without one the resources come whole and without them.
+	Format Format
+	// NamesOnly: neither manifests nor specs are wanted.
+	NamesOnly bool
+}
+
+// LabelOperator is how a label is tested.
+type LabelOperator string
+
+// The operators. LabelIn and LabelNotIn take values; a resource without the label
+// is not in any.
+const (
+	LabelIn     LabelOperator = "in"
+	LabelNotIn  LabelOperator = "notIn"
+	LabelExists LabelOperator = "exists"
+	LabelAbsent LabelOperator = "absent"
+)
+
+// LabelTest is a test of the label with a key.
+type LabelTest struct {
+	Key      string
+	Operator LabelOperator
+	Values   []string
+}
+
+// filter is the test as the API has it.
+func (t LabelTest) filter() map[string]any {
+	switch t.Operator {
+	case LabelIn, LabelNotIn:
+		return map[string]any{"key": t.Key, string(t.Operator): t.Values}
+	}
+	return map[string]any{"key": t.Key, "exists": t.Operator != LabelAbsent}
+}
+
+// filterOf joins tests of labels and a filter; nil if there is neither.
+func filterOf(selector []LabelTest, filter map[string]any) any {
+	if len(selector) == 0 {
+		if filter == nil {
+			return nil
+		}
+		return filter
+	}
+	labels := make([]map[string]any, len(selector))
+	for i, t := range selector {
+		labels[i] = t.filter()
+	}
+	byLabels := map[string]any{"labels": labels}
+	if filter == nil {
+		return byLabels
+	}
+	return map[string]any{"and": []any{byLabels, filter}}
+}
+
+// List walks resources in the order of their names, page by page. The
+// iteration ends at the first error.
+func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource, error] {
+	return func(yield func(*Resource, error) bool) {
+		k := req.Kind
+		if err := k.offers("LIST"); err != nil {
+			yield(nil, err)
+			return
+		}
+		vars := parts(req.Format, req.NamesOnly)
+		vars["first"], vars["filter"] = pageSize, filterOf(req.Selector, req.Filter)
+		if req.Namespace != "" && k.Scope != "GLOBAL" {
+			vars["namespace"] = req.Namespace
+		}
+		for {
+			var out struct {
+				List struct {
+					Nodes    []*Resource
+					PageInfo struct {
+						HasNextPage bool
+						EndCursor   *string
+					}
+				}
+			}
+			err := c.Do(ctx, k.document(listTemplate), vars, &out)
+			if size := vars["first"].(int); tooLarge(err) && size > 1 {
+				vars["first"] = size / 2 // the resources are large: fewer at a time
+				continue
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, r := range out.List.Nodes {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if !out.List.PageInfo.HasNextPage || out.List.PageInfo.EndCursor == nil {
+				return
+			}
+			vars["after"] = *out.List.PageInfo.EndCursor
+		}
+	}
+}
+
+// tooLarge says that an answer is more than the client reads, or than the gateway gives.
+func tooLarge(err error) bool {
+	var told *Error
+	return errors.Is(err, errTooLarge) || errors.As(err, &told) && told.Extensions.Code == "LIMIT_EXCEEDED" && slices.Contains([]string{"limit-answer", "limit-objects", "limit-held"}, told.Extensions.Key)
+}

@@ -1,0 +1,96 @@
+package client
+
+import (
+	"context"
+)
+
+// DeleteRequest names a resource to delete.
+type DeleteRequest struct {
+	Kind Kind
+	// Namespace of the name; empty means the default one.
+	Namespace, Name string
+	// ExpectedRevision is a precondition; empty deletes the resource whatever it is.
+	ExpectedRevision string
+	// DryRun says what would happen and deletes nothing.
+	DryRun bool
+}
+
+// Delete removes one resource, and says how far that has come: DELETED.
+func (c *Client) Delete(ctx context.Context, req DeleteRequest) (state string, err error) {
+	k := req.Kind
+	if err := k.offers("DELETE"); err != nil {
+		return "", err
+	}
+	in := k.named(req.Namespace, req.Name)
+	in["dryRun"] = req.DryRun
+	if req.ExpectedRevision != "" {
+		in["expectedRevision"] = req.ExpectedRevision
+	}
+	var out struct{ Delete struct{ State string } }
+	err = c.Do(ctx, k.document(deleteTemplate), map[string]any{"input": in}, &out)
+	return out.Delete.State, err
+}
+
+// named is the part of an input that names a resource.
+func (k Kind) named(namespace, name string) map[string]any {
+	in := map[string]any{"name": name}
+	if namespace != "" && k.Scope != "GLOBAL" {
+		in["namespace"] = namespace
+	}
+	return in
+}
+
+// StatusRequest replaces the status of one resource.
+type StatusRequest struct {
+	Kind Kind
+	// Namespace of the name; empty means the default one.
+	Namespace, Name string
+	// ExpectedRevision is that at which the status was read.
+	ExpectedRevision string
+	// Status is an object in stored form, as [Client.Get] gives it.
+	Status map[string]any
+}
+
+// UpdateStatus replaces a status at the expected revision, and returns the new one.
+func (c *Client) UpdateStatus(ctx context.Context, req StatusRequest) (revision string, err error) {
+	k := req.Kind
+	if err := k.offers("STATUS"); err != nil {
+		return "", err
+	}
+	in := k.named(req.Namespace, req.Name)
+	in["expectedRevision"], in["status"] = req.ExpectedRevision, k.input("status", req.Status)
+	var out struct {
+		Update struct {
+			Written struct{ Metadata struct{ Revision string } }
+		}
+	}
+	err = c.Do(ctx, k.document(statusTemplate), map[string]any{"input": in}, &out)
+	return out.Update.Written.Metadata.Revision, err
+}
+
+// input is a stored value in the form that the API takes, which differs in maps only:
+// there they are lists of entries.
+func (k Kind) input(path string, value any) any {
+	switch v := value.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = k.input(path, e)
+		}
+		return out
+	case map[string]any:
+		if f := k.Field(path); f != nil && f.Type == "MapEntry" {
+			out := make([]any, 0, len(v))
+			for key, e := range v {
+				out = append(out, map[string]any{"key": key, "value": e})
+			}
+			return out
+		}
+		out := make(map[string]any, len(v))
+		for key, e := range v {
+			out[key] = k.input(path+"."+key, e)
+		}
+		return out
+	}
+	return value
+}

@@ -1,0 +1,55 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// asked is a client of a gateway that gives one answer, and the variables that it was sent.
+func asked(t *testing.T, answer string) (c *client.Client, variables func() string) {
+	t.Helper()
+	var sent json.RawMessage
+	c = serve(t, func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Variables struct{ Input json.RawMessage }
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		sent = body.Variables.Input
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, answer)
+	})
+	return c, func() string { return string(sent) }
+}
+
+func TestADeletionNamesWhatItIsBasedOn(t *testing.T) {
+	c, variables := asked(t, `{"data": {"delete": {"state": "DELETED"}}}`)
+	state, err := c.Delete(context.Background(), client.DeleteRequest{Kind: client.Kind{Name: "Disk"}, Namespace: "m", Name: "a", ExpectedRevision: "1-2", DryRun: true})
+	if state != "DELETED" || err != nil || variables() != `{"dryRun":true,"expectedRevision":"1-2","name":"a","namespace":"m"}` {
+		t.Errorf("%s %v: %s", state, err, variables())
+	}
+	_, err = c.Delete(context.Background(), client.DeleteRequest{Kind: client.Kind{Name: "Disk", Scope: "GLOBAL"}, Namespace: "m", Name: "a"})
+	if err != nil || variables() != `{"dryRun":false,"name":"a"}` {
+		t.Errorf("%v: %s", err, variables())
+	}
+	if _, err := c.Delete(context.Background(), client.DeleteRequest{Kind: client.Kind{Name: "Disk", Verbs: []string{"GET"}}, Name: "a"}); err == nil {
+		t.Error("a verb that is not offered is asked for")
+	}
+}
+
+func TestAStatusIsSentInTheFormOfTheAPI(t *testing.T) {
+	c, variables := asked(t, `{"data": {"update": {"written": {"metadata": {"revision": "1-3"}}}}}`)
+	kind := client.Kind{Name: "Disk", Singular: "disk", Fields: []client.Field{{Path: "status.parts.sizes", Type: "MapEntry", List: true}, {Path: "status.parts", Type: "Part", List: true}}}
+	status := map[string]any{"parts": []any{map[string]any{"name": "p", "sizes": map[string]any{"x": "1"}}}, "n": json.Number("9007199254740993")}
+	revision, err := c.UpdateStatus(context.Background(), client.StatusRequest{Kind: kind, Name: "a", ExpectedRevision: "1-2", Status: status})
+	want := `{"expectedRevision":"1-2","name":"a","status":{"n":9007199254740993,"parts":[{"name":"p","sizes":[{"key":"x","value":"1"}]}]}}`
+	if revision != "1-3" || err != nil || variables() != want {
+		t.Errorf("%s %v: %s", revision, err, variables())
+	}
+}

@@ -1,0 +1,126 @@
+package kinds
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// The forms of short names and of the titles of columns.
+var (
+	shortNameForm = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
+	columnForm    = regexp.MustCompile(`^[A-Z][-_A-Z0-9]*$`)
+)
+
+// Limits of what is for the command line.
+const (
+	maxShortNames = 8
+	maxShortName  = 16
+	maxColumns    = 32
+	maxColumnName = 32
+)
+
+// shortNames reads the short names of a kind. Names that other kinds have too
+// are found when all kinds are read.
+func (l *loader) shortNames(k *descriptor.Kind, d *directive) {
+	for _, name := range d.texts("shortNames") {
+		switch {
+		case slices.Contains(k.ShortNames, name):
+			l.report(d.at("shortNames"), "kind %s: short name %q is here twice", k.Name, name)
+		case !shortNameForm.MatchString(name) || len(name) > maxShortName:
+			l.report(d.at("shortNames"), "kind %s: short name %q: at most %d lower case letters and digits that begin with a letter are wanted", k.Name, name, maxShortName)
+		case slices.Contains(commandWords(), name):
+			l.report(d.at("shortNames"), "kind %s: short name %q is a word of the command line", k.Name, name)
+		case name == strings.ToLower(k.Name), name == strings.ToLower(k.Plural):
+			l.report(d.at("shortNames"), "kind %s: short name %q is a name of the kind already", k.Name, name)
+		}
+		k.ShortNames = append(k.ShortNames, name)
+	}
+	switch n := len(k.ShortNames); {
+	case n > maxShortNames:
+		l.report(d.at("shortNames"), "kind %s: %d short names; at most %d are accepted", k.Name, n, maxShortNames)
+	case n == 0 && d.has("shortNames"):
+		l.report(d.at("shortNames"), "kind %s: shortNames is empty; leave it out for none, or name at least one", k.Name)
+	}
+}
+
+// columns reads the @column of a kind.
+func (l *loader) columns(k *Kind) {
+	all := k.Definition.Directives.ForNames("column")
+	if len(all) > maxColumns {
+		l.report(all[maxColumns].Position, "kind %s: %d columns; at most %d are accepted", k.Name, len(all), maxColumns)
+	}
+	seen := names{}
+	for _, d := range all {
+		if slices.Contains(l.malformed, d) {
+			continue
+		}
+		column := &directive{d}
+		c := descriptor.Column{Name: column.text("name"), Path: column.text("path"), Wide: column.text("wide") == "true"}
+		switch {
+		case !columnForm.MatchString(c.Name) || len(c.Name) > maxColumnName:
+			l.report(column.at("name"), "kind %s: column %q: at most %d capitals, digits, '-' and '_' that begin with a letter are wanted", k.Name, c.Name, maxColumnName)
+		case slices.Contains(tableColumns(), c.Name):
+			l.report(column.at("name"), "kind %s: column %q: the name is reserved: all tables have or may have a column of that name", k.Name, c.Name)
+		case seen[c.Name] != "":
+			l.report(column.at("name"), "kind %s: column %q is here twice", k.Name, c.Name)
+		}
+		seen.add(c.Name, c.Path)
+		if why := unprintable(k, c.Path); why != "" {
+			l.report(column.at("path"), "kind %s: column %q: path %q: %s", k.Name, c.Name, c.Path, why)
+		}
+		k.Columns = append(k.Columns, c)
+	}
+}
+
+// unprintable says why a column cannot show what stands at a path, "" if it can.
+func unprintable(k *Kind, path string) string {
+	f, hidden := (*descriptor.Field)(nil), false
+	shape := &descriptor.Shape{}
+	for name, part := range map[string]*descriptor.Shape{"spec": k.Spec, "status": k.Status} {
+		if k.Definition.Fields.ForName(name) != nil {
+			shape.Fields = append(shape.Fields, descriptor.Field{Name: name, Type: descriptor.TypeObject, Shape: part})
+		}
+	}
+	for step := range strings.SplitSeq(path, ".") {
+		switch {
+		case f != nil && f.Type == descriptor.TypeObject && shape == nil:
+			return "" // it could not be read; that is reported
+		case shape == nil:
+			return "there is no such field; " + f.Name + " is no object"
+		}
+		if f = shape.Field(step); f == nil {
+			return "there is no such field; known there are " + strings.Join(slices.Sorted(slices.Values(fieldNames(shape))), ", ")
+		}
+		shape, hidden = f.Shape, hidden || f.WriteOnly
+	}
+	switch {
+	case hidden:
+		return "what is @writeOnly is never shown"
+	case f.Type == descriptor.TypeObject, f.Type == descriptor.TypeMap:
+		return "a scalar, an enum or a list of them is wanted"
+	}
+	return ""
+}
+
+func fieldNames(s *descriptor.Shape) []string {
+	out := make([]string, len(s.Fields))
+	for i := range s.Fields {
+		out[i] = s.Fields[i].Name
+	}
+	return out
+}
+
+// noColumns refuses columns of a type that is no kind.
+func (l *loader) noColumns(def *ast.Definition) {
+	for _, d := range def.Directives.ForNames("column") {
+		if !slices.Contains(l.malformed, d) {
+			l.report(d.Position, "directive @column has no effect: type %s is no kind", def.Name)
+			l.malformed = append(l.malformed, d)
+		}
+	}
+}
