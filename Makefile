@@ -53,9 +53,9 @@ npm:
 browser: ## make sure that the tests find Chromium; install Debian's package if they would not
 	$(call need,chromium,chromium,'the tests of the page need Chromium (Debian: apt-get install chromium)')
 
-clients: redis-server console browser ## drive the built binary by other people's clients and a browser (needs npm)
+clients: console browser redis-server ## drive the built binary, on both stores, by other people's clients and a browser (needs npm)
 	$(GO) test -tags clients -count=1 -timeout 9m -v -run '^Test(Clients|Browser)' ./e2e
-	SLUICE_TEST_STORE=redis $(GO) test -tags clients -count=1 -timeout 9m -run '^TestClients' ./e2e
+	SLUICE_TEST_STORE=redis $(GO) test -tags clients -count=1 -timeout 9m -v -run '^Test(Clients|Browser)' ./e2e
 
 generate: ## generate graph/core from schema/core, for fields that are resolved by hand
 	$(GO) run ./cmd/sluicegen

@@ -10,8 +10,8 @@ import (
 )
 
 // browserSuites are those that need Chromium: the page, one that is reloaded
-// while it listens, and pages of other origins.
-var browserSuites = []string{"browser", "reload", "foreign"}
+// while it listens, pages of other origins, and the React example.
+var browserSuites = []string{"browser", "reload", "foreign", "example"}
 
 func TestBrowser(t *testing.T) {
 	needClients(t)
@@ -21,10 +21,10 @@ func TestBrowser(t *testing.T) {
 	}
 	for _, name := range browserSuites {
 		s := suite{file: filepath.Join(clients, name+".test.mjs"), env: []string{"SLUICE_CHROMIUM=" + chromium}}
-		if name == "foreign" {
+		if name == "foreign" || name == "example" {
 			port := freePort(t)
 			s.env = append(s.env, "SLUICE_PAGES="+port)
-			s.args = []string{"--allowed-hosts", "gateway.test", "--allowed-origins", "http://friend.test:" + port}
+			s.args = []string{"--allowed-hosts", "gateway.test", "--allowed-origins", "http://friend.test:" + port + ",http://127.0.0.1:" + port}
 		}
 		t.Run(name, s.run)
 	}

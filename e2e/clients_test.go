@@ -5,6 +5,8 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,29 +22,36 @@ import (
 // browsers start slowly.
 const clientPatience = 4 * time.Minute
 
-// clients is the npm project of the suites.
-const clients = "clients"
+// clients is the npm project of the suites, reactExample the one of the example that they drive.
+const (
+	clients      = "clients"
+	reactExample = "../examples/react"
+)
 
-// clientsInstalled runs `npm ci` once, and not at all if what is installed is
-// what the lock file says.
+// clientsInstalled runs `npm ci` once in each project, and not at all if what
+// is installed is what the lock file says.
 var clientsInstalled = sync.OnceValue(func() error {
-	want, err := os.ReadFile(filepath.Join(clients, "package-lock.json"))
+	return errors.Join(installed(clients), installed(reactExample))
+})
+
+func installed(project string) error {
+	want, err := os.ReadFile(filepath.Join(project, "package-lock.json"))
 	if err != nil {
 		return err
 	}
-	mark := filepath.Join(clients, "node_modules", ".sluice-lock.json")
+	mark := filepath.Join(project, "node_modules", ".sluice-lock.json")
 	if have, err := os.ReadFile(mark); err == nil && bytes.Equal(have, want) {
 		return nil
 	}
 	ctx, stop := context.WithTimeout(context.Background(), clientPatience)
 	defer stop()
 	cmd := exec.CommandContext(ctx, "npm", "ci", "--no-audit", "--no-fund", "--loglevel=error")
-	cmd.Dir = clients
+	cmd.Dir = project
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return &clientError{err: err, out: string(out)}
 	}
 	return os.WriteFile(mark, want, 0o600)
-})
+}
 
 // clientError is a program that failed, with what it printed.
 type clientError struct {
@@ -93,6 +102,30 @@ func (s suite) run(t *testing.T) {
 	}
 }
 
+// ownGateways is the suite that starts gateways itself, to kill them and to put them on other stores.
+const ownGateways = "live"
+
+// ownStores is how many stores that suite may use.
+const ownStores = 12
+
+// withGateways gives a suite the binary and empty stores.
+func withGateways(t *testing.T) []string {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stores := make([][]string, ownStores)
+	for i := range stores {
+		stores[i] = store(t, t.TempDir())
+	}
+	flags, err := json.Marshal(stores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"SLUICE_BINARY=" + path, "SLUICE_STORES=" + string(flags)}
+}
+
 func TestClientsOfOtherPeople(t *testing.T) {
 	needClients(t)
 	files, err := filepath.Glob(filepath.Join(clients, "*.test.mjs"))
@@ -104,6 +137,12 @@ func TestClientsOfOtherPeople(t *testing.T) {
 		if slices.Contains(browserSuites, name) {
 			continue // TestBrowser
 		}
-		t.Run(name, suite{file: file}.run)
+		t.Run(name, func(t *testing.T) {
+			s := suite{file: file}
+			if name == ownGateways {
+				s.env = withGateways(t)
+			}
+			s.run(t)
+		})
 	}
 }

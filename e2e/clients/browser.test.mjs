@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import test, { after, before } from "node:test";
 import { GraphiQL, Plain, launch, visit } from "./browser.mjs";
 import { create, setMTU } from "./gateway.mjs";
+import { snippets } from "./guide.mjs";
 
 let browser;
 before(async () => { browser = await launch(); });
@@ -169,6 +170,23 @@ test("the browser's own EventSource gets events with cursors, and the end of a s
   }));
   assert.equal(await completed, "complete");
   assert.equal(requests.length, 2);
+});
+
+test("the EventSource of docs/clients.md logs changes", async (t) => {
+  const page = await visit(t, browser, "/console/plain");
+  const { "events/page.js": code } = await snippets();
+  const logged = [];
+  let heard = () => {};
+  page.on("console", async (message) => {
+    logged.push(await message.args()[0]?.jsonValue());
+    heard();
+  });
+  const logs = (holds) => new Promise((resolve) => { heard = () => logged.some(holds) && resolve(); heard(); });
+  await page.evaluate(code);
+  await logs((event) => event?.data?.networkChanges.type === "IN_SYNC");
+  const name = newName();
+  await create("default", name);
+  await logs((event) => event?.data?.networkChanges.network?.metadata.name === name);
 });
 
 test("pages fit wide and narrow windows, light and dark", async (t) => {

@@ -80,7 +80,9 @@ export const changes = `subscription Changes($namespace: String, $after: String,
 // schemaSDL is the schema as the gateway tells it to tools.
 export async function schemaSDL() {
   const { buildClientSchema, getIntrospectionQuery, printSchema } = await import("graphql");
-  return printSchema(buildClientSchema(await data(getIntrospectionQuery())));
+  const { __type } = await data(`{ __type(name: "__Type") { fields { name } } }`);
+  const oneOf = __type.fields.some(({ name }) => name === "isOneOf");
+  return printSchema(buildClientSchema(await data(getIntrospectionQuery({ specifiedByUrl: true, oneOf }))));
 }
 
 // workFolder is an empty folder from which packages resolve; git ignores it.

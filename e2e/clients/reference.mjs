@@ -259,7 +259,11 @@ const root = {
       }
     }),
   resource: ({ kind, ...args }, _, info) => identified(kindOf(kind, "GET"), args, info),
-  resources: ({ kind, ...args }) => list(kindOf(kind, "LIST"), resources, args),
+  resources: ({ kind: name, ...args }) => {
+    const kind = kindOf(name, "LIST");
+    if (kind.scope === "GLOBAL" && args.namespace != null) throw new Error("a GLOBAL kind has no namespaces");
+    return list(kind, resources, args);
+  },
 };
 for (const kind of kinds) {
   root[kind.singular] = (args, _, info) => identified(kind, args, info);

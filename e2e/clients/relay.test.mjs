@@ -1,32 +1,23 @@
 import assert from "node:assert/strict";
-import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import test, { before } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createClient } from "graphql-ws";
 import relay from "relay-runtime";
 import WebSocket from "ws";
-import { ask, create, endpoint, newNamespace, schemaSDL, setMTU, socketEndpoint, spec, tool, within, workFolder } from "./gateway.mjs";
+import { compile } from "./compile.mjs";
+import { ask, create, endpoint, newNamespace, setMTU, socketEndpoint, spec, tool, within } from "./gateway.mjs";
 
 let compiled; // name of an artifact -> the artifact
 let persisted; // what the compiler wrote: hash -> text
 
 before(async () => {
-  const folder = await workFolder("relay");
-  await cp(fileURLToPath(new URL("./relay", import.meta.url)), `${folder}/src`, { recursive: true });
-  await writeFile(`${folder}/schema.graphql`, await schemaSDL());
-  await writeFile(`${folder}/package.json`, `{"type": "commonjs"}`);
-  await writeFile(`${folder}/persisted.json`, "{}");
-  await mkdir(`${folder}/artifacts`);
-  await mkdir(`${folder}/persisted`);
-  await writeFile(`${folder}/relay.config.json`, JSON.stringify({
-    src: "./src", schema: "./schema.graphql", language: "javascript", artifactDirectory: "./artifacts", eagerEsModules: false,
-  }));
-  await tool(folder, "relay-compiler", "relay.config.json");
-  const require = createRequire(`${folder}/artifacts/`);
-  compiled = (name) => require(`./${name}.graphql.js`);
+  const { folder, artifact } = await compile("relay", fileURLToPath(new URL("./relay", import.meta.url)));
+  compiled = artifact;
 
   // Once more, as a build for trusted documents does it.
+  await mkdir(`${folder}/persisted`);
+  await writeFile(`${folder}/persisted.json`, "{}");
   const config = JSON.parse(await readFile(`${folder}/relay.config.json`));
   await writeFile(`${folder}/relay.config.json`, JSON.stringify({ ...config, artifactDirectory: "./persisted", persistConfig: { file: "./persisted.json", algorithm: "SHA256" } }));
   await tool(folder, "relay-compiler", "relay.config.json");

@@ -71,3 +71,44 @@ export const remove = graphql`
     }
   }
 `;
+
+export const live = graphql`
+  query pagesLiveQuery($namespace: String!, $first: Int, $after: String) {
+    networks(namespace: $namespace, first: $first, after: $after) {
+      changeCursor
+      edges {
+        node {
+          id
+          metadata {
+            namespace
+            name
+            revision
+          }
+          ...pages_network
+        }
+      }
+      pageInfo {
+        hasNextPage
+        endCursor
+      }
+    }
+  }
+`;
+
+export const liveChanges = graphql`
+  subscription pagesLiveChangesSubscription($namespace: String!, $after: String) {
+    networkChanges(namespace: $namespace, after: $after) {
+      type
+      cursor
+      network {
+        id
+        metadata {
+          namespace
+          name
+          revision
+        }
+        ...pages_network
+      }
+    }
+  }
+`;

@@ -1,0 +1,267 @@
+// Every piece of code of docs/clients.md does what the page says. Those in Go are run by TestClientsGuideInGo, that
+// with an EventSource by the suite browser.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import test, { before } from "node:test";
+import { promisify } from "node:util";
+import { transformAsync } from "@babel/core";
+import { build } from "esbuild";
+import { JSDOM } from "jsdom";
+import { resolve } from "@sluicegw/client";
+import WebSocket from "ws";
+import { create, data, newNamespace, patience, schemaSDL, spec, tool, within } from "./gateway.mjs";
+import { snippets, unpack } from "./guide.mjs";
+
+globalThis.WebSocket ??= WebSocket;
+
+let folder;
+before(async () => (folder = await unpack("guide")));
+
+const load = (file) => import(`${folder}/${file}`);
+const read = async (namespace, name) => (await data(`query ($namespace: String, $name: String!) { network(namespace: $namespace, name: $name) { id metadata { namespace name revision } spec { resource { mtu description } } } }`, { namespace, name })).network;
+const remove = (namespace, name) => data(`mutation ($input: DeleteNetworkInput!) { deleteNetwork(input: $input) { state } }`, { input: { namespace, name } });
+const describe = (namespace, name, description, mtu = 1500) => data(`mutation ($input: UpsertNetworkInput!) { upsertNetwork(input: $input) { created } }`, { input: { namespace, name, spec: { ...spec(), resource: { mtu, description } } } });
+
+// until waits for what somebody else shows.
+async function until(what, holds) {
+  const late = Date.now() + patience;
+  while (!(await holds())) {
+    if (Date.now() > late) throw new Error(`${what} did not come in ${patience} ms`);
+    await new Promise((again) => setTimeout(again, 5));
+  }
+}
+
+const names = (list) => list.getSnapshot().resources.map((network) => network.metadata.name).join(" ");
+
+// isLive changes networks beside a list and waits until it shows that.
+async function isLive(t, namespace, list) {
+  t.after(() => (list.close(), list.ended));
+  await until("the list", () => list.getSnapshot().status === "live" && names(list) === "a b c");
+  await create(namespace, "aa");
+  await remove(namespace, "b");
+  await until("the changes", () => names(list) === "a aa c");
+}
+
+// isSaved lets a second writer change another field, and then the same one, before a save.
+async function isSaved(namespace, save) {
+  await describe(namespace, "conflict", "before");
+  let seen = await read(namespace, "conflict");
+  await describe(namespace, "conflict", "theirs");
+  await save(seen, { mtu: 1400 }, () => assert.fail("asked"));
+  let now = await read(namespace, "conflict");
+  assert.deepEqual(now.spec.resource, { mtu: 1400, description: "theirs" });
+  for (const side of ["mine", "theirs"]) {
+    seen = await read(namespace, "conflict");
+    await describe(namespace, "conflict", "theirs", 1300);
+    await save(seen, { mtu: 1200 }, (merge) => resolve(merge, () => side));
+    now = await read(namespace, "conflict");
+    assert.equal(now.spec.resource.mtu, side === "mine" ? 1200 : 1300);
+    await describe(namespace, "conflict", "theirs", 1400);
+  }
+}
+
+test("fetch", async (t) => {
+  const namespace = newNamespace("guide");
+  await create(namespace, "a", "b", "c");
+  await t.test("a page, and all pages", async () => {
+    const { page, all } = await load("fetch/list.js");
+    const { nodes, pageInfo } = await page(namespace, 2);
+    assert.deepEqual([nodes.map((n) => n.metadata.name), pageInfo.hasNextPage], [["a", "b"], true]);
+    const seen = [];
+    for await (const network of all(namespace, 2)) seen.push(network.metadata.name);
+    assert.deepEqual(seen, ["a", "b", "c"]);
+  });
+  await t.test("a change, with and without somebody who was faster", async () => {
+    const { setMTU: change } = await load("fetch/update.js");
+    const seen = await read(namespace, "a");
+    assert.equal((await change(seen, 1400, () => assert.fail("asked"))).spec.resource.mtu, 1400);
+    assert.equal((await change(seen, 1300, (stored) => (assert.equal(stored.spec.resource.mtu, 1400), false))).spec.resource.mtu, 1400);
+    assert.equal((await change(seen, 1300, () => true)).spec.resource.mtu, 1300);
+    await create(namespace, "gone");
+    const gone = await read(namespace, "gone");
+    await remove(namespace, "gone");
+    await assert.rejects(change(gone, 1300), (error) => error.errors[0].extensions.code === "NOT_FOUND");
+  });
+  await t.test("a live list, and a change that it shows at once", async (t) => {
+    const { liveNetworks, show } = await load("fetch/live.js");
+    const { setMTU: change } = await load("fetch/optimistic.js");
+    const list = liveNetworks(namespace);
+    const shown = [];
+    show(list, (names, status) => shown.push(`${status} ${names.join(" ")}`));
+    await isLive(t, namespace, list);
+    assert.equal(shown.at(-1), "live a aa c");
+    const { id } = await read(namespace, "a");
+    const changed = change(list, id, 1280);
+    await new Promise(setImmediate);
+    assert.equal(list.getSnapshot().resources[0].spec.resource.mtu, 1280, "not at once");
+    await changed;
+    assert.equal((await read(namespace, "a")).spec.resource.mtu, 1280);
+    await assert.rejects(change(list, id, 1));
+    await until("the stored value", () => list.getSnapshot().resources[0].spec.resource.mtu === 1280);
+  });
+});
+
+test("Apollo", async (t) => {
+  const namespace = newNamespace("guide");
+  await create(namespace, "a", "b", "c");
+  const { client, socket } = await load("apollo/client.js");
+  t.after(() => (client.stop(), socket.dispose()));
+  const { watchNetworks } = await load("apollo/list.js");
+  let shown;
+  const edges = () => shown?.edges.map((e) => e.node.metadata.name).join(" ");
+  await t.test("a page, and the next one", async (t) => {
+    const { query, more } = watchNetworks(namespace, 2);
+    const subscription = query.subscribe(({ data }) => (shown = data?.networks));
+    t.after(() => subscription.unsubscribe());
+    await until("the page", () => edges() === "a b");
+    await more(shown);
+    await until("the next page", () => edges() === "a b c");
+  });
+  await t.test("a change, with somebody who was faster", async () => isSaved(namespace, (await load("apollo/update.js")).save).finally(() => remove(namespace, "conflict")));
+  await t.test("a live list, and a change that is shown at once", async (t) => {
+    const { query } = watchNetworks(namespace, 2);
+    const subscription = query.subscribe(({ data }) => (shown = data?.networks));
+    t.after(() => subscription.unsubscribe());
+    const list = (await load("apollo/live.js")).follow(namespace);
+    await isLive(t, namespace, list);
+    await until("the query", () => edges() === "a aa c");
+    const { setMTU: change } = await load("apollo/optimistic.js");
+    const first = () => shown.edges[0].node;
+    const changed = change(first(), 1280);
+    assert.equal(client.cache.extract(true)[`Network:${first().id}`].spec.resource.mtu, 1280, "not at once");
+    await changed;
+    await until("the query", () => first().spec.resource.mtu === 1280);
+    await assert.rejects(change(first(), 1));
+    assert.equal(client.cache.extract(true)[`Network:${first().id}`].spec.resource.mtu, 1280, "not taken back");
+  });
+});
+
+test("urql", async (t) => {
+  const namespace = newNamespace("guide");
+  await create(namespace, "a", "b", "c");
+  const { client } = await load("urql/client.js");
+  await t.test("a page, and the next one", async () => {
+    const { page } = await load("urql/list.js");
+    const first = await page(namespace, 2);
+    assert.deepEqual(first.edges.map((e) => e.node.metadata.name), ["a", "b"]);
+    const both = await page(namespace, 2, first.pageInfo.endCursor);
+    assert.deepEqual(both.edges.map((e) => e.node.metadata.name), ["a", "b", "c"]);
+  });
+  await t.test("a change, with somebody who was faster", async () => isSaved(namespace, (await load("urql/update.js")).save).finally(() => remove(namespace, "conflict")));
+  await t.test("a live list, and a change that is shown at once", async (t) => {
+    const list = (await load("urql/live.js")).liveNetworks(namespace);
+    await isLive(t, namespace, list);
+    const { gql } = await import("@urql/core");
+    const one = gql`query One($namespace: String) { network(namespace: $namespace, name: "a") { id metadata { namespace name revision } spec { resource { mtu description } } } }`;
+    const seen = [];
+    const subscription = client.query(one, { namespace }).subscribe(({ data }) => data?.network && seen.push(`${data.network.spec.resource.mtu} ${data.network.metadata.revision}`));
+    t.after(() => subscription.unsubscribe());
+    await until("the network", () => seen.length > 0);
+    const patch = gql`mutation P($input: PatchNetworkInput!) { patchNetwork(input: $input) { network { id metadata { namespace name revision } spec { resource { mtu description } } } } }`;
+    const network = await read(namespace, "a");
+    const input = { id: network.id, expectedRevision: network.metadata.revision, spec: { resource: { mtu: 1280 } } };
+    assert.equal((await client.mutation(patch, { input }).toPromise()).error, undefined);
+    const { metadata: { revision } } = await read(namespace, "a");
+    assert.ok(seen.includes(`1280 ${network.metadata.revision}`), `not at once: ${seen.join()}`);
+    const refused = { ...input, expectedRevision: revision, spec: { resource: { mtu: 1 } } };
+    assert.ok((await client.mutation(patch, { input: refused }).toPromise()).error);
+    assert.ok(seen.includes(`1 ${revision}`), `not at once: ${seen.join()}`);
+    await until("the stored value", () => seen.at(-1) === `1280 ${revision}`);
+  });
+});
+
+// bundle builds what Relay's guide builds: its compiler's artifacts, its plugin of Babel, and JSX.
+async function bundle() {
+  await mkdir(`${folder}/relay/__generated__`);
+  await writeFile(`${folder}/schema.graphql`, await schemaSDL());
+  const config = { src: "./relay", schema: "./schema.graphql", language: "javascript", artifactDirectory: "./relay/__generated__", eagerEsModules: true };
+  await writeFile(`${folder}/relay.config.json`, JSON.stringify(config));
+  await tool(folder, "relay-compiler", "relay.config.json");
+  const tags = {
+    name: "relay",
+    setup: (b) => b.onLoad({ filter: /guide\/relay\/\w+\.jsx?$/ }, async ({ path }) => {
+      const { code } = await transformAsync(await readFile(path, "utf8"), {
+        filename: path, cwd: folder, babelrc: false, configFile: false, parserOpts: { plugins: ["jsx"] },
+        plugins: [["relay", { eagerEsModules: true, artifactDirectory: `${folder}/relay/__generated__` }]],
+      });
+      return { contents: code, loader: "jsx" };
+    }),
+  };
+  const entry = ["environment.js", "list.jsx", "live.js", "update.js", "optimistic.js"].map((file, n) => `export * as part${n} from "./relay/${file}";`).join("\n");
+  await build({
+    stdin: { contents: `${entry}\nexport * as react from "react";\nexport * as dom from "react-dom/client";\nexport { flushSync } from "react-dom";\nexport * as relay from "react-relay";`, resolveDir: folder },
+    bundle: true, platform: "node", format: "cjs", jsx: "automatic", outfile: `${folder}/bundle.cjs`, plugins: [tags], logLevel: "error",
+    define: { "process.env.NODE_ENV": '"production"' },
+  });
+  const { part0, part1, part2, part3, part4, ...others } = createRequire(import.meta.url)(`${folder}/bundle.cjs`);
+  return { ...others, ...part0, ...part1, ...part2, update: part3, optimistic: part4 };
+}
+
+test("Relay", async (t) => {
+  const namespace = newNamespace("guide");
+  await create(namespace, "a", "b", "c");
+  // Relay keeps a query for minutes after its component is gone; the process need not wait for that.
+  const { setTimeout } = globalThis;
+  t.mock.method(globalThis, "setTimeout", (run, ms, ...args) => {
+    const timer = setTimeout(run, ms, ...args);
+    return ms > 3 * patience ? timer.unref() : timer;
+  });
+  const { window } = new JSDOM("<div id=root></div>");
+  Object.assign(globalThis, { window, document: window.document });
+  const { environment, socket, Networks, update, optimistic, react, dom, flushSync, relay } = await bundle();
+  t.after(() => socket.dispose());
+  const root = dom.createRoot(window.document.getElementById("root"));
+  t.after(() => {
+    flushSync(() => root.unmount()); // its effects end the live list
+    window.close();
+  });
+  root.render(react.createElement(relay.RelayEnvironmentProvider, { environment }, react.createElement(react.Suspense, { fallback: "…" }, react.createElement(Networks, { namespace }))));
+  const shown = () => [...window.document.querySelectorAll("li")].map((li) => li.textContent).join(", ");
+  await t.test("a page, and the rest by the live list", async () => {
+    await until("the list", () => shown() === "a 1500, b 1500, c 1500");
+    await create(namespace, "aa");
+    await remove(namespace, "b");
+    await until("the changes", () => shown() === "a 1500, aa 1500, c 1500");
+  });
+  await t.test("a change, with somebody who was faster", async () => {
+    await isSaved(namespace, (...args) => update.save(environment, ...args)).finally(() => remove(namespace, "conflict"));
+    await until("the list", () => shown() === "a 1500, aa 1500, c 1500");
+  });
+  await t.test("a change that is shown at once, and taken back if it is refused", async () => {
+    const errors = [];
+    // inStore is what components are about to show.
+    const inStore = ({ id }) => {
+      const source = environment.getStore().getSource();
+      return source.get(source.get(source.get(id).spec.__ref).resource.__ref).mtu;
+    };
+    const change = async (mtu) => {
+      const network = await read(namespace, "a");
+      optimistic.setMTU(environment, network, mtu, (error) => errors.push(error));
+      assert.equal(inStore(network), mtu, "not at once");
+    };
+    await change(1280);
+    await until("the change", async () => shown().startsWith("a 1280") && (await read(namespace, "a")).spec.resource.mtu === 1280);
+    await change(1);
+    await until("the refusal", () => errors.length === 1);
+    await until("the stored value", () => shown().startsWith("a 1280"));
+  });
+});
+
+test("the request by curl is an event stream", async () => {
+  const { "events/curl.sh": command } = await snippets();
+  const heard = promisify(execFile)("sh", ["-c", command.replace("curl ", "curl --no-progress-meter --max-time 3 ")], { timeout: patience }).catch(({ code, stdout }) => {
+    assert.equal(code, 28, stdout); // the time is up
+    return { stdout };
+  });
+  const { stdout } = await within(heard, "the stream");
+  assert.match(stdout, /^event: next\n(id: .*\n)?data: .*IN_SYNC/m);
+});
+
+test("every piece of code is run by a test", async () => {
+  const known = { fetch: 5, apollo: 5, urql: 5, relay: 5, go: 3, events: 2 };
+  const found = {};
+  for (const file of Object.keys(await snippets())) found[file.split("/")[0]] = (found[file.split("/")[0]] ?? 0) + 1;
+  assert.deepEqual(found, known, "a new piece of code needs a test; then count it here");
+});

@@ -1,0 +1,29 @@
+// The rules of graphql-eslint for schemas, all of them, and the exceptions with their reasons.
+// docs/decisions.md lists the same ones under "What tools say of the schema".
+import graphql from "@graphql-eslint/eslint-plugin";
+
+const exceptions = {
+  // Only what can be fetched by itself has an id: a connection, a spec or a payload cannot.
+  "@graphql-eslint/strict-id-in-types": "off",
+  // Fields stand in the order in which a person wants to read them; types are in alphabetical order already.
+  "@graphql-eslint/alphabetize": "off",
+  // A list of at most 100 parts of a resource, such as its labels, needs no connection.
+  "@graphql-eslint/relay-edge-types": ["error", { listTypeCanWrapOnlyEdgeType: false }],
+  // The API has mutations and subscriptions; the rule is for APIs that want none.
+  "@graphql-eslint/no-root-type": "off",
+  // A payload has the resource that was written. Whatever else a page shows it hears by the change stream.
+  "@graphql-eslint/require-field-of-type-query-in-mutation-result": "off",
+  // A list that matches nothing is an empty connection, never null; GitHub and Shopify do the same.
+  "@graphql-eslint/require-nullable-result-in-root": "off",
+};
+
+// Operators and maps are the same whatever the kinds are; these are for kinds that the embedded catalogue does not have.
+// The codes of errors stand in extensions, which no field describes.
+export const unreachable = /^(Input object|Object|Enum) type `((Boolean|Float|Int|Int64)ListFilter|FloatFilter|Int64Filter|MapEntry(Input|Patch)?|ErrorCode)` is unreachable\.$/;
+
+export default [{
+  files: ["**/*.graphql"],
+  languageOptions: { parser: graphql.parser, parserOptions: { graphQLConfig: { schema: "./schema.graphql" } } },
+  plugins: { "@graphql-eslint": graphql },
+  rules: { ...graphql.configs["flat/schema-all"].rules, ...graphql.configs["flat/schema-relay"].rules, ...exceptions },
+}];

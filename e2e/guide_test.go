@@ -1,0 +1,154 @@
+//go:build clients
+
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// goSnippet is a program in docs/clients.md.
+var goSnippet = regexp.MustCompile("(?ms)^```go file=go/(\\w+)\\.go\n(.*?)^```$")
+
+// guidePrograms builds the programs of the page, as packages of this module
+// that are nowhere but in an overlay, and returns where they are.
+func guidePrograms(t *testing.T) map[string]string {
+	t.Helper()
+	page, err := os.ReadFile("../docs/clients.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	out := map[string]string{}
+	for _, found := range goSnippet.FindAllStringSubmatch(string(page), -1) {
+		name := found[1]
+		source := filepath.Join(folder, name+".go")
+		if err := os.WriteFile(source, []byte(found[2]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		place, err := filepath.Abs(filepath.Join("guide", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		overlay, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(place, "main.go"): source}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(folder, name+".json")
+		if err := os.WriteFile(file, overlay, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out[name] = filepath.Join(folder, name)
+		if said, err := exec.Command("go", "build", "-overlay", file, "-o", out[name], "./guide/"+name).CombinedOutput(); err != nil {
+			t.Fatalf("%s of docs/clients.md: %v\n%s", name, err, said)
+		}
+	}
+	return out
+}
+
+// guideRun runs one of them to its end.
+func guideRun(t *testing.T, g *gateway, program string, args ...string) string {
+	t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "SLUICE_SERVER="+g.address)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", program, err, out)
+	}
+	return string(out)
+}
+
+const guideSpec = `{cloudCredentialsRef: {secretName: "c", cloudName: "o"}, resource: {mtu: 1500}}`
+
+func TestClientsGuideInGo(t *testing.T) {
+	programs := guidePrograms(t)
+	if len(programs) != 3 {
+		t.Fatalf("%d programs; a new one needs a test", len(programs))
+	}
+	g := start(t, "")
+	write := func(name string) {
+		t.Helper()
+		g.must(`mutation { createNetwork(input: {namespace: "guide", name: "` + name + `", spec: ` + guideSpec + `}) { network { id } } }`)
+	}
+	write("a")
+	write("b")
+
+	t.Run("a list", func(t *testing.T) {
+		lines := strings.Fields(guideRun(t, g, programs["list"], "guide"))
+		if len(lines) != 4 || lines[0] != "a" || lines[2] != "b" {
+			t.Errorf("it printed %q", lines)
+		}
+	})
+	t.Run("several writers of one network lose no update", func(t *testing.T) {
+		const writers = 4
+		done := make(chan string, writers)
+		for range writers {
+			go func() {
+				ctx, stop := context.WithTimeout(context.Background(), patience)
+				defer stop()
+				cmd := exec.CommandContext(ctx, programs["update"], "guide", "a")
+				cmd.Env = append(os.Environ(), "SLUICE_SERVER="+g.address)
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					out = append(out, err.Error()...)
+				}
+				done <- strings.TrimSpace(string(out))
+			}()
+		}
+		var said []string
+		for range writers {
+			said = append(said, <-done)
+		}
+		got := g.must(`{ network(namespace: "guide", name: "a") { spec { resource { mtu } } } }`).get("network", "spec", "resource", "mtu")
+		if got != float64(1500+100*writers) {
+			t.Errorf("the MTU is %v after %d writers said %q", got, writers, said)
+		}
+	})
+	t.Run("a live list", func(t *testing.T) {
+		cmd := exec.Command(programs["live"], "guide")
+		cmd.Env = append(os.Environ(), "SLUICE_SERVER="+g.address)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+		defer late.Stop()
+		lines := bufio.NewScanner(out)
+		expect := func(want ...string) {
+			t.Helper()
+			for _, line := range want {
+				if !lines.Scan() || lines.Text() != line {
+					t.Fatalf("it printed %q; want %q", lines.Text(), line)
+				}
+			}
+		}
+		expect("THERE a", "THERE b", "IN_SYNC")
+		write("c")
+		expect("ADDED c")
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, out); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+}

@@ -1,0 +1,15 @@
+// What a page needs to show resources of a Sluice gateway live, and to change them.
+export { liveList, LiveList } from "./live.js";
+export { merge, resolve, saveMerged, ConflictError } from "./conflict.js";
+export { Failure, failureOf, unwrap } from "./failure.js";
+export { fetchTransport, streamingTransport } from "./transport.js";
+export { webStorage } from "./storage.js";
+
+/** @template T @typedef {import("./settings.js").Options<T>} Options */
+/** @template T @typedef {import("./settings.js").Snapshot<T>} Snapshot */
+/** @typedef {import("./settings.js").Change} Change */
+/** @template T @typedef {import("./storage.js").Storage<T>} Storage */
+/** @template T @typedef {import("./storage.js").Saved<T>} Saved */
+/** @typedef {import("./transport.js").Transport} Transport */
+/** @typedef {import("./conflict.js").Conflict} Conflict */
+/** @template T @typedef {import("./conflict.js").Merge<T>} Merge */

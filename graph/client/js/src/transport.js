@@ -1,0 +1,89 @@
+import { Failure, failureOf } from "./failure.js";
+import { events } from "./sse.js";
+
+/**
+ * Where the answers of a subscription go.
+ * @typedef {object} Sink
+ * @property {(result: import("./failure.js").Result) => void} next
+ * @property {(error: unknown) => void} error
+ * @property {() => void} complete
+ */
+
+/**
+ * How a live list reaches the gateway. A document is whatever the client takes: a text, a parsed document, a compiled artifact.
+ * @typedef {object} Transport
+ * @property {(document: any, variables: Record<string, any>, options: {signal?: AbortSignal}) => Promise<import("./failure.js").Result>} query Sends a query or a mutation.
+ * @property {(document: any, variables: Record<string, any>, sink: Sink) => () => void} subscribe Returns what ends the subscription.
+ */
+
+/**
+ * How fetchTransport makes its requests.
+ * @typedef {object} FetchOptions
+ * @property {string | URL} url The gateway, like https://gateway.example/v1/graphql.
+ * @property {HeadersInit | (() => HeadersInit | Promise<HeadersInit>)} [headers] Sent with each request; a function is asked each time.
+ * @property {typeof globalThis.fetch} [fetch] Default: the global one.
+ */
+
+/**
+ * fetchTransport needs nothing but fetch: queries by POST, subscriptions by server-sent events. A
+ * browser has few connections to a host that speaks HTTP/1.1, and each subscription takes one.
+ * @param {FetchOptions} options
+ * @returns {Transport}
+ */
+export function fetchTransport({ url, headers = {}, fetch = globalThis.fetch }) {
+  /** @param {string} accept @param {any} query @param {Record<string, any>} variables @param {AbortSignal} [signal] */
+  const post = async (accept, query, variables, signal) => {
+    const own = new Headers(typeof headers === "function" ? await headers() : headers);
+    own.set("content-type", "application/json");
+    own.set("accept", accept);
+    return fetch(url, { method: "POST", headers: own, body: JSON.stringify({ query, variables }), signal });
+  };
+  return {
+    async query(document, variables, { signal } = {}) {
+      const response = await post("application/graphql-response+json", document, variables, signal);
+      return answer(response);
+    },
+    subscribe(document, variables, sink) {
+      const ending = new AbortController();
+      const run = async () => {
+        const response = await post("text/event-stream", document, variables, ending.signal);
+        if (!response.body || !response.headers.get("content-type")?.startsWith("text/event-stream")) {
+          const { errors } = await answer(response);
+          throw errors?.length ? failureOf(errors) : new Failure("the gateway answered no event stream", { status: response.status });
+        }
+        for await (const { event, data } of events(response.body)) {
+          if (ending.signal.aborted) return;
+          if (event === "complete") return sink.complete();
+          if (event === "next") sink.next(JSON.parse(data));
+        }
+        throw new Failure("the connection was lost");
+      };
+      run().catch((error) => {
+        if (!ending.signal.aborted) sink.error(error);
+      }).finally(() => ending.abort());
+      return () => ending.abort();
+    },
+  };
+}
+
+/**
+ * @param {Response} response
+ * @returns {Promise<import("./failure.js").Result>}
+ */
+async function answer(response) {
+  if (/json/.test(response.headers.get("content-type") ?? "")) return response.json();
+  const retryAfter = Number(response.headers.get("retry-after")) || undefined;
+  throw new Failure(`the gateway answered ${response.status} ${response.statusText}`.trim(), { status: response.status, retryAfter });
+}
+
+/**
+ * streamingTransport takes queries from one transport and subscriptions from a client of graphql-ws or
+ * graphql-sse. Make that client with `retryAttempts: 0`: the live list connects again
+ * itself, after the cursor that it has then, where the client would begin at the first one again.
+ * @param {Pick<Transport, "query">} transport
+ * @param {{subscribe(payload: {query: any, variables: any}, sink: any): () => void}} client
+ * @returns {Transport}
+ */
+export function streamingTransport({ query }, client) {
+  return { query, subscribe: (document, variables, sink) => client.subscribe({ query: document, variables }, sink) };
+}

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { fetchTransport, streamingTransport, webStorage } from "../src/index.js";
+import { events } from "../src/sse.js";
+
+const body = (...chunks) => new ReadableStream({
+  start(controller) {
+    for (const chunk of chunks) controller.enqueue(typeof chunk === "string" ? new TextEncoder().encode(chunk) : chunk);
+    controller.close();
+  },
+});
+
+async function all(stream) {
+  const out = [];
+  for await (const event of events(stream)) out.push(event);
+  return out;
+}
+
+test("events are read whatever the pieces are that they come in", async () => {
+  const text = ': beat\n\nid: 1\nevent: next\ndata: {"a":\ndata:  "ü€"}\r\n\r\nevent: complete\rdata:\r\n\r\n';
+  const expected = [{ event: "next", data: '{"a":\n "ü€"}' }, { event: "complete", data: "" }];
+  const bytes = new TextEncoder().encode(text);
+  for (let size = 1; size <= bytes.length; size++) {
+    const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.slice(i * size, (i + 1) * size));
+    assert.deepEqual(await all(body(...pieces)), expected, `pieces of ${size}`);
+  }
+});
+
+test("an event without an end is given up", async () => {
+  const endless = new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(8 * 1024 * 1024).fill(97)) });
+  await assert.rejects(all(endless), /more than/);
+});
+
+const answering = (make) => {
+  const requests = [];
+  return { requests, fetch: async (url, init) => (requests.push({ url, ...init }), make(init)) };
+};
+
+function heard() {
+  const out = [];
+  let done;
+  const over = new Promise((resolve) => (done = resolve));
+  return { out, over, sink: { next: (r) => out.push(r), error: (e) => (out.push(e), done()), complete: () => (out.push("complete"), done()) } };
+}
+
+test("queries go by POST, with the caller's headers", async () => {
+  const { requests, fetch } = answering(() => Response.json({ data: { a: 1 } }));
+  const transport = fetchTransport({ url: "http://gateway/v1/graphql", headers: async () => ({ authorization: "Bearer x" }), fetch });
+  assert.deepEqual(await transport.query("{ a }", { v: 1 }, {}), { data: { a: 1 } });
+  assert.equal(requests[0].headers.get("authorization"), "Bearer x");
+  assert.deepEqual(JSON.parse(requests[0].body), { query: "{ a }", variables: { v: 1 } });
+});
+
+test("an answer that is no JSON is an error with its status and Retry-After", async () => {
+  const { fetch } = answering(() => new Response("busy", { status: 503, headers: { "retry-after": "3" } }));
+  await assert.rejects(fetchTransport({ url: "http://gateway/", fetch }).query("{ a }", {}, {}), { status: 503, retryAfter: 3 });
+});
+
+test("a subscription is an event stream, and one that breaks off is an error", async () => {
+  const stream = (...chunks) => answering(() => new Response(body(...chunks), { headers: { "content-type": "text/event-stream" } })).fetch;
+  const whole = heard();
+  fetchTransport({ url: "http://gateway/", fetch: stream('event: next\ndata: {"data":1}\n\n', "event: complete\ndata:\n\n") }).subscribe("s", {}, whole.sink);
+  await whole.over;
+  assert.deepEqual(whole.out, [{ data: 1 }, "complete"]);
+  const broken = heard();
+  fetchTransport({ url: "http://gateway/", fetch: stream('event: next\ndata: {"data":1}\n\n') }).subscribe("s", {}, broken.sink);
+  await broken.over;
+  assert.match(broken.out[1].message, /lost/);
+});
+
+test("a refusal instead of an event stream is an error with its code", async () => {
+  const { fetch } = answering(() => Response.json({ errors: [{ message: "no", extensions: { code: "FORBIDDEN" } }] }, { status: 403 }));
+  const { out, over, sink } = heard();
+  fetchTransport({ url: "http://gateway/", fetch }).subscribe("s", {}, sink);
+  await over;
+  assert.equal(out[0].code, "FORBIDDEN");
+});
+
+test("whoever ends a subscription hears nothing more", async () => {
+  let aborted;
+  const fetch = (url, { signal }) => new Promise((_, no) => signal.addEventListener("abort", () => (aborted = true, no(signal.reason))));
+  const { out, sink } = heard();
+  const stop = fetchTransport({ url: "http://gateway/", fetch }).subscribe("s", {}, sink);
+  await new Promise((resolve) => setImmediate(resolve));
+  stop();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(aborted);
+  assert.deepEqual(out, []);
+});
+
+test("streamingTransport hands subscriptions to another client", () => {
+  const calls = [];
+  const transport = streamingTransport({ query: async () => ({ data: 1 }) }, { subscribe: (payload, sink) => (calls.push([payload, sink]), () => {}) });
+  const sink = {};
+  transport.subscribe("s", { v: 1 }, sink);
+  assert.deepEqual(calls, [[{ query: "s", variables: { v: 1 } }, sink]]);
+});
+
+test("webStorage forgets what does not fit and what it cannot read", () => {
+  const map = new Map([["broken", "{"], ["other", "7"]]);
+  const web = { getItem: (k) => map.get(k) ?? null, setItem: (k, v) => { if (v.length > 60) throw new Error("quota"); map.set(k, v); }, removeItem: (k) => map.delete(k) };
+  assert.equal(webStorage(web, "broken").load(), null);
+  assert.equal(webStorage(web, "other").load(), null);
+  assert.equal(webStorage(web, "none").load(), null);
+  const storage = webStorage(web, "k");
+  storage.save({ cursor: "c", resources: [{ id: "1" }] });
+  assert.deepEqual(storage.load(), { cursor: "c", resources: [{ id: "1" }] });
+  storage.save({ cursor: "c", resources: [{ id: "x".repeat(100) }] });
+  assert.equal(storage.load(), null);
+  webStorage(web, "k", { resources: false }).save({ cursor: "c", resources: [{ id: "1" }] });
+  assert.deepEqual(webStorage(web, "k").load(), { cursor: "c" });
+});

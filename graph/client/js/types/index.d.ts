@@ -1,0 +1,13 @@
+export { webStorage } from "./storage.js";
+export type Options<T> = import("./settings.js").Options<T>;
+export type Snapshot<T> = import("./settings.js").Snapshot<T>;
+export type Change = import("./settings.js").Change;
+export type Storage<T> = import("./storage.js").Storage<T>;
+export type Saved<T> = import("./storage.js").Saved<T>;
+export type Transport = import("./transport.js").Transport;
+export type Conflict = import("./conflict.js").Conflict;
+export type Merge<T> = import("./conflict.js").Merge<T>;
+export { liveList, LiveList } from "./live.js";
+export { merge, resolve, saveMerged, ConflictError } from "./conflict.js";
+export { Failure, failureOf, unwrap } from "./failure.js";
+export { fetchTransport, streamingTransport } from "./transport.js";

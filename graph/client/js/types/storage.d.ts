@@ -1,0 +1,54 @@
+/**
+ * What a live list needs to go on after a reload.
+ * @template T
+ * @typedef {object} Saved
+ * @property {string} cursor Place in the stream of changes.
+ * @property {ReadonlyArray<T>} [resources] The list at that place. Without it the list is read anew and `onChange` hears what came after the cursor.
+ * @property {boolean} [truncated] Whether the list had more resources than it held.
+ */
+/**
+ * Where a live list keeps its place. Both methods may be asynchronous; save is not called again before it is done, nor after it has failed.
+ * @template T
+ * @typedef {object} Storage
+ * @property {() => Saved<T> | null | undefined | Promise<Saved<T> | null | undefined>} load
+ * @property {(saved: Saved<T>) => void | Promise<void>} save
+ */
+/**
+ * webStorage keeps the place, and the list unless resources is false, in sessionStorage or
+ * localStorage. What does not fit, or cannot be read, is forgotten; the list is then read anew.
+ * @param {{getItem(key: string): string | null, setItem(key: string, value: string): void, removeItem(key: string): void}} storage
+ * @param {string} key Names the list and the documents: what is stored under it has the fields that they select.
+ * @param {{resources?: boolean}} [options]
+ * @returns {Storage<any>}
+ */
+export function webStorage(storage: {
+    getItem(key: string): string | null;
+    setItem(key: string, value: string): void;
+    removeItem(key: string): void;
+}, key: string, { resources: keep }?: {
+    resources?: boolean;
+}): Storage<any>;
+/**
+ * What a live list needs to go on after a reload.
+ */
+export type Saved<T> = {
+    /**
+     * Place in the stream of changes.
+     */
+    cursor: string;
+    /**
+     * The list at that place. Without it the list is read anew and `onChange` hears what came after the cursor.
+     */
+    resources?: readonly T[] | undefined;
+    /**
+     * Whether the list had more resources than it held.
+     */
+    truncated?: boolean | undefined;
+};
+/**
+ * Where a live list keeps its place. Both methods may be asynchronous; save is not called again before it is done, nor after it has failed.
+ */
+export type Storage<T> = {
+    load: () => Saved<T> | null | undefined | Promise<Saved<T> | null | undefined>;
+    save: (saved: Saved<T>) => void | Promise<void>;
+};
