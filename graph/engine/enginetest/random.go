@@ -83,9 +83,9 @@ func (s *Source) one(n int) bool { return s.Rand.IntN(n) == 0 }
 func (s *Source) likely(name string) bool {
 	switch name {
 	case "name":
-		return !s.one(8)
+		return !s.one(16)
 	case "id":
-		return s.one(8)
+		return s.one(20)
 	}
 	return s.one(3)
 }
