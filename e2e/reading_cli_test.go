@@ -377,9 +377,11 @@ func TestAGatewayOfTrustedDocumentsKnowsThoseOfTheCommandLine(t *testing.T) {
 	if a := g.post(`{ networks { nodes { id } } }`, nil); a.codes() != "FORBIDDEN" {
 		t.Fatalf("%+v", a)
 	}
+	editor(t, `sed -i 's/^status: {}$/status: {id: c0ffee}/' "$1"`)
 	for _, line := range []string{
 		"apply -f -", "get networks", "get all -A", "get net net-a -o manifest", "get net -l a=b --filter spec.resource.mtu>1", "describe net net-a",
-		"explain net.spec", "api-resources", "wait net/net-a --for=jsonpath={.metadata.name}", "delete net net-a",
+		"explain net.spec", "api-resources", "wait net/net-a --for=jsonpath={.metadata.name}", "diff -f -", "label net net-a a=b", "annotate net net-a a=b",
+		"patch net net-a -p {\"metadata\":{\"description\":\"x\"}}", "edit net net-a --subresource=status", "delete net -l a=b",
 	} {
 		if out, errOut, code := g.cli(networkManifest, strings.Fields(line)...); code != 0 {
 			t.Errorf("%s: exit %d\n%s%s", line, code, out, errOut)

@@ -208,7 +208,8 @@ func (g *get) follow(ctx context.Context, p *output.Printer, t target) error {
 	if len(t.names) == 1 {
 		req.Name = t.names[0]
 	}
-	return follow(ctx, g.std, g.client, req, func(c *client.Change) error { return p.PrintChange(t.kind, c) })
+	err = follow(ctx, g.std, g.client, req, func(c *client.Change) error { return p.PrintChange(t.kind, c) })
+	return errors.Join(err, p.Flush())
 }
 
 func in(namespace string) string {
