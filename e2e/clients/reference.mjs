@@ -10,14 +10,19 @@ const input = JSON.parse(readFileSync(0, "utf8"));
 const schema = buildSchema(input.api);
 const catalogue = parse(input.catalogue).definitions;
 
-// A variable of type Time is refused before anything is executed; a literal is judged where it is used.
-Object.assign(schema.getType("Time"), {
-  parseLiteral: valueFromASTUntyped,
-  parseValue(value) {
-    if (typeof value !== "string" || Number.isNaN(Date.parse(value))) throw new TypeError("no Time");
-    return value;
-  },
-});
+// Variables of the API's own scalars are judged before anything is executed; literals where they are used.
+function scalar(name, accepts) {
+  Object.assign(schema.getType(name), {
+    parseLiteral: valueFromASTUntyped,
+    parseValue(value) {
+      if (!accepts(value)) throw new TypeError(`no ${name}`);
+      return value;
+    },
+  });
+}
+const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i;
+scalar("Time", (value) => typeof value === "string" && time.test(value) && !Number.isNaN(Date.parse(value)));
+scalar("Int64", Number.isSafeInteger);
 
 const argumentsOf = (node) => Object.fromEntries(node.arguments.map((a) => [a.name.value, valueFromASTUntyped(a.value)]));
 const directive = (node, name) => {
