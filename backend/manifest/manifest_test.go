@@ -140,3 +140,23 @@ func TestWhatAnEditRemovesIsCleared(t *testing.T) {
 		t.Error("metadata that is no mapping is accepted")
 	}
 }
+
+// YAML 1.1 reads keys as truth values and numbers, which JSON cannot have: a label y
+// would become the label true.
+func TestAKeyIsTakenAsItIsWrittenOrRefused(t *testing.T) {
+	for _, key := range []string{"y", "Y", "n", "N", "yes", "No", "on", "OFF", "0x10", "1.0", "0777", "1e3", "~", "null", "True"} {
+		text := "kind: A\nmetadata:\n  labels:\n    " + key + ": a\n"
+		if d, err := manifest.Parse(text); err == nil || strings.Contains(err.Error(), `"a"`) || !strings.Contains(err.Error(), "quotes") {
+			t.Errorf("%s: %+v %v", key, d, err)
+		}
+		quoted := strings.Replace(text, key+": a", "\""+key+"\": a", 1)
+		if d, err := manifest.Parse(quoted); err != nil || d.Metadata.Labels[key] != "a" {
+			t.Errorf("%s in quotes: %+v %v", key, d, err)
+		}
+	}
+	for _, key := range []string{"1", "10", "-1", "1.5", "true", "nothing", "yes-man", "2026", "1.2.3", "on.example.org/x", "-"} {
+		if d, err := manifest.Parse("kind: A\nmetadata:\n  labels:\n    " + key + ": a\n"); err != nil || d.Metadata.Labels[key] != "a" {
+			t.Errorf("%s: %+v %v", key, d, err)
+		}
+	}
+}

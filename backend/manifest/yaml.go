@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	sigs "sigs.k8s.io/yaml"
 )
 
 // acceptedTags are the types of YAML that JSON has too, and those that are read as strings.
@@ -44,12 +46,33 @@ func checkNode(n *yaml.Node) error {
 				return fmt.Errorf("line %d: %s", c.Line, twice(c.Value))
 			}
 			seen[c.Value] = true
+			if !keepsKey(c) {
+				return fmt.Errorf("line %d: a key without quotes is read as a truth value, a number or nothing there; write it in quotes", c.Line)
+			}
 		}
 		if err := checkNode(c); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// oddKey is a key that YAML 1.1 may read as something else than the text that it is.
+var oddKey = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null|~|[-+.0-9].*)$`)
+
+// keepsKey says whether a key is taken as it is written: y is true in YAML 1.1, and
+// 0x10 is 16.
+func keepsKey(key *yaml.Node) bool {
+	if key.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 || !oddKey.MatchString(key.Value) {
+		return true
+	}
+	raw, err := sigs.YAMLToJSON([]byte(key.Value + ": 0"))
+	var read map[string]json.RawMessage
+	if err != nil || json.Unmarshal(raw, &read) != nil {
+		return true // refused for what it is
+	}
+	_, kept := read[key.Value]
+	return kept
 }
 
 // Errors of the decoder that quote the document. What they quote may be of a
@@ -59,7 +82,7 @@ var (
 	noAnchor   = regexp.MustCompile(`(?s)unknown anchor '.*' referenced`)
 	inItself   = regexp.MustCompile(`(?s)anchor '.*' value contains itself`)
 	otherType  = regexp.MustCompile(`(?s)cannot (?:decode|unmarshal) .*`)
-	invalidKey = regexp.MustCompile(`(?s)invalid map key: .*`)
+	invalidKey = regexp.MustCompile(`(?s)(?:invalid|unsupported) map key.*`)
 )
 
 // twiceSet is what the decoder says of a key that stands twice.
@@ -82,6 +105,6 @@ func withoutValues(err error) string {
 	text = noAnchor.ReplaceAllLiteralString(text, "there is an alias without its anchor (a text that begins with * needs quotes)")
 	text = inItself.ReplaceAllLiteralString(text, "an anchor contains itself")
 	text = otherType.ReplaceAllLiteralString(text, "a value does not have the type of its tag (a text that begins with ! needs quotes)")
-	text = invalidKey.ReplaceAllLiteralString(text, "a key is no text; quote it")
+	text = invalidKey.ReplaceAllLiteralString(text, "a key is no text; write it in quotes")
 	return text
 }
