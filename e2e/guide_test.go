@@ -74,7 +74,7 @@ const guideSpec = `{cloudCredentialsRef: {secretName: "c", cloudName: "o"}, reso
 
 func TestClientsGuideInGo(t *testing.T) {
 	programs := guidePrograms(t)
-	if len(programs) != 3 {
+	if len(programs) != 4 {
 		t.Fatalf("%d programs; a new one needs a test", len(programs))
 	}
 	g := start(t, "")
@@ -89,6 +89,16 @@ func TestClientsGuideInGo(t *testing.T) {
 		lines := strings.Fields(guideRun(t, g, programs["list"], "guide"))
 		if len(lines) != 4 || lines[0] != "a" || lines[2] != "b" {
 			t.Errorf("it printed %q", lines)
+		}
+	})
+	t.Run("a manifest", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "network.yaml")
+		manifest := strings.Replace(networkManifest, "net-a", "applied", 1)
+		if err := os.WriteFile(file, []byte(manifest), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if out := guideRun(t, g, programs["apply"], file); strings.TrimSpace(out) != "applied CREATED" {
+			t.Errorf("it printed %q", out)
 		}
 	})
 	t.Run("several writers of one network lose no update", func(t *testing.T) {

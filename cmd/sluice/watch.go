@@ -19,7 +19,7 @@ func watchCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch KIND [NAME]",
 		Short: "Follow changes of resources; survives a restart of the gateway",
-		Long: "Follow changes of resources, with the time and the cursor of each; survives a restart of the gateway.\n\n" +
+		Long: "Follow changes of resources, with the time and the revision of each (-o json has the cursor, too); survives a restart of the gateway.\n\n" +
 			"`sluice get --watch` shows changes as `sluice get` shows resources.",
 		Example: "  sluice watch networks\n  sluice watch network net-a -o json\n  sluice watch networks -A --after CURSOR",
 		Args:    usage(cobra.RangeArgs(1, 2)),

@@ -35,7 +35,8 @@ type ChangesRequest struct {
 // Change is one event of a stream.
 type Change struct {
 	// Type is RESET, SNAPSHOT, IN_SYNC, ADDED, MODIFIED or DELETED. The API's
-	// BOOKMARK is not among them: it moves the place that is resumed from.
+	// BOOKMARK is not among them: it moves the place that is resumed from. IN_SYNC
+	// comes again after each new connection.
 	Type string
 	// Cursor resumes the stream after this event; empty while a snapshot is sent.
 	Cursor   string
