@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -68,17 +67,6 @@ func (r *run) inEntries(f *field, path []any, rule string) []any {
 		}
 	}
 	return path
-}
-
-// inList is an error about the element of a list of arguments.
-func inList(err error, name string, i int) error {
-	var known *failure.Error
-	if !errors.As(err, &known) {
-		return err
-	}
-	out := *known
-	out.Path = failure.Element(name, i)
-	return &out
 }
 
 // steps are those of a path of coerced arguments.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
@@ -126,7 +127,7 @@ func (r *run) nodes(f *field, a *resolved, ids []any) error {
 		text, _ := id.(string)
 		key, err := r.engine.svc.NodeKey(r.ctx, r.caller, text)
 		if err != nil {
-			a.refused[i] = inList(err, "ids", i)
+			a.refused[i] = failure.InList(err, "ids", i)
 			continue
 		}
 		keys, of = append(keys, key), append(of, i)

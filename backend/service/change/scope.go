@@ -2,7 +2,6 @@ package change
 
 import (
 	"context"
-	"errors"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -36,7 +35,7 @@ func (f *Feed) scopeOf(ctx context.Context, c access.Caller, req Request) (scope
 	for i, name := range names {
 		k, err := f.kinds.Find(name)
 		if err != nil {
-			return scope, inList(err, "kinds", i)
+			return scope, failure.InList(err, "kinds", i)
 		}
 		if err := access.Authorize(ctx, c, k.Kind, descriptor.VerbWatch); err != nil {
 			return scope, err
@@ -73,17 +72,6 @@ func (s *scope) keep(filter any) error {
 		s.updated = wanted.LooksAtUpdated()
 	}
 	return nil
-}
-
-// inList is an error about the element of a list of arguments.
-func inList(err error, name string, i int) error {
-	var known *failure.Error
-	if !errors.As(err, &known) {
-		return err
-	}
-	out := *known
-	out.Path = failure.Element(name, i)
-	return &out
 }
 
 func (s *scope) kind(name string) *kind.Kind {

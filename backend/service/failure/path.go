@@ -2,6 +2,7 @@ package failure
 
 import (
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -97,4 +98,15 @@ func Text(steps []any) string {
 		}
 	}
 	return out
+}
+
+// InList is an error about the element of a list of arguments: a copy with its path.
+func InList(err error, list string, i int) error {
+	var known *Error
+	if !errors.As(err, &known) {
+		return err
+	}
+	out := *known
+	out.Path = Element(list, i)
+	return &out
 }
