@@ -26,6 +26,8 @@ type modification struct {
 	client   *client.Client
 	dry      dryRun
 	revision string
+	// uid that the resource is to have; empty for any.
+	uid string
 	// change returns a manifest, in JSON as it is given, with the change made.
 	change func(manifest string) (string, error)
 }
@@ -55,6 +57,9 @@ func (m *modification) one(ctx context.Context, s subject) error {
 		}
 		if res == nil {
 			return absentError(s.kind, s.namespace, s.name)
+		}
+		if m.uid != "" && res.Metadata.UID != m.uid {
+			return fmt.Errorf("it has the uid %q, and %q is expected; nothing was changed", res.Metadata.UID, m.uid)
 		}
 		next, err := m.change(res.Manifest)
 		if err != nil {
