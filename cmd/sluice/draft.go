@@ -36,7 +36,7 @@ func (e *edit) manifest(ctx context.Context) (*draft, error) {
 		}
 		out, err := e.client.Apply(ctx, client.ApplyRequest{Manifest: wanted, Namespace: e.subject.namespace, ExpectedRevision: res.Metadata.Revision, DryRun: bool(e.dry)})
 		if err != nil {
-			return "", err
+			return "", writeError(ctx, err, e.dry)
 		}
 		for _, w := range out.Warnings {
 			_, _ = fmt.Fprintf(e.std.err, "%s: warning: %s\n", printable(e.subject.name), printable(w.Message))
@@ -115,7 +115,7 @@ func (e *edit) status(ctx context.Context) (*draft, error) {
 			return name + " UNCHANGED" + e.dry.mark(), nil
 		}
 		_, err = e.client.UpdateStatus(ctx, client.StatusRequest{Kind: k, Namespace: e.subject.namespace, Name: e.subject.name, ExpectedRevision: st.Metadata.Revision, Status: status, DryRun: bool(e.dry)})
-		return name + " UPDATED" + e.dry.mark(), err
+		return name + " UPDATED" + e.dry.mark(), writeError(ctx, err, e.dry)
 	}}, nil
 }
 
