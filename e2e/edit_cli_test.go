@@ -87,6 +87,20 @@ func TestAStatusIsEditedInItsStoredForm(t *testing.T) {
 	}
 }
 
+func TestADryRunOfAnEditWritesNothing(t *testing.T) {
+	g := start(t, "")
+	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
+	before := g.revision("net-a")
+	editor(t, `sed -i 's/mtu: 1500/mtu: 9000/; s/^status: {}$/status: {id: "7"}/' "$1"`)
+	g.expect(0, "Network default/net-a UPDATED (dry run)\n", "", "edit", "network", "net-a", "--dry-run")
+	t.Setenv("SLUICE_DRY_RUN", "true")
+	g.expect(0, "Network default/net-a UPDATED (dry run)\n", "", "edit", "network", "net-a")
+	g.expect(0, "Network default/net-a UPDATED (dry run)\n", "", "edit", "network", "net-a", "--subresource=status")
+	if g.revision("net-a") != before {
+		t.Error("it was written")
+	}
+}
+
 // safes is a catalogue whose kind has a status with a map, and a field that is taken and not shown.
 const safes = `
 type Vault @resource(plural: "vaults", group: "example.org", version: "v1", scope: GLOBAL) { spec: VaultSpec!  status: VaultStatus }

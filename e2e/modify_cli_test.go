@@ -127,8 +127,8 @@ func TestAPatchMergesIntoTheManifest(t *testing.T) {
 		{3, "does not exist", []string{"network", "nobody", "-p", "{}"}},
 		{1, "cannot be changed", []string{"network", "net-a", "-p", "metadata: {name: b}"}},
 		{1, "spec.resource.mtu: must be at most 9216", []string{"network", "net-a", "-p", "spec: {resource: {mtu: 10000}}"}},
-		{1, "an object is wanted", []string{"network", "net-a", "-p", "[]"}},
-		{1, "patch: not acceptable as YAML", []string{"network", "net-a", "-p", "a: [", "--revision", "1-1"}},
+		{2, "an object is wanted", []string{"network", "net-a", "-p", "[]"}},
+		{2, "patch: not acceptable as YAML", []string{"network", "net-a", "-p", "a: [", "--revision", "1-1"}},
 		{1, `revision "1-1" is expected`, []string{"network", "net-a", "-p", "spec: {resource: {mtu: 1400}}", "--revision", "1-1"}},
 		{2, "-p PATCH or with --patch-file", []string{"network", "net-a"}},
 		{2, "-p PATCH or with --patch-file", []string{"network", "net-a", "-p", "{}", "--patch-file", file}},
@@ -139,6 +139,38 @@ func TestAPatchMergesIntoTheManifest(t *testing.T) {
 			t.Errorf("%v: exit %d, want %d and %q\n%s", c.args, code, c.code, c.says, errOut)
 		}
 	}
+}
+
+func TestAPatchSaysWhatTheResourceIsToBeBefore(t *testing.T) {
+	g := start(t, "")
+	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
+	before := g.revision("net-a")
+	uid, _, _ := g.cli("", "get", "network", "net-a", "-o", "jsonpath={.metadata.uid}")
+	patch := func(metadata string) string {
+		return "{metadata: {" + metadata + "}, spec: {resource: {mtu: 9000}}}"
+	}
+	for _, c := range []struct {
+		code int
+		says string
+		args []string
+	}{
+		{1, `revision "1-1" is expected`, []string{patch("revision: 1-1")}},
+		{1, `it has the uid "` + uid + `", and "another" is expected`, []string{patch("uid: another")}},
+		{2, `revision: "1-1", and the patch says "1-2"`, []string{patch("revision: 1-2"), "--revision", "1-1"}},
+		{2, "metadata.revision: it says what the resource is to have before", []string{patch("revision: null")}},
+		{2, "metadata.generation: only the gateway writes it", []string{patch("generation: 7")}},
+		{2, "metadata.resourceVersion: only the gateway writes it", []string{patch("resourceVersion: '7'")}},
+		{2, "edit --subresource=status does", []string{"{status: {}}"}},
+	} {
+		args := append([]string{"patch", "network", "net-a", "-p"}, c.args...)
+		if _, errOut, code := g.cli("", args...); code != c.code || !strings.Contains(errOut, c.says) {
+			t.Errorf("%v: exit %d, want %d and %q\n%s", c.args, code, c.code, c.says, errOut)
+		}
+	}
+	if g.revision("net-a") != before {
+		t.Error("it was written")
+	}
+	g.expect(0, "Network default/net-a UPDATED\n", "", "patch", "network", "net-a", "-p", patch("revision: "+before+", uid: "+strings.TrimSpace(uid)))
 }
 
 func TestDeletionByNamesLabelsAndFiles(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -88,3 +89,7 @@ const (
 	metadataOwned = "uid generation createdAt updatedAt deletionRequestedAt " +
 		"creationTimestamp deletionTimestamp resourceVersion managedFields selfLink" // Kubernetes' own
 )
+
+// Owned says whether a key of the metadata is the server's own, so that it is dropped
+// from a manifest.
+func Owned(key string) bool { return slices.Contains(strings.Fields(metadataOwned), key) }

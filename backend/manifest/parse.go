@@ -86,7 +86,7 @@ func sift(meta map[string]json.RawMessage) error {
 	for key := range meta {
 		switch {
 		case slices.Contains(strings.Fields(metadataKeys), key):
-		case slices.Contains(strings.Fields(metadataOwned), key):
+		case Owned(key):
 			delete(meta, key)
 		default:
 			return &UnknownError{Path: path + key, Accepted: strings.Fields(metadataKeys)}

@@ -138,9 +138,7 @@ func (a *application) run(ctx context.Context, docs []manifests.Document, p *pru
 		line.clear()
 		if err != nil {
 			a.count[failed]++
-			if ctx.Err() != nil {
-				err = errors.New("interrupted; it may have been applied (look with sluice get)")
-			}
+			err = writeError(ctx, err, a.dry)
 			explainAt(a.std, d, err)
 			if code(err) == "CONFLICT" {
 				a.showSides(ctx, d)

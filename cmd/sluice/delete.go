@@ -71,8 +71,11 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
 			if revision != "" && len(list) > 1 {
 				return usageError{errors.New("revision: one resource at a time has a revision")}
 			}
-			for _, s := range list {
-				d.one(ctx, s.kind.Name+" "+s.name, client.DeleteRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision})
+			for i, s := range list {
+				err := d.one(ctx, s.kind.Name+" "+s.name, client.DeleteRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision})
+				if d.failed.halted(ctx, std, err, len(list)-i-1) {
+					break
+				}
 			}
 			return d.result()
 		},
@@ -97,11 +100,13 @@ type deletion struct {
 }
 
 // one deletes a resource, and says so or what is wrong.
-func (d *deletion) one(ctx context.Context, what string, req client.DeleteRequest) {
-	if err := d.try(ctx, what, req); err != nil {
+func (d *deletion) one(ctx context.Context, what string, req client.DeleteRequest) error {
+	err := d.try(ctx, what, req)
+	if err != nil {
 		d.failed.count(err)
 		explainOf(d.std, req.Kind.Name, req.Name, err)
 	}
+	return err
 }
 
 func (d *deletion) try(ctx context.Context, what string, req client.DeleteRequest) error {
@@ -114,7 +119,7 @@ func (d *deletion) try(ctx context.Context, what string, req client.DeleteReques
 	case code(err) == "NOT_FOUND" && d.ignoreAbsent:
 		return nil
 	}
-	return err
+	return writeError(ctx, err, d.dry)
 }
 
 func (d *deletion) result() error { return d.failed.err() }
@@ -125,7 +130,7 @@ func (d *deletion) documents(ctx context.Context, docs []manifests.Document, nam
 	if err != nil {
 		return err
 	}
-	for _, doc := range docs {
+	for i, doc := range docs {
 		kind, err := client.FindKind(kinds, doc.Kind)
 		switch {
 		case doc.Kind == "" || doc.Name == "":
@@ -143,7 +148,9 @@ func (d *deletion) documents(ctx context.Context, docs []manifests.Document, nam
 		if doc.Namespace != "" {
 			req.Namespace = doc.Namespace
 		}
-		d.one(ctx, doc.String(), req)
+		if d.failed.halted(ctx, d.std, d.one(ctx, doc.String(), req), len(docs)-i-1) {
+			break
+		}
 	}
 	return d.result()
 }
@@ -156,7 +163,7 @@ const maxRounds = 5
 func (d *deletion) selected(ctx context.Context, s *selection, list []found) error {
 	for round := 1; ; round++ {
 		var again []key
-		for _, f := range list {
+		for i, f := range list {
 			err := d.try(ctx, f.String(), client.DeleteRequest{Kind: f.kind, Namespace: f.namespace, Name: f.name, ExpectedRevision: f.revision})
 			switch {
 			case err == nil, code(err) == "NOT_FOUND":
@@ -165,6 +172,9 @@ func (d *deletion) selected(ctx context.Context, s *selection, list []found) err
 			default:
 				d.failed.count(err)
 				explainOf(d.std, f.key.kind, f.name, err)
+			}
+			if d.failed.halted(ctx, d.std, err, len(list)-i-1+len(again)) {
+				return d.result()
 			}
 		}
 		if len(again) == 0 {

@@ -34,14 +34,14 @@ func (e *edit) manifest(ctx context.Context) (*draft, error) {
 		if err != nil {
 			return "", textError{err}
 		}
-		out, err := e.client.Apply(ctx, client.ApplyRequest{Manifest: wanted, Namespace: e.subject.namespace, ExpectedRevision: res.Metadata.Revision})
+		out, err := e.client.Apply(ctx, client.ApplyRequest{Manifest: wanted, Namespace: e.subject.namespace, ExpectedRevision: res.Metadata.Revision, DryRun: bool(e.dry)})
 		if err != nil {
-			return "", err
+			return "", writeError(ctx, err, e.dry)
 		}
 		for _, w := range out.Warnings {
 			_, _ = fmt.Fprintf(e.std.err, "%s: warning: %s\n", printable(e.subject.name), printable(w.Message))
 		}
-		return keyOf(res).String() + " " + out.Outcome, nil
+		return keyOf(res).String() + " " + out.Outcome + e.dry.mark(), nil
 	}}, nil
 }
 
@@ -112,10 +112,10 @@ func (e *edit) status(ctx context.Context) (*draft, error) {
 		}
 		name := id.String()
 		if reflect.DeepEqual(status, was.Status) {
-			return name + " UNCHANGED", nil
+			return name + " UNCHANGED" + e.dry.mark(), nil
 		}
-		_, err = e.client.UpdateStatus(ctx, client.StatusRequest{Kind: k, Namespace: e.subject.namespace, Name: e.subject.name, ExpectedRevision: st.Metadata.Revision, Status: status})
-		return name + " UPDATED", err
+		_, err = e.client.UpdateStatus(ctx, client.StatusRequest{Kind: k, Namespace: e.subject.namespace, Name: e.subject.name, ExpectedRevision: st.Metadata.Revision, Status: status, DryRun: bool(e.dry)})
+		return name + " UPDATED" + e.dry.mark(), writeError(ctx, err, e.dry)
 	}}, nil
 }
 

@@ -21,6 +21,7 @@ import (
 func editCommand(std streams) *cobra.Command {
 	var r remote
 	var part string
+	var dry dryRun
 	cmd := &cobra.Command{
 		Use:   "edit KIND NAME | KIND/NAME",
 		Short: "Change a resource in an editor ($SLUICE_EDITOR, $VISUAL, $EDITOR or vi)",
@@ -42,7 +43,7 @@ changes are shown and your text is kept in a file.`,
 			if err != nil {
 				return err
 			}
-			e := edit{client: c, subject: list[0], std: std}
+			e := edit{client: c, subject: list[0], std: std, dry: dry}
 			switch {
 			case len(list) > 1:
 				return usageError{errors.New("edit: one resource at a time")}
@@ -55,6 +56,7 @@ changes are shown and your text is kept in a file.`,
 		},
 	}
 	r.register(cmd)
+	dry.register(cmd)
 	cmd.Flags().StringVar(&part, "subresource", "", "edit this part of the resource instead of its manifest: status")
 	completeFlag(cmd, "subresource", cobra.FixedCompletions([]string{"status"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -65,6 +67,7 @@ type edit struct {
 	client  *client.Client
 	subject subject
 	std     streams
+	dry     dryRun
 }
 
 // draft is a text to be edited, of what is stored now, and how it is written back.

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/graph/client"
 )
 
 func main() {
@@ -72,6 +74,9 @@ func run(ctx context.Context, args []string, std streams) int {
 			_, _ = fmt.Fprintln(std.err, printable(line))
 		}
 		return exitUsage
+	}
+	if ctx.Err() != nil && errors.As(err, new(*client.UnansweredError)) {
+		err = errors.New("interrupted")
 	}
 	_, _ = fmt.Fprintf(std.err, "sluice: %s\n", printable(strings.Join(strings.Fields(err.Error()), " ")))
 	if cmd == root {

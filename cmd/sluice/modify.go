@@ -26,6 +26,8 @@ type modification struct {
 	client   *client.Client
 	dry      dryRun
 	revision string
+	// uid that the resource is to have; empty for any.
+	uid string
 	// change returns a manifest, in JSON as it is given, with the change made.
 	change func(manifest string) (string, error)
 }
@@ -38,10 +40,14 @@ func (m *modification) register(cmd *cobra.Command) {
 // all changes resources one by one; one that fails does not stop the others.
 func (m *modification) all(ctx context.Context, list []subject) error {
 	var failed tally
-	for _, s := range list {
-		if err := m.one(ctx, s); err != nil {
+	for i, s := range list {
+		err := m.one(ctx, s)
+		if err != nil {
 			failed.count(err)
 			explainOf(m.std, s.kind.Name, s.name, err)
+		}
+		if failed.halted(ctx, m.std, err, len(list)-i-1) {
+			break
 		}
 	}
 	return failed.err()
@@ -51,10 +57,13 @@ func (m *modification) one(ctx context.Context, s subject) error {
 	for try := 1; ; try++ {
 		res, err := m.client.Get(ctx, s.kind, s.namespace, s.name, client.JSON)
 		if err != nil {
-			return err
+			return readError(ctx, err)
 		}
 		if res == nil {
 			return absentError(s.kind, s.namespace, s.name)
+		}
+		if m.uid != "" && res.Metadata.UID != m.uid {
+			return fmt.Errorf("it has the uid %q, and %q is expected; nothing was changed", res.Metadata.UID, m.uid)
 		}
 		next, err := m.change(res.Manifest)
 		if err != nil {
@@ -69,7 +78,7 @@ func (m *modification) one(ctx context.Context, s subject) error {
 			continue
 		}
 		if err != nil {
-			return err
+			return writeError(ctx, err, m.dry)
 		}
 		for _, w := range out.Warnings {
 			_, _ = fmt.Fprintf(m.std.err, "%s %s: warning: %s\n", printable(s.kind.Name), printable(s.name), printable(w.Message))

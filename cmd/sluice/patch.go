@@ -20,7 +20,8 @@ func patchCommand(std streams) *cobra.Command {
 		Use:   "patch KIND NAME | KIND/NAME  (-p PATCH | --patch-file FILE|-)",
 		Short: "Change a resource by a merge patch",
 		Long: `Change a resource by a merge patch (RFC 7386) of its manifest, in YAML or JSON: objects merge,
-lists are replaced, null removes.`,
+lists are replaced, null removes. metadata.revision and metadata.uid in a patch say what the
+resource is to have before; otherwise it is left alone.`,
 		Example: `  sluice patch network net-a -p '{"spec": {"resource": {"mtu": 9000}}}'
   sluice patch network/net-a -p 'metadata: {description: null}' --dry-run
   sluice patch network net-a --patch-file patch.yaml --revision 1-7`,
@@ -45,6 +46,16 @@ lists are replaced, null removes.`,
 			if len(list) != 1 {
 				return usageError{errors.New("patch: one resource at a time")}
 			}
+			text, before, err := manifests.CutPrecondition(text)
+			switch {
+			case err != nil:
+				return usageError{err}
+			case m.revision != "" && before.Revision != "" && m.revision != before.Revision:
+				return usageError{fmt.Errorf("revision: %q, and the patch says %q; leave one of them out", m.revision, before.Revision)}
+			case before.Revision != "":
+				m.revision = before.Revision
+			}
+			m.uid = before.UID
 			m.change = func(was string) (string, error) {
 				next, err := manifests.MergePatch(was, text)
 				if err != nil {

@@ -10,8 +10,10 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -118,18 +120,47 @@ func (e Errors) Unwrap() []error {
 	return out
 }
 
+// UnansweredError says that a request has no answer, or none that can be read.
+type UnansweredError struct {
+	// Sent: what was asked for may or may not have been done.
+	Sent bool
+	err  error
+}
+
+func (e *UnansweredError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *UnansweredError) Unwrap() error { return e.err }
+
 // Do sends one operation and decodes its data into out, which may be nil. The
-// API's own errors come as [Errors].
+// API's own errors come as [Errors], and that there is no answer as [*UnansweredError].
 func (c *Client) Do(ctx context.Context, query string, variables map[string]any, out any) error {
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
 	if err != nil {
 		return fmt.Errorf("variables: %w", err)
 	}
+	raw, err := c.post(ctx, body)
+	if err != nil {
+		return err
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, out); err != nil {
+		return &UnansweredError{Sent: true, err: fmt.Errorf("answer of %s: %w", c.shown, err)}
+	}
+	return nil
+}
+
+// post sends the body of a request and reads the data of the answer.
+func (c *Client) post(ctx context.Context, body []byte) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	var sent atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("request: %w", err)
+		return nil, fmt.Errorf("request: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
@@ -139,12 +170,12 @@ func (c *Client) Do(ctx context.Context, query string, variables map[string]any,
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		return fmt.Errorf("no answer from %s: %w", c.shown, err)
+		return nil, &UnansweredError{Sent: sent.Load(), err: fmt.Errorf("no answer from %s: %w", c.shown, err)}
 	}
 	defer func() { _ = res.Body.Close() }()
 	in := &io.LimitedReader{R: res.Body, N: maxResponse}
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "application/json" && kind != "application/graphql-response+json" {
-		return fmt.Errorf("%s answered %s and no JSON; is a gateway there?", c.shown, res.Status)
+		return nil, &UnansweredError{Sent: res.StatusCode >= 500, err: fmt.Errorf("%s answered %s and no JSON; is a gateway there?", c.shown, res.Status)}
 	}
 	var answer struct {
 		Data   json.RawMessage `json:"data"`
@@ -152,18 +183,11 @@ func (c *Client) Do(ctx context.Context, query string, variables map[string]any,
 	}
 	switch err := json.NewDecoder(in).Decode(&answer); {
 	case err != nil && in.N <= 0:
-		return fmt.Errorf("%w from %s", errTooLarge, c.shown)
+		return nil, &UnansweredError{Sent: true, err: fmt.Errorf("%w from %s", errTooLarge, c.shown)}
 	case err != nil:
-		return fmt.Errorf("answer of %s: %w", c.shown, err)
+		return nil, &UnansweredError{Sent: true, err: fmt.Errorf("answer of %s: %w", c.shown, err)}
+	case len(answer.Errors) > 0:
+		return nil, answer.Errors
 	}
-	if len(answer.Errors) > 0 {
-		return answer.Errors
-	}
-	if out == nil {
-		return nil
-	}
-	if err := json.Unmarshal(answer.Data, out); err != nil {
-		return fmt.Errorf("answer of %s: %w", c.shown, err)
-	}
-	return nil
+	return answer.Data, nil
 }

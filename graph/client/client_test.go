@@ -80,3 +80,30 @@ func TestListWalksAllPagesAndStopsWhenAsked(t *testing.T) {
 		t.Errorf("%d requests", requests)
 	}
 }
+
+func TestAnErrorSaysWhetherTheRequestWasSent(t *testing.T) {
+	away := httptest.NewServer(http.NotFoundHandler())
+	away.Close()
+	nobody, err := client.New(client.Config{Server: away.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		client *client.Client
+		sent   bool
+	}{
+		"nobody listens":   {nobody, false},
+		"it is cut":        {serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), true},
+		"a proxy gives up": {serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusGatewayTimeout) }), true},
+		"no such page":     {serve(t, http.NotFound), false},
+		"half an answer": {serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprint(w, `{"data": {`)
+		}), true},
+	} {
+		var lost *client.UnansweredError
+		if err := c.client.Do(context.Background(), "mutation { a }", nil, nil); !errors.As(err, &lost) || lost.Sent != c.sent {
+			t.Errorf("%s: %v, want sent %v", name, err, c.sent)
+		}
+	}
+}

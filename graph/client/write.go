@@ -49,6 +49,8 @@ type StatusRequest struct {
 	ExpectedRevision string
 	// Status is an object in stored form, as [Client.Get] gives it.
 	Status map[string]any
+	// DryRun says what would happen and writes nothing.
+	DryRun bool
 }
 
 // UpdateStatus replaces a status at the expected revision, and returns the new one.
@@ -58,7 +60,7 @@ func (c *Client) UpdateStatus(ctx context.Context, req StatusRequest) (revision 
 		return "", err
 	}
 	in := k.named(req.Namespace, req.Name)
-	in["expectedRevision"], in["status"] = req.ExpectedRevision, k.input("status", req.Status)
+	in["expectedRevision"], in["status"], in["dryRun"] = req.ExpectedRevision, k.input("status", req.Status), req.DryRun
 	var out struct {
 		Update struct {
 			Written struct{ Metadata struct{ Revision string } }

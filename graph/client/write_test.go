@@ -48,7 +48,7 @@ func TestAStatusIsSentInTheFormOfTheAPI(t *testing.T) {
 	kind := client.Kind{Name: "Disk", Singular: "disk", Fields: []client.Field{{Path: "status.parts.sizes", Type: "MapEntry", List: true}, {Path: "status.parts", Type: "Part", List: true}}}
 	status := map[string]any{"parts": []any{map[string]any{"name": "p", "sizes": map[string]any{"x": "1"}}}, "n": json.Number("9007199254740993")}
 	revision, err := c.UpdateStatus(context.Background(), client.StatusRequest{Kind: kind, Name: "a", ExpectedRevision: "1-2", Status: status})
-	want := `{"expectedRevision":"1-2","name":"a","status":{"n":9007199254740993,"parts":[{"name":"p","sizes":[{"key":"x","value":"1"}]}]}}`
+	want := `{"dryRun":false,"expectedRevision":"1-2","name":"a","status":{"n":9007199254740993,"parts":[{"name":"p","sizes":[{"key":"x","value":"1"}]}]}}`
 	if revision != "1-3" || err != nil || variables() != want {
 		t.Errorf("%s %v: %s", revision, err, variables())
 	}

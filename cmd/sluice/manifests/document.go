@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/graph/client"
 )
 
 // Document is one manifest and where it was found.
@@ -133,22 +135,27 @@ func member(n *yaml.Node, key string) *yaml.Node {
 }
 
 // RefuseTwins refuses documents that say two different things of one resource. What a
-// document leaves out of its namespace is the namespace of the command.
+// document leaves out of its namespace is the namespace of the command, and that of a
+// command without one is the default one. That kinds may be GLOBAL makes no difference:
+// their documents have no namespace, or are refused.
 func RefuseTwins(docs []Document, namespace string) error {
 	first := map[string]Document{}
 	for _, d := range docs {
 		if d.parsed == nil {
 			continue // the gateway says what is wrong
 		}
-		ns := namespace
-		if d.parsed.Metadata.Namespace != nil {
-			ns = d.Namespace
-		}
+		said := *d.parsed
+		ns := cmp.Or(d.Namespace, namespace, client.DefaultNamespace)
+		said.Metadata.Namespace = &ns
+		d.parsed = &said
 		key := d.Kind + " " + ns + "/" + d.Name
 		twin, ok := first[key]
 		if !ok {
 			first[key] = d
 		} else if !reflect.DeepEqual(twin.parsed, d.parsed) {
+			if twin.Namespace == "" && d.Namespace == "" && namespace == "" {
+				key = d.String() // its kind may be GLOBAL
+			}
 			return fmt.Errorf("%s and %s say different things of %s; nothing was sent", twin.Where(), d.Where(), key)
 		}
 	}

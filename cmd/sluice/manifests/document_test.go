@@ -62,19 +62,22 @@ func TestTwinsAreRefusedOnlyWhereTheyDiffer(t *testing.T) {
 	doc := func(namespace, spec string) string {
 		return "kind: K\nmetadata: {name: a" + namespace + "}\nspec: {x: " + spec + "}\n---\n"
 	}
-	for name, c := range map[string]struct{ text, says string }{
-		"the same twice":                    {doc("", "1") + doc("", "1"), ""},
-		"two namespaces":                    {doc("", "1") + doc(", namespace: test", "2"), ""},
-		"two things":                        {doc("", "1") + doc("", "2"), "standard input:1 and standard input:4 say different things of K prod/a; nothing was sent"},
-		"of a namespace that is not stated": {doc("", "1") + doc(", namespace: prod", "2"), "say different things of K prod/a"},
-		"what does not parse":               {doc("", "1") + "kind: [\n---\nkind: [\n", ""},
+	for name, c := range map[string]struct{ text, namespace, says string }{
+		"the same twice":                    {doc("", "1") + doc("", "1"), "prod", ""},
+		"two namespaces":                    {doc("", "1") + doc(", namespace: test", "2"), "prod", ""},
+		"two things":                        {doc("", "1") + doc("", "2"), "prod", "standard input:1 and standard input:4 say different things of K prod/a; nothing was sent"},
+		"of a namespace that is not stated": {doc("", "1") + doc(", namespace: prod", "2"), "prod", "say different things of K prod/a"},
+		"of the default namespace":          {doc(", namespace: default", "1") + doc("", "2"), "", "say different things of K default/a; nothing was sent"},
+		"the same in the default namespace": {doc(", namespace: default", "1") + doc("", "1"), "", ""},
+		"two things of no namespace":        {doc("", "1") + doc("", "2"), "", "say different things of K a; nothing was sent"},
+		"what does not parse":               {doc("", "1") + "kind: [\n---\nkind: [\n", "prod", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			docs, err := stdin(c.text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = manifests.RefuseTwins(docs, "prod")
+			err = manifests.RefuseTwins(docs, c.namespace)
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v", err)
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/sluicegw/sluice/backend/manifest"
@@ -25,6 +26,40 @@ func MergePatch(text, patch string) (string, error) {
 	merge(whole, change, nil)
 	out, err := json.Marshal(whole)
 	return string(out), err
+}
+
+// Precondition is what a patch says of a resource that it does not change: empty where
+// it says nothing.
+type Precondition struct{ Revision, UID string }
+
+// CutPrecondition takes out of a patch the revision and the uid that the resource is to
+// have. Everything else that only the gateway writes is refused in a patch.
+func CutPrecondition(patch string) (rest string, p Precondition, err error) {
+	whole, err := object(patch)
+	if err != nil {
+		return "", p, fmt.Errorf("patch: %w", err)
+	}
+	if _, ok := whole["status"]; ok {
+		return "", p, errors.New("patch: status: a patch does not write it; edit --subresource=status does")
+	}
+	metadata, ok := whole["metadata"].(map[string]any)
+	if !ok {
+		return patch, p, nil
+	}
+	for key, to := range map[string]*string{"revision": &p.Revision, "uid": &p.UID} {
+		value, ok := metadata[key]
+		if *to, _ = value.(string); ok && *to == "" {
+			return "", p, fmt.Errorf("patch: metadata.%s: it says what the resource is to have before, as a text, or is left out", key)
+		}
+		delete(metadata, key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		if manifest.Owned(key) {
+			return "", p, fmt.Errorf("patch: metadata.%s: only the gateway writes it; leave it out", key)
+		}
+	}
+	out, err := json.Marshal(whole)
+	return string(out), p, err
 }
 
 func object(text string) (map[string]any, error) {

@@ -5,7 +5,6 @@ package manifests
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -187,6 +186,13 @@ func list(part manifest.Part) ([]Document, bool, error) {
 	if kind := member(root.Content[0], "kind"); kind == nil || kind.Value != "List" || items == nil || items.Kind != yaml.SequenceNode {
 		return nil, false, nil
 	}
+	var keys []string
+	for i := 0; i < len(root.Content[0].Content); i += 2 {
+		keys = append(keys, root.Content[0].Content[i].Value)
+	}
+	if err := checkListKeys(keys); err != nil {
+		return nil, true, err
+	}
 	var docs []Document
 	for _, item := range items.Content {
 		text, err := yaml.Marshal(item)
@@ -211,6 +217,9 @@ func listJSON(part manifest.Part) ([]Document, bool, error) {
 	if _, err := dec.Token(); err != nil {
 		return nil, true, err
 	}
+	var keys []string
+	var items json.RawMessage
+	line := part.Line
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
@@ -220,10 +229,29 @@ func listJSON(part manifest.Part) ([]Document, bool, error) {
 		if err := dec.Decode(&raw); err != nil {
 			return nil, true, err
 		}
+		keys = append(keys, fmt.Sprint(key))
 		if key == "items" {
-			docs, err := elements(raw, part.Line+bytes.Count(text[:int(dec.InputOffset())-len(raw)], []byte("\n")))
-			return docs, true, err
+			items, line = raw, part.Line+bytes.Count(text[:int(dec.InputOffset())-len(raw)], []byte("\n"))
 		}
 	}
-	return nil, true, errors.New("items: a list is wanted")
+	if err := checkListKeys(keys); err != nil {
+		return nil, true, err
+	}
+	docs, err := elements(items, line)
+	return docs, true, err
+}
+
+// checkListKeys refuses keys of a List that would be passed over, with the documents
+// that they may hold.
+func checkListKeys(keys []string) error {
+	known := []string{"apiVersion", "kind", "metadata", "items"}
+	for i, key := range keys {
+		switch {
+		case !slices.Contains(known, key):
+			return fmt.Errorf("%q is not a field of a List; accepted are %s", key, strings.Join(known, ", "))
+		case slices.Contains(keys[:i], key):
+			return fmt.Errorf("%s is given twice in a List", key)
+		}
+	}
+	return nil
 }

@@ -40,7 +40,7 @@ func TestEveryFormOfManyDocumentsIsCutWithItsLines(t *testing.T) {
 		"an array":             {"[\n {\"kind\": \"K\",\n \"metadata\": {\"name\": \"a\"}},\n\n {\"kind\": \"K\"}]", "2 K a, 5 document 2"},
 		"an empty array in it": {"kind: List\nitems: []\n---\n" + one("a"), "3 K a"},
 		"a list":               {"apiVersion: v1\nkind: List\nitems:\n- kind: K\n  metadata: {name: a, namespace: m}\n- {kind: K, metadata: {name: b}}\n---\n" + one("c"), "4 K m/a, 6 K b, 7 K c"},
-		"a list in JSON":       {"{\"kind\": \"List\",\n\"other\": [1],\n\"items\": [\n{\"kind\": \"K\", \"metadata\": {\"name\": \"a\"}}]}", "4 K a"},
+		"a list in JSON":       {"{\"kind\": \"List\",\n\"metadata\": [1],\n\"items\": [\n{\"kind\": \"K\", \"metadata\": {\"name\": \"a\"}}]}", "4 K a"},
 		"no list":              {"kind: List\nmetadata: {name: items}\n", "1 List items"},
 		"what does not parse":  {"kind: [\n---\n" + one("a"), "1 document 1, 2 K a"},
 		"a list that does not": {"kind: List\nitems: [\n", "1 document 1"},
@@ -151,4 +151,24 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestAListThatWouldLoseDocumentsIsRefused(t *testing.T) {
+	const items = "items:\n- kind: K\n  metadata: {name: a}\n"
+	for text, says := range map[string]string{
+		"kind: List\n" + items + items:                             "standard input:1: items is given twice in a List",
+		"kind: List\n" + items + "Items: []\n":                     `"Items" is not a field of a List; accepted are apiVersion, kind, metadata, items`,
+		"kind: List\n" + items + "kind: List\n":                    "kind is given twice",
+		`{"kind": "List", "items": [{"kind": "K"}], "items": []}`:  "items is given twice in a List",
+		`{"kind": "List", "items": [{"kind": "K"}], "spec": null}`: `"spec" is not a field of a List`,
+	} {
+		if docs, err := stdin(text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s\n%d documents, %v", text, len(docs), err)
+		}
+	}
+	for _, text := range []string{"apiVersion: v1\nkind: List\nmetadata: {resourceVersion: ''}\n" + items, `{"apiVersion": "v1", "kind": "List", "metadata": {}, "items": [{"kind": "K"}]}`} {
+		if docs, err := stdin(text); err != nil || len(docs) != 1 {
+			t.Errorf("%s\n%d documents, %v", text, len(docs), err)
+		}
+	}
 }

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// writeError is an error of a request that writes. Where there is no answer it says
+// whether the change may have been made, and a ^C is not told as the gateway's fault.
+func writeError(ctx context.Context, err error, dry dryRun) error {
+	var lost *client.UnansweredError
+	unsure := errors.As(err, &lost) && lost.Sent && !bool(dry)
+	switch {
+	case lost != nil && ctx.Err() != nil && unsure:
+		return errors.New("interrupted; the change may or may not have been made (look with sluice get before you repeat it)")
+	case lost != nil:
+		err = readError(ctx, err)
+	}
+	if unsure {
+		return fmt.Errorf("%w; the change may or may not have been made (look with sluice get before you repeat it)", err)
+	}
+	return err
+}
+
+// readError is an error of a request that a command makes before it writes.
+func readError(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.As(err, new(*client.UnansweredError)) {
+		return errors.New("interrupted; nothing was changed")
+	}
+	return err
+}
+
+// halted says whether the others of several requests are not sent, and says so to the
+// user: after a ^C, and if nobody is there to answer them.
+func (t *tally) halted(ctx context.Context, std streams, err error, left int) bool {
+	if ctx.Err() == nil && !errors.As(err, new(*client.UnansweredError)) {
+		return false
+	}
+	t.failed = t.failed || left > 0
+	switch {
+	case left > 0 && err == nil:
+		_, _ = fmt.Fprintf(std.err, "sluice: interrupted; %d not sent\n", left)
+	case left > 0:
+		_, _ = fmt.Fprintf(std.err, "sluice: %d not sent\n", left)
+	}
+	return true
+}
