@@ -2,8 +2,14 @@ package e2e_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -408,4 +414,40 @@ func TestAWaitForADeletionIsOverWhenANamesakeIsThere(t *testing.T) {
 	g.create("net-b", nil)
 	g.cli("", "delete", "net", "net-a")
 	r.ends(0)
+}
+
+// breaking is the address of a way to the gateway on which nobody answers requests that
+// have the text.
+func (g *gateway) breaking(text string) string {
+	g.t.Helper()
+	to, err := url.Parse(g.address)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || bytes.Contains(body, []byte(text)) {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		r.Body, r.Host = io.NopCloser(bytes.NewReader(body)), to.Host
+		proxy.ServeHTTP(w, r)
+	}))
+	g.t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func TestAListThatBreaksOffDoesNotLookComplete(t *testing.T) {
+	g := someNetworks(t)
+	broken := g.breaking("subnets(")
+	for format, begins := range map[string]string{"json": "[\n", "yaml": "apiVersion", "name": "network/net-a\n", "jsonpath={.items[*].metadata.name}": ""} {
+		out, errOut, code := sluice(t, "", "get", "networks,subnets", "-o", format, "--server", broken)
+		if code != 1 || !strings.HasPrefix(out, begins) || !strings.Contains(errOut, "the list is not complete") {
+			t.Errorf("%s: exit %d\n%s%s", format, code, out, errOut)
+		}
+		if json.Valid([]byte(out)) || strings.HasPrefix(format, "jsonpath") && out != "" {
+			t.Errorf("%s looks complete:\n%s", format, out)
+		}
+	}
 }
