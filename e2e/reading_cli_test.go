@@ -371,8 +371,39 @@ func TestWaitEndsWhenWhatItWaitsForHappens(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s%s", c.line, code, out, errOut)
 		}
 	}
+	if out, errOut, code := g.cli("", "wait", "net/far", "net/net-a", "-n", "other", "--for=jsonpath={.spec.resource.mtu}=1", "--timeout", "300ms"); code != 1 || !strings.Contains(errOut, `"net-a" does not exist`) {
+		t.Errorf("not all were looked at: exit %d\n%s%s", code, out, errOut)
+	}
+	if _, errOut, code := g.cli(strings.ReplaceAll(networkManifest, "net-a", "net-d"), "apply", "-f", "-"); code != 0 {
+		t.Fatal(errOut)
+	}
+	if out, errOut, code := g.cli("", "wait", "net/net-d", "net/net-a", "--for=jsonpath={.status.id}", "--timeout", "300ms"); code != 1 || out != "network/net-a condition met\n" {
+		t.Errorf("not all were looked at: exit %d\n%s%s", code, out, errOut)
+	}
 	if out, _, code := g.cli("", "wait", "net/net-a", "--for=condition=Available"); code != 0 || out != "network/net-a condition met\n" {
 		t.Errorf("exit %d %q", code, out)
+	}
+}
+
+func TestAWaitSaysThatTheConnectionWasLost(t *testing.T) {
+	g := someNetworks(t)
+	to, err := url.Parse(g.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet { // a WebSocket begins
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		r.Host = to.Host
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	_, errOut, code := sluice(t, "", "wait", "net/net-a", "--for=condition=Available", "--timeout", "300ms", "--server", srv.URL)
+	if code != 1 || !strings.Contains(errOut, "the connection was lost") || !strings.Contains(errOut, "it has no condition Available") {
+		t.Errorf("exit %d\n%s", code, errOut)
 	}
 }
 
