@@ -35,8 +35,11 @@ lists are replaced, null removes.`,
 				return usageError{errors.New("patch: give the patch with -p PATCH or with --patch-file FILE")}
 			case file != "":
 				if text, err = readPatch(file, std.in); err != nil {
-					return err
+					return usageError{err}
 				}
+			}
+			if err := manifests.CheckPatch(text); err != nil {
+				return usageError{err}
 			}
 			list, err := subjects(cmd.Context(), m.client, r.namespace, args)
 			if err != nil {

@@ -27,6 +27,14 @@ func MergePatch(text, patch string) (string, error) {
 	return string(out), err
 }
 
+// CheckPatch says what is wrong with the form of a patch.
+func CheckPatch(patch string) error {
+	if _, err := object(patch); err != nil {
+		return fmt.Errorf("patch: %w", err)
+	}
+	return nil
+}
+
 func object(text string) (map[string]any, error) {
 	raw, err := manifest.ToJSON(text)
 	if err != nil {
