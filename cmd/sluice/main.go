@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/graph/client"
 )
 
 func main() {
@@ -72,6 +74,10 @@ func run(ctx context.Context, args []string, std streams) int {
 			_, _ = fmt.Fprintln(std.err, printable(line))
 		}
 		return exitUsage
+	}
+	if errors.As(err, &client.Errors{}) {
+		explain(std, "sluice", err)
+		return code
 	}
 	_, _ = fmt.Fprintf(std.err, "sluice: %s\n", printable(strings.Join(strings.Fields(err.Error()), " ")))
 	if cmd == root {
