@@ -482,3 +482,16 @@ func TestAListThatBreaksOffDoesNotLookComplete(t *testing.T) {
 		}
 	}
 }
+
+func TestTheEnvironmentFillsTheFlagsOfReadingCommands(t *testing.T) {
+	g := someNetworks(t)
+	t.Setenv("SLUICE_OUTPUT", "name")
+	if out, _, _ := g.cli("", "api-resources"); !strings.HasPrefix(out, "networks\n") {
+		t.Errorf("api-resources: %q", out)
+	}
+	t.Setenv("SLUICE_SELECTOR", "team=web")
+	t.Setenv("SLUICE_SORT_BY", ".spec.resource.mtu")
+	g.expect(0, "network/net-c\nnetwork/net-a\n", "", "get", "networks")
+	t.Setenv("SLUICE_FOR", "jsonpath={.spec.resource.mtu}")
+	g.expect(0, "network/net-a condition met\nnetwork/net-c condition met\n", "", "wait", "networks")
+}

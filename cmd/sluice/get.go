@@ -32,6 +32,9 @@ func getCommand(std streams) *cobra.Command {
 		ValidArgsFunction: completeTargets(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
+			if g.client, err = g.remote.client(cmd); err != nil {
+				return err
+			}
 			if g.format, err = output.ParseFormat(format); err != nil {
 				return usageError{err}
 			}
@@ -44,9 +47,6 @@ func getCommand(std streams) *cobra.Command {
 			}
 			if g.labels, err = selector.ParseLabels(g.selectors); err != nil {
 				return usageError{err}
-			}
-			if g.client, err = g.remote.client(cmd); err != nil {
-				return err
 			}
 			kinds, err := g.client.Kinds(cmd.Context())
 			if err != nil {

@@ -26,6 +26,10 @@ func waitCommand(std streams) *cobra.Command {
 			"  sluice wait network net-a --for=jsonpath='{.status.resource.status}'=ACTIVE\n  sluice wait ports -l team=web --for=condition=Available",
 		Args: usage(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := r.client(cmd)
+			if err != nil {
+				return err
+			}
 			goal, err := parseGoal(until)
 			if err != nil {
 				return usageError{err}
@@ -33,10 +37,6 @@ func waitCommand(std streams) *cobra.Command {
 			labels, err := selector.ParseLabels(selectors)
 			if err != nil {
 				return usageError{err}
-			}
-			c, err := r.client(cmd)
-			if err != nil {
-				return err
 			}
 			if r.timeout <= 0 {
 				return usageError{errors.New("timeout: a duration over 0 is accepted, like 30s")}
