@@ -188,7 +188,7 @@ func TestDryRunsOfTheClientAreRefusedWithAReason(t *testing.T) {
 	}
 	g.expect(0, "", "no networks in namespace \"default\"\n", "get", "networks", "-o", "name")
 	g.expect(0, "Network default/net-a CREATED\n", "", "create", "-f", dir, "--dry-run=none")
-	g.expect(1, "", filepath.Join(dir, "a.yaml")+":1: Network \"net-a\" in namespace \"default\" already exists (sluice apply replaces it, sluice edit changes it)\n", "create", "-f", dir, "--dry-run=server")
+	g.expect(1, "", filepath.Join(dir, "a.yaml")+":1: Network \"net-a\" in namespace \"default\" already exists (ALREADY_EXISTS; sluice apply replaces it, sluice edit changes it)\n", "create", "-f", dir, "--dry-run=server")
 }
 
 func TestDiffShowsWhatApplyWouldChange(t *testing.T) {

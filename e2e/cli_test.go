@@ -184,7 +184,13 @@ func TestMistakesOnTheCommandLineAreOneClearLine(t *testing.T) {
 		{"a selector that is not understood", []string{"get", "networks", "-l", "a>b", "--server", g.address}, 2, `selector: "a>b"`},
 		{"an empty selector", []string{"get", "networks", "-l", "", "--server", g.address}, 2, `selector: ""`},
 		{"nothing to apply", []string{"apply"}, 2, "-f FILE"},
-		{"no such file", []string{"apply", "-f", "/nowhere.yaml"}, 1, "/nowhere.yaml"},
+		{"no such file", []string{"apply", "-f", "/nowhere.yaml"}, 2, "/nowhere.yaml"},
+		{"a folder without manifests", []string{"apply", "-f", t.TempDir()}, 2, "holds no .yaml"},
+		{"no such patch", []string{"patch", "net/a", "--patch-file", "/nowhere.yaml"}, 2, "/nowhere.yaml"},
+		{"an empty patch", []string{"patch", "net/a", "-p", ""}, 2, "an object is wanted"},
+		{"a patch that is null", []string{"patch", "net/a", "-p", "null"}, 2, "an object is wanted"},
+		{"a patch that is a list", []string{"patch", "net/a", "-p", "[]"}, 2, "an object is wanted"},
+		{"a patch that is no YAML", []string{"patch", "net/a", "-p", "{"}, 2, "patch: "},
 		{"unknown output", []string{"get", "networks", "-o", "xml", "--server", g.address}, 2, "accepted are table, wide, yaml, json, manifest, name, jsonpath=TEMPLATE"},
 		{"unknown kind", []string{"get", "teapots", "--server", g.address}, 1, "known kinds: "},
 		{"nobody there", []string{"get", "networks", "--server", "http://127.0.0.1:1"}, 1, "no answer from"},
@@ -197,7 +203,12 @@ func TestMistakesOnTheCommandLineAreOneClearLine(t *testing.T) {
 			}
 		})
 	}
-	if _, errOut, code := g.cli("# nothing\n", "apply", "-f", "-"); code != 1 || !strings.Contains(errOut, "no document") {
+	for text, says := range map[string]string{"\xff": "is not UTF-8", networkManifest + "---\n" + strings.Replace(networkManifest, "foo", "other", 1): "different things"} {
+		if _, errOut, code := g.cli(text, "apply", "-f", "-"); code != 2 || !strings.Contains(errOut, says) {
+			t.Errorf("%q: exit %d %s", text, code, errOut)
+		}
+	}
+	if _, errOut, code := g.cli("# nothing\n", "apply", "-f", "-"); code != 2 || !strings.Contains(errOut, "no document") {
 		t.Errorf("empty input: exit %d %s", code, errOut)
 	}
 	if out, _, code := sluice(t, "", "version"); code != 0 || !strings.HasPrefix(out, "sluice ") {

@@ -15,7 +15,7 @@ func TestTheEditorOpensAgainWithTheRefusalAtTheTop(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	// First a number that is too large, then, where the comment says so, one that is not.
 	editor(t, fmt.Sprintf(`cp "$1" %[1]s/seen.$(ls %[1]s | grep -c seen); if grep -q '^# - spec.resource.mtu: must be at most 9216' "$1"; then sed -i 's/mtu: 90000/mtu: 9000/' "$1"; else sed -i 's/mtu: 1500/mtu: 90000/' "$1"; fi`, dir))
-	g.expect(0, "Network default/net-a UPDATED\n", "Network net-a: spec.resource.mtu: must be at most 9216\n", "edit", "network/net-a")
+	g.expect(0, "Network default/net-a UPDATED\n", "Network net-a: spec.resource.mtu: must be at most 9216 (VALIDATION_FAILED)\n", "edit", "network/net-a")
 	if !strings.Contains(g.stored("net-a"), "mtu: 9000\n") {
 		t.Error(g.stored("net-a"))
 	}

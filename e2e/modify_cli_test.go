@@ -31,7 +31,7 @@ func TestLabelsAreSetRemovedAndNotOverwrittenUnasked(t *testing.T) {
 	g.expect(0, "Network default/net-a UNCHANGED\n", "", "label", "network/net-a", "stage=prod", "absent-")
 	g.expect(1, "", "Network net-a: stage has the value \"prod\" already; --overwrite lets it have another\n", "label", "network/net-a", "stage=test")
 	g.expect(0, "Network default/net-a UPDATED (dry run)\n", "", "label", "network/net-a", "stage=test", "--overwrite", "--dry-run")
-	g.expect(1, "", `sluice: Network "net-a" in namespace "default" was changed since you read it: revision "1-1" is expected, "`+before+"\" is current; read it again and repeat the change\n",
+	g.expect(1, "", `sluice: Network "net-a" in namespace "default" was changed since you read it: revision "1-1" is expected, "`+before+"\" is current; read it again and repeat the change (CONFLICT)\n",
 		"label", "network/net-a", "new=1", "--revision", "1-1")
 	if g.revision("net-a") != before {
 		t.Error("it was written")
@@ -184,7 +184,7 @@ func TestDeletionByNamesLabelsAndFiles(t *testing.T) {
 
 	g.expect(0, "Network net-d DELETED (dry run)\nNetwork elsewhere/net-a DELETED (dry run)\n", "", "delete", "-f", dir, "--dry-run")
 	g.expect(0, "Network net-d DELETED\nNetwork elsewhere/net-a DELETED\n", "", "delete", "-f", dir)
-	g.expect(3, "", "sluice: Network \"net-d\" in namespace \"default\" does not exist\nsluice: Network \"net-a\" in namespace \"elsewhere\" does not exist\n", "delete", "-f", dir)
+	g.expect(3, "", "sluice: Network \"net-d\" in namespace \"default\" does not exist (NOT_FOUND)\nsluice: Network \"net-a\" in namespace \"elsewhere\" does not exist (NOT_FOUND)\n", "delete", "-f", dir)
 	g.expect(0, "", "", "delete", "-f", dir, "--ignore-not-found")
 	g.expect(0, "Network default/net-a DELETED (dry run)\nNetwork default/net-b DELETED (dry run)\nNetwork default/net-c DELETED (dry run)\n", "", "delete", "networks", "-l", "team=web", "--dry-run")
 	g.expect(0, "Network net-a DELETED\n", "", "delete", "network/net-a", "network/nobody", "--ignore-not-found")

@@ -2,8 +2,14 @@ package e2e_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -365,8 +371,39 @@ func TestWaitEndsWhenWhatItWaitsForHappens(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s%s", c.line, code, out, errOut)
 		}
 	}
+	if out, errOut, code := g.cli("", "wait", "net/far", "net/net-a", "-n", "other", "--for=jsonpath={.spec.resource.mtu}=1", "--timeout", "300ms"); code != 1 || !strings.Contains(errOut, `"net-a" does not exist`) {
+		t.Errorf("not all were looked at: exit %d\n%s%s", code, out, errOut)
+	}
+	if _, errOut, code := g.cli(strings.ReplaceAll(networkManifest, "net-a", "net-d"), "apply", "-f", "-"); code != 0 {
+		t.Fatal(errOut)
+	}
+	if out, errOut, code := g.cli("", "wait", "net/net-d", "net/net-a", "--for=jsonpath={.status.id}", "--timeout", "300ms"); code != 1 || out != "network/net-a condition met\n" {
+		t.Errorf("not all were looked at: exit %d\n%s%s", code, out, errOut)
+	}
 	if out, _, code := g.cli("", "wait", "net/net-a", "--for=condition=Available"); code != 0 || out != "network/net-a condition met\n" {
 		t.Errorf("exit %d %q", code, out)
+	}
+}
+
+func TestAWaitSaysThatTheConnectionWasLost(t *testing.T) {
+	g := someNetworks(t)
+	to, err := url.Parse(g.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet { // a WebSocket begins
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		r.Host = to.Host
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	_, errOut, code := sluice(t, "", "wait", "net/net-a", "--for=condition=Available", "--timeout", "300ms", "--server", srv.URL)
+	if code != 1 || !strings.Contains(errOut, "the connection was lost") || !strings.Contains(errOut, "it has no condition Available") {
+		t.Errorf("exit %d\n%s", code, errOut)
 	}
 }
 
@@ -408,4 +445,53 @@ func TestAWaitForADeletionIsOverWhenANamesakeIsThere(t *testing.T) {
 	g.create("net-b", nil)
 	g.cli("", "delete", "net", "net-a")
 	r.ends(0)
+}
+
+// breaking is the address of a way to the gateway on which nobody answers requests that
+// have the text.
+func (g *gateway) breaking(text string) string {
+	g.t.Helper()
+	to, err := url.Parse(g.address)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || bytes.Contains(body, []byte(text)) {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		r.Body, r.Host = io.NopCloser(bytes.NewReader(body)), to.Host
+		proxy.ServeHTTP(w, r)
+	}))
+	g.t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func TestAListThatBreaksOffDoesNotLookComplete(t *testing.T) {
+	g := someNetworks(t)
+	broken := g.breaking("subnets(")
+	for format, begins := range map[string]string{"json": "[\n", "yaml": "apiVersion", "name": "network/net-a\n", "jsonpath={.items[*].metadata.name}": ""} {
+		out, errOut, code := sluice(t, "", "get", "networks,subnets", "-o", format, "--server", broken)
+		if code != 1 || !strings.HasPrefix(out, begins) || !strings.Contains(errOut, "the list is not complete") {
+			t.Errorf("%s: exit %d\n%s%s", format, code, out, errOut)
+		}
+		if json.Valid([]byte(out)) || strings.HasPrefix(format, "jsonpath") && out != "" {
+			t.Errorf("%s looks complete:\n%s", format, out)
+		}
+	}
+}
+
+func TestTheEnvironmentFillsTheFlagsOfReadingCommands(t *testing.T) {
+	g := someNetworks(t)
+	t.Setenv("SLUICE_OUTPUT", "name")
+	if out, _, _ := g.cli("", "api-resources"); !strings.HasPrefix(out, "networks\n") {
+		t.Errorf("api-resources: %q", out)
+	}
+	t.Setenv("SLUICE_SELECTOR", "team=web")
+	t.Setenv("SLUICE_SORT_BY", ".spec.resource.mtu")
+	g.expect(0, "network/net-c\nnetwork/net-a\n", "", "get", "networks")
+	t.Setenv("SLUICE_FOR", "jsonpath={.spec.resource.mtu}")
+	g.expect(0, "network/net-a condition met\nnetwork/net-c condition met\n", "", "wait", "networks")
 }

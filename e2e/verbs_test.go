@@ -18,7 +18,7 @@ func TestCreateAndDeleteFromTheCommandLine(t *testing.T) {
 		t.Fatalf("exit %d %s%s", code, out, errOut)
 	}
 	changed := strings.Replace(networkManifest, "- bar", "- baz", 1)
-	if _, errOut, code := g.cli(changed, "create", "-f", "-"); code != 1 || !strings.Contains(errOut, "already exists (sluice apply replaces it") {
+	if _, errOut, code := g.cli(changed, "create", "-f", "-"); code != 1 || !strings.Contains(errOut, "already exists (ALREADY_EXISTS; sluice apply replaces it") {
 		t.Errorf("exit %d %s", code, errOut)
 	}
 	if out, _, _ := g.cli("", "get", "network", "net-a", "-o", "yaml"); !strings.Contains(out, "- bar") {

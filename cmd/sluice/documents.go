@@ -43,9 +43,12 @@ func (d *documents) read(ctx context.Context, std streams, namespace string) ([]
 	select {
 	case r := <-read:
 		if r.err != nil {
-			return nil, r.err
+			return nil, usageError{r.err}
 		}
-		return r.docs, manifests.RefuseTwins(r.docs, namespace)
+		if err := manifests.RefuseTwins(r.docs, namespace); err != nil {
+			return nil, usageError{err}
+		}
+		return r.docs, nil
 	case <-ctx.Done():
 		return nil, errors.New("interrupted; nothing was applied")
 	}

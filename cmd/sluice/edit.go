@@ -128,7 +128,7 @@ func (e *edit) run(ctx context.Context, read func(context.Context) (*draft, erro
 func (e *edit) create(text string) (path string, err error) {
 	file, err := os.CreateTemp("", "sluice-"+e.subject.name+"-*.yaml")
 	if err != nil {
-		return "", fmt.Errorf("edit: %w", err)
+		return "", usageError{fmt.Errorf("edit: %w", err)}
 	}
 	_, err = file.WriteString(text)
 	if err = errors.Join(err, file.Close()); err != nil {

@@ -32,6 +32,9 @@ func getCommand(std streams) *cobra.Command {
 		ValidArgsFunction: completeTargets(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
+			if g.client, err = g.remote.client(cmd); err != nil {
+				return err
+			}
 			if g.format, err = output.ParseFormat(format); err != nil {
 				return usageError{err}
 			}
@@ -44,9 +47,6 @@ func getCommand(std streams) *cobra.Command {
 			}
 			if g.labels, err = selector.ParseLabels(g.selectors); err != nil {
 				return usageError{err}
-			}
-			if g.client, err = g.remote.client(cmd); err != nil {
-				return err
 			}
 			kinds, err := g.client.Kinds(cmd.Context())
 			if err != nil {
@@ -112,11 +112,17 @@ func (g *get) run(ctx context.Context) error {
 		if err := g.printAll(ctx, p, t, &found); err != nil {
 			return errors.Join(err, p.Flush())
 		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if found.failed {
+		return errors.Join(g.breakOff(p), found.err())
 	}
 	if err := p.End(); err != nil {
 		return err
 	}
-	if p.Count() == 0 && !found.failed && !found.absent {
+	if p.Count() == 0 && !found.absent {
 		what := "resources"
 		if len(g.targets) == 1 {
 			what = g.targets[0].kind.Plural
@@ -124,6 +130,15 @@ func (g *get) run(ctx context.Context) error {
 		_, _ = fmt.Fprintf(g.std.err, "no %s%s\n", what, in(g.remote.scope(g.targets[0].kind, g.everywhere)))
 	}
 	return found.err()
+}
+
+// breakOff ends what could not be read to its end: nothing that follows may take it
+// for the whole list, so that a JSON array stays open.
+func (g *get) breakOff(p *output.Printer) error {
+	if p.Count() > 0 {
+		_, _ = fmt.Fprintln(g.std.err, "sluice: the list is not complete")
+	}
+	return p.Flush()
 }
 
 // tally is how it went with several resources.
@@ -158,6 +173,10 @@ func (g *get) printAll(ctx context.Context, p *output.Printer, t target, found *
 		return err
 	}
 	for r, err := range all {
+		if err != nil && ctx.Err() != nil {
+			found.note(g.std, errors.New("interrupted"))
+			return nil
+		}
 		if err != nil {
 			found.note(g.std, err)
 			continue

@@ -21,12 +21,12 @@ func kindsCommand(std streams) *cobra.Command {
 		Args:              usage(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "table" && format != "name" {
-				return usageError{fmt.Errorf("output: %q; accepted are table, name", format)}
-			}
 			c, err := r.client(cmd)
 			if err != nil {
 				return err
+			}
+			if format != "table" && format != "name" {
+				return usageError{fmt.Errorf("output: %q; accepted are table, name", format)}
 			}
 			kinds, err := c.Kinds(cmd.Context())
 			if err != nil {

@@ -78,6 +78,10 @@ func run(ctx context.Context, args []string, std streams) int {
 	if ctx.Err() != nil && errors.As(err, new(*client.UnansweredError)) {
 		err = errors.New("interrupted")
 	}
+	if errors.As(err, &client.Errors{}) {
+		explain(std, "sluice", err)
+		return code
+	}
 	_, _ = fmt.Fprintf(std.err, "sluice: %s\n", printable(strings.Join(strings.Fields(err.Error()), " ")))
 	if cmd == root {
 		return exitUsage

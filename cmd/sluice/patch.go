@@ -36,15 +36,8 @@ resource is to have before; otherwise it is left alone.`,
 				return usageError{errors.New("patch: give the patch with -p PATCH or with --patch-file FILE")}
 			case file != "":
 				if text, err = readPatch(file, std.in); err != nil {
-					return err
+					return usageError{err}
 				}
-			}
-			list, err := subjects(cmd.Context(), m.client, r.namespace, args)
-			if err != nil {
-				return err
-			}
-			if len(list) != 1 {
-				return usageError{errors.New("patch: one resource at a time")}
 			}
 			text, before, err := manifests.CutPrecondition(text)
 			switch {
@@ -54,6 +47,13 @@ resource is to have before; otherwise it is left alone.`,
 				return usageError{fmt.Errorf("revision: %q, and the patch says %q; leave one of them out", m.revision, before.Revision)}
 			case before.Revision != "":
 				m.revision = before.Revision
+			}
+			list, err := subjects(cmd.Context(), m.client, r.namespace, args)
+			if err != nil {
+				return err
+			}
+			if len(list) != 1 {
+				return usageError{errors.New("patch: one resource at a time")}
 			}
 			m.uid = before.UID
 			m.change = func(was string) (string, error) {

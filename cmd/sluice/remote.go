@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,17 +77,25 @@ func explain(std streams, where string, err error) {
 	}
 }
 
-// hint says what to do about an error, where that is not plain from its text.
+// hint is the code of an error, for scripts, and what to do about it where that is not
+// plain from its text.
 func hint(e *client.Error) string {
+	var parts []string
+	if e.Extensions.Code != "" {
+		parts = append(parts, printable(e.Extensions.Code))
+	}
 	switch {
 	case e.Extensions.Outcome == "UNKNOWN":
-		return " (look with sluice get before you repeat it)"
+		parts = append(parts, "look with sluice get before you repeat it")
 	case e.Extensions.Retryable:
-		return " (try again)"
+		parts = append(parts, "try again")
 	case e.Extensions.Code == "ALREADY_EXISTS":
-		return " (sluice apply replaces it, sluice edit changes it)"
+		parts = append(parts, "sluice apply replaces it, sluice edit changes it")
 	case e.Extensions.Code == "INTERNAL":
-		return " (request " + printable(e.Extensions.RequestID) + " in the gateway's log)"
+		parts = append(parts, "request "+printable(e.Extensions.RequestID)+" in the gateway's log")
 	}
-	return ""
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/cmd/sluice/selector"
 	"github.com/sluicegw/sluice/graph/client"
 )
@@ -27,6 +26,10 @@ func waitCommand(std streams) *cobra.Command {
 			"  sluice wait network net-a --for=jsonpath='{.status.resource.status}'=ACTIVE\n  sluice wait ports -l team=web --for=condition=Available",
 		Args: usage(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := r.client(cmd)
+			if err != nil {
+				return err
+			}
 			goal, err := parseGoal(until)
 			if err != nil {
 				return usageError{err}
@@ -34,10 +37,6 @@ func waitCommand(std streams) *cobra.Command {
 			labels, err := selector.ParseLabels(selectors)
 			if err != nil {
 				return usageError{err}
-			}
-			c, err := r.client(cmd)
-			if err != nil {
-				return err
 			}
 			if r.timeout <= 0 {
 				return usageError{errors.New("timeout: a duration over 0 is accepted, like 30s")}
@@ -56,7 +55,9 @@ func waitCommand(std streams) *cobra.Command {
 			if err := w.find(ctx, targets); err != nil {
 				return err
 			}
-			return w.all(ctx, targets)
+			late, stop := context.WithTimeout(cmd.Context(), r.timeout+lastLook)
+			defer stop()
+			return w.all(ctx, late, targets)
 		},
 	}
 	r.register(cmd)
@@ -65,82 +66,6 @@ func waitCommand(std streams) *cobra.Command {
 	cmd.Flags().StringVar(&until, "for", "", "condition=TYPE[=STATUS], delete or jsonpath={PATH}[=VALUE]")
 	completeFlag(cmd, "for", cobra.FixedCompletions([]string{"condition=", "delete", "jsonpath="}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	return cmd
-}
-
-// goal is what is waited for.
-type goal struct {
-	text string
-	// deleted: the resource is gone.
-	deleted bool
-	// condition has the status; empty if another goal is meant.
-	condition, status string
-	// path has the value, or any if there is none.
-	path  *output.Path
-	value *string
-}
-
-const goalForms = "condition=TYPE, condition=TYPE=STATUS, delete, jsonpath={PATH} and jsonpath={PATH}=VALUE are accepted"
-
-func parseGoal(text string) (goal, error) {
-	g := goal{text: text}
-	form, rest, _ := strings.Cut(text, "=")
-	switch {
-	case text == "delete":
-		g.deleted = true
-		return g, nil
-	case form == "condition" && rest != "":
-		g.condition, g.status, _ = strings.Cut(rest, "=")
-		if g.status == "" {
-			g.status = "True"
-		}
-		if g.condition != "" {
-			return g, nil
-		}
-	case form == "jsonpath" && strings.HasPrefix(rest, "{"):
-		end := strings.LastIndex(rest, "}=")
-		if end >= 0 {
-			value := rest[end+2:]
-			g.value, rest = &value, rest[:end+1]
-		}
-		path, err := output.ParsePath(rest)
-		if err != nil {
-			return g, fmt.Errorf("for: %w", err)
-		}
-		g.path = &path
-		return g, nil
-	}
-	return g, fmt.Errorf("for: %q; %s", text, goalForms)
-}
-
-// reached says whether a resource is as wanted, and if not how it is.
-func (g goal) reached(k client.Kind, r *client.Resource) (bool, string, error) {
-	switch {
-	case g.deleted:
-		return false, "it is there", nil
-	case g.condition != "":
-		c := r.Condition(g.condition)
-		if c.Type == "" {
-			return false, "it has no condition " + g.condition, nil
-		}
-		is := c.Type + " is " + c.Status
-		if c.Message != "" {
-			is += ": " + c.Message
-		}
-		return strings.EqualFold(c.Status, g.status), is, nil
-	}
-	tree, err := output.Tree(k, r)
-	if err != nil {
-		return false, "", err
-	}
-	values, err := g.path.Values(tree)
-	if err != nil {
-		return false, "", err
-	}
-	if len(values) == 0 {
-		return false, "there is no value", nil
-	}
-	text, err := g.path.Text(tree)
-	return g.value == nil || text == *g.value, "the value is " + text, err
 }
 
 // waiting is one run of the command.
@@ -154,6 +79,9 @@ type waiting struct {
 	// there has none.
 	uids map[[2]string]string
 }
+
+// lastLook is how long the last look at all resources may take, when the time is over.
+const lastLook = 2 * time.Second
 
 // maxWaiting is how many resources of a kind are waited for by their labels.
 const maxWaiting = 1000
@@ -201,12 +129,12 @@ func (w *waiting) find(ctx context.Context, targets []target) error {
 }
 
 // all waits for one resource after the other: what has come about before is seen
-// when its turn comes.
-func (w *waiting) all(ctx context.Context, targets []target) error {
+// when its turn comes, also where the time is over by then: late goes on for a last look.
+func (w *waiting) all(ctx, late context.Context, targets []target) error {
 	var found tally
 	for _, t := range targets {
 		for _, name := range t.names {
-			if err := w.one(ctx, t.kind, name); err != nil {
+			if err := w.one(ctx, late, t.kind, name); err != nil {
 				found.note(w.std, err)
 				continue
 			}
@@ -220,48 +148,24 @@ func (w *waiting) all(ctx context.Context, targets []target) error {
 	return found.err()
 }
 
-// errReached ends the stream of a resource that is as wanted.
-var errReached = errors.New("reached")
-
 // one waits for one resource.
-func (w *waiting) one(ctx context.Context, k client.Kind, name string) error {
-	namespace := w.remote.scope(k, false)
-	uid, is, present := w.uids[[2]string{k.Name, name}], "nothing is known of it", false
-	look := func(c *client.Change) error {
-		switch {
-		case c.Type == "RESET":
-			present = false
-		case c.Type == "IN_SYNC" && !present, c.Type == "DELETED":
-			if w.goal.deleted {
-				return errReached
+func (w *waiting) one(ctx, late context.Context, k client.Kind, name string) error {
+	s := sight{goal: w.goal, kind: k, namespace: w.remote.scope(k, false), name: name, uid: w.uids[[2]string{k.Name, name}], is: "nothing is known of it"}
+	req := client.ChangesRequest{Kind: k, Namespace: s.namespace, Name: name, Snapshot: true, Lost: lost(w.std)}
+	for change, err := range w.client.Changes(ctx, req) {
+		if errors.Is(err, context.DeadlineExceeded) {
+			if err = s.last(late, w.client); err == nil {
+				err = fmt.Errorf("%s %s: timed out after %v waiting for %s: %s", k.Name, name, w.remote.timeout.Round(time.Millisecond), w.goal.text, s.is)
 			}
-			return absentError(k, namespace, name)
+		} else if errors.Is(err, context.Canceled) {
+			err = errors.New("interrupted")
+		} else if err == nil {
+			err = s.look(change)
 		}
-		if c.Resource == nil {
-			return nil
-		}
-		if w.goal.deleted && uid != c.Resource.Metadata.UID {
-			return errReached // it is another one of that name
-		}
-		present = true
-		done, now, err := w.goal.reached(k, c.Resource)
-		if is = now; done {
-			return errReached
-		}
-		return err
-	}
-	for change, err := range w.client.Changes(ctx, client.ChangesRequest{Kind: k, Namespace: namespace, Name: name, Snapshot: true}) {
 		switch {
-		case errors.Is(err, context.DeadlineExceeded):
-			return fmt.Errorf("%s %s: timed out after %v waiting for %s: %s", k.Name, name, w.remote.timeout.Round(time.Millisecond), w.goal.text, is)
-		case errors.Is(err, context.Canceled):
-			return errors.New("interrupted")
-		case err != nil:
-			return err
-		}
-		if err := look(change); errors.Is(err, errReached) {
+		case errors.Is(err, errReached):
 			return nil
-		} else if err != nil {
+		case err != nil:
 			return err
 		}
 	}

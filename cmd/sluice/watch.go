@@ -64,12 +64,17 @@ func watchCommand(std streams) *cobra.Command {
 	return cmd
 }
 
+// lost tells the user that a connection was lost.
+func lost(std streams) func(cause error) {
+	return func(cause error) {
+		_, _ = fmt.Fprintf(std.err, "sluice: the connection was lost (%s); connecting again\n", printable(cause.Error()))
+	}
+}
+
 // follow hands events on until the user stops it.
 func follow(ctx context.Context, std streams, c *client.Client, req client.ChangesRequest, each func(*client.Change) error) error {
 	resets := 0
-	req.Lost = func(cause error) {
-		_, _ = fmt.Fprintf(std.err, "sluice: the connection was lost (%s); connecting again\n", printable(cause.Error()))
-	}
+	req.Lost = lost(std)
 	for change, err := range c.Changes(ctx, req) {
 		if errors.Is(err, context.Canceled) {
 			return nil

@@ -44,6 +44,9 @@ type Condition struct {
 	Type, Status, Reason, Message string
 	// LastTransitionTime is when the status changed last; empty if that is not told.
 	LastTransitionTime string
+	// ObservedGeneration is that of the resource that the condition was reported for; 0
+	// if that is not told.
+	ObservedGeneration int64
 }
 
 // Conditions returns the conditions of the status: what is stored as such.

@@ -49,7 +49,7 @@ func parseLabelTest(text string) (client.LabelTest, bool) {
 	list, closed := strings.CutSuffix(strings.TrimSpace(list), ")")
 	operators := map[string]client.LabelOperator{"in": client.LabelIn, "notin": client.LabelNotIn}
 	t := client.LabelTest{Key: key, Operator: operators[strings.TrimSpace(word)]}
-	if !found || !closed || t.Operator == "" || !isLabelKey(key) {
+	if !found || !closed || t.Operator == "" || !isLabelKey(key) || strings.TrimSpace(list) == "" {
 		return t, false
 	}
 	for value := range strings.SplitSeq(list, ",") {

@@ -129,7 +129,7 @@ func TestLabelsAreChosenAsByKubectl(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	for _, text := range []string{"", "a>b", "a in b", "a in (b", "a,", "!", "a/b/c", "a=b c", "a within (b)", "=b"} {
+	for _, text := range []string{"", "a>b", "a in b", "a in (b", "a,", "!", "a/b/c", "a=b c", "a within (b)", "=b", "a in ()", "a notin ( )"} {
 		if got, err := selector.ParseLabels([]string{text}); err == nil || !strings.Contains(err.Error(), "are accepted") {
 			t.Errorf("%q: %v %v", text, got, err)
 		}

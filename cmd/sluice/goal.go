@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// goal is what is waited for.
+type goal struct {
+	text string
+	// deleted: the resource is gone.
+	deleted bool
+	// condition has the status; empty if another goal is meant.
+	condition, status string
+	// path has the value, or any if there is none.
+	path  *output.Path
+	value *string
+}
+
+const goalForms = "condition=TYPE, condition=TYPE=STATUS, delete, jsonpath={PATH} and jsonpath={PATH}=VALUE are accepted"
+
+func parseGoal(text string) (goal, error) {
+	g := goal{text: text}
+	form, rest, _ := strings.Cut(text, "=")
+	switch {
+	case text == "delete":
+		g.deleted = true
+		return g, nil
+	case form == "condition" && rest != "":
+		var given bool
+		if g.condition, g.status, given = strings.Cut(rest, "="); !given {
+			g.status = "True"
+		}
+		if g.condition != "" && g.status != "" {
+			return g, nil
+		}
+	case form == "jsonpath" && strings.HasPrefix(rest, "{"):
+		end := strings.LastIndex(rest, "}=")
+		if end >= 0 {
+			value := rest[end+2:]
+			g.value, rest = &value, rest[:end+1]
+		}
+		path, err := output.ParsePath(rest)
+		if err != nil {
+			return g, fmt.Errorf("for: %w", err)
+		}
+		g.path = &path
+		return g, nil
+	}
+	return g, fmt.Errorf("for: %q; %s", text, goalForms)
+}
+
+// reached says whether a resource is as wanted, and if not how it is.
+func (g goal) reached(k client.Kind, r *client.Resource) (bool, string, error) {
+	switch {
+	case g.deleted:
+		return false, "it is there", nil
+	case g.condition != "":
+		c := r.Condition(g.condition)
+		if c.Type == "" {
+			return false, "it has no condition " + g.condition, nil
+		}
+		is := c.Type + " is " + c.Status
+		if c.Message != "" {
+			is += ": " + c.Message
+		}
+		if c.ObservedGeneration > 0 && c.ObservedGeneration < r.Metadata.Generation {
+			return false, fmt.Sprintf("%s, but that was reported for generation %d, and it has generation %d", is, c.ObservedGeneration, r.Metadata.Generation), nil
+		}
+		return c.Status == g.status, is, nil
+	}
+	tree, err := output.Tree(k, r)
+	if err != nil {
+		return false, "", err
+	}
+	values, err := g.path.Values(tree)
+	if err != nil {
+		return false, "", err
+	}
+	if len(values) == 0 {
+		return false, "there is no value", nil
+	}
+	text, err := g.path.Text(tree)
+	return g.value == nil || text == *g.value, "the value is " + text, err
+}
+
+// errReached ends the stream of a resource that is as wanted.
+var errReached = errors.New("reached")
+
+// sight is what is seen of one resource that is waited for.
+type sight struct {
+	goal            goal
+	kind            client.Kind
+	namespace, name string
+	// uid of the one that is to be gone; empty if there was none.
+	uid string
+	// is says how it is, to a person.
+	is      string
+	present bool
+}
+
+// look judges a change; it returns errReached if the resource is as wanted.
+func (s *sight) look(c *client.Change) error {
+	switch {
+	case c.Type == "RESET":
+		s.present = false
+	case c.Type == "IN_SYNC" && !s.present, c.Type == "DELETED":
+		return s.gone()
+	}
+	if c.Resource == nil {
+		return nil
+	}
+	return s.judge(c.Resource)
+}
+
+// last looks once more when the time is over. Where nobody answers, what is known stays.
+func (s *sight) last(ctx context.Context, from *client.Client) error {
+	switch r, err := from.Get(ctx, s.kind, s.namespace, s.name, ""); {
+	case err == nil && r == nil:
+		return s.gone()
+	case err == nil:
+		return s.judge(r)
+	}
+	return nil
+}
+
+func (s *sight) gone() error {
+	if s.goal.deleted {
+		return errReached
+	}
+	return absentError(s.kind, s.namespace, s.name)
+}
+
+func (s *sight) judge(r *client.Resource) error {
+	if s.goal.deleted && s.uid != r.Metadata.UID {
+		return errReached // it is another one of that name
+	}
+	s.present = true
+	done, now, err := s.goal.reached(s.kind, r)
+	if s.is = now; done {
+		return errReached
+	}
+	return err
+}
