@@ -111,6 +111,11 @@ func TestGetTakesWhatKubectlTakes(t *testing.T) {
 		{"get net --watch --sort-by .metadata.name", 2, ""},
 		{"get net --sort-by .metadata.name -o manifest", 2, ""},
 		{"get net --sort-by .nothing -o name", 1, ""},
+		{"get networks,subnets --sort-by .spec.resource.mtu -o name", 0, "network/net-c\nnetwork/net-a\nnetwork/net-b\nsubnet/sub-a\n"},
+		{"get networks,subnets --filter spec.resource.mtu>1 -o name", 2, ""},
+		{"get net --watch -o yaml", 2, ""},
+		{"get net --watch -o manifest", 2, ""},
+		{"get net --watch -o jsonpath={.a}", 2, ""},
 		{"get net --sort-by {.a", 2, ""},
 		{"get net -o jsonpath={.a", 2, ""},
 	} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,6 +95,8 @@ func (g *get) run(ctx context.Context) error {
 		return usageError{errors.New("watch: one kind, and one name or none")}
 	case g.sortBy != nil && g.format.Form == output.FormManifest:
 		return usageError{errors.New("sort-by: it does not go with manifests, which have not all that can be sorted by")}
+	case g.watch && !g.format.Watchable():
+		return usageError{fmt.Errorf("watch: it does not go with -o %s, which does not show what happened; table, wide, json, name and custom-columns are accepted", g.format.Form)}
 	case g.watch && g.sortBy != nil:
 		return usageError{errors.New("sort-by: changes come in the order in which they happen")}
 	}
@@ -108,8 +109,12 @@ func (g *get) run(ctx context.Context) error {
 		return g.follow(ctx, p, g.targets[0])
 	}
 	var found tally
-	for _, t := range g.targets {
-		if err := g.printAll(ctx, p, t, &found); err != nil {
+	lists, err := g.lists(ctx, &found)
+	if err != nil {
+		return err
+	}
+	for i, t := range g.targets {
+		if err := g.printAll(ctx, p, t.kind, lists[i], &found); err != nil {
 			return errors.Join(err, p.Flush())
 		}
 		if ctx.Err() != nil {
@@ -166,51 +171,22 @@ func (t *tally) err() error {
 	return nil
 }
 
-// printAll prints the resources of one target; errors of single ones are noted.
-func (g *get) printAll(ctx context.Context, p *output.Printer, t target, found *tally) error {
-	all, err := g.read(ctx, t)
-	if err != nil {
-		return err
-	}
+// printAll prints resources of one kind; errors of single ones are noted.
+func (g *get) printAll(ctx context.Context, p *output.Printer, k client.Kind, all listing, found *tally) error {
 	for r, err := range all {
-		if err != nil && ctx.Err() != nil {
+		switch {
+		case err != nil && ctx.Err() != nil:
 			found.note(g.std, errors.New("interrupted"))
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			found.note(g.std, err)
-			continue
-		}
-		if err := p.Print(t.kind, r); err != nil {
-			return err
+		default:
+			if err := p.Print(k, r); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
-}
-
-// read yields what is asked for of one kind.
-func (g *get) read(ctx context.Context, t target) (iter.Seq2[*client.Resource, error], error) {
-	manifests, names := g.format.Needs()
-	namespace := g.remote.scope(t.kind, g.everywhere)
-	if g.sortBy != nil {
-		names = false
-	}
-	var all iter.Seq2[*client.Resource, error]
-	if len(t.names) > 0 {
-		all = fetch(ctx, g.client, t, namespace, manifests)
-	} else {
-		filter, err := selector.ParseFilter(t.kind, g.filters)
-		if err != nil {
-			return nil, usageError{err}
-		}
-		all = g.client.List(ctx, client.ListRequest{
-			Kind: t.kind, Namespace: namespace, Selector: g.labels, Filter: filter, Format: manifests, NamesOnly: names,
-		})
-	}
-	if g.sortBy != nil {
-		all = output.Sort(t.kind, all, *g.sortBy)
-	}
-	return all, nil
 }
 
 // follow prints what there is and then what happens.
@@ -241,19 +217,4 @@ func in(namespace string) string {
 // absentError is a resource that is not there.
 func absentError(k client.Kind, namespace, name string) error {
 	return notFoundError{fmt.Errorf("%s %q does not exist%s (NOT_FOUND)", k.Name, name, in(namespace))}
-}
-
-// fetch yields resources by their names; an absent one is an error and the rest goes on.
-func fetch(ctx context.Context, c *client.Client, t target, namespace string, f client.Format) iter.Seq2[*client.Resource, error] {
-	return func(yield func(*client.Resource, error) bool) {
-		for _, name := range t.names {
-			r, err := c.Get(ctx, t.kind, namespace, name, f)
-			if err == nil && r == nil {
-				err = absentError(t.kind, namespace, name)
-			}
-			if !yield(r, err) {
-				return
-			}
-		}
-	}
 }

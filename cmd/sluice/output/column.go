@@ -51,7 +51,7 @@ func Columns(k client.Kind, o TableOptions) []Column {
 		out = append(out, Column{title, func(r *Row) (Text, error) { return Text{Text: Cell(value(r))}, nil }})
 	}
 	if o.Events {
-		out = append(out, Column{"EVENT", func(r *Row) (Text, error) { return Text{Cell(r.Event), eventColour(r.Event)}, nil }})
+		out = append(out, eventColumn())
 	}
 	if o.Namespaces && k.Scope != "GLOBAL" {
 		add("NAMESPACE", namespace)
@@ -78,6 +78,11 @@ func Columns(k client.Kind, o TableOptions) []Column {
 		}
 	}
 	return out
+}
+
+// eventColumn is the first one of a table whose rows are changes.
+func eventColumn() Column {
+	return Column{"EVENT", func(r *Row) (Text, error) { return Text{Cell(r.Event), eventColour(r.Event)}, nil }}
 }
 
 func namespace(r *Row) string {

@@ -58,6 +58,11 @@ func ParseFormat(text string) (Format, error) {
 	return f, fmt.Errorf("output: %q; accepted are %s", text, strings.Join(Formats(), ", "))
 }
 
+// Watchable says whether changes can be written in the form, each with its event.
+func (f Format) Watchable() bool {
+	return f.Form != FormYAML && f.Form != FormManifest && f.Form != FormPath
+}
+
 // Needs is what a request asks for: the format of manifests, if any, and whether
 // names are enough.
 func (f Format) Needs() (manifests client.Format, namesOnly bool) {

@@ -42,6 +42,9 @@ func parse(template string) (*jsonpath.JSONPath, error) {
 	return p, nil
 }
 
+// String is the expression as it was given.
+func (p Path) String() string { return p.text }
+
 // Values are what the path finds in a decoded document.
 func (p Path) Values(tree any) ([]any, error) {
 	found, err := p.path.FindResults(tree)

@@ -43,9 +43,9 @@ type Printer struct {
 	items []any
 }
 
-// maxItems is how many resources a template can be executed on, and how many can
+// MaxItems is how many resources a template can be executed on, and how many can
 // be sorted: they are held in memory.
-const maxItems = 100_000
+const MaxItems = 100_000
 
 // NewPrinter returns a printer.
 func NewPrinter(w io.Writer, f Format, o Options) *Printer {
@@ -80,7 +80,10 @@ func (p *Printer) print(k client.Kind, r *client.Resource, event string) error {
 	case FormTable, FormWide, FormColumns:
 		return p.row(k, r, event)
 	case FormName:
-		_, err := fmt.Fprintf(p.w, "%s/%s\n", Printable(strings.ToLower(r.Kind)), Printable(r.Metadata.Name))
+		if event != "" {
+			event += " "
+		}
+		_, err := fmt.Fprintf(p.w, "%s%s/%s\n", Printable(event), Printable(strings.ToLower(r.Kind)), Printable(r.Metadata.Name))
 		return err
 	case FormManifest:
 		return p.document([]byte(r.Manifest))
@@ -130,8 +133,8 @@ func (p *Printer) pick(k client.Kind, r *client.Resource) error {
 		return err
 	}
 	if !p.options.Single && !p.options.Changes {
-		if len(p.items) == maxItems {
-			return fmt.Errorf("output: more than %d resources; a template is executed on all of them at once: narrow the list", maxItems)
+		if len(p.items) == MaxItems {
+			return fmt.Errorf("output: more than %d resources; a template is executed on all of them at once: narrow the list", MaxItems)
 		}
 		p.items = append(p.items, tree)
 		return nil
@@ -203,6 +206,9 @@ func (p *Printer) begin(k client.Kind) error {
 		titles[i] = c.Title
 	}
 	p.table = NewTable(p.w, titles)
+	if p.options.Changes {
+		p.table.Reserve(0, len("SNAPSHOT"))
+	}
 	p.table.NoHeaders, p.table.Colours = p.options.NoHeaders, p.options.Colours
 	return nil
 }
@@ -210,6 +216,9 @@ func (p *Printer) begin(k client.Kind) error {
 // custom are the columns that the user has named.
 func (p *Printer) custom() []Column {
 	var out []Column
+	if p.options.Changes {
+		out = append(out, eventColumn())
+	}
 	for _, c := range p.format.columns {
 		out = append(out, Column{c.Title, func(r *Row) (Text, error) {
 			tree, err := Tree(p.kind, r.Resource)

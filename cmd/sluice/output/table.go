@@ -57,6 +57,14 @@ const gap = "   "
 // NewTable returns a table without rows. Nothing is written before the first one.
 func NewTable(w io.Writer, titles []string) *Table { return &Table{Titles: titles, w: w} }
 
+// Reserve makes a column at least as wide as a number of characters, for what comes later.
+func (t *Table) Reserve(column, width int) {
+	if t.widths == nil {
+		t.widths = make([]int, len(t.Titles))
+	}
+	t.widths[column] = max(t.widths[column], width)
+}
+
 // Row adds a row; it has as many cells as there are titles.
 func (t *Table) Row(cells ...Text) error {
 	t.rows = append(t.rows, cells)

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/selector"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// listing is resources that come one by one; an error is of one of them, or ends the list.
+type listing = iter.Seq2[*client.Resource, error]
+
+// lists are what is asked for of each target. What can be wrong with a question is found
+// before the first is printed.
+func (g *get) lists(ctx context.Context, found *tally) ([]listing, error) {
+	out := make([]listing, len(g.targets))
+	for i, t := range g.targets {
+		var err error
+		if out[i], err = g.read(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	if g.sortBy == nil {
+		return out, nil
+	}
+	return out, g.sort(ctx, out, found)
+}
+
+// read yields what is asked for of one kind.
+func (g *get) read(ctx context.Context, t target) (listing, error) {
+	manifests, names := g.format.Needs()
+	namespace := g.remote.scope(t.kind, g.everywhere)
+	if len(t.names) > 0 {
+		return fetch(ctx, g.client, t, namespace, manifests), nil
+	}
+	filter, err := selector.ParseFilter(t.kind, g.filters)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return g.client.List(ctx, client.ListRequest{
+		Kind: t.kind, Namespace: namespace, Selector: g.labels, Filter: filter, Format: manifests, NamesOnly: names && g.sortBy == nil,
+	}), nil
+}
+
+// sort reads all lists and puts each in order. A path that none of the resources has is
+// an error; that one kind does not have it is none.
+func (g *get) sort(ctx context.Context, lists []listing, found *tally) error {
+	count, has := 0, false
+	for i, all := range lists {
+		var read []*client.Resource
+		for r, err := range all {
+			switch {
+			case err != nil && ctx.Err() != nil:
+				return errors.New("interrupted")
+			case err != nil:
+				found.note(g.std, err)
+				continue
+			case count == output.MaxItems:
+				return fmt.Errorf("sort-by: more than %d resources; narrow the list", output.MaxItems)
+			}
+			count, read = count+1, append(read, r)
+		}
+		one, err := output.Sort(g.targets[i].kind, read, *g.sortBy)
+		if err != nil {
+			return err
+		}
+		has = has || one
+		lists[i] = func(yield func(*client.Resource, error) bool) {
+			for _, r := range read {
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+	if count > 0 && !has {
+		return fmt.Errorf("sort-by: no resource has a value at %q", g.sortBy)
+	}
+	return nil
+}
+
+// fetch yields resources by their names; an absent one is an error and the rest goes on.
+func fetch(ctx context.Context, c *client.Client, t target, namespace string, f client.Format) iter.Seq2[*client.Resource, error] {
+	return func(yield func(*client.Resource, error) bool) {
+		for _, name := range t.names {
+			r, err := c.Get(ctx, t.kind, namespace, name, f)
+			if err == nil && r == nil {
+				err = absentError(t.kind, namespace, name)
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
