@@ -101,6 +101,15 @@ func TestADryRunOfAnEditWritesNothing(t *testing.T) {
 	}
 }
 
+func TestABlankVariableNamesNoEditor(t *testing.T) {
+	g := start(t, "")
+	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
+	t.Setenv("VISUAL", " ")
+	t.Setenv("SLUICE_EDITOR", "")
+	t.Setenv("EDITOR", "sed -i s/1500/9000/")
+	g.expect(0, "Network default/net-a UPDATED\n", "", "edit", "network", "net-a")
+}
+
 // safes is a catalogue whose kind has a status with a map, and a field that is taken and not shown.
 const safes = `
 type Vault @resource(plural: "vaults", group: "example.org", version: "v1", scope: GLOBAL) { spec: VaultSpec!  status: VaultStatus }

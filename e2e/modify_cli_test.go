@@ -58,6 +58,7 @@ func TestLabelsAreSetRemovedAndNotOverwrittenUnasked(t *testing.T) {
 		{2, "name what to change", []string{"label", "network", "net-a"}},
 		{2, "nothing else", []string{"label", "network", "net-a", "a=b", "net-b"}},
 		{2, "named twice", []string{"label", "network", "net-a", "a=b", "a-"}},
+		{2, "is not UTF-8", []string{"annotate", "network", "net-a", "a=\xff"}},
 		{2, "KEY=VALUE or KEY-", []string{"label", "network", "net-a", "=b"}},
 		{2, "as KIND NAME or as KIND/NAME", []string{"label", "network", "a=b"}},
 		{2, "selector", []string{"label", "networks", "-l", "", "a=b"}},

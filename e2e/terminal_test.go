@@ -63,24 +63,32 @@ func TestStoredTextDoesNotReachTheTerminalAsCommands(t *testing.T) {
 func TestWhoWaitsForInputCanBeStopped(t *testing.T) {
 	g := start(t, "")
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
-		in, keep, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
+		for _, args := range [][]string{{"apply", "-f", "-"}, {"patch", "network", "net-a", "--patch-file", "-"}} {
+			stopWhileItReads(t, g, signal, args)
 		}
-		cmd, out, errOut := g.command(in, "apply", "-f", "-")
-		// It reads, so it has heard of signals.
-		if _, err := io.WriteString(keep, strings.Repeat(" ", 1<<20)); err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-		_ = cmd.Wait()
-		if code := cmd.ProcessState.ExitCode(); code != 1 || errOut.String() != "sluice: interrupted; nothing was applied\n" {
-			t.Errorf("%v: exit %d\n%s%s", signal, code, out, errOut)
-		}
-		_, _ = in.Close(), keep.Close()
 	}
+}
+
+// stopWhileItReads sends a signal to a command that reads the standard input.
+func stopWhileItReads(t *testing.T, g *gateway, signal os.Signal, args []string) {
+	t.Helper()
+	in, keep, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd, out, errOut := g.command(in, args...)
+	// It reads, so it has heard of signals.
+	if _, err := io.WriteString(keep, strings.Repeat(" ", 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || errOut.String() != "sluice: interrupted; nothing was sent\n" {
+		t.Errorf("%v %v: exit %d\n%s%s", args, signal, code, out, errOut)
+	}
+	_, _ = in.Close(), keep.Close()
 }
 
 func TestASignalEndsWhatReadsACatalogue(t *testing.T) {

@@ -31,26 +31,36 @@ func (d *documents) read(ctx context.Context, std streams, namespace string) ([]
 	if len(d.files) == 0 {
 		return nil, usageError{errors.New("name the manifests with -f FILE, -f FOLDER or -f -")}
 	}
-	type result struct {
-		docs []manifests.Document
-		err  error
+	docs, err := stoppable(ctx, manifests.Source{Files: d.files, Recursive: d.recursive, Stdin: std.in}.Read)
+	if err != nil {
+		return nil, err
 	}
-	read := make(chan result, 1)
+	if err := manifests.RefuseTwins(docs, namespace); err != nil {
+		return nil, usageError{err}
+	}
+	return docs, nil
+}
+
+// stoppable reads what may not come until ctx ends. Nothing has been sent before.
+func stoppable[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
 	go func() {
-		docs, err := manifests.Source{Files: d.files, Recursive: d.recursive, Stdin: std.in}.Read()
-		read <- result{docs, err}
+		value, err := read()
+		done <- result{value, err}
 	}()
 	select {
-	case r := <-read:
+	case r := <-done:
 		if r.err != nil {
-			return nil, usageError{r.err}
+			return r.value, usageError{r.err}
 		}
-		if err := manifests.RefuseTwins(r.docs, namespace); err != nil {
-			return nil, usageError{err}
-		}
-		return r.docs, nil
+		return r.value, nil
 	case <-ctx.Done():
-		return nil, errors.New("interrupted; nothing was applied")
+		var none T
+		return none, errors.New("interrupted; nothing was sent")
 	}
 }
 

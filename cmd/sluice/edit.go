@@ -151,7 +151,9 @@ func (e *edit) send(ctx context.Context, was *draft, text string, read func(cont
 	if code(err) == "CONFLICT" {
 		if now, err := read(ctx); err == nil {
 			_, _ = fmt.Fprint(e.std.err, shownLines(udiff.Unified("as you read it", "as it is now", was.text, now.text)))
-			_, _ = fmt.Fprint(e.std.err, shownLines(udiff.Unified("as you read it", "as you want it", was.text, text)))
+			if !slices.ContainsFunc(e.subject.kind.Fields, func(f client.Field) bool { return f.WriteOnly }) { // the text may hold a secret
+				_, _ = fmt.Fprint(e.std.err, shownLines(udiff.Unified("as you read it", "as you want it", was.text, text)))
+			}
 		}
 	}
 	return err

@@ -14,7 +14,7 @@ import (
 func openEditor(std streams, path string) error {
 	editor := "vi"
 	for _, name := range []string{"EDITOR", "VISUAL", editorVariable} {
-		if v := os.Getenv(name); v != "" {
+		if v := os.Getenv(name); strings.TrimSpace(v) != "" {
 			editor = v
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
@@ -106,6 +107,8 @@ func cutPairs(args []string, overwrite bool) (rest []string, p pairs, err error)
 		key, value, found := strings.Cut(arg, "=")
 		key, removes := strings.CutSuffix(key, "-")
 		switch _, twice := p.set[key]; {
+		case !utf8.ValidString(arg):
+			return nil, p, usageError{fmt.Errorf("%q is not UTF-8", arg)}
 		case !isPair(arg):
 			return nil, p, usageError{fmt.Errorf("%q: behind KEY=VALUE and KEY- there is nothing else", arg)}
 		case key == "" || found && removes:

@@ -35,8 +35,8 @@ resource is to have before; otherwise it is left alone.`,
 			case cmd.Flags().Changed("patch") == (file != ""):
 				return usageError{errors.New("patch: give the patch with -p PATCH or with --patch-file FILE")}
 			case file != "":
-				if text, err = readPatch(file, std.in); err != nil {
-					return usageError{err}
+				if text, err = stoppable(cmd.Context(), func() (string, error) { return readPatch(file, std.in) }); err != nil {
+					return err
 				}
 			}
 			text, before, err := manifests.CutPrecondition(text)

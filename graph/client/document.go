@@ -18,7 +18,7 @@ const kindsDocument = `query Kinds($described: Boolean!) {
       description @include(if: $described)
       required @include(if: $described)
       immutable @include(if: $described)
-      writeOnly @include(if: $described)
+      writeOnly
       listType @include(if: $described)
       keys @include(if: $described)
       default @include(if: $described)

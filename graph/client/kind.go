@@ -39,10 +39,10 @@ type Field struct {
 	// is in the manifest's spec.
 	ManifestAt string
 	EnumValues []EnumValue
+	WriteOnly  bool
 	// All that follows is empty but for [Client.DescribedKinds].
 	Description         string
 	Required, Immutable bool
-	WriteOnly           bool
 	ListType            string
 	Keys                []string
 	Limits              Limits

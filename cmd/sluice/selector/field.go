@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/graph/client"
 	"github.com/sluicegw/sluice/internal/timestamp"
@@ -30,6 +31,9 @@ type field struct {
 func ParseFilter(k client.Kind, texts []string) (map[string]any, error) {
 	var tests []any
 	for _, text := range texts {
+		if !utf8.ValidString(text) {
+			return nil, fmt.Errorf("filter: %q is not UTF-8", text)
+		}
 		for _, part := range split(text) {
 			test, err := parseTest(k, strings.TrimSpace(part))
 			if err != nil {

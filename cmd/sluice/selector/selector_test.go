@@ -136,6 +136,19 @@ func TestLabelsAreChosenAsByKubectl(t *testing.T) {
 	}
 }
 
+func TestTextThatIsNotUTF8IsRefused(t *testing.T) {
+	for _, text := range []string{"spec.name=\xff", "spec.name in (a,\xff)"} {
+		if got, err := selector.ParseFilter(network(), []string{text}); err == nil || !strings.HasSuffix(err.Error(), "is not UTF-8") {
+			t.Errorf("%q: %v %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"a=\xff", "a\xff", "a in (\xff)", "!\xff"} {
+		if got, err := selector.ParseLabels([]string{text}); err == nil {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"spec.mtu>1", `spec.name="a,b"`, "spec.name in (a,b)", "!a", "a=b,c notin (d)"} {
 		f.Add(text)
