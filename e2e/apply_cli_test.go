@@ -67,7 +67,7 @@ func TestAFolderIsAppliedInAnyOrderAndSummedUp(t *testing.T) {
 	g.expect(0, "Subnet new/sub-a UNCHANGED\nNetwork default/net-a UNCHANGED\nNetwork default/net-b CREATED\n", "3 documents: 1 created, 2 unchanged\n", "apply", "-R", "-f", dir)
 	g.expect(0, "Network default/net-b UNCHANGED\n", "", "apply", "-f", filepath.Join(dir, "deep", "net-b.yml"))
 	nested := folder(t, map[string]string{"a/b.yaml": ""})
-	g.expect(1, "", "sluice: "+nested+" holds no .yaml, .yml or .json file; -R reads the folders in it too\n", "apply", "-f", nested)
+	g.expect(2, "", "sluice: "+nested+" holds no .yaml, .yml or .json file; -R reads the folders in it too\n", "apply", "-f", nested)
 }
 
 func TestARefusalNamesFileDocumentAndLine(t *testing.T) {
