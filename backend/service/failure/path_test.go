@@ -29,9 +29,7 @@ func TestAPathIsReadBackAsItsSteps(t *testing.T) {
 func FuzzSteps(f *testing.F) {
 	f.Add("spec", "a.b", 3)
 	f.Fuzz(func(t *testing.T, first, second string, i int) {
-		if len(first) > 64 || len(second) > 64 || i < 0 {
-			t.Skip()
-		}
+		first, second, i = first[:min(len(first), 64)], second[:min(len(second), 64)], i&(1<<31-1)
 		want := []any{clean(first), clean(second), i, clean(first)}
 		got := failure.Steps(failure.Join(failure.Element(failure.Join(failure.Join("", first), second), i), first))
 		if !reflect.DeepEqual(got, want) {
