@@ -44,6 +44,37 @@ type Sharder interface {
 	Shard(namespace string) int
 }
 
+// Head is how far the log of a store goes.
+type Head struct {
+	// Position has at least every change that was acknowledged before it was asked for.
+	Position Position
+	// Now is the store's clock after it was asked for.
+	Now time.Time
+}
+
+// Heads is implemented by a store that tells its head for less than [Store.Position]
+// costs: it waits for no batch that is still being applied.
+type Heads interface {
+	// Head is answered by the primaries, whose changes it tells whichever gateway made them.
+	Head(ctx context.Context) (Head, error)
+}
+
+// HeadOf is the head of any store.
+func HeadOf(ctx context.Context, s Store) (Head, error) {
+	if h, ok := s.(Heads); ok {
+		return h.Head(ctx)
+	}
+	at, err := s.Position(ctx)
+	if err != nil {
+		return Head{}, err
+	}
+	now := time.Now()
+	if c, ok := s.(Clock); ok {
+		now = c.Now()
+	}
+	return Head{Position: at, Now: now}, nil
+}
+
 // Syncer is implemented by a store that acknowledges a batch only when it is
 // more durable than the log shows at once.
 type Syncer interface {

@@ -2,6 +2,8 @@ package body
 
 import (
 	"iter"
+	"slices"
+	"unsafe"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -38,6 +40,16 @@ type Body struct {
 	raw   []byte
 	tape  []Span
 }
+
+// Kept is the body in memory of its own, for one that is kept for long.
+func (b *Body) Kept() *Body {
+	kept := *b
+	kept.tape = slices.Clone(b.tape)
+	return &kept
+}
+
+// Size is how many bytes the table takes.
+func (b *Body) Size() int { return len(b.tape) * int(unsafe.Sizeof(Span{})) }
 
 // At is the span of a field of the object at a table.
 func (b *Body) At(t Table, slot int) Span { return b.tape[int(t)+1+slot] }

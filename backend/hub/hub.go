@@ -31,6 +31,11 @@ type Hub struct {
 	// replays holds a token for each watch that is reading the store's log.
 	replays chan struct{}
 
+	// relay is held while followers and subscribers are told of a delivery, before mu.
+	relay sync.Mutex
+	// followers are guarded by relay.
+	followers []Follower
+
 	mu sync.Mutex // guards all below
 	// running says that Run was called and has not returned.
 	running bool
@@ -200,6 +205,11 @@ func (h *Hub) begin() bool {
 
 // end closes the watches of all subscribers.
 func (h *Hub) end() {
+	h.relay.Lock()
+	defer h.relay.Unlock()
+	for _, f := range h.followers {
+		f.Begin(backend.Position{})
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.running = false

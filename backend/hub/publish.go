@@ -12,8 +12,13 @@ type entry struct {
 	shard, size int
 }
 
-// publish offers a delivery of the store to all subscribers.
+// publish tells the followers of a delivery of the store and offers it to all subscribers.
 func (h *Hub) publish(d backend.Delivery) {
+	h.relay.Lock()
+	defer h.relay.Unlock()
+	for _, f := range h.followers {
+		f.Deliver(d)
+	}
 	entries := make([]entry, len(d.Events))
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -38,6 +43,8 @@ func (h *Hub) publish(d backend.Delivery) {
 // of them at first. The subscribers that cover one of them cannot go on, except
 // those that are still reading the log themselves.
 func (h *Hub) replace(at backend.Position, lost *shards) {
+	h.relay.Lock()
+	defer h.relay.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	was := h.place
@@ -46,6 +53,9 @@ func (h *Hub) replace(at backend.Position, lost *shards) {
 	}
 	if !lost.all {
 		at = moved(was, at, lost)
+	}
+	for _, f := range h.followers {
+		f.Begin(at)
 	}
 	h.setPlace(at)
 	for i := len(h.attached) - 1; i >= 0; i-- {

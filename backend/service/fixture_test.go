@@ -106,6 +106,28 @@ func setup(t *testing.T) *fixture {
 	return &fixture{Service: s, t: t, store: store, unreadable: unreadable}
 }
 
+// setupIndexed is setup of a service that runs, and serves all kinds from memory.
+func setupIndexed(t *testing.T) *fixture {
+	t.Helper()
+	f := setup(t)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	if err := f.Index().Filled(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if s := f.Index().Stats(); s.Served != s.Kinds {
+		t.Fatalf("%+v", s)
+	}
+	return f
+}
+
 func named(name string) kind.Identity { return kind.Identity{Kind: "Widget", Name: name} }
 
 func (f *fixture) create(name, spec string) *service.Written {

@@ -183,6 +183,11 @@ func (f *fixture) write(i item) {
 }
 
 func TestListsAreThoseOfAPlainSortInMemory(t *testing.T) {
+	t.Run("from the store", func(t *testing.T) { testLists(t, setup) })
+	t.Run("from the index", func(t *testing.T) { testLists(t, setupIndexed) })
+}
+
+func testLists(t *testing.T, setup func(*testing.T) *fixture) {
 	seed := uint64(20261121)
 	if s, err := strconv.ParseUint(os.Getenv("SLUICE_TEST_SEED"), 10, 64); err == nil {
 		seed = s

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
@@ -34,6 +35,9 @@ type Config struct {
 	// Hub over the Store, run by who made it. Default: one of the service's own,
 	// which Run runs.
 	Hub *hub.Hub
+	// IndexMemory is how many bytes the kinds may take that reads find in memory.
+	// Negative: nothing is kept in memory. Default 256 MiB.
+	IndexMemory int64
 	// Logger receives what a client is not told. Default: none.
 	Logger *zap.Logger
 	// Clock is the gateway's; a store's own clock takes precedence. Default: time.Now.
@@ -120,6 +124,7 @@ type Service struct {
 	ownHub     bool // Run runs the hub
 	unreadable *unreadable.Tracker
 	keeper     *reindex.Keeper
+	index      *index.Index // nil if nothing is kept in memory
 	turns      turns
 }
 
@@ -140,7 +145,12 @@ func New(cfg Config) (*Service, error) {
 		}
 	}
 	s.unreadable = unreadable.New(cfg.Store, cfg.Logger, cfg.Unreadable)
-	s.Reader = query.New(cfg.Store, kinds, s.unreadable)
+	if cfg.IndexMemory >= 0 {
+		if s.index, err = index.New(index.Config{Store: cfg.Store, Hub: s.hub, Kinds: query.Definitions(kinds), Bytes: cfg.IndexMemory, Logger: cfg.Logger}); err != nil {
+			return nil, fmt.Errorf("service: %w", err)
+		}
+	}
+	s.Reader = query.New(cfg.Store, kinds, s.unreadable, s.index)
 	s.Feed = change.New(change.Config{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, BookmarkInterval: cfg.BookmarkInterval})
 	s.keeper = reindex.New(reindex.Config{
 		Store: cfg.Store, Kinds: kinds, Unreadable: s.unreadable, Logger: cfg.Logger,
@@ -160,8 +170,14 @@ func (s *Service) Run(ctx context.Context) error {
 		g.Go(func() error { return s.hub.Run(ctx) })
 	}
 	g.Go(func() error { return s.keeper.Run(ctx) })
+	if s.index != nil {
+		g.Go(func() error { return s.index.Run(ctx) })
+	}
 	return g.Wait()
 }
+
+// Index is what the service keeps in memory, nil if that is nothing.
+func (s *Service) Index() *index.Index { return s.index }
 
 // Body is the shape of the stored bodies of a kind, nil if the kind is not known.
 func (s *Service) Body(kind string) *body.Shape {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/row"
 )
@@ -51,23 +52,32 @@ type test struct {
 }
 
 func (t test) match(v *indexedResource) bool {
-	have := v.values(t.attribute)
-	is := func(h []byte) bool {
-		return slices.ContainsFunc(t.values, func(w []byte) bool { return bytes.Equal(h, w) })
-	}
 	switch t.op {
 	case "isNull":
-		return (len(have) == 0) == t.null
+		return !v.has(t.attribute, func([]byte) bool { return true }) == t.null
 	case "eq", "in", "hasAny":
-		return slices.ContainsFunc(have, is)
+		return v.has(t.attribute, t.names)
 	case "ne", "hasNone":
-		return !slices.ContainsFunc(have, is)
+		return !v.has(t.attribute, t.names)
 	case "hasAll":
-		return !slices.ContainsFunc(t.values, func(w []byte) bool {
-			return !slices.ContainsFunc(have, func(h []byte) bool { return bytes.Equal(h, w) })
-		})
+		for _, w := range t.values {
+			if !v.has(t.attribute, func(h []byte) bool { return bytes.Equal(h, w) }) {
+				return false
+			}
+		}
+		return true
 	}
-	return slices.ContainsFunc(have, t.compare)
+	return v.has(t.attribute, t.compare)
+}
+
+// names says whether a value is one of those of the test.
+func (t test) names(h []byte) bool {
+	for _, w := range t.values {
+		if bytes.Equal(h, w) {
+			return true
+		}
+	}
+	return false
 }
 
 func (t test) compare(h []byte) bool {
@@ -89,10 +99,14 @@ func (t test) compare(h []byte) bool {
 	return false
 }
 
-// indexedResource is a resource with its index rows, as filters and orders see it.
+// indexedResource is a resource with its index rows, as filters and orders see it:
+// those of a store, or those of the index in memory.
 type indexedResource struct {
 	*backend.Resource
 	rows []backend.Row
+	// kind and entry are those of the index in memory, if the resource is there.
+	kind  *index.Kind
+	entry *index.Entry
 }
 
 // IndexedOf takes the stored index rows, or makes them anew if another definition made them.
@@ -115,27 +129,34 @@ const (
 	updatedAttribute   = "updatedAt"
 )
 
-// values of an attribute, encoded.
-func (v *indexedResource) values(attribute string) (out [][]byte) {
+// has says whether the resource has a value of an attribute, encoded, that is accepted.
+// The value is not to be kept.
+func (v *indexedResource) has(attribute string, accepts func(value []byte) bool) bool {
+	var space [64]byte
 	switch attribute {
 	case nameAttribute:
-		return [][]byte{backend.AppendString(nil, v.Name)}
+		return accepts(backend.AppendString(space[:0], v.Name))
 	case namespaceAttribute:
-		if v.Namespace == "" { // of a GLOBAL kind
-			return nil
-		}
-		return [][]byte{backend.AppendString(nil, v.Namespace)}
+		return v.Namespace != "" && accepts(backend.AppendString(space[:0], v.Namespace)) // not of a GLOBAL kind
 	case createdAttribute:
-		return [][]byte{row.EncodeTime(v.CreatedAt)}
+		return accepts(row.AppendTime(space[:0], v.CreatedAt))
 	case updatedAttribute:
-		return [][]byte{row.EncodeTime(v.UpdatedAt)}
+		return accepts(row.AppendTime(space[:0], v.UpdatedAt))
 	}
-	for _, row := range v.rows {
-		if row.Index == attribute {
-			out = append(out, row.Value)
+	if v.entry != nil {
+		for value := range v.kind.Values(v.entry, attribute) {
+			if accepts(value) {
+				return true
+			}
+		}
+		return false
+	}
+	for i := range v.rows {
+		if v.rows[i].Index == attribute && accepts(v.rows[i].Value) {
+			return true
 		}
 	}
-	return out
+	return false
 }
 
 // LooksAtUpdated says whether the filter has a test of updatedAt.

@@ -42,22 +42,59 @@ func orderOf(k *kind.Kind, orders []Order) (order, error) {
 // for each criterion whether there is a value and the value, inverted if
 // descending, then (namespace, name). So nulls come first, and last if
 // descending, and equal values are told apart the same way in both directions.
-func (o order) key(v *indexedResource) []byte {
-	var out []byte
+func (o order) key(v *indexedResource) []byte { return o.appendKey(nil, v) }
+
+// appendKey appends the key of a resource.
+func (o order) appendKey(dst []byte, v *indexedResource) []byte {
 	for _, c := range o {
-		begin := len(out)
-		if values := v.values(c.Field); len(values) > 0 {
-			out = append(append(out, hasValue), values[0]...)
-		} else {
-			out = append(out, isNull)
+		begin := len(dst)
+		found := v.has(c.Field, func(value []byte) bool {
+			dst = append(append(dst, hasValue), value...)
+			return true
+		})
+		if !found {
+			dst = append(dst, isNull)
 		}
 		if c.Descending {
-			for i := begin; i < len(out); i++ {
-				out[i] = ^out[i]
+			for i := begin; i < len(dst); i++ {
+				dst[i] = ^dst[i]
 			}
 		}
 	}
-	return backend.AppendString(backend.AppendString(out, v.Namespace), v.Name)
+	if v.entry != nil {
+		return append(dst, v.entry.Place()...)
+	}
+	return backend.AppendString(backend.AppendString(dst, v.Namespace), v.Name)
+}
+
+// value is that of the first criterion in a key that has passed [order.check]; nil if it is null.
+func (o Order) value(key []byte) []byte {
+	if o.Descending {
+		key = invert(key)
+	}
+	if key[0] == isNull {
+		return nil
+	}
+	rest, err := backend.SkipElement(key[1:])
+	if err != nil {
+		return nil
+	}
+	return key[1 : len(key)-len(rest)]
+}
+
+// place is that of the resource in a key that has passed [order.check]; nil of nil.
+func (o order) place(key []byte) []byte {
+	for _, c := range o {
+		if key == nil {
+			return nil
+		}
+		skip := 1
+		if value := c.value(key); value != nil {
+			skip += len(value)
+		}
+		key = key[skip:]
+	}
+	return key
 }
 
 // text is the order in a form that tells it from others.

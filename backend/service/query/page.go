@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -33,6 +34,8 @@ type Page struct {
 	ahead        bool // it is known whether there is more in the page's direction
 	cut          bool // there is
 	changeCursor *string
+	// view is the state that the page was read from; nil if it was read from the store.
+	view *index.View
 }
 
 // Edge is one resource of a page.
@@ -84,10 +87,19 @@ func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListReque
 	scans := make([]*scan, 0, len(reqs))
 	owner := make([]int, 0, len(reqs))
 	arena := &body.Arena{}
-	var read readFilter
+	shared := shared{view: r.view(ctx)}
+	view := &shared.view
 	for i := range reqs {
 		l := &lists[i]
-		if errs[i] = r.begin(ctx, c, &reqs[i], l, &read); errs[i] != nil {
+		if errs[i] = r.begin(ctx, c, &reqs[i], l, &shared); errs[i] != nil {
+			continue
+		}
+		if served, ok := view.Kind(l.query.kind.Name); ok {
+			if errs[i] = r.readIndexed(ctx, &l.scan, served, view.Now()); errs[i] == nil {
+				l.scan.finish(&l.page)
+				l.page.view = view
+				pages[i] = &l.page
+			}
 			continue
 		}
 		l.scan.arena = arena
@@ -109,6 +121,12 @@ type listing struct {
 	page  Page
 	query query
 	scan  scan
+}
+
+// shared is what the pages of a level have together.
+type shared struct {
+	filter readFilter
+	view   index.View
 }
 
 // readFilter is the filter that was read last: the pages of a level mostly have the same.
@@ -136,7 +154,7 @@ func (r *readFilter) of(k *kind.Kind, value any) (Filter, error) {
 }
 
 // begin checks a request and prepares its page.
-func (r *Reader) begin(ctx context.Context, c access.Caller, req *ListRequest, l *listing, read *readFilter) error {
+func (r *Reader) begin(ctx context.Context, c access.Caller, req *ListRequest, l *listing, shared *shared) error {
 	k, err := r.kinds.Find(req.Kind)
 	if err != nil {
 		return err
@@ -144,7 +162,7 @@ func (r *Reader) begin(ctx context.Context, c access.Caller, req *ListRequest, l
 	if err := access.Authorize(ctx, c, k.Kind, descriptor.VerbList); err != nil {
 		return err
 	}
-	f, err := read.of(k, req.Filter)
+	f, err := shared.filter.of(k, req.Filter)
 	if err != nil {
 		return err
 	}
@@ -164,7 +182,9 @@ func (r *Reader) begin(ctx context.Context, c access.Caller, req *ListRequest, l
 		return err
 	}
 	l.scan = scan{query: p.query, in: interval{after: p.after, before: p.before}, backward: p.backward, size: size, ahead: req.Ahead}
-	if req.ChangeCursor {
+	if _, ok := shared.view.Kind(k.Name); ok && req.ChangeCursor {
+		p.changeCursor = new(shared.view.Position().String())
+	} else if req.ChangeCursor {
 		at, err := r.store.Position(ctx)
 		if err != nil {
 			return failure.Of(err, backend.Key{Kind: k.Name})
@@ -198,11 +218,23 @@ func (p *Page) size(req *ListRequest) (int, error) {
 // any says whether the connection has a resource in the interval.
 func (p *Page) any(ctx context.Context, in interval) (bool, error) {
 	sc := &scan{query: p.query, in: in, size: 1, arena: &body.Arena{}}
+	if served, ok := p.indexed(); ok {
+		err := p.reader.readIndexed(ctx, sc, served, p.view.Now())
+		return len(sc.found) > 0, err
+	}
 	sc.begin()
 	if err := p.reader.runScans(ctx, []*scan{sc})[0]; err != nil {
 		return false, err
 	}
 	return len(sc.found) > 0, nil
+}
+
+// indexed is the kind in the state that the page was read from, if that was the index in memory.
+func (p *Page) indexed() (*index.Kind, bool) {
+	if p.view == nil {
+		return nil, false
+	}
+	return p.view.Kind(p.query.kind.Name)
 }
 
 // countedPerRow is how many resources a store counts for the price of one that is
@@ -212,6 +244,11 @@ const countedPerRow = 64
 // TotalCount is the number of resources of the connection, whatever the page.
 // What this gateway found unreadable is left out, as it is from the pages.
 func (p *Page) TotalCount(ctx context.Context) (int, error) {
+	if served, ok := p.indexed(); ok {
+		sc := &scan{query: p.query, counting: true}
+		err := p.reader.readIndexed(ctx, sc, served, p.view.Now())
+		return sc.count, err
+	}
 	if !p.query.filtered() && p.query.names == nil {
 		spent := budget.From(ctx)
 		if err := spent.Spend(budget.Scans, 1); err != nil {

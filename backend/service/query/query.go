@@ -112,7 +112,7 @@ func (q *query) filtered() bool { return q.reference != "" || q.filter.all != ni
 
 // match says whether the query keeps a resource.
 func (q *query) match(v *indexedResource) bool {
-	if q.reference != "" && !slices.ContainsFunc(v.values(q.reference), func(value []byte) bool { return bytes.Equal(value, q.parent) }) {
+	if q.reference != "" && !v.has(q.reference, func(value []byte) bool { return bytes.Equal(value, q.parent) }) {
 		return false
 	}
 	return q.filter.match(v)

@@ -3,10 +3,12 @@ package query
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -24,6 +26,10 @@ func (r *Reader) Get(ctx context.Context, c access.Caller, id kind.Identity) (*R
 	}
 	if err := budget.From(ctx).Spend(budget.Rows, 1); err != nil {
 		return nil, err
+	}
+	view := r.view(ctx)
+	if served, ok := view.Kind(k.Name); ok {
+		return r.getIndexed(served, key, view.Now())
 	}
 	spent := budget.From(ctx)
 	spent.Leave()
@@ -45,6 +51,19 @@ func (r *Reader) Get(ctx context.Context, c access.Caller, id kind.Identity) (*R
 		return nil, failure.Of(err, key)
 	}
 	return &Resource{Stored: stored, Body: b}, nil
+}
+
+// getIndexed is Get from the index in memory.
+func (r *Reader) getIndexed(k *index.Kind, key backend.Key, now time.Time) (*Resource, error) {
+	e := k.Get(key.Namespace, key.Name)
+	switch {
+	case e == nil || e.Resource.ExpiredAt(now):
+		return nil, nil
+	case e.Err != nil:
+		r.unreadable.Note(&e.Resource, e.Err)
+		return nil, failure.Of(e.Err, key)
+	}
+	return &Resource{Stored: &e.Resource, Body: e.Body}, nil
 }
 
 // Node returns the resource of a global id, nil if there is none.
@@ -96,6 +115,9 @@ func (r *Reader) Lookup(ctx context.Context, c access.Caller, keys []backend.Key
 	if err := spent.Spend(budget.Rows, len(keys)); err != nil {
 		return nil, err
 	}
+	if r.lookupIndexed(ctx, keys, out) {
+		return out, nil
+	}
 	for begin := 0; begin < len(keys); {
 		part := keys[begin:min(begin+backend.MaxKeys, len(keys))]
 		expected := r.sizes.estimate(kinds[begin], len(part))
@@ -130,4 +152,37 @@ func (r *Reader) Lookup(ctx context.Context, c access.Caller, keys []backend.Key
 		begin += len(got)
 	}
 	return out, nil
+}
+
+// lookupIndexed is Lookup from the index in memory. It says whether that serves all kinds.
+func (r *Reader) lookupIndexed(ctx context.Context, keys []backend.Key, out []*Resource) bool {
+	view := r.view(ctx)
+	var k *index.Kind
+	last := ""
+	for _, key := range keys {
+		if key.Kind != last {
+			var ok bool
+			if k, ok = view.Kind(key.Kind); !ok {
+				return false
+			}
+			last = key.Kind
+		}
+	}
+	all := make([]Resource, len(keys))
+	for i, key := range keys {
+		if key.Kind != last {
+			k, _ = view.Kind(key.Kind)
+			last = key.Kind
+		}
+		e := k.Get(key.Namespace, key.Name)
+		switch {
+		case e == nil || e.Resource.ExpiredAt(view.Now()):
+		case e.Err != nil:
+			r.unreadable.Note(&e.Resource, e.Err)
+		default:
+			all[i] = Resource{Stored: &e.Resource, Body: e.Body}
+			out[i] = &all[i]
+		}
+	}
+	return true
 }

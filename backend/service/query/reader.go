@@ -2,6 +2,7 @@ package query
 
 import (
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
@@ -12,9 +13,11 @@ type Reader struct {
 	kinds      kind.Catalogue
 	unreadable *unreadable.Tracker
 	sizes      sizes
+	index      *index.Index
 }
 
-// New reads from a store. It starts nothing.
-func New(store backend.Store, kinds kind.Catalogue, unreadable *unreadable.Tracker) *Reader {
-	return &Reader{store: store, kinds: kinds, unreadable: unreadable, sizes: newSizes(kinds)}
+// New reads from a store, or as far as it serves from the index over the store, which
+// may be nil. It starts nothing.
+func New(store backend.Store, kinds kind.Catalogue, unreadable *unreadable.Tracker, idx *index.Index) *Reader {
+	return &Reader{store: store, kinds: kinds, unreadable: unreadable, sizes: newSizes(kinds), index: idx}
 }

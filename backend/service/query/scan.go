@@ -35,6 +35,8 @@ type scan struct {
 	places []int
 	// seen are the keys already met, in a run that may name a resource more than once.
 	seen map[backend.Key]bool
+	// nearest says that what was found is not in order.
+	nearest bool
 	// unreadable are those that an earlier run of this scan kept and could not read.
 	unreadable map[backend.Key]bool
 }
@@ -45,7 +47,7 @@ func (sc *scan) begin() {
 		sc.done = true
 		return
 	}
-	if sc.query.names != nil {
+	if sc.nearest = !sc.query.streams(); sc.query.names != nil {
 		sc.keys = sc.query.keys(sc.in)
 		if sc.backward && sc.query.streams() {
 			slices.Reverse(sc.keys)
@@ -204,7 +206,7 @@ func (c *candidate) rowValue(r *backend.Resource, in backend.Range, n int) []byt
 // finish puts the matches on the page, in the order of the query.
 func (sc *scan) finish(p *Page) {
 	switch {
-	case !sc.query.streams():
+	case sc.nearest:
 		sc.sortNearest()
 	case sc.backward:
 		slices.Reverse(sc.found)

@@ -87,6 +87,19 @@ func Compile(k *descriptor.Kind) (*Definition, error) {
 	return d, nil
 }
 
+// Indexes are the names of all indexes, with those that every kind has, and of those
+// that orders may name.
+func (d *Definition) Indexes() (all, sortable []string) {
+	all = []string{LabelIndex, ConditionIndex}
+	for i := range d.indexes {
+		all = append(all, d.indexes[i].path)
+		if d.indexes[i].Sortable {
+			sortable = append(sortable, d.indexes[i].path)
+		}
+	}
+	return all, sortable
+}
+
 // Index finds an index by its path, nil if there is none.
 func (d *Definition) Index(path string) *index {
 	for i := range d.indexes {
@@ -244,7 +257,10 @@ func Encode(f *descriptor.Field, v any) []byte {
 // EncodeTime is nanoseconds since 1970. What lies before the first or after the
 // last instant that they tell apart, in 1677 and 2262, counts as that. What a
 // store stamps lies between them.
-func EncodeTime(t time.Time) []byte {
+func EncodeTime(t time.Time) []byte { return AppendTime(nil, t) }
+
+// AppendTime appends what [EncodeTime] returns.
+func AppendTime(dst []byte, t time.Time) []byte {
 	first, last := time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
 	switch {
 	case t.Before(first):
@@ -252,7 +268,7 @@ func EncodeTime(t time.Time) []byte {
 	case t.After(last):
 		t = last
 	}
-	return backend.AppendInt(nil, t.UnixNano())
+	return backend.AppendInt(dst, t.UnixNano())
 }
 
 func encodeNumber(f *descriptor.Field, n json.Number) []byte {

@@ -1,0 +1,102 @@
+package index
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// fillStep is how many resources are put into the trees at a time, while no change is.
+const fillStep = 250
+
+// fill reads a kind from the store. Its changes wait while a page is read and are
+// made after it: a page that shows a change which the hub has not delivered is not
+// undone by an older one, since revisions are compared. In the end the kind
+// waits until the hub has delivered all that the pages can have shown.
+func (x *Index) fill(ctx context.Context, s *shelf) {
+	x.mu.Lock()
+	s.clear()
+	s.state = fills
+	filling := s.fillings
+	x.mu.Unlock()
+	skipped := x.skipped()
+	err := x.fillPages(ctx, s, filling)
+	var head backend.Head
+	if err == nil {
+		head, err = backend.HeadOf(ctx, x.cfg.Store)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case s.fillings != filling: // it was cleared meanwhile
+	case err != nil:
+		if ctx.Err() == nil {
+			x.cfg.Logger.Warn("a kind cannot be filled; it is read from the store", zap.String("kind", s.Name), zap.Error(err))
+		}
+		x.giveUp(s)
+	case x.skipped() != skipped:
+		// A single read says what is damaged, and the index cannot.
+		x.cfg.Logger.Warn("a kind is read from the store: something that is stored is damaged", zap.String("kind", s.Name))
+		x.giveUp(s)
+	default:
+		s.state, s.since = filled, head.Position
+		x.publish()
+	}
+}
+
+// skipped is how many damaged resources the reads of the store have passed over.
+func (x *Index) skipped() uint64 {
+	if s, ok := x.cfg.Store.(interface{ Unreadable() uint64 }); ok {
+		return s.Unreadable()
+	}
+	return 0
+}
+
+// fillPages reads the pages of a kind, as long as it is not cleared.
+func (x *Index) fillPages(ctx context.Context, s *shelf, filling int) error {
+	r := backend.Range{Kind: s.Name, Limit: backend.MaxLimit}
+	for {
+		page, err := x.cfg.Store.Range(ctx, r)
+		if err != nil {
+			return err
+		}
+		made := make([]change, len(page.Resources))
+		for i, stored := range page.Resources {
+			made[i] = change{key: stored.Key, revision: stored.Revision, entry: s.entry(stored)}
+		}
+		for len(made) > 0 {
+			n := min(len(made), fillStep)
+			if !x.put(s, filling, made[:n]) {
+				return nil
+			}
+			made = made[n:]
+		}
+		if !x.put(s, filling, nil) || !page.More || len(page.Resources) == 0 {
+			return nil
+		}
+		last := page.Resources[len(page.Resources)-1]
+		r.Start = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
+	}
+}
+
+// put puts a part of a page into the trees, or after the last part the changes that
+// have waited. It says whether the kind is still being filled.
+func (x *Index) put(s *shelf, filling int, part []change) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if s.fillings != filling {
+		return false
+	}
+	x.bytes -= s.bytes
+	for _, c := range part {
+		s.apply(c)
+	}
+	if len(part) == 0 {
+		s.takeWaiting()
+	}
+	x.bytes += s.bytes
+	x.fit()
+	return s.fillings == filling
+}

@@ -1,0 +1,293 @@
+// Package index keeps the resources of kinds in memory, in trees by everything that
+// queries ask for, so that reads need not ask the store for data.
+//
+// It is a follower of the hub: a change is in the index before any subscriber
+// hears of it. A kind is filled from the store page by page while its changes go
+// on, and serves once it shows one state of the store. Readers take a [View], which never
+// changes, without a lock. A view is as new as all that the store had acknowledged
+// when it was asked for. Where there is none in time (the index fills, lags behind, has no
+// room for a kind), the caller reads the store: the index is never a source of errors.
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/hub"
+)
+
+// Config of an index.
+type Config struct {
+	// Store that is read. Required.
+	Store backend.Store
+	// Hub over the store. Required.
+	Hub *hub.Hub
+	// Kinds that the index holds, as far as there is room.
+	Kinds []Definition
+	// Bytes is how much memory all kinds may take together, roughly. Default 256 MiB.
+	Bytes int64
+	// Wait is how long a read waits for the index to come up with the store. Default 100 ms.
+	Wait time.Duration
+	// Retry is after how long a kind that had no room, or that could not be read,
+	// is tried again. Default 30 s.
+	Retry time.Duration
+	// Logger receives what happens to kinds. Default: none.
+	Logger *zap.Logger
+}
+
+// Validate returns every problem of the configuration, joined.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Store == nil {
+		errs = append(errs, errors.New("config: Store is missing"))
+	}
+	if c.Hub == nil {
+		errs = append(errs, errors.New("config: Hub is missing"))
+	}
+	if c.Bytes < 0 || c.Wait < 0 || c.Retry < 0 {
+		errs = append(errs, errors.New("config: Bytes, Wait and Retry cannot be negative"))
+	}
+	for _, d := range c.Kinds {
+		if d.Name == "" || d.Rows == nil || d.Body == nil {
+			errs = append(errs, fmt.Errorf("config: kind %q: Name, Rows and Body are required", d.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) setDefaults() {
+	if c.Bytes == 0 {
+		c.Bytes = 256 << 20
+	}
+	if c.Wait == 0 {
+		c.Wait = 100 * time.Millisecond
+	}
+	if c.Retry == 0 {
+		c.Retry = 30 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+}
+
+// Index holds the resources of kinds in memory. All methods are safe for concurrent use.
+type Index struct {
+	cfg Config
+	// current is what readers see; its kinds are nil where they are not served.
+	current atomic.Pointer[snapshot]
+	// stuck is the snapshot for which a read has waited in vain: as long as it is the
+	// current one, nobody waits.
+	stuck atomic.Pointer[snapshot]
+	reads, fallbacks atomic.Uint64
+	// work wakes Run.
+	work chan struct{}
+
+	mu sync.Mutex // guards all below
+	// position is how far the hub's deliveries were taken; zero while the hub does not follow.
+	position backend.Position
+	shelves  []*shelf
+	byName   map[string]*shelf
+	bytes    int64
+	// advanced is closed when current is replaced; nil if nobody waits for it.
+	advanced chan struct{}
+}
+
+// snapshot is one state of the store, as far as the index has it.
+type snapshot struct {
+	position backend.Position
+	kinds    []*Kind
+	// served is how many kinds are not nil.
+	served int
+}
+
+var _ hub.Follower = (*Index)(nil)
+
+// New makes an index and starts nothing. Until Run has filled it, nothing is read from it.
+func New(cfg Config) (*Index, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	cfg.setDefaults()
+	x := &Index{cfg: cfg, work: make(chan struct{}, 1), byName: map[string]*shelf{}}
+	for i := range cfg.Kinds {
+		s := newShelf(&x.cfg.Kinds[i], i)
+		x.shelves = append(x.shelves, s)
+		x.byName[s.Name] = s
+	}
+	x.current.Store(&snapshot{kinds: make([]*Kind, len(x.shelves))})
+	return x, nil
+}
+
+// Run follows the hub and fills the kinds, until ctx ends, which is no error. Then
+// the index serves nothing and holds nothing.
+func (x *Index) Run(ctx context.Context) error {
+	defer x.Begin(backend.Position{})
+	defer x.cfg.Hub.Attach(x)()
+	retry := time.NewTicker(x.cfg.Retry)
+	defer retry.Stop()
+	for {
+		for s := x.next(); s != nil && ctx.Err() == nil; s = x.next() {
+			x.fill(ctx, s)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-x.work:
+		case <-retry.C:
+			x.retry()
+		}
+	}
+}
+
+// next is the next kind that is to be filled.
+func (x *Index) next() *shelf {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.position.IsZero() {
+		return nil
+	}
+	for _, s := range x.shelves {
+		if s.state == waits {
+			return s
+		}
+	}
+	return nil
+}
+
+// retry lets the kinds be filled again that were given up, if there is room for
+// what they had.
+func (x *Index) retry() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, s := range x.shelves {
+		if s.state == givenUp && x.bytes+s.wanted <= x.cfg.Bytes {
+			s.state = waits
+		}
+	}
+}
+
+// Begin is [hub.Follower.Begin]: everything is filled again.
+func (x *Index) Begin(at backend.Position) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.position = at
+	for _, s := range x.shelves {
+		s.clear()
+		s.state, s.wanted = waits, 0
+	}
+	x.bytes = 0
+	x.publish()
+	x.wake()
+}
+
+// Deliver is [hub.Follower.Deliver].
+func (x *Index) Deliver(d backend.Delivery) {
+	made := x.prepare(d.Events)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for i := range d.Events {
+		e := &d.Events[i]
+		s := x.byName[e.Resource.Kind]
+		if s == nil {
+			continue
+		}
+		x.bytes -= s.bytes
+		s.take(change{key: e.Resource.Key, revision: e.Revision, entry: made[i]})
+		x.bytes += s.bytes
+	}
+	x.position = d.Position
+	x.fit()
+	x.publish()
+}
+
+// prepare makes the entries of events, nil for those that leave none.
+func (x *Index) prepare(events []backend.Event) []*Entry {
+	if len(events) == 0 {
+		return nil
+	}
+	out := make([]*Entry, len(events))
+	for i := range events {
+		e := &events[i]
+		if s := x.byName[e.Resource.Kind]; s != nil && e.Type != backend.Deleted { // byName never changes
+			out[i] = s.entry(e.Resource)
+		}
+	}
+	return out
+}
+
+// fit gives up kinds, the largest first, until the others fit the memory. The caller holds mu.
+func (x *Index) fit() {
+	for x.bytes > x.cfg.Bytes {
+		largest := x.shelves[0]
+		for _, s := range x.shelves {
+			if s.bytes > largest.bytes {
+				largest = s
+			}
+		}
+		x.cfg.Logger.Info("a kind does not fit the memory of the index; it is read from the store", zap.String("kind", largest.Name),
+			zap.Int64("bytes", largest.bytes), zap.Int64("limit", x.cfg.Bytes))
+		x.giveUp(largest)
+	}
+}
+
+// giveUp stops serving a kind. The caller holds mu.
+func (x *Index) giveUp(s *shelf) {
+	wanted := s.bytes
+	x.bytes -= s.bytes
+	s.clear()
+	s.state, s.wanted = givenUp, wanted
+	x.tell()
+}
+
+// publish shows readers the state at x.position. The caller holds mu.
+func (x *Index) publish() {
+	was := x.current.Load()
+	next := &snapshot{position: x.position, kinds: make([]*Kind, len(x.shelves))}
+	for i, s := range x.shelves {
+		if s.state == filled && reached(x.position, s.since) {
+			s.state = serves
+			x.cfg.Logger.Debug("a kind is read from the index", zap.String("kind", s.Name), zap.Int("resources", s.names.Len()), zap.Int64("bytes", s.bytes))
+		}
+		if s.state == serves {
+			next.kinds[i] = s.copy(was.kinds[i])
+			next.served++
+		}
+	}
+	x.current.Store(next)
+	x.tell()
+}
+
+// tell wakes those who wait for what has changed. The caller holds mu.
+func (x *Index) tell() {
+	if x.advanced != nil {
+		close(x.advanced)
+		x.advanced = nil
+	}
+}
+
+func (x *Index) wake() {
+	select {
+	case x.work <- struct{}{}:
+	default:
+	}
+}
+
+// reached says whether p has seen everything that q has.
+func reached(p, q backend.Position) bool {
+	if p.Shards() < q.Shards() {
+		return false
+	}
+	for i := range q.Shards() {
+		if p.Shard(i).Compare(q.Shard(i)) < 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,338 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unique"
+	"unsafe"
+
+	"github.com/tidwall/btree"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+)
+
+// Definition of a kind in the index.
+type Definition struct {
+	// Name of the kind.
+	Name string
+	// Indexes are the rows that are kept; others of a resource are not.
+	Indexes []string
+	// Sortable are those of the Indexes of which the resources without a row are
+	// found too, see [NullIndex].
+	Sortable []string
+	// Rows are the index rows of a resource by this gateway's definition.
+	Rows func(*backend.Resource) ([]backend.Row, error)
+	// Body reads the body of a resource.
+	Body func(*backend.Resource) (*body.Body, error)
+}
+
+// The indexes that every kind has besides those of its definition.
+const (
+	// CreatedIndex and UpdatedIndex have every resource, by a time as [row.EncodeTime] writes it.
+	CreatedIndex = "createdAt"
+	UpdatedIndex = "updatedAt"
+	// NameIndex has every resource by its name, whatever its namespace, if the
+	// definition asks for it.
+	NameIndex = "name"
+	// expiryIndex has the resources that expire.
+	expiryIndex = "expiresAt"
+)
+
+// NullIndex has the resources without a row in a sortable index, by their names alone.
+func NullIndex(index string) string { return index + "\x00" }
+
+// Entry is a resource in the index. It is never changed once it is in a tree.
+type Entry struct {
+	// Resource has no rows, references and fingerprint, see [backend.Range.Bare].
+	Resource backend.Resource
+	// Body of the resource, nil if Err says why it cannot be read.
+	Body *body.Body
+	Err  error
+	// place is where it stands among the names.
+	place string
+	// rows are ordered by index and value.
+	rows  []row
+	bytes int64
+}
+
+// row is a row of an entry.
+type row struct {
+	index int // among the trees of the kind
+	value string
+}
+
+func compareRows(a, b row) int {
+	return cmp.Or(cmp.Compare(a.index, b.index), strings.Compare(a.value, b.value))
+}
+
+// Place is where the resource stands in the order of names, as [backend.OrderTuple] has it.
+func (e *Entry) Place() string { return e.place }
+
+// state of a kind.
+type state int
+
+// The states.
+const (
+	// waits to be filled.
+	waits state = iota
+	// fills: pages are put into the trees, changes wait in between.
+	fills
+	// filled: the pages are read, but some show changes that the hub has not delivered.
+	filled
+	serves
+	// givenUp: it had no room, or something of it cannot be read.
+	givenUp
+)
+
+// named is an entry in the order of names.
+type named struct {
+	place string
+	*Entry
+}
+
+func lessNamed(a, b named) bool { return a.place < b.place }
+
+// shelf is a kind as the index fills and changes it. It is guarded by the index's mu,
+// but for what never changes.
+type shelf struct {
+	*Definition
+	// number of the kind, trees by the names of their indexes, and where nulls lie; they never change.
+	number int
+	trees  map[string]int
+	nulls  map[int]int
+
+	state state
+	// fillings counts how often the kind was begun to be filled or was cleared.
+	fillings int
+	names    *btree.BTreeG[named]
+	changed  bool // names, since they were copied
+	rows     []rows
+	// unreadable have no rows.
+	unreadable rows
+	// waiting are the changes since a page was begun to be read.
+	waiting      []change
+	waitingBytes int64
+	// since is the position from which on the trees show one state of the store.
+	since  backend.Position
+	bytes  int64
+	wanted int64 // what it had when it was given up
+}
+
+// change is what became of a key at a revision; no entry means that it was deleted.
+type change struct {
+	key      backend.Key
+	revision backend.Revision
+	entry    *Entry
+}
+
+func newShelf(d *Definition, number int) *shelf {
+	s := &shelf{Definition: d, number: number, trees: map[string]int{}, nulls: map[int]int{}}
+	for _, name := range append([]string{CreatedIndex, UpdatedIndex, expiryIndex}, d.Indexes...) {
+		if _, known := s.trees[name]; !known {
+			s.trees[name] = len(s.trees)
+		}
+	}
+	for _, name := range d.Sortable {
+		if of, known := s.trees[name]; known {
+			at := len(s.trees)
+			s.trees[NullIndex(name)], s.nulls[of] = at, at
+		}
+	}
+	s.clear()
+	return s
+}
+
+// clear forgets all resources.
+func (s *shelf) clear() {
+	s.names = btree.NewBTreeGOptions(lessNamed, btree.Options{Degree: degree, NoLocks: true})
+	s.rows = make([]rows, len(s.trees))
+	for i := range s.rows {
+		s.rows[i] = newRows()
+	}
+	s.unreadable = newRows()
+	s.changed, s.bytes = true, 0
+	s.waiting, s.waitingBytes = nil, 0
+	s.since = backend.Position{}
+	s.fillings++
+}
+
+// What an entry takes beside its bytes: itself, the body's table and the places in trees.
+const (
+	entryBytes = int64(unsafe.Sizeof(Entry{})) + int64(unsafe.Sizeof(body.Body{})) + 64
+	rowBytes   = int64(unsafe.Sizeof(row{})) + 2*int64(unsafe.Sizeof(item{}))
+)
+
+// entry makes the entry of a resource: a copy in one piece, so that it keeps nothing
+// else in memory.
+func (s *shelf) entry(r *backend.Resource) *Entry {
+	e := &Entry{Resource: backend.Resource{Key: r.Key, Envelope: r.Envelope}}
+	e.Resource.Kind, e.Resource.Namespace, e.Resource.Fingerprint = s.Name, unique.Make(r.Namespace).Value(), ""
+	found, err := s.Rows(r)
+	if err != nil {
+		found = nil
+	}
+	rows := s.rowsOf(r, found)
+	piece := make([]byte, 0, len(r.Body)+len(r.Name)+len(r.UID))
+	keep := func(text string) string {
+		begin := len(piece)
+		piece = append(piece, text...)
+		return unsafe.String(unsafe.SliceData(piece[begin:]), len(text)) // piece is not changed any more, and had room
+	}
+	piece = append(piece, r.Body...)
+	e.Resource.Body = piece[:len(r.Body):len(r.Body)]
+	e.Resource.Name, e.Resource.UID = keep(r.Name), keep(r.UID)
+	e.place = string(backend.OrderTuple(r.Namespace, r.Name))
+	e.rows = rows
+	if err == nil {
+		e.Body, err = s.Body(&e.Resource)
+	}
+	if e.Body != nil {
+		e.Body = e.Body.Kept()
+	}
+	if e.Err = err; err != nil {
+		e.rows = nil
+	}
+	e.bytes = int64(cap(piece)+len(e.place)) + entryBytes + rowBytes*int64(len(e.rows))
+	for _, row := range e.rows {
+		e.bytes += int64(len(row.value))
+	}
+	if e.Body != nil {
+		e.bytes += int64(e.Body.Size())
+	}
+	return e
+}
+
+// rowsOf are the rows of an entry.
+func (s *shelf) rowsOf(r *backend.Resource, found []backend.Row) []row {
+	out := make([]row, 0, len(found)+3)
+	add := func(index string, value []byte) {
+		if at, known := s.trees[index]; known {
+			out = append(out, row{at, string(value)})
+		}
+	}
+	for _, f := range found {
+		add(f.Index, f.Value)
+	}
+	add(CreatedIndex, backend.AppendInt(nil, r.CreatedAt.UnixNano()))
+	add(UpdatedIndex, backend.AppendInt(nil, r.UpdatedAt.UnixNano()))
+	add(NameIndex, backend.AppendString(nil, r.Name))
+	if !r.ExpiresAt.IsZero() {
+		add(expiryIndex, backend.AppendInt(nil, r.ExpiresAt.UnixMilli()))
+	}
+	slices.SortFunc(out, compareRows)
+	for of, at := range s.nulls {
+		if i, _ := slices.BinarySearchFunc(out, row{index: of}, compareRows); i == len(out) || out[i].index != of {
+			out = append(out, row{index: at})
+		}
+	}
+	slices.SortFunc(out, compareRows)
+	return slices.Compact(out)
+}
+
+// maxWaiting is how many bytes of changes may wait while a page is read.
+const maxWaiting = 64 << 20
+
+// take makes a change, or lets it wait while pages are read.
+func (s *shelf) take(c change) {
+	switch s.state {
+	case serves, filled:
+		s.apply(c)
+	case fills:
+		s.waiting = append(s.waiting, c)
+		s.waitingBytes += 256
+		if c.entry != nil {
+			s.waitingBytes += c.entry.bytes
+		}
+		if s.waitingBytes > maxWaiting { // it is written faster than it is read: begin again later
+			s.clear()
+			s.state = givenUp
+		}
+	}
+}
+
+// takeWaiting makes the changes that have waited.
+func (s *shelf) takeWaiting() {
+	for _, c := range s.waiting {
+		s.apply(c)
+	}
+	s.waiting, s.waitingBytes = nil, 0
+}
+
+// apply makes a change, unless the trees have it already.
+func (s *shelf) apply(c change) {
+	var place string
+	if c.entry != nil {
+		place = c.entry.place
+	} else {
+		place = string(backend.OrderTuple(c.key.Namespace, c.key.Name))
+	}
+	was, known := s.names.Get(named{place: place})
+	if known && (was.Resource.Revision.Compare(c.revision) > 0 || c.entry != nil && was.Resource.Revision == c.revision) {
+		return
+	}
+	if c.entry == nil {
+		if known {
+			s.names.Delete(named{place: place})
+			s.changed = true
+			s.replace(was.Entry, &Entry{place: place})
+		}
+		return
+	}
+	if known {
+		c.entry.place = was.place // one copy is enough
+	} else {
+		was.Entry = &Entry{place: place}
+	}
+	s.names.Set(named{c.entry.place, c.entry})
+	s.changed = true
+	s.replace(was.Entry, c.entry)
+}
+
+// replace changes the rows in which two entries of a place differ.
+func (s *shelf) replace(was, now *Entry) {
+	s.bytes += now.bytes - was.bytes
+	for a, b := was.rows, now.rows; len(a)+len(b) > 0; {
+		switch {
+		case len(b) == 0 || len(a) > 0 && compareRows(a[0], b[0]) < 0:
+			s.rows[a[0].index].remove(item{a[0].value, was.place})
+			a = a[1:]
+		case len(a) == 0 || compareRows(a[0], b[0]) > 0:
+			s.rows[b[0].index].put(item{b[0].value, now.place})
+			b = b[1:]
+		default:
+			b[0].value = a[0].value // the tree has this string: one copy is enough
+			a, b = a[1:], b[1:]
+		}
+	}
+	switch {
+	case was.Err == nil && now.Err != nil:
+		s.unreadable.put(item{place: now.place})
+	case was.Err != nil && now.Err == nil:
+		s.unreadable.remove(item{place: now.place})
+	}
+}
+
+// copy is the kind as readers see it, with what has not changed of the copy before.
+func (s *shelf) copy(was *Kind) *Kind {
+	if was != nil && !s.changed {
+		return was
+	}
+	out := &Kind{shelf: s, names: s.names.Copy(), rows: make([]*btree.BTreeG[item], len(s.rows))}
+	s.changed = false
+	for i := range s.rows {
+		out.rows[i] = s.rows[i].copy(was, func(k *Kind) *btree.BTreeG[item] { return k.rows[i] })
+	}
+	out.unreadable = s.unreadable.copy(was, func(k *Kind) *btree.BTreeG[item] { return k.unreadable })
+	return out
+}
+
+// copy is the tree as readers see it: that of the kind's copy before, if it has not changed.
+func (r *rows) copy(was *Kind, of func(*Kind) *btree.BTreeG[item]) *btree.BTreeG[item] {
+	if was != nil && !r.dirty {
+		return of(was)
+	}
+	r.dirty = false
+	return r.tree.Copy()
+}

@@ -1,0 +1,61 @@
+package index
+
+import "context"
+
+// Stats say what the index holds and does.
+type Stats struct {
+	// Bytes that the kinds take, roughly, and Limit, how many they may.
+	Bytes, Limit int64
+	// Kinds are all, and Served those that are read from the index.
+	Kinds, Served int
+	// Resources of the kinds that are served.
+	Resources int
+	// Reads were answered by the index, Fallbacks by the store: requests for a state.
+	Reads, Fallbacks uint64
+}
+
+// Stats of now.
+func (x *Index) Stats() Stats {
+	s := x.current.Load()
+	out := Stats{Limit: x.cfg.Bytes, Kinds: len(s.kinds), Served: s.served, Reads: x.reads.Load(), Fallbacks: x.fallbacks.Load()}
+	for _, k := range s.kinds {
+		if k != nil {
+			out.Resources += k.names.Len()
+		}
+	}
+	x.mu.Lock()
+	out.Bytes = x.bytes
+	x.mu.Unlock()
+	return out
+}
+
+// Filled returns once every kind is served or was given up, or with ctx.
+func (x *Index) Filled(ctx context.Context) error {
+	for {
+		s := x.current.Load()
+		changed := x.after(s)
+		if x.settled() {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// settled says whether nothing is filled or waits to be.
+func (x *Index) settled() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.position.IsZero() {
+		return false
+	}
+	for _, s := range x.shelves {
+		if s.state != serves && s.state != givenUp {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,300 @@
+package index
+
+import (
+	"context"
+	"iter"
+	"time"
+	"unsafe"
+
+	"github.com/tidwall/btree"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// View is one state of the store, which never changes.
+type View struct {
+	index *Index
+	*snapshot
+	now time.Time
+}
+
+// View returns the index's state once it shows all that the store has acknowledged
+// until now, through any gateway. False: there is none in time; the store is to be read.
+func (x *Index) View(ctx context.Context) (View, bool) {
+	s := x.current.Load()
+	if s.served == 0 {
+		x.fallbacks.Add(1)
+		return View{}, false
+	}
+	head, err := backend.HeadOf(ctx, x.cfg.Store)
+	if err == nil {
+		if s = x.await(ctx, head.Position); s != nil {
+			x.reads.Add(1)
+			return View{x, s, head.Now}, true
+		}
+	}
+	x.fallbacks.Add(1)
+	return View{}, false
+}
+
+// await is the first snapshot that shows a head, nil if there is none in time.
+func (x *Index) await(ctx context.Context, head backend.Position) *snapshot {
+	var late <-chan time.Time
+	for {
+		s := x.current.Load()
+		if s.shows(head) {
+			return s
+		}
+		if x.stuck.Load() == s {
+			return nil
+		}
+		if late == nil {
+			timer := time.NewTimer(x.cfg.Wait)
+			defer timer.Stop()
+			late = timer.C
+		}
+		select {
+		case <-x.after(s):
+		case <-late:
+			x.stuck.Store(s)
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// after is closed when another snapshot follows.
+func (x *Index) after(s *snapshot) <-chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.current.Load() != s {
+		done := make(chan struct{})
+		close(done)
+		return done
+	}
+	if x.advanced == nil {
+		x.advanced = make(chan struct{})
+	}
+	return x.advanced
+}
+
+// shows says whether the snapshot has everything up to a head, in the same history.
+func (s *snapshot) shows(head backend.Position) bool {
+	if s.position.Shards() != head.Shards() {
+		return false
+	}
+	for i := range head.Shards() {
+		at, want := s.position.Shard(i), head.Shard(i)
+		if at.Epoch != want.Epoch || at.Seq < want.Seq {
+			return false
+		}
+	}
+	return true
+}
+
+// Kind is a kind as the view shows it, false if it is to be read from the store.
+func (v *View) Kind(name string) (*Kind, bool) {
+	if v.index == nil {
+		return nil, false
+	}
+	s := v.index.byName[name]
+	if s == nil || v.kinds[s.number] == nil {
+		return nil, false
+	}
+	return v.kinds[s.number], true
+}
+
+// Position is where a stream of changes begins that misses nothing the view does not show.
+func (v *View) Position() backend.Position { return v.position }
+
+// Now is the store's clock when the view was taken: what has expired then is not to be shown.
+func (v *View) Now() time.Time { return v.now }
+
+// Kind is the resources of a kind in one state.
+type Kind struct {
+	shelf      *shelf // what never changes of it
+	names      *btree.BTreeG[named]
+	rows       []*btree.BTreeG[item]
+	unreadable *btree.BTreeG[item]
+}
+
+// Run is a part of the names, or of an index: of its rows and the names behind
+// them. Start is inclusive, End exclusive; nil leaves that side open.
+type Run struct {
+	// Index of the rows; empty for the names. One without rows is empty.
+	Index      string
+	Start, End []byte
+}
+
+// Has says whether the kind has the index.
+func (k *Kind) Has(index string) bool {
+	_, known := k.shelf.trees[index]
+	return known || index == ""
+}
+
+// Get is the resource of a name, nil if there is none. It may have expired.
+func (k *Kind) Get(namespace, name string) *Entry {
+	found, _ := k.names.Get(named{place: string(backend.OrderTuple(namespace, name))})
+	return found.Entry
+}
+
+// Len is how many rows a run has, or how many resources it has of the names: those that
+// have expired too, and of the names the unreadable ones.
+func (k *Kind) Len(r Run) int {
+	tree := k.tree(r.Index)
+	if r.Index == "" {
+		return k.nameRank(r.End) - k.nameRank(orFirst(r.Start))
+	}
+	if tree == nil {
+		return 0
+	}
+	end := tree.Len()
+	if r.End != nil {
+		end = rank(tree, text(r.End))
+	}
+	if r.Start != nil {
+		end -= rank(tree, text(r.Start))
+	}
+	return max(end, 0)
+}
+
+// Unreadable is how many resources of a run of the names cannot be read.
+func (k *Kind) Unreadable(r Run) int {
+	if k.unreadable.Len() == 0 {
+		return 0
+	}
+	end := k.unreadable.Len()
+	if r.End != nil {
+		end = rank(k.unreadable, text(r.End))
+	}
+	if r.Start != nil {
+		end -= rank(k.unreadable, text(r.Start))
+	}
+	return max(end, 0)
+}
+
+// Expired are the resources that have expired and are still there.
+func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		k.rows[k.shelf.trees[expiryIndex]].Scan(func(i item) bool {
+			at, _ := k.names.Get(named{place: i.place})
+			return at.Resource.ExpiredAt(now) && yield(at.Entry)
+		})
+	}
+}
+
+// Scan calls yield with the resources of a run, in order or in the reverse, once for
+// each row, until it returns false. Value is that of the row, without the name.
+func (k *Kind) Scan(r Run, reverse bool, yield func(value string, e *Entry) bool) {
+	if r.Index == "" {
+		k.scanNames(r, reverse, func(n named) bool { return yield("", n.Entry) })
+		return
+	}
+	tree := k.tree(r.Index)
+	if tree == nil {
+		return
+	}
+	var hint btree.PathHint
+	start, end := text(r.Start), text(r.End)
+	show := func(i item) bool {
+		found, _ := k.names.GetHint(named{place: i.place}, &hint)
+		return yield(i.value, found.Entry)
+	}
+	if !reverse {
+		tree.Ascend(item{value: start}, func(i item) bool {
+			return (r.End == nil || compare(i, item{value: end}) < 0) && show(i)
+		})
+		return
+	}
+	down := func(i item) bool {
+		if r.End != nil && compare(i, item{value: end}) >= 0 {
+			return true
+		}
+		return compare(i, item{value: start}) >= 0 && show(i)
+	}
+	if r.End == nil {
+		tree.Reverse(down)
+	} else {
+		tree.Descend(item{value: end}, down)
+	}
+}
+
+func (k *Kind) scanNames(r Run, reverse bool, yield func(named) bool) {
+	start, end := text(r.Start), text(r.End)
+	if !reverse {
+		k.names.Ascend(named{place: start}, func(n named) bool {
+			return (r.End == nil || n.place < end) && yield(n)
+		})
+		return
+	}
+	down := func(n named) bool {
+		if r.End != nil && n.place >= end {
+			return true
+		}
+		return n.place >= start && yield(n)
+	}
+	if r.End == nil {
+		k.names.Reverse(down)
+	} else {
+		k.names.Descend(named{place: end}, down)
+	}
+}
+
+func (k *Kind) tree(index string) *btree.BTreeG[item] {
+	at, known := k.shelf.trees[index]
+	if !known {
+		return nil
+	}
+	return k.rows[at]
+}
+
+// nameRank is how many names lie before a bound; nil is behind all of them.
+func (k *Kind) nameRank(bound []byte) int {
+	if bound == nil {
+		return k.names.Len()
+	}
+	low, high := 0, k.names.Len()
+	for low < high {
+		middle := int(uint(low+high) >> 1)
+		if at, _ := k.names.GetAt(middle); at.place < text(bound) {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// orFirst is a bound before all names instead of none.
+func orFirst(bound []byte) []byte {
+	if bound == nil {
+		return []byte{}
+	}
+	return bound
+}
+
+// text is a bound as a string, without a copy: nothing keeps it.
+func text(bound []byte) string { return unsafe.String(unsafe.SliceData(bound), len(bound)) }
+
+// Values of the resource in an index of the kind, in order: none, one or several.
+// They are shared and must not be changed.
+func (k *Kind) Values(e *Entry, index string) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		at, known := k.shelf.trees[index]
+		if !known {
+			return
+		}
+		for i := range e.rows {
+			if value := e.rows[i].value; e.rows[i].index == at && !yield(unsafe.Slice(unsafe.StringData(value), len(value))) {
+				return
+			}
+		}
+	}
+}
+
+// Compare compares a value and a place behind it with a bound, as runs do.
+func Compare(value, place string, bound []byte) int {
+	return compare(item{value, place}, item{value: text(bound)})
+}
+

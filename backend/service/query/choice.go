@@ -1,0 +1,229 @@
+package query
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/index"
+)
+
+// choice is a way to find what a condition of a filter can match: runs of the index
+// in memory that hold all of it.
+type choice struct {
+	runs []index.Run
+	// rows is how many rows the runs have.
+	rows int
+	// exact says that the runs hold nothing but what the condition matches.
+	exact bool
+	// once says that no resource is in them more than once.
+	once bool
+	// named says that the rows of each run have one value, so that they are in the order of the names.
+	named bool
+}
+
+// chooser finds choices for a query among the trees of its kind.
+type chooser struct {
+	q *query
+	kind *index.Kind
+	// scope bounds the names that the query is about, besides what the filter says.
+	scope bounds
+}
+
+// best is the choice with the fewest rows for all conditions together, false if there
+// is none. It is exact if it is for the one condition that there is.
+func (c *chooser) best() (best choice, ok bool) {
+	conditions := c.conditions(nil, c.q.filter.all)
+	conditions = slices.DeleteFunc(conditions, c.implied)
+	if c.q.reference != "" {
+		if best, ok = c.of(test{attribute: c.q.reference, op: "eq", values: [][]byte{c.q.parent}}); !ok {
+			return choice{}, false
+		}
+		best.exact = best.exact && len(conditions) == 0
+	}
+	if len(conditions) == 0 && c.q.reference == "" && c.q.filter.all != nil {
+		return c.all(), true
+	}
+	for _, e := range conditions {
+		if one, found := c.ofExpr(e); found && (!ok || one.rows < best.rows) {
+			one.exact = one.exact && len(conditions) == 1 && c.q.reference == ""
+			best, ok = one, true
+		}
+	}
+	return best, ok
+}
+
+// conditions are those that must all hold.
+func (c *chooser) conditions(out []expr, e all) []expr {
+	for _, x := range e {
+		if inner, nested := x.(all); nested {
+			out = c.conditions(out, inner)
+		} else {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// implied says that a condition holds for all that the query is about.
+func (c *chooser) implied(e expr) bool {
+	t, ok := e.(test)
+	return ok && t.attribute == namespaceAttribute && t.op == "eq" && c.q.namespace != "" && bytes.Equal(t.values[0], backend.AppendString(nil, c.q.namespace))
+}
+
+func (c *chooser) ofExpr(e expr) (choice, bool) {
+	switch e := e.(type) {
+	case test:
+		return c.of(e)
+	case all:
+		var best choice
+		ok, conditions := false, c.conditions(nil, e)
+		for _, x := range conditions {
+			if one, found := c.ofExpr(x); found && (!ok || one.rows < best.rows) {
+				one.exact = one.exact && len(conditions) == 1
+				best, ok = one, true
+			}
+		}
+		return best, ok
+	case some:
+		out := choice{exact: true, named: true}
+		for _, x := range e {
+			one, found := c.ofExpr(x)
+			if !found {
+				return choice{}, false
+			}
+			out.runs, out.rows = append(out.runs, one.runs...), out.rows+one.rows
+			out.exact, out.named = out.exact && one.exact, out.named && one.named
+			out.once = len(e) == 1 && one.once
+		}
+		return out, true
+	}
+	return choice{}, false
+}
+
+// of finds the runs of one test.
+func (c *chooser) of(t test) (choice, bool) {
+	if t.attribute == nameAttribute && c.q.namespace != "" || t.attribute == namespaceAttribute {
+		return c.ofNames(t)
+	}
+	if !c.kind.Has(t.attribute) {
+		return choice{}, false
+	}
+	out := choice{exact: true, once: !c.many(t.attribute)}
+	switch t.op {
+	case "eq", "in", "hasAny":
+		out.named = true
+		out.once = out.once || len(t.values) == 1
+		for _, v := range t.values {
+			out.add(c, c.valued(t.attribute, v))
+		}
+		return out, true
+	case "hasAll":
+		for i, v := range t.values {
+			one := choice{exact: len(t.values) == 1, once: true, named: true}
+			if one.add(c, c.valued(t.attribute, v)); i == 0 || one.rows < out.rows {
+				out = one
+			}
+		}
+		return out, len(t.values) > 0
+	case "isNull":
+		run := index.Run{Index: t.attribute}
+		if t.null {
+			if run.Index = index.NullIndex(t.attribute); !c.kind.Has(run.Index) {
+				return choice{}, false
+			}
+			run.Start, run.End = c.scope.start, c.scope.end
+			out.named, out.once = true, true
+		} else {
+			out.exact = c.everywhere()
+		}
+		out.add(c, run)
+		return out, true
+	case "contains":
+		out.exact = false
+		out.add(c, index.Run{Index: t.attribute})
+		return out, true
+	}
+	r, _, ok := t.bounds()
+	if !ok {
+		return choice{}, false
+	}
+	out.exact = c.everywhere()
+	out.add(c, index.Run{Index: t.attribute, Start: r.start, End: r.end})
+	return out, true
+}
+
+// ofNames finds the runs of a test of the namespace, or of the name within one.
+func (c *chooser) ofNames(t test) (choice, bool) {
+	if t.attribute == namespaceAttribute && c.q.kind.Scope == descriptor.Global {
+		return choice{}, false
+	}
+	var prefix []byte
+	if t.attribute == nameAttribute {
+		prefix = backend.AppendString(nil, c.q.namespace)
+	}
+	var all []bounds
+	if t.op == "eq" || t.op == "in" {
+		for _, v := range t.values {
+			all = append(all, bounds{v, backend.PrefixEnd(v)})
+		}
+	} else {
+		r, _, ok := t.bounds()
+		if !ok {
+			return choice{}, false
+		}
+		all = append(all, r)
+	}
+	out := choice{exact: true, once: true, named: true}
+	for _, r := range all {
+		r = r.behind(prefix).and(c.scope)
+		out.add(c, index.Run{Start: r.start, End: r.end})
+	}
+	return out, true
+}
+
+// valued is the run of one value, within the names that the query is about.
+func (c *chooser) valued(attribute string, value []byte) index.Run {
+	r := c.scope.behind(value)
+	return index.Run{Index: attribute, Start: r.start, End: r.end}
+}
+
+// everywhere says that the query is about all names.
+func (c *chooser) everywhere() bool { return c.scope.start == nil && c.scope.end == nil }
+
+// many says whether a resource may have several rows in an index.
+func (c *chooser) many(attribute string) bool {
+	switch attribute {
+	case nameAttribute, createdAttribute, updatedAttribute:
+		return false
+	}
+	idx := c.q.kind.Rows.Index(attribute)
+	return idx == nil || idx.Many
+}
+
+func (out *choice) add(c *chooser, r index.Run) {
+	for _, known := range out.runs {
+		if known.Index == r.Index && string(known.Start) == string(r.Start) && string(known.End) == string(r.End) {
+			return
+		}
+	}
+	out.runs, out.rows = append(out.runs, r), out.rows+c.kind.Len(r)
+}
+
+// String names the runs for a person.
+func (out choice) String() string {
+	if len(out.runs) == 0 {
+		return "no run"
+	}
+	name := strings.TrimSuffix(out.runs[0].Index, index.NullIndex(""))
+	if name == "" {
+		name = nameAttribute
+	}
+	if len(out.runs) == 1 {
+		return fmt.Sprintf("%s (%d rows)", name, out.rows)
+	}
+	return fmt.Sprintf("%s (%d runs, %d rows)", name, len(out.runs), out.rows)
+}

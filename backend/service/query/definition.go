@@ -1,0 +1,31 @@
+package query
+
+import (
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// Definitions are the kinds of a catalogue for the index in memory: what queries look for.
+func Definitions(kinds kind.Catalogue) (out []index.Definition) {
+	for _, k := range kinds.All() {
+		names, sortable := k.Rows.Indexes()
+		if k.Scope != descriptor.Global {
+			names = append(names, index.NameIndex)
+		}
+		out = append(out, index.Definition{
+			Name: k.Name, Indexes: names, Sortable: sortable,
+			Rows: func(r *backend.Resource) ([]backend.Row, error) {
+				v, err := IndexedOf(k, r)
+				if err != nil {
+					return nil, err
+				}
+				return v.rows, nil
+			},
+			Body: func(r *backend.Resource) (*body.Body, error) { return k.Body.Read(r) },
+		})
+	}
+	return out
+}

@@ -1,0 +1,60 @@
+package query
+
+import (
+	"context"
+	"sync"
+)
+
+// Explained is how one page or count was read.
+type Explained struct {
+	Kind string `json:"kind"`
+	// Source is "index", in memory, or "store".
+	Source string `json:"source"`
+	// By says what was read: a run of index rows, an order, or all resources of the kind.
+	By string `json:"by"`
+	// Looked is how many resources were looked at, and Returned how many were returned or counted.
+	Looked   int `json:"looked"`
+	Returned int `json:"returned"`
+}
+
+// Explanation collects how the reads of an operation were done. It is safe for concurrent use.
+type Explanation struct {
+	mu    sync.Mutex
+	reads []Explained
+}
+
+// maxExplained is the most reads of an operation that are explained.
+const maxExplained = 1000
+
+// Reads are those so far.
+func (e *Explanation) Reads() []Explained {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.reads[:len(e.reads):len(e.reads)]
+}
+
+type explainKey struct{}
+
+// WithExplanation returns a context whose reads are explained.
+func WithExplanation(ctx context.Context) (context.Context, *Explanation) {
+	e := &Explanation{}
+	return context.WithValue(ctx, explainKey{}, e), e
+}
+
+// explanation is that of a context, nil if it asks for none.
+func explanation(ctx context.Context) *Explanation {
+	e, _ := ctx.Value(explainKey{}).(*Explanation)
+	return e
+}
+
+// add notes a read; of nil it does nothing.
+func (e *Explanation) add(one Explained) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.reads) < maxExplained {
+		e.reads = append(e.reads, one)
+	}
+}
