@@ -90,11 +90,12 @@ func (x *Index) put(s *shelf, filling int, part []change) bool {
 		return false
 	}
 	x.bytes -= s.bytes
+	x.version++
 	for _, c := range part {
-		s.apply(c)
+		s.apply(c, x.version)
 	}
 	if len(part) == 0 {
-		s.takeWaiting()
+		s.takeWaiting(x.version)
 	}
 	x.bytes += s.bytes
 	x.fit()

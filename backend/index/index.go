@@ -84,7 +84,7 @@ type Index struct {
 	current atomic.Pointer[snapshot]
 	// stuck is the snapshot for which a read has waited in vain: as long as it is the
 	// current one, nobody waits.
-	stuck atomic.Pointer[snapshot]
+	stuck            atomic.Pointer[snapshot]
 	reads, fallbacks atomic.Uint64
 	// work wakes Run.
 	work chan struct{}
@@ -95,6 +95,8 @@ type Index struct {
 	shelves  []*shelf
 	byName   map[string]*shelf
 	bytes    int64
+	// version counts the changes.
+	version uint64
 	// advanced is closed when current is replaced; nil if nobody waits for it.
 	advanced chan struct{}
 }
@@ -192,6 +194,7 @@ func (x *Index) Deliver(d backend.Delivery) {
 	made := x.prepare(d.Events)
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.version++
 	for i := range d.Events {
 		e := &d.Events[i]
 		s := x.byName[e.Resource.Kind]
@@ -199,7 +202,7 @@ func (x *Index) Deliver(d backend.Delivery) {
 			continue
 		}
 		x.bytes -= s.bytes
-		s.take(change{key: e.Resource.Key, revision: e.Revision, entry: made[i]})
+		s.take(change{key: e.Resource.Key, revision: e.Revision, entry: made[i]}, x.version)
 		x.bytes += s.bytes
 	}
 	x.position = d.Position
@@ -256,7 +259,7 @@ func (x *Index) publish() {
 			x.cfg.Logger.Debug("a kind is read from the index", zap.String("kind", s.Name), zap.Int("resources", s.names.Len()), zap.Int64("bytes", s.bytes))
 		}
 		if s.state == serves {
-			next.kinds[i] = s.copy(was.kinds[i])
+			next.kinds[i] = s.copy(was.kinds[i], x.version)
 			next.served++
 		}
 	}

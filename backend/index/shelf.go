@@ -50,8 +50,10 @@ type Entry struct {
 	// Body of the resource, nil if Err says why it cannot be read.
 	Body *body.Body
 	Err  error
-	// place is where it stands among the names.
-	place string
+	// slot is the resource's, from the first change to the last.
+	slot *slot
+	// version counts the changes of the index: a view shows what is not newer than itself.
+	version uint64
 	// rows are ordered by index and value.
 	rows  []row
 	bytes int64
@@ -68,7 +70,7 @@ func compareRows(a, b row) int {
 }
 
 // Place is where the resource stands in the order of names, as [backend.OrderTuple] has it.
-func (e *Entry) Place() string { return e.place }
+func (e *Entry) Place() string { return e.slot.place }
 
 // state of a kind.
 type state int
@@ -183,7 +185,7 @@ func (s *shelf) entry(r *backend.Resource) *Entry {
 	piece = append(piece, r.Body...)
 	e.Resource.Body = piece[:len(r.Body):len(r.Body)]
 	e.Resource.Name, e.Resource.UID = keep(r.Name), keep(r.UID)
-	e.place = string(backend.OrderTuple(r.Namespace, r.Name))
+	e.slot = &slot{place: string(backend.OrderTuple(r.Namespace, r.Name))}
 	e.rows = rows
 	if err == nil {
 		e.Body, err = s.Body(&e.Resource)
@@ -194,7 +196,7 @@ func (s *shelf) entry(r *backend.Resource) *Entry {
 	if e.Err = err; err != nil {
 		e.rows = nil
 	}
-	e.bytes = int64(cap(piece)+len(e.place)) + entryBytes + rowBytes*int64(len(e.rows))
+	e.bytes = int64(cap(piece)+len(e.slot.place)) + entryBytes + rowBytes*int64(len(e.rows))
 	for _, row := range e.rows {
 		e.bytes += int64(len(row.value))
 	}
@@ -235,10 +237,10 @@ func (s *shelf) rowsOf(r *backend.Resource, found []backend.Row) []row {
 const maxWaiting = 64 << 20
 
 // take makes a change, or lets it wait while pages are read.
-func (s *shelf) take(c change) {
+func (s *shelf) take(c change, version uint64) {
 	switch s.state {
 	case serves, filled:
-		s.apply(c)
+		s.apply(c, version)
 	case fills:
 		s.waiting = append(s.waiting, c)
 		s.waitingBytes += 256
@@ -253,53 +255,56 @@ func (s *shelf) take(c change) {
 }
 
 // takeWaiting makes the changes that have waited.
-func (s *shelf) takeWaiting() {
+func (s *shelf) takeWaiting(version uint64) {
 	for _, c := range s.waiting {
-		s.apply(c)
+		s.apply(c, version)
 	}
 	s.waiting, s.waitingBytes = nil, 0
 }
 
 // apply makes a change, unless the trees have it already.
-func (s *shelf) apply(c change) {
+func (s *shelf) apply(c change, version uint64) {
 	var place string
 	if c.entry != nil {
-		place = c.entry.place
+		place = c.entry.slot.place
 	} else {
 		place = string(backend.OrderTuple(c.key.Namespace, c.key.Name))
 	}
-	was, known := s.names.Get(named{place: place})
-	if known && (was.Resource.Revision.Compare(c.revision) > 0 || c.entry != nil && was.Resource.Revision == c.revision) {
+	found, known := s.names.Get(named{place: place})
+	was, now := found.Entry, c.entry
+	if known && (was.Resource.Revision.Compare(c.revision) > 0 || now != nil && was.Resource.Revision == c.revision) || !known && now == nil {
 		return
 	}
-	if c.entry == nil {
-		if known {
-			s.names.Delete(named{place: place})
-			s.changed = true
-			s.replace(was.Entry, &Entry{place: place})
-		}
-		return
-	}
-	if known {
-		c.entry.place = was.place // one copy is enough
-	} else {
-		was.Entry = &Entry{place: place}
-	}
-	s.names.Set(named{c.entry.place, c.entry})
 	s.changed = true
-	s.replace(was.Entry, c.entry)
+	switch {
+	case now == nil:
+		s.names.Delete(named{place: place})
+		s.replace(was, &Entry{slot: was.slot})
+		was.slot.newest.Store(nil)
+		return
+	case known:
+		now.slot = was.slot
+	default:
+		was = &Entry{slot: now.slot}
+	}
+	now.version = version
+	s.names.Set(named{now.slot.place, now})
+	s.replace(was, now)
+	now.slot.newest.Store(now)
 }
 
-// replace changes the rows in which two entries of a place differ.
+// replace changes the rows in which two entries of a slot differ.
 func (s *shelf) replace(was, now *Entry) {
 	s.bytes += now.bytes - was.bytes
 	for a, b := was.rows, now.rows; len(a)+len(b) > 0; {
 		switch {
 		case len(b) == 0 || len(a) > 0 && compareRows(a[0], b[0]) < 0:
-			s.rows[a[0].index].remove(item{a[0].value, was.place})
+			s.rows[a[0].index].remove(item{a[0].value, was.slot})
 			a = a[1:]
 		case len(a) == 0 || compareRows(a[0], b[0]) > 0:
-			s.rows[b[0].index].put(item{b[0].value, now.place})
+			tree := &s.rows[b[0].index]
+			b[0].value = tree.shared(b[0].value)
+			tree.put(item{b[0].value, now.slot})
 			b = b[1:]
 		default:
 			b[0].value = a[0].value // the tree has this string: one copy is enough
@@ -308,18 +313,18 @@ func (s *shelf) replace(was, now *Entry) {
 	}
 	switch {
 	case was.Err == nil && now.Err != nil:
-		s.unreadable.put(item{place: now.place})
+		s.unreadable.put(item{slot: now.slot})
 	case was.Err != nil && now.Err == nil:
-		s.unreadable.remove(item{place: now.place})
+		s.unreadable.remove(item{slot: now.slot})
 	}
 }
 
 // copy is the kind as readers see it, with what has not changed of the copy before.
-func (s *shelf) copy(was *Kind) *Kind {
+func (s *shelf) copy(was *Kind, version uint64) *Kind {
 	if was != nil && !s.changed {
 		return was
 	}
-	out := &Kind{shelf: s, names: s.names.Copy(), rows: make([]*btree.BTreeG[item], len(s.rows))}
+	out := &Kind{shelf: s, version: version, names: s.names.Copy(), rows: make([]*btree.BTreeG[item], len(s.rows))}
 	s.changed = false
 	for i := range s.rows {
 		out.rows[i] = s.rows[i].copy(was, func(k *Kind) *btree.BTreeG[item] { return k.rows[i] })

@@ -2,29 +2,50 @@ package index
 
 import (
 	"strings"
+	"sync/atomic"
 
 	"github.com/tidwall/btree"
 )
 
 // item is a place in a tree: a value, and behind it the resource's place among the
 // names, both in the tuple encoding. Items are ordered by the bytes of the two together.
-type item struct{ value, place string }
+type item struct {
+	value string
+	slot  *slot // nil in a bound
+}
+
+// slot stands for a resource in all trees but that of the names, as long as it is
+// there: a change replaces what is in it and leaves the rows that stay as they are.
+type slot struct {
+	place string
+	// newest is the resource after the last change; nil once it is gone. A reader
+	// takes it if it is not newer than its view.
+	newest atomic.Pointer[Entry]
+}
+
+func (i item) place() string {
+	if i.slot == nil {
+		return ""
+	}
+	return i.slot.place
+}
 
 // less orders items by value and place as if they were one string.
-func less(a, b item) bool { return compare(a, b) < 0 }
+func less(a, b item) bool { return compare(a.value, a.place(), b.value, b.place()) < 0 }
 
-func compare(a, b item) int {
-	n := min(len(a.value), len(b.value))
-	if c := strings.Compare(a.value[:n], b.value[:n]); c != 0 {
+// compare compares two values, each with the place behind it.
+func compare(value, place, other, otherPlace string) int {
+	n := min(len(value), len(other))
+	if c := strings.Compare(value[:n], other[:n]); c != 0 {
 		return c
 	}
-	if len(a.value) == len(b.value) {
-		return strings.Compare(a.place, b.place)
+	if len(value) == len(other) {
+		return strings.Compare(place, otherPlace)
 	}
-	if len(a.value) > n {
-		return -compareRest(b.place, a.value[n:], a.place)
+	if len(value) > n {
+		return -compareRest(otherPlace, value[n:], place)
 	}
-	return compareRest(a.place, b.value[n:], b.place)
+	return compareRest(place, other[n:], otherPlace)
 }
 
 // compareRest compares s with rest and place together.
@@ -47,6 +68,25 @@ type rows struct {
 	tree *btree.BTreeG[item]
 	// dirty says that the tree has changed since it was copied.
 	dirty bool
+	// common are the first values that the tree had: rows of one value share its text.
+	common map[string]string
+}
+
+// maxCommon is how many values of a tree are shared.
+const maxCommon = 1024
+
+// shared is a value, in the one copy that the rows of a common one have.
+func (r *rows) shared(value string) string {
+	if known, ok := r.common[value]; ok {
+		return known
+	}
+	if len(r.common) < maxCommon {
+		if r.common == nil {
+			r.common = map[string]string{}
+		}
+		r.common[value] = value
+	}
+	return value
 }
 
 func newRows() rows {
@@ -68,7 +108,7 @@ func rank(t *btree.BTreeG[item], bound string) int {
 	low, high := 0, t.Len()
 	for low < high {
 		middle := int(uint(low+high) >> 1)
-		if at, _ := t.GetAt(middle); compare(at, item{value: bound}) < 0 {
+		if at, _ := t.GetAt(middle); less(at, item{value: bound}) {
 			low = middle + 1
 		} else {
 			high = middle

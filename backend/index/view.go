@@ -106,7 +106,12 @@ func (v *View) Kind(name string) (*Kind, bool) {
 }
 
 // Position is where a stream of changes begins that misses nothing the view does not show.
-func (v *View) Position() backend.Position { return v.position }
+func (v *View) Position() backend.Position {
+	if v.snapshot == nil {
+		return backend.Position{}
+	}
+	return v.position
+}
 
 // Now is the store's clock when the view was taken: what has expired then is not to be shown.
 func (v *View) Now() time.Time { return v.now }
@@ -114,6 +119,7 @@ func (v *View) Now() time.Time { return v.now }
 // Kind is the resources of a kind in one state.
 type Kind struct {
 	shelf      *shelf // what never changes of it
+	version    uint64
 	names      *btree.BTreeG[named]
 	rows       []*btree.BTreeG[item]
 	unreadable *btree.BTreeG[item]
@@ -139,16 +145,45 @@ func (k *Kind) Get(namespace, name string) *Entry {
 	return found.Entry
 }
 
+// few is how many rows of a run are counted one by one: fewer than a search for the
+// ranks of its ends looks at.
+const few = 64
+
+// At is Get by the place among the names, as [backend.OrderTuple] makes it.
+func (k *Kind) At(place []byte) *Entry {
+	found, _ := k.names.Get(named{place: text(place)})
+	return found.Entry
+}
+
 // Len is how many rows a run has, or how many resources it has of the names: those that
 // have expired too, and of the names the unreadable ones.
 func (k *Kind) Len(r Run) int {
-	tree := k.tree(r.Index)
 	if r.Index == "" {
-		return k.nameRank(r.End) - k.nameRank(orFirst(r.Start))
+		return k.lenNames(r)
 	}
+	tree := k.tree(r.Index)
 	if tree == nil {
 		return 0
 	}
+	if r.Start == nil && r.End == nil {
+		return tree.Len()
+	}
+	n, start, end := 0, item{value: text(r.Start)}, item{value: text(r.End)}
+	tree.Ascend(start, func(i item) bool {
+		if r.End != nil && !less(i, end) {
+			return false
+		}
+		n++
+		return n < few
+	})
+	if n < few {
+		return n
+	}
+	return lenOf(tree, r)
+}
+
+// lenOf is how many items of a tree lie in a run.
+func lenOf(tree *btree.BTreeG[item], r Run) int {
 	end := tree.Len()
 	if r.End != nil {
 		end = rank(tree, text(r.End))
@@ -159,27 +194,36 @@ func (k *Kind) Len(r Run) int {
 	return max(end, 0)
 }
 
+// lenNames is how many names lie in a run.
+func (k *Kind) lenNames(r Run) int {
+	if r.Start == nil && r.End == nil {
+		return k.names.Len()
+	}
+	n := 0
+	k.names.Ascend(named{place: text(r.Start)}, func(at named) bool {
+		if r.End != nil && at.place >= text(r.End) {
+			return false
+		}
+		n++
+		return n < few
+	})
+	if n < few {
+		return n
+	}
+	return max(k.nameRank(r.End)-k.nameRank(orFirst(r.Start)), 0)
+}
+
 // Unreadable is how many resources of a run of the names cannot be read.
 func (k *Kind) Unreadable(r Run) int {
-	if k.unreadable.Len() == 0 {
-		return 0
-	}
-	end := k.unreadable.Len()
-	if r.End != nil {
-		end = rank(k.unreadable, text(r.End))
-	}
-	if r.Start != nil {
-		end -= rank(k.unreadable, text(r.Start))
-	}
-	return max(end, 0)
+	return lenOf(k.unreadable, r)
 }
 
 // Expired are the resources that have expired and are still there.
 func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		k.rows[k.shelf.trees[expiryIndex]].Scan(func(i item) bool {
-			at, _ := k.names.Get(named{place: i.place})
-			return at.Resource.ExpiredAt(now) && yield(at.Entry)
+			e := k.entry(i.slot)
+			return e.Resource.ExpiredAt(now) && yield(e)
 		})
 	}
 }
@@ -195,29 +239,34 @@ func (k *Kind) Scan(r Run, reverse bool, yield func(value string, e *Entry) bool
 	if tree == nil {
 		return
 	}
-	var hint btree.PathHint
-	start, end := text(r.Start), text(r.End)
-	show := func(i item) bool {
-		found, _ := k.names.GetHint(named{place: i.place}, &hint)
-		return yield(i.value, found.Entry)
-	}
+	start, end := item{value: text(r.Start)}, item{value: text(r.End)}
 	if !reverse {
-		tree.Ascend(item{value: start}, func(i item) bool {
-			return (r.End == nil || compare(i, item{value: end}) < 0) && show(i)
+		tree.Ascend(start, func(i item) bool {
+			return (r.End == nil || less(i, end)) && yield(i.value, k.entry(i.slot))
 		})
 		return
 	}
 	down := func(i item) bool {
-		if r.End != nil && compare(i, item{value: end}) >= 0 {
+		if r.End != nil && !less(i, end) {
 			return true
 		}
-		return compare(i, item{value: start}) >= 0 && show(i)
+		return (r.Start == nil || !less(i, start)) && yield(i.value, k.entry(i.slot))
 	}
 	if r.End == nil {
 		tree.Reverse(down)
 	} else {
-		tree.Descend(item{value: end}, down)
+		tree.Descend(end, down)
 	}
+}
+
+// entry is what the view shows of a slot that it has: the newest resource, or if that
+// is newer than the view the one that its tree of names has.
+func (k *Kind) entry(s *slot) *Entry {
+	if e := s.newest.Load(); e != nil && e.version <= k.version {
+		return e
+	}
+	found, _ := k.names.Get(named{place: s.place})
+	return found.Entry
 }
 
 func (k *Kind) scanNames(r Run, reverse bool, yield func(named) bool) {
@@ -292,9 +341,3 @@ func (k *Kind) Values(e *Entry, index string) iter.Seq[[]byte] {
 		}
 	}
 }
-
-// Compare compares a value and a place behind it with a bound, as runs do.
-func Compare(value, place string, bound []byte) int {
-	return compare(item{value, place}, item{value: text(bound)})
-}
-

@@ -64,7 +64,7 @@ func join(t *testing.T, store *memory.Store, change func(*descriptor.Kind)) *gat
 	change(&kind)
 	g := &gateway{spy: &spy{Store: store.Handle()}}
 	t.Cleanup(func() { _ = g.spy.Close() })
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{kind, cluster()}, Store: g.spy})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{kind, cluster()}, Store: g.spy, IndexMemory: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 const heapReserve = 64 << 20
 
 // heapGrowth is how much the heap may grow, in percent of what is in use, before
-// garbage is collected: half of Go's own, so that what clients can make the gateway
-// hold (limit-memory) is not doubled.
-const heapGrowth = 50
+// garbage is collected. Each collection visits all resources that are kept in memory:
+// with half as much growth there are twice as many.
+const heapGrowth = 100
 
 // reserveHeap returns memory that is never touched, so that it takes room in the
 // collector's account alone, and what gives it up. Who sets GOGC or GOMEMLIMIT

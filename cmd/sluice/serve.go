@@ -144,7 +144,7 @@ func (s serving) gateway(c catalogue, store gatewayStore, changes *hub.Hub, log 
 	unreadable := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
 	compile := func(c catalogue, writes *fence.Gate) (*service.Service, error) {
 		return service.New(service.Config{
-			Kinds: c.kinds, Store: store, Hub: changes, Logger: log, Enter: writes.Enter,
+			Kinds: c.kinds, Store: store, Hub: changes, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Enter: writes.Enter,
 			Unreadable: func(kind string) { unreadable.WithLabelValues(kind).Inc() },
 		})
 	}
@@ -173,6 +173,7 @@ func (s serving) gateway(c catalogue, store gatewayStore, changes *hub.Hub, log 
 			return float64(store.Unreadable())
 		}),
 	)
+	reg.MustRegister(out.indexMetrics()...)
 	s.Server.Catalogue, s.Server.Logger, s.Server.Metrics = c.serving(svc), log, reg
 	// The page is for everybody who reaches the gateway; where the data lies is not.
 	s.Server.Version, s.Server.Store = versionText(), "the embedded store"

@@ -29,6 +29,7 @@ type resolved struct {
 // one after the other, and appends the answer.
 func (r *run) execute(buf []byte) []byte {
 	r.open(len(buf))
+	r.ctx, r.moment = query.WithMoment(r.ctx)
 	fields := r.plan.root.fields
 	answers := make([]resolved, len(fields))
 	serial := r.oc.Operation.Operation == ast.Mutation
@@ -99,6 +100,7 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 	case opWrite, opApply:
 		in := value[map[string]any](args, "input")
 		w, err := r.write(f, in)
+		r.moment.Forget() // what is read for the answer sees the write
 		if a.err = err; err == nil {
 			a.written = r.newWritten(f, w, in)
 		}

@@ -38,6 +38,8 @@ type run struct {
 	found map[backend.Key]*body.Body
 	// items are those of references, by selection and resource.
 	items map[itemKey]*item
+	// moment is the state of the store that all reads see until it is forgotten.
+	moment *query.Moment
 	// args are the arguments with variables, evaluated once.
 	args    map[*field]*arguments
 	scratch []byte
@@ -165,6 +167,9 @@ func (r *run) evaluated(f *field) *arguments {
 
 // forget makes what comes next read afresh.
 func (r *run) forget() {
+	if r.moment != nil {
+		r.moment.Forget()
+	}
 	clear(r.found)
 	clear(r.items)
 }

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -134,16 +135,41 @@ func onBolt(b *testing.B) func(backend.Store) backend.Store {
 	return func(backend.Store) backend.Store { return store }
 }
 
-// BenchmarkReads measures the same reads over the store in memory and the
-// embedded one: one resource, a page, a page with what each resource refers to,
-// and three levels of connections.
+// newIndexedEdge is newEdge of a service that runs and serves all kinds from memory.
+func newIndexedEdge(b *testing.B) edge {
+	b.Helper()
+	var cfg server.Config
+	e := edge{Handler: newServer(b, plain, &cfg).Handler()}
+	for _, api := range cfg.Catalogue.APIs {
+		ctx, stop := context.WithCancel(b.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- api.Service.Run(ctx) }()
+		b.Cleanup(func() {
+			stop()
+			if err := <-ended; err != nil {
+				b.Error(err)
+			}
+		})
+		if err := api.Service.Index().Filled(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return e
+}
+
+// BenchmarkReads measures the same reads from the index and from two stores: one
+// resource, a page, a page with what each resource refers to, and three levels of
+// connections.
 func BenchmarkReads(b *testing.B) {
-	for _, store := range []string{"memory", "bolt"} {
+	for _, store := range []string{"index", "memory", "bolt"} {
 		wrap := plain
 		if store == "bolt" {
 			wrap = onBolt(b)
 		}
 		e := newEdge(b, wrap, server.Config{})
+		if store == "index" {
+			e = newIndexedEdge(b)
+		}
 		topology(b, e, 20, 5, 5)
 		for _, c := range []struct{ name, query string }{
 			{"one", `{ network(name: "net-7") { ` + fields12 + ` } }`},

@@ -15,8 +15,9 @@ import (
 // in memory that hold all of it.
 type choice struct {
 	runs []index.Run
-	// rows is how many rows the runs have.
-	rows int
+	// rows is how many rows the runs have, once it is measured.
+	rows     int
+	measured bool
 	// exact says that the runs hold nothing but what the condition matches.
 	exact bool
 	// once says that no resource is in them more than once.
@@ -27,7 +28,7 @@ type choice struct {
 
 // chooser finds choices for a query among the trees of its kind.
 type chooser struct {
-	q *query
+	q    *query
 	kind *index.Kind
 	// scope bounds the names that the query is about, besides what the filter says.
 	scope bounds
@@ -36,24 +37,38 @@ type chooser struct {
 // best is the choice with the fewest rows for all conditions together, false if there
 // is none. It is exact if it is for the one condition that there is.
 func (c *chooser) best() (best choice, ok bool) {
-	conditions := c.conditions(nil, c.q.filter.all)
-	conditions = slices.DeleteFunc(conditions, c.implied)
+	conditions := slices.DeleteFunc(c.conditions(nil, c.q.filter.all), c.implied)
 	if c.q.reference != "" {
-		if best, ok = c.of(test{attribute: c.q.reference, op: "eq", values: [][]byte{c.q.parent}}); !ok {
-			return choice{}, false
-		}
-		best.exact = best.exact && len(conditions) == 0
+		parent := test{attribute: c.q.reference, op: "eq", values: [][]byte{c.q.parent}}
+		conditions = append(conditions, parent)
 	}
-	if len(conditions) == 0 && c.q.reference == "" && c.q.filter.all != nil {
+	if len(conditions) == 0 {
 		return c.all(), true
 	}
+	return c.fewest(conditions)
+}
+
+// fewest is the choice with the fewest rows for conditions that must all hold.
+func (c *chooser) fewest(conditions []expr) (best choice, ok bool) {
 	for _, e := range conditions {
-		if one, found := c.ofExpr(e); found && (!ok || one.rows < best.rows) {
-			one.exact = one.exact && len(conditions) == 1 && c.q.reference == ""
+		one, found := c.ofExpr(e)
+		one.exact = one.exact && len(conditions) == 1
+		if found && (!ok || c.measure(&one) < c.measure(&best)) {
 			best, ok = one, true
 		}
 	}
 	return best, ok
+}
+
+// measure is how many rows the runs of a choice have together.
+func (c *chooser) measure(one *choice) int {
+	if !one.measured {
+		for _, r := range one.runs {
+			one.rows += c.kind.Len(r)
+		}
+		one.measured = true
+	}
+	return one.rows
 }
 
 // conditions are those that must all hold.
@@ -79,15 +94,7 @@ func (c *chooser) ofExpr(e expr) (choice, bool) {
 	case test:
 		return c.of(e)
 	case all:
-		var best choice
-		ok, conditions := false, c.conditions(nil, e)
-		for _, x := range conditions {
-			if one, found := c.ofExpr(x); found && (!ok || one.rows < best.rows) {
-				one.exact = one.exact && len(conditions) == 1
-				best, ok = one, true
-			}
-		}
-		return best, ok
+		return c.fewest(c.conditions(nil, e))
 	case some:
 		out := choice{exact: true, named: true}
 		for _, x := range e {
@@ -95,7 +102,7 @@ func (c *chooser) ofExpr(e expr) (choice, bool) {
 			if !found {
 				return choice{}, false
 			}
-			out.runs, out.rows = append(out.runs, one.runs...), out.rows+one.rows
+			out.runs = append(out.runs, one.runs...)
 			out.exact, out.named = out.exact && one.exact, out.named && one.named
 			out.once = len(e) == 1 && one.once
 		}
@@ -118,13 +125,13 @@ func (c *chooser) of(t test) (choice, bool) {
 		out.named = true
 		out.once = out.once || len(t.values) == 1
 		for _, v := range t.values {
-			out.add(c, c.valued(t.attribute, v))
+			out.add(c.valued(t.attribute, v))
 		}
 		return out, true
 	case "hasAll":
 		for i, v := range t.values {
 			one := choice{exact: len(t.values) == 1, once: true, named: true}
-			if one.add(c, c.valued(t.attribute, v)); i == 0 || one.rows < out.rows {
+			if one.add(c.valued(t.attribute, v)); i == 0 || c.measure(&one) < c.measure(&out) {
 				out = one
 			}
 		}
@@ -140,11 +147,11 @@ func (c *chooser) of(t test) (choice, bool) {
 		} else {
 			out.exact = c.everywhere()
 		}
-		out.add(c, run)
+		out.add(run)
 		return out, true
 	case "contains":
 		out.exact = false
-		out.add(c, index.Run{Index: t.attribute})
+		out.add(index.Run{Index: t.attribute})
 		return out, true
 	}
 	r, _, ok := t.bounds()
@@ -152,7 +159,7 @@ func (c *chooser) of(t test) (choice, bool) {
 		return choice{}, false
 	}
 	out.exact = c.everywhere()
-	out.add(c, index.Run{Index: t.attribute, Start: r.start, End: r.end})
+	out.add(index.Run{Index: t.attribute, Start: r.start, End: r.end})
 	return out, true
 }
 
@@ -180,7 +187,7 @@ func (c *chooser) ofNames(t test) (choice, bool) {
 	out := choice{exact: true, once: true, named: true}
 	for _, r := range all {
 		r = r.behind(prefix).and(c.scope)
-		out.add(c, index.Run{Start: r.start, End: r.end})
+		out.add(index.Run{Start: r.start, End: r.end})
 	}
 	return out, true
 }
@@ -204,13 +211,13 @@ func (c *chooser) many(attribute string) bool {
 	return idx == nil || idx.Many
 }
 
-func (out *choice) add(c *chooser, r index.Run) {
+func (out *choice) add(r index.Run) {
 	for _, known := range out.runs {
 		if known.Index == r.Index && string(known.Start) == string(r.Start) && string(known.End) == string(r.End) {
 			return
 		}
 	}
-	out.runs, out.rows = append(out.runs, r), out.rows+c.kind.Len(r)
+	out.runs = append(out.runs, r)
 }
 
 // String names the runs for a person.
@@ -222,8 +229,11 @@ func (out choice) String() string {
 	if name == "" {
 		name = nameAttribute
 	}
-	if len(out.runs) == 1 {
-		return fmt.Sprintf("%s (%d rows)", name, out.rows)
+	if len(out.runs) > 1 {
+		name = fmt.Sprintf("%d runs of %s", len(out.runs), name)
 	}
-	return fmt.Sprintf("%s (%d runs, %d rows)", name, len(out.runs), out.rows)
+	if out.measured {
+		name += fmt.Sprintf(", %d rows", out.rows)
+	}
+	return name
 }

@@ -12,42 +12,100 @@ import (
 // all is everything that the query is about, before its filter.
 func (c *chooser) all() choice {
 	out := choice{exact: true, once: true, named: true}
-	out.add(c, index.Run{Start: c.scope.start, End: c.scope.end})
+	out.add(index.Run{Start: c.scope.start, End: c.scope.end})
 	return out
 }
 
+// readPlain reads a page without filter and order: of the names, or of what refers to
+// a parent. There are hundreds of these in a level.
+func (rd *reading) readPlain() {
+	q := rd.query
+	rd.whole, rd.by = true, "order of names"
+	r := index.Run{}
+	room := rd.space[:0]
+	join := func(parts ...[]byte) []byte {
+		from := len(room)
+		for _, part := range parts {
+			room = append(room, part...)
+		}
+		return room[from:]
+	}
+	if q.reference != "" {
+		r.Index, rd.by = q.reference, "order of names in "+q.reference
+		room = append(room, q.parent...)
+	}
+	parent := len(room)
+	if q.namespace != "" {
+		room = backend.AppendString(room, q.namespace)
+	}
+	if len(room) > 0 {
+		r.Start = room
+		r.End = join(r.Start, []byte{0xFF}) // as [backend.PrefixEnd]
+	}
+	behind := r.Start[:parent]
+	switch in := rd.in; {
+	case in.after != nil:
+		r.Start = join(behind, in.after, []byte{0}) // as [backend.Successor]
+	case in.from != nil:
+		r.Start = join(behind, in.from)
+	}
+	if rd.in.before != nil {
+		r.End = join(behind, rd.in.before)
+	}
+	rd.space = room[:0]
+	rd.found = make([]Edge, 0, min(rd.wanted(), maxReady))
+	rd.kind.Scan(r, rd.backward, func(_ string, e *index.Entry) bool { return !rd.add(e) })
+}
+
+// maxReady is the room that a page begins with.
+const maxReady = 128
+
 // readPage reads a page in the way that probably looks at the fewest resources.
 func (rd *reading) readPage() {
-	all := rd.all()
+	by, ordered := rd.orderedBy()
+	names := by == "" && ordered
 	chosen, ok := rd.best()
-	if !ok {
-		chosen = all
-		chosen.exact = rd.query.filter.all == nil && rd.query.reference == ""
-	}
-	if chosen.rows == 0 || all.rows == 0 {
-		rd.by = "nothing: no rows in " + chosen.String()
+	if names && ok && chosen.named && len(chosen.runs) == 1 {
+		rd.whole = chosen.exact
+		rd.explain("order of names in ", &chosen)
+		rd.scanNames(chosen.runs[0])
 		return
 	}
-	by, ordered := rd.orderedBy()
+	all := rd.all()
+	if !ok {
+		chosen = all
+		chosen.exact = false
+	}
+	rows, total := rd.measure(&chosen), rd.measure(&all)
+	if rows == 0 || total == 0 {
+		rd.explain("nothing: ", &chosen)
+		return
+	}
 	// In the order every so-many-th resource is a match, as far as one can tell.
-	inOrder := min((rd.wanted()*all.rows+chosen.rows-1)/chosen.rows, all.rows) + rd.tied(by)
-	names := by == "" && ordered
+	inOrder := min((rd.wanted()*total+rows-1)/rows, total) + rd.tied(by)
 	switch {
-	case names && chosen.named && len(chosen.runs) == 1:
-		rd.by, rd.whole = "order of names in "+chosen.String(), chosen.exact
-		rd.scanNames(chosen.runs[0])
-	case ok && (!ordered || chosen.rows <= inOrder):
-		rd.by, rd.whole = chosen.String(), chosen.exact
+	case ok && rows < total && (!ordered || rows <= inOrder):
+		rd.whole = chosen.exact
+		rd.explain("", &chosen)
 		rd.collect(chosen)
 	case names:
-		rd.by = "order of names"
+		rd.explain("order of names in ", &all)
 		rd.scanNames(all.runs[0])
-	case ordered && inOrder <= all.rows:
-		rd.by, rd.whole = "order of "+by, !ok && chosen.exact && rd.everywhere()
+	case ordered && inOrder <= total:
+		rd.whole = !rd.query.filtered() && rd.everywhere()
+		rd.explain("order of "+by+" in ", &all)
 		rd.scanOrder(by)
 	default:
-		rd.by, rd.whole = "all", !ok && chosen.exact
+		rd.whole = !rd.query.filtered()
+		rd.explain("", &all)
 		rd.collect(all)
+	}
+}
+
+// explain says in words how the page or the count is read, if anybody asks.
+func (rd *reading) explain(how string, c *choice) {
+	if rd.explained != nil {
+		rd.by = how + c.String()
 	}
 }
 
@@ -231,6 +289,12 @@ func (rd *reading) scanValues(by string, first, place []byte) (done bool) {
 		})
 		return done
 	}
+	if len(rd.query.order) == 1 {
+		var ok bool
+		if r, done, ok = rd.scanFewTied(r, !upward); ok {
+			return done
+		}
+	}
 	for {
 		var value []byte
 		rd.kind.Scan(r, !upward, func(v string, _ *index.Entry) bool {
@@ -258,6 +322,44 @@ func (rd *reading) scanValues(by string, first, place []byte) (done bool) {
 			r.End = value
 		}
 	}
+}
+
+// maxTied is how many resources of one value are turned round where they are met.
+const maxTied = 64
+
+// scanFewTied reads values against the order of the names, and turns those of one value
+// round. If it meets one that many have, it returns what is left, and false.
+func (rd *reading) scanFewTied(r index.Run, reverse bool) (left index.Run, done, ok bool) {
+	var space [maxTied]*index.Entry
+	ties, of := space[:0], ""
+	flush := func() bool {
+		for i := len(ties) - 1; i >= 0 && !done; i-- {
+			done = rd.add(ties[i])
+		}
+		ties = ties[:0]
+		return !done
+	}
+	ok = true
+	rd.kind.Scan(r, reverse, func(value string, e *index.Entry) bool {
+		if len(ties) > 0 && value != of && !flush() {
+			return false
+		}
+		if of = value; len(ties) == maxTied {
+			ok = false
+			return false
+		}
+		ties = append(ties, e)
+		return true
+	})
+	switch {
+	case ok:
+		flush()
+	case reverse:
+		r.End = backend.PrefixEnd([]byte(of))
+	default:
+		r.Start = []byte(of)
+	}
+	return r, done, ok
 }
 
 // begin is the value with which the page begins, and the place behind it; nil if it

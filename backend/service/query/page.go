@@ -84,27 +84,46 @@ func (r *Reader) List(ctx context.Context, c access.Caller, req ListRequest) (*P
 func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
 	lists := make([]listing, len(reqs)) // in one piece: a level may have hundreds
-	scans := make([]*scan, 0, len(reqs))
-	owner := make([]int, 0, len(reqs))
-	arena := &body.Arena{}
-	shared := shared{view: r.view(ctx)}
-	view := &shared.view
+	t := lister{reader: r, ctx: ctx, caller: c, view: r.view(ctx)}
+	var indexed *reading
+	var scans []*scan
+	var owner []int
+	var arena *body.Arena
 	for i := range reqs {
 		l := &lists[i]
-		if errs[i] = r.begin(ctx, c, &reqs[i], l, &shared); errs[i] != nil {
+		var sc scan
+		if errs[i] = t.begin(&reqs[i], l, &sc); errs[i] != nil {
 			continue
 		}
-		if served, ok := view.Kind(l.query.kind.Name); ok {
-			if errs[i] = r.readIndexed(ctx, &l.scan, served, view.Now()); errs[i] == nil {
-				l.scan.finish(&l.page)
-				l.page.view = view
+		if served, ok := t.view.Kind(l.query.kind.Name); ok {
+			if indexed == nil {
+				indexed = r.newReading(ctx, t.view.Now())
+			}
+			if errs[i] = indexed.read(&sc, served); errs[i] == nil {
+				indexed.scan.finish(&l.page)
+				l.page.view = &t.view
 				pages[i] = &l.page
 			}
 			continue
 		}
-		l.scan.arena = arena
-		l.scan.begin()
-		scans, owner = append(scans, &l.scan), append(owner, i)
+		if arena == nil {
+			arena = &body.Arena{}
+		}
+		kept := &scan{}
+		*kept = sc
+		kept.arena = arena
+		kept.begin()
+		scans, owner = append(scans, kept), append(owner, i)
+	}
+	if err := indexed.settle(); err != nil {
+		for i := range pages {
+			if pages[i] != nil {
+				pages[i], errs[i] = nil, err
+			}
+		}
+	}
+	if len(scans) == 0 {
+		return pages, errs
 	}
 	for i, err := range r.runScans(ctx, scans) {
 		if errs[owner[i]] = err; err == nil {
@@ -116,17 +135,23 @@ func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListReque
 	return pages, errs
 }
 
-// listing is a page that is being read.
+// listing is a page that is being read, and its query.
 type listing struct {
 	page  Page
 	query query
-	scan  scan
 }
 
-// shared is what the pages of a level have together.
-type shared struct {
+// lister prepares the pages of one call.
+type lister struct {
+	reader *Reader
+	ctx    context.Context
+	caller access.Caller
 	filter readFilter
 	view   index.View
+	// kind and err are those of the name that was found last.
+	name string
+	kind *kind.Kind
+	err  error
 }
 
 // readFilter is the filter that was read last: the pages of a level mostly have the same.
@@ -153,16 +178,25 @@ func (r *readFilter) of(k *kind.Kind, value any) (Filter, error) {
 	return f, err
 }
 
-// begin checks a request and prepares its page.
-func (r *Reader) begin(ctx context.Context, c access.Caller, req *ListRequest, l *listing, shared *shared) error {
-	k, err := r.kinds.Find(req.Kind)
+// find finds a kind that the caller may list.
+func (t *lister) find(name string) (*kind.Kind, error) {
+	if name != t.name || t.kind == nil && t.err == nil {
+		t.name = name
+		if t.kind, t.err = t.reader.kinds.Find(name); t.err == nil {
+			t.err = access.Authorize(t.ctx, t.caller, t.kind.Kind, descriptor.VerbList)
+		}
+	}
+	return t.kind, t.err
+}
+
+// begin checks a request and prepares its page, and the scan that reads it.
+func (t *lister) begin(req *ListRequest, l *listing, sc *scan) error {
+	r := t.reader
+	k, err := t.find(req.Kind)
 	if err != nil {
 		return err
 	}
-	if err := access.Authorize(ctx, c, k.Kind, descriptor.VerbList); err != nil {
-		return err
-	}
-	f, err := shared.filter.of(k, req.Filter)
+	f, err := t.filter.of(k, req.Filter)
 	if err != nil {
 		return err
 	}
@@ -181,16 +215,17 @@ func (r *Reader) begin(ctx context.Context, c access.Caller, req *ListRequest, l
 	if p.before, err = p.query.bound("before", req.Before); err != nil {
 		return err
 	}
-	l.scan = scan{query: p.query, in: interval{after: p.after, before: p.before}, backward: p.backward, size: size, ahead: req.Ahead}
-	if _, ok := shared.view.Kind(k.Name); ok && req.ChangeCursor {
-		p.changeCursor = new(shared.view.Position().String())
-	} else if req.ChangeCursor {
-		at, err := r.store.Position(ctx)
-		if err != nil {
+	sc.query, sc.in, sc.backward, sc.size, sc.ahead = p.query, interval{after: p.after, before: p.before}, p.backward, size, req.Ahead
+	if !req.ChangeCursor {
+		return nil
+	}
+	at := t.view.Position()
+	if _, ok := t.view.Kind(k.Name); !ok {
+		if at, err = r.store.Position(t.ctx); err != nil {
 			return failure.Of(err, backend.Key{Kind: k.Name})
 		}
-		p.changeCursor = new(at.String())
 	}
+	p.changeCursor = new(at.String())
 	return nil
 }
 
@@ -219,7 +254,7 @@ func (p *Page) size(req *ListRequest) (int, error) {
 func (p *Page) any(ctx context.Context, in interval) (bool, error) {
 	sc := &scan{query: p.query, in: in, size: 1, arena: &body.Arena{}}
 	if served, ok := p.indexed(); ok {
-		err := p.reader.readIndexed(ctx, sc, served, p.view.Now())
+		err := p.reader.newReading(ctx, p.view.Now()).readOne(sc, served)
 		return len(sc.found) > 0, err
 	}
 	sc.begin()
@@ -246,7 +281,7 @@ const countedPerRow = 64
 func (p *Page) TotalCount(ctx context.Context) (int, error) {
 	if served, ok := p.indexed(); ok {
 		sc := &scan{query: p.query, counting: true}
-		err := p.reader.readIndexed(ctx, sc, served, p.view.Now())
+		err := p.reader.newReading(ctx, p.view.Now()).readOne(sc, served)
 		return sc.count, err
 	}
 	if !p.query.filtered() && p.query.names == nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"container/heap"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -12,8 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 )
 
-// reading is a page, or a count, that is read from the index in memory: from one
-// state of the store, so that nothing is read twice.
+// reading reads pages and counts from the index in memory, one after the other: from
+// one state of the store, so that nothing is read twice.
 type reading struct {
 	*scan
 	chooser
@@ -23,49 +22,91 @@ type reading struct {
 	whole bool
 	// by is how it is read, in words.
 	by string
-	// looked is how many resources were looked at, charged those of them that are paid for.
-	looked, charged int
-	resource        indexedResource
-	key             []byte // of the resource that is looked at
-	ctx             context.Context
-	spent           *budget.Budget
-	err             error // of the budget or the context
+	// looked is how many resources were looked at, charged those of them that are paid
+	// for, and scans and found what is not paid for.
+	looked, charged, scans, shown int
+	resource                      indexedResource
+	// key of the resource that is looked at, and room for bounds.
+	key, space []byte
+	explained  *Explanation
+	ctx        context.Context
+	spent      *budget.Budget
+	err        error // of the budget or the context
 }
 
 // lookedPerRow is how many resources of the index are looked at for the price of one
 // that is read from a store: nothing is copied or decoded.
 const lookedPerRow = 64
 
-// readIndexed reads what a scan wants from the index.
-func (r *Reader) readIndexed(ctx context.Context, sc *scan, k *index.Kind, now time.Time) error {
-	spent := budget.From(ctx)
-	if err := spent.Spend(budget.Scans, 1); err != nil {
-		return err
+func (r *Reader) newReading(ctx context.Context, now time.Time) *reading {
+	return &reading{reader: r, now: now, ctx: ctx, spent: budget.From(ctx), explained: explanation(ctx)}
+}
+
+// readOne is read of what is settled at once.
+func (rd *reading) readOne(sc *scan, k *index.Kind) error {
+	err := rd.read(sc, k)
+	if err == nil {
+		err = rd.settle()
 	}
-	rd := &reading{scan: sc, chooser: chooser{q: sc.query, kind: k, scope: sc.query.places()}, reader: r, now: now, ctx: ctx, spent: spent}
+	return err
+}
+
+// unsettled is how many scans may be read before they are paid for.
+const unsettled = 64
+
+// read reads what a scan wants. [reading.settle] pays for it.
+func (rd *reading) read(sc *scan, k *index.Kind) error {
+	if rd.err != nil {
+		return rd.err
+	}
+	looked := rd.looked
+	rd.scan, rd.chooser, rd.whole, rd.by = sc, chooser{q: sc.query, kind: k}, false, ""
 	rd.resource.kind = k
-	switch {
-	case sc.query.names != nil:
+	switch q := sc.query; {
+	case q.names != nil:
+		rd.scope = q.places()
 		rd.readNames()
 	case sc.counting:
+		rd.scope = q.places()
 		rd.readCount()
-	case sc.size > 0 || sc.ahead:
+	case sc.size == 0 && !sc.ahead:
+	case q.filter.all == nil && len(q.order) == 0 && q.within.start == nil && q.within.end == nil:
+		rd.readPlain()
+	default:
+		rd.scope = q.places()
 		rd.readPage()
 	}
 	sc.done = true
-	rd.charge()
-	explanation(ctx).add(Explained{Kind: sc.query.kind.Name, Source: "index", By: rd.by, Looked: rd.looked, Returned: max(len(sc.found), sc.count)})
-	if rd.err == nil {
-		rd.err = spent.Spend(budget.Rows, len(sc.found))
-	}
-	if rd.err == nil {
-		rd.err = held(spent.Hold(ctx, edgeBytes*len(sc.found)))
+	rd.scans++
+	rd.shown += len(sc.found)
+	rd.explained.add(Explained{Kind: sc.query.kind.Name, Source: "index", By: rd.by, Looked: rd.looked - looked, Returned: max(len(sc.found), sc.count)})
+	if rd.scans >= unsettled {
+		return rd.settle()
 	}
 	return rd.err
 }
 
 // edgeBytes is what an edge holds of a resource that is in the index.
 const edgeBytes = 128
+
+// settle pays for what was read since the last time.
+func (rd *reading) settle() error {
+	if rd == nil {
+		return nil
+	}
+	rd.charge()
+	if err := rd.spent.Spend(budget.Scans, rd.scans); rd.err == nil {
+		rd.err = err
+	}
+	if err := rd.spent.Spend(budget.Rows, rd.shown); rd.err == nil {
+		rd.err = err
+	}
+	if rd.err == nil {
+		rd.err = held(rd.spent.Hold(rd.ctx, edgeBytes*rd.shown))
+	}
+	rd.scans, rd.shown = 0, 0
+	return rd.err
+}
 
 // charge pays for what was looked at since the last time.
 func (rd *reading) charge() {
@@ -186,13 +227,20 @@ func (sc *scan) wanted() int {
 // readNames reads a query that names its resources.
 func (rd *reading) readNames() {
 	rd.by = "names"
-	keys := rd.query.keys(rd.in)
-	if rd.backward && rd.query.streams() {
-		slices.Reverse(keys)
-	}
 	rd.nearest = !rd.query.streams() && !rd.counting
-	for _, key := range keys {
-		e := rd.kind.Get(key.Namespace, key.Name)
+	if !rd.nearest && !rd.counting {
+		rd.found = make([]Edge, 0, min(rd.wanted(), len(rd.query.names)))
+	}
+	for i := range rd.query.names {
+		name := rd.query.names[i]
+		if rd.backward && !rd.nearest {
+			name = rd.query.names[len(rd.query.names)-1-i]
+		}
+		rd.space = backend.AppendString(backend.AppendString(rd.space[:0], rd.query.namespace), name)
+		if !rd.nearest && !rd.counting && !rd.in.holds(rd.space) {
+			continue
+		}
+		e := rd.kind.At(rd.space)
 		switch {
 		case e == nil:
 			rd.looked++
@@ -214,16 +262,14 @@ func (rd *reading) readNames() {
 // readCount counts what the query keeps: where it can by the places in trees alone.
 func (rd *reading) readCount() {
 	chosen, ok := rd.best()
-	if rd.query.filter.all == nil && rd.query.reference == "" {
-		chosen, ok = rd.all(), true
-	} else if !ok {
+	if !ok {
 		chosen = rd.all()
 		chosen.exact = false
 	}
 	rd.whole = chosen.exact
 	if chosen.exact && chosen.once {
-		rd.by = "length of " + chosen.String()
-		rd.count = chosen.rows
+		rd.count = rd.measure(&chosen)
+		rd.explain("length of ", &chosen)
 		for _, r := range chosen.runs {
 			if r.Index == "" {
 				rd.count -= rd.kind.Unreadable(r)
@@ -238,7 +284,7 @@ func (rd *reading) readCount() {
 		}
 		return
 	}
-	rd.by = chosen.String()
+	rd.explain("", &chosen)
 	if !chosen.once {
 		rd.seen = map[backend.Key]bool{}
 	}

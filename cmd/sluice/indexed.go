@@ -1,0 +1,64 @@
+package main
+
+import (
+	"math"
+	"runtime/debug"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluicegw/sluice/backend/index"
+)
+
+const (
+	// leastIndex is the least memory that an index is worth.
+	leastIndex = 1 << 20
+	// indexShare is the part of the memory of the process that the index may take, one in so many.
+	indexShare = 4
+)
+
+// indexMemory is how many bytes the index may take: as many as the setting says, or a
+// share of what the process may take; negative for none.
+func indexMemory(setting int64) int64 {
+	switch {
+	case setting >= leastIndex:
+		return setting
+	case setting > 0:
+		return -1
+	}
+	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
+		return max(limit/indexShare, leastIndex)
+	}
+	limit, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
+	if err != nil || limit > math.MaxInt64 {
+		return 0 // the service's default
+	}
+	return max(int64(limit/indexShare), leastIndex)
+}
+
+// indexMetrics tell what the service that is served keeps in memory.
+func (c *catalogues) indexMetrics() []prometheus.Collector {
+	of := func(value func(index.Stats) float64) func() float64 {
+		return func() float64 {
+			c.mu.Lock()
+			svc := c.service
+			c.mu.Unlock()
+			if x := svc.Index(); x != nil {
+				return value(x.Stats())
+			}
+			return 0
+		}
+	}
+	gauge := func(name, help string, value func(index.Stats) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, of(value))
+	}
+	return []prometheus.Collector{
+		gauge("sluice_index_bytes", "Bytes that the resources in memory take, roughly.", func(s index.Stats) float64 { return float64(s.Bytes) }),
+		gauge("sluice_index_limit_bytes", "Bytes that they may take.", func(s index.Stats) float64 { return float64(s.Limit) }),
+		gauge("sluice_index_kinds", "Kinds of the catalogue.", func(s index.Stats) float64 { return float64(s.Kinds) }),
+		gauge("sluice_index_kinds_served", "Kinds that are read from memory.", func(s index.Stats) float64 { return float64(s.Served) }),
+		gauge("sluice_index_resources", "Resources of these kinds.", func(s index.Stats) float64 { return float64(s.Resources) }),
+		gauge("sluice_index_reads", "Operations that read from memory, since the catalogue is served.", func(s index.Stats) float64 { return float64(s.Reads) }),
+		gauge("sluice_index_fallbacks", "Operations that read from the store, because the index did not serve in time, since the catalogue is served.", func(s index.Stats) float64 { return float64(s.Fallbacks) }),
+	}
+}
