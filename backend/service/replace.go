@@ -98,8 +98,8 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored
 		return nil, failure.Of(err, in.key)
 	}
 	status = jsontree.Clone(status).(map[string]any)
-	if in.kind.Status != nil && was.Status != nil {
-		in.kind.Status.KeepUnknown(status, was.Status)
+	if old := was.Status(); in.kind.Status != nil && old != nil {
+		in.kind.Status.KeepUnknown(status, old)
 	}
 	return s.save(ctx, in, current, was, was.WithStatus(status))
 }
@@ -107,11 +107,12 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored
 // save writes the next state if it differs from what was, nil for what could not be read.
 func (s *Service) save(ctx context.Context, in *intent, current *stored, was, next *kind.State) (*Written, error) {
 	out := &Written{Outcome: Updated, Warnings: in.warnings, DryRun: in.dryRun}
-	if was != nil && next.Same(was) {
+	respecified := was == nil || !next.SameSpec(was)
+	if !respecified && next.SameBesides(was) {
 		out.Outcome, out.Resource = Unchanged, s.present(in.kind, current.Resource)
 		return out, nil
 	}
-	if was == nil || !jsontree.Equal(next.Spec, was.Spec) {
+	if respecified {
 		next.Meta.Generation++
 	}
 	t := target{

@@ -23,22 +23,22 @@ func Parse(raw []byte) (map[string]any, error) {
 }
 
 // Members reads one JSON object and gives each of its members to visit, in the
-// order in which they stand: the name, the tree as [Parse] makes it (nil for null),
-// and the bytes of the value, which share the memory of raw.
-func Members(raw []byte, visit func(name string, value any, raw []byte) error) error {
+// order in which they stand. The member is read when visit asks for it.
+func Members(raw []byte, visit func(name string, m *Member) error) error {
 	p := parser{text: string(raw)}
 	p.space()
 	if p.peek() != '{' {
 		return fmt.Errorf("json: an object wanted")
 	}
 	p.at++
+	m := Member{p: &p, raw: raw}
 	err := p.members(func(name string) error {
-		begin := p.at
-		value, err := p.value(MaxDepth)
-		if err != nil {
+		m.read = false
+		if err := visit(name, &m); err != nil || m.read {
 			return err
 		}
-		return visit(name, value, raw[begin:p.at])
+		_, err := m.Skip()
+		return err
 	})
 	if err != nil {
 		return err
@@ -46,11 +46,38 @@ func Members(raw []byte, visit func(name string, value any, raw []byte) error) e
 	return p.end()
 }
 
+// Member is the value of a member, which is read once.
+type Member struct {
+	p    *parser
+	raw  []byte
+	read bool
+}
+
+// Tree is the value as [Parse] makes it, nil for null, and its bytes, which share the
+// memory that is read.
+func (m *Member) Tree() (value any, raw []byte, err error) {
+	begin := m.p.at
+	m.read = true
+	value, err = m.p.value(MaxDepth)
+	return value, m.raw[begin:m.p.at], err
+}
+
+// Skip are the bytes of the value, which share the memory that is read. They are as
+// good as those of which a tree is made.
+func (m *Member) Skip() (raw []byte, err error) {
+	m.p.skipping = true
+	_, raw, err = m.Tree()
+	m.p.skipping = false
+	return raw, err
+}
+
 // parser reads JSON as [encoding/json] does, in one pass. Strings share the memory
 // of the text.
 type parser struct {
 	text string
 	at   int
+	// skipping says that values are passed over: nothing is made of them.
+	skipping bool
 }
 
 // peek is the next byte, 0 at the end.
@@ -99,7 +126,11 @@ func (p *parser) value(depth int) (any, error) {
 	case '[':
 		return p.list(depth)
 	case '"':
-		return p.string()
+		text, err := p.string()
+		if p.skipping {
+			return nil, err
+		}
+		return text, err
 	case 't':
 		return true, p.literal("true")
 	case 'f':
@@ -120,14 +151,19 @@ func (p *parser) literal(word string) error {
 
 func (p *parser) object(depth int) (map[string]any, error) {
 	p.at++
-	out := map[string]any{}
+	var out map[string]any
+	if !p.skipping {
+		out = map[string]any{}
+	}
 	err := p.members(func(name string) error {
 		if p.peek() == 'n' {
 			delete(out, name) // the last of two members with one name counts
 			return p.literal("null")
 		}
 		value, err := p.value(depth - 1)
-		out[name] = value
+		if !p.skipping {
+			out[name] = value
+		}
 		return err
 	})
 	return out, err
@@ -189,7 +225,9 @@ func (p *parser) list(depth int) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, value)
+		if !p.skipping {
+			out = append(out, value)
+		}
 		if more, err := p.further(']'); !more {
 			return out, err
 		}
@@ -250,6 +288,9 @@ func (p *parser) number() (any, error) {
 		if !p.digits() {
 			return nil, p.unexpected()
 		}
+	}
+	if p.skipping {
+		return nil, nil
 	}
 	return json.Number(p.text[begin:p.at]), nil
 }

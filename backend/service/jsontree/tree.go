@@ -245,3 +245,22 @@ func Merge(target, patch map[string]any) {
 		}
 	}
 }
+
+// Merged is [Merge] into a copy. What the patch does not name is shared with the
+// target, and must not be changed.
+func Merged(target, patch map[string]any) map[string]any {
+	out := make(map[string]any, len(target)+len(patch))
+	maps.Copy(out, target)
+	for name, value := range patch {
+		switch value := value.(type) {
+		case nil:
+			delete(out, name)
+		case map[string]any:
+			inner, _ := out[name].(map[string]any)
+			out[name] = Merged(inner, value)
+		default:
+			out[name] = Clone(value)
+		}
+	}
+	return out
+}

@@ -42,17 +42,22 @@ func check(t *testing.T, raw []byte) {
 		t.Fatalf("%q: %v %v, encoding/json: %v %t", raw, got, err, want, ok)
 	}
 	members := map[string]any{}
-	err = jsontree.Members(raw, func(name string, value any, raw []byte) error {
+	err = jsontree.Members(raw, func(name string, m *jsontree.Member) error {
+		value, part, err := m.Tree()
 		if members[name] = value; value == nil {
 			delete(members, name)
 		}
-		if !json.Valid(raw) {
-			t.Errorf("member %q is %q", name, raw)
+		if err == nil && !json.Valid(part) {
+			t.Errorf("member %q is %q", name, part)
 		}
-		return nil
+		return err
 	})
 	if ok && (err != nil || !reflect.DeepEqual(members, want)) {
 		t.Fatalf("%q: members %v %v, want %v", raw, members, err, want)
+	}
+	skipped := jsontree.Members(raw, func(string, *jsontree.Member) error { return nil })
+	if (skipped == nil) != (err == nil) {
+		t.Fatalf("%q: skipped %v, read %v", raw, skipped, err)
 	}
 	if !ok {
 		return

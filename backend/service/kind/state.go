@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,16 +16,18 @@ import (
 // State is a resource in the form that writes work on: what the envelope and
 // the body hold of it, spec and status as trees without nulls.
 type State struct {
-	SubKind      string
-	Meta         body.Metadata
-	Spec, Status map[string]any
-	ExpiresAt    time.Time
+	SubKind   string
+	Meta      body.Metadata
+	Spec      map[string]any
+	ExpiresAt time.Time
 	// Sealed is what the record with the sensitive values holds, with what this
 	// gateway cannot name; nil if there is none. See [State.Unseal].
 	Sealed map[string]any
 	// stored are the parts of the body that the state was read from, nil for one
 	// whose tree is another since.
 	stored struct{ spec, status []byte }
+	// status is nil until it is asked for; see [State.Status].
+	status map[string]any
 }
 
 // StateOf reads what is stored, with all that this gateway does not know.
@@ -34,25 +37,7 @@ func StateOf(r *backend.Resource) (*State, error) {
 		return nil, err
 	}
 	st := &State{ExpiresAt: r.ExpiresAt}
-	err = jsontree.Members(raw, func(name string, value any, raw []byte) error {
-		ok := true
-		switch name {
-		case "subKind":
-			st.SubKind, ok = textOf(value)
-		case "metadata":
-			st.Meta, ok = metadataOf(value)
-		case "spec":
-			st.Spec, ok = value.(map[string]any)
-			st.stored.spec = raw
-		case "status":
-			st.Status, ok = value.(map[string]any)
-			st.stored.status = raw
-		}
-		if !ok {
-			return fmt.Errorf("%s is not what it should be", name)
-		}
-		return nil
-	})
+	err = jsontree.Members(raw, st.read)
 	if err == nil && st.Spec == nil {
 		err = fmt.Errorf("no spec")
 	}
@@ -60,6 +45,50 @@ func StateOf(r *backend.Resource) (*State, error) {
 		return nil, fmt.Errorf("body: %w: %w", backend.ErrUnreadable, err)
 	}
 	return st, nil
+}
+
+// read reads a part of a body.
+func (st *State) read(name string, m *jsontree.Member) error {
+	switch name {
+	case "subKind", "metadata", "spec":
+	case "status":
+		raw, err := m.Skip()
+		if err == nil && raw[0] != '{' {
+			err = errPart(name)
+		}
+		st.stored.status = raw
+		return err
+	default:
+		return nil
+	}
+	value, raw, err := m.Tree()
+	if err != nil {
+		return err
+	}
+	ok := true
+	switch name {
+	case "subKind":
+		st.SubKind, ok = textOf(value)
+	case "metadata":
+		st.Meta, ok = metadataOf(value)
+	case "spec":
+		st.Spec, ok = value.(map[string]any)
+		st.stored.spec = raw
+	}
+	if !ok {
+		return errPart(name)
+	}
+	return nil
+}
+
+func errPart(name string) error { return fmt.Errorf("%s is not what it should be", name) }
+
+// Status is the tree of the status, nil if there is none.
+func (st *State) Status() map[string]any {
+	if st.status == nil && st.stored.status != nil {
+		st.status, _ = jsontree.Parse(st.stored.status) // it was read before
+	}
+	return st.status
 }
 
 // textOf is a text; null is the empty one.
@@ -105,22 +134,34 @@ func metadataOf(v any) (m body.Metadata, ok bool) {
 // Root is the tree that paths of indexes and references begin in.
 func (st *State) Root() map[string]any {
 	root := map[string]any{"spec": st.Spec}
-	if st.Status != nil {
-		root["status"] = st.Status
+	if status := st.Status(); status != nil {
+		root["status"] = status
 	}
 	return root
 }
 
-// Same says whether two states are equal in all that writes can change.
-func (st *State) Same(o *State) bool {
-	return st.SubKind == o.SubKind && st.ExpiresAt.Equal(o.ExpiresAt) && sameMetadata(st.Meta, o.Meta) &&
-		jsontree.Equal(st.Spec, o.Spec) && (st.Status == nil) == (o.Status == nil) && jsontree.Equal(st.Status, o.Status)
+// SameSpec says whether two states have equal specs.
+func (st *State) SameSpec(o *State) bool { return jsontree.Equal(st.Spec, o.Spec) }
+
+// SameBesides says whether two states are equal in all but the spec that writes can
+// change.
+func (st *State) SameBesides(o *State) bool {
+	return st.SubKind == o.SubKind && st.ExpiresAt.Equal(o.ExpiresAt) && sameMetadata(st.Meta, o.Meta) && st.SameStatus(o)
+}
+
+// SameStatus says whether two states have equal statuses, or both none.
+func (st *State) SameStatus(o *State) bool {
+	if a, b := st.stored.status, o.stored.status; a != nil && b != nil && bytes.Equal(a, b) {
+		return true
+	}
+	a, b := st.Status(), o.Status()
+	return (a == nil) == (b == nil) && jsontree.Equal(a, b)
 }
 
 // WithStatus is the state with another status.
 func (st *State) WithStatus(status map[string]any) *State {
 	next := *st
-	next.Status, next.stored.status = status, nil
+	next.status, next.stored.status = status, nil
 	return &next
 }
 
@@ -144,8 +185,8 @@ func (st *State) Encode(k *Kind) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("spec: %w", err)
 	}
-	if st.Status != nil {
-		if b, err = appendPart(append(b, `,"status":`...), st.Status, st.stored.status); err != nil {
+	if st.status != nil || st.stored.status != nil {
+		if b, err = appendPart(append(b, `,"status":`...), st.status, st.stored.status); err != nil {
 			return nil, fmt.Errorf("status: %w", err)
 		}
 	}
