@@ -119,6 +119,9 @@ func (s *Service) save(ctx context.Context, in *intent, current *stored, was, ne
 		kind: in.kind, key: in.key, uid: current.UID, caller: in.spec != nil,
 		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
 	}
+	if was != nil {
+		t.was = &replaced{current.Resource, was}
+	}
 	if in.dryRun {
 		would, err := s.wouldStore(t, next, current.Resource)
 		if err != nil {

@@ -224,6 +224,9 @@ func (k keptEnums) addValue(f *Field, value any) {
 
 // Deprecated collects a warning for each deprecated field that is set.
 func (s *Shape) Deprecated(out []failure.Warning, path string, tree map[string]any) []failure.Warning {
+	if !s.deprecates {
+		return out
+	}
 	for _, name := range jsontree.Keys(tree) {
 		f := s.fields[name]
 		if f == nil || len(out) >= maxViolations {
