@@ -188,7 +188,7 @@ func (c *core) commitGroup(group []*call) {
 		}
 		errs[i], err = w.run(call)
 	}
-	if err == nil && w.dirty() {
+	if err == nil {
 		err = w.finish()
 	}
 	if err != nil || !w.dirty() {
