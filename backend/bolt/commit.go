@@ -89,6 +89,7 @@ func (c *core) submit(ctx context.Context, w *call) error {
 	default:
 	}
 	c.abandoned = append(slices.DeleteFunc(c.abandoned, (*call).ended), w)
+	c.setPlace()
 	c.mu.Unlock()
 	return fmt.Errorf("%w: %w", backend.ErrUnknown, ctx.Err())
 }
@@ -105,6 +106,7 @@ func (c *core) settle(ctx context.Context) error {
 		if len(c.abandoned) > 0 {
 			wait = c.abandoned[0].done
 		}
+		c.setPlace()
 		c.mu.Unlock()
 		if wait == nil {
 			return nil
@@ -188,7 +190,7 @@ func (c *core) commitGroup(group []*call) {
 		}
 		errs[i], err = w.run(call)
 	}
-	if err == nil && w.dirty() {
+	if err == nil {
 		err = w.finish()
 	}
 	if err != nil || !w.dirty() {
@@ -225,6 +227,7 @@ func finishAll(group []*call, err error) {
 func (c *core) publish(w *writer) {
 	c.mu.Lock()
 	c.state = w.log.State
+	c.setPlace()
 	c.tail.append(w.events)
 	c.mu.Unlock()
 	if len(w.events) > 0 {

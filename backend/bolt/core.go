@@ -26,6 +26,9 @@ type core struct {
 	changed driver.Broadcast
 	// unreadable counts resources that reads skipped.
 	unreadable atomic.Uint64
+	// place is the head of the log while the file is open and no call was abandoned
+	// that may still be applied; else nil. It changes under mu.
+	place atomic.Pointer[backend.Position]
 
 	mu      sync.Mutex // guards all below
 	handles int
@@ -56,6 +59,16 @@ func (c *core) closed() bool {
 	default:
 		return false
 	}
+}
+
+// setPlace makes place follow the fields that it depends on. The caller holds mu.
+func (c *core) setPlace() {
+	if c.db == nil || len(c.abandoned) > 0 {
+		c.place.Store(nil)
+		return
+	}
+	at := backend.NewPosition(c.state.Head())
+	c.place.Store(&at)
 }
 
 // release closes one handle, and the file with the last one.

@@ -161,6 +161,7 @@ func (c *core) database(ctx context.Context) (*bbolt.DB, error) {
 func (c *core) startOpening(cause error) <-chan struct{} {
 	old, done := c.db, make(chan struct{})
 	c.db, c.opening = nil, done
+	c.setPlace()
 	if cause != nil {
 		c.cause = cause
 	}
@@ -193,6 +194,7 @@ func (c *core) install(db *bbolt.DB, log logRecord, err error) {
 		c.db, c.cause, c.backoff = db, nil, 0
 		c.tail.reset(&c.state, &log.State)
 		c.state = log.State
+		c.setPlace()
 	}
 	c.changed.Fire()
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/driver"
 )
 
-// Bounds of one call.
+// purgeRound bounds what one call purges. trimRound bounds how many entries one
+// transaction removes from the log, unless it adds more itself.
 const (
 	purgeRound = 256
 	trimRound  = 256
@@ -68,8 +69,8 @@ func (w *writer) expired(k []byte, now time.Time) (*backend.Resource, error) {
 func (w *writer) trim(now time.Time) error {
 	cfg := &w.core.cfg
 	var old [][]byte
-	cursor := w.logEntries.Cursor()
-	for k, v := cursor.First(); k != nil && len(old) < trimRound && w.log.Count > 1; k, v = cursor.Next() {
+	cursor, most := w.logEntries.Cursor(), max(trimRound, 2*len(w.events))
+	for k, v := cursor.First(); k != nil && len(old) < most && w.log.Count > 1; k, v = cursor.Next() {
 		size, at, err := entryHead(v)
 		if err != nil {
 			w.core.cfg.Logger.Warn("a log entry does not decode", zap.Binary("key", k), zap.Error(err))

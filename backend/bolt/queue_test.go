@@ -43,6 +43,40 @@ func TestQueue(t *testing.T) {
 			writers.Wait()
 			mustClose(t, s)
 		}},
+		{"a transaction that logs more than the log holds trims it to its bound", func(t *testing.T) {
+			const calls, entries = 100, 10
+			gate := make(chan struct{}, 4)
+			gate <- struct{}{}
+			s := mustOpen(t, bolt.Config{Path: filepath.Join(t.TempDir(), "sluice.db"), LogEntries: entries}.WithCommit(func(commit func() error) error {
+				<-gate
+				return commit()
+			}))
+			var writers sync.WaitGroup
+			for i := range calls {
+				writers.Go(func() { mustPut(t, s, fmt.Sprint("n", i)) })
+				synctest.Wait()
+			}
+			gate <- struct{}{}
+			gate <- struct{}{}
+			writers.Wait()
+			at, err := s.Position(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := func(n uint64) backend.Watch {
+				head := at.Shard(0)
+				return backend.Watch{From: backend.NewPosition(backend.Revision{Epoch: head.Epoch, Seq: head.Seq - n})}
+			}
+			_, err = s.Watch(t.Context(), before(entries+1))
+			wantErr(t, err, backend.ErrPositionExpired)
+			w, err := s.Watch(t.Context(), before(entries))
+			wantErr(t, err, nil)
+			defer w.Close()
+			if d, err := w.Next(t.Context()); err != nil || len(d.Events) != entries {
+				t.Errorf("%d changes, error %v", len(d.Events), err)
+			}
+			mustClose(t, s)
+		}},
 		{"a call that is given up while it waits is certainly not applied", func(t *testing.T) {
 			s, gate := gated(t)
 			var writers sync.WaitGroup

@@ -148,6 +148,9 @@ func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Position{}, err
 	}
+	if at := s.core.place.Load(); at != nil {
+		return *at, nil
+	}
 	if err := s.core.settle(ctx); err != nil {
 		return backend.Position{}, err
 	}

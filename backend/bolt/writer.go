@@ -18,6 +18,8 @@ type writer struct {
 	log                                       logRecord
 	events                                    []backend.Event
 	changed                                   bool
+	// trims says that the log is to be trimmed when the group is done.
+	trims bool
 }
 
 func newWriter(c *core, tx *bbolt.Tx) (*writer, error) {
@@ -37,8 +39,19 @@ func newWriter(c *core, tx *bbolt.Tx) (*writer, error) {
 // dirty says whether there is something to commit.
 func (w *writer) dirty() bool { return w.changed }
 
-// finish writes what the log knows of itself.
-func (w *writer) finish() error { return writeLogRecord(w.tx, &w.log) }
+// finish trims the log, once for all calls of the group, and writes what it knows of
+// itself.
+func (w *writer) finish() error {
+	if w.trims {
+		if err := w.trim(w.core.cfg.Clock().UTC()); err != nil {
+			return err
+		}
+	}
+	if !w.changed {
+		return nil
+	}
+	return writeLogRecord(w.tx, &w.log)
+}
 
 // run does one call. failed is the call's own error, after which nothing has
 // changed; fatal is an error of the file.
@@ -52,8 +65,8 @@ func (w *writer) run(call *call) (failed, fatal error) {
 		if err != nil {
 			return nil, err
 		}
-		call.purged = n
-		return nil, w.trim(now)
+		call.purged, w.trims = n, true
+		return nil, nil
 	}
 	res, changes, err := driver.Judge(call.batch, now, &w.log.State, w)
 	if err != nil {
@@ -65,8 +78,8 @@ func (w *writer) run(call *call) (failed, fatal error) {
 		}
 	}
 	res.Position = backend.NewPosition(w.log.State.Head())
-	call.result = res
-	return nil, w.trim(now)
+	call.result, w.trims = res, true
+	return nil, nil
 }
 
 var _ driver.ShardState = (*writer)(nil)

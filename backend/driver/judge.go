@@ -144,6 +144,9 @@ func (p *ledger) put(a backend.Action, old *backend.Resource) (*backend.Resource
 	ev := backend.Event{Type: backend.Added, Revision: rev, Resource: r, RequestID: p.requestID, Time: p.now}
 	if old != nil {
 		ev.Type, ev.RowsBefore, ev.FingerprintBefore = backend.Modified, old.Rows, old.Fingerprint
+		if !ev.RowsChanged() {
+			ev.RowsBefore = r.Rows // so that the log's tail in memory does not keep old
+		}
 		r.UID, r.CreatedAt = old.UID, old.CreatedAt
 		if !a.Put.Caller {
 			r.SpecRevision = old.SpecRevision

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/body/bodytest"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
@@ -182,7 +182,7 @@ func (r *rolling) check(th *rollingThing) {
 		r.Errorf("%s: %v", th.name, err)
 		return
 	}
-	body, err := body.Decode(stored[0])
+	body, err := bodytest.Decode(stored[0])
 	if err != nil {
 		r.Error(err)
 		return

@@ -153,7 +153,7 @@ func (in *intent) judge(ctx context.Context, old *kind.State) *kind.Violations {
 	}
 	found.Keep(in.kind.Spec, old.Spec)
 	found.Object(ctx, in.kind.Spec, "spec", in.spec)
-	found.Transition(ctx, in.kind.Spec, "spec", in.spec, in.kind.Spec.Project(old.Spec))
+	found.Transition(ctx, in.kind.Spec, "spec", in.spec, old.Spec)
 	if in.subKind != "" && in.subKind != old.SubKind {
 		found.Add("subKind", "immutable", nil, "is set at creation and cannot be changed")
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/body/bodytest"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/backend/service"
@@ -245,7 +245,7 @@ func TestNullInAManifestClearsAndAbsenceLeavesAlone(t *testing.T) {
 			t.Fatalf("%s: %+v %v, want %s", step.meta, out, err, step.outcome)
 		}
 		r := f.stored("a")
-		body, err := body.Decode(r)
+		body, err := bodytest.Decode(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,10 +19,11 @@ func (s *Service) SpecJSON(r *backend.Resource) ([]byte, error) {
 // stored form; nil if there is none.
 func (s *Service) StatusJSON(r *backend.Resource) ([]byte, error) {
 	return s.partJSON(r, func(k *kind.Kind, st *kind.State) map[string]any {
-		if k.Status == nil || st.Status == nil {
+		status := st.Status()
+		if k.Status == nil || status == nil {
 			return nil
 		}
-		return k.Status.Project(st.Status)
+		return k.Status.Project(status)
 	})
 }
 

@@ -21,6 +21,15 @@ type target struct {
 	cond backend.Condition
 	// caller marks a change of what callers set.
 	caller bool
+	// was is the resource that the state takes the place of, nil if it is none, or one
+	// that could not be read.
+	was *replaced
+}
+
+// replaced is what a new state takes the place of.
+type replaced struct {
+	resource *backend.Resource
+	state    *kind.State
 }
 
 // storeState puts a state with what follows from it.
@@ -59,13 +68,13 @@ func (s *Service) wouldStore(t target, st *kind.State, current *backend.Resource
 // actions put a state with the index rows that follow from it. The sensitive values
 // of a sensitive kind are a record of their own in the same batch.
 func (t target) actions(st *kind.State) ([]backend.Action, error) {
-	rows := t.kind.Rows.Of(st.Meta.Labels, st.Root())
+	rows := t.rows(st)
 	if err := row.Check(t.key, rows); err != nil {
 		return nil, err
 	}
 	put := backend.Put{
 		UID: t.uid, Caller: t.caller, ExpiresAt: st.ExpiresAt,
-		Rows: rows, Refs: t.kind.Rows.Refs(t.key.Namespace, st.Root()), Fingerprint: t.kind.Rows.Fingerprint,
+		Rows: rows, Refs: t.kind.Rows.Refs(t.key.Namespace, st.Spec), Fingerprint: t.kind.Rows.Fingerprint,
 	}
 	var sensitive []backend.Action
 	if t.kind.Sensitive {
@@ -88,6 +97,16 @@ func (t target) actions(st *kind.State) ([]backend.Action, error) {
 		return nil, fmt.Errorf("%s with its sensitive values: %w", t.key, backend.ErrTooLarge)
 	}
 	return actions, nil
+}
+
+// rows are the index rows of a state. Those of a status that stays are taken over from
+// what was stored, so that the status need not be read.
+func (t target) rows(st *kind.State) []backend.Row {
+	w := t.was
+	if w != nil && w.resource.Fingerprint == t.kind.Rows.Fingerprint && len(w.resource.Rows) < backend.MaxRows && w.state.SameStatus(st) {
+		return t.kind.Rows.AfterSpec(st.Meta.Labels, st.Spec, w.resource.Rows)
+	}
+	return t.kind.Rows.Of(st.Meta.Labels, st.Root())
 }
 
 // stored is what the store has of a resource.

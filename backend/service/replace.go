@@ -66,9 +66,12 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	if err := in.judge(ctx, was).Err(in.key); err != nil {
 		return nil, err
 	}
-	next := &kind.State{SubKind: was.SubKind, Status: was.Status, ExpiresAt: was.ExpiresAt, Sealed: was.Sealed, Meta: in.meta.applyTo(was.Meta, in.labels, in.annotations)}
-	next.Spec = jsontree.Clone(in.spec).(map[string]any)
-	in.kind.Spec.KeepUnknown(next.Spec, was.Spec)
+	spec := in.spec
+	if !in.patch { // that of a patch is made anew for each attempt
+		spec = jsontree.Clone(spec).(map[string]any)
+	}
+	in.kind.Spec.KeepUnknown(spec, was.Spec)
+	next := was.WithSpec(spec, in.meta.applyTo(was.Meta, in.labels, in.annotations))
 	if in.meta.ExpiresAt.Set {
 		next.ExpiresAt = in.meta.ExpiresAt.Value
 	}
@@ -94,27 +97,30 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored
 	if err != nil {
 		return nil, failure.Of(err, in.key)
 	}
-	next := *was
-	next.Status = jsontree.Clone(status).(map[string]any)
-	if in.kind.Status != nil && was.Status != nil {
-		in.kind.Status.KeepUnknown(next.Status, was.Status)
+	status = jsontree.Clone(status).(map[string]any)
+	if old := was.Status(); in.kind.Status != nil && old != nil {
+		in.kind.Status.KeepUnknown(status, old)
 	}
-	return s.save(ctx, in, current, was, &next)
+	return s.save(ctx, in, current, was, was.WithStatus(status))
 }
 
 // save writes the next state if it differs from what was, nil for what could not be read.
 func (s *Service) save(ctx context.Context, in *intent, current *stored, was, next *kind.State) (*Written, error) {
 	out := &Written{Outcome: Updated, Warnings: in.warnings, DryRun: in.dryRun}
-	if was != nil && next.Same(was) {
+	respecified := was == nil || !next.SameSpec(was)
+	if !respecified && next.SameBesides(was) {
 		out.Outcome, out.Resource = Unchanged, s.present(in.kind, current.Resource)
 		return out, nil
 	}
-	if was == nil || !jsontree.Equal(next.Spec, was.Spec) {
+	if respecified {
 		next.Meta.Generation++
 	}
 	t := target{
 		kind: in.kind, key: in.key, uid: current.UID, caller: in.spec != nil,
 		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
+	}
+	if was != nil {
+		t.was = &replaced{current.Resource, was}
 	}
 	if in.dryRun {
 		would, err := s.wouldStore(t, next, current.Resource)

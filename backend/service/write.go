@@ -128,8 +128,7 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 		if err != nil {
 			return nil, failure.Of(err, in.key)
 		}
-		in.spec, in.patch = in.kind.Spec.Project(was.Spec), true
-		jsontree.Merge(in.spec, patch)
+		in.spec, in.patch = jsontree.Merged(in.kind.Spec.Known(was.Spec), patch), true
 		return s.replace(ctx, in, current)
 	})
 }

@@ -28,15 +28,6 @@ type arguments struct {
 	request query.ListRequest
 }
 
-// argumentError is what is wrong with an argument, and where in it.
-type argumentError struct {
-	path ast.Path
-	err  error
-}
-
-func (e *argumentError) Error() string { return e.err.Error() }
-func (e *argumentError) Unwrap() error { return e.err }
-
 // arguments coerces the arguments of a field.
 func (e *Engine) arguments(f *field, vars map[string]any) *arguments {
 	raw := f.node.ArgumentMap(vars)
@@ -46,7 +37,7 @@ func (e *Engine) arguments(f *field, vars map[string]any) *arguments {
 		if !ok {
 			continue
 		}
-		if out.values[def.Name], out.err = e.coerce(def.Type, v, ast.Path{ast.PathName(def.Name)}); out.err != nil {
+		if out.values[def.Name], out.err = e.coerce(def.Type, v, &spot{name: def.Name}); out.err != nil {
 			return out
 		}
 	}
@@ -60,15 +51,15 @@ func (e *Engine) arguments(f *field, vars map[string]any) *arguments {
 // coerce reads a value of a request as its type says, into a tree of JSON:
 // objects, lists, strings, Booleans, [json.Number] and nil. Enums become their
 // stored forms, entries of a map an object.
-func (e *Engine) coerce(t *ast.Type, v any, path ast.Path) (any, error) {
+func (e *Engine) coerce(t *ast.Type, v any, at *spot) (any, error) {
 	if v == nil && t.NonNull { // of a variable that has a default: validation lets it pass
-		return nil, &argumentError{path, scalar.Refuse("null is no %s", t)}
+		return nil, at.refuse(scalar.Refuse("null is no %s", t))
 	}
 	if v == nil {
 		return nil, nil
 	}
 	if t.Elem != nil {
-		return e.coerceList(t.Elem, graphql.CoerceList(v), path)
+		return e.coerceList(t.Elem, graphql.CoerceList(v), at)
 	}
 	var out any
 	var err error
@@ -95,27 +86,27 @@ func (e *Engine) coerce(t *ast.Type, v any, path ast.Path) (any, error) {
 			out = json.Number(raw)
 		}
 	case "Time":
-		var at time.Time
-		at, err = scalar.UnmarshalTime(v)
-		out = timestamp.Format(at)
+		var instant time.Time
+		instant, err = scalar.UnmarshalTime(v)
+		out = timestamp.Format(instant)
 	default:
-		return e.coerceNamed(t.NamedType, v, path)
+		return e.coerceNamed(t.NamedType, v, at)
 	}
 	if err != nil {
-		return nil, &argumentError{path, err}
+		return nil, at.refuse(err)
 	}
 	return out, nil
 }
 
-func (e *Engine) coerceList(elem *ast.Type, list []any, path ast.Path) (any, error) {
-	if err := unlikeKeys(elem, list, path); err != nil {
+func (e *Engine) coerceList(elem *ast.Type, list []any, at *spot) (any, error) {
+	if err := unlikeKeys(elem, list, at); err != nil {
 		return nil, err
 	}
 	switch elem.NamedType {
 	case "MapEntryInput":
 		var m scalar.StringMap
 		if err := m.UnmarshalGQL(list); err != nil {
-			return nil, &argumentError{path, err}
+			return nil, at.refuse(err)
 		}
 		out := make(map[string]any, len(m))
 		for k, v := range m {
@@ -125,7 +116,7 @@ func (e *Engine) coerceList(elem *ast.Type, list []any, path ast.Path) (any, err
 	case "MapEntryPatch":
 		var m scalar.StringMapPatch
 		if err := m.UnmarshalGQL(list); err != nil {
-			return nil, &argumentError{path, err}
+			return nil, at.refuse(err)
 		}
 		out := make(map[string]any, len(m))
 		for k, v := range m {
@@ -139,7 +130,7 @@ func (e *Engine) coerceList(elem *ast.Type, list []any, path ast.Path) (any, err
 	out := make([]any, len(list))
 	for i, v := range list {
 		var err error
-		if out[i], err = e.coerce(elem, v, append(path[:len(path):len(path)], ast.PathIndex(i))); err != nil {
+		if out[i], err = e.coerce(elem, v, &spot{in: at, index: i}); err != nil {
 			return nil, err
 		}
 	}
@@ -147,7 +138,7 @@ func (e *Engine) coerceList(elem *ast.Type, list []any, path ast.Path) (any, err
 }
 
 // unlikeKeys refuses two entries of a map with one key.
-func unlikeKeys(elem *ast.Type, list []any, path ast.Path) error {
+func unlikeKeys(elem *ast.Type, list []any, at *spot) error {
 	if elem.NamedType != "MapEntryInput" && elem.NamedType != "MapEntryPatch" {
 		return nil
 	}
@@ -156,8 +147,8 @@ func unlikeKeys(elem *ast.Type, list []any, path ast.Path) error {
 		entry, _ := e.(map[string]any)
 		key, ok := entry["key"].(string)
 		if ok && seen[key] {
-			at := append(path[:len(path):len(path)], ast.PathIndex(i), ast.PathName("key"))
-			return &argumentError{at, scalar.Refuse("entry %q is given twice", failure.Shorten(key))}
+			entry := &spot{in: at, index: i}
+			return (&spot{in: entry, name: "key"}).refuse(scalar.Refuse("entry %q is given twice", failure.Shorten(key)))
 		}
 		seen[key] = true
 	}
@@ -165,7 +156,7 @@ func unlikeKeys(elem *ast.Type, list []any, path ast.Path) error {
 }
 
 // coerceNamed reads an enum or an input object.
-func (e *Engine) coerceNamed(name string, v any, path ast.Path) (any, error) {
+func (e *Engine) coerceNamed(name string, v any, at *spot) (any, error) {
 	def := e.schema.Types[name]
 	if def.Kind == ast.Enum {
 		text, _ := v.(string)
@@ -173,13 +164,13 @@ func (e *Engine) coerceNamed(name string, v any, path ast.Path) (any, error) {
 			return stored, nil
 		}
 		if def.EnumValues.ForName(text) == nil { // gqlparser compares those of variables without case
-			return nil, &argumentError{path, scalar.Refuse("%.64q is not a value of %s; %s", text, name, accepted(def.EnumValues))}
+			return nil, at.refuse(scalar.Refuse("%.64q is not a value of %s; %s", text, name, accepted(def.EnumValues)))
 		}
 		return text, nil
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, &argumentError{path, scalar.Refuse("%T is no %s: an object is wanted", v, name)}
+		return nil, at.refuse(scalar.Refuse("%T is no %s: an object is wanted", v, name))
 	}
 	out := make(map[string]any, len(m))
 	for _, f := range def.Fields {
@@ -188,9 +179,9 @@ func (e *Engine) coerceNamed(name string, v any, path ast.Path) (any, error) {
 			continue
 		}
 		var err error
-		at := append(path[:len(path):len(path)], ast.PathName(f.Name))
-		if out[f.Name], err = e.coerce(f.Type, v, at); err != nil && kinds.IsWriteOnly(f) {
-			return nil, &argumentError{at, scalar.Refuse(kinds.Concealed)}
+		inner := spot{in: at, name: f.Name}
+		if out[f.Name], err = e.coerce(f.Type, v, &inner); err != nil && kinds.IsWriteOnly(f) {
+			return nil, inner.refuse(scalar.Refuse(kinds.Concealed))
 		} else if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -68,10 +69,10 @@ func (in *Input) Coerce(ctx context.Context, typ string) (any, error) {
 	if in == nil {
 		return nil, nil
 	}
-	out, err := m.engine.coerceNamed(typ, in.value, in.path)
+	out, err := m.engine.coerceNamed(typ, in.value, nil)
 	var refused *argumentError
 	if errors.As(err, &refused) {
-		return nil, &gqlerror.Error{Err: refused.err, Message: refused.Error(), Path: refused.path}
+		return nil, &gqlerror.Error{Err: refused.err, Message: refused.Error(), Path: append(slices.Clip(in.path), refused.path...)}
 	}
 	return out, err
 }

@@ -12,25 +12,8 @@ import (
 	"slices"
 )
 
-// maxTreeDepth bounds the nesting of a spec.
+// MaxDepth bounds the nesting of a spec.
 const MaxDepth = 64
-
-// Parse reads one JSON object, numbers as written, without null members:
-// null is the same as absent.
-func Parse(raw []byte) (map[string]any, error) {
-	v, err := decodeJSON(raw)
-	if err != nil {
-		return nil, err
-	}
-	m, ok := v.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("json: an object wanted")
-	}
-	if !DropNulls(m, MaxDepth) {
-		return nil, fmt.Errorf("json: nested deeper than %d", MaxDepth)
-	}
-	return m, nil
-}
 
 // Object is the object that a caller gave: a tree of JSON, which is copied,
 // or any value whose JSON is one. nil is none.
@@ -63,10 +46,10 @@ func Object(value any) (map[string]any, error) {
 	return m, nil
 }
 
-// errTooDeep is the error of a tree that is nested deeper than maxTreeDepth.
+// errTooDeep is the error of a tree that is nested deeper than MaxDepth.
 var errTooDeep = fmt.Errorf("json: nested deeper than %d", MaxDepth)
 
-// copyTree copies a tree of JSON that is nested no deeper than depth. What is no
+// copyOf copies a tree of JSON that is nested no deeper than depth. What is no
 // JSON yet becomes it: numbers are [json.Number].
 func copyOf(v any, depth int) (any, error) {
 	if depth == 0 {
@@ -261,4 +244,23 @@ func Merge(target, patch map[string]any) {
 			target[name] = Clone(value)
 		}
 	}
+}
+
+// Merged is [Merge] into a copy. What the patch does not name is shared with the
+// target, and must not be changed.
+func Merged(target, patch map[string]any) map[string]any {
+	out := make(map[string]any, len(target)+len(patch))
+	maps.Copy(out, target)
+	for name, value := range patch {
+		switch value := value.(type) {
+		case nil:
+			delete(out, name)
+		case map[string]any:
+			inner, _ := out[name].(map[string]any)
+			out[name] = Merged(inner, value)
+		default:
+			out[name] = Clone(value)
+		}
+	}
+	return out
 }

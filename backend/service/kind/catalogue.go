@@ -36,10 +36,14 @@ type Shape struct {
 	*descriptor.Shape
 	fields map[string]*Field
 	rules  []rule
+	// together are all rules about one state, nil if there are not several.
+	together cel.Program
 	// Hides says that a field is write-only, or one of an object below.
 	Hides bool
 	// timed says that a field is a time, or one of an object below.
 	timed bool
+	// deprecates says that a field is deprecated, or one of an object below.
+	deprecates bool
 }
 
 // Field is a compiled [descriptor.Field].
@@ -137,22 +141,50 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 		f.shape = c.shape(f.Shape)
 		out.fields[f.Name] = f
 		out.Hides = out.Hides || f.WriteOnly || f.shape != nil && f.shape.Hides
+		out.deprecates = out.deprecates || f.Deprecated != "" || f.shape != nil && f.shape.deprecates
 		out.timed = out.timed || f.Type == descriptor.TypeTime || f.shape != nil && f.shape.timed
 	}
+	var states []string
 	for _, r := range s.Rules {
 		ast, iss := c.env.Compile(r.CEL)
 		if iss.Err() != nil {
 			c.fail(fmt.Errorf("%s: rule %q: %w", s.Name, r.CEL, iss.Err()))
 			continue
 		}
-		p, err := c.env.Program(ast, cel.CostLimit(ruleCost), cel.InterruptCheckFrequency(1000))
+		p, err := c.program(ast)
 		if err != nil {
 			c.fail(fmt.Errorf("%s: rule %q: %w", s.Name, r.CEL, err))
 			continue
 		}
-		out.rules = append(out.rules, rule{Rule: r, program: p, transition: oldSelf.MatchString(r.CEL)})
+		transition := oldSelf.MatchString(r.CEL)
+		if !transition {
+			states = append(states, "("+r.CEL+"\n)") // a rule may end in a comment
+		}
+		out.rules = append(out.rules, rule{Rule: r, program: p, transition: transition})
+	}
+	if len(states) > 1 {
+		out.together = c.conjunction(states)
 	}
 	return out
+}
+
+// program of a rule.
+func (c *compiler) program(ast *cel.Ast) (cel.Program, error) {
+	return c.env.Program(ast, cel.CostLimit(ruleCost), cel.InterruptCheckFrequency(1000))
+}
+
+// conjunction is one program for several rules, which costs less than one for each;
+// nil if there is none, as where a rule is no Boolean.
+func (c *compiler) conjunction(rules []string) cel.Program {
+	ast, iss := c.env.Compile(strings.Join(rules, " && "))
+	if iss.Err() != nil {
+		return nil
+	}
+	p, err := c.program(ast)
+	if err != nil {
+		return nil
+	}
+	return p
 }
 
 func (c *compiler) fail(err error) { c.err = errors.Join(c.err, err) }

@@ -12,6 +12,36 @@ import (
 // this one cannot name. What is judged here is what this gateway can name; the
 // rest is kept.
 
+// Known is the tree without what the shape cannot name: the tree itself if it has
+// nothing else, so that it must not be changed.
+func (s *Shape) Known(tree map[string]any) map[string]any {
+	if s.canName(tree) {
+		return tree
+	}
+	return s.Project(tree)
+}
+
+// canName says whether the shape can name all of a tree.
+func (s *Shape) canName(tree map[string]any) bool {
+	for name, value := range tree {
+		if f := s.fields[name]; f == nil || f.shape != nil && !f.canName(value) {
+			return false
+		}
+	}
+	return true
+}
+
+// canName says whether the shape of the field can name all of a value.
+func (f *Field) canName(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		return f.shape.canName(value)
+	case []any:
+		return !slices.ContainsFunc(value, func(e any) bool { return !f.canName(e) })
+	}
+	return true
+}
+
 // Project returns a copy of the tree with what the shape can name.
 func (s *Shape) Project(tree map[string]any) map[string]any {
 	out := make(map[string]any, len(tree))
@@ -194,6 +224,9 @@ func (k keptEnums) addValue(f *Field, value any) {
 
 // Deprecated collects a warning for each deprecated field that is set.
 func (s *Shape) Deprecated(out []failure.Warning, path string, tree map[string]any) []failure.Warning {
+	if !s.deprecates {
+		return out
+	}
 	for _, name := range jsontree.Keys(tree) {
 		f := s.fields[name]
 		if f == nil || len(out) >= maxViolations {

@@ -1,7 +1,6 @@
 package kind
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/sluicegw/sluice/backend"
@@ -20,23 +19,22 @@ func (st *State) Unseal(k *Kind, r *backend.Resource) error {
 		return nil
 	}
 	raw, err := backend.DecodeBody(r.Body)
-	if err == nil {
-		st.Sealed, err = storedTree("sensitive values", raw)
-	}
 	if err != nil {
 		return err
+	}
+	if st.Sealed, err = jsontree.Parse(raw); err != nil {
+		return fmt.Errorf("stored sensitive values: %w: %w", backend.ErrUnreadable, err)
 	}
 	known := jsontree.Clone(st.Sealed).(map[string]any)
 	whole := k.Spec.takeHidden(known)
 	jsontree.Merge(whole, st.Spec)
-	st.Spec = whole
+	st.Spec, st.stored.spec = whole, nil
 	return nil
 }
 
 // Seal returns the record with the sensitive values, and the state without them.
 func (st *State) Seal(k *Kind) (*State, []byte, error) {
-	rest := *st
-	rest.Spec = jsontree.Clone(st.Spec).(map[string]any)
+	rest := st.WithSpec(jsontree.Clone(st.Spec).(map[string]any), st.Meta)
 	sealed := map[string]any{}
 	if st.Sealed != nil {
 		sealed = jsontree.Clone(st.Sealed).(map[string]any)
@@ -44,11 +42,11 @@ func (st *State) Seal(k *Kind) (*State, []byte, error) {
 		prune(sealed)
 	}
 	jsontree.Merge(sealed, k.Spec.takeHidden(rest.Spec))
-	raw, err := json.Marshal(sealed)
+	raw, err := jsontree.Append([]byte{backend.BodyJSON}, sealed)
 	if err != nil {
 		return nil, nil, fmt.Errorf("sensitive values: %w", err)
 	}
-	return &rest, backend.EncodeBody(raw), nil
+	return rest, raw, nil
 }
 
 // prune removes objects that have nothing in them.

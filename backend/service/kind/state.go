@@ -1,9 +1,11 @@
 package kind
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -14,69 +16,203 @@ import (
 // State is a resource in the form that writes work on: what the envelope and
 // the body hold of it, spec and status as trees without nulls.
 type State struct {
-	SubKind      string
-	Meta         body.Metadata
-	Spec, Status map[string]any
-	ExpiresAt    time.Time
+	SubKind   string
+	Meta      body.Metadata
+	Spec      map[string]any
+	ExpiresAt time.Time
 	// Sealed is what the record with the sensitive values holds, with what this
 	// gateway cannot name; nil if there is none. See [State.Unseal].
 	Sealed map[string]any
+	// stored are the parts of the body that the state was read from, nil for one
+	// whose tree is another since.
+	stored struct{ spec, status []byte }
+	// status is nil until it is asked for; see [State.Status].
+	status map[string]any
 }
 
 // StateOf reads what is stored, with all that this gateway does not know.
 func StateOf(r *backend.Resource) (*State, error) {
-	body, err := body.Decode(r)
+	raw, err := backend.DecodeBody(r.Body)
 	if err != nil {
 		return nil, err
 	}
-	st := &State{SubKind: body.SubKind, Meta: body.Metadata, ExpiresAt: r.ExpiresAt}
-	if st.Spec, err = storedTree("spec", body.Spec); err != nil {
-		return nil, err
+	st := &State{ExpiresAt: r.ExpiresAt}
+	err = jsontree.Members(raw, st.read)
+	if err == nil && st.Spec == nil {
+		err = fmt.Errorf("no spec")
 	}
-	if body.Status != nil {
-		if st.Status, err = storedTree("status", body.Status); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, fmt.Errorf("body: %w: %w", backend.ErrUnreadable, err)
 	}
 	return st, nil
 }
 
-func storedTree(part string, raw json.RawMessage) (map[string]any, error) {
-	tree, err := jsontree.Parse(raw)
-	if err != nil {
-		return nil, fmt.Errorf("stored %s: %w: %w", part, backend.ErrUnreadable, err)
+// read reads a part of a body.
+func (st *State) read(name string, m *jsontree.Member) error {
+	switch name {
+	case "subKind", "metadata", "spec":
+	case "status":
+		raw, err := m.Skip()
+		if err == nil && raw[0] != '{' {
+			err = errPart(name)
+		}
+		st.stored.status = raw
+		return err
+	default:
+		return nil
 	}
-	return tree, nil
+	value, raw, err := m.Tree()
+	if err != nil {
+		return err
+	}
+	ok := true
+	switch name {
+	case "subKind":
+		st.SubKind, ok = textOf(value)
+	case "metadata":
+		st.Meta, ok = metadataOf(value)
+	case "spec":
+		st.Spec, ok = value.(map[string]any)
+		st.stored.spec = raw
+	}
+	if !ok {
+		return errPart(name)
+	}
+	return nil
+}
+
+func errPart(name string) error { return fmt.Errorf("%s is not what it should be", name) }
+
+// Status is the tree of the status, nil if there is none.
+func (st *State) Status() map[string]any {
+	if st.status == nil && st.stored.status != nil {
+		st.status, _ = jsontree.Parse(st.stored.status) // it was read before
+	}
+	return st.status
+}
+
+// textOf is a text; null is the empty one.
+func textOf(v any) (string, bool) {
+	text, ok := v.(string)
+	return text, ok || v == nil
+}
+
+// textsOf are the entries of a map of texts; null is none.
+func textsOf(v any) (map[string]string, bool) {
+	tree, ok := v.(map[string]any)
+	if !ok {
+		return nil, v == nil
+	}
+	out := make(map[string]string, len(tree))
+	for key, value := range tree {
+		if out[key], ok = value.(string); !ok {
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+func metadataOf(v any) (m body.Metadata, ok bool) {
+	tree, ok := v.(map[string]any)
+	if !ok {
+		return m, v == nil
+	}
+	if n, has := tree["generation"]; has {
+		number, _ := n.(json.Number)
+		var err error
+		if m.Generation, err = number.Int64(); err != nil {
+			return m, false
+		}
+	}
+	var ok1, ok2, ok3 bool
+	m.Labels, ok1 = textsOf(tree["labels"])
+	m.Annotations, ok2 = textsOf(tree["annotations"])
+	m.Description, ok3 = textOf(tree["description"])
+	return m, ok1 && ok2 && ok3
 }
 
 // Root is the tree that paths of indexes and references begin in.
 func (st *State) Root() map[string]any {
 	root := map[string]any{"spec": st.Spec}
-	if st.Status != nil {
-		root["status"] = st.Status
+	if status := st.Status(); status != nil {
+		root["status"] = status
 	}
 	return root
 }
 
-// Same says whether two states are equal in all that writes can change.
-func (st *State) Same(o *State) bool {
-	return st.SubKind == o.SubKind && st.ExpiresAt.Equal(o.ExpiresAt) && sameMetadata(st.Meta, o.Meta) &&
-		jsontree.Equal(st.Spec, o.Spec) && (st.Status == nil) == (o.Status == nil) && jsontree.Equal(st.Status, o.Status)
+// SameSpec says whether two states have equal specs.
+func (st *State) SameSpec(o *State) bool { return jsontree.Equal(st.Spec, o.Spec) }
+
+// SameBesides says whether two states are equal in all but the spec that writes can
+// change.
+func (st *State) SameBesides(o *State) bool {
+	return st.SubKind == o.SubKind && st.ExpiresAt.Equal(o.ExpiresAt) && sameMetadata(st.Meta, o.Meta) && st.SameStatus(o)
 }
 
-// Encode returns the stored form.
+// SameStatus says whether two states have equal statuses, or both none.
+func (st *State) SameStatus(o *State) bool {
+	if a, b := st.stored.status, o.stored.status; a != nil && b != nil && bytes.Equal(a, b) {
+		return true
+	}
+	a, b := st.Status(), o.Status()
+	return (a == nil) == (b == nil) && jsontree.Equal(a, b)
+}
+
+// WithStatus is the state with another status.
+func (st *State) WithStatus(status map[string]any) *State {
+	next := *st
+	next.status, next.stored.status = status, nil
+	return &next
+}
+
+// WithSpec is the state with another spec and other metadata.
+func (st *State) WithSpec(spec map[string]any, meta body.Metadata) *State {
+	next := *st
+	next.Spec, next.stored.spec, next.Meta = spec, nil, meta
+	return &next
+}
+
+// Encode returns the stored form, in one piece: what has not changed as it is stored.
 func (st *State) Encode(k *Kind) ([]byte, error) {
-	b := &body.Parts{SubKind: st.SubKind, Version: k.Version, Metadata: st.Meta}
-	var err error
-	if b.Spec, err = json.Marshal(st.Spec); err != nil {
+	room := 512 + len(st.stored.spec) + len(st.stored.status)
+	b := append(make([]byte, 0, room), backend.BodyJSON, '{')
+	if st.SubKind != "" {
+		b = append(jsontree.AppendText(append(b, `"subKind":`...), st.SubKind), ',')
+	}
+	b = jsontree.AppendText(append(b, `"version":`...), k.Version)
+	b = appendMetadata(append(b, `,"metadata":`...), st.Meta)
+	b, err := appendPart(append(b, `,"spec":`...), st.Spec, st.stored.spec)
+	if err != nil {
 		return nil, fmt.Errorf("spec: %w", err)
 	}
-	if st.Status != nil {
-		if b.Status, err = json.Marshal(st.Status); err != nil {
+	if st.status != nil || st.stored.status != nil {
+		if b, err = appendPart(append(b, `,"status":`...), st.status, st.stored.status); err != nil {
 			return nil, fmt.Errorf("status: %w", err)
 		}
 	}
-	return b.Encode()
+	return append(b, '}'), nil
+}
+
+// appendPart appends a part of a body: as it is stored, if it is.
+func appendPart(b []byte, tree map[string]any, stored []byte) ([]byte, error) {
+	if stored != nil {
+		return append(b, stored...), nil
+	}
+	return jsontree.Append(b, tree)
+}
+
+func appendMetadata(b []byte, m body.Metadata) []byte {
+	b = strconv.AppendInt(append(b, `{"generation":`...), m.Generation, 10)
+	if len(m.Labels) > 0 {
+		b = jsontree.AppendTexts(append(b, `,"labels":`...), m.Labels)
+	}
+	if len(m.Annotations) > 0 {
+		b = jsontree.AppendTexts(append(b, `,"annotations":`...), m.Annotations)
+	}
+	if m.Description != "" {
+		b = jsontree.AppendText(append(b, `,"description":`...), m.Description)
+	}
+	return append(b, '}')
 }
 
 // sameMetadata compares what a caller may set; empty is the same as absent.

@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
 	"github.com/agnivade/levenshtein"
 	"github.com/google/uuid"
 
@@ -27,9 +29,8 @@ const maxSafeInteger = 1<<53 - 1
 // Object checks the structure and the constraints of an object, then its rules.
 func (v *Violations) Object(ctx context.Context, s *Shape, path string, tree map[string]any) {
 	before := len(v.list)
-	for _, name := range jsontree.Keys(tree) {
+	for _, name := range s.unknown(tree) {
 		switch {
-		case s.fields[name] != nil:
 		case v.hidden:
 			v.Add(path, "unknown", nil, "has a field that is none of %s; its fields are %s", s.Name, s.names())
 		default:
@@ -54,12 +55,38 @@ func (v *Violations) Object(ctx context.Context, s *Shape, path string, tree map
 	if len(s.rules) == 0 || len(v.list) > before {
 		return // rules may rely on the types
 	}
+	v.rules(ctx, s, path, tree)
+}
+
+// unknown are the names in a tree that are none of the shape's fields, in their order.
+func (s *Shape) unknown(tree map[string]any) (out []string) {
+	for name := range tree {
+		if s.fields[name] == nil {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// rules judges an object by the rules of its shape that are about one state: by all
+// at once, and by each where that does not hold, to say which.
+func (v *Violations) rules(ctx context.Context, s *Shape, path string, tree map[string]any) {
 	self := map[string]any{"self": s.effective(tree)}
+	if s.together != nil && holds(ctx, s.together, self) {
+		return
+	}
 	for _, r := range s.rules {
 		if !r.transition {
 			v.rule(ctx, r, path, self)
 		}
 	}
+}
+
+// holds says whether the program evaluates to true.
+func holds(ctx context.Context, p cel.Program, vars map[string]any) bool {
+	out, _, err := p.ContextEval(ctx, vars)
+	return err == nil && out == types.True
 }
 
 func (v *Violations) rule(ctx context.Context, r rule, path string, vars map[string]any) {

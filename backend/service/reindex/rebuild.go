@@ -161,8 +161,7 @@ func (p *Keeper) derive(k *kind.Kind, r *backend.Resource) backend.Action {
 		p.cfg.Unreadable.Note(r, err)
 		put.Fingerprint += unreadableMark
 	} else {
-		root := st.Root()
-		put.Rows, put.Refs = k.Rows.Of(st.Meta.Labels, root), k.Rows.Refs(r.Namespace, root)
+		put.Rows, put.Refs = k.Rows.Of(st.Meta.Labels, st.Root()), k.Rows.Refs(r.Namespace, st.Spec)
 		if err := row.Check(r.Key, put.Rows); err != nil { // only under a definition that has more indexes than the one it was written under
 			p.cfg.Logger.Warn("a stored resource is not found by all of its values", zap.Stringer("key", r.Key), zap.Error(err))
 			put.Rows = put.Rows[:backend.MaxRows]

@@ -52,9 +52,14 @@ func (d *Definition) Others() [2]backend.Range {
 	return [2]backend.Range{below, above}
 }
 
-// Refs are the references of a resource, each once, by its body.
-func (d *Definition) Refs(namespace string, root map[string]any) []backend.Ref {
+// Refs are the references of a resource, each once, by its spec, where alone
+// references stand.
+func (d *Definition) Refs(namespace string, spec map[string]any) []backend.Ref {
 	var out []backend.Ref
+	if len(d.references) == 0 {
+		return nil
+	}
+	root := map[string]any{"spec": spec}
 	seen := map[backend.Key]bool{}
 	for _, r := range d.references {
 		d.Index(r.Path).Walk(root, 0, func(v any) {

@@ -133,37 +133,96 @@ func fingerprint(indexes []index, references []descriptor.Reference) string {
 // the object with its spec and status. Null has no row, and neither has a text that
 // is longer than an index takes.
 func (d *Definition) Of(labels map[string]string, root map[string]any) []backend.Row {
-	var out []backend.Row
-	seen := map[string]bool{}
-	add := func(name string, value []byte) {
-		if value == nil || len(name)+len(value) > backend.MaxRowBytes {
-			return
-		}
-		if id := name + "\x00" + string(value); !seen[id] {
-			seen[id] = true
-			out = append(out, backend.Row{Index: name, Value: value})
-		}
-	}
-	for _, key := range jsontree.Keys(labels) {
-		add(LabelIndex, Pair(key, labels[key]))
-	}
-	for i := range d.indexes {
-		idx := &d.indexes[i]
-		idx.Walk(root, 0, func(v any) { add(idx.path, Encode(idx.Field, v)) })
-	}
+	out := d.fields(labels, root, nil)
 	status, _ := root["status"].(map[string]any)
 	if conditions, ok := status[ConditionIndex].([]any); ok {
+		of := rows{all: out, from: len(out)}
 		for _, c := range conditions {
 			if m, ok := c.(map[string]any); ok {
 				typ, _ := m["type"].(string)
 				value, _ := m["status"].(string)
 				if len(typ)+len(value) <= maxIndexBytes {
-					add(ConditionIndex, Pair(typ, value))
+					of.add(ConditionIndex, Pair(typ, value))
 				}
 			}
 		}
+		out = of.all
 	}
 	return out
+}
+
+// AfterSpec returns the index rows of a resource whose labels and spec may have
+// changed and whose status has not: before are its rows until then, made by this
+// definition. Those of the status are among them.
+func (d *Definition) AfterSpec(labels map[string]string, spec map[string]any, before []backend.Row) []backend.Row {
+	return appendIndex(d.fields(labels, map[string]any{"spec": spec}, before), before, ConditionIndex)
+}
+
+// fields returns the rows of labels and of declared indexes. Those of the status are
+// taken from before, if it is given.
+func (d *Definition) fields(labels map[string]string, root map[string]any, before []backend.Row) []backend.Row {
+	of := rows{all: make([]backend.Row, 0, max(len(before), len(labels)+len(d.indexes)))}
+	for _, key := range jsontree.Keys(labels) {
+		of.add(LabelIndex, Pair(key, labels[key]))
+	}
+	for i := range d.indexes {
+		idx := &d.indexes[i]
+		if before != nil && idx.steps[0] == "status" {
+			of.all = appendIndex(of.all, before, idx.path)
+			continue
+		}
+		of.from, of.seen = len(of.all), nil
+		idx.Walk(root, 0, func(v any) { of.add(idx.path, Encode(idx.Field, v)) })
+	}
+	return of.all
+}
+
+// appendIndex appends the rows of one index.
+func appendIndex(out, of []backend.Row, index string) []backend.Row {
+	for _, r := range of {
+		if r.Index == index {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// rows collects index rows of which no two are equal.
+type rows struct {
+	all []backend.Row
+	// from is where those of the present index begin.
+	from int
+	// seen are the values of the present index, once they are many.
+	seen map[string]bool
+}
+
+// fewRows is up to how many rows of an index each is compared with all.
+const fewRows = 16
+
+func (r *rows) add(index string, value []byte) {
+	if value == nil || len(index)+len(value) > backend.MaxRowBytes {
+		return
+	}
+	row := backend.Row{Index: index, Value: value}
+	of := r.all[r.from:]
+	switch {
+	case len(of) < fewRows:
+		if slices.ContainsFunc(of, row.Equal) {
+			return
+		}
+	case r.seen == nil:
+		r.seen = make(map[string]bool, 2*fewRows)
+		for _, o := range of {
+			r.seen[string(o.Value)] = true
+		}
+		fallthrough
+	default:
+		if r.seen[string(value)] {
+			return
+		}
+		r.seen[string(value)] = true
+	}
+	r.all = append(r.all, row)
 }
 
 // Check refuses a state with more index rows than a resource may have, and

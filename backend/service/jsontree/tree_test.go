@@ -1,0 +1,96 @@
+package jsontree_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+)
+
+// texts are JSON and what is nearly so.
+func texts() []string {
+	deep := strings.Repeat(`{"a":`, jsontree.MaxDepth-1) + "1" + strings.Repeat("}", jsontree.MaxDepth-1)
+	return []string{
+		`{}`, ` { } `, `{"a":1}`, `{"a":null,"b":[null,{"c":null}],"d":{"e":null}}`, `{"a":1,"a":2}`, `{"a":1,"a":null}`,
+		`{"a":-0.5e+10,"b":0,"c":1E5,"d":-0}`, `{"a":01}`, `{"a":1.}`, `{"a":.5}`, `{"a":1e}`, `{"a":-}`, `{"a":+1}`, `{"a":tru}`, `{"a":nul}`,
+		`{"a":"\u00e9\n\ud83d\ude00\ud800"}`, "{\"a\":\"\xff\"}", "{\"a\":\"\x01\"}", `{"a":"\x"}`, `{"a":"é😀"}`, `{"é":1}`, `{"a\"b":"c\\"}`, `{"a":"`, `{"a":"\`,
+		`{"a":1,}`, `{,}`, `{"a"}`, `{"a":}`, `{"a":[1,]}`, `{"a":[}`, `{"a":[]}`, `{"a":[1 2]}`, `{"a":1}x`, `{"a":1} {}`, `[]`, `null`, `1`, ``, ` `, `{`, `{"a":{`,
+		deep, `{"a":` + deep + `}`, `{"a":true,"b":false}`, `{"<&>":"<&>\u2028"}`, "{\"a\":\"\x7f\u2028\"}",
+	}
+}
+
+// plain is what [encoding/json] reads, without nulls.
+func plain(raw []byte) (map[string]any, bool) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var out map[string]any
+	if err := dec.Decode(&out); err != nil || out == nil || !jsontree.DropNulls(out, jsontree.MaxDepth) {
+		return nil, false
+	}
+	_, err := dec.Token()
+	return out, err != nil && err.Error() == "EOF"
+}
+
+func check(t *testing.T, raw []byte) {
+	t.Helper()
+	want, ok := plain(raw)
+	got, err := jsontree.Parse(raw)
+	if ok != (err == nil) || ok && !reflect.DeepEqual(got, want) {
+		t.Fatalf("%q: %v %v, encoding/json: %v %t", raw, got, err, want, ok)
+	}
+	members := map[string]any{}
+	err = jsontree.Members(raw, func(name string, m *jsontree.Member) error {
+		value, part, err := m.Tree()
+		if members[name] = value; value == nil {
+			delete(members, name)
+		}
+		if err == nil && !json.Valid(part) {
+			t.Errorf("member %q is %q", name, part)
+		}
+		return err
+	})
+	if ok && (err != nil || !reflect.DeepEqual(members, want)) {
+		t.Fatalf("%q: members %v %v, want %v", raw, members, err, want)
+	}
+	skipped := jsontree.Members(raw, func(string, *jsontree.Member) error { return nil })
+	if (skipped == nil) != (err == nil) {
+		t.Fatalf("%q: skipped %v, read %v", raw, skipped, err)
+	}
+	if !ok {
+		return
+	}
+	again, err := jsontree.Append(nil, got)
+	marshalled, wantErr := json.Marshal(got)
+	if err != nil || wantErr != nil || !bytes.Equal(again, marshalled) {
+		t.Fatalf("%s %v, json.Marshal: %s %v", again, err, marshalled, wantErr)
+	}
+}
+
+func TestATreeIsReadAndWrittenAsByEncodingJSON(t *testing.T) {
+	for _, text := range texts() {
+		check(t, []byte(text))
+	}
+}
+
+func FuzzTree(f *testing.F) {
+	for _, text := range texts() {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) { check(t, raw) })
+}
+
+func TestWhatIsNoJSONIsNotWritten(t *testing.T) {
+	for _, v := range []any{json.Number("1x"), json.Number("-"), map[string]any{"a": []any{json.Number("01")}}} {
+		if raw, err := jsontree.Append(nil, v); err == nil {
+			t.Errorf("%v: %s", v, raw)
+		}
+	}
+	texts := map[string]string{"b": "<é", "a": ""}
+	want, _ := json.Marshal(texts)
+	if got := jsontree.AppendTexts(nil, texts); !bytes.Equal(got, want) {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
