@@ -51,12 +51,17 @@ type core struct {
 	clocks clocks
 	// unreadable counts resources that reads skipped.
 	unreadable atomic.Uint64
-	randMu     sync.Mutex // guards cfg.Rand
+	// questions are those about the heads, asked is the last answer to one, and hurry
+	// ends the pause of a watcher: somebody waits for what it has not read.
+	questions headQuestions
+	asked     atomic.Pointer[backend.Position]
+	hurry     chan struct{}
+	randMu    sync.Mutex // guards cfg.Rand
 
 	mu      sync.Mutex // guards session and changes of closing
 	session *session
 	closing bool
-	// running counts the goroutines that read for watchers or close sessions.
+	// running counts the goroutines that read for watchers, ask for heads or close sessions.
 	running sync.WaitGroup
 }
 
@@ -72,7 +77,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	c := &core{cfg: cfg.withDefaults(at), at: at, scripts: newScripts()}
+	c := &core{cfg: cfg.withDefaults(at), at: at, scripts: newScripts(), hurry: make(chan struct{}, 1)}
 	c.shards, c.bounds = newShards(c.cfg.Prefix, c.cfg.Shards), logBounds(c.cfg)
 	c.epochs, c.heads = make([]atomic.Uint64, len(c.shards)), make([]atomic.Pointer[backend.Revision], len(c.shards))
 	c.session = newSession(c)
@@ -191,6 +196,16 @@ func (c *core) acquire(s *Store) (*session, error) {
 	}
 	c.session.inflight.Add(1)
 	return c.session, nil
+}
+
+// background runs a function in the background, unless the store is closed.
+func (c *core) background(run func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closing {
+		c.running.Go(run)
+	}
+	return !c.closing
 }
 
 // renew replaces a session whose connections were verified in an epoch that is

@@ -21,7 +21,8 @@ const (
 	// bytes. What follows is read by readLog, which is.
 	waitPage = 8
 	// linger is how long a watcher pauses after it has delivered changes, so that a
-	// busy log is not read entry by entry. A change after silence is delivered at once.
+	// busy log is not read entry by entry. A change after silence is delivered at once,
+	// and so is one that a reader of the heads waits for.
 	linger = 2 * time.Millisecond
 )
 
@@ -156,6 +157,7 @@ func (w *watcher) gather(ctx context.Context) error {
 	defer t.Stop()
 	select {
 	case <-t.C:
+	case <-w.store.core.hurry:
 	case <-w.closed:
 	case <-w.store.closed:
 	case <-ctx.Done():

@@ -1,0 +1,96 @@
+package redis
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+var _ backend.Heads = (*Store)(nil)
+
+// headTimeout bounds a question about the heads, for all who wait for its answer.
+const headTimeout = 5 * time.Second
+
+// headQuestions lets all who want to know the heads at about the same time ask together:
+// whoever comes while a question is under way joins the next one. The zero value is ready.
+type headQuestions struct {
+	mu     sync.Mutex // guards all below
+	asking bool
+	next   *headQuestion
+}
+
+// headQuestion is one to the primaries of all shards; head and err are set when answered is closed.
+type headQuestion struct {
+	answered chan struct{}
+	head     backend.Head
+	err      error
+}
+
+// Head is [backend.Heads.Head]: one question for all who wait, that began after each of them came.
+func (s *Store) Head(ctx context.Context) (backend.Head, error) {
+	if err := s.ready(ctx); err != nil {
+		return backend.Head{}, err
+	}
+	q := s.core.questions.join(s)
+	select {
+	case <-q.answered:
+		return q.head, q.err
+	case <-ctx.Done():
+		return backend.Head{}, ctx.Err()
+	}
+}
+
+// join is the next question, and lets somebody ask it.
+func (qs *headQuestions) join(s *Store) *headQuestion {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := qs.next
+	if q == nil {
+		q = &headQuestion{answered: make(chan struct{})}
+		qs.next = q
+	}
+	if qs.asking {
+		return q
+	}
+	if qs.asking = s.core.background(func() { qs.ask(s) }); !qs.asking {
+		qs.next = nil
+		q.err = backend.ErrClosed
+		close(q.answered)
+	}
+	return q
+}
+
+// ask asks until nobody wants to know.
+func (qs *headQuestions) ask(s *Store) {
+	for {
+		qs.mu.Lock()
+		q := qs.next
+		qs.next = nil
+		qs.asking = q != nil
+		qs.mu.Unlock()
+		if q == nil {
+			return
+		}
+		q.head, q.err = s.askHeads()
+		close(q.answered)
+	}
+}
+
+// askHeads asks the primaries. If there is something new, watchers do not pause.
+func (s *Store) askHeads() (backend.Head, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), headTimeout)
+	defer cancel()
+	at, err := s.Position(ctx)
+	if err != nil {
+		return backend.Head{}, err
+	}
+	if last := s.core.asked.Swap(&at); last == nil || !last.Equal(at) {
+		select {
+		case s.core.hurry <- struct{}{}:
+		default:
+		}
+	}
+	return backend.Head{Position: at, Now: s.Now()}, nil
+}
