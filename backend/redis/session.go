@@ -40,8 +40,9 @@ type session struct {
 	// inspecting says that the connections only inspect the store and begin no epoch.
 	inspecting bool
 
-	mu       sync.Mutex // guards verified
+	mu       sync.Mutex // guards all below
 	verified map[verification]bool
+	writing  map[*goredis.Client]*writers // by the client of their server
 }
 
 // verification is a shard whose epoch belongs to a history.
@@ -51,7 +52,7 @@ type verification struct {
 }
 
 func newSession(c *core) *session {
-	s := &session{core: c, verified: map[verification]bool{}}
+	s := &session{core: c, verified: map[verification]bool{}, writing: map[*goredis.Client]*writers{}}
 	s.client = s.connect(pool{timeout: c.cfg.Timeout, size: c.cfg.Connections})
 	// Usually one watcher waits, that of the gateway's hub. Connections of others
 	// are not kept when they are idle.
