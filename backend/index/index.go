@@ -84,8 +84,8 @@ type Index struct {
 	current atomic.Pointer[snapshot]
 	// stuck is the snapshot for which a read has waited in vain: as long as it is the
 	// current one, nobody waits.
-	stuck            atomic.Pointer[snapshot]
-	reads, fallbacks atomic.Uint64
+	stuck                   atomic.Pointer[snapshot]
+	reads, fallbacks, waits atomic.Uint64
 	// work wakes Run.
 	work chan struct{}
 
@@ -143,7 +143,7 @@ func (x *Index) Run(ctx context.Context) error {
 			return nil
 		case <-x.work:
 		case <-retry.C:
-			x.retry()
+			x.retry(ctx)
 		}
 	}
 }
@@ -163,15 +163,28 @@ func (x *Index) next() *shelf {
 	return nil
 }
 
-// retry lets the kinds be filled again that were given up, if there is room for
-// what they had.
-func (x *Index) retry() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+// retry lets the kinds be filled again that were given up, as far as there is room for
+// what the store has of them now.
+func (x *Index) retry(ctx context.Context) {
 	for _, s := range x.shelves {
-		if s.state == givenUp && x.bytes+s.wanted <= x.cfg.Bytes {
+		x.mu.Lock()
+		if s.state == givenUp {
+			s.rest--
+		}
+		due, mean, free := s.state == givenUp && s.rest <= 0, s.mean, x.cfg.Bytes-x.bytes
+		x.mu.Unlock()
+		if !due {
+			continue
+		}
+		page, err := x.cfg.Store.Range(ctx, backend.Range{Kind: s.Name, Count: true})
+		if err != nil || int64(page.Count)*mean > free {
+			continue
+		}
+		x.mu.Lock()
+		if s.state == givenUp {
 			s.state = waits
 		}
+		x.mu.Unlock()
 	}
 }
 
@@ -182,7 +195,7 @@ func (x *Index) Begin(at backend.Position) {
 	x.position = at
 	for _, s := range x.shelves {
 		s.clear()
-		s.state, s.wanted = waits, 0
+		s.state = waits
 	}
 	x.bytes = 0
 	x.publish()
@@ -240,12 +253,18 @@ func (x *Index) fit() {
 	}
 }
 
+// maxFailed bounds how long a kind rests that was given up again and again: so many
+// times twice as long as after the first time.
+const maxFailed = 6
+
 // giveUp stops serving a kind. The caller holds mu.
 func (x *Index) giveUp(s *shelf) {
-	wanted := s.bytes
 	x.bytes -= s.bytes
+	s.mean = s.bytes / max(int64(s.names.Len()), 1)
 	s.clear()
-	s.state, s.wanted = givenUp, wanted
+	s.state = givenUp
+	s.failed = min(s.failed+1, maxFailed)
+	s.rest = 1 << (s.failed - 1)
 	x.tell()
 }
 
@@ -255,7 +274,7 @@ func (x *Index) publish() {
 	next := &snapshot{position: x.position, kinds: make([]*Kind, len(x.shelves))}
 	for i, s := range x.shelves {
 		if s.state == filled && reached(x.position, s.since) {
-			s.state = serves
+			s.state, s.failed = serves, 0
 			x.cfg.Logger.Debug("a kind is read from the index", zap.String("kind", s.Name), zap.Int("resources", s.names.Len()), zap.Int64("bytes", s.bytes))
 		}
 		if s.state == serves {

@@ -117,9 +117,12 @@ type shelf struct {
 	waiting      []change
 	waitingBytes int64
 	// since is the position from which on the trees show one state of the store.
-	since  backend.Position
-	bytes  int64
-	wanted int64 // what it had when it was given up
+	since backend.Position
+	bytes int64
+	mean  int64 // of a resource, when the kind was given up
+	// failed is how often the kind was given up since it served, and rest in how many
+	// rounds it is tried again.
+	failed, rest int
 }
 
 // change is what became of a key at a revision; no entry means that it was deleted.

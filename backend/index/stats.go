@@ -12,12 +12,14 @@ type Stats struct {
 	Resources int
 	// Reads were answered by the index, Fallbacks by the store: requests for a state.
 	Reads, Fallbacks uint64
+	// Waits is how many of the requests had to wait for the hub.
+	Waits uint64
 }
 
 // Stats of now.
 func (x *Index) Stats() Stats {
 	s := x.current.Load()
-	out := Stats{Limit: x.cfg.Bytes, Kinds: len(s.kinds), Served: s.served, Reads: x.reads.Load(), Fallbacks: x.fallbacks.Load()}
+	out := Stats{Limit: x.cfg.Bytes, Kinds: len(s.kinds), Served: s.served, Reads: x.reads.Load(), Fallbacks: x.fallbacks.Load(), Waits: x.waits.Load()}
 	for _, k := range s.kinds {
 		if k != nil {
 			out.Resources += k.names.Len()

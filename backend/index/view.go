@@ -28,7 +28,7 @@ func (x *Index) View(ctx context.Context) (View, bool) {
 	}
 	head, err := backend.HeadOf(ctx, x.cfg.Store)
 	if err == nil {
-		if s = x.await(ctx, head.Position); s != nil {
+		if s = x.await(ctx, head.Position); s != nil && s.served > 0 {
 			x.reads.Add(1)
 			return View{x, s, head.Now}, true
 		}
@@ -49,6 +49,7 @@ func (x *Index) await(ctx context.Context, head backend.Position) *snapshot {
 			return nil
 		}
 		if late == nil {
+			x.waits.Add(1)
 			timer := time.NewTimer(x.cfg.Wait)
 			defer timer.Stop()
 			late = timer.C

@@ -1,0 +1,491 @@
+package index_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/bolt"
+	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/internal/redistest"
+)
+
+// store is what the tests need of one.
+type store interface {
+	backend.Store
+	backend.Clock
+	Purge(context.Context) (int, error)
+	Close() error
+}
+
+// fixture is an index over a store, filled and following.
+type fixture struct {
+	testing.TB
+	store store
+	hub   *hub.Hub
+	*index.Index
+	ids atomic.Int64
+}
+
+// onEachStore runs a test on each kind of store.
+func onEachStore(t *testing.T, test func(t *testing.T, open func(*testing.T) store)) {
+	t.Run("memory", func(t *testing.T) { test(t, openMemory) })
+	t.Run("bolt", func(t *testing.T) {
+		test(t, func(t *testing.T) store {
+			s, err := bolt.Open(bolt.Config{Path: filepath.Join(t.TempDir(), "sluice.db")})
+			return opened(t, s, err)
+		})
+	})
+	t.Run("redis", func(t *testing.T) {
+		test(t, func(t *testing.T) store {
+			s, err := redis.Open(t.Context(), redis.Config{URL: redistest.Start(t).URL()})
+			return opened(t, s, err)
+		})
+	})
+}
+
+func openMemory(t *testing.T) store {
+	s, err := memory.Open(memory.Config{})
+	return opened(t, s, err)
+}
+
+func opened(t *testing.T, s store, err error) store {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// thing is a kind with the rows that its resources are stored with.
+func thing(name string) index.Definition {
+	return index.Definition{
+		Name: name, Indexes: []string{"colour", index.NameIndex}, Sortable: []string{"colour"},
+		Rows: func(r *backend.Resource) ([]backend.Row, error) { return r.Rows, nil },
+		Body: func(r *backend.Resource) (*body.Body, error) {
+			if raw, err := backend.DecodeBody(r.Body); err != nil || string(raw) == "bad" {
+				return nil, backend.ErrUnreadable
+			}
+			return &body.Body{Stored: r}, nil
+		},
+	}
+}
+
+// start runs an index of two kinds over a store, as the configuration says.
+func start(t *testing.T, s store, cfg index.Config) *fixture {
+	t.Helper()
+	f := &fixture{TB: t, store: s}
+	var err error
+	if f.hub, err = hub.New(hub.Config{Store: s}); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Store, cfg.Hub, cfg.Kinds = s, f.hub, []index.Definition{thing("Thing"), thing("Other")}
+	if f.Index, err = index.New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	f.run(f.hub.Run)
+	f.run(f.Run)
+	f.filled()
+	return f
+}
+
+// run runs a service until the test ends, or stop is called.
+func (f *fixture) run(run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			f.Error(err)
+		}
+	})
+	f.Cleanup(stop)
+	return stop
+}
+
+func (f *fixture) filled() {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := f.Filled(ctx); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// view takes the view of a kind, which must be served.
+func (f *fixture) view(kind string) (index.View, *index.Kind) {
+	f.Helper()
+	v, ok := f.View(context.Background())
+	k, served := v.Kind(kind)
+	if !ok || !served {
+		f.Fatalf("%s is not served: %+v", kind, f.Stats())
+	}
+	return v, k
+}
+
+func key(name string) backend.Key {
+	return backend.Key{Kind: "Thing", Namespace: "ns", Name: name}
+}
+
+func (f *fixture) apply(a backend.Action) (backend.Result, error) {
+	return f.store.Apply(context.Background(), backend.Batch{
+		RequestID: fmt.Sprint("r", f.ids.Add(1)), Deadline: f.store.Now().Add(10 * time.Second), Actions: []backend.Action{a},
+	})
+}
+
+func (f *fixture) put(k backend.Key, text string, rows ...backend.Row) *backend.Resource {
+	f.Helper()
+	res, err := f.apply(backend.Action{Key: k, Op: backend.OpPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte(text)), Rows: rows}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return res.Resources[0]
+}
+
+func (f *fixture) remove(k backend.Key) {
+	f.Helper()
+	if _, err := f.apply(backend.Action{Key: k, Op: backend.OpDelete}); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func colour(c string) backend.Row {
+	return backend.Row{Index: "colour", Value: backend.AppendString(nil, c)}
+}
+
+func names(k *index.Kind, r index.Run, reverse bool) string {
+	var out []string
+	k.Scan(r, reverse, func(_ string, e *index.Entry) bool {
+		out = append(out, e.Resource.Name)
+		return true
+	})
+	return strings.Join(out, " ")
+}
+
+func TestAViewShowsEverythingThatWasAcknowledged(t *testing.T) {
+	onEachStore(t, func(t *testing.T, open func(*testing.T) store) {
+		f := start(t, open(t), index.Config{})
+		var wg sync.WaitGroup
+		for w := range 8 {
+			wg.Go(func() {
+				rnd := rand.New(rand.NewPCG(uint64(w), 1))
+				for i := range 200 {
+					k := key(fmt.Sprint("n", w, "-", rnd.IntN(5)))
+					stored := f.put(k, fmt.Sprint("v", i), colour(fmt.Sprint("c", rnd.IntN(3))))
+					v, ok := f.View(t.Context())
+					if !ok {
+						t.Error("no view in time")
+						return
+					}
+					at, _ := v.Kind("Thing")
+					if e := at.Get(k.Namespace, k.Name); e == nil || e.Resource.Revision.Compare(stored.Revision) < 0 {
+						t.Errorf("%s was stored at %s and the view shows %+v", k, stored.Revision, e)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// content is what a kind has in the store, as [index.Kind.Content] tells it.
+func (f *fixture) content(kind, of string) (out []string) {
+	f.Helper()
+	r := backend.Range{Kind: kind, Limit: backend.MaxLimit}
+	page, err := f.store.Range(context.Background(), r)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, r := range page.Resources {
+		text := strings.Join([]string{r.Namespace, r.Name, r.Revision.String(), string(r.Body)}, "|")
+		switch of {
+		case "":
+			out = append(out, "|"+text)
+		case index.UpdatedIndex:
+			out = append(out, string(backend.AppendInt(nil, r.UpdatedAt.UnixNano()))+"|"+text)
+		case index.NullIndex("colour"):
+			if len(r.Rows) == 0 && string(r.Body) != "jbad" {
+				out = append(out, "|"+text)
+			}
+		default:
+			for _, row := range r.Rows {
+				if row.Index == of {
+					out = append(out, string(row.Value)+"|"+text)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestTheTreesAreThoseOfAPlainSort(t *testing.T) {
+	onEachStore(t, func(t *testing.T, open func(*testing.T) store) {
+		s := open(t)
+		before := &fixture{TB: t, store: s}
+		rnd := rand.New(rand.NewPCG(7, 7))
+		change := func() {
+			k := key(fmt.Sprint("n", rnd.IntN(40)))
+			var rows []backend.Row
+			for range rnd.IntN(3) {
+				rows = append(rows, colour(fmt.Sprint("c", rnd.IntN(4))))
+			}
+			switch rnd.IntN(6) {
+			case 0:
+				_, _ = before.apply(backend.Action{Key: k, Op: backend.OpDelete}) // it may not be there
+			default:
+				before.put(k, fmt.Sprint("v", rnd.IntN(100)), slices.CompactFunc(rows, backend.Row.Equal)...)
+			}
+		}
+		for range 100 {
+			change()
+		}
+		var writes sync.WaitGroup
+		writes.Go(func() { // while the index is filled
+			for range 100 {
+				change()
+			}
+		})
+		f := start(t, s, index.Config{})
+		writes.Wait()
+		for range 20 {
+			for range 10 {
+				change()
+			}
+			_, k := f.view("Thing")
+			for _, of := range []string{"", "colour", index.NullIndex("colour"), index.UpdatedIndex} {
+				got := k.Content(of)
+				slices.Sort(got)
+				if want := f.content("Thing", of); !slices.Equal(got, want) {
+					t.Fatalf("tree %q has\n%q\nwant\n%q", of, got, want)
+				}
+			}
+		}
+	})
+}
+
+func TestAViewNeverChanges(t *testing.T) {
+	f := start(t, openMemory(t), index.Config{})
+	for _, name := range []string{"a", "b", "c"} {
+		f.put(key(name), "old", colour("red"))
+	}
+	_, k := f.view("Thing")
+	was := [][]string{k.Content(""), k.Content("colour"), k.Content(index.UpdatedIndex)}
+	f.put(key("a"), "new", colour("blue"))
+	f.put(key("b"), "new", colour("red"))
+	f.remove(key("c"))
+	f.put(key("c"), "again", colour("red"))
+	_, next := f.view("Thing")
+	if got := names(next, index.Run{Index: "colour"}, false); got != "a b c" {
+		t.Errorf("the next view has %s", got)
+	}
+	for i, of := range []string{"", "colour", index.UpdatedIndex} {
+		if got := k.Content(of); !slices.Equal(got, was[i]) {
+			t.Errorf("tree %q has become %q, it was %q", of, got, was[i])
+		}
+	}
+}
+
+func TestRunsAreReadAndMeasured(t *testing.T) {
+	f := start(t, openMemory(t), index.Config{})
+	for i := range 500 {
+		f.put(key(fmt.Sprintf("n%03d", i)), "x", colour(fmt.Sprint("c", i%5)))
+	}
+	f.put(key("bad"), "bad", colour("c1"))
+	_, k := f.view("Thing")
+	value := backend.AppendString(nil, "c1")
+	c1 := index.Run{Index: "colour", Start: value, End: backend.PrefixEnd(value)}
+	if n := k.Len(c1); n != 100 {
+		t.Errorf("%d rows of one value, want 100", n)
+	}
+	behind := append(slices.Clone(value), backend.OrderTuple("ns", "n400")...)
+	last := index.Run{Index: "colour", Start: behind, End: c1.End}
+	if got := names(k, last, true); !strings.HasPrefix(got, "n496 n491") || k.Len(last) != 20 {
+		t.Errorf("behind n400 are %d: %s", k.Len(last), got)
+	}
+	all := index.Run{}
+	if k.Len(all) != 501 || k.Unreadable(all) != 1 {
+		t.Errorf("%d names, %d of them unreadable", k.Len(all), k.Unreadable(all))
+	}
+	from := index.Run{Start: backend.OrderTuple("ns", "n100"), End: backend.OrderTuple("ns", "n300")}
+	if k.Len(from) != 200 || k.Unreadable(from) != 0 {
+		t.Errorf("%d names from n100 to n300", k.Len(from))
+	}
+	if e := k.Get("ns", "bad"); e == nil || !errors.Is(e.Err, backend.ErrUnreadable) {
+		t.Errorf("the unreadable one is %+v", e)
+	}
+	if k.Has("size") || k.Len(index.Run{Index: "size"}) != 0 {
+		t.Error("there is an index that nobody declared")
+	}
+}
+
+func TestWhatExpiresIsToldApartByTheStoresClock(t *testing.T) {
+	now := atomic.Int64{}
+	now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
+	s, err := memory.Open(memory.Config{Clock: func() time.Time { return time.UnixMilli(now.Load()) }})
+	f := start(t, opened(t, s, err), index.Config{})
+	for i, name := range []string{"a", "b", "c"} {
+		_, err := f.apply(backend.Action{Key: key(name), Op: backend.OpPut, Put: backend.Put{
+			UID: "u", Body: backend.EncodeBody([]byte("x")), ExpiresAt: s.Now().Add(time.Duration(i+1) * time.Second),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	now.Add(2000)
+	v, k := f.view("Thing")
+	var gone []string
+	for e := range k.Expired(v.Now()) {
+		gone = append(gone, e.Resource.Name)
+	}
+	if strings.Join(gone, " ") != "a b" {
+		t.Errorf("expired are %q", gone)
+	}
+}
+
+func TestAKindThatDoesNotFitIsNotServed(t *testing.T) {
+	s := openMemory(t)
+	f := &fixture{TB: t, store: s}
+	for i := range 100 {
+		f.put(key(fmt.Sprint("n", i)), strings.Repeat("x", 1000))
+	}
+	f.put(backend.Key{Kind: "Other", Namespace: "ns", Name: "small"}, "x")
+	f = start(t, s, index.Config{Bytes: 100_000})
+	if stats := f.Stats(); stats.Served != 1 || stats.Bytes > stats.Limit {
+		t.Fatalf("%+v", stats)
+	}
+	v, ok := f.View(t.Context())
+	if _, served := v.Kind("Thing"); !ok || served {
+		t.Error("the large kind is served")
+	}
+	f.view("Other")
+	for i := range 200 { // the one that is served grows out of it, too
+		f.put(backend.Key{Kind: "Other", Namespace: "ns", Name: fmt.Sprint("n", i)}, strings.Repeat("x", 1000))
+	}
+	if _, ok := f.View(t.Context()); ok {
+		t.Errorf("something is served: %+v", f.Stats())
+	}
+	if stats := f.Stats(); stats.Bytes != 0 || stats.Fallbacks == 0 {
+		t.Errorf("%+v", stats)
+	}
+}
+
+func TestAKindIsServedOnceItFitsAgain(t *testing.T) {
+	s := openMemory(t)
+	f := &fixture{TB: t, store: s}
+	for i := range 100 {
+		f.put(key(fmt.Sprint("n", i)), strings.Repeat("x", 1000))
+	}
+	f = start(t, s, index.Config{Bytes: 100_000, Retry: time.Millisecond})
+	for i := range 99 {
+		f.remove(key(fmt.Sprint("n", i)))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for f.Stats().Served < 2 && ctx.Err() == nil {
+		f.filled()
+	}
+	f.view("Thing")
+}
+
+func TestWhatTheHubLosesIsFilledAgain(t *testing.T) {
+	f := start(t, openMemory(t), index.Config{})
+	f.put(key("a"), "x", colour("red"))
+	_, k := f.view("Thing")
+	was := k.Content("colour")
+	head, err := backend.HeadOf(t.Context(), f.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Begin(head.Position) // as the hub says where it could not go on
+	f.filled()
+	_, k = f.view("Thing")
+	if got := k.Content("colour"); !slices.Equal(got, was) {
+		t.Errorf("it has %q, want %q", got, was)
+	}
+	f.Begin(backend.Position{})
+	if _, ok := f.View(t.Context()); ok {
+		t.Error("an index without a hub that follows serves")
+	}
+}
+
+// held is a store whose deliveries a test holds back.
+type held struct {
+	*memory.Store
+	sync.Mutex
+}
+
+func (h *held) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
+	inner, err := h.Store.Watch(ctx, w)
+	return &heldWatcher{inner, h}, err
+}
+
+type heldWatcher struct {
+	backend.Watcher
+	by *held
+}
+
+func (w *heldWatcher) Next(ctx context.Context) (backend.Delivery, error) {
+	d, err := w.Watcher.Next(ctx)
+	w.by.Lock()
+	defer w.by.Unlock()
+	return d, err
+}
+
+func TestNobodyWaitsTwiceForAnIndexThatIsStuck(t *testing.T) {
+	inner, err := memory.Open(memory.Config{})
+	s := &held{Store: inner}
+	opened(t, s, err)
+	f := start(t, s, index.Config{Wait: 10 * time.Millisecond})
+	f.view("Thing")
+	s.Lock()
+	f.put(key("a"), "x")
+	begin := f.Stats()
+	for range 3 {
+		if _, ok := f.View(t.Context()); ok {
+			t.Fatal("a view is older than what was acknowledged")
+		}
+	}
+	if stats := f.Stats(); stats.Fallbacks != begin.Fallbacks+3 || stats.Waits != begin.Waits+1 {
+		t.Errorf("%+v, before %+v", stats, begin)
+	}
+	s.Unlock()
+	f.put(key("b"), "x")
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for ctx.Err() == nil {
+		if v, ok := f.View(ctx); ok {
+			if k, _ := v.Kind("Thing"); k.Get("ns", "a") == nil || k.Get("ns", "b") == nil {
+				t.Error("what was held back is missing")
+			}
+			return
+		}
+	}
+	t.Errorf("not served again: %+v", f.Stats())
+}
+
+func FuzzOrderOfItems(f *testing.F) {
+	f.Add("a", "bc", "ab", "c")
+	f.Add("", "x", "x", "")
+	f.Fuzz(func(t *testing.T, value, place, other, otherPlace string) {
+		if got, want := index.CompareItems(value, place, other, otherPlace), strings.Compare(value+place, other+otherPlace); got != want {
+			t.Errorf("%q %q against %q %q: %d, want %d", value, place, other, otherPlace, got, want)
+		}
+	})
+}
