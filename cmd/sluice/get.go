@@ -16,6 +16,7 @@ import (
 func getCommand(std streams) *cobra.Command {
 	g := get{std: std}
 	var format, sortBy string
+	var explained bool
 	cmd := &cobra.Command{
 		Use:   "get KIND [NAME...] | KIND,KIND... | all | KIND/NAME...",
 		Short: "Print resources",
@@ -31,6 +32,11 @@ func getCommand(std streams) *cobra.Command {
 		ValidArgsFunction: completeTargets(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
+			if explained {
+				g.remote.explain = func(r client.Read) {
+					_, _ = fmt.Fprintf(std.err, "%s: from the %s by %s: %d looked at, %d returned\n", r.Kind, r.Source, r.By, r.Looked, r.Returned)
+				}
+			}
 			if g.client, err = g.remote.client(cmd); err != nil {
 				return err
 			}
@@ -65,6 +71,7 @@ func getCommand(std streams) *cobra.Command {
 	f.StringVar(&sortBy, "sort-by", "", "path of the field that the order goes by, like .metadata.createdAt")
 	f.BoolVar(&g.options.NoHeaders, "no-headers", false, "leave the titles of the columns out")
 	f.BoolVarP(&g.everywhere, "all-namespaces", "A", false, "all namespaces")
+	f.BoolVar(&explained, "explain", false, "tell on standard error how the gateway did each read, and how many resources it looked at")
 	f.BoolVarP(&g.watch, "watch", "w", false, "go on with changes as they happen")
 	completeReading(cmd)
 	return cmd

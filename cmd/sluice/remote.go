@@ -16,6 +16,8 @@ import (
 type remote struct {
 	server, namespace string
 	timeout           time.Duration
+	// explain is told how the gateway did each read; nil asks for nothing.
+	explain func(client.Read)
 }
 
 func (r *remote) register(cmd *cobra.Command) {
@@ -58,7 +60,7 @@ func (r *remote) client(cmd *cobra.Command) (*client.Client, error) {
 }
 
 func (r *remote) connect() (*client.Client, error) {
-	c, err := client.New(client.Config{Server: r.server, Timeout: r.timeout})
+	c, err := client.New(client.Config{Server: r.server, Timeout: r.timeout, Explain: r.explain})
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -37,6 +37,21 @@ type Config struct {
 	// Silence is how long a gateway may say nothing on a stream before the
 	// connection is given up. It pings every 25 s unless told otherwise. Default 60 s.
 	Silence time.Duration
+	// Explain, if not nil, is told how the gateway did each read of an answer.
+	Explain func(Read)
+}
+
+// Read is how a gateway did one read: of a page, a count or single resources.
+type Read struct {
+	Kind string `json:"kind"`
+	// Source is "index", which is in memory, or "store".
+	Source string `json:"source"`
+	// By says in words what was read.
+	By string `json:"by"`
+	// Looked is how many resources were looked at, and Returned how many of them were
+	// returned or counted.
+	Looked   int `json:"looked"`
+	Returned int `json:"returned"`
 }
 
 // Client sends operations to one gateway. It is safe for concurrent use.
@@ -46,6 +61,7 @@ type Client struct {
 	http     *http.Client
 	timeout  time.Duration
 	silence  time.Duration
+	explain  func(Read)
 }
 
 // New checks the configuration. It connects to nothing.
@@ -61,7 +77,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("server: %q is not a URL like %s", cfg.Server, DefaultServer)
 	}
 	u = u.JoinPath("v1", "graphql")
-	c := &Client{endpoint: u.String(), http: cfg.HTTP, timeout: cfg.Timeout, silence: cfg.Silence}
+	c := &Client{endpoint: u.String(), http: cfg.HTTP, timeout: cfg.Timeout, silence: cfg.Silence, explain: cfg.Explain}
 	u.User = nil
 	c.shown = u.String()
 	if c.http == nil {
@@ -135,7 +151,11 @@ func (e *UnansweredError) Unwrap() error { return e.err }
 // Do sends one operation and decodes its data into out, which may be nil. The
 // API's own errors come as [Errors], and that there is no answer as [*UnansweredError].
 func (c *Client) Do(ctx context.Context, query string, variables map[string]any, out any) error {
-	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
+	request := map[string]any{"query": query, "variables": variables}
+	if c.explain != nil {
+		request["extensions"] = map[string]any{"explain": true}
+	}
+	body, err := json.Marshal(request)
 	if err != nil {
 		return fmt.Errorf("variables: %w", err)
 	}
@@ -178,8 +198,11 @@ func (c *Client) post(ctx context.Context, body []byte) (json.RawMessage, error)
 		return nil, &UnansweredError{Sent: res.StatusCode >= 500, err: fmt.Errorf("%s answered %s and no JSON; is a gateway there?", c.shown, res.Status)}
 	}
 	var answer struct {
-		Data   json.RawMessage `json:"data"`
-		Errors Errors          `json:"errors"`
+		Data       json.RawMessage `json:"data"`
+		Errors     Errors          `json:"errors"`
+		Extensions struct {
+			Explain []Read `json:"explain"`
+		} `json:"extensions"`
 	}
 	switch err := json.NewDecoder(in).Decode(&answer); {
 	case err != nil && in.N <= 0:
@@ -188,6 +211,11 @@ func (c *Client) post(ctx context.Context, body []byte) (json.RawMessage, error)
 		return nil, &UnansweredError{Sent: true, err: fmt.Errorf("answer of %s: %w", c.shown, err)}
 	case len(answer.Errors) > 0:
 		return nil, answer.Errors
+	}
+	if c.explain != nil {
+		for _, read := range answer.Extensions.Explain {
+			c.explain(read)
+		}
 	}
 	return answer.Data, nil
 }

@@ -136,12 +136,12 @@ func onBolt(b *testing.B) func(backend.Store) backend.Store {
 }
 
 // newIndexedEdge is newEdge of a service that runs and serves all kinds from memory.
-func newIndexedEdge(b *testing.B) edge {
+func newIndexedEdge(b testing.TB) edge {
 	b.Helper()
 	var cfg server.Config
 	e := edge{Handler: newServer(b, plain, &cfg).Handler()}
 	for _, api := range cfg.Catalogue.APIs {
-		ctx, stop := context.WithCancel(b.Context())
+		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() { ended <- api.Service.Run(ctx) }()
 		b.Cleanup(func() {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // budget is what an operation may spend, and each event of a subscription.
@@ -52,18 +53,40 @@ func (s *Server) bound(ctx context.Context, next graphql.ResponseHandler) *graph
 	}
 	spent := budget.NewShared(limits, shared)
 	defer spent.End()
-	res := next(budget.With(ctx, spent))
+	ctx = budget.With(ctx, spent)
+	var reads *query.Explanation
+	if asked(op, "explain") {
+		ctx, reads = query.WithExplanation(ctx)
+	}
+	res := next(ctx)
 	if res != nil && spent.Halted() && len(res.Errors) > 1 {
 		res.Errors = res.Errors[len(res.Errors)-1:]
 	}
 	s.account(ctx, op, spent)
-	if wanted, _ := op.Extensions["cost"].(bool); wanted && res != nil {
-		if res.Extensions == nil {
-			res.Extensions = map[string]any{}
-		}
-		res.Extensions["cost"] = cost(spent)
+	if asked(op, "cost") {
+		tell(res, "cost", cost(spent))
+	}
+	if reads != nil {
+		tell(res, "explain", reads.Reads())
 	}
 	return res
+}
+
+// asked says whether the extensions of a request ask for one of its answer.
+func asked(op *graphql.OperationContext, name string) bool {
+	wanted, _ := op.Extensions[name].(bool)
+	return wanted
+}
+
+// tell adds an extension to an answer, if there is one.
+func tell(res *graphql.Response, name string, value any) {
+	if res == nil {
+		return
+	}
+	if res.Extensions == nil {
+		res.Extensions = map[string]any{}
+	}
+	res.Extensions[name] = value
 }
 
 // cost is what was spent, by things.

@@ -227,7 +227,7 @@ func (out choice) String() string {
 	}
 	name := strings.TrimSuffix(out.runs[0].Index, index.NullIndex(""))
 	if name == "" {
-		name = nameAttribute
+		name = "the names"
 	}
 	if len(out.runs) > 1 {
 		name = fmt.Sprintf("%d runs of %s", len(out.runs), name)

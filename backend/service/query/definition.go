@@ -8,9 +8,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Definitions are the kinds of a catalogue for the index in memory: what queries look for.
+// Definitions are the kinds of a catalogue for the index in memory, but for those that
+// are not kept there: what queries look for.
 func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 	for _, k := range kinds.All() {
+		if k.Unindexed {
+			continue
+		}
 		names, sortable := k.Rows.Indexes()
 		if k.Scope != descriptor.Global {
 			names = append(names, index.NameIndex)

@@ -3,6 +3,8 @@ package query
 import (
 	"context"
 	"sync"
+
+	"github.com/sluicegw/sluice/backend"
 )
 
 // Explained is how one page or count was read.
@@ -39,6 +41,44 @@ type explainKey struct{}
 func WithExplanation(ctx context.Context) (context.Context, *Explanation) {
 	e := &Explanation{}
 	return context.WithValue(ctx, explainKey{}, e), e
+}
+
+// explained is how a scan was read from the store.
+func (sc *scan) explained() Explained {
+	by := "all resources"
+	switch q := sc.query; {
+	case q.names != nil:
+		by = "names"
+	case q.run != nil && q.run.exact:
+		by = "rows of one value of " + q.run.index
+	case q.run != nil:
+		by = "rows of " + q.run.index
+	case q.within.start != nil || q.within.end != nil:
+		by = "a range of names"
+	case q.namespace != "":
+		by = "all resources of a namespace"
+	}
+	if sc.plain() {
+		by += ", in the order of names"
+	}
+	return Explained{Kind: sc.query.kind.Name, Source: "store", By: by, Looked: sc.looked, Returned: max(len(sc.found), sc.count)}
+}
+
+// explainKeys notes reads of single resources by their keys.
+func explainKeys(ctx context.Context, source string, keys []backend.Key, found []*Resource) {
+	e := explanation(ctx)
+	if e == nil {
+		return
+	}
+	for from := 0; from < len(keys); {
+		one := Explained{Kind: keys[from].Kind, Source: source, By: "key"}
+		for ; from < len(keys) && keys[from].Kind == one.Kind; from++ {
+			if one.Looked++; found[from] != nil {
+				one.Returned++
+			}
+		}
+		e.add(one)
+	}
 }
 
 // explanation is that of a context, nil if it asks for none.

@@ -93,7 +93,7 @@ func (rd *reading) readPage() {
 		rd.scanNames(all.runs[0])
 	case ordered && inOrder <= total:
 		rd.whole = !rd.query.filtered() && rd.everywhere()
-		rd.explain("order of "+by+" in ", &all)
+		rd.by = "order of " + by
 		rd.scanOrder(by)
 	default:
 		rd.whole = !rd.query.filtered()

@@ -45,7 +45,9 @@ func (r *Reader) stepNamed(ctx context.Context, scans []*scan, named []int, errs
 	}
 	looks := 0
 	for _, i := range named {
-		looks += len(scans[i].answered(got))
+		answered := len(scans[i].answered(got))
+		scans[i].looked += answered
+		looks += answered
 	}
 	err := spent.Spend(budget.Rows, looks)
 	if err == nil {

@@ -29,8 +29,12 @@ func (r *Reader) Get(ctx context.Context, c access.Caller, id kind.Identity) (*R
 	}
 	view := r.view(ctx)
 	if served, ok := view.Kind(k.Name); ok {
-		return r.getIndexed(served, key, view.Now())
+		out, err := r.getIndexed(served, key, view.Now())
+		explainKeys(ctx, "index", []backend.Key{key}, []*Resource{out})
+		return out, err
 	}
+	var out *Resource
+	defer func() { explainKeys(ctx, "store", []backend.Key{key}, []*Resource{out}) }()
 	spent := budget.From(ctx)
 	spent.Leave()
 	got, err := backend.GetBare(ctx, r.store, key)
@@ -50,7 +54,8 @@ func (r *Reader) Get(ctx context.Context, c access.Caller, id kind.Identity) (*R
 		r.unreadable.Note(stored, err)
 		return nil, failure.Of(err, key)
 	}
-	return &Resource{Stored: stored, Body: b}, nil
+	out = &Resource{Stored: stored, Body: b}
+	return out, nil
 }
 
 // getIndexed is Get from the index in memory.
@@ -116,8 +121,10 @@ func (r *Reader) Lookup(ctx context.Context, c access.Caller, keys []backend.Key
 		return nil, err
 	}
 	if r.lookupIndexed(ctx, keys, out) {
+		explainKeys(ctx, "index", keys, out)
 		return out, nil
 	}
+	defer func() { explainKeys(ctx, "store", keys, out) }()
 	for begin := 0; begin < len(keys); {
 		part := keys[begin:min(begin+backend.MaxKeys, len(keys))]
 		expected := r.sizes.estimate(kinds[begin], len(part))

@@ -27,8 +27,10 @@ type scan struct {
 	keys  []backend.Key
 	done  bool
 	count int
-	more  bool
-	found []Edge
+	// looked is how many resources were read.
+	looked int
+	more   bool
+	found  []Edge
 	// arena is what bodies are read to.
 	arena *body.Arena
 	// places are where a step asks for the keys, see [Reader.ask].

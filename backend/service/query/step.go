@@ -23,6 +23,13 @@ const maxFirsts = 8 * backend.MaxPageBytes
 // the operation has left.
 func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 	errs := make([]error, len(scans))
+	if why := explanation(ctx); why != nil {
+		defer func() {
+			for _, sc := range scans {
+				why.add(sc.explained())
+			}
+		}()
+	}
 	spent, sizes := budget.From(ctx), r.sizes
 	for {
 		spent.Pace(ctx)
@@ -105,6 +112,7 @@ func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 				sc.withoutRun()
 			default:
 				kept := len(sc.found)
+				sc.looked += len(pages[n].Resources)
 				sc.take(r, pages[n])
 				if !sc.plain() {
 					spent.Release(size(pages[n].Resources) - sizeOfEdges(sc.found[min(kept, len(sc.found)):]))
