@@ -209,32 +209,42 @@ func (s *shelf) entry(r *backend.Resource) *Entry {
 	return e
 }
 
-// rowsOf are the rows of an entry.
+// rowsOf are the rows of an entry, whose values are one piece.
 func (s *shelf) rowsOf(r *backend.Resource, found []backend.Row) []row {
-	out := make([]row, 0, len(found)+3)
-	add := func(index string, value []byte) {
+	n := 4*timeBytes + len(r.Name) + 2
+	for _, f := range found {
+		n += len(f.Value)
+	}
+	out, piece := make([]row, 0, len(found)+3+len(s.nulls)), make([]byte, 0, n)
+	add := func(index string, appendTo func([]byte) []byte) {
 		if at, known := s.trees[index]; known {
-			out = append(out, row{at, string(value)})
+			from := len(piece)
+			piece = appendTo(piece)
+			out = append(out, row{at, text(piece[from:])}) // what is there is not changed any more
 		}
 	}
 	for _, f := range found {
-		add(f.Index, f.Value)
+		add(f.Index, func(b []byte) []byte { return append(b, f.Value...) })
 	}
-	add(CreatedIndex, backend.AppendInt(nil, r.CreatedAt.UnixNano()))
-	add(UpdatedIndex, backend.AppendInt(nil, r.UpdatedAt.UnixNano()))
-	add(NameIndex, backend.AppendString(nil, r.Name))
+	add(CreatedIndex, func(b []byte) []byte { return backend.AppendInt(b, r.CreatedAt.UnixNano()) })
+	add(UpdatedIndex, func(b []byte) []byte { return backend.AppendInt(b, r.UpdatedAt.UnixNano()) })
+	add(NameIndex, func(b []byte) []byte { return backend.AppendString(b, r.Name) })
 	if !r.ExpiresAt.IsZero() {
-		add(expiryIndex, backend.AppendInt(nil, r.ExpiresAt.UnixMilli()))
+		add(expiryIndex, func(b []byte) []byte { return backend.AppendInt(b, r.ExpiresAt.UnixMilli()) })
 	}
 	slices.SortFunc(out, compareRows)
+	some := len(out)
 	for of, at := range s.nulls {
-		if i, _ := slices.BinarySearchFunc(out, row{index: of}, compareRows); i == len(out) || out[i].index != of {
+		if i, _ := slices.BinarySearchFunc(out[:some], row{index: of}, compareRows); i == some || out[i].index != of {
 			out = append(out, row{index: at})
 		}
 	}
 	slices.SortFunc(out, compareRows)
 	return slices.Compact(out)
 }
+
+// timeBytes is how long a time is as the value of a row.
+const timeBytes = 9
 
 // maxWaiting is how many bytes of changes may wait while a page is read.
 const maxWaiting = 64 << 20

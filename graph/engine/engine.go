@@ -141,6 +141,7 @@ func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *pla
 	r, _ := e.spare.Get().(*run)
 	if r == nil {
 		r = &run{}
+		r.links.Keep, r.pages.Keep, r.parts.Keep = keptPieces, keptPieces, keptPieces
 	}
 	r.engine, r.ctx, r.oc, r.plan, r.caller = e, ctx, oc, p, access.CallerFrom(ctx)
 	return r
@@ -149,12 +150,18 @@ func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *pla
 // maxSpare is the largest memory of an answer that is kept for another one.
 const maxSpare = 1 << 20
 
+// keptPieces is how many links, pages and items of an answer have memory that the next
+// one uses.
+const keptPieces = 2048
+
 // end gives a run back, with the memory of its answer.
 func (e *Engine) end(r *run, buf []byte) {
 	if cap(buf) > maxSpare {
 		buf = nil
 	}
 	r.release()
-	*r = run{buf: buf[:0], path: r.path[:0], wanted: r.wanted[:0], level: r.level[:0], next: r.next[:0], scratch: r.scratch[:0]}
+	r.oc, r.plan, r.ctx, r.args, r.ended, r.applied = nil, nil, nil, nil, nil, false
+	r.buf, r.path, r.wanted, r.level, r.next, r.scratch = buf[:0], r.path[:0], r.wanted[:0], r.level[:0], r.next[:0], r.scratch[:0]
+	r.caller, r.spent = access.Caller{}, spending{}
 	e.spare.Put(r)
 }

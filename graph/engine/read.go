@@ -56,6 +56,7 @@ func (r *run) resolve() {
 		}
 		r.linkResources(failed)
 		r.linkPages(&requests, pages, errs)
+		r.asked = requests.spare()
 	}
 }
 
@@ -193,6 +194,18 @@ type pageRequests struct {
 	of []int
 }
 
+// maxAsked is how many requests have room that is used again.
+const maxAsked = 1024
+
+// spare is the room of requests that nobody needs any more.
+func (p *pageRequests) spare() pageRequests {
+	if cap(p.list) > maxAsked {
+		return pageRequests{}
+	}
+	clear(p.list)
+	return pageRequests{list: p.list[:0], of: p.of[:0]}
+}
+
 func (r *run) requests() (out pageRequests) {
 	// Lists of references that name the same resources are read once.
 	type sameRequest struct {
@@ -200,8 +213,7 @@ func (r *run) requests() (out pageRequests) {
 		namespace, names string
 	}
 	var known map[sameRequest]int
-	out.of = make([]int, 0, len(r.wanted))
-	out.list = make([]query.ListRequest, 0, len(r.wanted))
+	out, r.asked = r.asked, pageRequests{}
 	for i := range r.wanted {
 		w := &r.wanted[i]
 		if w.field.op == opRef {

@@ -29,7 +29,7 @@ type resolved struct {
 // one after the other, and appends the answer.
 func (r *run) execute(buf []byte) []byte {
 	r.open(len(buf))
-	r.ctx, r.moment = query.WithMoment(r.ctx)
+	r.ctx = r.moment.With(r.ctx)
 	fields := r.plan.root.fields
 	answers := make([]resolved, len(fields))
 	serial := r.oc.Operation.Operation == ast.Mutation

@@ -34,12 +34,14 @@ type run struct {
 	links slab.Slab[link]
 	pages slab.Slab[page]
 	parts slab.Slab[item]
+	// asked is room for the requests of a level.
+	asked pageRequests
 	// found are the resources that references led to, nil for none.
 	found map[backend.Key]*body.Body
 	// items are those of references, by selection and resource.
 	items map[itemKey]*item
 	// moment is the state of the store that all reads see until it is forgotten.
-	moment *query.Moment
+	moment query.Moment
 	// args are the arguments with variables, evaluated once.
 	args    map[*field]*arguments
 	scratch []byte
@@ -167,9 +169,7 @@ func (r *run) evaluated(f *field) *arguments {
 
 // forget makes what comes next read afresh.
 func (r *run) forget() {
-	if r.moment != nil {
-		r.moment.Forget()
-	}
+	r.moment.Forget()
 	clear(r.found)
 	clear(r.items)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/loader"
 	"github.com/sluicegw/sluice/graph/stream"
-	"github.com/sluicegw/sluice/internal/slab"
 )
 
 // subscription is a stream of changes that a client listens to. Whoever asks
@@ -200,7 +199,10 @@ func (r *run) release() {
 	clear(r.level)
 	clear(r.next)
 	r.found, r.items, r.manifests = nil, nil, [2]manifest{}
-	r.links, r.pages, r.parts = slab.Slab[link]{}, slab.Slab[page]{}, slab.Slab[item]{}
+	r.links.Reset()
+	r.pages.Reset()
+	r.parts.Reset()
+	r.moment.Release()
 }
 
 // maxSpareEvent is the largest memory of an event that a subscription keeps for the next.

@@ -8,9 +8,14 @@ package slab
 type Slab[T any] struct {
 	// Chunk is the most elements of one chunk. Default 256.
 	Chunk int
+	// Keep is the most elements of chunks that [Slab.Reset] keeps. Default: none.
+	Keep int
 
 	free []T
 	next int
+	// chunks are those to keep: the first ones are in use, free is the rest of the last of them.
+	chunks [][]T
+	used   int
 }
 
 // Take returns n elements, each its zero value. A piece of more than half a
@@ -25,13 +30,47 @@ func (s *Slab[T]) Take(n int) []T {
 		if n > most/2 {
 			return make([]T, n)
 		}
-		s.next = min(max(2*s.next, n), most)
-		s.free = make([]T, s.next)
+		s.more(n, most)
 	}
 	out := s.free[:n:n]
 	s.free = s.free[n:]
 	return out
 }
 
+// more begins a chunk: one that was kept, or a new one.
+func (s *Slab[T]) more(n, most int) {
+	for s.used < len(s.chunks) {
+		s.free = s.chunks[s.used]
+		if s.used++; len(s.free) >= n {
+			return
+		}
+	}
+	s.next = min(max(2*s.next, n), most)
+	s.free = make([]T, s.next)
+	if s.Keep > 0 {
+		s.chunks = append(s.chunks, s.free)
+		s.used++
+	}
+}
+
 // One returns one element, its zero value.
 func (s *Slab[T]) One() *T { return &s.Take(1)[0] }
+
+// Reset forgets all pieces, which nobody may use any more: their memory is handed out again.
+func (s *Slab[T]) Reset() {
+	kept := 0
+	for i, chunk := range s.chunks {
+		if kept += len(chunk); kept > s.Keep {
+			clear(s.chunks[i:])
+			s.chunks = s.chunks[:i]
+			break
+		}
+		if i < s.used {
+			clear(chunk)
+		}
+	}
+	s.free, s.used = nil, 0
+	if len(s.chunks) == 0 {
+		s.next = 0
+	}
+}

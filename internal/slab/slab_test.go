@@ -51,3 +51,33 @@ func TestManyPiecesTakeFewAllocations(t *testing.T) {
 		t.Errorf("one piece took %v allocations", n)
 	}
 }
+
+func TestMemoryThatIsKeptIsCleared(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 1))
+	s := slab.Slab[int]{Chunk: 64, Keep: 200}
+	for round := range 50 {
+		for range random.IntN(40) {
+			for n := range s.Take(1 + random.IntN(30)) {
+				_ = n
+			}
+			p := s.Take(1 + random.IntN(70))
+			for n := range p {
+				if p[n] != 0 {
+					t.Fatalf("round %d: an element is %d", round, p[n])
+				}
+				p[n] = round + 1
+			}
+		}
+		s.Reset()
+	}
+	warm := func() {
+		for range 3 {
+			s.Take(20)
+		}
+		s.Reset()
+	}
+	warm()
+	if n := testing.AllocsPerRun(100, warm); n > 0 {
+		t.Errorf("%v allocations though the memory was kept", n)
+	}
+}
