@@ -84,7 +84,9 @@ type Index struct {
 	current atomic.Pointer[snapshot]
 	// stuck is the snapshot for which a read has waited in vain: as long as it is the
 	// current one, nobody waits.
-	stuck                   atomic.Pointer[snapshot]
+	stuck atomic.Pointer[snapshot]
+	// head is what was heard of the store's last.
+	head                    atomic.Pointer[backend.Position]
 	reads, fallbacks, waits atomic.Uint64
 	// work wakes Run.
 	work chan struct{}

@@ -12,6 +12,9 @@ type Stats struct {
 	Resources int
 	// Reads were answered by the index, Fallbacks by the store: requests for a state.
 	Reads, Fallbacks uint64
+	// Behind is how many changes the store has, by what was heard of its head last, and
+	// the index does not.
+	Behind uint64
 	// Waits is how many of the requests had to wait for the hub.
 	Waits uint64
 }
@@ -20,6 +23,14 @@ type Stats struct {
 func (x *Index) Stats() Stats {
 	s := x.current.Load()
 	out := Stats{Limit: x.cfg.Bytes, Kinds: len(s.kinds), Served: s.served, Reads: x.reads.Load(), Fallbacks: x.fallbacks.Load(), Waits: x.waits.Load()}
+	if head := x.head.Load(); head != nil {
+		for i := range head.Shards() {
+			at, want := s.position.Shard(i), head.Shard(i)
+			if at.Epoch == want.Epoch && at.Seq < want.Seq {
+				out.Behind += want.Seq - at.Seq
+			}
+		}
+	}
 	for _, k := range s.kinds {
 		if k != nil {
 			out.Resources += k.names.Len()

@@ -28,6 +28,7 @@ func (x *Index) View(ctx context.Context) (View, bool) {
 	}
 	head, err := backend.HeadOf(ctx, x.cfg.Store)
 	if err == nil {
+		x.head.Store(&head.Position)
 		if s = x.await(ctx, head.Position); s != nil && s.served > 0 {
 			x.reads.Add(1)
 			return View{x, s, head.Now}, true

@@ -60,5 +60,7 @@ func (c *catalogues) indexMetrics() []prometheus.Collector {
 		gauge("sluice_index_resources", "Resources of these kinds.", func(s index.Stats) float64 { return float64(s.Resources) }),
 		gauge("sluice_index_reads", "Operations that read from memory, since the catalogue is served.", func(s index.Stats) float64 { return float64(s.Reads) }),
 		gauge("sluice_index_fallbacks", "Operations that read from the store, because the index did not serve in time, since the catalogue is served.", func(s index.Stats) float64 { return float64(s.Fallbacks) }),
+		gauge("sluice_index_waits", "Operations that waited for the index to come up with the store, since the catalogue is served.", func(s index.Stats) float64 { return float64(s.Waits) }),
+		gauge("sluice_index_behind", "Changes that the store has and the index does not.", func(s index.Stats) float64 { return float64(s.Behind) }),
 	}
 }
