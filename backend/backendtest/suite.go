@@ -72,6 +72,7 @@ func Run(t *testing.T, open Opener) {
 		{"reindex", reindexStatements()},
 		{"watch", watchStatements()},
 		{"resume", resumeStatements()},
+		{"head", headStatements()},
 		{"log", logStatements()},
 		{"internal", internalStatements()},
 		{"life cycle", lifeStatements()},

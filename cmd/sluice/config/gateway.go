@@ -115,7 +115,7 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "limit-repeats", Value: &l.Repeats, Help: "how often one selection set may name the same field", Why: "validation compares equal fields in pairs"},
 		{Name: "limit-fragments", Value: &l.Fragments, Help: "most named fragments of a document", Why: "validation visits each from each"},
 		{Name: "limit-validation", Value: &l.Validation, Help: "most comparisons of fields that the validation of a document may take, estimated before it begins", Why: "about 60 ms on one core; validation cannot be interrupted"},
-		{Name: "limit-rows", Value: &l.Rows, Help: "most resources that an operation may look at; those that a filter passes over count as well", Why: "0.1 s of looking in memory, more on disk; a filter without an index looks at every resource of a kind"},
+		{Name: "limit-rows", Value: &l.Rows, Help: "most resources that an operation may look at; those that a filter passes over count as well, 64 of those in memory as one", Why: "0.1 s of reading a store in memory, more on disk; a filter without an index looks at every resource of a kind"},
 		{Name: "limit-scans", Value: &l.Scans, Help: "most reads of pages and counts that an operation may take", Why: "about 0.2 s of counts and pages; a page of 1,000 with 19 counts for each is within"},
 		{Name: "limit-objects", Value: &l.Objects, Help: "most resources that an operation may return; each place in the answer counts", Why: "less than 0.1 s of writing few fields each; a hundred pages of the largest size"},
 		{Name: "limit-answer", Value: &l.Answer, Unit: "bytes", Help: "most bytes of an answer", Why: "what one client makes the gateway hold; browsers are slow with more"},
