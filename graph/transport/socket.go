@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -235,8 +237,10 @@ func (s *socket) close(end closing) {
 	}
 	s.work.Add(1) // serve waits until all is said
 	defer s.work.Done()
+	running := slices.Collect(maps.Values(s.operations))
 	s.mu.Unlock()
 	s.cancel()
+	s.wakeUp(running...)
 	if end.code == 0 {
 		s.abort()
 		return
