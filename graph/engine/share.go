@@ -124,7 +124,7 @@ func (e *Engine) lead(ctx context.Context, oc *graphql.OperationContext, p *plan
 		field: &p.root.fields[0], changes: first.changes.HandOver(), state: stream.From(ctx), everyKind: first.everyKind, cursor: first.cursor,
 		run: &run{engine: e, oc: oc, plan: p, caller: first.run.caller},
 	}
-	s.waiting = join(ctx, e.groups(s.everyKind)...)
+	s.waiting = join(ctx, (*stream.Group).JoinShared, e.groups(s.everyKind)...)
 	context.AfterFunc(ctx, s.changes.Close)
 	context.AfterFunc(s.waiting, s.state.Lead.Notify)
 	s.state.Meet(s, stream.Leads)

@@ -53,7 +53,7 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 	}
 	context.AfterFunc(ctx, changes.Close)
 	s := &subscription{field: f, changes: changes, state: stream.From(ctx), everyKind: len(req.Kinds) == 0}
-	s.waiting = join(ctx, e.groups(s.everyKind)...)
+	s.waiting = join(ctx, (*stream.Group).Join, e.groups(s.everyKind)...)
 	if req.After != nil {
 		s.cursor = *req.After
 	}
@@ -70,11 +70,11 @@ func (e *Engine) groups(everyKind bool) []*stream.Group {
 }
 
 // join returns a context that ends with ctx, or when one of some groups does.
-func join(ctx context.Context, groups ...*stream.Group) context.Context {
+func join(ctx context.Context, as func(*stream.Group, func()) func(), groups ...*stream.Group) context.Context {
 	waiting, interrupt := context.WithCancel(ctx)
 	leave := []func(){interrupt}
 	for _, g := range groups {
-		leave = append(leave, g.Join(interrupt))
+		leave = append(leave, as(g, interrupt))
 	}
 	context.AfterFunc(ctx, func() {
 		for _, f := range leave {

@@ -85,7 +85,9 @@ func (m *follower) next(ctx context.Context) (e *shared, what whatNext, back str
 			return nil, isParked, back
 		}
 		g.mu.Unlock()
+		stop := context.AfterFunc(ctx, m.leave) // which ends the step if nobody else waits for it
 		g.pull(ctx)
+		stop()
 	}
 }
 

@@ -233,13 +233,18 @@ func (g *group) pull(ctx context.Context) {
 		g.mu.Unlock()
 		close(done)
 	}()
+	var together []*shared
 	e, step := g.step()
+	for bytes := 0; e != nil; e, step = g.step() {
+		bytes += len(e.payload)
+		if together = append(together, e); !step.More || len(together) == maxTogether || bytes > maxBatch {
+			break
+		}
+	}
 	g.mu.Lock()
 	g.place = step.Place
 	g.mu.Unlock()
-	if e != nil {
-		g.tell([]*shared{e})
-	}
+	g.tell(together)
 	switch {
 	case step.Err != nil:
 		g.end(step.Err)

@@ -39,6 +39,9 @@ func (x *groups) join(s *Stream, sub stream.Subscription, at stream.Moment) *fol
 	m.at = g.tail
 	g.add(m)
 	x.open[key] = g
+	if g.live {
+		g.wake() // it has to be notified from now on
+	}
 	return m
 }
 
