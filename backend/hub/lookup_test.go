@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/hub"
@@ -26,9 +27,9 @@ func (a byTeam) Values(e *backend.Event) (values [][]byte, all bool) {
 // team writes a resource of a team, and with another definition of indexes if that is wanted.
 func (f *fixture) team(team, fingerprint string) {
 	f.Helper()
-	_, err := f.store.Apply(f.Context(), backend.Batch{Actions: []backend.Action{{
+	_, err := f.store.Apply(f.Context(), backend.Batch{RequestID: "r", Deadline: time.Now().Add(time.Hour), Actions: []backend.Action{{
 		Op: backend.OpPut, Key: backend.Key{Kind: "Thing", Namespace: "a", Name: "x"},
-		Put: &backend.Put{Fingerprint: fingerprint, Body: []byte("{}"), Rows: []backend.Row{{Index: "team", Value: []byte(team)}}},
+		Put: backend.Put{UID: "u", Fingerprint: fingerprint, Body: []byte("{}"), Rows: []backend.Row{{Index: "team", Value: []byte(team)}}},
 	}}})
 	if err != nil {
 		f.Fatal(err)

@@ -46,10 +46,10 @@ func (s *subscription) met() bool {
 // Key is part of [stream.Subscription]: the document and which operation of it, the
 // variables, what else was asked, and who asks. Where the client resumed makes no difference.
 func (s *subscription) Key() stream.Key {
-	oc := s.run.oc
+	oc := s.oc
 	variables := oc.Variables
 	for _, name := range []string{"after", "snapshot"} {
-		if v := onlyFor(oc, s.field, name); v != "" {
+		if v := onlyFor(oc, s.field(), name); v != "" {
 			if len(variables) == len(oc.Variables) {
 				variables = copyOf(variables)
 			}
@@ -58,7 +58,7 @@ func (s *subscription) Key() stream.Key {
 	}
 	h := sha256.New()
 	// Encoding sorts the keys of maps. Nothing else is in coerced variables and in extensions.
-	err := json.NewEncoder(h).Encode([]any{oc.RawQuery, oc.Operation.Name, variables, oc.Extensions, s.run.caller.Identity, s.run.caller.View})
+	err := json.NewEncoder(h).Encode([]any{oc.RawQuery, oc.Operation.Name, variables, oc.Extensions, s.caller.Identity, s.caller.View})
 	if err != nil { // then it is equal to none
 		_, _ = fmt.Fprintf(h, "%p", s)
 	}
@@ -88,10 +88,18 @@ func (s *subscription) Join(leader stream.Subscription, at stream.Moment) (seen 
 	l := leader.(*subscription)
 	if at != stream.AtRest {
 		s.changes.Quit()
-		return 0, true
+		ok = true
+	} else {
+		seen, ok = s.changes.Join(l.changes)
 	}
-	return s.changes.Join(l.changes)
+	if ok {
+		s.follow(l)
+	}
+	return seen, ok
 }
+
+// follow keeps no plan and no memory of its own: what follows another is mostly silent.
+func (s *subscription) follow(l *subscription) { s.plan, s.run, s.pending = l.plan, nil, nil }
 
 // Level is part of [stream.Subscription].
 func (s *subscription) Level(leader stream.Subscription) (seen uint64, ok bool) {
@@ -121,9 +129,9 @@ func (s *subscription) Ended() bool { return s.retired || s.waiting.Err() != nil
 // lead begins an execution that equal subscriptions share, in the place of the first.
 func (e *Engine) lead(ctx context.Context, oc *graphql.OperationContext, p *plan, first *subscription) graphql.ResponseHandler {
 	s := &subscription{
-		field: &p.root.fields[0], changes: first.changes.HandOver(), state: stream.From(ctx), everyKind: first.everyKind, cursor: first.cursor,
-		run: &run{engine: e, oc: oc, plan: p, caller: first.run.caller},
+		engine: e, oc: oc, plan: p, caller: first.caller, changes: first.changes.HandOver(), state: stream.From(ctx), everyKind: first.everyKind, cursor: first.cursor,
 	}
+	first.follow(s)
 	s.waiting = join(ctx, (*stream.Group).JoinShared, e.groups(s.everyKind)...)
 	context.AfterFunc(ctx, s.changes.Close)
 	context.AfterFunc(s.waiting, s.state.Lead.Notify)

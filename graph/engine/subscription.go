@@ -16,12 +16,16 @@ import (
 // subscription is a stream of changes that a client listens to. Whoever asks
 // for the next answer takes the next change: there is no goroutine and no channel.
 type subscription struct {
-	field   *field
+	engine  *Engine
+	oc      *graphql.OperationContext
+	plan    *plan
+	caller  access.Caller
 	changes *change.Stream
 	// pending are changes that were taken and not yet answered.
 	pending []change.Change
-	run     *run
-	state   *stream.State
+	// run answers; nil until it is needed.
+	run   *run
+	state *stream.State
 	// waiting ends with the stream, and before it when the catalogue is replaced.
 	// No other change is answered then; an answer that has begun is never interrupted.
 	waiting context.Context
@@ -52,13 +56,23 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 		return func(context.Context) *graphql.Response { return nil }
 	}
 	context.AfterFunc(ctx, changes.Close)
-	s := &subscription{field: f, changes: changes, state: stream.From(ctx), everyKind: len(req.Kinds) == 0}
+	s := &subscription{engine: e, oc: oc, plan: p, caller: begin.caller, changes: changes, state: stream.From(ctx), everyKind: len(req.Kinds) == 0}
 	s.waiting = join(ctx, (*stream.Group).Join, e.groups(s.everyKind)...)
 	if req.After != nil {
 		s.cursor = *req.After
 	}
-	s.run = &run{engine: e, oc: oc, plan: p, caller: begin.caller}
 	return s.next
+}
+
+// field is the root field.
+func (s *subscription) field() *field { return &s.plan.root.fields[0] }
+
+// answers is what answers.
+func (s *subscription) answers() *run {
+	if s.run == nil {
+		s.run = &run{engine: s.engine, oc: s.oc, plan: s.plan, caller: s.caller}
+	}
+	return s.run
 }
 
 // groups are those that a subscription joins.
@@ -138,7 +152,7 @@ func (s *subscription) next(ctx context.Context) *graphql.Response {
 		err = replaced(s.cursor)
 	}
 	if err != nil {
-		s.run.fail(ctx, err, s.field, s.state)
+		s.answers().fail(ctx, err, s.field(), s.state)
 		return nil
 	}
 	c := &s.pending[0]
@@ -169,13 +183,13 @@ func (r *run) retire(ctx context.Context, f *field, state *stream.State) {
 // answer writes the answer for a change in the memory of the one before. A
 // panic costs that one answer; an event that exceeds the budget ends the stream.
 func (s *subscription) answer(ctx context.Context, c *change.Change) (res *graphql.Response) {
-	r, f := s.run, s.field
+	r, f := s.answers(), s.field()
 	defer func() {
 		v := recover()
 		if v == nil {
 			return
 		}
-		s.run = &run{engine: r.engine, oc: r.oc, plan: r.plan, caller: r.caller}
+		s.run = nil
 		h, over := v.(*halted)
 		switch {
 		case over && s.state.First() != nil:

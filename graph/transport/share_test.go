@@ -183,7 +183,9 @@ func TestASlowListenerSlowsNobodyAndIsToldWhereToResume(t *testing.T) {
 		}
 		text = slow.read()
 	}
-	var end struct{ Payload []struct{ Extensions struct{ Code, Cursor string } } }
+	var end struct {
+		Payload []struct{ Extensions struct{ Code, Cursor string } }
+	}
 	if err := json.Unmarshal([]byte(text), &end); err != nil || len(end.Payload) != 1 || end.Payload[0].Extensions.Code != "LAGGED" {
 		t.Fatalf("after %d events: %s", n, text)
 	}

@@ -52,8 +52,7 @@ func NewSockets(cfg SocketConfig) (*Sockets, error) {
 	s.buffers.New = func() any { return new(buffer) }
 	s.upgrader = websocket.Upgrader{
 		HandshakeTimeout: cfg.WriteTimeout,
-		// A connection keeps 512 bytes to read into, and none to write from.
-		ReadBufferSize:  512,
+		// A connection has a reader of its own, see [hijacker], and no memory to write from.
 		WriteBufferPool: new(sync.Pool),
 		Subprotocols:    []string{protocolModern, protocolLegacy},
 		CheckOrigin:     func(*http.Request) bool { return true }, // the edge has done it
@@ -86,7 +85,7 @@ func (s *Sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.conn.mute = true
-	c := newSocket(s, conn, h.conn.Conn)
+	c := newSocket(s, conn, h)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	c.cancel = cancel
 	s.add(c)
@@ -204,7 +203,12 @@ func (s *Sockets) each(do func(*socket)) {
 type hijacker struct {
 	http.ResponseWriter
 	conn *inbound
+	// in is what the library reads from.
+	in *bufio.Reader
 }
+
+// readBuffer is the memory that a connection keeps to read into, in bytes.
+const readBuffer = 512
 
 var _ http.Hijacker = (*hijacker)(nil)
 
@@ -219,6 +223,11 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		_ = c.SetWriteBuffer(sendBuffer)
 	}
 	h.conn = &inbound{Conn: conn}
+	h.in = rw.Reader
+	if rw.Reader.Buffered() == 0 { // else the library refuses the client
+		h.in = bufio.NewReaderSize(h.conn, readBuffer)
+		rw = bufio.NewReadWriter(h.in, rw.Writer)
+	}
 	return h.conn, rw, nil
 }
 
