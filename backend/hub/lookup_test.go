@@ -24,12 +24,15 @@ func (a byTeam) Values(e *backend.Event) (values [][]byte, all bool) {
 	return values, e.Resource.Fingerprint == "other"
 }
 
+// value is the encoding of a team.
+func value(team string, i int) string { return string(backend.AppendString(nil, fmt.Sprint(team, i))) }
+
 // team writes a resource of a team, and with another definition of indexes if that is wanted.
 func (f *fixture) team(team, fingerprint string) {
 	f.Helper()
 	_, err := f.store.Apply(f.Context(), backend.Batch{RequestID: "r", Deadline: time.Now().Add(time.Hour), Actions: []backend.Action{{
 		Op: backend.OpPut, Key: backend.Key{Kind: "Thing", Namespace: "a", Name: "x"},
-		Put: backend.Put{UID: "u", Fingerprint: fingerprint, Body: []byte("{}"), Rows: []backend.Row{{Index: "team", Value: []byte(team)}}},
+		Put: backend.Put{UID: "u", Fingerprint: fingerprint, Body: []byte("{}"), Rows: []backend.Row{{Index: "team", Value: backend.AppendString(nil, team)}}},
 	}}})
 	if err != nil {
 		f.Fatal(err)
@@ -43,7 +46,7 @@ func TestWatchesThatWantCertainValuesAreFoundAndNotAsked(t *testing.T) {
 		all := make([]*hub.Watcher, watches)
 		for i := range all {
 			all[i] = f.watch(hub.Watch{
-				Lookup: &hub.Lookup{By: byTeam{"team"}, Values: []string{fmt.Sprint("t", i), fmt.Sprint("u", i)}},
+				Lookup: &hub.Lookup{By: byTeam{"team"}, Values: []string{value("t", i), value("u", i)}},
 				Covers: func(backend.Key) bool { asked++; return true },
 			})
 			if d := f.next(all[i]); len(d.Events) != 0 { // the mark

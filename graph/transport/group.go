@@ -106,6 +106,11 @@ func newGroup(of *groups, key groupKey, s *Stream, first stream.Subscription) *g
 // much for one may be within the allowance of another. Each gives it by itself.
 func (g *group) step() (*shared, stream.Step) {
 	g.memory.Reset()
+	defer func() {
+		if g.ctx.Err() != nil {
+			g.memory.Close() // no other step follows
+		}
+	}()
 	g.state.Take(stream.Step{})
 	res := g.next(g.ctx)
 	step := g.state.Step()
@@ -364,6 +369,7 @@ func (g *group) close() {
 func (g *group) stop() {
 	g.ended = true
 	g.cancel()
+	g.memory.Close()
 	if g.timer != nil {
 		g.timer.Stop()
 	}
