@@ -132,8 +132,7 @@ func (e *Engine) lead(ctx context.Context, oc *graphql.OperationContext, p *plan
 		engine: e, oc: oc, plan: p, caller: first.caller, changes: first.changes.HandOver(), state: stream.From(ctx), everyKind: first.everyKind, cursor: first.cursor,
 	}
 	first.follow(s)
-	s.waiting = join(ctx, (*stream.Group).JoinShared, e.groups(s.everyKind)...)
-	context.AfterFunc(ctx, s.changes.Close)
+	s.waiting = join(ctx, (*stream.Group).JoinShared, s.changes.Close, e.groups(s.everyKind)...)
 	context.AfterFunc(s.waiting, s.state.Lead.Notify)
 	s.state.Meet(s, stream.Leads)
 	return s.nextForAll

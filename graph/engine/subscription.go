@@ -55,9 +55,8 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 		begin.tell(err, f)
 		return func(context.Context) *graphql.Response { return nil }
 	}
-	context.AfterFunc(ctx, changes.Close)
 	s := &subscription{engine: e, oc: oc, plan: p, caller: begin.caller, changes: changes, state: stream.From(ctx), everyKind: len(req.Kinds) == 0}
-	s.waiting = join(ctx, (*stream.Group).Join, e.groups(s.everyKind)...)
+	s.waiting = join(ctx, (*stream.Group).Join, changes.Close, e.groups(s.everyKind)...)
 	if req.After != nil {
 		s.cursor = *req.After
 	}
@@ -83,16 +82,21 @@ func (e *Engine) groups(everyKind bool) []*stream.Group {
 	return []*stream.Group{e.streams}
 }
 
-// join returns a context that ends with ctx, or when one of some groups does.
-func join(ctx context.Context, as func(*stream.Group, func()) func(), groups ...*stream.Group) context.Context {
+// join returns a context that ends with ctx, or when one of some groups does. At the end
+// of ctx it calls last, if that is not nil.
+func join(ctx context.Context, as func(*stream.Group, func()) func(), last func(), groups ...*stream.Group) context.Context {
 	waiting, interrupt := context.WithCancel(ctx)
-	leave := []func(){interrupt}
+	leave := make([]func(), 0, len(groups))
 	for _, g := range groups {
 		leave = append(leave, as(g, interrupt))
 	}
 	context.AfterFunc(ctx, func() {
+		interrupt()
 		for _, f := range leave {
 			f()
+		}
+		if last != nil {
+			last()
 		}
 	})
 	return waiting

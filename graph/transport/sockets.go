@@ -208,7 +208,7 @@ type hijacker struct {
 }
 
 // readBuffer is the memory that a connection keeps to read into, in bytes.
-const readBuffer = 512
+const readBuffer = 320
 
 var _ http.Hijacker = (*hijacker)(nil)
 

@@ -51,7 +51,6 @@ type Stream struct {
 	executor *Executor
 	op       *graphql.OperationContext
 	ctx      context.Context
-	cancel   context.CancelFunc
 	next     graphql.ResponseHandler
 	state    stream.State
 	errors   gqlerror.List
@@ -65,16 +64,15 @@ type Stream struct {
 	follows atomic.Pointer[follower]
 }
 
-// Stream begins a subscription, from the cursor after if it is not empty. The
-// caller closes it. A nil listener shares no execution, and its Next never rests.
+// Stream begins a subscription, from the cursor after if it is not empty. It runs until
+// ctx ends: the caller cancels that, and closes the stream. A nil listener shares no execution, and its Next never rests.
 func (o *Operation) Stream(ctx context.Context, after string, l listener) *Stream {
 	s := &Stream{executor: o.executor, op: o.context, memory: o.executor.memory.stream(), listener: l}
 	s.state.After = after
 	s.state.Share(l != nil)
 	shared := budget.SharedFrom(ctx)
 	shared.Memory = s.memory
-	ctx, s.cancel = context.WithCancel(stream.With(budget.WithShared(ctx, shared), &s.state))
-	s.next, s.ctx = o.executor.exec.DispatchOperation(ctx, o.context)
+	s.next, s.ctx = o.executor.exec.DispatchOperation(stream.With(budget.WithShared(ctx, shared), &s.state), o.context)
 	return s
 }
 
@@ -150,9 +148,8 @@ func (s *Stream) Wake() {
 	}
 }
 
-// Close ends the stream; a Next that waits returns.
+// Close gives up what the stream holds. Next is not called any more.
 func (s *Stream) Close() {
-	s.cancel()
 	if m := s.follows.Load(); m != nil {
 		m.leave()
 	}
