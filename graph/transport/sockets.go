@@ -67,8 +67,8 @@ func NewSockets(cfg SocketConfig) (*Sockets, error) {
 	return s, nil
 }
 
-// ServeHTTP upgrades the request and returns; the connection lives on, with the
-// values of the request's context. The edge has checked Host and Origin.
+// ServeHTTP upgrades the request and returns; the connection lives on, with what
+// [SocketConfig.Keep] keeps of the request's context. The edge has checked Host and Origin.
 func (s *Sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.admit() {
 		w.Header().Set("Retry-After", "1")
@@ -86,7 +86,7 @@ func (s *Sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.conn.mute = true
 	c := newSocket(s, conn, h)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	ctx, cancel := context.WithCancel(s.cfg.Keep(r.Context()))
 	c.cancel = cancel
 	s.add(c)
 	go c.serve(ctx)
