@@ -59,6 +59,11 @@ func (m *follower) next(ctx context.Context) (e *shared, what whatNext, back str
 			g.mu.Unlock()
 			m.leave()
 			return nil, isBack, back
+		case m.sub.Ended(): // it says so by itself
+			back = m.back(nil)
+			g.mu.Unlock()
+			m.leave()
+			return nil, isBack, back
 		case m.at.next != nil && !g.now:
 			e = m.at.next
 			m.at = e

@@ -139,6 +139,12 @@ func (g *group) drain() {
 			g.end(errPanic)
 		}
 	}()
+	g.mu.Lock()
+	live := g.live
+	g.mu.Unlock()
+	if !live {
+		return // a follower makes the steps
+	}
 	var together []*shared
 	var since time.Time
 	for g.ctx.Err() == nil {

@@ -6,6 +6,8 @@ import "sync/atomic"
 const (
 	maxBehind      = 1024
 	maxBehindBytes = 4 << 20
+	// maxJoinBytes is how much of the state others may join behind.
+	maxJoinBytes = 1 << 20
 )
 
 // shared is an event of a group. The events of a group are a list: a follower that is
@@ -50,7 +52,7 @@ func (g *group) tell(events []*shared) {
 		e.count, e.bytes = g.tail.count+1, g.tail.bytes+int64(len(e.payload)+sizeofShared)
 		g.tail.next, g.tail = e, e
 	}
-	if g.head != nil && g.tail.bytes-g.head.bytes > maxBehindBytes {
+	if g.head != nil && g.tail.bytes-g.head.bytes > maxJoinBytes {
 		g.head = nil
 	}
 	for i := 0; i < len(g.followers); i++ {
@@ -78,7 +80,14 @@ func (g *group) bound() {
 		}
 		most = max(most, bytes)
 	}
-	if !g.claim(most) {
+	held := most
+	if g.head != nil {
+		held = max(held, g.tail.bytes-g.head.bytes)
+	}
+	if !g.claim(held) {
+		g.head = nil // nobody joins
+	}
+	if g.head == nil && !g.claim(most) {
 		for _, m := range g.followers {
 			if !m.parked && m.at != nil && g.tail.bytes-m.at.bytes > freeQueue {
 				m.cut()
