@@ -70,10 +70,10 @@ lint: ## gofmt, vet and staticcheck
 	$(GO) tool staticcheck -tags clients,hostile ./...
 
 bench: redis-server ## run the benchmarks (BENCH=pattern narrows them)
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./backend/... ./graph/server/...
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./backend/... ./graph/server/... ./graph/transport
 
-bench-live: ## measure deliveries to 1,000 listeners, beside raw writes and gqlgen's own WebSocket transport
-	$(GO) test -run '^$$' -bench '^BenchmarkLive' -benchtime 3s ./graph/transport
+bench-live: ## measure deliveries to 1,000 listeners, beside raw writes and gqlgen's own WebSocket transport, and 5,000 that are idle
+	$(GO) test -run '^$$' -bench '^Benchmark(Live|Idle)' -benchtime 3s ./graph/transport
 
 fuzz: ## fuzz every decoder for FUZZTIME each
 	@for pkg in $$($(GO) list ./...); do \

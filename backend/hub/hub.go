@@ -47,6 +47,10 @@ type Hub struct {
 	lagged atomic.Uint64
 	// attached are the watches that changes are offered to.
 	attached []*Watcher
+	// asked are those of them that are asked whether they cover a change; the others are
+	// found in tables.
+	asked  []*Watcher
+	tables map[Attribute]*table
 	// early are the watches that began while the hub had no place. They join it
 	// when it has one.
 	early map[*Watcher]struct{}
@@ -72,7 +76,7 @@ func New(cfg Config) (*Hub, error) {
 	}
 	cfg.setDefaults()
 	sharder, _ := cfg.Store.(backend.Sharder)
-	return &Hub{cfg: cfg, sharder: sharder, replays: make(chan struct{}, maxReplays), early: map[*Watcher]struct{}{}}, nil
+	return &Hub{cfg: cfg, sharder: sharder, replays: make(chan struct{}, maxReplays), early: map[*Watcher]struct{}{}, tables: map[Attribute]*table{}}, nil
 }
 
 // Position is the position up to which the hub has followed the store. It is
@@ -112,6 +116,9 @@ func (h *Hub) Subscribers() int {
 	defer h.mu.Unlock()
 	return h.reserved
 }
+
+// NoteLagged counts a subscriber that was too slow for what it shares with others.
+func (h *Hub) NoteLagged() { h.lagged.Add(1) }
 
 // Lagged is the number of watches that were closed because they were too slow, so far.
 func (h *Hub) Lagged() uint64 { return h.lagged.Load() }
@@ -218,7 +225,8 @@ func (h *Hub) end() {
 		w.fail(backend.ErrClosed)
 		w.slot = -1
 	}
-	h.attached = nil
+	h.attached, h.asked = nil, nil
+	clear(h.tables)
 }
 
 // shard is the shard of a namespace.

@@ -31,9 +31,12 @@ func (h *Hub) publish(d backend.Delivery) {
 		entries[i] = entry{event: e, before: before, shard: h.shard(e.Resource.Namespace), size: e.Size()}
 		before = e.Position
 	}
-	for i := len(h.attached) - 1; i >= 0 && len(entries) > 0; i-- {
-		if w := h.attached[i]; !w.offer(entries) {
-			h.detach(w)
+	for i := len(h.asked) - 1; i >= 0 && len(entries) > 0; i-- {
+		h.asked[i].offerOrDetach(entries)
+	}
+	for by, t := range h.tables {
+		for i := range entries {
+			t.find(by, entries[i:i+1])
 		}
 	}
 	h.setPlace(d.Position)
@@ -77,8 +80,7 @@ func (h *Hub) join(w *Watcher) {
 	if w.err != nil {
 		return
 	}
-	w.slot = len(h.attached)
-	h.attached = append(h.attached, w)
+	h.register(w)
 	w.early, w.joined, w.meet = false, true, later(h.place, w.meet)
 	if w.interrupt != nil {
 		w.interrupt()
@@ -91,6 +93,7 @@ func (h *Hub) detach(w *Watcher) {
 	if w.slot < 0 {
 		return
 	}
+	h.deregister(w)
 	last := len(h.attached) - 1
 	h.attached[w.slot] = h.attached[last]
 	h.attached[w.slot].slot = w.slot

@@ -25,7 +25,7 @@ func (h *Hub) Watch(ctx context.Context, req Watch) (*Watcher, error) {
 
 // attach makes a watch. Its queue begins now if the hub follows the store.
 func (h *Hub) attach(req Watch) (*Watcher, error) {
-	w := &Watcher{hub: h, covers: req.Covers, slot: -1, wake: make(chan struct{}, 1), shards: shards{all: req.Namespaces == nil}}
+	w := &Watcher{hub: h, covers: req.Covers, lookup: req.Lookup, slot: -1, wake: make(chan struct{}, 1), shards: shards{all: req.Namespaces == nil}}
 	for _, namespace := range req.Namespaces {
 		w.shards.add(h.shard(namespace))
 	}
@@ -42,8 +42,7 @@ func (h *Hub) attach(req Watch) (*Watcher, error) {
 		h.early[w] = struct{}{}
 		return w, nil
 	}
-	w.slot = len(h.attached)
-	h.attached = append(h.attached, w)
+	h.register(w)
 	return w, nil
 }
 
@@ -242,6 +241,7 @@ func (w *Watcher) pass(d backend.Delivery) (backend.Delivery, bool, error) {
 	atHead := d.CaughtUp
 	w.mu.Lock()
 	w.position = d.Position
+	w.delivered += uint64(len(d.Events))
 	live, early := w.goLive(d.Position), w.early
 	further := w.joined || !w.meet.Equal(w.began)
 	if !early {

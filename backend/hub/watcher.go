@@ -16,6 +16,9 @@ type Watch struct {
 	// Covers says whether the watch delivers changes of a key; nil means all. The
 	// hub calls it for every change, so it must be quick and must not use the hub.
 	Covers func(backend.Key) bool
+	// Lookup finds the watch by values of changes; nil asks Covers of every change. What
+	// it finds is still asked.
+	Lookup *Lookup
 	// Namespaces are those in which covered keys lie, "" for GLOBAL kinds; nil
 	// means all. Only their shards can make the position expire.
 	Namespaces []string
@@ -30,8 +33,10 @@ type Watcher struct {
 	shards shards
 	covers func(backend.Key) bool
 	hub    *Hub
-	leave  func()        // ends the watch's own reservation; nil if it has none
+	leave  func() // ends the watch's own reservation; nil if it has none
+	lookup *Lookup
 	slot   int           // in hub.attached, -1 for none; guarded by hub.mu
+	place  int           // in hub.asked; guarded by hub.mu
 	wake   chan struct{} // of one element
 
 	// These belong to the goroutine that calls Next; source is set under mu.
@@ -66,6 +71,10 @@ type Watcher struct {
 	interrupt context.CancelFunc
 	err       error // what ended the watch
 	closed    bool
+	// delivered counts the events that were delivered.
+	delivered uint64
+	// notified is called instead of waking Next; nil if a goroutine waits in that.
+	notified func()
 }
 
 var _ backend.Watcher = (*Watcher)(nil)
@@ -187,6 +196,7 @@ func (w *Watcher) take() (d backend.Delivery, ok bool, err error) {
 			d.Events[i].Position = w.translate(e.event.Position)
 		}
 		w.position = d.Events[n-1].Position
+		w.delivered += uint64(n)
 		w.clear()
 	}
 	d.CaughtUp, w.caughtUp = !w.caughtUp, true
@@ -255,8 +265,12 @@ func (w *Watcher) failLocked(err error) {
 	w.notify()
 }
 
-// notify wakes a waiting Next.
+// notify wakes a waiting Next, or tells who wants to be told. The caller holds mu.
 func (w *Watcher) notify() {
+	if w.notified != nil {
+		w.notified()
+		return
+	}
 	select {
 	case w.wake <- struct{}{}:
 	default:

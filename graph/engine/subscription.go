@@ -4,30 +4,39 @@ import (
 	"context"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/graph/loader"
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
 // subscription is a stream of changes that a client listens to. Whoever asks
 // for the next answer takes the next change: there is no goroutine and no channel.
 type subscription struct {
-	field   *field
+	engine  *Engine
+	oc      *graphql.OperationContext
+	plan    *plan
+	caller  access.Caller
 	changes *change.Stream
 	// pending are changes that were taken and not yet answered.
 	pending []change.Change
-	run     *run
-	state   *stream.State
+	// run answers; nil until it is needed.
+	run   *run
+	state *stream.State
 	// waiting ends with the stream, and before it when the catalogue is replaced.
 	// No other change is answered then; an answer that has begun is never interrupted.
 	waiting context.Context
+	// everyKind says that it is for the changes of every kind.
+	everyKind bool
+	// place is where in the state the pending changes were read, nil behind it.
+	place *change.Place
 	// cursor is where a client that has seen all answers resumes; empty if nowhere.
 	cursor string
+	// retired says that what the subscription shared with others has ended because the
+	// catalogue was replaced.
+	retired bool
 }
 
 // subscribe begins a subscription.
@@ -36,35 +45,57 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 	if f.op == opCore {
 		return e.subscribeCore(ctx, oc, p)
 	}
+	if first := stream.From(ctx).First(); first != nil {
+		return e.lead(ctx, oc, p, first.(*subscription))
+	}
 	begin := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 	changes, req, err := begin.changes(f)
 	if err != nil {
 		begin.tell(err, f)
 		return func(context.Context) *graphql.Response { return nil }
 	}
-	context.AfterFunc(ctx, changes.Close)
-	groups := []*stream.Group{e.streams}
-	if len(req.Kinds) == 0 {
-		groups = append(groups, e.everyKind)
-	}
-	s := &subscription{field: f, changes: changes, state: stream.From(ctx), waiting: join(ctx, groups...)}
+	s := &subscription{engine: e, oc: oc, plan: p, caller: begin.caller, changes: changes, state: stream.From(ctx), everyKind: len(req.Kinds) == 0}
+	s.waiting = join(ctx, (*stream.Group).Join, changes.Close, e.groups(s.everyKind)...)
 	if req.After != nil {
 		s.cursor = *req.After
 	}
-	s.run = &run{engine: e, oc: oc, plan: p, caller: begin.caller}
 	return s.next
 }
 
-// join returns a context that ends with ctx, or when one of some groups does.
-func join(ctx context.Context, groups ...*stream.Group) context.Context {
+// field is the root field.
+func (s *subscription) field() *field { return &s.plan.root.fields[0] }
+
+// answers is what answers.
+func (s *subscription) answers() *run {
+	if s.run == nil {
+		s.run = &run{engine: s.engine, oc: s.oc, plan: s.plan, caller: s.caller}
+	}
+	return s.run
+}
+
+// groups are those that a subscription joins.
+func (e *Engine) groups(everyKind bool) []*stream.Group {
+	if everyKind {
+		return []*stream.Group{e.streams, e.everyKind}
+	}
+	return []*stream.Group{e.streams}
+}
+
+// join returns a context that ends with ctx, or when one of some groups does. At the end
+// of ctx it calls last, if that is not nil.
+func join(ctx context.Context, as func(*stream.Group, func()) func(), last func(), groups ...*stream.Group) context.Context {
 	waiting, interrupt := context.WithCancel(ctx)
-	leave := []func(){interrupt}
+	leave := make([]func(), 0, len(groups))
 	for _, g := range groups {
-		leave = append(leave, g.Join(interrupt))
+		leave = append(leave, as(g, interrupt))
 	}
 	context.AfterFunc(ctx, func() {
+		interrupt()
 		for _, f := range leave {
 			f()
+		}
+		if last != nil {
+			last()
 		}
 	})
 	return waiting
@@ -111,17 +142,20 @@ func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err
 // next is the answer for the next change, nil at the end of the stream.
 func (s *subscription) next(ctx context.Context) *graphql.Response {
 	var err error
-	for err == nil && len(s.pending) == 0 && s.waiting.Err() == nil {
+	for err == nil && len(s.pending) == 0 && !s.Ended() {
+		if s.met() {
+			return nil
+		}
 		s.pending, err = s.changes.Next(budget.With(s.waiting, budget.From(ctx)))
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
-	if s.waiting.Err() != nil { // what is pending comes again after the cursor
+	if s.Ended() { // what is pending comes again after the cursor
 		err = replaced(s.cursor)
 	}
 	if err != nil {
-		s.run.fail(ctx, err, s.field, s.state)
+		s.answers().fail(ctx, err, s.field(), s.state)
 		return nil
 	}
 	c := &s.pending[0]
@@ -152,19 +186,24 @@ func (r *run) retire(ctx context.Context, f *field, state *stream.State) {
 // answer writes the answer for a change in the memory of the one before. A
 // panic costs that one answer; an event that exceeds the budget ends the stream.
 func (s *subscription) answer(ctx context.Context, c *change.Change) (res *graphql.Response) {
-	r, f := s.run, s.field
+	r, f := s.answers(), s.field()
 	defer func() {
 		v := recover()
 		if v == nil {
 			return
 		}
-		s.run = &run{engine: r.engine, oc: r.oc, plan: r.plan, caller: r.caller}
-		if h, ok := v.(*halted); ok {
+		s.run = nil
+		h, over := v.(*halted)
+		switch {
+		case over && s.state.First() != nil:
+			graphql.AddError(ctx, h.err) // who follows answers it with a budget of its own
+		case over:
 			end(ctx, s.state, h, c.Cursor)
 			res = nil
 			return
+		default:
+			graphql.AddError(ctx, r.oc.Recover(ctx, v))
 		}
-		graphql.AddError(ctx, r.oc.Recover(ctx, v))
 		res = &graphql.Response{Data: []byte("null")}
 	}()
 	r.renew(ctx)
@@ -227,61 +266,4 @@ func (r *run) event(f *field, a *resolved) []byte {
 		r.buf = nil
 	}
 	return buf
-}
-
-// subscribeCore begins a subscription that a resolver written by hand serves.
-// What it leaves to the engine is read for each event.
-func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext, p *plan) graphql.ResponseHandler {
-	f := &p.root.fields[0]
-	r := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
-	set, state := ast.SelectionSet{f.core}, stream.From(ctx)
-	next := e.core.Exec(r.coreContext(ctx, &marks{engine: e}, set))
-	waiting := join(ctx, e.streams)
-	return func(ctx context.Context) (res *graphql.Response) {
-		if waiting.Err() != nil {
-			r.retire(ctx, f, state)
-			return nil
-		}
-		m := &marks{engine: e}
-		event, interrupt := context.WithCancel(ctx)
-		defer interrupt()
-		defer context.AfterFunc(waiting, interrupt)()
-		event = loader.With(r.coreContext(event, m, set), e.svc, r.caller, e.wait)
-		// The core writes an event in the context of whoever asks for it: the path
-		// of its errors begins here.
-		event = graphql.WithFieldContext(event, &graphql.FieldContext{Object: e.schema.Subscription.Name, Field: graphql.CollectedField{Field: f.core}})
-		defer func() {
-			v := recover()
-			if v == nil {
-				return
-			}
-			r = &run{engine: e, oc: oc, plan: p, caller: r.caller}
-			if h, ok := v.(*halted); ok {
-				end(ctx, state, h, "")
-				res = nil
-				return
-			}
-			graphql.AddError(ctx, oc.Recover(ctx, v))
-			res = &graphql.Response{Data: []byte("null")}
-		}()
-		r.renew(ctx)
-		r.entitle(p.root.fields[:1])
-		spent := budget.From(ctx)
-		spent.Leave()
-		res = next(event)
-		spent.Return(ctx)
-		if waiting.Err() != nil {
-			r.retire(ctx, f, state)
-			return nil
-		}
-		if res == nil {
-			return nil
-		}
-		r.renew(ctx)
-		defer r.release()
-		answers := make([]resolved, 1)
-		r.takeCore(p.root.fields[:1], answers, m, res)
-		r.resolve()
-		return &graphql.Response{Data: r.event(f, &answers[0])}
-	}
 }

@@ -23,6 +23,7 @@ func (s *Server) newAPI() (*api, error) {
 		return nil, err
 	}
 	sockets, err := transport.NewSockets(transport.SocketConfig{
+		Keep:     ofConnection,
 		Executor: e, Logger: s.cfg.Logger,
 		Connections: l.Sockets, Waiting: l.SocketsWaiting, Operations: l.Operations, Message: l.Message, Time: l.Time,
 		Queue: l.Queue, QueueBytes: l.QueueBytes, Messages: bodies, MessageTimeout: s.cfg.BodyTimeout,

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/cors"
 	"go.uber.org/zap"
 
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
@@ -29,6 +30,15 @@ const (
 	// apiKey names the API of the request's path.
 	apiKey
 )
+
+// ofConnection is what a connection that lives longer than its request keeps of the
+// request's context: who asks, for which API, and the id. The rest is much for one of
+// thousands that are silent.
+func ofConnection(ctx context.Context) context.Context {
+	out := access.WithCaller(context.Background(), access.CallerFrom(ctx))
+	out = context.WithValue(out, requestIDKey, requestID(ctx))
+	return context.WithValue(out, apiKey, ctx.Value(apiKey))
+}
 
 // requestIDHeader carries the request id in both directions.
 const requestIDHeader = "X-Request-Id"

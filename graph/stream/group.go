@@ -8,25 +8,38 @@ type Group struct {
 	mu    sync.Mutex
 	ended bool
 	open  map[*member]struct{}
+	// shared counts those of open that are no streams of their own.
+	shared int
 }
 
-// member is one stream of a group.
-type member struct{ end func() }
+// member is one stream of a group, or what several of them share.
+type member struct {
+	end    func()
+	shared bool
+}
 
 // NewGroup returns an empty group.
 func NewGroup() *Group { return &Group{open: map[*member]struct{}{}} }
 
 // Join calls end once the group ends, at once if it has ended. The stream leaves
 // when it ends by itself; leaving again does nothing.
-func (g *Group) Join(end func()) (leave func()) {
+func (g *Group) Join(end func()) (leave func()) { return g.join(&member{end: end}) }
+
+// JoinShared is Join of what several streams of the group share, which is none itself.
+func (g *Group) JoinShared(end func()) (leave func()) {
+	return g.join(&member{end: end, shared: true})
+}
+
+func (g *Group) join(m *member) (leave func()) {
 	if g == nil {
 		return func() {}
 	}
-	m := &member{end: end}
+	end := m.end
 	g.mu.Lock()
 	ended := g.ended
 	if !ended {
 		g.open[m] = struct{}{}
+		g.count(m, 1)
 	}
 	g.mu.Unlock()
 	if ended {
@@ -35,7 +48,17 @@ func (g *Group) Join(end func()) (leave func()) {
 	return func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		delete(g.open, m)
+		if _, ok := g.open[m]; ok {
+			delete(g.open, m)
+			g.count(m, -1)
+		}
+	}
+}
+
+// count notes that a member came or left. The caller holds mu.
+func (g *Group) count(m *member, n int) {
+	if m.shared {
+		g.shared += n
 	}
 }
 
@@ -46,7 +69,7 @@ func (g *Group) End() {
 	}
 	g.mu.Lock()
 	open := g.open
-	g.ended, g.open = true, nil
+	g.ended, g.open, g.shared = true, nil, 0
 	g.mu.Unlock()
 	for m := range open {
 		m.end()
@@ -60,5 +83,5 @@ func (g *Group) Len() int {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.open)
+	return len(g.open) - g.shared
 }

@@ -16,6 +16,14 @@ type State struct {
 	// After is the cursor from which the transport asks to resume, like the
 	// Last-Event-ID of server-sent events. It wins over the document's argument.
 	After string
+	// Lead is set for an execution that others share.
+	Lead Lead
+
+	// Of the goroutine that asks for answers.
+	shares bool
+	met    Subscription
+	at     Moment
+	step   Step
 
 	mu      sync.Mutex
 	cursors []string // of events that the transport has not taken

@@ -69,25 +69,33 @@ func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
 	}
 	ctx, cancel := context.WithCancel(e.Bodies.connection(r.Context()))
 	var work sync.WaitGroup
-	work.Go(func() {
-		defer s.out.finish()
-		defer func() {
-			if p := recover(); p != nil {
-				e.panicked(p)
-				_ = s.out.put(ctx, nil, event("next", "", e.Executor.Refuse(ctx, internalError()...)), event("complete", "", nil))
-			}
-		}()
-		if op.Kind() == ast.Subscription {
-			s.pump(ctx, op, resumeFrom(r))
-			return
-		}
-		_ = s.out.put(ctx, nil, event("next", "", op.Do(ctx)), event("complete", "", nil))
-	})
+	subscription := &pumping{events: s, of: e, ctx: ctx, work: &work}
+	if op.Kind() == ast.Subscription {
+		work.Add(1)
+		go subscription.begin(op, resumeFrom(r))
+	} else {
+		work.Go(func() { e.answer(ctx, s, op) })
+	}
 	s.write(ctx)
 	cancel()
+	if stream := subscription.begun.Load(); stream != nil {
+		stream.Wake()
+	}
 	s.out.discard()
 	s.out.end()
 	work.Wait()
+}
+
+// answer queues the answer of a query or a mutation.
+func (e *Events) answer(ctx context.Context, s *events, op *Operation) {
+	defer s.out.finish()
+	defer func() {
+		if p := recover(); p != nil {
+			e.panicked(p)
+			_ = s.out.put(ctx, nil, event("next", "", e.Executor.Refuse(ctx, internalError()...)), event("complete", "", nil))
+		}
+	}()
+	_ = s.out.put(ctx, nil, event("next", "", op.Do(ctx)), event("complete", "", nil))
 }
 
 func (e *Events) panicked(p any) {

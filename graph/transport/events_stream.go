@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -33,34 +35,100 @@ func (s *events) wake(bool) {
 	}
 }
 
-// pump queues the events of a subscription until it ends.
-func (s *events) pump(ctx context.Context, op *Operation, after string) {
-	stream := op.Stream(ctx, after)
-	defer stream.Close()
-	for seen := ""; ; {
-		e, ok := stream.Next()
-		if !ok {
+// pumping is the subscription of a stream of events.
+type pumping struct {
+	*events
+	of     *Events
+	ctx    context.Context
+	stream *Stream
+	// begun is the stream, for who wakes it.
+	begun atomic.Pointer[Stream]
+	work  *sync.WaitGroup // ends with the subscription, also if that rests
+	seen  string          // the cursor of the last event that its goroutine has sent
+}
+
+var _ listener = (*pumping)(nil)
+
+// begin begins the subscription.
+func (p *pumping) begin(op *Operation, after string) {
+	p.run(func() {
+		p.stream = op.Stream(p.ctx, after, p)
+		p.begun.Store(p.stream)
+	})
+}
+
+// run queues the events of a subscription until it ends, or rests.
+func (p *pumping) run(first func()) {
+	rests := false
+	defer func() {
+		if v := recover(); v != nil {
+			p.of.panicked(v)
+			_ = p.out.put(p.ctx, nil, event("next", "", p.of.Executor.Refuse(p.ctx, internalError()...)), event("complete", "", nil))
+		}
+		if !rests {
+			if p.stream != nil {
+				p.stream.Close()
+			}
+			p.out.finish()
+			p.work.Done()
+		}
+	}()
+	first()
+	rests = p.pump()
+}
+
+func (p *pumping) pump() (rests bool) {
+	for {
+		e, what := p.stream.Next()
+		if what == Rests {
+			return true
+		}
+		if what == Over {
 			break
 		}
 		next := event("next", e.Cursor, e.Payload)
 		next.event = true
-		err := s.out.put(ctx, nil, next)
+		err := p.out.put(p.ctx, nil, next)
 		if errors.Is(err, errMemory) {
-			stream.Refuse(seen)
+			p.stream.Refuse(p.seen)
 			break
 		}
 		if err != nil {
-			return
+			return false
 		}
-		seen = e.Cursor
+		p.seen = e.Cursor
 	}
 	last := []frame{event("complete", "", nil)}
-	if errs := stream.Errors(); len(errs) > 0 {
+	if errs := p.stream.Errors(); len(errs) > 0 {
 		last = append([]frame{event("next", "", encode(&graphql.Response{Errors: errs}))}, last...)
 	}
-	if ctx.Err() == nil {
-		_ = s.out.put(ctx, nil, last...)
+	if p.ctx.Err() == nil {
+		_ = p.out.put(p.ctx, nil, last...)
 	}
+	return false
+}
+
+// deliver is that of a [listener].
+func (p *pumping) deliver(events []*shared) int {
+	n := p.out.deliver(events, (*shared).asEvent)
+	if n > 0 {
+		p.seen = events[n-1].cursor
+	}
+	return n
+}
+
+// resume is that of a [listener].
+func (p *pumping) resume() { go p.run(func() {}) }
+
+// asEvent is a shared event in the text format, made once.
+func (e *shared) asEvent() frame {
+	if f := e.sent.Load(); f != nil {
+		return *f
+	}
+	f := event("next", e.cursor, e.payload)
+	f.event = true
+	e.sent.Store(&f)
+	return f
 }
 
 // write sends what is queued until the last of it has been sent or ctx ends.

@@ -16,7 +16,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/document"
-	"github.com/sluicegw/sluice/graph/stream"
 )
 
 // Documents parses and validates the text of documents within the limits of the gateway.
@@ -46,11 +45,13 @@ type Executor struct {
 	named  *document.Store
 	parser Documents
 	memory *Budget
+	// groups are the executions that equal subscriptions share.
+	groups groups
 }
 
 // NewExecutor wraps gqlgen's executor.
 func NewExecutor(cfg ExecutorConfig) *Executor {
-	return &Executor{exec: cfg.Executor, named: cfg.Named, parser: cfg.Documents, memory: cfg.Memory}
+	return &Executor{exec: cfg.Executor, named: cfg.Named, parser: cfg.Documents, memory: cfg.Memory, groups: groups{open: map[groupKey]*group{}}}
 }
 
 type documentKey struct{}
@@ -175,75 +176,6 @@ func (o *Operation) DoWith(ctx context.Context, send func(answer []byte, busy bo
 		share.Keep(int64(cap(whole) + len(out)))
 		send(out, share.Refused() && o.Kind() == ast.Query)
 	}
-}
-
-// Event is one result of a subscription.
-type Event struct {
-	// Payload is the result as JSON. It is never changed: the same bytes may go to many clients.
-	Payload []byte
-	// Cursor is where a client that has seen the event resumes; empty if nowhere.
-	Cursor string
-}
-
-// Stream is a running subscription. One goroutine at a time may call Next.
-//
-// Executions of equal subscriptions can be shared behind it: nothing above
-// knows more of a result than its bytes.
-type Stream struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	next   graphql.ResponseHandler
-	state  *stream.State
-	errors gqlerror.List
-	// memory is what an event holds until it is sent, refuse the error if it cannot wait
-	// to be sent.
-	memory *budget.Share
-	refuse func() gqlerror.List
-}
-
-// Stream begins a subscription, from the cursor after if it is not empty. The
-// caller closes it.
-func (o *Operation) Stream(ctx context.Context, after string) *Stream {
-	s := &Stream{state: &stream.State{After: after}, memory: o.executor.memory.stream()}
-	shared := budget.SharedFrom(ctx)
-	shared.Memory = s.memory
-	s.refuse = func() gqlerror.List { return o.executor.Present(ctx, gqlerror.List{o.executor.memory.overBudget()}) }
-	ctx, s.cancel = context.WithCancel(stream.With(budget.WithShared(ctx, shared), s.state))
-	s.next, s.ctx = o.executor.exec.DispatchOperation(ctx, o.context)
-	return s
-}
-
-// Next waits for the next event. After false the stream has ended; Errors says why.
-func (s *Stream) Next() (Event, bool) {
-	s.memory.Reset() // the event before waits no longer
-	res := s.next(s.ctx)
-	switch {
-	case res == nil:
-		s.errors = s.state.Errors()
-		return Event{}, false
-	case res.Data == nil:
-		s.errors = res.Errors // it did not begin
-		return Event{}, false
-	}
-	return Event{Payload: encode(res), Cursor: s.state.Pop()}, true
-}
-
-// Errors are why the stream ended early; none after it was completed or closed.
-func (s *Stream) Errors() gqlerror.List { return s.errors }
-
-// Refuse ends the stream because an event cannot wait to be sent. Who resumes at the
-// cursor gets it again.
-func (s *Stream) Refuse(before string) {
-	s.errors = s.refuse()
-	if before != "" {
-		s.errors[0].Extensions["cursor"] = before
-	}
-}
-
-// Close ends the stream; a Next that waits returns.
-func (s *Stream) Close() {
-	s.cancel()
-	s.memory.Close()
 }
 
 // encode writes a result in memory of its own: gqlgen uses that of Data again.

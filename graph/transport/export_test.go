@@ -6,3 +6,16 @@ var (
 	ParseBody  = parseBody
 	ParseQuery = parseQuery
 )
+
+// Shared is how many streams share an execution, and how many of them were told everything.
+func (e *Executor) Shared() (all, parked int) {
+	e.groups.mu.Lock()
+	defer e.groups.mu.Unlock()
+	for _, g := range e.groups.open {
+		g.mu.Lock()
+		all += len(g.followers)
+		parked += len(g.followers) - g.behind
+		g.mu.Unlock()
+	}
+	return all, parked
+}

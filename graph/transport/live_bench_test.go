@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"testing"
@@ -40,11 +42,11 @@ const (
 	networkQuery = "subscription{networkChanges{type cursor revision network{id metadata{name revision labels{key value}}}}}"
 )
 
-// BenchmarkLive gives events to subscribers in another process. "write" writes a
+// BenchmarkLive gives events to equal subscribers in another process. "write" writes a
 // ready frame to each socket; "stock" is gqlgen's own transport. "feed" costs
-// next to nothing to execute, "network" is a change of the catalogue's API; each
-// subscriber has its own execution. The CPU is that of this process, in user and
-// system time, and the bytes are heap and stacks of an idle subscriber.
+// next to nothing to execute, and each subscriber has its own execution; "network" is a
+// change of the catalogue's API, which ours executes once. The CPU is that of this
+// process, in user and system time, and so is the memory that a delivery takes.
 func BenchmarkLive(b *testing.B) {
 	const subscribers = 1000
 	for _, burst := range []int{1, 16} {
@@ -68,6 +70,8 @@ func live(b *testing.B, s *stage, subscribers, burst int) {
 	idle := float64(inUse()-before) / float64(subscribers)
 	each := float64(runtime.NumGoroutine()-goroutines) / float64(subscribers)
 	user, system := cpu()
+	var begin, end runtime.MemStats
+	runtime.ReadMemStats(&begin)
 	b.ResetTimer()
 	for b.Loop() {
 		for range burst {
@@ -79,7 +83,11 @@ func live(b *testing.B, s *stage, subscribers, burst int) {
 	}
 	b.StopTimer()
 	user2, system2 := cpu()
+	runtime.ReadMemStats(&end)
 	deliveries := float64(b.N * burst * subscribers)
+	b.ReportMetric(float64(end.TotalAlloc-begin.TotalAlloc)/deliveries, "B/delivery")
+	b.ReportMetric(float64(end.Mallocs-begin.Mallocs)/deliveries, "allocs/delivery")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/deliveries, "ns/delivery")
 	b.ReportMetric(float64((user2-user).Nanoseconds())/deliveries, "user-ns/delivery")
 	b.ReportMetric(float64((user2+system2-user-system).Nanoseconds())/deliveries, "cpu-ns/delivery")
 	b.ReportMetric(idle, "B/subscriber")
@@ -87,9 +95,42 @@ func live(b *testing.B, s *stage, subscribers, burst int) {
 	c.stop()
 }
 
+// BenchmarkIdleListeners has listeners in another process that hear of nothing, each with a
+// WebSocket connection and one subscription: what each of them takes of heap and stacks,
+// and of resident memory, after some collections.
+func BenchmarkIdleListeners(b *testing.B) {
+	const listeners = 5000
+	for b.Loop() {
+		s := networkOurs(b)
+		before, resident, goroutines := inUse(), rss(b), runtime.NumGoroutine()
+		c := startCrowd(b, s.address, listeners, s.skip, s.query)
+		b.ReportMetric(float64(inUse()-before)/listeners, "B/listener")
+		b.ReportMetric(float64(rss(b)-resident)/listeners, "resident-B/listener")
+		b.ReportMetric(float64(runtime.NumGoroutine()-goroutines)/listeners, "goroutines/listener")
+		c.stop()
+		s.close()
+	}
+}
+
+// rss is the resident memory of this process, in bytes.
+func rss(tb testing.TB) int64 {
+	debug.FreeOSMemory()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		tb.Skip(err)
+	}
+	var size, resident int64
+	if _, err := fmt.Sscan(string(text), &size, &resident); err != nil {
+		tb.Fatal(err)
+	}
+	return resident * int64(os.Getpagesize())
+}
+
+// inUse is the memory of heap and stacks. A collection halves a stack of which little is used.
 func inUse() int64 {
-	runtime.GC()
-	runtime.GC()
+	for range 4 {
+		runtime.GC()
+	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc + m.StackInuse)
@@ -204,7 +245,7 @@ func (s *store) change(tb testing.TB) func() {
 }
 
 // TestThousandsOfSubscribersGetAllEvents has many subscribers to a change of the
-// catalogue's API ten times a second. Each is executed for each of them.
+// catalogue's API ten times a second.
 func TestThousandsOfSubscribersGetAllEvents(t *testing.T) {
 	subscribers, events := 5000, 30
 	if underRace {

@@ -137,6 +137,28 @@ func (f *frame) cost() int64 {
 	return 0
 }
 
+// deliver adds events that are shared, as many as there is room and memory for right
+// now, and returns how many these are.
+func (o *outbox) deliver(events []*shared, framed func(*shared) frame) (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for ; n < len(events); n++ {
+		f := framed(events[n])
+		size := f.size()
+		if o.gone || f.from != nil && f.from.forgotten || len(o.frames) > 0 && (len(o.frames) == o.messages || o.held+size > o.bytes) {
+			return n
+		}
+		if o.held+o.writing+size > freeQueue {
+			if !o.memory.Take(int64(size)) {
+				return n
+			}
+			f.counted = true
+		}
+		o.add(size, f)
+	}
+	return n
+}
+
 // offer adds a small frame if there is room right now. Such frames are repeated anyway.
 func (o *outbox) offer(f frame) {
 	o.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
@@ -32,15 +34,23 @@ import (
 type store struct {
 	*service.Service
 	exec *transport.Executor
+	// answered counts the events that were executed.
+	answered atomic.Int64
 }
 
 func openStore(t testing.TB, cfg memory.Config) *store {
+	t.Helper()
+	return openStoreBehind(t, cfg, func(s backend.Store) backend.Store { return s })
+}
+
+// openStoreBehind has something between the service and the store.
+func openStoreBehind(t testing.TB, cfg memory.Config, behind func(backend.Store) backend.Store) *store {
 	t.Helper()
 	m, err := memory.Open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc, err := service.New(service.Config{Kinds: kindstest.Kinds(t), Store: m})
+	svc, err := service.New(service.Config{Kinds: kindstest.Kinds(t), Store: behind(m)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +71,16 @@ func openStore(t testing.TB, cfg memory.Config) *store {
 		}
 		return e
 	})
-	return &store{Service: svc, exec: transport.NewExecutor(transport.ExecutorConfig{Executor: exec, Named: documents})}
+	s := &store{Service: svc}
+	exec.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+		res := next(ctx)
+		if res != nil && graphql.HasOperationContext(ctx) && graphql.GetOperationContext(ctx).Operation != nil {
+			s.answered.Add(1)
+		}
+		return res
+	})
+	s.exec = transport.NewExecutor(transport.ExecutorConfig{Executor: exec, Named: documents})
+	return s
 }
 
 func (s *store) create(t testing.TB, name string) {
@@ -76,14 +95,16 @@ func (s *store) create(t testing.TB, name string) {
 }
 
 // serve starts a gateway over the store.
-func (s *store) serve(t testing.TB) *gateway {
+func (s *store) serve(t testing.TB) *gateway { return s.serveWith(t, transport.SocketConfig{}) }
+
+func (s *store) serveWith(t testing.TB, cfg transport.SocketConfig) *gateway {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := &gateway{t: t, dial: func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) }}
-	g.start(l, s.exec, transport.SocketConfig{}, nil)
+	g.start(l, s.exec, cfg, nil)
 	return g
 }
 

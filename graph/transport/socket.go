@@ -1,12 +1,15 @@
 package transport
 
 import (
+	"bufio"
 	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -60,6 +63,7 @@ type closing struct {
 type socket struct {
 	parent *Sockets
 	conn   *websocket.Conn // reads
+	in     *bufio.Reader   // what it reads from
 	net    net.Conn        // writes
 	out    outbox
 	cancel context.CancelFunc
@@ -87,8 +91,8 @@ type socket struct {
 	work       sync.WaitGroup
 }
 
-func newSocket(parent *Sockets, conn *websocket.Conn, raw net.Conn) *socket {
-	s := &socket{parent: parent, conn: conn, net: raw, operations: map[string]*operation{}}
+func newSocket(parent *Sockets, conn *websocket.Conn, h *hijacker) *socket {
+	s := &socket{parent: parent, conn: conn, in: h.in, net: h.conn.Conn, operations: map[string]*operation{}}
 	s.out = outbox{messages: parent.cfg.Queue, bytes: parent.cfg.QueueBytes, memory: parent.cfg.Messages.events(), wake: s.wake}
 	conn.SetReadLimit(maxFirstMessage)
 	conn.SetPingHandler(func(data string) error {
@@ -137,32 +141,44 @@ func (s *socket) read(ctx context.Context) (end closing) {
 		return closing{code: codeBadSubprotocol, reason: "Subprotocol not acceptable: use " + protocolModern, wait: true}
 	}
 	for {
-		kind, data, err := s.receive()
-		switch {
-		case errors.Is(err, errBudget):
-			return closing{code: codeTryLater, reason: "Too many bytes in flight (configuration key limit-memory)", wait: true, mute: true}
-		case err != nil:
-			return s.failed(err)
-		case kind != websocket.TextMessage:
-			return closing{code: codeBadMessage, reason: "Invalid message: text frames are accepted", wait: true}
-		case !utf8.Valid(data):
-			return closing{code: codeInvalidText, reason: "Invalid message: not UTF-8", wait: true}
-		case s.isEnding():
-			return closing{}
-		}
-		s.alive()
-		m, err := decodeMessage(s.protocol(), data)
-		if err != nil {
-			return closing{code: codeBadMessage, reason: "Invalid message: " + err.Error(), wait: true}
-		}
+		// Most of the time is spent here, where the goroutine needs little of its stack: what
+		// comes is read by what follows, and so is an error.
+		_, _ = s.in.Peek(1)
 		var stop *closing
-		ctx, stop = s.handle(ctx, m)
-		s.giveBack()
-		if stop != nil {
-			stop.wait = true
+		if ctx, stop = s.take(ctx); stop != nil {
 			return *stop
 		}
 	}
+}
+
+// take reads and handles one message. It returns the context of the next, or how the
+// connection must end.
+func (s *socket) take(ctx context.Context) (context.Context, *closing) {
+	kind, data, err := s.receive()
+	switch {
+	case errors.Is(err, errBudget):
+		return ctx, &closing{code: codeTryLater, reason: "Too many bytes in flight (configuration key limit-memory)", wait: true, mute: true}
+	case err != nil:
+		end := s.failed(err)
+		return ctx, &end
+	case kind != websocket.TextMessage:
+		return ctx, &closing{code: codeBadMessage, reason: "Invalid message: text frames are accepted", wait: true}
+	case !utf8.Valid(data):
+		return ctx, &closing{code: codeInvalidText, reason: "Invalid message: not UTF-8", wait: true}
+	case s.isEnding():
+		return ctx, &closing{}
+	}
+	s.alive()
+	m, err := decodeMessage(s.protocol(), data)
+	if err != nil {
+		return ctx, &closing{code: codeBadMessage, reason: "Invalid message: " + err.Error(), wait: true}
+	}
+	ctx, stop := s.handle(ctx, m)
+	s.giveBack()
+	if stop != nil {
+		stop.wait = true
+	}
+	return ctx, stop
 }
 
 // receive reads a message, and notes in s.taken how much of the budget it uses.
@@ -235,8 +251,10 @@ func (s *socket) close(end closing) {
 	}
 	s.work.Add(1) // serve waits until all is said
 	defer s.work.Done()
+	running := slices.Collect(maps.Values(s.operations))
 	s.mu.Unlock()
 	s.cancel()
+	s.wakeUp(running...)
 	if end.code == 0 {
 		s.abort()
 		return

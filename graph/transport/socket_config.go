@@ -22,6 +22,10 @@ type SocketConfig struct {
 	// context that it returns. Default: everyone is welcome.
 	Init func(ctx context.Context, payload json.RawMessage) (context.Context, error)
 
+	// Keep returns what a connection keeps of the context of its request: one that does not
+	// end with it. Default: all values.
+	Keep func(ctx context.Context) context.Context
+
 	// Connections is the most that are open at once; more are refused with 503. Default [DefaultConnections].
 	Connections int
 	// Waiting is the most of them that have not initialised; more close the oldest.
@@ -91,6 +95,9 @@ func (c *SocketConfig) setDefaults() {
 	}
 	if c.Init == nil {
 		c.Init = func(ctx context.Context, _ json.RawMessage) (context.Context, error) { return ctx, nil }
+	}
+	if c.Keep == nil {
+		c.Keep = context.WithoutCancel
 	}
 	for _, hook := range []*func(int){&c.Opened, &c.Started, &c.Closed} {
 		if *hook == nil {

@@ -20,7 +20,16 @@ type operation struct {
 	kind   ast.Operation
 	done   func() // gives back what its request takes of the budget
 	cancel context.CancelFunc
+	socket *socket
+	// stream is that of a subscription; the socket's lock guards it.
+	stream *Stream
+	// event is the frame of its events, but for the payload.
+	event frame
+	// seen is the cursor of the last event that its goroutine has sent.
+	seen string
 }
+
+var _ listener = (*operation)(nil)
 
 // handle does what a message asks for. It returns the context of what comes
 // next, and how the connection ends if the message is not allowed.
@@ -118,7 +127,7 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	op := &operation{id: m.id, kind: prepared.Kind(), done: done, cancel: cancel}
+	op := &operation{id: m.id, kind: prepared.Kind(), done: done, cancel: cancel, socket: s}
 	s.mu.Lock()
 	s.operations[m.id] = op
 	s.running++
@@ -127,7 +136,8 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 	}
 	s.mu.Unlock()
 	s.parent.cfg.Started(1)
-	s.work.Go(func() { s.run(ctx, op, prepared) })
+	s.work.Add(1)
+	go s.run(ctx, op, prepared)
 	return nil
 }
 
@@ -146,52 +156,122 @@ func (s *socket) stop(id string) {
 	if op != nil {
 		s.out.forget(&op.source) // before it can say that it has ended
 		op.cancel()
+		s.wakeUp(op)
+	}
+}
+
+// wakeUp lets an operation that rests see that it has been cancelled.
+func (s *socket) wakeUp(ops ...*operation) {
+	for _, op := range ops {
+		s.mu.Lock()
+		stream := op.stream
+		s.mu.Unlock()
+		if stream != nil {
+			stream.Wake()
+		}
 	}
 }
 
 // run executes an operation to its end.
 func (s *socket) run(ctx context.Context, op *operation, prepared *Operation) {
-	defer s.ended(op)
+	rests := false
 	defer func() {
 		if p := recover(); p != nil {
-			s.parent.cfg.Logger.Error("panic in an operation", zap.Any("panic", p), zap.Stack("stack"))
-			s.finish(ctx, op, s.message(op, op.id, "error", encodeErrors(s.protocol(), s.parent.cfg.Executor.Present(ctx, internalError()))))
+			s.panicked(ctx, op, p)
 		}
+		s.rested(op, rests)
 	}()
-	complete := s.message(op, op.id, "complete", nil)
-	if op.kind != ast.Subscription {
-		payload := prepared.Do(ctx)
-		s.finish(ctx, op, s.message(op, op.id, s.next(), payload), complete)
-		if len(payload) > s.parent.cfg.QueueBytes {
-			s.out.flushed(ctx) // the bound of the queue does not hold it
-		}
+	if op.kind == ast.Subscription {
+		op.event = s.message(op, op.id, s.next(), nil)
+		op.event.soon, op.event.event = true, true
+		stream := prepared.Stream(ctx, "", op)
+		s.mu.Lock()
+		op.stream = stream
+		s.mu.Unlock()
+		rests = s.listen(op)
 		return
 	}
-	stream := prepared.Stream(ctx, "")
-	defer stream.Close()
-	event := s.message(op, op.id, s.next(), nil)
-	event.soon, event.event = true, true
-	for seen := ""; ; {
-		e, ok := stream.Next()
-		if !ok {
+	payload := prepared.Do(ctx)
+	s.finish(ctx, op, s.message(op, op.id, s.next(), payload), s.message(op, op.id, "complete", nil))
+	if len(payload) > s.parent.cfg.QueueBytes {
+		s.out.flushed(ctx) // the bound of the queue does not hold it
+	}
+}
+
+func (s *socket) panicked(ctx context.Context, op *operation, p any) {
+	s.parent.cfg.Logger.Error("panic in an operation", zap.Any("panic", p), zap.Stack("stack"))
+	s.finish(ctx, op, s.message(op, op.id, "error", encodeErrors(s.protocol(), s.parent.cfg.Executor.Present(ctx, internalError()))))
+}
+
+// rested notes that the goroutine of an operation has ended, and the operation too if it
+// does not rest.
+func (s *socket) rested(op *operation, rests bool) {
+	if rests {
+		return // the connection waits for it all the same
+	}
+	if op.stream != nil {
+		op.stream.Close()
+	}
+	s.ended(op)
+	s.work.Done()
+}
+
+// listen sends the events of a subscription until it ends, or rests.
+func (s *socket) listen(op *operation) (rests bool) {
+	ctx := op.stream.ctx
+	for {
+		e, what := op.stream.Next()
+		if what == Rests {
+			return true
+		}
+		if what == Over {
 			break
 		}
+		event := op.event
 		event.payload = e.Payload
 		err := s.out.put(ctx, nil, event)
 		if errors.Is(err, errMemory) {
-			stream.Refuse(seen)
+			op.stream.Refuse(op.seen)
 			break
 		}
 		if err != nil {
-			return
+			return false
 		}
-		seen = e.Cursor
+		op.seen = e.Cursor
 	}
-	if errs := stream.Errors(); len(errs) > 0 {
+	if errs := op.stream.Errors(); len(errs) > 0 {
 		s.finish(ctx, op, s.message(op, op.id, "error", encodeErrors(s.protocol(), errs)))
-		return
+		return false
 	}
-	s.finish(ctx, op, complete)
+	s.finish(ctx, op, s.message(op, op.id, "complete", nil))
+	return false
+}
+
+// deliver is that of a [listener].
+func (op *operation) deliver(events []*shared) int {
+	n := op.socket.out.deliver(events, func(e *shared) frame {
+		event := op.event
+		event.payload = e.payload
+		return event
+	})
+	if n > 0 {
+		op.seen = events[n-1].cursor
+	}
+	return n
+}
+
+// resume is that of a [listener].
+func (op *operation) resume() {
+	go func() {
+		rests := false
+		defer func() {
+			if p := recover(); p != nil {
+				op.socket.panicked(op.stream.ctx, op, p)
+			}
+			op.socket.rested(op, rests)
+		}()
+		rests = op.socket.listen(op)
+	}()
 }
 
 // finish queues the last messages of an operation. Its id is free before the client

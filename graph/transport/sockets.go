@@ -52,8 +52,7 @@ func NewSockets(cfg SocketConfig) (*Sockets, error) {
 	s.buffers.New = func() any { return new(buffer) }
 	s.upgrader = websocket.Upgrader{
 		HandshakeTimeout: cfg.WriteTimeout,
-		// A connection keeps 512 bytes to read into, and none to write from.
-		ReadBufferSize:  512,
+		// A connection has a reader of its own, see [hijacker], and no memory to write from.
 		WriteBufferPool: new(sync.Pool),
 		Subprotocols:    []string{protocolModern, protocolLegacy},
 		CheckOrigin:     func(*http.Request) bool { return true }, // the edge has done it
@@ -68,8 +67,8 @@ func NewSockets(cfg SocketConfig) (*Sockets, error) {
 	return s, nil
 }
 
-// ServeHTTP upgrades the request and returns; the connection lives on, with the
-// values of the request's context. The edge has checked Host and Origin.
+// ServeHTTP upgrades the request and returns; the connection lives on, with what
+// [SocketConfig.Keep] keeps of the request's context. The edge has checked Host and Origin.
 func (s *Sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.admit() {
 		w.Header().Set("Retry-After", "1")
@@ -86,8 +85,8 @@ func (s *Sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.conn.mute = true
-	c := newSocket(s, conn, h.conn.Conn)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	c := newSocket(s, conn, h)
+	ctx, cancel := context.WithCancel(s.cfg.Keep(r.Context()))
 	c.cancel = cancel
 	s.add(c)
 	go c.serve(ctx)
@@ -204,7 +203,12 @@ func (s *Sockets) each(do func(*socket)) {
 type hijacker struct {
 	http.ResponseWriter
 	conn *inbound
+	// in is what the library reads from.
+	in *bufio.Reader
 }
+
+// readBuffer is the memory that a connection keeps to read into, in bytes.
+const readBuffer = 320
 
 var _ http.Hijacker = (*hijacker)(nil)
 
@@ -219,6 +223,11 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		_ = c.SetWriteBuffer(sendBuffer)
 	}
 	h.conn = &inbound{Conn: conn}
+	h.in = rw.Reader
+	if rw.Reader.Buffered() == 0 { // else the library refuses the client
+		h.in = bufio.NewReaderSize(h.conn, readBuffer)
+		rw = bufio.NewReadWriter(h.in, rw.Writer)
+	}
 	return h.conn, rw, nil
 }
 

@@ -45,6 +45,8 @@ type Change struct {
 	Revision string
 	// Stored is the resource at that revision, for DELETED its last state; nil for a mark.
 	Stored *backend.Resource
+	// Number counts the events of a stream that is live: of a mark, those before it.
+	Number uint64
 
 	feed *Feed
 	body *body.Body // if it was read already

@@ -31,6 +31,8 @@ type snapshot struct {
 	kind   int
 	after  []byte
 	resets int
+	// late says that somebody came who wants to hear of all that has happened until now.
+	late bool
 }
 
 func newSnapshot(f *Feed, scope scope) *snapshot {
@@ -54,6 +56,10 @@ func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 		if out = append(out, changes...); len(out) > 0 {
 			return out, nil
 		}
+	}
+	if n.late {
+		n.late = false
+		return n.consume(ctx)
 	}
 	return nil, nil
 }

@@ -5,6 +5,7 @@ package change
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -21,8 +22,11 @@ type Stream struct {
 	scope scope
 	// again says that the state is sent anew where the stream cannot go on.
 	again bool
-	// watcher follows the changes; nil while the state is sent.
+	// watcher follows the changes; nil while the state is sent, and while the stream goes
+	// on together with others. It is set under mu.
 	watcher *hub.Watcher
+	mu      sync.Mutex
+	closed  bool // guarded by mu
 	// state sends a snapshot; nil if there is none to send.
 	state *snapshot
 	// leave gives up the stream's place among the listeners.
@@ -31,6 +35,14 @@ type Stream struct {
 	mark *Change
 	// inSync says that IN_SYNC was sent.
 	inSync bool
+	// number counts the events of the watcher.
+	number uint64
+	// ended is how what the stream shared with others has ended, nil if it has not.
+	ended error
+	// silent is since when a stream that leads has told nothing, notified whether it is
+	// notified of changes.
+	silent   time.Time
+	notified bool
 }
 
 // Changes begins a stream: with a cursor the changes after it, then IN_SYNC,
@@ -55,7 +67,7 @@ func (f *Feed) Changes(ctx context.Context, c access.Caller, req Request) (*Stre
 		out.state = newSnapshot(f, scope)
 		return out, nil
 	}
-	out.watcher, err = f.follow(ctx, &out.scope, from)
+	err = out.follow(ctx, from)
 	switch {
 	case errors.Is(err, backend.ErrPositionExpired) && out.again:
 		out.state = newSnapshot(f, scope)
@@ -70,7 +82,28 @@ func (f *Feed) Changes(ctx context.Context, c access.Caller, req Request) (*Stre
 
 // follow watches what the scope of a stream covers.
 func (f *Feed) follow(ctx context.Context, scope *scope, from backend.Position) (*hub.Watcher, error) {
-	return f.hub.Watch(ctx, hub.Watch{From: from, Covers: scope.covers, Namespaces: scope.namespaces(), Reserved: true})
+	return f.hub.Watch(ctx, hub.Watch{From: from, Covers: scope.covers, Lookup: scope.lookup(), Namespaces: scope.namespaces(), Reserved: true})
+}
+
+// follow begins to watch the changes after a position.
+func (c *Stream) follow(ctx context.Context, from backend.Position) error {
+	w, err := c.feed.follow(ctx, &c.scope, from)
+	if err == nil {
+		c.watch(w)
+	}
+	return err
+}
+
+// watch follows another watch, nil for none, and returns the one before.
+func (c *Stream) watch(w *hub.Watcher) (before *hub.Watcher) {
+	c.mu.Lock()
+	before, c.watcher, c.number = c.watcher, w, 0
+	closed := c.closed
+	c.mu.Unlock()
+	if closed && w != nil {
+		w.Close()
+	}
+	return before
 }
 
 // begin sets the mark that comes next.
@@ -81,8 +114,12 @@ func (c *Stream) begin(mark Type, at backend.Position) {
 
 // Close ends the stream.
 func (c *Stream) Close() {
-	if c.watcher != nil {
-		c.watcher.Close()
+	c.mu.Lock()
+	w := c.watcher
+	c.closed = true
+	c.mu.Unlock()
+	if w != nil {
+		w.Close()
 	}
 	c.leave()
 }
@@ -103,16 +140,24 @@ func (c *Stream) Next(ctx context.Context) ([]Change, error) {
 	}
 	spent := budget.From(ctx)
 	for {
-		spent.Leave()
-		d, err := c.watcher.NextBefore(ctx, deadline)
-		spent.Return(ctx)
+		d, err := backend.Delivery{}, c.ended
+		if c.ended = nil; err == nil {
+			if c.watcher == nil {
+				return nil, failure.Of(backend.ErrClosed, backend.Key{})
+			}
+			spent.Leave()
+			d, err = c.watcher.NextBefore(ctx, deadline)
+			spent.Return(ctx)
+		}
 		switch {
 		case err == nil:
 		case errors.Is(err, hub.ErrIdle):
 			return []Change{{Type: Bookmark, Cursor: c.watcher.Position().String()}}, nil
 		case errors.Is(err, backend.ErrPositionExpired) && c.again:
-			c.watcher.Close()
-			c.watcher, c.state = nil, newSnapshot(c.feed, c.scope)
+			if w := c.watch(nil); w != nil {
+				w.Close()
+			}
+			c.state = newSnapshot(c.feed, c.scope)
 			return c.nextOfState(ctx)
 		default:
 			return nil, failure.Of(err, backend.Key{})
@@ -126,7 +171,9 @@ func (c *Stream) Next(ctx context.Context) ([]Change, error) {
 // changes is what a delivery means to the stream.
 func (c *Stream) changes(d *backend.Delivery) (out []Change) {
 	for i := range d.Events {
+		c.number++
 		if change, ok := c.scope.change(&d.Events[i]); ok {
+			change.Number = c.number
 			change.Cursor, change.feed = d.Events[i].Position.String(), c.feed
 			out = append(out, change)
 		}
@@ -144,7 +191,7 @@ func (c *Stream) nextOfState(ctx context.Context) ([]Change, error) {
 	out, err := c.state.next(ctx)
 	if err == nil && len(out) == 0 {
 		at := c.state.position
-		if c.watcher, err = c.feed.follow(ctx, &c.scope, at); err == nil {
+		if err = c.follow(ctx, at); err == nil {
 			mark := InSync
 			if c.inSync {
 				mark = Bookmark
