@@ -1,14 +1,16 @@
 -- A short cut for the most common batch: one put that creates a resource, or that
 -- replaces one without changing its entries. apply.lua does the same at twice the
--- cost. Everything else is left to apply.lua, before anything is written.
-local function alone()
-  local _, kind, name, presence, wanted, revision, deleting, _, unfinalized, uid, finalizers, entries, caller, fields, size, body = unpack(ARGV, HEAD + 1, HEAD + STRIDE)
+-- cost. Everything else is left to apply.lua, before anything is written. key is that
+-- of the resource, and the arguments of the action follow from.
+local function alone(key, from, request)
+  local _, kind, name, presence, wanted, revision, deleting, _, unfinalized, uid, finalizers, entries, caller, fields, size, body = unpack(ARGV, from + 1, from + STRIDE)
   size = size + 64
   local unlogged = isInternal(kind)
   local last = format('%d', (unlogged and internal or seq) + 1)
   local id = epoch .. '-' .. last
   local event, spec, created, ext, members = 'a', id, ms, '', nil
-  local v = call('GETRANGE', KEYS[4], '0', '1023')
+  -- More than the header and the same entries is not looked at.
+  local v = call('GETRANGE', key, '0', format('%d', #entries + 511))
   if v == '' then
     if presence == 'p' or wanted ~= '' or revision ~= '' or deleting ~= '' or unfinalized ~= '' then return end
     if finalizers == '' then finalizers = '0' end
@@ -42,19 +44,22 @@ local function alone()
   end
   local stamped = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms .. '\n' .. finalizers
   local value = stamped .. '\n' .. fields .. ext .. '\n' .. entries .. body
-  call('SET', KEYS[4], value)
+  call('SET', key, value)
   grown(#value)
   if members then call('ZADD', KEYS[2], unpack(members)) end
   if unlogged then
-    call('HSET', KEYS[1], 'internal', last)
+    internal = internal + 1
     return { 'ok', epoch .. '-' .. format('%d', seq), stamped }
   end
   call('XADD', KEYS[3], id, 'h', event .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. request .. '\n' .. kind .. name, 'd', value)
-  call('HSET', KEYS[1], 'seq', last, 'count', format('%d', count + 1), 'bytes', format('%d', bytes + size))
+  seq, count, bytes = seq + 1, count + 1, bytes + size
   return { 'ok', id, stamped }
 end
--- The eighth argument is the condition that nothing refers to the resource.
-if #KEYS == 4 and ARGV[HEAD + 1] == 'p' and ARGV[HEAD + 8] == '' then
-  local reply = alone()
-  if reply then return reply end
+local firstSeq, firstInternal = seq, internal
+-- saveHead stores what the short cut changed of the head of the log.
+local function saveHead()
+  if seq ~= firstSeq then
+    call('HSET', KEYS[1], 'seq', format('%d', seq), 'count', format('%d', count), 'bytes', format('%d', bytes))
+  end
+  if internal ~= firstInternal then call('HSET', KEYS[1], 'internal', format('%d', internal)) end
 end
