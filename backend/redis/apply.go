@@ -91,7 +91,7 @@ func (s *Store) send(ctx context.Context, ses *session, p *proposal, deadline ti
 	if cfg.Durability == DurabilityReplica {
 		reply, err = s.sendAndWait(ctx, on, p.keys, args)
 	} else {
-		reply, err = ses.writers(on).run(ctx, &scriptCall{script: s.core.scripts.apply, keys: p.keys, args: args, size: p.batch.Size()})
+		reply, err = ses.writers(on).run(ctx, &scriptCall{keys: p.keys, args: args, size: p.batch.Size()})
 	}
 	if err != nil && (elsewhere(err) || unsent(err)) {
 		ses.reload(ctx)

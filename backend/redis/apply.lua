@@ -171,7 +171,6 @@ local function remove(i)
 end
 
 local reply = { 'ok', '' }
-local firstSeq, firstInternal = seq, internal
 for i, a in ipairs(actions) do
   local key, r = KEYS[3 + i], live[i]
   if a.op == 'p' then

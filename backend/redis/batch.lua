@@ -1,6 +1,6 @@
 -- Judges all conditions of a batch and makes all its changes, or none. Nothing is
 -- written before all conditions are judged. The parts of the script are batch.lua,
--- put.lua, record.lua and apply.lua, in this order.
+-- put.lua, single.lua, record.lua and apply.lua, in this order.
 -- KEYS  meta, index, log, then the resource of each action
 -- ARGV  HEAD arguments of the batch, then STRIDE of each action, see action()
 local HEAD, STRIDE = 9, 17

@@ -60,3 +60,70 @@ func namesFor(shared bool) names {
 	}
 	return nil
 }
+
+// Outcome is what the caller of a batch is told.
+type Outcome struct {
+	Result backend.Result
+	Err    error
+}
+
+// ApplyTogether sends batches of one shard in one pipeline, as if their callers had
+// come together.
+func (s *Store) ApplyTogether(ctx context.Context, batches []backend.Batch) ([]Outcome, error) {
+	ses, err := s.core.acquire(s)
+	if err != nil {
+		return nil, err
+	}
+	defer ses.inflight.Done()
+	sh := s.shard(batches[0].Actions[0].Key.Namespace)
+	on, err := ses.primary(ctx, sh)
+	if err != nil {
+		return nil, err
+	}
+	calls, proposals := make([]*scriptCall, len(batches)), make([]*proposal, len(batches))
+	for i, b := range batches {
+		p := newProposal(sh, b)
+		proposals[i] = p
+		calls[i] = &scriptCall{keys: p.keys, done: make(chan struct{}), args: s.core.arguments(head{
+			shard: sh, deadline: s.core.deadlineArgument(b.Deadline, ""), clock: s.core.clockArgument(""), request: escape(b.RequestID),
+		}, p.actions)}
+	}
+	ses.writers(on).send(calls)
+	out := make([]Outcome, len(calls))
+	for i, c := range calls {
+		if <-c.done; c.err != nil {
+			out[i].Err = c.err
+		} else {
+			out[i].Result, out[i].Err = s.outcome(proposals[i], c.reply)
+		}
+	}
+	return out, nil
+}
+
+// Waiting is how many calls wait to be sent to the server of a namespace, and Flights
+// how many pipelines are on their way.
+func (s *Store) Waiting(ctx context.Context, namespace string) (n int) {
+	s.writersOf(ctx, namespace, func(w *writers) { n = len(w.queue) })
+	return n
+}
+
+func (s *Store) Flights(ctx context.Context, namespace string) (n int) {
+	s.writersOf(ctx, namespace, func(w *writers) { n = w.flights })
+	return n
+}
+
+func (s *Store) writersOf(ctx context.Context, namespace string, look func(*writers)) {
+	ses, err := s.core.acquire(s)
+	if err != nil {
+		return
+	}
+	defer ses.inflight.Done()
+	on, err := ses.primary(ctx, s.shard(namespace))
+	if err != nil {
+		return
+	}
+	w := ses.writers(on)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	look(w)
+}

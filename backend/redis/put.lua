@@ -1,35 +1,85 @@
--- A short cut for the most common batch: one put that creates a resource, or that
--- replaces one without changing its entries. apply.lua does the same at twice the
--- cost. Everything else is left to apply.lua, before anything is written.
-local function alone()
-  local _, kind, name, presence, wanted, revision, deleting, _, unfinalized, uid, finalizers, entries, caller, fields, size, body = unpack(ARGV, HEAD + 1, HEAD + STRIDE)
+-- members adds to a table the index members for the entries, by entry. An entry is
+-- a type, a length in two bytes, and that many bytes. It returns false if they are
+-- malformed.
+local function members(entries, kind, name, into)
+  local i, n = 1, #entries
+  while i <= n do
+    local t, hi, lo = byte(entries, i, i + 2)
+    if not lo then return false end
+    local last = i + 2 + hi * 256 + lo
+    if last > n then return false end
+    local middle = sub(entries, i + 3, last)
+    if t == 105 or t == 120 then -- i, x: ordered by kind first
+      into[sub(entries, i, last)] = sub(entries, i, i) .. kind .. middle .. name
+    else
+      into[sub(entries, i, last)] = sub(entries, i, i) .. middle .. kind .. name
+    end
+    i = last + 1
+  end
+  return true
+end
+
+-- changes compares entries: the index members of those that are only in old, and the
+-- arguments of ZADD for those only in new. It returns nothing where apply.lua is
+-- needed: an old one is of a type that only a newer release knows, or they are many.
+local function changes(old, new, kind, name)
+  local was, will, gone, come = {}, {}, {}, {}
+  if not members(old, kind, name, was) or not members(new, kind, name, will) then return end
+  for entry, member in pairs(was) do
+    local t = byte(entry)
+    if t ~= 105 and t ~= 114 and t ~= 120 then return end -- i, r, x
+    if not will[entry] then gone[#gone + 1] = member end
+  end
+  for entry, member in pairs(will) do
+    if not was[entry] then
+      come[#come + 1] = '0'
+      come[#come + 1] = member
+    end
+  end
+  if #gone <= 2000 and #come <= 2000 then return gone, come end
+end
+
+-- A short cut for the most common batch: one put that creates a resource or replaces
+-- one that does not expire. apply.lua does the same at twice the cost. Everything else
+-- is left to apply.lua, before anything is written. key is that of the resource, and
+-- the arguments of the action follow from.
+local function alone(key, from, request)
+  local _, kind, name, presence, wanted, revision, deleting, _, unfinalized, uid, finalizers, entries, caller, fields, size, body = unpack(ARGV, from + 1, from + STRIDE)
   size = size + 64
   local unlogged = isInternal(kind)
   local last = format('%d', (unlogged and internal or seq) + 1)
   local id = epoch .. '-' .. last
-  local event, spec, created, ext, members = 'a', id, ms, '', nil
-  local v = call('GETRANGE', KEYS[4], '0', '1023')
+  local event, spec, created, ext, gone, come, before = 'a', id, ms, '', nil, nil, nil
+  -- The header, and entries that are a little longer than the new ones.
+  local v = call('GETRANGE', key, '0', format('%d', #entries + 511))
   if v == '' then
     if presence == 'p' or wanted ~= '' or revision ~= '' or deleting ~= '' or unfinalized ~= '' then return end
     if finalizers == '' then finalizers = '0' end
-    members = { '0', 'n' .. kind .. name }
+    come = { '0', 'n' .. kind .. name }
     local i, n, m = 1, #entries, 2
-    while i <= n do -- see members() in record.lua
+    while i <= n do -- as members() does
       local t, hi, lo = byte(entries, i, i + 2)
       local last = i + 2 + hi * 256 + lo
-      members[m + 1] = '0'
+      come[m + 1] = '0'
       if t == 105 or t == 120 then
-        members[m + 2] = sub(entries, i, i) .. kind .. sub(entries, i + 3, last) .. name
+        come[m + 2] = sub(entries, i, i) .. kind .. sub(entries, i + 3, last) .. name
       else
-        members[m + 2] = sub(entries, i, i) .. sub(entries, i + 3, last) .. kind .. name
+        come[m + 2] = sub(entries, i, i) .. sub(entries, i + 3, last) .. kind .. name
       end
       i, m = last + 1, m + 2
     end
     if m > 2000 then return end
   else
-    local rev, oldspec, olduid, oldcreated, held, expires, gone, _, rowsize, length, oldext, at = match(v, HEADER)
+    local rev, oldspec, olduid, oldcreated, held, expires, flag, _, rowsize, length, oldext, at = match(v, HEADER)
     if not rev or presence == 'a' or expires ~= '' or wanted ~= '' and wanted ~= olduid or revision ~= '' and revision ~= rev or
-      deleting ~= '' and (deleting == 'y') ~= (gone ~= '') or unfinalized ~= '' and held ~= '0' or sub(v, at, at + length - 1) ~= entries then return end
+      deleting ~= '' and (deleting == 'y') ~= (flag ~= '') or unfinalized ~= '' and held ~= '0' then return end
+    local old = sub(v, at, at + length - 1)
+    if #old < length + 0 then return end -- there are more than were read
+    if old ~= entries then
+      before = old
+      gone, come = changes(old, entries, kind, name)
+      if not gone then return end
+    end
     event, uid, created, ext, size = 'm', olduid, oldcreated, oldext, size + rowsize
     if caller ~= 'c' then spec = oldspec end
     if finalizers == '' then finalizers = held end
@@ -42,19 +92,28 @@ local function alone()
   end
   local stamped = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms .. '\n' .. finalizers
   local value = stamped .. '\n' .. fields .. ext .. '\n' .. entries .. body
-  call('SET', KEYS[4], value)
+  call('SET', key, value)
   grown(#value)
-  if members then call('ZADD', KEYS[2], unpack(members)) end
+  if gone and #gone > 0 then call('ZREM', KEYS[2], unpack(gone)) end
+  if come and #come > 0 then call('ZADD', KEYS[2], unpack(come)) end
   if unlogged then
-    call('HSET', KEYS[1], 'internal', last)
+    internal = internal + 1
     return { 'ok', epoch .. '-' .. format('%d', seq), stamped }
   end
-  call('XADD', KEYS[3], id, 'h', event .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. request .. '\n' .. kind .. name, 'd', value)
-  call('HSET', KEYS[1], 'seq', last, 'count', format('%d', count + 1), 'bytes', format('%d', bytes + size))
+  local head = event .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. request .. '\n' .. kind .. name
+  if before then
+    call('XADD', KEYS[3], id, 'h', head, 'd', value, 'b', before)
+  else
+    call('XADD', KEYS[3], id, 'h', head, 'd', value)
+  end
+  seq, count, bytes = seq + 1, count + 1, bytes + size
   return { 'ok', id, stamped }
 end
--- The eighth argument is the condition that nothing refers to the resource.
-if #KEYS == 4 and ARGV[HEAD + 1] == 'p' and ARGV[HEAD + 8] == '' then
-  local reply = alone()
-  if reply then return reply end
+local firstSeq, firstInternal = seq, internal
+-- saveHead stores what the short cut changed of the head of the log.
+local function saveHead()
+  if seq ~= firstSeq then
+    call('HSET', KEYS[1], 'seq', format('%d', seq), 'count', format('%d', count), 'bytes', format('%d', bytes))
+  end
+  if internal ~= firstInternal then call('HSET', KEYS[1], 'internal', format('%d', internal)) end
 end

@@ -35,27 +35,6 @@ local function expired(r, now)
   return r.expires ~= '' and tonumber(r.expires) * 1000 <= now
 end
 
--- members adds to a table the index members for the entries, by entry. An entry is
--- a type, a length in two bytes, and that many bytes. It returns false if they are
--- malformed.
-local function members(entries, kind, name, into)
-  local i, n = 1, #entries
-  while i <= n do
-    local t, hi, lo = byte(entries, i, i + 2)
-    if not lo then return false end
-    local last = i + 2 + hi * 256 + lo
-    if last > n then return false end
-    local middle = sub(entries, i + 3, last)
-    if t == 105 or t == 120 then -- i, x: ordered by kind first
-      into[sub(entries, i, last)] = sub(entries, i, i) .. kind .. middle .. name
-    else
-      into[sub(entries, i, last)] = sub(entries, i, i) .. middle .. kind .. name
-    end
-    i = last + 1
-  end
-  return true
-end
-
 -- wholeMembers adds members to a table that are packed like entries.
 local function wholeMembers(packed, into)
   local i = 1

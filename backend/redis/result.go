@@ -30,6 +30,8 @@ func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
 			return backend.Result{}, err
 		}
 		return backend.Result{}, unreadable(p.batch.Actions[i].Key, backend.ErrUnreadable)
+	case "error":
+		return backend.Result{}, fmt.Errorf("apply: %w: %.200s", backend.ErrUnavailable, text(reply, 1))
 	case "format":
 		return backend.Result{}, fmt.Errorf("apply: %s: %w", otherFormat(text(reply, 1)), backend.ErrFormat)
 	default:

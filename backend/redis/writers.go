@@ -2,21 +2,20 @@ package redis
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
-
-	"github.com/sluicegw/sluice/backend"
 )
 
 // Bounds of the writers of one server.
 const (
-	// maxFlights are how many pipelines are on their way at once: while the server
-	// works on one, the next is gathered.
+	// maxFlights are how many pipelines are on their way at once, and crowd how many
+	// calls wait when there is more than one: calls that travel together cost the
+	// server less.
 	maxFlights = 2
+	crowd      = 16
 	// flightCalls and flightBytes bound a pipeline, because the server executes it
 	// without serving others in between. A single call may be larger.
 	flightCalls = 32
@@ -38,15 +37,14 @@ type writers struct {
 	flights int
 }
 
-// scriptCall is a call of a script.
+// scriptCall is a batch on its way, with the keys and arguments of the script apply.
 type scriptCall struct {
-	script script
-	keys   []string
-	args   []any
-	size   int
-	done   chan struct{}
-	reply  []any // these are set before done is closed
-	err    error
+	keys  []string
+	args  []any
+	size  int
+	done  chan struct{}
+	reply []any // these are set before done is closed
+	err   error
 }
 
 func (c *scriptCall) finish(reply []any, err error) {
@@ -66,7 +64,7 @@ func (s *session) writers(on *goredis.Client) *writers {
 	return w
 }
 
-// run calls a script. If the error is a refusal, the call was not sent. The caller
+// run sends a batch. If the error is a refusal, the call was not sent. The caller
 // holds the session.
 func (w *writers) run(ctx context.Context, c *scriptCall) ([]any, error) {
 	c.done = make(chan struct{})
@@ -78,7 +76,7 @@ func (w *writers) run(ctx context.Context, c *scriptCall) ([]any, error) {
 	defer func() { <-w.slots }()
 	w.mu.Lock()
 	w.queue = append(w.queue, c)
-	if w.flights < maxFlights {
+	if w.flights == 0 || w.flights < maxFlights && len(w.queue) >= crowd {
 		w.flights++
 		w.session.inflight.Add(1)
 		go w.fly()
@@ -132,12 +130,16 @@ func (w *writers) gather(last int) {
 	}
 }
 
-// take removes the calls of a pipeline from the queue. If there are none, the flight
-// has ended.
+// take removes the calls of a pipeline from the queue. If there are none, or few and
+// another flight comes back for them, the flight has ended.
 func (w *writers) take() []*scriptCall {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n, size := 0, 0
+	if w.flights > 1 && len(w.queue) < crowd {
+		w.flights--
+		return nil
+	}
 	for n < len(w.queue) && n < flightCalls && (n == 0 || size+w.queue[n].size <= flightBytes) {
 		size += w.queue[n].size
 		n++
@@ -151,49 +153,66 @@ func (w *writers) take() []*scriptCall {
 	return calls
 }
 
-// send sends a pipeline and answers its calls. A server that does not know a script
-// has executed nothing of its call, which is sent again with the source.
+// send sends a pipeline and answers its calls.
 func (w *writers) send(calls []*scriptCall) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.session.core.cfg.Timeout)
 	defer cancel()
-	unknown := w.exchange(ctx, calls, func(p goredis.Pipeliner, c *scriptCall) *goredis.Cmd {
-		return p.EvalSha(ctx, c.script.sha, c.keys, c.args...)
-	})
-	unknown = w.exchange(ctx, unknown, func(p goredis.Pipeliner, c *scriptCall) *goredis.Cmd {
-		return p.Eval(ctx, c.script.source, c.keys, c.args...)
-	})
-	for _, c := range unknown {
-		c.finish(nil, fmt.Errorf("the server does not keep scripts: %w", backend.ErrUnavailable))
+	for errands := w.errands(calls); len(errands) > 0; {
+		errands = w.exchange(ctx, errands)
 	}
 }
 
-// exchange sends calls, answers them, and returns those whose script is not known.
-func (w *writers) exchange(ctx context.Context, calls []*scriptCall, queue func(goredis.Pipeliner, *scriptCall) *goredis.Cmd) (unknown []*scriptCall) {
-	if len(calls) == 0 {
-		return nil
-	}
+// exchange sends errands and answers their calls. It returns what is to be sent again,
+// because the server has executed nothing of it.
+func (w *writers) exchange(ctx context.Context, errands []*errand) (again []*errand) {
 	pipe := w.on.Pipeline()
-	cmds := make([]*goredis.Cmd, len(calls))
-	for i, c := range calls {
-		cmds[i] = queue(pipe, c)
+	cmds := make([]*goredis.Cmd, len(errands))
+	for i, e := range errands {
+		if e.source {
+			cmds[i] = pipe.Eval(ctx, e.script.source, e.keys, e.args...)
+		} else {
+			cmds[i] = pipe.EvalSha(ctx, e.script.sha, e.keys, e.args...)
+		}
 	}
 	_, broken := pipe.Exec(ctx)
-	for i, c := range calls {
+	for i, e := range errands {
 		// If the connection breaks, the client library notes that as the error of
 		// those calls, too, that were answered before.
 		if reply, _ := cmds[i].Val().([]any); len(reply) > 0 {
-			c.finish(reply, nil)
+			again = append(again, w.answer(e, reply)...)
 			continue
 		}
 		_, err := cmds[i].Slice()
 		if err == nil {
 			err = broken
 		}
-		if goredis.HasErrorPrefix(err, "NOSCRIPT") {
-			unknown = append(unknown, c)
+		if goredis.HasErrorPrefix(err, "NOSCRIPT") && !e.source {
+			e.source = true
+			again = append(again, e)
 			continue
 		}
-		c.finish(nil, err)
+		for _, c := range e.calls {
+			c.finish(nil, err)
+		}
 	}
-	return unknown
+	return again
+}
+
+// answer gives the calls of an errand their replies, and returns errands for those
+// that are to be sent by themselves.
+func (w *writers) answer(e *errand, reply []any) (again []*errand) {
+	if _, grouped := reply[0].([]any); !grouped || len(reply) != len(e.calls) {
+		for _, c := range e.calls { // one call, or what is said of all
+			c.finish(reply, nil)
+		}
+		return nil
+	}
+	for i, c := range e.calls {
+		if one, _ := reply[i].([]any); len(one) > 0 {
+			c.finish(one, nil)
+		} else {
+			again = append(again, w.session.core.single(c))
+		}
+	}
+	return again
 }
