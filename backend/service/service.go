@@ -151,7 +151,7 @@ func New(cfg Config) (*Service, error) {
 		}
 	}
 	s.Reader = query.New(cfg.Store, kinds, s.unreadable, s.index)
-	s.Feed = change.New(change.Config{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, BookmarkInterval: cfg.BookmarkInterval})
+	s.Feed = change.New(change.Config{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, Reader: s.Reader, BookmarkInterval: cfg.BookmarkInterval})
 	s.keeper = reindex.New(reindex.Config{
 		Store: cfg.Store, Kinds: kinds, Unreadable: s.unreadable, Logger: cfg.Logger,
 		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout,

@@ -40,17 +40,24 @@ type store struct {
 
 func openStore(t testing.TB, cfg memory.Config) *store {
 	t.Helper()
-	return openStoreBehind(t, cfg, func(s backend.Store) backend.Store { return s })
+	return openStoreFor(t, cfg, func(s backend.Store) service.Config { return service.Config{Store: s} })
 }
 
-// openStoreBehind has something between the service and the store.
+// openStoreBehind has something between the service and the store, from which all is read.
 func openStoreBehind(t testing.TB, cfg memory.Config, behind func(backend.Store) backend.Store) *store {
+	t.Helper()
+	return openStoreFor(t, cfg, func(s backend.Store) service.Config { return service.Config{Store: behind(s), IndexMemory: -1} })
+}
+
+func openStoreFor(t testing.TB, cfg memory.Config, of func(backend.Store) service.Config) *store {
 	t.Helper()
 	m, err := memory.Open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc, err := service.New(service.Config{Kinds: kindstest.Kinds(t), Store: behind(m)})
+	how := of(m)
+	how.Kinds = kindstest.Kinds(t)
+	svc, err := service.New(how)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
@@ -15,6 +16,8 @@ type Config struct {
 	Hub        *hub.Hub
 	Kinds      kind.Catalogue
 	Unreadable *unreadable.Tracker
+	// Reader reads states from memory.
+	Reader *query.Reader
 	// BookmarkInterval is after how long of silence a stream tells its cursor.
 	BookmarkInterval time.Duration
 }
@@ -25,11 +28,12 @@ type Feed struct {
 	hub        *hub.Hub
 	kinds      kind.Catalogue
 	unreadable *unreadable.Tracker
+	reader     *query.Reader
 	bookmarks  time.Duration
 	recent     recent
 }
 
 // New starts nothing.
 func New(cfg Config) *Feed {
-	return &Feed{store: cfg.Store, hub: cfg.Hub, kinds: cfg.Kinds, unreadable: cfg.Unreadable, bookmarks: cfg.BookmarkInterval}
+	return &Feed{store: cfg.Store, hub: cfg.Hub, kinds: cfg.Kinds, unreadable: cfg.Unreadable, reader: cfg.Reader, bookmarks: cfg.BookmarkInterval}
 }

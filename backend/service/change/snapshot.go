@@ -6,6 +6,8 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 const (
@@ -78,9 +80,12 @@ func (n *snapshot) restart(ctx context.Context) ([]Change, error) {
 	return []Change{{Type: Reset}}, nil
 }
 
-// readPage reads the next resources.
+// readPage reads the next resources, from memory if they are there.
 func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 	k := n.scope.kinds[n.kind]
+	if out, ok, err := n.readIndexed(ctx, k); ok || err != nil {
+		return out, err
+	}
 	r := backend.Range{Kind: k.Name, Limit: snapshotStep, Start: n.after}
 	if n.scope.namespace != nil {
 		r.Namespace = *n.scope.namespace
@@ -120,6 +125,31 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 		n.kind, n.after = n.kind+1, nil
 	}
 	return out, nil
+}
+
+// readIndexed is readPage from the index in memory, false if that does not serve the kind.
+func (n *snapshot) readIndexed(ctx context.Context, k *kind.Kind) (out []Change, ok bool, err error) {
+	step := query.Step{Kind: k, Filter: n.scope.filter[k.Name], From: n.after, Limit: snapshotStep}
+	if n.scope.namespace != nil {
+		step.Namespace = *n.scope.namespace
+	}
+	edges, more, ok, err := n.feed.reader.Step(ctx, step)
+	if !ok || err != nil {
+		return nil, ok, err
+	}
+	for i := range edges {
+		r := &edges[i].Resource
+		if n.scope.covers(r.Stored.Key) {
+			out = append(out, Change{Type: Snapshot, Revision: r.Stored.Revision.String(), Stored: r.Stored, feed: n.feed, body: r.Body})
+		}
+	}
+	if more && len(edges) > 0 {
+		last := edges[len(edges)-1].Resource.Stored
+		n.after = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
+	} else {
+		n.kind, n.after = n.kind+1, nil
+	}
+	return out, true, nil
 }
 
 // consume reads the log up to now.

@@ -28,10 +28,12 @@ type reading struct {
 	resource                      indexedResource
 	// key of the resource that is looked at, and room for bounds.
 	key, space []byte
-	explained  *Explanation
-	ctx        context.Context
-	spent      *budget.Budget
-	err        error // of the budget or the context
+	// cheaper is how many of them are paid for as one; 0 is 1.
+	cheaper   int
+	explained *Explanation
+	ctx       context.Context
+	spent     *budget.Budget
+	err       error // of the budget or the context
 }
 
 // lookedPerRow is how many resources of the index are looked at for the price of one
@@ -98,7 +100,7 @@ func (rd *reading) settle() error {
 	if err := rd.spent.Spend(budget.Scans, rd.scans); rd.err == nil {
 		rd.err = err
 	}
-	if err := rd.spent.Spend(budget.Rows, rd.shown); rd.err == nil {
+	if err := rd.spent.Spend(budget.Rows, rd.shown/max(rd.cheaper, 1)); rd.err == nil {
 		rd.err = err
 	}
 	if rd.err == nil {
