@@ -1,0 +1,80 @@
+package service_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/row"
+)
+
+// A write keeps rows and bytes of what it does not change. They are what a write that
+// makes all anew would store.
+func TestWhatAWriteKeepsIsWhatItWouldHaveMade(t *testing.T) {
+	f := setup(t)
+	widget := widget()
+	definition, err := row.Compile(&widget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	r := f.create("a", `{"title":"A"}`).Resource.Stored
+	kept, id := 0, ""
+	for step := range 300 {
+		revision := r.Revision.String()
+		var out *service.Written
+		var err error
+		switch rnd.IntN(4) {
+		case 0:
+			conditions := []any{}
+			for i := range rnd.IntN(3) {
+				conditions = append(conditions, map[string]any{"type": fmt.Sprint("t", i), "status": fmt.Sprint(rnd.IntN(2))})
+			}
+			id = fmt.Sprint("<id&", rnd.IntN(3))
+			status := map[string]any{"id": id, "conditions": conditions, "future": "ü"}
+			out, err = f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: revision, Status: status})
+		case 1:
+			out, err = f.update("a", revision, fmt.Sprintf(`{"title":"%c","weight":%d,"tags":["%c"],"ratio":%d.50}`, 'A'+rune(rnd.IntN(3)), 100+rnd.IntN(3), 'a'+rune(rnd.IntN(3)), 1+rnd.IntN(2)))
+		case 2:
+			out, err = f.patch("a", revision, fmt.Sprintf(`{"weight":null,"tags":["%d","<>"],"parts":[{"slot":"s%d"}]}`, rnd.IntN(2), rnd.IntN(2)))
+		default:
+			labels := service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "k", Value: fmt.Sprint(rnd.IntN(3))}}}
+			out, err = f.Update(t.Context(), anon, service.UpdateRequest{Identity: named("a"), ExpectedRevision: revision, Metadata: service.Metadata{Labels: labels}, Spec: raw(`{"title":"L"}`)})
+		}
+		if err != nil {
+			t.Fatalf("step %d: %v", step, err)
+		}
+		r = out.Resource.Stored
+		st, err := kind.StateOf(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := st.Status()["id"].(string); got != id {
+			t.Fatalf("step %d: status %q, want %q", step, got, id)
+		}
+		if d := cmp.Diff(definition.Of(st.Meta.Labels, st.Root()), r.Rows); d != "" {
+			t.Fatalf("step %d: rows made anew -, stored +:\n%s", step, d)
+		}
+		for part, tree := range map[string]map[string]any{"spec": st.Spec, "status": st.Status()} {
+			text, err := json.Marshal(tree)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tree != nil && !strings.Contains(string(r.Body), `"`+part+`":`+string(text)) {
+				t.Fatalf("step %d: %s %s is not in %s", step, part, text, r.Body)
+			}
+		}
+		if out.Outcome == service.Updated && st.Status() != nil {
+			kept++
+		}
+	}
+	if kept < 100 {
+		t.Errorf("only %d writes had something to keep", kept)
+	}
+}
