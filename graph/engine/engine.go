@@ -141,7 +141,7 @@ func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *pla
 	r, _ := e.spare.Get().(*run)
 	if r == nil {
 		r = &run{}
-		r.links.Keep, r.pages.Keep, r.parts.Keep = keptPieces, keptPieces, keptPieces
+		r.links.Keep, r.pages.Keep, r.parts.Keep, r.names.Keep = keptPieces, keptPieces, keptPieces, keptPieces
 	}
 	r.engine, r.ctx, r.oc, r.plan, r.caller = e, ctx, oc, p, access.CallerFrom(ctx)
 	return r

@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/internal/slab"
 )
 
 // want is a link that is to be read.
@@ -112,7 +113,7 @@ func (r *run) want(it *item, on *object, t body.Table) {
 				continue
 			}
 			if f.op == opRefs {
-				w.names = refNames(b, f.ref, t)
+				w.names = refNames(b, f.ref, t, &r.names)
 			}
 			r.wanted = append(r.wanted, w)
 		case opObject:
@@ -146,8 +147,8 @@ func refSpan(b *body.Body, ref *reference, t body.Table) body.Span {
 }
 
 // refNames are the names in a list of references, each once, in order.
-func refNames(b *body.Body, ref *reference, t body.Table) []string {
-	names := make([]string, 0, fewNames)
+func refNames(b *body.Body, ref *reference, t body.Table, room *slab.Slab[string]) []string {
+	names := room.Take(fewNames)[:0]
 	for raw := range b.Scalars(refSpan(b, ref, t)) {
 		names = append(names, body.Text(raw))
 	}
@@ -192,6 +193,14 @@ type pageRequests struct {
 	list []query.ListRequest
 	// of is the request of each want, -1 for a resource.
 	of []int
+	// same are the lists of references: those that name the same resources are read once.
+	same map[sameRequest]int
+}
+
+// sameRequest is what the lists of references have in common that are read once.
+type sameRequest struct {
+	field            *field
+	namespace, names string
 }
 
 // maxAsked is how many requests have room that is used again.
@@ -199,20 +208,15 @@ const maxAsked = 1024
 
 // spare is the room of requests that nobody needs any more.
 func (p *pageRequests) spare() pageRequests {
-	if cap(p.list) > maxAsked {
+	if cap(p.list) > maxAsked || len(p.same) > maxAsked {
 		return pageRequests{}
 	}
 	clear(p.list)
-	return pageRequests{list: p.list[:0], of: p.of[:0]}
+	clear(p.same)
+	return pageRequests{list: p.list[:0], of: p.of[:0], same: p.same}
 }
 
 func (r *run) requests() (out pageRequests) {
-	// Lists of references that name the same resources are read once.
-	type sameRequest struct {
-		field            *field
-		namespace, names string
-	}
-	var known map[sameRequest]int
 	out, r.asked = r.asked, pageRequests{}
 	for i := range r.wanted {
 		w := &r.wanted[i]
@@ -233,14 +237,14 @@ func (r *run) requests() (out pageRequests) {
 				r.scratch = backend.AppendString(r.scratch, name)
 			}
 			key := sameRequest{w.field, stored.Namespace, string(r.scratch)}
-			if n, ok := known[key]; ok {
+			if n, ok := out.same[key]; ok {
 				out.of = append(out.of, n)
 				continue
 			}
-			if known == nil {
-				known = make(map[sameRequest]int, len(r.wanted)-i)
+			if out.same == nil {
+				out.same = map[sameRequest]int{}
 			}
-			known[key] = len(out.list)
+			out.same[key] = len(out.list)
 			req.Names = w.names
 		}
 		out.of = append(out.of, len(out.list))

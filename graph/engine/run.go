@@ -34,6 +34,8 @@ type run struct {
 	links slab.Slab[link]
 	pages slab.Slab[page]
 	parts slab.Slab[item]
+	// names are those in lists of references.
+	names slab.Slab[string]
 	// asked is room for the requests of a level.
 	asked pageRequests
 	// found are the resources that references led to, nil for none.

@@ -241,6 +241,7 @@ func (r *run) release() {
 	r.links.Reset()
 	r.pages.Reset()
 	r.parts.Reset()
+	r.names.Reset()
 	r.moment.Release()
 }
 

@@ -56,21 +56,24 @@ func (s *Slab[T]) more(n, most int) {
 // One returns one element, its zero value.
 func (s *Slab[T]) One() *T { return &s.Take(1)[0] }
 
-// Reset forgets all pieces, which nobody may use any more: their memory is handed out again.
+// Reset forgets all pieces, which nobody may use any more: their memory is handed out
+// again. If they took several chunks, the next ones find one that has room for as many.
 func (s *Slab[T]) Reset() {
-	kept := 0
+	most := 0
 	for i, chunk := range s.chunks {
-		if kept += len(chunk); kept > s.Keep {
-			clear(s.chunks[i:])
-			s.chunks = s.chunks[:i]
-			break
-		}
 		if i < s.used {
+			most += len(chunk)
 			clear(chunk)
 		}
 	}
+	switch {
+	case len(s.chunks) > 1:
+		s.chunks = [][]T{make([]T, min(most, s.Keep))}
+	case len(s.chunks) == 1 && len(s.chunks[0]) > s.Keep:
+		s.chunks = nil
+	}
 	s.free, s.used = nil, 0
-	if len(s.chunks) == 0 {
-		s.next = 0
+	if s.next = 0; len(s.chunks) > 0 {
+		s.next = len(s.chunks[0])
 	}
 }

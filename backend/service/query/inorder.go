@@ -53,7 +53,7 @@ func (rd *reading) readPlain() {
 		r.End = join(behind, rd.in.before)
 	}
 	rd.space = room[:0]
-	rd.found = make([]Edge, 0, min(rd.wanted(), maxReady))
+	rd.found = rd.moment.room(min(rd.wanted(), maxReady))
 	rd.kind.Scan(r, rd.backward, func(_ string, e *index.Entry) bool { return !rd.add(e) })
 }
 

@@ -15,12 +15,17 @@ type Moment struct {
 	mu    sync.Mutex // guards all below
 	taken bool
 	view  index.View
-	// lists are the pages that were read.
+	// lists are the pages that were read, edges what is on them.
 	lists slab.Slab[listing]
+	edges slab.Slab[Edge]
 }
 
-// keptLists is how many pages of an operation have memory that the next one uses.
-const keptLists = 1024
+// keptLists and keptEdges are how many pages of an operation, and edges on them, have
+// memory that the next one uses.
+const (
+	keptLists = 1024
+	keptEdges = 4096
+)
 
 // With returns a context whose reads see one state of the store, until it is
 // forgotten. Without it each call of the reader takes a state of its own.
@@ -41,6 +46,20 @@ func (m *Moment) Release() {
 	defer m.mu.Unlock()
 	m.taken, m.view = false, index.View{}
 	m.lists.Reset()
+	m.edges.Reset()
+}
+
+// room is memory for edges.
+func (m *Moment) room(n int) []Edge {
+	if m == nil {
+		return make([]Edge, 0, n)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.edges.Keep == 0 {
+		m.edges.Chunk, m.edges.Keep = keptEdges, keptEdges
+	}
+	return m.edges.Take(n)[:0]
 }
 
 // take returns memory for pages, of a nil moment such as lives as long as they do.

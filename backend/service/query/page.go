@@ -89,17 +89,18 @@ func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListReque
 	var scans []*scan
 	var owner []int
 	var arena *body.Arena
+	sc := &scan{}
 	for i := range reqs {
 		l := &lists[i]
-		var sc scan
-		if errs[i] = t.begin(&reqs[i], l, &sc); errs[i] != nil {
+		*sc = scan{}
+		if errs[i] = t.begin(&reqs[i], l, sc); errs[i] != nil {
 			continue
 		}
 		if served, ok := t.view.Kind(l.query.kind.Name); ok {
 			if indexed == nil {
 				indexed = r.newReading(ctx, t.view.Now())
 			}
-			if errs[i] = indexed.read(&sc, served); errs[i] == nil {
+			if errs[i] = indexed.read(sc, served); errs[i] == nil {
 				indexed.scan.finish(&l.page)
 				l.page.view = &t.view
 				pages[i] = &l.page
@@ -109,11 +110,10 @@ func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListReque
 		if arena == nil {
 			arena = &body.Arena{}
 		}
-		kept := &scan{}
-		*kept = sc
-		kept.arena = arena
-		kept.begin()
-		scans, owner = append(scans, kept), append(owner, i)
+		sc.arena = arena
+		sc.begin()
+		scans, owner = append(scans, sc), append(owner, i)
+		sc = &scan{}
 	}
 	if err := indexed.settle(); err != nil {
 		for i := range pages {

@@ -17,6 +17,7 @@ type reading struct {
 	*scan
 	chooser
 	reader *Reader
+	moment *Moment
 	now    time.Time
 	// whole says that what is read need not be tested.
 	whole bool
@@ -41,7 +42,7 @@ type reading struct {
 const lookedPerRow = 64
 
 func (r *Reader) newReading(ctx context.Context, now time.Time) *reading {
-	return &reading{reader: r, now: now, ctx: ctx, spent: budget.From(ctx), explained: explanation(ctx)}
+	return &reading{reader: r, moment: momentOf(ctx), now: now, ctx: ctx, spent: budget.From(ctx), explained: explanation(ctx)}
 }
 
 // readOne is read of what is settled at once.
@@ -231,7 +232,7 @@ func (rd *reading) readNames() {
 	rd.by = "names"
 	rd.nearest = !rd.query.streams() && !rd.counting
 	if !rd.nearest && !rd.counting {
-		rd.found = make([]Edge, 0, min(rd.wanted(), len(rd.query.names)))
+		rd.found = rd.moment.room(min(rd.wanted(), len(rd.query.names)))
 	}
 	for i := range rd.query.names {
 		name := rd.query.names[i]
