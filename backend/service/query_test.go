@@ -285,6 +285,25 @@ func (o *oracle) check(f *fixture, req query.ListRequest, holds func(item) bool,
 	}
 }
 
+func TestAPageOfNoResourcesIsEmptyWhateverIsAskedFor(t *testing.T) {
+	for name, setup := range map[string]func(*testing.T) *fixture{"store": setup, "index": setupIndexed} {
+		t.Run(name, func(t *testing.T) {
+			f := setup(t)
+			f.create("a", `{"title":"A","weight":100}`)
+			for _, filter := range []string{`null`, `{"name":{"in":["a","b"]}}`, `{"spec":{"title":{"eq":"A"}}}`, `{"name":{"startsWith":"a"}}`} {
+				for _, orders := range [][]query.Order{nil, {{Field: "spec.weight"}}, {{Field: "name", Descending: true}}} {
+					req := query.ListRequest{Kind: "Widget", Namespace: pointer("default"), First: pointer(0), Filter: json.RawMessage(filter), OrderBy: orders}
+					page := f.list(req)
+					more, err := page.PageInfo().HasNextPage(t.Context())
+					if n, failed := page.TotalCount(t.Context()); len(page.Edges) != 0 || !more || n != 1 || err != nil || failed != nil {
+						t.Errorf("%s %v: %d edges, more %v, %d in all, %v %v", filter, orders, len(page.Edges), more, n, err, failed)
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestFiltersAreHeldToTheirLimits(t *testing.T) {
 	f := setup(t)
 	deep := map[string]any{}

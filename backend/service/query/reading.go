@@ -66,13 +66,13 @@ func (rd *reading) read(sc *scan, k *index.Kind) error {
 	rd.scan, rd.chooser, rd.whole, rd.by = sc, chooser{q: sc.query, kind: k}, false, ""
 	rd.resource.kind = k
 	switch q := sc.query; {
+	case sc.size == 0 && !sc.ahead && !sc.counting: // as [scan.begin]
 	case q.names != nil:
 		rd.scope = q.places()
 		rd.readNames()
 	case sc.counting:
 		rd.scope = q.places()
 		rd.readCount()
-	case sc.size == 0 && !sc.ahead:
 	case q.filter.all == nil && len(q.order) == 0 && q.within.start == nil && q.within.end == nil:
 		rd.readPlain()
 	default:
