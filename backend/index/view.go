@@ -328,18 +328,25 @@ func orFirst(bound []byte) []byte {
 // text is a bound as a string, without a copy: nothing keeps it.
 func text(bound []byte) string { return unsafe.String(unsafe.SliceData(bound), len(bound)) }
 
-// Values of the resource in an index of the kind, in order: none, one or several.
-// They are shared and must not be changed.
-func (k *Kind) Values(e *Entry, index string) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		at, known := k.shelf.trees[index]
-		if !known {
-			return
-		}
-		for i := range e.rows {
-			if value := e.rows[i].value; e.rows[i].index == at && !yield(unsafe.Slice(unsafe.StringData(value), len(value))) {
-				return
-			}
+// Number is that of an index of the kind, for [Entry.Any]; -1 if it has none of that name.
+func (k *Kind) Number(index string) int {
+	if at, known := k.shelf.trees[index]; known {
+		return at
+	}
+	return -1
+}
+
+// Any says whether the resource has a value in an index, by its number, that is
+// accepted. The values come in order; they are shared and must not be changed.
+func (e *Entry) Any(number int, accepts func([]byte) bool) bool {
+	for i := range e.rows {
+		switch r := &e.rows[i]; {
+		case r.index < number:
+		case r.index > number:
+			return false
+		case accepts(unsafe.Slice(unsafe.StringData(r.value), len(r.value))):
+			return true
 		}
 	}
+	return false
 }

@@ -107,6 +107,9 @@ type indexedResource struct {
 	// kind and entry are those of the index in memory, if the resource is there.
 	kind  *index.Kind
 	entry *index.Entry
+	// attribute was asked for last, and number is that of its index.
+	attribute string
+	number    int
 }
 
 // IndexedOf takes the stored index rows, or makes them anew if another definition made them.
@@ -144,12 +147,10 @@ func (v *indexedResource) has(attribute string, accepts func(value []byte) bool)
 		return accepts(row.AppendTime(space[:0], v.UpdatedAt))
 	}
 	if v.entry != nil {
-		for value := range v.kind.Values(v.entry, attribute) {
-			if accepts(value) {
-				return true
-			}
+		if v.attribute != attribute {
+			v.attribute, v.number = attribute, v.kind.Number(attribute)
 		}
-		return false
+		return v.entry.Any(v.number, accepts)
 	}
 	for i := range v.rows {
 		if v.rows[i].Index == attribute && accepts(v.rows[i].Value) {

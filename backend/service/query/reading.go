@@ -64,7 +64,7 @@ func (rd *reading) read(sc *scan, k *index.Kind) error {
 	}
 	looked := rd.looked
 	rd.scan, rd.chooser, rd.whole, rd.by = sc, chooser{q: sc.query, kind: k}, false, ""
-	rd.resource.kind = k
+	rd.resource = indexedResource{kind: k}
 	switch q := sc.query; {
 	case sc.size == 0 && !sc.ahead && !sc.counting: // as [scan.begin]
 	case q.names != nil:
