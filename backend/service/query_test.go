@@ -276,6 +276,18 @@ func (o *oracle) check(f *fixture, req query.ListRequest, holds func(item) bool,
 			f.t.Fatal(err)
 		}
 	}
+	if len(want) > 0 { // beyond the last page there is none, and something before it
+		beyond := req
+		if beyond.First = pointer(1); backward {
+			beyond.First, beyond.Last = nil, pointer(1)
+		}
+		p := f.list(beyond)
+		next, err := p.PageInfo().HasNextPage(context.Background())
+		previous, failed := p.PageInfo().HasPreviousPage(context.Background())
+		if len(p.Edges) > 0 || next != backward || previous == backward || err != nil || failed != nil {
+			f.t.Fatalf("%s: beyond the last page, backward %v: %d edges, next %v %v, previous %v %v", what, backward, len(p.Edges), next, err, previous, failed)
+		}
+	}
 	keys := make([]string, len(want))
 	for i, w := range want {
 		keys[i] = w.key()

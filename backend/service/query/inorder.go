@@ -182,8 +182,10 @@ func (rd *reading) paged(r index.Run) index.Run {
 	after, from, before := rd.query.order.place(rd.in.after), rd.query.order.place(rd.in.from), rd.query.order.place(rd.in.before)
 	page := bounds{from, before}
 	switch descending := len(rd.query.order) > 0 && rd.query.order[0].Descending; {
-	case descending: // the place is that of a resource, with which the interval ends
-		page = bounds{before, nil}
+	case descending:
+		// The interval ends with the resource of that place, or just before it, as
+		// [reading.add] judges. What makes a successor of the key has no part in the place.
+		page = bounds{onlyPlace(before), nil}
 		if after != nil {
 			page.end = after
 		} else if from != nil {
@@ -194,6 +196,18 @@ func (rd *reading) paged(r index.Run) index.Run {
 	}
 	page = bounds{r.Start, r.End}.and(page.behind(value))
 	return index.Run{Index: r.Index, Start: page.start, End: page.end}
+}
+
+// onlyPlace is the place with which a text begins.
+func onlyPlace(b []byte) []byte {
+	rest := b
+	for range 2 { // namespace, name
+		var err error
+		if rest, err = backend.SkipElement(rest); err != nil {
+			return b
+		}
+	}
+	return b[:len(b)-len(rest)]
 }
 
 // scanOrder reads in the order of an index: first those without a value, if it ascends.
