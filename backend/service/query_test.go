@@ -307,6 +307,13 @@ func TestAPageOfNoResourcesIsEmptyWhateverIsAskedFor(t *testing.T) {
 					req := query.ListRequest{Kind: "Widget", Namespace: pointer("default"), First: pointer(0), Filter: json.RawMessage(filter), OrderBy: orders}
 					page := f.list(req)
 					more, err := page.PageInfo().HasNextPage(t.Context())
+					req.First = pointer(1)
+					whole := f.list(req)
+					req.After = whole.PageInfo().EndCursor()
+					beyond := f.list(req)
+					if previous, err := beyond.PageInfo().HasPreviousPage(t.Context()); len(whole.Edges) != 1 || len(beyond.Edges) != 0 || !previous || err != nil {
+						t.Errorf("%s %v: behind the only one are %d, previous %v %v", filter, orders, len(beyond.Edges), previous, err)
+					}
 					if n, failed := page.TotalCount(t.Context()); len(page.Edges) != 0 || !more || n != 1 || err != nil || failed != nil {
 						t.Errorf("%s %v: %d edges, more %v, %d in all, %v %v", filter, orders, len(page.Edges), more, n, err, failed)
 					}
