@@ -110,22 +110,28 @@ func setup(t *testing.T) *fixture {
 func setupIndexed(t *testing.T) *fixture {
 	t.Helper()
 	f := setup(t)
+	f.serveIndexed()
+	return f
+}
+
+// serveIndexed runs the service until the test ends, and waits until it serves all kinds from memory.
+func (f *fixture) serveIndexed() {
+	f.t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- f.Run(ctx) }()
-	t.Cleanup(func() {
+	f.t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
-			t.Error(err)
+			f.t.Error(err)
 		}
 	})
 	if err := f.Index().Filled(ctx); err != nil {
-		t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	if s := f.Index().Stats(); s.Served != s.Kinds {
-		t.Fatalf("%+v", s)
+		f.t.Fatalf("%+v", s)
 	}
-	return f
 }
 
 func named(name string) kind.Identity { return kind.Identity{Kind: "Widget", Name: name} }
