@@ -108,5 +108,7 @@ func (x *Index) change(s *shelf, part []change) {
 		s.takeWaiting(x.version)
 	}
 	x.bytes += s.bytes
-	x.fit()
+	if x.fit() {
+		x.publish() // what was given up is not served any more
+	}
 }

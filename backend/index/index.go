@@ -240,17 +240,23 @@ func (x *Index) prepare(events []backend.Event) []*Entry {
 	return out
 }
 
-// fit gives up kinds, the largest first, until the others fit the memory. The caller holds mu.
-func (x *Index) fit() {
-	for x.bytes > x.cfg.Bytes {
-		largest := x.shelves[0]
+// fit gives up kinds, the largest first, until the others fit the memory, with the
+// changes that wait. It says whether it gave up any. The caller holds mu.
+func (x *Index) fit() (gaveUp bool) {
+	for {
+		whole, largest := x.bytes, x.shelves[0]
 		for _, s := range x.shelves {
-			if s.bytes > largest.bytes {
+			whole += s.waitingBytes
+			if s.bytes+s.waitingBytes > largest.bytes+largest.waitingBytes {
 				largest = s
 			}
 		}
+		if whole <= x.cfg.Bytes {
+			return gaveUp
+		}
+		gaveUp = true
 		x.cfg.Logger.Info("a kind does not fit the memory of the index; it is read from the store", zap.String("kind", largest.Name),
-			zap.Int64("bytes", largest.bytes), zap.Int64("limit", x.cfg.Bytes))
+			zap.Int64("bytes", largest.bytes+largest.waitingBytes), zap.Int64("limit", x.cfg.Bytes))
 		x.giveUp(largest)
 	}
 }

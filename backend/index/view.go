@@ -350,3 +350,20 @@ func (e *Entry) Any(number int, accepts func([]byte) bool) bool {
 	}
 	return false
 }
+
+// First is the first row by which a resource is in a run, by its value; false if it is not in it.
+func (k *Kind) First(e *Entry, r Run) (value string, ok bool) {
+	in := func(value string) bool {
+		return (r.Start == nil || compare(value, e.slot.place, text(r.Start), "") >= 0) && (r.End == nil || compare(value, e.slot.place, text(r.End), "") < 0)
+	}
+	if r.Index == "" {
+		return "", in("")
+	}
+	number := k.Number(r.Index)
+	for i := range e.rows {
+		if e.rows[i].index == number && in(e.rows[i].value) {
+			return e.rows[i].value, true
+		}
+	}
+	return "", false
+}

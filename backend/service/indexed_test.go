@@ -2,8 +2,12 @@ package service_test
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"testing"
 
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
@@ -70,5 +74,98 @@ func TestAReadOfOneOperationSeesOneState(t *testing.T) {
 	}
 	if page, err := f.List(context.Background(), anon, query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 2 {
 		t.Errorf("without a moment: %v %v", page, err)
+	}
+}
+
+func TestAnOrderOfAFewLooksAtNoMore(t *testing.T) {
+	f := setupIndexed(t)
+	for i := range 1000 {
+		f.write(item{ns: "big", name: fmt.Sprint("n", i), title: "t", weight: pointer(100 + i)})
+	}
+	for i := range 10 {
+		f.write(item{ns: "small", name: fmt.Sprint("n", i), title: "t", weight: pointer(100 + i)})
+	}
+	for _, field := range []string{"spec.weight", "createdAt", "name", "spec.title"} {
+		for what, req := range map[string]query.ListRequest{
+			"a small namespace":     {Namespace: pointer("small"), First: pointer(5)},
+			"the newest of many":    {First: pointer(5)},
+			"the last of many":      {Last: pointer(5)},
+			"a narrow range of all": {First: pointer(5), Filter: json.RawMessage(`{"spec":{"weight":{"lt":103}}}`)},
+		} {
+			ctx, reads := query.WithExplanation(t.Context())
+			req.Kind, req.OrderBy = "Widget", []query.Order{{Field: field, Descending: true}}
+			page, err := f.List(ctx, anon, req)
+			if err != nil || len(page.Edges) != 5 {
+				t.Fatalf("%s by %s: %v %v", what, field, page, err)
+			}
+			looked := reads.Reads()[0].Looked
+			if many := field == "spec.title"; looked > 20 && !many || looked > 1100 {
+				t.Errorf("%s by %s looks at %d: %s", what, field, looked, reads.Reads()[0].By)
+			}
+		}
+	}
+}
+
+func TestAReadThatIsLateHasNoPartInTheNextOperation(t *testing.T) {
+	f := setupIndexed(t)
+	f.create("a", `{"title":"old"}`)
+	var moment query.Moment
+	first := moment.With(t.Context())
+	late := query.Shared(first)
+	if _, err := f.Get(first, anon, named("a")); err != nil {
+		t.Fatal(err)
+	}
+	moment.Release()
+	for _, ctx := range []context.Context{first, late} {
+		if page, err := f.List(ctx, anon, query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 1 {
+			t.Fatalf("a late read: %v %v", page, err)
+		}
+	}
+	if _, err := f.update("a", f.stored("a").Revision.String(), `{"title":"new"}`); err != nil {
+		t.Fatal(err)
+	}
+	ctx := moment.With(t.Context())
+	next, err := f.Get(ctx, anon, named("a"))
+	if err != nil || title(next.Body) != "new" {
+		t.Errorf("the next operation reads %v, %v", next, err)
+	}
+	page, err := f.List(query.Shared(ctx), anon, query.ListRequest{Kind: "Widget"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	moment.Release()
+	if len(page.Edges) != 1 || page.Edges[0].Resource.Body == nil {
+		t.Error("a page that resolvers may have is gone with the operation")
+	}
+}
+
+func TestACursorLeadsNowhereElse(t *testing.T) {
+	for name, setup := range map[string]func(*testing.T) *fixture{"store": setup, "index": setupIndexed} {
+		t.Run(name, func(t *testing.T) {
+			f := setup(t)
+			f.write(item{ns: "default", name: "a", title: "t"})
+			f.write(item{ns: "another", name: "secret", title: "t"})
+			f.write(item{ns: "zoo", name: "secret", title: "t"})
+			for _, order := range [][]query.Order{nil, {{Field: "name"}}, {{Field: "spec.title"}}} {
+				req := query.ListRequest{Kind: "Widget", Namespace: pointer("default"), OrderBy: order}
+				cursor, err := base64.RawURLEncoding.DecodeString(f.list(req).Cursor(0))
+				if err != nil {
+					t.Fatal(err)
+				}
+				own := backend.OrderTuple("default", "a")
+				for _, place := range []string{"aaa", "zzz"} {
+					forged := base64.RawURLEncoding.EncodeToString(append(cursor[:len(cursor)-len(own):len(cursor)-len(own)], backend.OrderTuple(place, "x")...))
+					after, before := req, req
+					after.After, before.Before, before.Last = &forged, &forged, pointer(10)
+					for _, page := range []*query.Page{f.list(after), f.list(before)} {
+						for _, e := range page.Edges {
+							if e.Resource.Stored.Namespace != "default" {
+								t.Errorf("%v: a cursor in %s leads to %s", order, place, e.Resource.Stored.Key)
+							}
+						}
+					}
+				}
+			}
+		})
 	}
 }

@@ -43,17 +43,20 @@ func (rd *reading) readPlain() {
 		r.End = join(r.Start, []byte{0xFF}) // as [backend.PrefixEnd]
 	}
 	behind := r.Start[:parent]
+	var page bounds
 	switch in := rd.in; {
 	case in.after != nil:
-		r.Start = join(behind, in.after, []byte{0}) // as [backend.Successor]
+		page.start = join(behind, in.after, []byte{0}) // as [backend.Successor]
 	case in.from != nil:
-		r.Start = join(behind, in.from)
+		page.start = join(behind, in.from)
 	}
 	if rd.in.before != nil {
-		r.End = join(behind, rd.in.before)
+		page.end = join(behind, rd.in.before)
 	}
+	page = page.and(bounds{r.Start, r.End}) // a cursor never leads out of the namespace
+	r.Start, r.End = page.start, page.end
 	rd.space = room[:0]
-	rd.found = rd.moment.room(min(rd.wanted(), maxReady))
+	rd.found = rd.memory.room(min(rd.wanted(), maxReady))
 	rd.kind.Scan(r, rd.backward, func(_ string, e *index.Entry) bool { return !rd.add(e) })
 }
 
@@ -72,33 +75,33 @@ func (rd *reading) readPage() {
 		return
 	}
 	all := rd.all()
-	if !ok {
-		chosen = all
-		chosen.exact = false
+	if rd.measure(&all); !ok || rd.measure(&chosen) >= all.rows {
+		chosen, ok = all, false
+		chosen.exact = !rd.query.filtered()
 	}
-	rows, total := rd.measure(&chosen), rd.measure(&all)
-	if rows == 0 || total == 0 {
+	if chosen.rows == 0 {
 		rd.explain("nothing: ", &chosen)
 		return
 	}
-	// In the order every so-many-th resource is a match, as far as one can tell.
-	inOrder := min((rd.wanted()*total+rows-1)/rows, total) + rd.tied(by)
+	// In the order every so-many-th resource is a match, as far as one can tell. That of an
+	// index has the resources of all namespaces.
+	among := all.rows
+	if by != "" && ordered {
+		among = rd.kind.Len(index.Run{})
+	}
+	inOrder := min((rd.wanted()*among+chosen.rows-1)/chosen.rows, among) + rd.tied(by)
 	switch {
-	case ok && rows < total && (!ordered || rows <= inOrder):
-		rd.whole = chosen.exact
-		rd.explain("", &chosen)
-		rd.collect(chosen)
-	case names:
+	case names && (!ok || inOrder <= chosen.rows):
 		rd.explain("order of names in ", &all)
 		rd.scanNames(all.runs[0])
-	case ordered && inOrder <= total:
+	case ordered && inOrder < chosen.rows:
 		rd.whole = !rd.query.filtered() && rd.everywhere()
 		rd.by = "order of " + by
 		rd.scanOrder(by)
 	default:
-		rd.whole = !rd.query.filtered()
-		rd.explain("", &all)
-		rd.collect(all)
+		rd.whole = chosen.exact
+		rd.explain("", &chosen)
+		rd.collect(chosen)
 	}
 }
 
@@ -146,16 +149,13 @@ func (c *chooser) nullRun(by string) index.Run {
 // collect reads the runs of a choice and keeps the nearest of what the query keeps.
 func (rd *reading) collect(c choice) {
 	rd.nearest = true
-	if !c.once {
-		rd.seen = map[backend.Key]bool{}
-	}
 	sorted := c.named && len(rd.query.order) == 0
-	for _, r := range c.runs {
+	for i, r := range c.runs {
 		if sorted {
 			r = rd.paged(r)
 		}
-		rd.kind.Scan(r, rd.backward, func(_ string, e *index.Entry) bool {
-			beyond := rd.offer(e)
+		rd.kind.Scan(r, rd.backward, func(value string, e *index.Entry) bool {
+			beyond := !rd.repeated(e, &c, i, value) && rd.offer(e)
 			return rd.err == nil && !(beyond && sorted)
 		})
 		if rd.err != nil {
@@ -251,23 +251,35 @@ func (rd *reading) scanTied(r index.Run) (done bool) {
 		})
 		return done
 	}
+	// Of those that are tied no more than the page still wants, and as many again.
 	type tie struct {
 		key string
 		*index.Entry
 	}
 	var ties []tie
+	room := rd.wanted() - len(rd.found)
+	sift := func() {
+		slices.SortFunc(ties, func(a, b tie) int {
+			if rd.backward {
+				a, b = b, a
+			}
+			return cmp.Compare(a.key, b.key)
+		})
+		ties = ties[:min(len(ties), room)]
+	}
 	rd.kind.Scan(r, false, func(_ string, e *index.Entry) bool {
 		if rd.sees(e) {
-			ties = append(ties, tie{string(rd.query.order.appendKey(nil, &rd.resource)), e})
+			rd.key = rd.query.order.appendKey(rd.key[:0], &rd.resource)
+			if rd.in.holds(rd.key) {
+				ties = append(ties, tie{string(rd.key), e})
+			}
+		}
+		if len(ties) > 2*room+maxTied {
+			sift()
 		}
 		return rd.err == nil
 	})
-	slices.SortFunc(ties, func(a, b tie) int {
-		if rd.backward {
-			a, b = b, a
-		}
-		return cmp.Compare(a.key, b.key)
-	})
+	sift()
 	for _, t := range ties {
 		if rd.add(t.Entry) {
 			return true
@@ -315,8 +327,8 @@ func (rd *reading) scanValues(by string, first, place []byte) (done bool) {
 			value = []byte(v)
 			return false
 		})
-		if value == nil {
-			return false
+		if rd.look(); value == nil || rd.err != nil {
+			return rd.err != nil
 		}
 		tied := rd.valued(by, value)
 		if string(value) == string(first) && len(rd.query.order) == 1 {

@@ -12,9 +12,11 @@ import (
 // the index in memory has it: the first of them takes it, for all. The zero value is
 // ready. It is safe for concurrent use, and used again after [Moment.Release].
 type Moment struct {
-	mu    sync.Mutex // guards all below
-	taken bool
-	view  index.View
+	mu sync.Mutex // guards all below
+	// released counts the operations that are over: their contexts have no moment any more.
+	released uint64
+	taken    bool
+	view     index.View
 	// lists are the pages that were read, edges what is on them.
 	lists slab.Slab[listing]
 	edges slab.Slab[Edge]
@@ -30,7 +32,40 @@ const (
 // With returns a context whose reads see one state of the store, until it is
 // forgotten. Without it each call of the reader takes a state of its own.
 func (m *Moment) With(ctx context.Context) context.Context {
-	return context.WithValue(ctx, momentKey{}, m)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return context.WithValue(ctx, momentKey{}, &use{m, m.released, true})
+}
+
+// Shared returns a context whose reads see the state of the moment that ctx has, but have
+// memory of their own: what they return may be used after [Moment.Release].
+func Shared(ctx context.Context) context.Context {
+	u := useOf(ctx)
+	if u == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, momentKey{}, &use{u.moment, u.released, false})
+}
+
+// use is a moment as one operation has it.
+type use struct {
+	moment   *Moment
+	released uint64
+	// pooled says that pages are in the memory of the moment.
+	pooled bool
+}
+
+// lock locks the moment if the operation is not over, and says whether it did.
+func (u *use) lock() bool {
+	if u == nil {
+		return false
+	}
+	u.moment.mu.Lock()
+	if u.moment.released != u.released {
+		u.moment.mu.Unlock()
+		return false
+	}
+	return true
 }
 
 // Forget makes the next read take a newer state.
@@ -45,16 +80,17 @@ func (m *Moment) Release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.taken, m.view = false, index.View{}
+	m.released++
 	m.lists.Reset()
 	m.edges.Reset()
 }
 
-// room is memory for edges.
-func (m *Moment) room(n int) []Edge {
-	if m == nil {
+// room is memory for edges, such as lives as long as they do if the operation has no moment.
+func (u *use) room(n int) []Edge {
+	if u == nil || !u.pooled || !u.lock() {
 		return make([]Edge, 0, n)
 	}
-	m.mu.Lock()
+	m := u.moment
 	defer m.mu.Unlock()
 	if m.edges.Keep == 0 {
 		m.edges.Chunk, m.edges.Keep = keptEdges, keptEdges
@@ -62,12 +98,12 @@ func (m *Moment) room(n int) []Edge {
 	return m.edges.Take(n)[:0]
 }
 
-// take returns memory for pages, of a nil moment such as lives as long as they do.
-func (m *Moment) take(n int) []listing {
-	if m == nil {
+// take is memory for pages.
+func (u *use) take(n int) []listing {
+	if u == nil || !u.pooled || !u.lock() {
 		return make([]listing, n)
 	}
-	m.mu.Lock()
+	m := u.moment
 	defer m.mu.Unlock()
 	if m.lists.Keep == 0 {
 		m.lists.Chunk, m.lists.Keep = keptLists, keptLists
@@ -77,10 +113,10 @@ func (m *Moment) take(n int) []listing {
 
 type momentKey struct{}
 
-// momentOf is the moment of a context, nil if it has none.
-func momentOf(ctx context.Context) *Moment {
-	m, _ := ctx.Value(momentKey{}).(*Moment)
-	return m
+// useOf is the moment of a context, nil if it has none.
+func useOf(ctx context.Context) *use {
+	u, _ := ctx.Value(momentKey{}).(*use)
+	return u
 }
 
 // view is the state that a read sees. The zero value knows no kind.
@@ -88,12 +124,12 @@ func (r *Reader) view(ctx context.Context) index.View {
 	if r.index == nil {
 		return index.View{}
 	}
-	m := momentOf(ctx)
-	if m == nil {
+	u := useOf(ctx)
+	if !u.lock() {
 		v, _ := r.index.View(ctx)
 		return v
 	}
-	m.mu.Lock()
+	m := u.moment
 	defer m.mu.Unlock()
 	if !m.taken {
 		m.view, _ = r.index.View(ctx)

@@ -83,7 +83,7 @@ func (r *Reader) List(ctx context.Context, c access.Caller, req ListRequest) (*P
 // pages is one call of the store. pages and errs are parallel to the requests.
 func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
-	lists := momentOf(ctx).take(len(reqs)) // in one piece: a level may have hundreds
+	lists := useOf(ctx).take(len(reqs)) // in one piece: a level may have hundreds
 	t := lister{reader: r, ctx: ctx, caller: c, view: r.view(ctx)}
 	var indexed *reading
 	var scans []*scan

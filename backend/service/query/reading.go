@@ -17,7 +17,7 @@ type reading struct {
 	*scan
 	chooser
 	reader *Reader
-	moment *Moment
+	memory *use
 	now    time.Time
 	// whole says that what is read need not be tested.
 	whole bool
@@ -42,7 +42,7 @@ type reading struct {
 const lookedPerRow = 64
 
 func (r *Reader) newReading(ctx context.Context, now time.Time) *reading {
-	return &reading{reader: r, moment: momentOf(ctx), now: now, ctx: ctx, spent: budget.From(ctx), explained: explanation(ctx)}
+	return &reading{reader: r, memory: useOf(ctx), now: now, ctx: ctx, spent: budget.From(ctx), explained: explanation(ctx)}
 }
 
 // readOne is read of what is settled at once.
@@ -135,11 +135,17 @@ func (q *query) places() bounds {
 	return b
 }
 
-// sees says whether a resource is to be shown: it is there, and the query keeps it.
-func (rd *reading) sees(e *index.Entry) bool {
+// look counts a resource, or another place in a tree, that is looked at. Those that are
+// many are charged on the way.
+func (rd *reading) look() {
 	if rd.looked++; rd.looked%1024 == 0 {
 		rd.charge()
 	}
+}
+
+// sees says whether a resource is to be shown: it is there, and the query keeps it.
+func (rd *reading) sees(e *index.Entry) bool {
+	rd.look()
 	if e.Err != nil {
 		rd.reader.unreadable.Note(&e.Resource, e.Err)
 		return false
@@ -194,9 +200,6 @@ func (rd *reading) offer(e *index.Entry) (beyond bool) {
 	if full && (bytes.Compare(rd.key, rd.found[0].key) < 0) == rd.backward {
 		return true
 	}
-	if rd.repeated(e) {
-		return false
-	}
 	edge := Edge{key: bytes.Clone(rd.key), Resource: Resource{Stored: &e.Resource, Body: e.Body}}
 	if full {
 		rd.found[0] = edge
@@ -207,16 +210,19 @@ func (rd *reading) offer(e *index.Entry) (beyond bool) {
 	return false
 }
 
-// repeated says whether a resource was met before, where that may happen.
-func (rd *reading) repeated(e *index.Entry) bool {
-	if rd.seen == nil {
+// repeated says whether a resource that a run of a choice shows by a row was shown
+// before: by an earlier run, or by an earlier row of this one.
+func (rd *reading) repeated(e *index.Entry, c *choice, run int, value string) bool {
+	if c.once {
 		return false
 	}
-	if rd.seen[e.Resource.Key] {
-		return true
+	for _, earlier := range c.runs[:run] {
+		if _, ok := rd.kind.First(e, earlier); ok {
+			return true
+		}
 	}
-	rd.seen[e.Resource.Key] = true
-	return false
+	first, _ := rd.kind.First(e, c.runs[run])
+	return first != value
 }
 
 // wanted is how many resources the page looks for.
@@ -232,7 +238,7 @@ func (rd *reading) readNames() {
 	rd.by = "names"
 	rd.nearest = !rd.query.streams() && !rd.counting
 	if !rd.nearest && !rd.counting {
-		rd.found = rd.moment.room(min(rd.wanted(), len(rd.query.names)))
+		rd.found = rd.memory.room(min(rd.wanted(), len(rd.query.names)))
 	}
 	for i := range rd.query.names {
 		name := rd.query.names[i]
@@ -281,19 +287,19 @@ func (rd *reading) readCount() {
 		rd.whole = false
 		for e := range rd.kind.Expired(rd.now) {
 			rd.resource.Resource, rd.resource.entry = &e.Resource, e
-			if rd.looked++; rd.within(e.Place()) && rd.query.match(&rd.resource) {
+			if rd.look(); rd.within(e.Place()) && rd.query.match(&rd.resource) {
 				rd.count--
+			}
+			if rd.err != nil {
+				return
 			}
 		}
 		return
 	}
 	rd.explain("", &chosen)
-	if !chosen.once {
-		rd.seen = map[backend.Key]bool{}
-	}
-	for _, r := range chosen.runs {
-		rd.kind.Scan(r, false, func(_ string, e *index.Entry) bool {
-			if rd.sees(e) && !rd.repeated(e) {
+	for i, r := range chosen.runs {
+		rd.kind.Scan(r, false, func(value string, e *index.Entry) bool {
+			if rd.sees(e) && !rd.repeated(e, &chosen, i, value) {
 				rd.count++
 			}
 			return rd.err == nil
