@@ -41,7 +41,10 @@ func (x *Index) fill(ctx context.Context, s *shelf) {
 		x.cfg.Logger.Warn("a kind is read from the store: something that is stored is damaged", zap.String("kind", s.Name))
 		x.giveUp(s)
 	default:
-		s.state, s.since = filled, head.Position
+		x.change(s, nil) // those that came since the last page
+		if s.fillings == filling {
+			s.state, s.since = filled, head.Position
+		}
 		x.publish()
 	}
 }
@@ -89,6 +92,13 @@ func (x *Index) put(s *shelf, filling int, part []change) bool {
 	if s.fillings != filling {
 		return false
 	}
+	x.change(s, part)
+	return s.fillings == filling
+}
+
+// change makes a part of a page's changes, or if there is none those that have waited.
+// The caller holds mu.
+func (x *Index) change(s *shelf, part []change) {
 	x.bytes -= s.bytes
 	x.version++
 	for _, c := range part {
@@ -99,5 +109,4 @@ func (x *Index) put(s *shelf, filling int, part []change) bool {
 	}
 	x.bytes += s.bytes
 	x.fit()
-	return s.fillings == filling
 }

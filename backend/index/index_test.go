@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -422,6 +423,54 @@ func TestWhatTheHubLosesIsFilledAgain(t *testing.T) {
 	f.Begin(backend.Position{})
 	if _, ok := f.View(t.Context()); ok {
 		t.Error("an index without a hub that follows serves")
+	}
+}
+
+// asked is a store that says when it is asked for its head.
+type asked struct {
+	*memory.Store
+	onHead func()
+}
+
+func (a *asked) Head(ctx context.Context) (backend.Head, error) {
+	a.onHead()
+	return a.Store.Head(ctx)
+}
+
+func TestWhatIsWrittenBetweenTheLastPageAndTheHeadIsNotLost(t *testing.T) {
+	inner := openMemory(t).(*memory.Store)
+	f := &fixture{TB: t, store: inner}
+	f.put(key("removed"), "x")
+	var once sync.Once
+	s := &asked{Store: inner}
+	written := make(chan *fixture, 1)
+	s.onHead = func() {
+		once.Do(func() { // by the fill of the first kind, after its pages
+			f.remove(key("removed"))
+			f.put(key("made"), "x")
+			head, err := inner.Position(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			for g := <-written; !g.hub.Position().Equal(head); { // until it was delivered
+				runtime.Gosched()
+			}
+		})
+	}
+	g := &fixture{TB: t, store: s}
+	var err error
+	if g.hub, err = hub.New(hub.Config{Store: s}); err != nil {
+		t.Fatal(err)
+	}
+	written <- g
+	if g.Index, err = index.New(index.Config{Store: s, Hub: g.hub, Kinds: []index.Definition{thing("Thing")}}); err != nil {
+		t.Fatal(err)
+	}
+	g.run(g.hub.Run)
+	g.run(g.Run)
+	g.filled()
+	if _, k := g.view("Thing"); names(k, index.Run{}, false) != "made" {
+		t.Errorf("it shows %q", names(k, index.Run{}, false))
 	}
 }
 
