@@ -7,6 +7,7 @@ require (
 	github.com/99designs/gqlgen v0.17.95
 	github.com/KimMachineGun/automemlimit v1.0.1
 	github.com/agnivade/levenshtein v1.2.1
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/coder/websocket v1.8.15
 	github.com/gofrs/flock v0.12.1

@@ -229,7 +229,9 @@ func (c *core) publish(w *writer) {
 	c.state = w.log.State
 	c.setPlace()
 	c.tail.append(w.events)
+	c.acknowledged.Store(w.id)
 	c.mu.Unlock()
+	c.settled.Fire()
 	if len(w.events) > 0 {
 		c.changed.Fire()
 	}

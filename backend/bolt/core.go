@@ -29,6 +29,10 @@ type core struct {
 	// place is the head of the log while the file is open and no call was abandoned
 	// that may still be applied; else nil. It changes under mu.
 	place atomic.Pointer[backend.Position]
+	// acknowledged is the id of the last transaction that was published, or that has
+	// opened the file; settled fires when it grows or the file is given up.
+	acknowledged atomic.Int64
+	settled      driver.Broadcast
 
 	mu      sync.Mutex // guards all below
 	handles int
@@ -93,7 +97,31 @@ func (c *core) release() error {
 }
 
 // view runs read in a read transaction. read must not keep the transaction's memory.
+// A commit can be seen before it is on disk and its callers are told. Such a state is
+// shown once they are: nothing that was read can be lost, and who asks for the head
+// after a read learns of all that it has shown.
 func (c *core) view(ctx context.Context, read func(*bbolt.Tx) error) error {
+	for {
+		var db *bbolt.DB
+		var early int64
+		err := c.viewEarly(ctx, func(tx *bbolt.Tx) error {
+			if id := int64(tx.ID()); id > c.acknowledged.Load() {
+				db, early = tx.DB(), id
+				return nil
+			}
+			return read(tx)
+		})
+		if err == nil && early > 0 {
+			if err = c.awaitCommit(ctx, db, early); err == nil {
+				continue
+			}
+		}
+		return err
+	}
+}
+
+// viewEarly is view of what may not be acknowledged yet.
+func (c *core) viewEarly(ctx context.Context, read func(*bbolt.Tx) error) error {
 	for {
 		db, err := c.database(ctx)
 		if err != nil {
@@ -108,6 +136,26 @@ func (c *core) view(ctx context.Context, read func(*bbolt.Tx) error) error {
 		}
 		defer func() { _ = rollback(tx) }()
 		return read(tx)
+	}
+}
+
+// awaitCommit returns when a transaction was acknowledged, or the file was given up.
+func (c *core) awaitCommit(ctx context.Context, db *bbolt.DB, id int64) error {
+	for {
+		settled := c.settled.Wait()
+		c.mu.Lock()
+		over := c.db != db
+		c.mu.Unlock()
+		if over || id <= c.acknowledged.Load() {
+			return nil
+		}
+		select {
+		case <-settled:
+		case <-c.closing:
+			return backend.ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 
@@ -137,7 +185,7 @@ func (c *core) readLog(ctx context.Context, after backend.Revision, limit int) (
 	c.mu.Unlock()
 	// The transaction may be newer than the state. Entries are read up to the
 	// state's head only: else watchers would hear of a change before its writer.
-	err := c.view(ctx, func(tx *bbolt.Tx) (err error) {
+	err := c.viewEarly(ctx, func(tx *bbolt.Tx) (err error) {
 		page.Events, err = readEntries(tx, &page.State, after, limit)
 		return err
 	})

@@ -32,14 +32,21 @@ func (s *Store) CopyTo(w io.Writer) error {
 
 // Edit changes the file behind the store's back.
 func (s *Store) Edit(edit func(resources, log *bbolt.Bucket) error) error {
-	return s.core.db.Update(func(tx *bbolt.Tx) error {
+	return s.change(func(tx *bbolt.Tx) error {
 		return edit(tx.Bucket([]byte(resourceBucket)), tx.Bucket([]byte(logBucket)))
 	})
 }
 
 // EditRefs changes the inverse index behind the store's back.
 func (s *Store) EditRefs(edit func(refs *bbolt.Bucket) error) error {
-	return s.core.db.Update(func(tx *bbolt.Tx) error { return edit(tx.Bucket([]byte(refBucket))) })
+	return s.change(func(tx *bbolt.Tx) error { return edit(tx.Bucket([]byte(refBucket))) })
+}
+
+func (s *Store) change(edit func(*bbolt.Tx) error) error {
+	return s.core.db.Update(func(tx *bbolt.Tx) error {
+		s.core.acknowledged.Store(int64(tx.ID()))
+		return edit(tx)
+	})
 }
 
 // ForgetTail makes watchers read the file.

@@ -114,7 +114,12 @@ func (c *core) begin(db *bbolt.DB) (log logRecord, err error) {
 	if err := writeLogRecord(tx, &log); err != nil {
 		return logRecord{}, err
 	}
-	return log, c.cfg.commit(tx.Commit)
+	id := int64(tx.ID())
+	if err := c.cfg.commit(tx.Commit); err != nil {
+		return log, err
+	}
+	c.acknowledged.Store(id)
+	return log, nil
 }
 
 // rollback ends a transaction that may have been committed already.
@@ -161,6 +166,7 @@ func (c *core) database(ctx context.Context) (*bbolt.DB, error) {
 func (c *core) startOpening(cause error) <-chan struct{} {
 	old, done := c.db, make(chan struct{})
 	c.db, c.opening = nil, done
+	c.settled.Fire()
 	c.setPlace()
 	if cause != nil {
 		c.cause = cause

@@ -15,6 +15,7 @@ type writer struct {
 	core                                      *core
 	resources, rows, refs, expiry, logEntries *bbolt.Bucket
 	tx                                        *bbolt.Tx
+	id                                        int64 // of tx
 	log                                       logRecord
 	events                                    []backend.Event
 	changed                                   bool
@@ -28,7 +29,7 @@ func newWriter(c *core, tx *bbolt.Tx) (*writer, error) {
 		return nil, err
 	}
 	w := &writer{
-		core: c, tx: tx, log: log,
+		core: c, tx: tx, id: int64(tx.ID()), log: log,
 		resources: tx.Bucket([]byte(resourceBucket)), rows: tx.Bucket([]byte(rowBucket)),
 		refs: tx.Bucket([]byte(refBucket)), expiry: tx.Bucket([]byte(expiryBucket)), logEntries: tx.Bucket([]byte(logBucket)),
 	}

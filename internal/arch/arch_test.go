@@ -39,6 +39,7 @@ var rules = []rule{
 	{"backend/service/query", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/index", "backend/service/access", "backend/service/failure", "backend/service/jsontree", "backend/service/kind", "backend/service/row", "backend/service/unreadable", "internal/slab", "internal/timestamp"}, "who reads knows nothing of writes and streams"},
 	{"backend/service/change", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/hub", "backend/service/access", "backend/service/failure", "backend/service/kind", "backend/service/query", "backend/service/unreadable"}, "streams read and never write"},
 	{"backend/service/reindex", []string{"backend", "backend/service/kind", "backend/service/row", "backend/service/unreadable", "internal/wait"}, "rows are kept without the verbs"},
+	{"backend/service/consistency", nil, "there are tests alone"},
 	{"backend/service", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/hub", "backend/index", "backend/manifest", "internal/wait"}, "the verbs stand on all others, and on any store and any kinds"},
 	{"backend/catalogue", []string{"backend", "backend/body", "backend/descriptor", "internal/wait"}, "the gate compares catalogues through the store contract"},
 	{"backend/body", []string{"backend", "backend/descriptor", "internal/slab"}, "a body is bytes under a descriptor; it knows no store"},
@@ -85,20 +86,21 @@ var testHelpers = []string{"internal/leaktest", "internal/transcript"}
 
 // testsMay are imports that tests may make besides those of their package and testHelpers.
 var testsMay = map[string][]string{
-	"backend":           {"backend/backendtest", "backend/memory", "backend/bolt"},
-	"backend/bolt":      {"backend/backendtest", "backend/memory"},
-	"backend/catalogue": {"backend/memory"},
-	"backend/memory":    {"backend/backendtest"},
-	"backend/redis":     {"backend/backendtest", "backend/body", "backend/descriptor", "backend/memory", "backend/service", "internal/redistest"},
-	"backend/hub":       {"backend/backendtest", "backend/memory"},
-	"backend/index":     {"backend/memory", "backend/bolt", "backend/redis", "internal/redistest"},
-	"backend/service":   {"backend/memory", "backend/bolt", "graph/kinds/kindstest"},
-	"graph/engine":      {"backend/memory", "backend/bolt", "backend/redis", "graph/engine/enginetest", "internal/redistest"},
-	"graph/server":      {"backend/memory", "backend/bolt", "backend/hub"},
-	"graph/console":     {"graph/kinds/kindstest"},
-	"graph/transport":   {"backend", "backend/memory", "backend/service", "graph/engine/enginetest", "graph/kinds/kindstest"},
-	"cmd":               {"backend/memory"},
-	"e2e":               {"backend", "backend/bolt", "graph/engine/enginetest", "internal/redistest"},
+	"backend":                     {"backend/backendtest", "backend/memory", "backend/bolt"},
+	"backend/bolt":                {"backend/backendtest", "backend/memory"},
+	"backend/catalogue":           {"backend/memory"},
+	"backend/memory":              {"backend/backendtest"},
+	"backend/redis":               {"backend/backendtest", "backend/body", "backend/descriptor", "backend/memory", "backend/service", "internal/redistest"},
+	"backend/hub":                 {"backend/backendtest", "backend/memory"},
+	"backend/index":               {"backend/memory", "backend/bolt", "backend/redis", "internal/redistest"},
+	"backend/service":             {"backend/memory", "backend/bolt", "graph/kinds/kindstest"},
+	"backend/service/consistency": {"backend", "backend/memory", "backend/bolt", "backend/redis", "backend/descriptor", "backend/hub", "backend/service", "internal/redistest"},
+	"graph/engine":                {"backend/memory", "backend/bolt", "backend/redis", "graph/engine/enginetest", "internal/redistest"},
+	"graph/server":                {"backend/memory", "backend/bolt", "backend/hub"},
+	"graph/console":               {"graph/kinds/kindstest"},
+	"graph/transport":             {"backend", "backend/memory", "backend/service", "graph/engine/enginetest", "graph/kinds/kindstest"},
+	"cmd":                         {"backend/memory"},
+	"e2e":                         {"backend", "backend/bolt", "graph/engine/enginetest", "internal/redistest"},
 }
 
 var bannedNames = []string{"util", "utils", "common", "helpers", "tools", "types", "misc", "shared"}
