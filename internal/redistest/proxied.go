@@ -60,6 +60,7 @@ func (c *proxied) requests() {
 		if err != nil {
 			return
 		}
+		c.p.linger(m.args)
 		c.p.wait()
 		r := c.p.take(m.args)
 		if r != nil && r.held != nil {

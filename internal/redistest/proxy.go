@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Proxy stands between clients and a server without TLS, and does to the
@@ -25,6 +26,8 @@ type Proxy struct {
 	rules  []*rule
 	lies   []lie
 	paused chan struct{} // closed to go on; nil if not paused
+	slow   Match         // requests that are forwarded late; nil for none
+	delay  time.Duration
 	closed bool
 	wg     sync.WaitGroup
 }
@@ -129,6 +132,24 @@ func (p *Proxy) Resume() {
 	if p.paused != nil {
 		close(p.paused)
 		p.paused = nil
+	}
+}
+
+// Slow forwards requests that match late, each by so much: a slow network. Those of a
+// connection stay in their order. A nil match ends it.
+func (p *Proxy) Slow(delay time.Duration, match Match) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.slow, p.delay = match, delay
+}
+
+// linger returns when it is time to forward a request.
+func (p *Proxy) linger(args []string) {
+	p.mu.Lock()
+	slow, delay := p.slow, p.delay
+	p.mu.Unlock()
+	if slow != nil && slow(args) {
+		<-time.After(delay)
 	}
 }
 

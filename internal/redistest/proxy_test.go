@@ -125,3 +125,19 @@ func TestProxy(t *testing.T) {
 		want(t, get(t, replica.Client(), "k"), "v")
 	})
 }
+
+func TestASlowProxyDelaysWhatMatches(t *testing.T) {
+	s := shared.Server(t)
+	p := redistest.NewProxy(t, s.Addr)
+	c := through(t, p)
+	const delay = 30 * time.Millisecond
+	p.Slow(delay, redistest.Command("incr"))
+	began := time.Now()
+	if err := c.Incr(t.Context(), redistest.Prefix()).Err(); err != nil || time.Since(began) < delay {
+		t.Errorf("answered after %v, error %v", time.Since(began), err)
+	}
+	p.Slow(0, nil)
+	if err := c.Ping(t.Context()).Err(); err != nil {
+		t.Error(err)
+	}
+}
