@@ -65,6 +65,9 @@ type question struct {
 	keys  []string
 	more  bool
 	count int
+	// mixed: the store of Redis has answered, which reads the resources after what has led
+	// to them. Each is of a state in between, and not all of them of the same.
+	mixed bool
 }
 
 func newRound(t *testing.T, on, how string, seed uint64) *round {
@@ -250,7 +253,7 @@ func (r *round) ask() {
 
 // note asks and keeps the answer.
 func (r *round) note(a question, ask func(context.Context, *question) error) bool {
-	ctx := context.Background()
+	ctx, explained := query.WithExplanation(context.Background())
 	head := func() uint64 {
 		p, err := r.store.Position(ctx)
 		if err != nil {
@@ -264,6 +267,8 @@ func (r *round) note(a question, ask func(context.Context, *question) error) boo
 		return false
 	}
 	a.last, a.to = head(), r.clock.Load()
+	reads := explained.Reads()
+	a.mixed = r.on == "redis" && (len(reads) == 0 || reads[0].Source != "index")
 	r.asked = append(r.asked, a)
 	return true
 }
@@ -299,13 +304,18 @@ func (r *round) judge() {
 		a := &r.asked[i]
 		found := false
 		var was []string
+		left := slices.Clone(a.keys)
 		for at := a.first; at <= a.last && !found; at++ {
 			for clock := a.from; clock <= a.to && !found; clock++ {
 				found = a.fits(states[at], clock)
+				if a.mixed {
+					all := a.expected(states[at], clock)
+					left = slices.DeleteFunc(left, func(key string) bool { return slices.Contains(all, key) })
+				}
 			}
 			was = append(was, strings.Join(a.expected(states[at], a.to), " "))
 		}
-		if !found {
+		if !found && !(a.mixed && len(left) == 0) {
 			r.t.Errorf("%s, between %d and %d:\ngot  %v more %v count %d\nwant one of\n%s", a.text(), a.first, a.last, a.keys, a.more, a.count, strings.Join(slices.Compact(was), "\n"))
 			return
 		}
@@ -350,7 +360,7 @@ type volume struct {
 	colour                              int
 	weight                              *int
 	tags                                []string
-	created, updated, expires, revision int64
+	created, updated, expires int64
 }
 
 func volumeOf(t *testing.T, r *backend.Resource) *volume {
