@@ -243,6 +243,9 @@ func (x *Index) prepare(events []backend.Event) []*Entry {
 // fit gives up kinds, the largest first, until the others fit the memory, with the
 // changes that wait. It says whether it gave up any. The caller holds mu.
 func (x *Index) fit() (gaveUp bool) {
+	if len(x.shelves) == 0 {
+		return false
+	}
 	for {
 		whole, largest := x.bytes, x.shelves[0]
 		for _, s := range x.shelves {

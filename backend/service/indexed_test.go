@@ -169,3 +169,23 @@ func TestACursorLeadsNowhereElse(t *testing.T) {
 		})
 	}
 }
+
+func TestACatalogueCanStayOutOfMemoryWhole(t *testing.T) {
+	store, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	out := widget()
+	out.Unindexed = true
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{out}, Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{Service: s, t: t, store: store}
+	f.serveIndexed()
+	f.create("a", `{"title":"A"}`)
+	if r, err := s.Get(t.Context(), anon, named("a")); err != nil || r == nil {
+		t.Errorf("%v %v", r, err)
+	}
+}

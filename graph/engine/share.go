@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/lexer"
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/change"
@@ -77,10 +77,30 @@ func copyOf(m map[string]any) map[string]any {
 // where it is declared and where it is used. It is "" if there is none.
 func onlyFor(oc *graphql.OperationContext, f *field, argument string) string {
 	a := f.node.Arguments.ForName(argument)
-	if a == nil || a.Value == nil || a.Value.Kind != ast.Variable || strings.Count(oc.RawQuery, "$"+a.Value.Raw) != 2 {
+	if a == nil || a.Value == nil || a.Value.Kind != ast.Variable || named(oc.RawQuery, a.Value.Raw) != 2 {
 		return ""
 	}
 	return a.Value.Raw
+}
+
+// named is how often a document names a variable, whatever stands between the sign and
+// the name; 0 if it is not a document.
+func named(document, variable string) (n int) {
+	l := lexer.New(&ast.Source{Input: document})
+	for sign := false; ; {
+		token, err := l.ReadToken()
+		switch {
+		case err != nil:
+			return 0
+		case token.Kind == lexer.EOF:
+			return n
+		case sign && token.Kind == lexer.Name && token.Value == variable:
+			n++
+		}
+		if token.Kind != lexer.Comment {
+			sign = token.Kind == lexer.Dollar
+		}
+	}
 }
 
 // Join is part of [stream.Subscription].

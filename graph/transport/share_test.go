@@ -351,3 +351,31 @@ func TestWhoReadsASnapshotTooSlowlyReadsItByItself(t *testing.T) {
 		t.Errorf("%d events were executed: nobody read by itself", n)
 	}
 }
+
+func TestVariablesThatAreUsedElsewhereTellSubscriptionsApart(t *testing.T) {
+	for name, query := range map[string]string{
+		"declared with a blank": `subscription($ s: Boolean!) { networkChanges(snapshot: $s) { type network { metadata { name } spec @include(if: $s) { resource { mtu } } } } }`,
+		"used with a comment":   "subscription($s: Boolean!) { networkChanges(snapshot: $s) { type network { metadata { name } spec @include(if: $ # a\n s) { resource { mtu } } } } }",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, memory.Config{})
+			g := s.serve(t)
+			defer g.stop()
+			peers := []*peer{g.open(), g.open()}
+			for i, p := range peers {
+				defer func() { _ = p.Close() }()
+				payload, _ := json.Marshal(map[string]any{"query": query, "variables": map[string]any{"s": i == 0}})
+				p.say(fmt.Sprintf(`{"id":"1","type":"subscribe","payload":%s}`, payload))
+			}
+			for _, p := range peers {
+				for !strings.Contains(p.payload("1"), "IN_SYNC") {
+				}
+			}
+			s.allParked(t, 2)
+			s.set(t, "net", 1000, "d")
+			if all, none := peers[0].payload("1"), peers[1].payload("1"); !strings.Contains(all, `"spec"`) || strings.Contains(none, `"spec"`) {
+				t.Errorf("who asked for the spec is told %s, and who did not %s", all, none)
+			}
+		})
+	}
+}

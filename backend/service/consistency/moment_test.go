@@ -355,11 +355,11 @@ func (a *question) fits(state map[string]*volume, clock int64) bool {
 
 // volume is a book as the plain sort sees it.
 type volume struct {
-	key, ns, name                       string
-	title, shelf, tier                  string
-	colour                              int
-	weight                              *int
-	tags                                []string
+	key, ns, name             string
+	title, shelf, tier        string
+	colour                    int
+	weight                    *int
+	tags                      []string
 	created, updated, expires int64
 }
 
