@@ -31,8 +31,13 @@ type Range struct {
 	// are read to be shown, not to be written or compared. A resource of which only
 	// these are damaged can be read so.
 	Bare bool
-	// Count asks for the number of live resources in the range instead of a page; Limit is ignored.
+	// Count asks for the number of live resources in the range instead of a page; Limit
+	// is ignored.
 	Count bool
+	// Estimate asks for the number of keys that a driver would read of the range, instead
+	// of a page: those of resources that are expired, or in another namespace, may be
+	// among them. Limit is where a driver may stop counting; 0 counts all.
+	Estimate bool
 }
 
 // Page is a part of a range.
@@ -40,7 +45,7 @@ type Page struct {
 	Resources []*Resource
 	// More says that the range holds resources after the last one of the page.
 	More bool
-	// Count is the number asked for by Range.Count.
+	// Count is the number asked for by Range.Count or Range.Estimate.
 	Count int
 }
 
@@ -56,8 +61,14 @@ func (r Range) Validate() error {
 	case r.Referenced == nil && r.BoundOnly:
 		return fmt.Errorf("range: bound references to no key: %w", ErrInvalid)
 	}
-	if !r.Count && (r.Limit < 1 || r.Limit > MaxLimit) {
+	if r.Count && r.Estimate {
+		return fmt.Errorf("range: a count and an estimate: %w", ErrInvalid)
+	}
+	if !r.Count && !r.Estimate && (r.Limit < 1 || r.Limit > MaxLimit) {
 		return fmt.Errorf("range: limit %d, 1 to %d wanted: %w", r.Limit, MaxLimit, ErrInvalid)
+	}
+	if r.Estimate && r.Limit < 0 {
+		return fmt.Errorf("range: limit %d of an estimate, 0 or more wanted: %w", r.Limit, ErrInvalid)
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func (c *core) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, 
 			if err := s.run(ctx); err != nil {
 				return err
 			}
-			if out[i] = s.page.Page(); r.Count {
+			if out[i] = s.page.Page(); r.Count || r.Estimate {
 				out[i].Count = s.count
 			}
 		}
@@ -159,8 +159,17 @@ func (s *scan) run(ctx context.Context) error {
 	case s.r.Referenced != nil:
 		bucket, prefix = refBucket, nil
 	case s.r.Index == "":
+		bucket = resourceBucket
+	}
+	switch {
+	case s.r.Estimate:
+		return walk(ctx, s.cursor(bucket), interval{start, end}, false, func(_, _ []byte) bool {
+			s.count++
+			return s.count != s.r.Limit
+		})
+	case bucket == resourceBucket:
 		return walk(ctx, s.cursor(resourceBucket), interval{start, end}, s.r.Reverse, s.visit)
-	case s.r.Namespace != "":
+	case bucket == rowBucket && s.r.Namespace != "":
 		// The first byte of the name is part of it, so that "a" does not match "a\x00".
 		within = backend.AppendStringPrefix(backend.AppendString(nil, s.r.Namespace), "")
 	}

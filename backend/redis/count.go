@@ -23,7 +23,7 @@ func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*run) (to
 	for _, n := range runs {
 		live := n.first.count
 		switch {
-		case n.first.due == 0 || live == 0:
+		case r.Estimate || n.first.due == 0 || live == 0:
 		case whole:
 			live -= n.first.due
 		case n.first.due > live || sc.last:

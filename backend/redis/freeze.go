@@ -21,7 +21,7 @@ func (sc *scanner) freeze(ctx context.Context) error {
 	args := map[*shard][]any{}
 	for i := range sc.ranges {
 		r := &sc.ranges[i]
-		if r.Count {
+		if r.Count || r.Estimate {
 			continue
 		}
 		for _, n := range sc.runs[i] {

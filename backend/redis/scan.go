@@ -98,7 +98,7 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 		r, runs := &sc.ranges[i], sc.runs[i]
 		b.Next(*r)
 		var err error
-		if r.Count {
+		if r.Count || r.Estimate {
 			pages[i].Count, err = sc.count(ctx, r, runs)
 		} else {
 			err = sc.page(ctx, r, runs, b)
@@ -130,7 +130,9 @@ func filtered(r *backend.Range) bool {
 
 // counted says whether the range can be counted by the server, less what is
 // expired.
-func counted(r *backend.Range) bool { return r.Count && r.Kind != "" && !filtered(r) }
+func counted(r *backend.Range) bool {
+	return r.Estimate || r.Count && r.Kind != "" && !filtered(r)
+}
 
 // shards of a range.
 func (sc *scanner) shards(r *backend.Range) []shard {
@@ -171,7 +173,7 @@ func (sc *scanner) split() {
 func (sc *scanner) begin(ctx context.Context) error {
 	sc.split()
 	s := sc.store
-	x := s.exchange(sc.session, len(sc.ranges) == 1 && !sc.ranges[0].Count)
+	x := s.exchange(sc.session, len(sc.ranges) == 1 && !sc.ranges[0].Count && !sc.ranges[0].Estimate)
 	clock := s.askTime(ctx, x.on(0))
 	largest := map[int]*goredis.StringCmd{}
 	readings := make([][]asked, len(sc.runs))
@@ -208,6 +210,9 @@ func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *run) (a a
 		return a
 	}
 	a.count = pipe.ZLexCount(ctx, n.shard.rows, n.first.from, n.first.to)
+	if n.of.Estimate {
+		return a
+	}
 	lo, hi := dueBounds(n.of.Kind, sc.shardTime(ctx, n.shard))
 	a.due = pipe.ZLexCount(ctx, n.shard.rows, lo, hi)
 	return a
@@ -232,7 +237,9 @@ func (a asked) tell(s *reading) {
 		s.members = a.page.Val()
 		return
 	}
-	s.count, s.due = int(a.count.Val()), int(a.due.Val())
+	if s.count = int(a.count.Val()); a.due != nil {
+		s.due = int(a.due.Val())
+	}
 }
 
 func (n *run) args(lo, hi string, count int) goredis.ZRangeArgs {

@@ -11,8 +11,17 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 )
 
-// choice is a way to find what a condition of a filter can match: runs of the index
-// in memory that hold all of it.
+// trees are what runs are chosen from: those of the index in memory, or the rows of a
+// store as far as they were measured.
+type trees interface {
+	// Has says whether there are rows of an index; the empty one is that of the names.
+	Has(index string) bool
+	// Len is how many rows a run has.
+	Len(r index.Run) int
+}
+
+// choice is a way to find what a condition of a filter can match: runs of rows that
+// hold all of it.
 type choice struct {
 	runs []index.Run
 	// rows is how many rows the runs have, once it is measured.
@@ -28,8 +37,8 @@ type choice struct {
 
 // chooser finds choices for a query among the trees of its kind.
 type chooser struct {
-	q    *query
-	kind *index.Kind
+	q     *query
+	trees trees
 	// scope bounds the names that the query is about, besides what the filter says.
 	scope bounds
 }
@@ -50,6 +59,7 @@ func (c *chooser) best() (best choice, ok bool) {
 
 // fewest is the choice with the fewest rows for conditions that must all hold.
 func (c *chooser) fewest(conditions []expr) (best choice, ok bool) {
+	conditions = c.spanned(conditions)
 	for _, e := range conditions {
 		one, found := c.ofExpr(e)
 		one.exact = one.exact && len(conditions) == 1
@@ -60,11 +70,43 @@ func (c *chooser) fewest(conditions []expr) (best choice, ok bool) {
 	return best, ok
 }
 
+// span is what range tests of one attribute have in common, if it has one value.
+type span struct {
+	attribute string
+	bounds
+}
+
+func (s span) match(v *indexedResource) bool {
+	return v.has(s.attribute, func(value []byte) bool {
+		return (s.start == nil || bytes.Compare(value, s.start) >= 0) && (s.end == nil || bytes.Compare(value, s.end) < 0)
+	})
+}
+
+// spanned puts a span in the place of the range tests of an attribute with rows.
+func (c *chooser) spanned(conditions []expr) []expr {
+	out, at := make([]expr, 0, len(conditions)), map[string]int{}
+	for _, e := range conditions {
+		t, is := e.(test)
+		r, one, ok := t.bounds()
+		if !is || !ok || one || t.attribute == nameAttribute || t.attribute == namespaceAttribute || !c.trees.Has(t.attribute) || c.many(t.attribute) {
+			out = append(out, e)
+			continue
+		}
+		if i, met := at[t.attribute]; met {
+			out[i] = span{t.attribute, out[i].(span).and(r)}
+			continue
+		}
+		at[t.attribute] = len(out)
+		out = append(out, span{t.attribute, r})
+	}
+	return out
+}
+
 // measure is how many rows the runs of a choice have together.
 func (c *chooser) measure(one *choice) int {
 	if !one.measured {
 		for _, r := range one.runs {
-			one.rows += c.kind.Len(r)
+			one.rows += c.trees.Len(r)
 		}
 		one.measured = true
 	}
@@ -93,6 +135,10 @@ func (c *chooser) ofExpr(e expr) (choice, bool) {
 	switch e := e.(type) {
 	case test:
 		return c.of(e)
+	case span:
+		out := choice{exact: c.everywhere(), once: true}
+		out.add(index.Run{Index: e.attribute, Start: e.start, End: e.end})
+		return out, true
 	case all:
 		return c.fewest(c.conditions(nil, e))
 	case some:
@@ -116,7 +162,7 @@ func (c *chooser) of(t test) (choice, bool) {
 	if t.attribute == nameAttribute && c.q.namespace != "" || t.attribute == namespaceAttribute {
 		return c.ofNames(t)
 	}
-	if !c.kind.Has(t.attribute) {
+	if !c.trees.Has(t.attribute) {
 		return choice{}, false
 	}
 	out := choice{exact: true, once: !c.many(t.attribute)}
@@ -139,7 +185,7 @@ func (c *chooser) of(t test) (choice, bool) {
 	case "isNull":
 		run := index.Run{Index: t.attribute}
 		if t.null {
-			if run.Index = index.NullIndex(t.attribute); !c.kind.Has(run.Index) {
+			if run.Index = index.NullIndex(t.attribute); !c.trees.Has(run.Index) {
 				return choice{}, false
 			}
 			run.Start, run.End = c.scope.start, c.scope.end

@@ -45,21 +45,9 @@ func WithExplanation(ctx context.Context) (context.Context, *Explanation) {
 
 // explained is how a scan was read from the store.
 func (sc *scan) explained() Explained {
-	by := "all resources"
-	switch q := sc.query; {
-	case q.names != nil:
-		by = "names"
-	case q.run != nil && q.run.exact:
-		by = "rows of one value of " + q.run.index
-	case q.run != nil:
-		by = "rows of " + q.run.index
-	case q.within.start != nil || q.within.end != nil:
-		by = "a range of names"
-	case q.namespace != "":
-		by = "all resources of a namespace"
-	}
-	if sc.plain() {
-		by += ", in the order of names"
+	by := "names"
+	if sc.query.names == nil {
+		by = sc.route.String()
 	}
 	return Explained{Kind: sc.query.kind.Name, Source: "store", By: by, Looked: sc.looked, Returned: max(len(sc.found), sc.count)}
 }

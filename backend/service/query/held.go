@@ -51,13 +51,13 @@ func (s sizes) learn(k *kind.Kind, bytes, resources int) {
 	}
 }
 
-// hold charges what a step brought to the active scans. It may wait for memory.
-func (s sizes) hold(ctx context.Context, scans []*scan, active []int, pages []backend.Page) error {
+// hold charges what a step brought to the scans that asked. It may wait for memory.
+func (s sizes) hold(ctx context.Context, scans []*scan, asked []asked, pages []backend.Page) error {
 	held, read := 0, 0
-	for n, i := range active {
+	for n, a := range asked {
 		bytes := size(pages[n].Resources)
 		read += len(pages[n].Resources)
-		s.learn(scans[i].query.kind, bytes, len(pages[n].Resources))
+		s.learn(scans[a.scan].query.kind, bytes, len(pages[n].Resources))
 		held += bytes
 	}
 	return budget.From(ctx).HoldRead(ctx, held, read)

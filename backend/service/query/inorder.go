@@ -113,17 +113,17 @@ func (rd *reading) explain(how string, c *choice) {
 }
 
 // orderedBy is the index in whose order the page can be read; empty is that of the names.
-func (rd *reading) orderedBy() (by string, ok bool) {
-	if len(rd.query.order) == 0 {
+func (c *chooser) orderedBy() (by string, ok bool) {
+	if len(c.q.order) == 0 {
 		return "", true
 	}
-	switch field := rd.query.order[0].Field; {
+	switch field := c.q.order[0].Field; {
 	case field == namespaceAttribute:
 		return field, false
-	case field == nameAttribute && (rd.query.namespace != "" || rd.query.kind.Scope == descriptor.Global):
+	case field == nameAttribute && (c.q.namespace != "" || c.q.kind.Scope == descriptor.Global):
 		return "", true
 	default:
-		return field, rd.kind.Has(field)
+		return field, c.trees.Has(field)
 	}
 }
 
@@ -173,18 +173,15 @@ func (rd *reading) scanNames(r index.Run) {
 	rd.kind.Scan(rd.paged(r), reverse, func(_ string, e *index.Entry) bool { return !rd.add(e) })
 }
 
-// paged is the part of a run in the order of the names that the page can have.
-func (rd *reading) paged(r index.Run) index.Run {
-	var value []byte
-	if r.Index != "" {
-		value = r.Start[:len(r.Start)-len(rd.scope.start)] // as [chooser.valued] made it
-	}
-	after, from, before := rd.query.order.place(rd.in.after), rd.query.order.place(rd.in.from), rd.query.order.place(rd.in.before)
+// paged is the part of a run in the order of the names, behind a value, that a page of
+// an interval of the order can have.
+func (o order) paged(in interval, r index.Run, value []byte) index.Run {
+	after, from, before := o.place(in.after), o.place(in.from), o.place(in.before)
 	page := bounds{from, before}
-	switch descending := len(rd.query.order) > 0 && rd.query.order[0].Descending; {
+	switch descending := len(o) > 0 && o[0].Descending; {
 	case descending:
 		// The interval ends with the resource of that place, or just before it, as
-		// [reading.add] judges. What makes a successor of the key has no part in the place.
+		// the scan judges. What makes a successor of the key has no part in the place.
 		page = bounds{onlyPlace(before), nil}
 		if after != nil {
 			page.end = after
@@ -196,6 +193,15 @@ func (rd *reading) paged(r index.Run) index.Run {
 	}
 	page = bounds{r.Start, r.End}.and(page.behind(value))
 	return index.Run{Index: r.Index, Start: page.start, End: page.end}
+}
+
+// paged is [order.paged] of a run that [chooser.valued] made, or of the names.
+func (rd *reading) paged(r index.Run) index.Run {
+	var value []byte
+	if r.Index != "" {
+		value = r.Start[:len(r.Start)-len(rd.scope.start)]
+	}
+	return rd.query.order.paged(rd.in, r, value)
 }
 
 // onlyPlace is the place with which a text begins.
@@ -212,7 +218,7 @@ func onlyPlace(b []byte) []byte {
 
 // scanOrder reads in the order of an index: first those without a value, if it ascends.
 func (rd *reading) scanOrder(by string) {
-	value, place := rd.begin()
+	value, place := rd.start()
 	nullsFirst := rd.query.order[0].Descending == rd.backward
 	inNulls := place != nil && value == nil
 	if nullsFirst && (place == nil || inNulls) && rd.scanNulls(by, place) {
@@ -388,19 +394,19 @@ func (rd *reading) scanFewTied(r index.Run, reverse bool) (left index.Run, done,
 	return r, done, ok
 }
 
-// begin is the value with which the page begins, and the place behind it; nil if it
+// start is the value with which the page begins, and the place behind it; nil if it
 // begins with the first one, or with those that have none.
-func (rd *reading) begin() (value, place []byte) {
-	key := rd.in.after
+func (sc *scan) start() (value, place []byte) {
+	key := sc.in.after
 	switch {
-	case rd.backward:
-		key = rd.in.before
+	case sc.backward:
+		key = sc.in.before
 	case key == nil:
-		key = rd.in.from
+		key = sc.in.from
 	}
 	if key == nil {
 		return nil, nil
 	}
-	value = rd.query.order[0].value(key)
-	return value, rd.query.order.place(key)
+	value = sc.query.order[0].value(key)
+	return value, sc.query.order.place(key)
 }

@@ -132,13 +132,12 @@ func (sc *scan) takePlain(r *Reader, got []*backend.Resource, bodies []*body.Bod
 // takeNamed takes what a step brought.
 func (sc *scan) takeNamed(r *Reader, got []*backend.Resource) {
 	places := sc.answered(got)
-	var page backend.Page
 	for _, at := range places {
-		if got[at] != nil {
-			page.Resources = append(page.Resources, got[at])
+		if got[at] != nil && sc.judge(r, got[at]) {
+			return
 		}
 	}
-	sc.keys = sc.keys[len(places):]
-	page.More = len(sc.keys) > 0
-	sc.take(r, page)
+	if sc.keys = sc.keys[len(places):]; len(sc.keys) == 0 {
+		sc.end(r)
+	}
 }

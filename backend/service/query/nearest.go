@@ -8,17 +8,20 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// keepNearest adds a match to those of a scan that is not in order. Who looks
-// ahead keeps one more, which is read too: if it is unreadable, there is no more.
-func (sc *scan) keepNearest(e Edge) {
-	room := sc.size
-	if sc.ahead {
-		room++
+// keepNearest adds a match to those of a scan that is not in order, and says whether it
+// ends the part instead. Who looks ahead keeps one more, which is read too: if it is
+// unreadable, there is no more.
+func (sc *scan) keepNearest(e Edge) (beyond bool) {
+	if len(sc.found) < sc.wanted() {
+		heap.Push(sc, e)
+		return false
 	}
-	heap.Push(sc, e)
-	if len(sc.found) > room {
-		heap.Pop(sc)
+	if (bytes.Compare(e.key, sc.found[0].key) < 0) == sc.backward {
+		return sc.beyond(e.key)
 	}
+	sc.found[0] = e
+	heap.Fix(sc, 0)
+	return false
 }
 
 // sortNearest puts the matches in the order of the query, without the one that
@@ -37,7 +40,7 @@ func (sc *scan) sortNearest() {
 // readFound reads the bodies of what a scan that is not in order has kept. If something of it
 // is unreadable, the scan begins anew without it, so that the page is full.
 func (sc *scan) readFound(r *Reader) {
-	if sc.query.streams() {
+	if !sc.nearest {
 		return
 	}
 	for i := range sc.found {
@@ -67,7 +70,7 @@ func (sc *scan) Len() int { return len(sc.found) }
 
 // Less is part of [heap.Interface].
 func (sc *scan) Less(i, j int) bool {
-	c := slices.Compare(sc.found[i].key, sc.found[j].key)
+	c := bytes.Compare(sc.found[i].key, sc.found[j].key)
 	if sc.backward {
 		return c < 0
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
-	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/access"
@@ -111,7 +110,6 @@ func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListReque
 			arena = &body.Arena{}
 		}
 		sc.arena = arena
-		sc.begin()
 		scans, owner = append(scans, sc), append(owner, i)
 		sc = &scan{}
 	}
@@ -129,6 +127,7 @@ func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListReque
 		if errs[owner[i]] = err; err == nil {
 			l := &lists[owner[i]]
 			scans[i].finish(&l.page)
+			l.query.known = scans[i].measures.known
 			pages[owner[i]] = &l.page
 		}
 	}
@@ -252,12 +251,11 @@ func (p *Page) size(req *ListRequest) (int, error) {
 
 // any says whether the connection has a resource in the interval.
 func (p *Page) any(ctx context.Context, in interval) (bool, error) {
-	sc := &scan{query: p.query, in: in, size: 1, arena: &body.Arena{}}
+	sc := &scan{query: p.query, in: in, size: 1, arena: &body.Arena{}, known: p.query.known}
 	if served, ok := p.indexed(); ok {
 		err := p.reader.newReading(ctx, p.view.Now()).readOne(sc, served)
 		return len(sc.found) > 0, err
 	}
-	sc.begin()
 	if err := p.reader.runScans(ctx, []*scan{sc})[0]; err != nil {
 		return false, err
 	}
@@ -272,10 +270,6 @@ func (p *Page) indexed() (*index.Kind, bool) {
 	return p.view.Kind(p.query.kind.Name)
 }
 
-// countedPerRow is how many resources a store counts for the price of one that is
-// read: it does not decode them.
-const countedPerRow = 64
-
 // TotalCount is the number of resources of the connection, whatever the page.
 // What this gateway found unreadable is left out, as it is from the pages.
 func (p *Page) TotalCount(ctx context.Context) (int, error) {
@@ -284,27 +278,12 @@ func (p *Page) TotalCount(ctx context.Context) (int, error) {
 		err := p.reader.newReading(ctx, p.view.Now()).readOne(sc, served)
 		return sc.count, err
 	}
-	if !p.query.filtered() && p.query.names == nil {
-		spent := budget.From(ctx)
-		if err := spent.Spend(budget.Scans, 1); err != nil {
-			return 0, err
+	sc := &scan{query: p.query, counting: true, arena: &body.Arena{}, known: p.query.known}
+	if p.query.names == nil {
+		if n, ok, err := p.reader.countRuns(ctx, sc); ok || err != nil {
+			return n, err
 		}
-		r := p.query.source(interval{})
-		r.Count = true
-		spent.Leave()
-		page, err := p.reader.store.Range(ctx, r)
-		spent.Return(ctx)
-		if err != nil {
-			return 0, failure.Of(err, backend.Key{Kind: p.query.kind.Name})
-		}
-		if err := spent.Spend(budget.Rows, page.Count/countedPerRow); err != nil {
-			return 0, err
-		}
-		unreadable, err := p.reader.unreadable.Count(ctx, p.query.kind, p.query.namespace)
-		return max(page.Count-unreadable, 0), err
 	}
-	sc := &scan{query: p.query, counting: true, arena: &body.Arena{}}
-	sc.begin()
 	err := p.reader.runScans(ctx, []*scan{sc})[0]
 	return sc.count, err
 }

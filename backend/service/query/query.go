@@ -30,14 +30,12 @@ type query struct {
 	// filter is what is asked for besides; nil keeps everything.
 	filter Filter
 	order  order
-	// run is the run of index rows to read, nil for the range of the names.
-	run *candidate
+	// known are lengths of runs of a store, as they were measured for the page.
+	known map[runKey]int
 	// within bounds what is read of the range of the names.
 	within bounds
-	// whole says that the run holds just what the query keeps.
-	whole bool
 	// names are those of the resources that the query may have, in order and each
-	// once; nil for all. There is no run then. They are derived if the filter says them.
+	// once; nil for all. They are derived if the filter says them.
 	names   []string
 	derived bool
 }
@@ -85,17 +83,6 @@ func (r *Reader) query(k *kind.Kind, req *ListRequest, f Filter) (q query, err e
 	}
 	q.asked = q.namespace
 	q.narrow()
-	switch {
-	case q.names != nil || !q.filtered() || !r.indexed(k):
-	case q.reference != "":
-		q.run = &candidate{index: q.reference, bounds: bounds{q.parent, backend.PrefixEnd(q.parent)}, exact: true}
-		q.whole = q.filter.all == nil
-	default:
-		if run, ok := q.filter.candidate(k); ok {
-			q.run = &run
-			q.whole = run.exact && q.filter.isTest()
-		}
-	}
 	return q, nil
 }
 
@@ -145,62 +132,16 @@ func (in interval) holds(key []byte) bool {
 		(in.from == nil || string(key) >= string(in.from))
 }
 
-// streams says whether the source is read in the order of the query.
-func (q *query) streams() bool { return len(q.order) == 0 && (q.run == nil || q.run.exact) }
-
 // keys are those of the names, as far as the interval has them.
 func (q *query) keys(in interval) []backend.Key {
 	keys := make([]backend.Key, 0, len(q.names))
 	for _, name := range q.names {
-		if q.streams() && !in.holds(backend.OrderTuple(q.namespace, name)) {
+		if len(q.order) == 0 && !in.holds(backend.OrderTuple(q.namespace, name)) {
 			continue
 		}
 		keys = append(keys, backend.Key{Kind: q.kind.Name, Namespace: q.namespace, Name: name})
 	}
 	return keys
-}
-
-// repeats says whether the source may hold a resource more than once.
-func (q *query) repeats() bool {
-	if q.run == nil || q.run.exact {
-		return false
-	}
-	idx := q.kind.Rows.Index(q.run.index)
-	return idx == nil || idx.Many
-}
-
-// source is the range that holds everything of the interval.
-func (q *query) source(in interval) backend.Range {
-	r := backend.Range{Kind: q.kind.Name, Namespace: q.namespace, Limit: 1}
-	prefix := []byte(nil)
-	if q.run != nil {
-		r.Index, r.Start, r.End = q.run.index, q.run.start, q.run.end
-		prefix = q.run.start
-	} else {
-		r.Start, r.End = q.within.start, q.within.end
-	}
-	if !q.streams() {
-		return r
-	}
-	// The order is that of the names, behind the one value of an exact run.
-	if q.run != nil && q.namespace != "" {
-		ns := backend.AppendString(append([]byte(nil), prefix...), q.namespace)
-		r.Start, r.End = ns, backend.PrefixEnd(ns)
-	}
-	place := func(at []byte) []byte { return append(append([]byte(nil), prefix...), at...) }
-	var page bounds
-	switch {
-	case in.after != nil:
-		page.start = backend.Successor(place(in.after))
-	case in.from != nil:
-		page.start = place(in.from)
-	}
-	if in.before != nil {
-		page.end = place(in.before)
-	}
-	both := page.and(bounds{r.Start, r.End})
-	r.Start, r.End = both.start, both.end
-	return r
 }
 
 const cursorFormat = 1

@@ -16,6 +16,7 @@ import (
 type reading struct {
 	*scan
 	chooser
+	kind   *index.Kind
 	reader *Reader
 	memory *use
 	now    time.Time
@@ -63,7 +64,7 @@ func (rd *reading) read(sc *scan, k *index.Kind) error {
 		return rd.err
 	}
 	looked := rd.looked
-	rd.scan, rd.chooser, rd.whole, rd.by = sc, chooser{q: sc.query, kind: k}, false, ""
+	rd.scan, rd.kind, rd.chooser, rd.whole, rd.by = sc, k, chooser{q: sc.query, trees: k}, false, ""
 	rd.resource = indexedResource{kind: k}
 	switch q := sc.query; {
 	case sc.size == 0 && !sc.ahead && !sc.counting: // as [scan.begin]
@@ -236,7 +237,7 @@ func (sc *scan) wanted() int {
 // readNames reads a query that names its resources.
 func (rd *reading) readNames() {
 	rd.by = "names"
-	rd.nearest = !rd.query.streams() && !rd.counting
+	rd.nearest = len(rd.query.order) > 0 && !rd.counting
 	if !rd.nearest && !rd.counting {
 		rd.found = rd.memory.room(min(rd.wanted(), len(rd.query.names)))
 	}

@@ -11,8 +11,8 @@ import (
 // scanStep is how many resources one step of a scan that filters or sorts reads.
 const scanStep = 500
 
-// scan reads the part of a query that a page wants, step by step: request is
-// what the next step reads and take what it brought.
+// scan reads the part of a query that a page wants, from a store step by step: its
+// parts say what the next step reads, and take takes what that brought.
 type scan struct {
 	query    *query
 	in       interval
@@ -22,7 +22,15 @@ type scan struct {
 	ahead    bool
 	counting bool
 
-	r backend.Range
+	route route
+	// measures are what the route was chosen by, and known what was measured before.
+	measures measures
+	known    map[runKey]int
+	parts    []part
+	// begun is how often the scan has begun.
+	begun int
+	// checked says that nothing is without a value of the index in whose order it is read.
+	checked bool
 	// keys are those that are still to be read, if the query names its resources.
 	keys  []backend.Key
 	done  bool
@@ -35,7 +43,7 @@ type scan struct {
 	arena *body.Arena
 	// places are where a step asks for the keys, see [Reader.ask].
 	places []int
-	// seen are the keys already met, in a run that may name a resource more than once.
+	// seen are the keys already met, in runs that may name a resource more than once.
 	seen map[backend.Key]bool
 	// nearest says that what was found is not in order.
 	nearest bool
@@ -45,56 +53,60 @@ type scan struct {
 
 // begin prepares the first step.
 func (sc *scan) begin() {
+	sc.begun++
+	sc.parts, sc.checked = nil, false
 	if sc.size == 0 && !sc.ahead && !sc.counting {
 		sc.done = true
 		return
 	}
-	if sc.nearest = !sc.query.streams(); sc.query.names != nil {
+	if sc.query.names != nil {
+		sc.nearest = len(sc.query.order) > 0
 		sc.keys = sc.query.keys(sc.in)
-		if sc.backward && sc.query.streams() {
+		if sc.backward && !sc.nearest {
 			slices.Reverse(sc.keys)
 		}
 		return
 	}
-	sc.r = sc.query.source(sc.in)
-	sc.r.Reverse = sc.backward && sc.query.streams()
-	if sc.query.repeats() {
+	sc.nearest = !sc.route.streams
+	if sc.seen = nil; !sc.route.once {
 		sc.seen = map[backend.Key]bool{}
 	}
+	sc.divide()
 }
 
-// request is the range of the next step.
-func (sc *scan) request() backend.Range {
-	sc.r.Limit = scanStep
-	if sc.r.Bare = sc.plain(); sc.r.Bare {
-		sc.r.Limit = sc.size - len(sc.found)
-		if sc.ahead {
-			sc.r.Limit = min(sc.r.Limit+1, backend.MaxLimit)
-		}
-	}
-	return sc.r
-}
-
-// take judges what a step brought.
-func (sc *scan) take(r *Reader, page backend.Page) {
+// take judges what a step brought of a part.
+func (sc *scan) take(r *Reader, p *part, page backend.Page) {
 	if sc.found == nil {
 		sc.found = make([]Edge, 0, min(len(page.Resources), sc.size))
 	}
 	for _, stored := range page.Resources {
-		if sc.judge(r, stored) {
-			return
+		if p.done = sc.judge(r, stored); p.done {
+			break
 		}
 	}
 	switch {
-	case !page.More || len(page.Resources) == 0 && sc.query.names == nil:
-		sc.done = true
-		sc.readFound(r)
-	case sc.query.names == nil:
-		sc.advance(page.Resources)
+	case sc.done:
+	case p.done || !page.More || len(page.Resources) == 0:
+		p.done = true
+		if !slices.ContainsFunc(sc.parts, func(p part) bool { return !p.done }) {
+			sc.end(r)
+		}
+	case !sc.advance(p, page.Resources):
+		sc.withoutRuns() // the store showed a row that the resource does not have
 	}
 }
 
-// judge looks at one resource and says whether the scan has all it wants.
+// end is reached when there is nothing more to read.
+func (sc *scan) end(r *Reader) {
+	if sc.route.by != "" && !sc.route.valued && !sc.route.nullsFirst && len(sc.found) < sc.wanted() {
+		sc.withoutRuns() // the page goes on with those that have no value
+		return
+	}
+	sc.done = true
+	sc.readFound(r)
+}
+
+// judge looks at one resource and says whether the part has all that the scan wants of it.
 func (sc *scan) judge(r *Reader, stored *backend.Resource) bool {
 	if sc.plain() {
 		return sc.add(r, stored, nil)
@@ -125,19 +137,17 @@ func (sc *scan) judge(r *Reader, stored *backend.Resource) bool {
 	if !sc.in.holds(key) {
 		return false
 	}
-	if !sc.query.streams() {
-		if !sc.unreadable[stored.Key] {
-			sc.keepNearest(Edge{key: key, Resource: Resource{Stored: stored}})
-		}
-		return false
+	if sc.nearest {
+		return !sc.unreadable[stored.Key] && sc.keepNearest(Edge{key: key, Resource: Resource{Stored: stored}})
 	}
 	return sc.add(r, stored, key)
 }
 
-// plain says that the source holds just what the page wants, in its order.
+// plain says that what is read is just what the page wants, in its order.
 func (sc *scan) plain() bool {
 	q := sc.query
-	return !sc.counting && (!q.filtered() || q.whole) && q.streams()
+	exact := q.names != nil && !q.filtered() || q.names == nil && sc.route.exact && sc.route.streams
+	return !sc.counting && exact && len(q.order) == 0
 }
 
 // add takes a match of a scan that is in order, and says whether it has all it wants.
@@ -161,50 +171,6 @@ func (sc *scan) keep(e Edge) bool {
 	return sc.done
 }
 
-// advance moves the range behind the last resource of a page. In an index run
-// that may have other values the place is that of the row which was read.
-func (sc *scan) advance(page []*backend.Resource) {
-	last := page[len(page)-1]
-	at := backend.OrderTuple(last.Namespace, last.Name)
-	if run := sc.query.run; run != nil && run.exact {
-		at = append(slices.Clone(run.start), at...)
-	} else if run != nil {
-		met := 0 // how often the page has the resource: once for each of its rows up to the last one
-		for _, r := range page {
-			if r.Key == last.Key {
-				met++
-			}
-		}
-		value := run.rowValue(last, sc.r, met)
-		if value == nil { // the store showed a row that the resource does not have
-			sc.withoutRun()
-			return
-		}
-		at = append(value, at...)
-	}
-	if sc.r.Reverse {
-		sc.r.End = at
-	} else {
-		sc.r.Start = backend.Successor(at)
-	}
-}
-
-// rowValue is the value of the n-th row, from 1, by which a range met a resource.
-func (c *candidate) rowValue(r *backend.Resource, in backend.Range, n int) []byte {
-	var values [][]byte
-	for _, row := range r.Rows {
-		full := append(slices.Clone(row.Value), backend.OrderTuple(r.Namespace, r.Name)...)
-		if row.Index == c.index && string(full) >= string(in.Start) && (in.End == nil || string(full) < string(in.End)) {
-			values = append(values, row.Value)
-		}
-	}
-	if len(values) == 0 {
-		return nil
-	}
-	slices.SortFunc(values, bytes.Compare)
-	return slices.Clone(values[min(n, len(values))-1])
-}
-
 // finish puts the matches on the page, in the order of the query.
 func (sc *scan) finish(p *Page) {
 	switch {
@@ -217,10 +183,24 @@ func (sc *scan) finish(p *Page) {
 	p.Edges = sc.found
 }
 
-// withoutRun begins the scan anew over the range of the names.
-func (sc *scan) withoutRun() {
-	q := *sc.query
-	q.run, q.whole = nil, false
-	*sc = scan{query: &q, in: sc.in, backward: sc.backward, size: sc.size, ahead: sc.ahead, counting: sc.counting, arena: sc.arena}
+// withoutRuns begins the scan anew over the range of the names.
+func (sc *scan) withoutRuns() {
+	all := (&chooser{q: sc.query, scope: sc.query.places()}).all()
+	all.exact = !sc.query.filtered()
+	sc.route = route{choice: all, streams: len(sc.query.order) == 0}
+	sc.found, sc.count, sc.more = nil, 0, false
 	sc.begin()
+}
+
+// beyond says whether a place that is not among the nearest ends a part: what follows in
+// it lies farther away.
+func (sc *scan) beyond(key []byte) bool {
+	switch {
+	case sc.route.by != "":
+		n := 1 + len(sc.query.order[0].value(key))
+		return !bytes.HasPrefix(sc.found[0].key, key[:n])
+	case len(sc.query.order) == 0:
+		return sc.route.named
+	}
+	return false
 }

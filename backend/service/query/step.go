@@ -10,13 +10,97 @@ import (
 	"github.com/sluicegw/sluice/backend/service/row"
 )
 
-// maxStepScans is how many scans take part in one step: with their guards they
+// maxStepRanges is how many ranges one step asks for: with their guards and checks they
 // fit one call.
-const maxStepScans = backend.MaxRanges / 3
+const maxStepRanges = backend.MaxRanges / 3
 
 // maxFirsts is how many bytes the first resources of the ranges of one step have, as far
 // as sizes are known: each page has its first resource, whatever the others have.
 const maxFirsts = 8 * backend.MaxPageBytes
+
+// asked is what a step asks for a scan.
+type asked struct {
+	scan, begun int
+	part        *part
+}
+
+// stepping is the next step of scans: the ranges that it asks for.
+type stepping struct {
+	ranges []backend.Range
+	asked  []asked // parallel to the first ranges
+	named  []int   // the scans that ask by keys
+	// checks are scans in the order of an index, whose two last ranges say whether anything
+	// is without a value of it.
+	checks []int
+	guards row.Guards
+	// limits is the sum of the limits, expected what the step will hold, in bytes, and
+	// reads how many resources that is.
+	limits, expected, reads int
+}
+
+// prepare prepares the next step of the scans that are not done.
+func (r *Reader) prepare(scans []*scan, errs []error, left int) (st stepping) {
+	firsts := 0
+	for i, sc := range scans {
+		if sc.done || errs[i] != nil {
+			continue
+		}
+		if sc.query.names != nil {
+			st.named = append(st.named, i)
+			continue
+		}
+		for n := range sc.parts {
+			p := &sc.parts[n]
+			if p.done {
+				continue
+			}
+			if len(st.asked) > 0 && (len(st.asked)+2*len(st.checks) >= maxStepRanges || left <= 0 || firsts >= maxFirsts) {
+				break
+			}
+			firsts += r.sizes.estimate(sc.query.kind, 1)
+			one := sc.request(p)
+			one.Limit = min(one.Limit, max(left, 1))
+			left -= one.Limit
+			st.limits += one.Limit
+			bytes := r.sizes.estimate(sc.query.kind, one.Limit)
+			st.expected, st.reads = st.expected+bytes, st.reads+r.sizes.within(sc.query.kind, bytes)
+			st.asked = append(st.asked, asked{i, sc.begun, p})
+			st.ranges = append(st.ranges, one)
+			st.guards.Add(sc.query.kind.Rows, one.Index != "")
+			if sc.route.by != "" && !sc.checked && sc.route.nullsFirst && !sc.route.valued {
+				st.checks = append(st.checks, i)
+			}
+		}
+	}
+	st.expected = min(st.expected, backend.MaxPageBytes)
+	return st
+}
+
+// all are the ranges of the step, with its guards and checks.
+func (st *stepping) all(scans []*scan) []backend.Range {
+	out := append(st.ranges, st.guards.Ranges()...)
+	for _, i := range st.checks {
+		k := scans[i].query.kind.Name
+		out = append(out, backend.Range{Kind: k, Estimate: true}, backend.Range{Kind: k, Index: scans[i].route.by, Estimate: true})
+	}
+	return out
+}
+
+// pay takes what the step asks for from the budget.
+func (st *stepping) pay(ctx context.Context) error {
+	spent := budget.From(ctx)
+	err := spent.Spend(budget.Scans, len(st.asked))
+	if err == nil && spent.Left(budget.Rows) == 0 && len(st.asked)+len(st.named) > 0 {
+		err = spent.Spend(budget.Rows, 1)
+	}
+	if err == nil {
+		err = spent.Ask(st.limits)
+	}
+	if err == nil {
+		err = held(spent.Expect(ctx, st.expected, st.reads))
+	}
+	return err
+}
 
 // runScans reads until all scans are done. The next steps of all are one call.
 // The errors are parallel to the scans. No step asks for more than the budget of
@@ -30,96 +114,95 @@ func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 			}
 		}()
 	}
-	spent, sizes := budget.From(ctx), r.sizes
+	if err := r.routes(ctx, scans); err != nil {
+		fail(errs, scans, err)
+		return errs
+	}
+	for _, sc := range scans {
+		sc.begin()
+	}
+	spent := budget.From(ctx)
 	for {
 		spent.Pace(ctx)
 		if err := ctx.Err(); err != nil {
 			fail(errs, scans, failure.Of(err, backend.Key{}))
 			return errs
 		}
-		left := spent.Left(budget.Rows)
-		asked, expected, reads, firsts := 0, 0, 0, 0
-		var active []int
-		var ranges []backend.Range
-		var named []int
-		var g row.Guards
-		for i, sc := range scans {
-			switch {
-			case sc.done || errs[i] != nil:
-			case sc.query.names != nil:
-				named = append(named, i)
-			case len(active) < maxStepScans && (left > 0 && firsts < maxFirsts || len(active) == 0):
-				firsts += sizes.estimate(sc.query.kind, 1)
-				r := sc.request()
-				r.Limit = min(r.Limit, max(left, 1))
-				left -= r.Limit
-				asked += r.Limit
-				bytes := sizes.estimate(sc.query.kind, r.Limit)
-				expected, reads = expected+bytes, reads+sizes.within(sc.query.kind, bytes)
-				active = append(active, i)
-				ranges = append(ranges, r)
-				g.Add(sc.query.kind.Rows, sc.query.run != nil)
-			}
-		}
-		err := spent.Spend(budget.Scans, len(active))
-		if err == nil && spent.Left(budget.Rows) == 0 && len(active)+len(named) > 0 {
-			err = spent.Spend(budget.Rows, 1)
-		}
-		if err == nil {
-			err = spent.Ask(asked)
-		}
-		expected = min(expected, backend.MaxPageBytes)
-		if err == nil {
-			err = held(spent.Expect(ctx, expected, reads))
-		}
-		if err != nil {
+		st := r.prepare(scans, errs, spent.Left(budget.Rows))
+		if err := st.pay(ctx); err != nil {
 			fail(errs, scans, err)
 			return errs
 		}
-		if len(named) > 0 {
-			r.stepNamed(ctx, scans, named, errs)
+		if len(st.named) > 0 {
+			r.stepNamed(ctx, scans, st.named, errs)
 		}
 		switch {
-		case len(active) == 0 && len(named) == 0:
+		case len(st.asked) == 0 && len(st.named) == 0:
 			return errs
-		case len(active) == 0:
+		case len(st.asked) == 0:
 			continue
 		}
-		spent.Leave()
-		pages, err := backend.Ranges(ctx, r.store, append(ranges, g.Ranges()...))
-		spent.Return(ctx)
-		spent.Answered(asked)
-		spent.Unexpect(expected)
-		var stale []*row.Definition
-		if err == nil {
-			stale = g.Note(pages[len(active):])
-			err := spent.Spend(budget.Rows, resources(pages[:len(active)]))
-			if err == nil {
-				err = sizes.hold(ctx, scans, active, pages)
-			}
-			if err != nil {
-				fail(errs, scans, held(err))
-				return errs
-			}
+		if err := r.step(ctx, scans, &st, errs); err != nil {
+			fail(errs, scans, err)
+			return errs
 		}
-		for n, i := range active {
-			switch sc := scans[i]; {
-			case err != nil:
-				errs[i] = failure.Of(err, backend.Key{Kind: sc.query.kind.Name})
-			case ctx.Err() != nil:
-				errs[i] = failure.Of(ctx.Err(), backend.Key{})
-			case sc.query.run != nil && slices.Contains(stale, sc.query.kind.Rows):
-				sc.withoutRun()
-			default:
-				kept := len(sc.found)
-				sc.looked += len(pages[n].Resources)
-				sc.take(r, pages[n])
-				if !sc.plain() {
-					spent.Release(size(pages[n].Resources) - sizeOfEdges(sc.found[min(kept, len(sc.found)):]))
-				}
+	}
+}
+
+// step is the next step of scans that read ranges. An error is that of all of them.
+func (r *Reader) step(ctx context.Context, scans []*scan, st *stepping, errs []error) error {
+	spent := budget.From(ctx)
+	spent.Leave()
+	pages, err := backend.Ranges(ctx, r.store, st.all(scans))
+	spent.Return(ctx)
+	spent.Answered(st.limits)
+	spent.Unexpect(st.expected)
+	if err != nil {
+		for _, a := range st.asked {
+			errs[a.scan] = failure.Of(err, backend.Key{Kind: scans[a.scan].query.kind.Name})
+		}
+		return nil
+	}
+	n := len(st.asked)
+	checks := pages[len(pages)-2*len(st.checks):]
+	stale := st.guards.Note(pages[n : len(pages)-len(checks)])
+	pages = pages[:n]
+	err = spent.Spend(budget.Rows, resources(pages))
+	if err == nil {
+		err = r.sizes.hold(ctx, scans, st.asked, pages)
+	}
+	if err != nil {
+		return held(err)
+	}
+	for n, i := range st.checks {
+		sc := scans[i]
+		all, valued := checks[2*n].Count, checks[2*n+1].Count
+		if err := spent.Spend(budget.Rows, (all+valued)/countedPerRow); err != nil {
+			return err
+		}
+		if sc.checked = true; all != valued {
+			sc.withoutRuns()
+		}
+	}
+	for n, a := range st.asked {
+		sc := scans[a.scan]
+		switch {
+		case ctx.Err() != nil:
+			errs[a.scan] = failure.Of(ctx.Err(), backend.Key{})
+		case sc.begun != a.begun || sc.done:
+			// What was read is of no use: the scan has begun anew, or has all it wants.
+		case a.part.left.Index != "" && slices.Contains(stale, sc.query.kind.Rows):
+			sc.withoutRuns()
+		default:
+			kept := len(sc.found)
+			sc.looked += len(pages[n].Resources)
+			sc.take(r, a.part, pages[n])
+			if !sc.plain() {
+				spent.Release(size(pages[n].Resources) - sizeOfEdges(sc.found[min(kept, len(sc.found)):]))
 			}
 		}
 	}
+	return nil
 }
 
 // fail is the end of all scans that are not done.

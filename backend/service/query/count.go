@@ -1,0 +1,54 @@
+package query
+
+import (
+	"context"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/row"
+)
+
+// countedPerRow is how many resources a store counts for the price of one that is
+// read: it does not decode them.
+const countedPerRow = 64
+
+// countRuns counts what a scan would, by the lengths of its runs alone; ok is false if
+// the runs hold more than the query keeps, or anything that cannot be read.
+func (r *Reader) countRuns(ctx context.Context, sc *scan) (n int, ok bool, err error) {
+	q := sc.query
+	if err := r.routes(ctx, []*scan{sc}); err != nil {
+		return 0, false, err
+	}
+	unreadable, err := r.unreadable.Count(ctx, q.kind, q.namespace)
+	if err != nil || !sc.route.exact || !sc.route.once || unreadable > 0 && q.filtered() {
+		return 0, false, err
+	}
+	spent := budget.From(ctx)
+	if err := spent.Spend(budget.Scans, 1); err != nil {
+		return 0, false, err
+	}
+	var ranges []backend.Range
+	var guards row.Guards
+	for _, run := range sc.route.runs {
+		one := backend.Range{Kind: q.kind.Name, Namespace: q.namespace, Index: run.Index, Start: run.Start, End: run.End, Count: true}
+		ranges = append(ranges, one)
+		guards.Add(q.kind.Rows, run.Index != "")
+	}
+	spent.Leave()
+	pages, err := backend.Ranges(ctx, r.store, append(ranges, guards.Ranges()...))
+	spent.Return(ctx)
+	if err != nil {
+		return 0, false, failure.Of(err, backend.Key{Kind: q.kind.Name})
+	}
+	if len(guards.Note(pages[len(ranges):])) > 0 {
+		return 0, false, nil
+	}
+	for i := range ranges {
+		n += pages[i].Count
+	}
+	if err := spent.Spend(budget.Rows, n/countedPerRow); err != nil {
+		return 0, false, err
+	}
+	return max(n-unreadable, 0), true, nil
+}

@@ -1,0 +1,234 @@
+package query
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/row"
+)
+
+// route is how a scan reads from a store: runs of rows, or the names.
+type route struct {
+	choice
+	// streams says that the one run is in the order of the query.
+	streams bool
+	// by is the index of the first criterion of the order, if the one run is in the order
+	// of its values; else empty.
+	by string
+	// valued says that what has no value in that index is not asked for, and nullsFirst
+	// that it would come before the run.
+	valued, nullsFirst bool
+	// step is about how many resources the page looks at; 0 if that is not known.
+	step int
+}
+
+// String names the route for a person.
+func (rt *route) String() string {
+	switch {
+	case rt.by != "":
+		return "order of " + rt.by
+	case rt.streams:
+		return "order of names in " + rt.choice.String()
+	}
+	return rt.choice.String()
+}
+
+// Bounds of what a store is asked for.
+const (
+	// maxRuns is the most runs that a scan reads.
+	maxRuns = 200
+	// measured is up to how many rows are counted to choose a route: of the runs of
+	// values together, and of others each.
+	measured = 5000
+	// leastMeasured is up to how many of a run are counted however many there are.
+	leastMeasured = 50
+)
+
+// measures are the lengths of runs that a store has told. They are [trees].
+type measures struct {
+	kind *kind.Kind
+	// rows says that there are rows to choose.
+	rows bool
+	// known are the lengths, and wanted the runs that were asked for and are not known.
+	known  map[runKey]int
+	wanted []index.Run
+}
+
+type runKey struct{ index, start, end string }
+
+func keyOf(r index.Run) runKey { return runKey{r.Index, string(r.Start), string(r.End)} }
+
+// Has says whether the store has rows of an index.
+func (m *measures) Has(name string) bool {
+	return name == "" || m.rows && (name == row.LabelIndex || name == row.ConditionIndex || m.kind.Rows.Index(name) != nil)
+}
+
+// Len is the length of a run; 0 as long as it is not known.
+func (m *measures) Len(r index.Run) int {
+	n, ok := m.known[keyOf(r)]
+	if !ok {
+		m.wanted = append(m.wanted, r)
+	}
+	return n
+}
+
+// routes picks how scans are read. Where there is a choice, one call of the store
+// measures what there is to choose from, for all scans together.
+func (r *Reader) routes(ctx context.Context, scans []*scan) error {
+	type place struct {
+		kind, namespace string
+		runKey
+	}
+	var ranges []backend.Range
+	var open []*scan // those that have asked
+	at := map[place]int{}
+	for _, sc := range scans {
+		if sc.done || sc.query.names != nil {
+			continue
+		}
+		sc.measures = measures{kind: sc.query.kind, rows: r.indexed(sc.query.kind), known: maps.Clone(sc.known)}
+		sc.route = sc.choose()
+		if n := len(sc.measures.wanted); n == 0 || n > 2*maxRuns {
+			continue
+		}
+		open = append(open, sc)
+		for _, one := range sc.measures.ranges(sc.query.namespace) {
+			p := place{one.Kind, one.Namespace, runKey{one.Index, string(one.Start), string(one.End)}}
+			if _, asked := at[p]; !asked {
+				at[p] = len(ranges)
+				ranges = append(ranges, one)
+			}
+		}
+	}
+	lengths := make([]int, 0, len(ranges))
+	for part := range slices.Chunk(ranges, backend.MaxRanges) {
+		some, err := r.measure(ctx, part)
+		if err != nil {
+			return err
+		}
+		lengths = append(lengths, some...)
+	}
+	for _, sc := range open {
+		m := &sc.measures
+		known := maps.Clone(m.known)
+		if known == nil {
+			known = make(map[runKey]int, len(m.wanted))
+		}
+		for _, run := range m.wanted {
+			k := keyOf(run)
+			known[k] = lengths[at[place{m.kind.Name, sc.query.namespace, k}]]
+		}
+		m.known, m.wanted = known, nil
+		sc.route = sc.choose()
+	}
+	return nil
+}
+
+// ranges ask for what is wanted.
+func (m *measures) ranges(namespace string) []backend.Range {
+	out := make([]backend.Range, 0, len(m.wanted))
+	most := max(measured/len(m.wanted), leastMeasured)
+	for _, run := range m.wanted {
+		r := backend.Range{Kind: m.kind.Name, Namespace: namespace, Index: run.Index, Start: run.Start, End: run.End, Estimate: true, Limit: most}
+		if run.Index == "" || run.Start == nil {
+			r.Limit = measured
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// measure asks a store for lengths.
+func (r *Reader) measure(ctx context.Context, ranges []backend.Range) ([]int, error) {
+	spent := budget.From(ctx)
+	if err := spent.Spend(budget.Scans, 1); err != nil {
+		return nil, err
+	}
+	spent.Leave()
+	pages, err := backend.Ranges(ctx, r.store, ranges)
+	spent.Return(ctx)
+	if err != nil {
+		return nil, failure.Of(err, backend.Key{})
+	}
+	out, sum := make([]int, len(pages)), 0
+	for i := range pages {
+		out[i] = pages[i].Count
+		sum += min(out[i], ranges[i].Limit)
+	}
+	return out, spent.Spend(budget.Rows, sum/countedPerRow)
+}
+
+// choose picks the route that probably looks at the fewest resources.
+func (sc *scan) choose() route {
+	q := sc.query
+	c := &chooser{q: q, trees: &sc.measures, scope: q.places()}
+	by, ordered := c.orderedBy()
+	names := ordered && by == ""
+	along := route{by: by}
+	ordered = names || ordered && !c.many(by) && sc.along(&along)
+	all := c.all()
+	all.exact = !q.filtered()
+	chosen, ok := c.best()
+	ok = ok && q.filtered() && len(chosen.runs) <= maxRuns
+	switch {
+	case !ok && (names || sc.counting || !ordered):
+		return route{choice: all, streams: names && !sc.counting}
+	case ok && names && chosen.named && len(chosen.runs) == 1:
+		return route{choice: chosen, streams: !sc.counting}
+	case sc.counting && chosen.exact:
+		return route{choice: chosen}
+	}
+	if c.measure(&all); !ok || c.measure(&chosen) >= all.rows {
+		chosen, ok = all, false
+	}
+	if sc.counting {
+		return route{choice: chosen}
+	}
+	among := all.rows
+	if ordered && !names {
+		along.choice = choice{runs: []index.Run{{Index: by}}, once: true}
+		among = c.measure(&along.choice)
+	}
+	inOrder := min((sc.wanted()*among+chosen.rows)/max(chosen.rows, 1), among)
+	switch {
+	case names && (!ok || inOrder <= chosen.rows):
+		return route{choice: all, streams: true, step: inOrder}
+	case ordered && !names && inOrder < chosen.rows:
+		along.step = inOrder + 1
+		return along
+	}
+	return route{choice: chosen}
+}
+
+// along says whether a page can be read in the order of the values of an index, and how.
+func (sc *scan) along(rt *route) bool {
+	rt.nullsFirst = sc.query.order[0].Descending == sc.backward
+	for _, t := range sc.query.filter.tests() {
+		rt.valued = rt.valued || t.attribute == rt.by && t.needsValue()
+	}
+	for _, key := range [][]byte{sc.in.after, sc.in.from, sc.in.before} {
+		if key != nil && sc.query.order[0].value(key) == nil {
+			return false // it begins or ends among those that have none
+		}
+	}
+	_, place := sc.start()
+	rt.valued = rt.valued || rt.nullsFirst && place != nil // they lie before the page
+	return true
+}
+
+// needsValue says that the test keeps nothing that has no value.
+func (t test) needsValue() bool {
+	switch t.op {
+	case "ne", "hasNone":
+		return false
+	case "isNull":
+		return !t.null
+	}
+	return true
+}
