@@ -168,7 +168,7 @@ func (f *fixture) get(k backend.Key) *backend.Resource {
 
 func (f *fixture) list(r backend.Range) backend.Page {
 	f.Helper()
-	if r.Limit == 0 && !r.Count {
+	if r.Limit == 0 && !r.Count && !r.Estimate {
 		r.Limit = backend.MaxLimit
 	}
 	p, err := f.Range(f.ctx(), r)

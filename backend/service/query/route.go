@@ -24,7 +24,7 @@ type route struct {
 	// valued says that what has no value in that index is not asked for, and nullsFirst
 	// that it would come before the run.
 	valued, nullsFirst bool
-	// step is about how many resources the page looks at; 0 if that is not known.
+	// step is about how many resources the page looks at; 0 if nobody knows.
 	step int
 }
 
@@ -45,9 +45,11 @@ const (
 	maxRuns = 200
 	// measured is up to how many rows are counted to choose a route: of the runs of
 	// values together, and of others each.
-	measured = 5000
-	// leastMeasured is up to how many of a run are counted however many there are.
+	measured = 2000
+	// leastMeasured is up to how many of a run are counted however many runs there are.
 	leastMeasured = 50
+	// unmeasured is how many times as long a run is taken for that was not counted to its end.
+	unmeasured = 500
 )
 
 // measures are the lengths of runs that a store has told. They are [trees].
@@ -160,6 +162,9 @@ func (r *Reader) measure(ctx context.Context, ranges []backend.Range) ([]int, er
 	for i := range pages {
 		out[i] = pages[i].Count
 		sum += min(out[i], ranges[i].Limit)
+		if out[i] == ranges[i].Limit {
+			out[i] *= unmeasured
+		}
 	}
 	return out, spent.Spend(budget.Rows, sum/countedPerRow)
 }
@@ -173,14 +178,15 @@ func (sc *scan) choose() route {
 	along := route{by: by}
 	ordered = names || ordered && !c.many(by) && sc.along(&along)
 	all := c.all()
-	all.exact = !q.filtered()
 	chosen, ok := c.best()
-	ok = ok && q.filtered() && len(chosen.runs) <= maxRuns
+	everything := ok && len(chosen.runs) == 1 && keyOf(chosen.runs[0]) == keyOf(all.runs[0])
+	all.exact = everything && chosen.exact
+	ok = ok && !everything && len(chosen.runs) <= maxRuns
 	switch {
 	case !ok && (names || sc.counting || !ordered):
-		return route{choice: all, streams: names && !sc.counting}
+		return sc.inNames(all)
 	case ok && names && chosen.named && len(chosen.runs) == 1:
-		return route{choice: chosen, streams: !sc.counting}
+		return sc.inNames(chosen)
 	case sc.counting && chosen.exact:
 		return route{choice: chosen}
 	}
@@ -198,12 +204,24 @@ func (sc *scan) choose() route {
 	inOrder := min((sc.wanted()*among+chosen.rows)/max(chosen.rows, 1), among)
 	switch {
 	case names && (!ok || inOrder <= chosen.rows):
-		return route{choice: all, streams: true, step: inOrder}
+		along = sc.inNames(all)
+		along.step = inOrder
+		return along
 	case ordered && !names && inOrder < chosen.rows:
 		along.step = inOrder + 1
 		return along
 	}
 	return route{choice: chosen}
+}
+
+// inNames reads a run in the order of the names, if that is the order of the page.
+func (sc *scan) inNames(c choice) route {
+	rt := route{choice: c}
+	by, ok := (&chooser{q: sc.query, trees: &sc.measures}).orderedBy()
+	if rt.streams = ok && by == "" && !sc.counting; rt.streams && c.exact {
+		rt.step = sc.wanted()
+	}
+	return rt
 }
 
 // along says whether a page can be read in the order of the values of an index, and how.

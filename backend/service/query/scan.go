@@ -187,7 +187,7 @@ func (sc *scan) finish(p *Page) {
 func (sc *scan) withoutRuns() {
 	all := (&chooser{q: sc.query, scope: sc.query.places()}).all()
 	all.exact = !sc.query.filtered()
-	sc.route = route{choice: all, streams: len(sc.query.order) == 0}
+	sc.route = sc.inNames(all)
 	sc.found, sc.count, sc.more = nil, 0, false
 	sc.begin()
 }
