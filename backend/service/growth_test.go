@@ -17,10 +17,12 @@ import (
 	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/internal/redistest"
 )
 
 // BenchmarkGrowth measures what reads cost by the number of resources, from the index
@@ -30,7 +32,7 @@ func BenchmarkGrowth(b *testing.B) {
 	if s := os.Getenv("SLUICE_BENCH_SIZES"); s != "" {
 		sizes = s
 	}
-	for _, store := range []string{"memory", "bolt"} {
+	for _, store := range []string{"memory", "bolt", "redis"} {
 		for _, size := range strings.Split(sizes, ",") {
 			n, err := strconv.Atoi(size)
 			if err != nil {
@@ -43,14 +45,22 @@ func BenchmarkGrowth(b *testing.B) {
 
 func benchGrowth(b *testing.B, on string, n int) {
 	var store backend.Store
-	if on == "bolt" {
+	switch on {
+	case "redis":
+		s, err := redis.Open(b.Context(), redis.Config{URL: redistest.Start(b).URL(), LogEntries: 1000})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = s.Close() })
+		store = s
+	case "bolt":
 		s, err := bolt.Open(bolt.Config{Path: filepath.Join(b.TempDir(), "sluice.db"), LogEntries: 1000})
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.Cleanup(func() { _ = s.Close() })
 		store = s
-	} else {
+	default:
 		s, err := memory.Open(memory.Config{LogEntries: 1000})
 		if err != nil {
 			b.Fatal(err)

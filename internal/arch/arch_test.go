@@ -93,7 +93,7 @@ var testsMay = map[string][]string{
 	"backend/redis":               {"backend/backendtest", "backend/body", "backend/descriptor", "backend/memory", "backend/service", "internal/redistest"},
 	"backend/hub":                 {"backend/backendtest", "backend/memory"},
 	"backend/index":               {"backend/memory", "backend/bolt", "backend/redis", "internal/redistest"},
-	"backend/service":             {"backend/memory", "backend/bolt", "graph/kinds/kindstest"},
+	"backend/service":             {"backend/memory", "backend/bolt", "backend/redis", "graph/kinds/kindstest", "internal/redistest"},
 	"backend/service/consistency": {"backend", "backend/memory", "backend/bolt", "backend/redis", "backend/descriptor", "backend/hub", "backend/service", "internal/redistest"},
 	"graph/engine":                {"backend/memory", "backend/bolt", "backend/redis", "graph/engine/enginetest", "internal/redistest"},
 	"graph/server":                {"backend/memory", "backend/bolt", "backend/hub"},
