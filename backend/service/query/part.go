@@ -26,7 +26,7 @@ func (sc *scan) divide() {
 	rt := &sc.route
 	scope := sc.query.places()
 	sorted := rt.named && len(sc.query.order) == 0
-	limit := max(scanStep/len(rt.runs), leastStep)
+	limit := max(scanStep/max(len(rt.runs), 1), leastStep)
 	if rt.step > 0 {
 		limit = min(max(rt.step, leastStep), scanStep)
 	}

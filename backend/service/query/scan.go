@@ -72,6 +72,7 @@ func (sc *scan) begin() {
 		sc.seen = map[backend.Key]bool{}
 	}
 	sc.divide()
+	sc.done = len(sc.parts) == 0 // the filter keeps nothing, whatever there is
 }
 
 // take judges what a step brought of a part.
