@@ -93,6 +93,14 @@ func TestFromAStoreTheNarrowestRunsAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	var alternatives []string // of 500 values, which are more runs than are read
+	for i := range 5 {
+		var values []string
+		for v := range query.MaxFilterValues {
+			values = append(values, fmt.Sprint(100+100*i+v))
+		}
+		alternatives = append(alternatives, fmt.Sprintf(`{"spec":{"weight":{"in":[%s]}}}`, strings.Join(values, ",")))
+	}
 	for name, c := range map[string]struct {
 		filter      string
 		order       []query.Order
@@ -104,6 +112,8 @@ func TestFromAStoreTheNarrowestRunsAreRead(t *testing.T) {
 		"two ends":                        {filter: `{"spec":{"weight":{"gte":200,"lt":210}}}`, by: "spec.weight, 10 rows", keeps: 10, most: 10},
 		"the narrowest of two":            {filter: `{"spec":{"title":{"startsWith":"b"},"weight":{"gte":3000}}}`, by: "spec.weight, 100 rows", keeps: 50, most: 100},
 		"the narrower of two values":      {filter: `{"spec":{"tags":{"hasAll":["even","odd"]},"title":{"eq":"small"}}}`, by: "spec.title", keeps: 10, most: 16},
+		"one value, and fewer rows":       {filter: `{"spec":{"title":{"eq":"big"},"weight":{"gte":3080}}}`, by: "spec.weight, 20 rows", keeps: 10, most: 20},
+		"one value, or too many":          {filter: fmt.Sprintf(`{"or":[%s],"spec":{"weight":{"eq":150}}}`, strings.Join(alternatives, ",")), by: "spec.weight", keeps: 1, most: 16},
 		"half of all, by name":            {filter: `{"spec":{"weight":{"lt":2700}}}`, by: "order of names", keeps: 10, most: 40},
 		"ascending":                       {order: []query.Order{{Field: "spec.weight"}}, by: "order of spec.weight", keeps: 10, most: 32},
 		"descending":                      {order: []query.Order{{Field: "spec.weight", Descending: true}}, by: "order of spec.weight", keeps: 10, most: 32},

@@ -172,16 +172,19 @@ func (r *Reader) measure(ctx context.Context, ranges []backend.Range) ([]int, er
 // choose picks the route that probably looks at the fewest resources.
 func (sc *scan) choose() route {
 	q := sc.query
-	c := &chooser{q: q, trees: &sc.measures, scope: q.places()}
+	c := &chooser{q: q, trees: &sc.measures, scope: q.places(), most: maxRuns}
 	by, ordered := c.orderedBy()
 	names := ordered && by == ""
 	along := route{by: by}
 	ordered = names || ordered && !c.many(by) && sc.along(&along)
 	all := c.all()
 	chosen, ok := c.best()
+	if len(sc.measures.wanted) > 0 {
+		c.measure(&all) // whatever is chosen once the lengths are known, it is compared with all
+	}
 	everything := ok && len(chosen.runs) == 1 && keyOf(chosen.runs[0]) == keyOf(all.runs[0])
 	all.exact = everything && chosen.exact
-	ok = ok && !everything && len(chosen.runs) <= maxRuns
+	ok = ok && !everything
 	switch {
 	case !ok && (names || sc.counting || !ordered):
 		return sc.inNames(all)
