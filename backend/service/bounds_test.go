@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -155,5 +156,53 @@ func TestFromAStoreTheNarrowestRunsAreRead(t *testing.T) {
 		if got := fmt.Sprint(pageNames(page)); got != "[without]" {
 			t.Errorf("backward %v: %s comes first", backward, got)
 		}
+	}
+}
+
+// moving is a store in which something happens after the first step that reads resources.
+type moving struct {
+	*memory.Store
+	then func()
+}
+
+func (s *moving) Ranges(ctx context.Context, list []backend.Range) ([]backend.Page, error) {
+	pages, err := s.Store.Ranges(ctx, list)
+	if s.then != nil && slices.ContainsFunc(pages, func(p backend.Page) bool { return len(p.Resources) > 0 }) {
+		then := s.then
+		s.then = nil
+		then()
+	}
+	return pages, err
+}
+
+func TestAResourceWhoseRowMovesWhileAPageIsReadIsOnItOnce(t *testing.T) {
+	f := setup(t)
+	const all = 700 // are more than one step
+	for i := range all {
+		f.create(fmt.Sprintf("n%04d", i), fmt.Sprintf(`{"title":"t","weight":%d}`, 100+i))
+		f.create(fmt.Sprintf("o%04d", i), `{"title":"t"}`)
+	}
+	store := &moving{Store: f.store}
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, filter := range []string{`{"spec":{"weight":{"gte":100}}}`, `{"spec":{"weight":{"gte":100},"title":{"eq":"t"}}}`} {
+		for _, order := range [][]query.Order{nil, {{Field: "spec.weight"}}, {{Field: "createdAt"}}} {
+			store.then = func() { f.rewriteWeight(100 + all) }
+			page, err := s.List(t.Context(), anon, query.ListRequest{Kind: "Widget", First: pointer(query.MaxPage), Filter: json.RawMessage(filter), OrderBy: order})
+			if err != nil || store.then != nil || len(page.Edges) != all {
+				t.Errorf("%s %v: %d resources, %v; want %d", filter, order, len(page.Edges), err, all)
+			}
+			f.rewriteWeight(100)
+		}
+	}
+}
+
+// rewriteWeight changes the weight of n0000.
+func (f *fixture) rewriteWeight(weight int) {
+	f.t.Helper()
+	if _, err := f.Upsert(context.Background(), anon, service.UpsertRequest{Identity: named("n0000"), Spec: map[string]any{"title": "t", "weight": weight}}); err != nil {
+		f.t.Fatal(err)
 	}
 }
