@@ -120,6 +120,8 @@ func TestFromAStoreTheNarrowestRunsAreRead(t *testing.T) {
 		"descending":                      {order: []query.Order{{Field: "spec.weight", Descending: true}}, by: "order of spec.weight", keeps: 10, most: 32},
 		"an order of few":                 {filter: `{"spec":{"title":{"eq":"small"}}}`, order: []query.Order{{Field: "spec.weight"}}, by: "spec.title", keeps: 10, most: 10},
 		"an order of many":                {filter: `{"spec":{"title":{"eq":"big"}}}`, order: []query.Order{{Field: "spec.weight", Descending: true}}, by: "order of spec.weight", keeps: 10, most: 60},
+		"an order of a range of it":       {filter: `{"spec":{"weight":{"gte":1600}}}`, order: []query.Order{{Field: "spec.weight"}}, by: "order of spec.weight", keeps: 10, most: 32},
+		"the same, descending":            {filter: `{"spec":{"weight":{"gt":100,"lt":1600}}}`, order: []query.Order{{Field: "spec.weight", Descending: true}}, by: "order of spec.weight", keeps: 10, most: 32},
 		"an order with names behind it":   {order: []query.Order{{Field: "spec.weight"}, {Field: "name"}}, by: "order of spec.weight", keeps: 10, most: 32},
 		"names, descending, of one place": {filter: `{"namespace":{"eq":"ns1"}}`, order: []query.Order{{Field: "name", Descending: true}}, by: "order of names", keeps: 10, most: 16},
 	} {

@@ -201,7 +201,7 @@ func (sc *scan) choose() route {
 	}
 	among := all.rows
 	if ordered && !names {
-		along.choice = choice{runs: []index.Run{{Index: by}}, once: true}
+		along.choice = choice{runs: []index.Run{sc.kept(by)}, once: true}
 		among = c.measure(&along.choice)
 	}
 	inOrder := min((sc.wanted()*among+chosen.rows)/max(chosen.rows, 1), among)
@@ -241,6 +241,17 @@ func (sc *scan) along(rt *route) bool {
 	_, place := sc.start()
 	rt.valued = rt.valued || rt.nullsFirst && place != nil // they lie before the page
 	return true
+}
+
+// kept is the part of an index of one value that holds all that the tests of its attribute keep.
+func (sc *scan) kept(by string) index.Run {
+	var b bounds
+	for _, t := range sc.query.filter.tests() {
+		if r, _, ok := t.bounds(); ok && t.attribute == by {
+			b = b.and(r)
+		}
+	}
+	return index.Run{Index: by, Start: b.start, End: b.end}
 }
 
 // needsValue says that the test keeps nothing that has no value.
