@@ -142,6 +142,9 @@ func TestFromAStoreTheNarrowestRunsAreRead(t *testing.T) {
 			if how := reads.Reads()[0]; how.Source != "store" || how.Looked > c.most || !strings.Contains(how.By, c.by) {
 				t.Errorf("%s: %+v; want %s and at most %d", name, how, c.by, c.most)
 			}
+			if n, err := page.TotalCount(ctx); err != nil || len(reads.Reads()) != 2 || reads.Reads()[1].Returned != n {
+				t.Errorf("%s: %d in all, %v, by %+v", name, n, err, reads.Reads())
+			}
 		}
 	}
 	// One without a weight comes before all others, and behind them in reverse.

@@ -53,5 +53,7 @@ func (r *Reader) countRuns(ctx context.Context, sc *scan) (n int, ok bool, err e
 	if err := spent.Spend(budget.Rows, n/countedPerRow); err != nil {
 		return 0, false, err
 	}
-	return max(n-unreadable, 0), true, nil
+	n = max(n-unreadable, 0)
+	explanation(ctx).add(Explained{Kind: q.kind.Name, Source: "store", By: "length of " + sc.route.String(), Returned: n})
+	return n, true, nil
 }
