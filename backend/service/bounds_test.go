@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +94,14 @@ func TestFromAStoreTheNarrowestRunsAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	var alternatives []string // of 500 values, which are more runs than are read
+	for i := range 5 {
+		var values []string
+		for v := range query.MaxFilterValues {
+			values = append(values, fmt.Sprint(100+100*i+v))
+		}
+		alternatives = append(alternatives, fmt.Sprintf(`{"spec":{"weight":{"in":[%s]}}}`, strings.Join(values, ",")))
+	}
 	for name, c := range map[string]struct {
 		filter      string
 		order       []query.Order
@@ -104,11 +113,15 @@ func TestFromAStoreTheNarrowestRunsAreRead(t *testing.T) {
 		"two ends":                        {filter: `{"spec":{"weight":{"gte":200,"lt":210}}}`, by: "spec.weight, 10 rows", keeps: 10, most: 10},
 		"the narrowest of two":            {filter: `{"spec":{"title":{"startsWith":"b"},"weight":{"gte":3000}}}`, by: "spec.weight, 100 rows", keeps: 50, most: 100},
 		"the narrower of two values":      {filter: `{"spec":{"tags":{"hasAll":["even","odd"]},"title":{"eq":"small"}}}`, by: "spec.title", keeps: 10, most: 16},
+		"one value, and fewer rows":       {filter: `{"spec":{"title":{"eq":"big"},"weight":{"gte":3080}}}`, by: "spec.weight, 20 rows", keeps: 10, most: 20},
+		"one value, or too many":          {filter: fmt.Sprintf(`{"or":[%s],"spec":{"weight":{"eq":150}}}`, strings.Join(alternatives, ",")), by: "spec.weight", keeps: 1, most: 16},
 		"half of all, by name":            {filter: `{"spec":{"weight":{"lt":2700}}}`, by: "order of names", keeps: 10, most: 40},
 		"ascending":                       {order: []query.Order{{Field: "spec.weight"}}, by: "order of spec.weight", keeps: 10, most: 32},
 		"descending":                      {order: []query.Order{{Field: "spec.weight", Descending: true}}, by: "order of spec.weight", keeps: 10, most: 32},
 		"an order of few":                 {filter: `{"spec":{"title":{"eq":"small"}}}`, order: []query.Order{{Field: "spec.weight"}}, by: "spec.title", keeps: 10, most: 10},
 		"an order of many":                {filter: `{"spec":{"title":{"eq":"big"}}}`, order: []query.Order{{Field: "spec.weight", Descending: true}}, by: "order of spec.weight", keeps: 10, most: 60},
+		"an order of a range of it":       {filter: `{"spec":{"weight":{"gte":1600}}}`, order: []query.Order{{Field: "spec.weight"}}, by: "order of spec.weight", keeps: 10, most: 32},
+		"the same, descending":            {filter: `{"spec":{"weight":{"gt":100,"lt":1600}}}`, order: []query.Order{{Field: "spec.weight", Descending: true}}, by: "order of spec.weight", keeps: 10, most: 32},
 		"an order with names behind it":   {order: []query.Order{{Field: "spec.weight"}, {Field: "name"}}, by: "order of spec.weight", keeps: 10, most: 32},
 		"names, descending, of one place": {filter: `{"namespace":{"eq":"ns1"}}`, order: []query.Order{{Field: "name", Descending: true}}, by: "order of names", keeps: 10, most: 16},
 	} {
@@ -129,6 +142,9 @@ func TestFromAStoreTheNarrowestRunsAreRead(t *testing.T) {
 			if how := reads.Reads()[0]; how.Source != "store" || how.Looked > c.most || !strings.Contains(how.By, c.by) {
 				t.Errorf("%s: %+v; want %s and at most %d", name, how, c.by, c.most)
 			}
+			if n, err := page.TotalCount(ctx); err != nil || len(reads.Reads()) != 2 || reads.Reads()[1].Returned != n {
+				t.Errorf("%s: %d in all, %v, by %+v", name, n, err, reads.Reads())
+			}
 		}
 	}
 	// One without a weight comes before all others, and behind them in reverse.
@@ -145,5 +161,53 @@ func TestFromAStoreTheNarrowestRunsAreRead(t *testing.T) {
 		if got := fmt.Sprint(pageNames(page)); got != "[without]" {
 			t.Errorf("backward %v: %s comes first", backward, got)
 		}
+	}
+}
+
+// moving is a store in which something happens after the first step that reads resources.
+type moving struct {
+	*memory.Store
+	then func()
+}
+
+func (s *moving) Ranges(ctx context.Context, list []backend.Range) ([]backend.Page, error) {
+	pages, err := s.Store.Ranges(ctx, list)
+	if s.then != nil && slices.ContainsFunc(pages, func(p backend.Page) bool { return len(p.Resources) > 0 }) {
+		then := s.then
+		s.then = nil
+		then()
+	}
+	return pages, err
+}
+
+func TestAResourceWhoseRowMovesWhileAPageIsReadIsOnItOnce(t *testing.T) {
+	f := setup(t)
+	const all = 700 // are more than one step
+	for i := range all {
+		f.create(fmt.Sprintf("n%04d", i), fmt.Sprintf(`{"title":"t","weight":%d}`, 100+i))
+		f.create(fmt.Sprintf("o%04d", i), `{"title":"t"}`)
+	}
+	store := &moving{Store: f.store}
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, filter := range []string{`{"spec":{"weight":{"gte":100}}}`, `{"spec":{"weight":{"gte":100},"title":{"eq":"t"}}}`} {
+		for _, order := range [][]query.Order{nil, {{Field: "spec.weight"}}, {{Field: "createdAt"}}} {
+			store.then = func() { f.rewriteWeight(100 + all) }
+			page, err := s.List(t.Context(), anon, query.ListRequest{Kind: "Widget", First: pointer(query.MaxPage), Filter: json.RawMessage(filter), OrderBy: order})
+			if err != nil || store.then != nil || len(page.Edges) != all {
+				t.Errorf("%s %v: %d resources, %v; want %d", filter, order, len(page.Edges), err, all)
+			}
+			f.rewriteWeight(100)
+		}
+	}
+}
+
+// rewriteWeight changes the weight of n0000.
+func (f *fixture) rewriteWeight(weight int) {
+	f.t.Helper()
+	if _, err := f.Upsert(context.Background(), anon, service.UpsertRequest{Identity: named("n0000"), Spec: map[string]any{"title": "t", "weight": weight}}); err != nil {
+		f.t.Fatal(err)
 	}
 }

@@ -107,6 +107,8 @@ func (o *oracle) condition(depth int) condition {
 		{of("weight", "gt", w), weight(func(x int) bool { return x > w })},
 		{of("weight", "gte", w), weight(func(x int) bool { return x >= w })},
 		{of("weight", "in", []int{100, w}), weight(func(x int) bool { return x == 100 || x == w })},
+		{of("weight", "in", []int{}), func(item) bool { return false }},
+		{map[string]any{"or": []any{}}, func(item) bool { return false }},
 		{of("title", "startsWith", s), func(i item) bool { return strings.HasPrefix(i.title, s) }},
 		{of("title", "contains", s), func(i item) bool { return strings.Contains(i.title, s) }},
 		{of("colour", "eq", "blue"), func(i item) bool { return i.effective() == 1 }},

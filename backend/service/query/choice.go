@@ -41,6 +41,8 @@ type chooser struct {
 	trees trees
 	// scope bounds the names that the query is about, besides what the filter says.
 	scope bounds
+	// most is of how many runs a choice may be; 0 is any number.
+	most int
 }
 
 // best is the choice with the fewest rows for all conditions together, false if there
@@ -63,6 +65,9 @@ func (c *chooser) fewest(conditions []expr) (best choice, ok bool) {
 	for _, e := range conditions {
 		one, found := c.ofExpr(e)
 		one.exact = one.exact && len(conditions) == 1
+		if c.most > 0 && len(one.runs) > c.most {
+			continue
+		}
 		if found && (!ok || c.measure(&one) < c.measure(&best)) {
 			best, ok = one, true
 		}

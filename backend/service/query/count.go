@@ -24,6 +24,9 @@ func (r *Reader) countRuns(ctx context.Context, sc *scan) (n int, ok bool, err e
 	if err != nil || !sc.route.exact || !sc.route.once || unreadable > 0 && q.filtered() {
 		return 0, false, err
 	}
+	if len(sc.route.runs) == 0 {
+		return 0, true, nil
+	}
 	spent := budget.From(ctx)
 	if err := spent.Spend(budget.Scans, 1); err != nil {
 		return 0, false, err
@@ -50,5 +53,7 @@ func (r *Reader) countRuns(ctx context.Context, sc *scan) (n int, ok bool, err e
 	if err := spent.Spend(budget.Rows, n/countedPerRow); err != nil {
 		return 0, false, err
 	}
-	return max(n-unreadable, 0), true, nil
+	n = max(n-unreadable, 0)
+	explanation(ctx).add(Explained{Kind: q.kind.Name, Source: "store", By: "length of " + sc.route.String(), Returned: n})
+	return n, true, nil
 }

@@ -26,7 +26,7 @@ func (sc *scan) divide() {
 	rt := &sc.route
 	scope := sc.query.places()
 	sorted := rt.named && len(sc.query.order) == 0
-	limit := max(scanStep/len(rt.runs), leastStep)
+	limit := max(scanStep/max(len(rt.runs), 1), leastStep)
 	if rt.step > 0 {
 		limit = min(max(rt.step, leastStep), scanStep)
 	}
@@ -45,7 +45,7 @@ func (sc *scan) divide() {
 		switch {
 		case rt.by != "":
 			reverse = sc.query.order[0].Descending != sc.backward
-			run = sc.orderedRun(run.Index)
+			run = sc.orderedRun(run)
 		case rt.streams && len(sc.query.order) > 0:
 			reverse = sc.query.order[0].Descending != sc.backward
 			fallthrough
@@ -115,9 +115,9 @@ func rowValue(r *backend.Resource, in backend.Range, n int) []byte {
 	return slices.Clone(values[n-1])
 }
 
-// orderedRun is the part of an index, in whose order the page is read, that it can have.
-func (sc *scan) orderedRun(by string) index.Run {
-	r := index.Run{Index: by}
+// orderedRun is the part of a run, in whose order the page is read, that it can have.
+func (sc *scan) orderedRun(r index.Run) index.Run {
+	var page bounds
 	first := sc.query.order[0]
 	from, to := sc.in.after, sc.in.before
 	if from == nil {
@@ -127,12 +127,14 @@ func (sc *scan) orderedRun(by string) index.Run {
 		from, to = to, from
 	}
 	if from != nil {
-		r.Start = first.value(from) // nil, which is open, if it is null
+		page.start = first.value(from) // nil, which is open, if it is null
 	}
 	if to != nil {
 		if value := first.value(to); value != nil {
-			r.End = backend.PrefixEnd(value)
+			page.end = backend.PrefixEnd(value)
 		}
 	}
+	page = page.and(bounds{r.Start, r.End})
+	r.Start, r.End = page.start, page.end
 	return r
 }

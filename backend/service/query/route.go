@@ -172,16 +172,19 @@ func (r *Reader) measure(ctx context.Context, ranges []backend.Range) ([]int, er
 // choose picks the route that probably looks at the fewest resources.
 func (sc *scan) choose() route {
 	q := sc.query
-	c := &chooser{q: q, trees: &sc.measures, scope: q.places()}
+	c := &chooser{q: q, trees: &sc.measures, scope: q.places(), most: maxRuns}
 	by, ordered := c.orderedBy()
 	names := ordered && by == ""
 	along := route{by: by}
 	ordered = names || ordered && !c.many(by) && sc.along(&along)
 	all := c.all()
 	chosen, ok := c.best()
+	if len(sc.measures.wanted) > 0 {
+		c.measure(&all) // whatever is chosen once the lengths are known, it is compared with all
+	}
 	everything := ok && len(chosen.runs) == 1 && keyOf(chosen.runs[0]) == keyOf(all.runs[0])
 	all.exact = everything && chosen.exact
-	ok = ok && !everything && len(chosen.runs) <= maxRuns
+	ok = ok && !everything
 	switch {
 	case !ok && (names || sc.counting || !ordered):
 		return sc.inNames(all)
@@ -198,7 +201,7 @@ func (sc *scan) choose() route {
 	}
 	among := all.rows
 	if ordered && !names {
-		along.choice = choice{runs: []index.Run{{Index: by}}, once: true}
+		along.choice = choice{runs: []index.Run{sc.kept(by)}, once: true}
 		among = c.measure(&along.choice)
 	}
 	inOrder := min((sc.wanted()*among+chosen.rows)/max(chosen.rows, 1), among)
@@ -238,6 +241,17 @@ func (sc *scan) along(rt *route) bool {
 	_, place := sc.start()
 	rt.valued = rt.valued || rt.nullsFirst && place != nil // they lie before the page
 	return true
+}
+
+// kept is the part of an index of one value that holds all that the tests of its attribute keep.
+func (sc *scan) kept(by string) index.Run {
+	var b bounds
+	for _, t := range sc.query.filter.tests() {
+		if r, _, ok := t.bounds(); ok && t.attribute == by {
+			b = b.and(r)
+		}
+	}
+	return index.Run{Index: by, Start: b.start, End: b.end}
 }
 
 // needsValue says that the test keeps nothing that has no value.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/index"
 )
 
 // scanStep is how many resources one step of a scan that filters or sorts reads.
@@ -43,7 +44,7 @@ type scan struct {
 	arena *body.Arena
 	// places are where a step asks for the keys, see [Reader.ask].
 	places []int
-	// seen are the keys already met, in runs that may name a resource more than once.
+	// seen are the keys already met, where rows may name a resource more than once.
 	seen map[backend.Key]bool
 	// nearest says that what was found is not in order.
 	nearest bool
@@ -68,10 +69,14 @@ func (sc *scan) begin() {
 		return
 	}
 	sc.nearest = !sc.route.streams
-	if sc.seen = nil; !sc.route.once {
+	// Each step reads a state of its own: between two of them a resource may get a row that
+	// is still to be read.
+	rows := slices.ContainsFunc(sc.route.runs, func(r index.Run) bool { return r.Index != "" })
+	if sc.seen = nil; !sc.route.once || sc.nearest && rows {
 		sc.seen = map[backend.Key]bool{}
 	}
 	sc.divide()
+	sc.done = len(sc.parts) == 0 // the filter keeps nothing, whatever there is
 }
 
 // take judges what a step brought of a part.
