@@ -299,22 +299,26 @@ func (rd *reading) scanTied(r index.Run) (done bool) {
 // that from a place on.
 func (rd *reading) scanValues(by string, first, place []byte) (done bool) {
 	upward := rd.query.order[0].Descending == rd.backward
+	inRun := upward == !rd.backward && len(rd.query.order) == 1 // the order is that of the rows
 	r := index.Run{Index: by}
+	if !rd.many(by) {
+		r = rd.kept(by)
+	}
+	var page bounds
 	switch {
 	case first == nil:
+	case upward && inRun:
+		page.start = append(slices.Clone(first), place...)
 	case upward:
-		r.Start = first
+		page.start = first
+	case inRun:
+		page.end = append(slices.Clone(first), place...)
 	default:
-		r.End = backend.PrefixEnd(first)
+		page.end = backend.PrefixEnd(first)
 	}
-	if upward == !rd.backward && len(rd.query.order) == 1 {
-		switch {
-		case first == nil:
-		case upward:
-			r.Start = append(slices.Clone(first), place...)
-		default:
-			r.End = append(slices.Clone(first), place...)
-		}
+	page = page.and(bounds{r.Start, r.End})
+	r.Start, r.End = page.start, page.end
+	if inRun {
 		rd.kind.Scan(r, rd.backward, func(_ string, e *index.Entry) bool {
 			done = rd.add(e)
 			return !done
