@@ -154,7 +154,7 @@ const maxGather = 2 * time.Millisecond
 
 // gather lets the writers that the last group has woken queue their next calls, so that
 // these share a transaction: a group costs much, and a call in it little. It waits until
-// as many calls are queued as the last round saw, for half the time of that round at
+// as many calls are queued as the last round saw, for as long as that round took at
 // most. Writers that come one by one are not kept waiting.
 func (c *core) gather(last round) {
 	if last.calls < 2 {
@@ -177,7 +177,7 @@ func (c *core) gather(last round) {
 	if enough {
 		return
 	}
-	timer := time.NewTimer(min(last.took/2, maxGather))
+	timer := time.NewTimer(min(last.took, maxGather))
 	defer timer.Stop()
 	select {
 	case <-c.gathered:
