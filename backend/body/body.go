@@ -2,7 +2,6 @@ package body
 
 import (
 	"iter"
-	"slices"
 	"unsafe"
 
 	"github.com/sluicegw/sluice/backend"
@@ -39,13 +38,6 @@ type Body struct {
 	Shape *Shape
 	raw   []byte
 	tape  []Span
-}
-
-// Kept is the body in memory of its own, for one that is kept for long.
-func (b *Body) Kept() *Body {
-	kept := *b
-	kept.tape = slices.Clone(b.tape)
-	return &kept
 }
 
 // Size is how many bytes the table takes.

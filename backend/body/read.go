@@ -3,6 +3,7 @@ package body
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -31,9 +32,42 @@ const maxTape = 2048
 
 // Read is [Shape.Read].
 func (a *Arena) Read(s *Shape, stored *backend.Resource) (*Body, error) {
-	raw, err := backend.DecodeBody(stored.Body)
+	raw, tape, err := a.scan(s, stored)
 	if err != nil {
 		return nil, err
+	}
+	n := len(tape)
+	if cap(tape) == cap(a.spans) {
+		a.spans = tape[n:n]
+	} else { // the body had no room in the chunk, but a part of it was written there
+		a.spans = nil
+	}
+	b := a.bodies.One()
+	*b = Body{Stored: stored, Shape: s, raw: raw, tape: tape[:n:n]}
+	return b, nil
+}
+
+// Keep is [Shape.Read] for a body that is kept for long: into memory of its own. The room
+// of the arena is free for the next one.
+func (a *Arena) Keep(s *Shape, stored *backend.Resource) (*Body, error) {
+	raw, tape, err := a.scan(s, stored)
+	if err != nil {
+		return nil, err
+	}
+	b := &Body{Stored: stored, Shape: s, raw: raw, tape: slices.Clone(tape)}
+	clear(tape)
+	a.spans = tape[:0]
+	if cap(tape) > maxTape {
+		a.spans = nil
+	}
+	return b, nil
+}
+
+// scan makes the tape of a body in the free part of the chunk, or if it has no room there
+// elsewhere. An error leaves none free.
+func (a *Arena) scan(s *Shape, stored *backend.Resource) (raw []byte, tape []Span, err error) {
+	if raw, err = backend.DecodeBody(stored.Body); err != nil {
+		return nil, nil, err
 	}
 	if cap(a.spans) < s.spans {
 		a.room = max(s.spans, min(2*a.room, maxTape))
@@ -46,17 +80,9 @@ func (a *Arena) Read(s *Shape, stored *backend.Resource) (*Body, error) {
 	}
 	if err != nil {
 		a.spans = nil // it is not empty any more
-		return nil, err
+		return nil, nil, err
 	}
-	n := len(r.tape)
-	if cap(r.tape) == cap(a.spans) {
-		a.spans = r.tape[n:n]
-	} else { // the body had no room in the chunk, but a part of it was written there
-		a.spans = nil
-	}
-	b := a.bodies.One()
-	*b = Body{Stored: stored, Shape: s, raw: raw, tape: r.tape[:n:n]}
-	return b, nil
+	return raw, r.tape, nil
 }
 
 // reader passes over one body. Its methods take the place where a value begins

@@ -18,6 +18,8 @@ type arena struct {
 	room      int // of the last chunk of text
 	// bare leaves out rows and references.
 	bare bool
+	// shares lets bodies and the values of rows share the memory of the form.
+	shares bool
 	// last was decoded before: the next one is likely to have strings of it.
 	last *backend.Resource
 }
@@ -28,10 +30,11 @@ const (
 	textBytes  = 4 << 10
 )
 
-// resource reads what appendResource wrote. The result does not share the memory of form.
+// resource reads what appendResource wrote. The result does not share the memory of form,
+// unless the arena shares.
 func (a *arena) resource(k backend.Key, form []byte) (*backend.Resource, error) {
 	a.bytes.Chunk = chunkBytes
-	if !a.bare {
+	if !a.bare && !a.shares {
 		form = a.own(form) // the values of the rows are parts of it
 	}
 	d, body, err := part(form, resourceForm)

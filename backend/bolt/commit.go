@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"time"
 
 	"go.etcd.io/bbolt"
 	"go.uber.org/zap"
@@ -65,6 +66,10 @@ func (c *core) submit(ctx context.Context, w *call) error {
 		return backend.ErrClosed
 	}
 	c.queue = append(c.queue, w)
+	if c.awaited > 0 && len(c.queue) >= c.awaited {
+		c.awaited = 0
+		c.gathered <- struct{}{}
+	}
 	if !c.committing {
 		c.committing = true
 		c.running.Add(1)
@@ -124,27 +129,68 @@ func (c *core) settle(ctx context.Context) error {
 // commitQueue commits groups until the queue is empty.
 func (c *core) commitQueue() {
 	defer c.running.Done()
-	for last := 0; ; {
+	for last := (round{}); ; {
 		c.gather(last)
 		group := c.take()
 		if group == nil {
 			return
 		}
+		began := time.Now()
 		c.commitGroup(group)
-		last = len(group)
+		last = round{calls: len(group), behind: c.behind, took: time.Since(began)}
 	}
 }
 
-// gather lets the writers that the last group has woken queue their next calls,
-// so that these share a transaction. It only yields; it waits for no timer.
-func (c *core) gather(last int) {
-	for grown, seen := last > 1, 0; grown; {
+// round is a group that was committed.
+type round struct {
+	calls int
+	// behind are those that were queued when the group was on disk.
+	behind int
+	took   time.Duration
+}
+
+// maxGather bounds how long a group may wait for more calls.
+const maxGather = 2 * time.Millisecond
+
+// gather lets the writers that the last group has woken queue their next calls, so that
+// these share a transaction: a group costs much, and a call in it little. It waits until
+// as many calls are queued as the last round saw, for as long as that round took at
+// most. Writers that come one by one are not kept waiting.
+func (c *core) gather(last round) {
+	if last.calls < 2 {
+		return
+	}
+	want := min(last.calls+last.behind, groupCalls)
+	for grown, seen := true, 0; grown; {
 		runtime.Gosched()
 		c.mu.Lock()
 		n := len(c.queue)
 		c.mu.Unlock()
-		grown, seen = n > seen && n < groupCalls, n
+		grown, seen = n > seen && n < want, n
 	}
+	c.mu.Lock()
+	enough := len(c.queue) >= want
+	if !enough {
+		c.awaited = want
+	}
+	c.mu.Unlock()
+	if enough {
+		return
+	}
+	timer := time.NewTimer(min(last.took, maxGather))
+	defer timer.Stop()
+	select {
+	case <-c.gathered:
+		return
+	case <-timer.C:
+	case <-c.closing:
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.awaited == 0 {
+		<-c.gathered
+	}
+	c.awaited = 0
 }
 
 // take removes a group from the queue, nil if it is empty.
@@ -229,6 +275,7 @@ func (c *core) publish(w *writer) {
 	c.state = w.log.State
 	c.setPlace()
 	c.tail.append(w.events)
+	c.behind = len(c.queue)
 	c.acknowledged.Store(w.id)
 	c.mu.Unlock()
 	c.settled.Fire()

@@ -33,6 +33,11 @@ type core struct {
 	// opened the file; settled fires when it grows or the file is given up.
 	acknowledged atomic.Int64
 	settled      driver.Broadcast
+	// gathered is of one element, see awaited.
+	gathered chan struct{}
+	// behind is how many calls were queued at the last commit. It belongs to the
+	// goroutine that commits.
+	behind int
 
 	mu      sync.Mutex // guards all below
 	handles int
@@ -51,6 +56,9 @@ type core struct {
 	// queue holds the waiting calls; committing says that a goroutine is working on it.
 	queue      []*call
 	committing bool
+	// awaited is how many calls the next group waits for, 0 if it does not wait; then
+	// gathered has a value once they are queued.
+	awaited int
 	// abandoned are the calls whose callers gave up during the commit.
 	abandoned []*call
 }

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -21,6 +22,10 @@ type writer struct {
 	changed                                   bool
 	// trims says that the log is to be trimmed when the group is done.
 	trims bool
+	// lent is where resources are decoded to that share the memory of the transaction;
+	// lends says that Stored does that.
+	lent  arena
+	lends bool
 }
 
 func newWriter(c *core, tx *bbolt.Tx) (*writer, error) {
@@ -29,7 +34,7 @@ func newWriter(c *core, tx *bbolt.Tx) (*writer, error) {
 		return nil, err
 	}
 	w := &writer{
-		core: c, tx: tx, id: int64(tx.ID()), log: log,
+		core: c, tx: tx, id: int64(tx.ID()), log: log, lent: arena{shares: true},
 		resources: tx.Bucket([]byte(resourceBucket)), rows: tx.Bucket([]byte(rowBucket)),
 		refs: tx.Bucket([]byte(refBucket)), expiry: tx.Bucket([]byte(expiryBucket)), logEntries: tx.Bucket([]byte(logBucket)),
 	}
@@ -69,7 +74,7 @@ func (w *writer) run(call *call) (failed, fatal error) {
 		call.purged, w.trims = n, true
 		return nil, nil
 	}
-	res, changes, err := driver.Judge(call.batch, now, &w.log.State, w)
+	res, changes, err := w.judge(call.batch, now)
 	if err != nil {
 		return err, nil
 	}
@@ -83,6 +88,23 @@ func (w *writer) run(call *call) (failed, fatal error) {
 	return nil, nil
 }
 
+// judge is [driver.Judge]. A put leaves nothing of what was stored but its rows, so for
+// puts alone that is not copied out of the transaction.
+func (w *writer) judge(b backend.Batch, now time.Time) (backend.Result, []driver.Write, error) {
+	if !slices.ContainsFunc(b.Actions, func(a backend.Action) bool { return a.Op != backend.OpPut }) {
+		w.lends = true
+		res, changes, err := driver.Judge(b, now, &w.log.State, w)
+		w.lends = false
+		if err == nil && !slices.ContainsFunc(changes, func(c driver.Write) bool { return c.Event.Type == backend.Deleted }) {
+			for i := range changes {
+				changes[i].OwnRows()
+			}
+			return res, changes, nil
+		}
+	}
+	return driver.Judge(b, now, &w.log.State, w)
+}
+
 var _ driver.ShardState = (*writer)(nil)
 
 // Stored is part of [driver.ShardState].
@@ -91,7 +113,11 @@ func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	if v == nil {
 		return nil, nil
 	}
-	r, err := new(arena).resource(k, v)
+	a := &w.lent
+	if !w.lends {
+		a = new(arena)
+	}
+	r, err := a.resource(k, v)
 	if err != nil {
 		return nil, unreadable(k, err)
 	}

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
@@ -39,6 +40,19 @@ func (w *Write) Rows() (ended, begun []backend.Row) {
 		begun = w.After.IndexRows()
 	}
 	return without(ended, begun, backend.Row.Equal), without(begun, ended, backend.Row.Equal)
+}
+
+// OwnRows copies the rows before the change that the event keeps, whose values share
+// memory with what was stored.
+func (w *Write) OwnRows() {
+	if w.Before == nil || !w.Logged() || !w.Event.RowsChanged() {
+		return // there are none, or they are those of After
+	}
+	w.Event.RowsBefore = slices.Clone(w.Event.RowsBefore)
+	for i := range w.Event.RowsBefore {
+		row := &w.Event.RowsBefore[i]
+		row.Value = bytes.Clone(row.Value)
+	}
 }
 
 // Refs returns the entries of the inverse index that end and those that begin

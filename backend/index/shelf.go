@@ -24,7 +24,7 @@ type Definition struct {
 	Sortable []string
 	// Rows are the index rows of a resource by this gateway's definition.
 	Rows func(*backend.Resource) ([]backend.Row, error)
-	// Body reads the body of a resource.
+	// Body reads the body of a resource, into memory of its own.
 	Body func(*backend.Resource) (*body.Body, error)
 }
 
@@ -104,6 +104,9 @@ type shelf struct {
 	number int
 	trees  map[string]int
 	nulls  map[int]int
+	// defined are the names of the trees whose rows are those of the definition, by
+	// their numbers; "" for the others.
+	defined []string
 
 	state state
 	// fillings counts how often the kind was begun to be filled or was cleared.
@@ -143,6 +146,12 @@ func newShelf(d *Definition, number int) *shelf {
 		if of, known := s.trees[name]; known {
 			at := len(s.trees)
 			s.trees[NullIndex(name)], s.nulls[of] = at, at
+		}
+	}
+	s.defined = make([]string, len(s.trees))
+	for _, name := range d.Indexes {
+		if name != NameIndex {
+			s.defined[s.trees[name]] = name
 		}
 	}
 	s.clear()
@@ -192,9 +201,6 @@ func (s *shelf) entry(r *backend.Resource) *Entry {
 	e.rows = rows
 	if err == nil {
 		e.Body, err = s.Body(&e.Resource)
-	}
-	if e.Body != nil {
-		e.Body = e.Body.Kept()
 	}
 	if e.Err = err; err != nil {
 		e.rows = nil

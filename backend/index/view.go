@@ -38,6 +38,33 @@ func (x *Index) View(ctx context.Context) (View, bool) {
 	return View{}, false
 }
 
+// Recent is a resource as the index has it now, with the rows of the definition, which
+// are not in the order of the store's; nil if it has none that can be read. It asks
+// nobody: the store may have a newer one, or none any more. The caller may change the
+// resource, but nothing that it leads to.
+func (x *Index) Recent(key backend.Key) *backend.Resource {
+	s := x.byName[key.Kind]
+	if s == nil {
+		return nil
+	}
+	k := x.current.Load().kinds[s.number]
+	if k == nil {
+		return nil
+	}
+	e := k.Get(key.Namespace, key.Name)
+	if e == nil || e.Err != nil {
+		return nil
+	}
+	r := e.Resource
+	r.Rows = make([]backend.Row, 0, len(e.rows))
+	for _, row := range e.rows {
+		if name := s.defined[row.index]; name != "" {
+			r.Rows = append(r.Rows, backend.Row{Index: name, Value: unsafe.Slice(unsafe.StringData(row.value), len(row.value))})
+		}
+	}
+	return &r
+}
+
 // await is the first snapshot that shows a head, nil if there is none in time.
 func (x *Index) await(ctx context.Context, head backend.Position) *snapshot {
 	var late <-chan time.Time

@@ -225,44 +225,6 @@ for i, a in ipairs(actions) do
   end
 end
 
--- trim finds the oldest entries beyond the log's bounds, but never the last one,
--- and returns the id of the last one to remove.
-local function trim()
-  local most, size, age = match(keep, '^(%d+) (%d+) (%d+)$')
-  most, size, age = most + 0, size + 0, age + 0
-  local trimmed = call('HGET', KEYS[1], 'trimmed')
-  local removed, last = 0, nil
-  local from = trimmed and '(' .. trimmed or '-'
-  while true do
-    local page = call('XRANGE', KEYS[3], from, '+', 'COUNT', '64')
-    if #page == 0 then return last end
-    for _, entry in ipairs(page) do
-      local kind, entrysize, at = match(entry[2][2], '^(%l)\n(%d+)\n(%d+)\n')
-      if kind ~= 's' then
-        at = tonumber(at) or now / 1000
-        if removed == 256 or count <= 1 or count <= most and bytes <= size and now / 1000 - at <= age then
-          oldest = at
-          return last
-        end
-        removed, last = removed + 1, entry[1]
-        count, bytes = count - 1, math.max(bytes - (tonumber(entrysize) or 0), 0)
-      end
-      from = '(' .. entry[1]
-    end
-  end
-end
-local trimmed
-if count > 1 and due(count, bytes) then
-  trimmed = trim()
-  if trimmed then
-    local e, s = match(trimmed, '^(%d+)-(%d+)$')
-    call('XTRIM', KEYS[3], 'MINID', '~', e .. '-' .. format('%d', s + 1))
-    call('HSET', KEYS[1], 'trimmed', trimmed)
-  end
-end
-if trimmed or seq ~= firstSeq then
-  call('HSET', KEYS[1], 'seq', format('%d', seq), 'count', format('%d', count), 'bytes', format('%d', bytes), 'oldest', format('%d', oldest))
-end
-if internal ~= firstInternal then call('HSET', KEYS[1], 'internal', format('%d', internal)) end
+saveHead()
 reply[2] = epoch .. '-' .. format('%d', seq)
 return reply

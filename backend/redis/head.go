@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
@@ -23,6 +24,8 @@ type headQuestions struct {
 
 // headQuestion is one to the primaries of all shards; head and err are set when answered is closed.
 type headQuestion struct {
+	// asking counts who wait for the answer, as long as others can join.
+	asking   int
 	answered chan struct{}
 	head     backend.Head
 	err      error
@@ -51,6 +54,7 @@ func (qs *headQuestions) join(s *Store) *headQuestion {
 		q = &headQuestion{answered: make(chan struct{})}
 		qs.next = q
 	}
+	q.asking++
 	if qs.asking {
 		return q
 	}
@@ -65,6 +69,7 @@ func (qs *headQuestions) join(s *Store) *headQuestion {
 // ask asks until nobody wants to know.
 func (qs *headQuestions) ask(s *Store) {
 	for {
+		qs.gather()
 		qs.mu.Lock()
 		q := qs.next
 		qs.next = nil
@@ -75,6 +80,24 @@ func (qs *headQuestions) ask(s *Store) {
 		}
 		q.head, q.err = s.askHeads()
 		close(q.answered)
+	}
+}
+
+// gather lets requests that are under way join the next question, as long as some do: a
+// question costs as much as a small request. It only yields; it waits for no timer.
+func (qs *headQuestions) gather() {
+	for seen := -1; ; {
+		qs.mu.Lock()
+		n := 0
+		if qs.next != nil {
+			n = qs.next.asking
+		}
+		qs.mu.Unlock()
+		if n == seen || n == 0 {
+			return
+		}
+		seen = n
+		runtime.Gosched()
 	}
 }
 

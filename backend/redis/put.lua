@@ -84,12 +84,6 @@ local function alone(key, from, request)
     if caller ~= 'c' then spec = oldspec end
     if finalizers == '' then finalizers = held end
   end
-  -- apply.lua trims the log whenever it is due, also if the put is not logged.
-  if unlogged then
-    if count > 1 and due(count, bytes) then return end
-  elseif count == 0 or due(count + 1, bytes + size) then
-    return
-  end
   local stamped = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms .. '\n' .. finalizers
   local value = stamped .. '\n' .. fields .. ext .. '\n' .. entries .. body
   call('SET', key, value)
@@ -106,14 +100,52 @@ local function alone(key, from, request)
   else
     call('XADD', KEYS[3], id, 'h', head, 'd', value)
   end
+  if count == 0 then oldest = ms + 0 end
   seq, count, bytes = seq + 1, count + 1, bytes + size
   return { 'ok', id, stamped }
 end
-local firstSeq, firstInternal = seq, internal
--- saveHead stores what the short cut changed of the head of the log.
-local function saveHead()
-  if seq ~= firstSeq then
-    call('HSET', KEYS[1], 'seq', format('%d', seq), 'count', format('%d', count), 'bytes', format('%d', bytes))
+
+-- trim finds the oldest entries beyond the log's bounds, but never the last one,
+-- and returns the id of the last one to remove.
+local function trim()
+  local most, size, age = match(keep, '^(%d+) (%d+) (%d+)$')
+  most, size, age = most + 0, size + 0, age + 0
+  local trimmed = call('HGET', KEYS[1], 'trimmed')
+  local removed, last = 0, nil
+  local from = trimmed and '(' .. trimmed or '-'
+  while true do
+    local page = call('XRANGE', KEYS[3], from, '+', 'COUNT', '64')
+    if #page == 0 then return last end
+    for _, entry in ipairs(page) do
+      local kind, entrysize, at = match(entry[2][2], '^(%l)\n(%d+)\n(%d+)\n')
+      if kind ~= 's' then
+        at = tonumber(at) or now / 1000
+        if removed == 256 or count <= 1 or count <= most and bytes <= size and now / 1000 - at <= age then
+          oldest = at
+          return last
+        end
+        removed, last = removed + 1, entry[1]
+        count, bytes = count - 1, math.max(bytes - (tonumber(entrysize) or 0), 0)
+      end
+      from = '(' .. entry[1]
+    end
   end
+end
+
+local firstSeq, firstInternal = seq, internal
+-- saveHead stores what the script changed of the head of the log, and trims the log if
+-- that is due. The head is stored first: what follows may find a damaged entry.
+local function saveHead()
+  local function save()
+    call('HSET', KEYS[1], 'seq', format('%d', seq), 'count', format('%d', count), 'bytes', format('%d', bytes), 'oldest', format('%d', oldest))
+  end
+  if seq ~= firstSeq then save() end
   if internal ~= firstInternal then call('HSET', KEYS[1], 'internal', format('%d', internal)) end
+  if count <= 1 or not due(count, bytes) then return end
+  local trimmed = trim()
+  if not trimmed then return end
+  local e, s = match(trimmed, '^(%d+)-(%d+)$')
+  call('XTRIM', KEYS[3], 'MINID', '~', e .. '-' .. format('%d', s + 1))
+  call('HSET', KEYS[1], 'trimmed', trimmed)
+  save()
 end

@@ -208,3 +208,42 @@ func TestALostReplyIsThatOfItsCallAndOfThoseBehindIt(t *testing.T) {
 		}
 	}
 }
+
+func TestAFullLogIsTrimmedByTheScriptThatFillsIt(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL(), LogEntries: 10, LogSlack: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	const rounds, together = 6, 8
+	var first int
+	for round := range rounds {
+		var batches []backend.Batch
+		for i := range together {
+			batches = append(batches, onlyPut(st, fmt.Sprint(round, "-", i)))
+		}
+		out, err := st.ApplyTogether(t.Context(), batches)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range out {
+			if o.Err != nil {
+				t.Error(o.Err)
+			}
+		}
+		if round == 0 {
+			first = scripts(t, s) // with the one whose source the server did not know
+		}
+	}
+	if n := scripts(t, s) - first; n != rounds-1 {
+		t.Errorf("%d groups took %d scripts", rounds-1, n)
+	}
+	if kept, err := s.Client().HGet(t.Context(), "sluice:m:{0}", "count").Int(); err != nil || kept < 10 || kept > 15 {
+		t.Errorf("the log has %d entries, %v", kept, err)
+	}
+	if err := st.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

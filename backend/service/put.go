@@ -116,6 +116,10 @@ type stored struct {
 	// unread why it could not be read.
 	sensitive *backend.Resource
 	unread    error
+	// read is what state has read, once it was asked for.
+	read *kind.State
+	// used says that a write was sent that is conditional on the resource.
+	used bool
 }
 
 // load reads what the store has of a resource, nil for nothing. The record with the
@@ -131,6 +135,21 @@ func (s *Service) load(ctx context.Context, k *kind.Kind, key backend.Key) (*sto
 	}
 	out := &stored{Resource: got[0]}
 	return out, s.loadSensitive(ctx, k, out)
+}
+
+// recent is what the index has of a resource, nil if it has nothing. It may be older
+// than what is stored: what is judged by it is true only if a write that is
+// conditional on its revision was applied.
+func (s *Service) recent(k *kind.Kind, key backend.Key) *stored {
+	if s.index == nil || k.Sensitive {
+		return nil
+	}
+	r := s.index.Recent(key)
+	if r == nil {
+		return nil
+	}
+	r.Fingerprint = k.Rows.Fingerprint
+	return &stored{Resource: r}
 }
 
 // loadSensitive adds the record with the sensitive values, if the kind has them.
@@ -150,14 +169,20 @@ func (s *Service) loadSensitive(ctx context.Context, k *kind.Kind, to *stored) e
 	return nil
 }
 
-// state reads what is stored.
+// state reads what is stored. It is read once, and must not be changed.
 func (c *stored) state(k *kind.Kind) (*kind.State, error) {
+	if c.read != nil {
+		return c.read, nil
+	}
 	st, err := kind.StateOf(c.Resource)
 	if err == nil {
 		err = c.unread
 	}
 	if err == nil {
 		err = st.Unseal(k, c.sensitive)
+	}
+	if err == nil {
+		c.read = st
 	}
 	return st, err
 }

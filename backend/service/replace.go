@@ -130,6 +130,7 @@ func (s *Service) save(ctx context.Context, in *intent, current *stored, was, ne
 		out.Resource = s.present(in.kind, would)
 		return out, nil
 	}
+	current.used = true
 	stored, err := s.storeState(ctx, t, next)
 	switch {
 	case raced(err), errors.Is(err, backend.ErrNotFound):

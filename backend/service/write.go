@@ -55,9 +55,19 @@ func (s *Service) Update(ctx context.Context, c access.Caller, req UpdateRequest
 }
 
 // retry reads and lets write judge what is there, again as often as another
-// writer comes in between.
+// writer comes in between. At first it takes what the index has. That may be old, so
+// it is believed only if a write was sent that holds it to be current.
 func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, write func(current *stored) (*Written, error)) (*Written, error) {
+	first := true
 	return s.repeat(ctx, key, func() (*Written, error) {
+		if first {
+			first = false
+			if recent := s.recent(k, key); recent != nil {
+				if out, err := write(recent); recent.used && !errors.Is(err, errRaced) {
+					return out, err
+				}
+			}
+		}
 		current, err := s.load(ctx, k, key)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,8 @@
 package query
 
 import (
+	"sync"
+
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -28,8 +30,18 @@ func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 				}
 				return v.rows, nil
 			},
-			Body: func(r *backend.Resource) (*body.Body, error) { return k.Body.Read(r) },
+			Body: bodiesOf(k),
 		})
 	}
 	return out
+}
+
+// bodiesOf reads bodies of a kind that are kept.
+func bodiesOf(k *kind.Kind) func(*backend.Resource) (*body.Body, error) {
+	arenas := sync.Pool{New: func() any { return new(body.Arena) }}
+	return func(r *backend.Resource) (*body.Body, error) {
+		a := arenas.Get().(*body.Arena)
+		defer arenas.Put(a)
+		return a.Keep(k.Body, r)
+	}
 }

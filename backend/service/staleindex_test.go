@@ -1,0 +1,186 @@
+package service_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+// getting is a store that counts the calls of Get for widgets.
+type getting struct {
+	*memory.Store
+	gets atomic.Int32
+}
+
+func (s *getting) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	if keys[0].Kind == "Widget" {
+		s.gets.Add(1)
+	}
+	return s.Store.Get(ctx, keys...)
+}
+
+// gate is a follower of a hub that lets nothing pass to those behind it while it is closed.
+type gate struct{ closed atomic.Pointer[chan struct{}] }
+
+func (g *gate) Begin(backend.Position) {}
+
+func (g *gate) Deliver(backend.Delivery) {
+	if closed := g.closed.Load(); closed != nil {
+		<-*closed
+	}
+}
+
+// hold closes the gate until open is called.
+func (g *gate) hold() (open func()) {
+	closed := make(chan struct{})
+	g.closed.Store(&closed)
+	return func() {
+		g.closed.Store(nil)
+		close(closed)
+	}
+}
+
+// setupGated is a service that runs and serves all kinds from memory, which learns of
+// changes only while the gate is open.
+func setupGated(t *testing.T) (*fixture, *getting, *gate) {
+	t.Helper()
+	plain, err := memory.Open(memory.Config{Rand: rand.New(rand.NewPCG(1, 2))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = plain.Close() })
+	store, in := &getting{Store: plain}, &gate{}
+	changes, err := hub.New(hub.Config{Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes.Attach(in)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- changes.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store, Hub: changes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{Service: s, t: t, store: plain}
+	f.serveIndexed()
+	return f, store, in
+}
+
+// shown waits until the index has the last change.
+func (f *fixture) shown() {
+	f.t.Helper()
+	if _, ok := f.Index().View(context.Background()); !ok {
+		f.t.Fatal("the index does not serve")
+	}
+}
+
+func TestAWriteTakesWhatTheIndexHas(t *testing.T) {
+	f, store, _ := setupGated(t)
+	write := func(name string, ready func()) {
+		t.Helper()
+		out := f.create(name, `{"title":"A","weight":70,"tags":["x","y"]}`)
+		ready()
+		out, err := f.UpdateStatus(context.Background(), access.Caller{}, service.StatusRequest{
+			Identity: named(name), ExpectedRevision: out.Resource.Stored.Revision.String(),
+			Status: raw(`{"id":"1","conditions":[{"type":"Ready","status":"True"},{"type":"Available","status":"False"}]}`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ready()
+		if out, err = f.update(name, out.Resource.Stored.Revision.String(), `{"title":"B","weight":71,"tags":["x"]}`); err != nil {
+			t.Fatal(err)
+		}
+		ready()
+		out, err = f.Patch(context.Background(), access.Caller{}, service.PatchRequest{
+			Identity: named(name), ExpectedRevision: out.Resource.Stored.Revision.String(), Patch: raw(`{"heavy":true}`),
+		})
+		if err != nil || title(out.Resource.Body) != "B" {
+			t.Fatalf("%v %v", out, err)
+		}
+	}
+	rows := func(name string) map[string]int {
+		out := map[string]int{}
+		for _, row := range f.stored(name).Rows {
+			out[row.Index+string(row.Value)]++
+		}
+		return out
+	}
+	write("a", f.shown)
+	if n := store.gets.Load(); n != 0 {
+		t.Errorf("the writes read the store %d times", n)
+	}
+	f.Index().Begin(backend.Position{}) // it has nothing any more
+	write("b", func() {})
+	if n := store.gets.Load(); n != 3 {
+		t.Errorf("without the index they read it %d times", n)
+	}
+	if d := cmp.Diff(rows("b"), rows("a")); d != "" || len(rows("a")) != 8 {
+		t.Errorf("the rows of %d are others than without the index: %s", len(rows("a")), d)
+	}
+}
+
+func TestWhatAnOldIndexSaysIsNotBelieved(t *testing.T) {
+	f, _, in := setupGated(t)
+	made := f.create("a", `{"title":"A"}`)
+	gone := f.create("gone", `{"title":"A"}`)
+	f.shown()
+	open := in.hold()
+	defer func() { open() }()
+	next := f.rewrite("a", true, func(tree map[string]any) { tree["spec"].(map[string]any)["title"] = "B" })
+	t.Run("the revision that the index has is a conflict", func(t *testing.T) {
+		_, err := f.update("a", made.Resource.Stored.Revision.String(), `{"title":"C"}`)
+		if e := wantCode(t, err, failure.CodeConflict); e.CurrentRevision != next.Revision.String() {
+			t.Errorf("current is %s", e.CurrentRevision)
+		}
+	})
+	t.Run("a change that would change nothing in the index is made", func(t *testing.T) {
+		out, err := f.update("a", next.Revision.String(), `{"title":"A"}`)
+		if err != nil || out.Outcome != service.Updated || title(out.Resource.Body) != "A" {
+			t.Errorf("%+v %v", out, err)
+		}
+	})
+	t.Run("a change that changes nothing in the store is none", func(t *testing.T) {
+		now := f.stored("a")
+		out, err := f.update("a", now.Revision.String(), `{"title":"A"}`)
+		if err != nil || out.Outcome != service.Unchanged || out.Resource.Stored.Revision.String() != now.Revision.String() {
+			t.Errorf("%+v %v", out, err)
+		}
+	})
+	t.Run("what was deleted is not found", func(t *testing.T) {
+		_, err := f.store.Apply(context.Background(), backend.Batch{
+			RequestID: "gone", Deadline: f.store.Now().Add(5e9),
+			Actions: []backend.Action{{Key: f.stored("gone").Key, If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.update("gone", gone.Resource.Stored.Revision.String(), `{"title":"C"}`)
+		wantCode(t, err, failure.CodeNotFound)
+	})
+	t.Run("a dry run says what would be stored now", func(t *testing.T) {
+		now := f.rewrite("a", true, func(tree map[string]any) { tree["metadata"].(map[string]any)["description"] = "new" })
+		out, err := f.Patch(context.Background(), access.Caller{}, service.PatchRequest{Identity: named("a"), ExpectedRevision: now.Revision.String(), Patch: raw(`{"title":"D"}`), DryRun: true})
+		if err != nil || out.Resource.Stored.SpecRevision != now.SpecRevision {
+			t.Errorf("%+v %v", out, err)
+		}
+	})
+}
