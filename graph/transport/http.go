@@ -50,8 +50,8 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, status, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.Time)
-	defer cancel()
+	ctx := within(r.Context(), time.Now().Add(h.Time))
+	defer ctx.cancel()
 	op, errs := h.Executor.Prepare(ctx, req)
 	if len(errs) > 0 {
 		h.refuse(w, r, 0, errs...)
@@ -76,7 +76,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "POST")
 		h.refuse(w, r, http.StatusMethodNotAllowed, badRequest("a mutation is sent by POST"))
 	default:
-		h.answer(w, r, op)
+		h.answer(ctx, w, r, op)
 	}
 }
 
@@ -128,7 +128,7 @@ func isUTF8(charset string) bool {
 }
 
 // answer runs a query or a mutation.
-func (h *HTTP) answer(w http.ResponseWriter, r *http.Request, op *Operation) {
+func (h *HTTP) answer(ctx context.Context, w http.ResponseWriter, r *http.Request, op *Operation) {
 	media := negotiate(r.Header.Values("Accept"), typeJSON, typeResponse)
 	if media == "" && negotiate(r.Header.Values("Accept"), typeEvents) != "" {
 		h.Events.Serve(w, r, op)
@@ -138,7 +138,7 @@ func (h *HTTP) answer(w http.ResponseWriter, r *http.Request, op *Operation) {
 		h.refuse(w, r, http.StatusNotAcceptable, badRequest("answers are application/graphql-response+json or application/json; Accept names neither"))
 		return
 	}
-	op.DoWith(r.Context(), func(answer []byte, busy bool) {
+	op.DoWith(ctx, func(answer []byte, busy bool) {
 		status := http.StatusOK
 		if busy {
 			h.busy(w)
