@@ -174,7 +174,8 @@ func (e *Engine) end(r *run, buf []byte) {
 		buf = nil
 	}
 	r.release()
-	r.oc, r.plan, r.ctx, r.args, r.ended, r.applied = nil, nil, nil, nil, nil, false
+	r.releaseArguments()
+	r.oc, r.plan, r.ctx, r.ended, r.applied = nil, nil, nil, nil, false
 	r.buf, r.path, r.wanted, r.level, r.next, r.scratch = buf[:0], r.path[:0], r.wanted[:0], r.level[:0], r.next[:0], r.scratch[:0]
 	r.caller, r.spent = access.Caller{}, spending{}
 	e.spare.Put(r)
