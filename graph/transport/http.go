@@ -34,6 +34,7 @@ type HTTP struct {
 	Events *Events
 
 	writers sync.Pool // of *gzip.Writer
+	spare   sync.Pool // of *incoming
 
 	mu     sync.Mutex
 	bodies map[*incoming]struct{} // that are being read
@@ -43,7 +44,7 @@ type HTTP struct {
 
 // ServeHTTP answers one request.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Add("Vary", "Accept")
+	varies(w.Header())
 	req, taken, status, err := h.read(w, r)
 	defer func() { h.Bodies.give(taken) }() // until the answer is there
 	if err != nil {
@@ -95,7 +96,9 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (req *Request, taken
 	if status, err := h.unacceptable(w, r); err != nil {
 		return nil, 0, status, err
 	}
-	data, taken, err := h.body(w, r)
+	in := h.incoming()
+	defer h.leave(in)
+	data, taken, err := h.body(in, w, r)
 	if err != nil {
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 		status, refused := h.unread(w, err)
@@ -108,7 +111,7 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (req *Request, taken
 // unacceptable refuses a body by its headers.
 func (h *HTTP) unacceptable(w http.ResponseWriter, r *http.Request) (int, *gqlerror.Error) {
 	// A page of another site can send other types without asking first.
-	if media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != typeJSON || !isUTF8(params["charset"]) {
+	if !isJSON(r.Header.Get("Content-Type")) {
 		w.Header().Set("Accept-Post", typeJSON)
 		return http.StatusUnsupportedMediaType, badRequest("the Content-Type of a POST is application/json, in UTF-8")
 	}
@@ -121,6 +124,15 @@ func (h *HTTP) unacceptable(w http.ResponseWriter, r *http.Request) (int, *gqler
 		return h.unread(w, errTooMany)
 	}
 	return 0, nil
+}
+
+// isJSON says whether a Content-Type is JSON in UTF-8.
+func isJSON(contentType string) bool {
+	if contentType == typeJSON { // most are
+		return true
+	}
+	media, params, err := mime.ParseMediaType(contentType)
+	return err == nil && media == typeJSON && isUTF8(params["charset"])
 }
 
 func isUTF8(charset string) bool {
@@ -180,20 +192,21 @@ const compressFrom = 1400
 
 // write sends an answer as it is. A client that has gone hears nothing.
 func write(w http.ResponseWriter, media string, status int, body []byte) {
-	w.Header().Set("Content-Type", media+"; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	h := w.Header()
+	setType(h, media)
+	setLength(h, len(body))
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
 }
 
 // write sends an answer, compressed if that is worth it and the client accepts it.
 func (h *HTTP) write(w http.ResponseWriter, r *http.Request, media string, status int, body []byte) {
-	w.Header().Add("Vary", "Accept-Encoding")
+	variesByEncoding(w.Header())
 	if len(body) < compressFrom || negotiate(r.Header.Values("Accept-Encoding"), "identity", "gzip") != "gzip" {
 		write(w, media, status, body)
 		return
 	}
-	w.Header().Set("Content-Type", media+"; charset=utf-8")
+	setType(w.Header(), media)
 	w.Header().Set("Content-Encoding", "gzip")
 	w.WriteHeader(status)
 	zip, ok := h.writers.Get().(*gzip.Writer)

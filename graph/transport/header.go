@@ -1,0 +1,48 @@
+package transport
+
+import (
+	"net/http"
+	"strconv"
+)
+
+// Values of headers that most answers have, shared by all of them. Nobody changes them:
+// [http.Header.Add] makes a copy.
+var (
+	varyByAccept = []string{"Accept"}
+	varyByBoth   = []string{"Accept", "Accept-Encoding"}
+	ofJSON       = []string{typeJSON + "; charset=utf-8"}
+	ofResponse   = []string{typeResponse + "; charset=utf-8"}
+)
+
+// varies says that the answer depends on what the client accepts.
+func varies(h http.Header) {
+	if _, ok := h["Vary"]; ok {
+		h.Add("Vary", "Accept")
+		return
+	}
+	h["Vary"] = varyByAccept
+}
+
+// variesByEncoding says that it depends on the encodings too.
+func variesByEncoding(h http.Header) {
+	if v := h["Vary"]; len(v) == 1 && v[0] == varyByAccept[0] {
+		h["Vary"] = varyByBoth
+		return
+	}
+	h.Add("Vary", "Accept-Encoding")
+}
+
+// setType sets the media type of an answer.
+func setType(h http.Header, media string) {
+	switch media {
+	case typeJSON:
+		h["Content-Type"] = ofJSON
+	case typeResponse:
+		h["Content-Type"] = ofResponse
+	default:
+		h.Set("Content-Type", media+"; charset=utf-8")
+	}
+}
+
+// setLength sets the length of an answer, in bytes.
+func setLength(h http.Header, n int) { h["Content-Length"] = []string{strconv.Itoa(n)} }
