@@ -243,8 +243,7 @@ type newest struct{ server *Server }
 var _ transport.API = newest{}
 
 func (n newest) executor(ctx context.Context) *transport.Executor {
-	name, _ := ctx.Value(apiKey).(string)
-	return n.server.generation.Load().executors[name]
+	return n.server.generation.Load().executors[factsOf(ctx).api]
 }
 
 // Prepare is part of [transport.API].
