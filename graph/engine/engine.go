@@ -146,7 +146,7 @@ func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *p
 	buf := r.execute(append(r.buf[:0], memory.Head...))
 	data := buf[len(memory.Head):]
 	buf = slices.Grow(buf, memory.Room)
-	memory.Fill(buf, func() { e.end(r, buf) })
+	memory.Fill(buf, r)
 	return &graphql.Response{Data: data}
 }
 
@@ -167,6 +167,11 @@ const maxSpare = 1 << 20
 // keptPieces is how many links, pages and items of an answer have memory that the next
 // one uses.
 const keptPieces = 2048
+
+var _ answer.Owner = (*run)(nil)
+
+// TakeBack is part of [answer.Owner].
+func (r *run) TakeBack(buf []byte) { r.engine.end(r, buf) }
 
 // end gives a run back, with the memory of its answer.
 func (e *Engine) end(r *run, buf []byte) {

@@ -171,15 +171,15 @@ func (o *Operation) DoWith(ctx context.Context, send func(answer []byte, busy bo
 		return
 	}
 	defer share.Close()
-	ctx = budget.WithShared(ctx, budget.Shared{Memory: share})
 	if end, ok := ctx.Deadline(); !o.end.IsZero() && (!ok || end.After(o.end)) {
 		limited := within(ctx, o.end)
 		defer limited.cancel()
 		ctx = limited
 	}
-	memory := answer.Memory{Head: dataHead, Room: len(dataTail)}
+	run := running{Context: ctx, shared: budget.Shared{Memory: share}, memory: answer.Memory{Head: dataHead, Room: len(dataTail)}}
+	memory := &run.memory
 	defer memory.Release()
-	res := o.respond(answer.With(ctx, &memory))
+	res := o.respond(&run)
 	switch whole := memory.Filled(); {
 	case res == nil: // ctx had ended before it began
 		send(o.executor.Refuse(ctx, &gqlerror.Error{Message: "the request was cancelled", Extensions: map[string]any{"code": string(failure.CodeTimeout)}}), false)
@@ -191,6 +191,25 @@ func (o *Operation) DoWith(ctx context.Context, send func(answer []byte, busy bo
 		share.Keep(int64(cap(whole) + len(out)))
 		send(out, share.Refused() && o.Kind() == ast.Query)
 	}
+}
+
+// running is the context of a query or a mutation that is executed: one value for all
+// that the transport adds to it.
+type running struct {
+	context.Context
+	shared budget.Shared
+	memory answer.Memory
+}
+
+// Value is part of [context.Context].
+func (r *running) Value(key any) any {
+	switch key.(type) {
+	case answer.Key:
+		return &r.memory
+	case budget.SharedKey:
+		return &r.shared
+	}
+	return r.Context.Value(key)
 }
 
 // respond executes a query or a mutation; nil if ctx had ended before.
