@@ -92,7 +92,7 @@ func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerro
 
 // prepare finds the document of a request, and the operation in it.
 func (e *Executor) prepare(ctx context.Context, op *Operation, query string, r *Request) gqlerror.List {
-	now := graphql.Now()
+	now := beginOf(ctx)
 	if e.parser != nil {
 		doc, errs := e.parser.Parse(ctx, query)
 		if len(errs) > 0 {

@@ -44,5 +44,12 @@ func setType(h http.Header, media string) {
 	}
 }
 
+// measured is up to how many bytes net/http itself sets the length of an answer.
+const measured = 2 << 10
+
 // setLength sets the length of an answer, in bytes.
-func setLength(h http.Header, n int) { h["Content-Length"] = []string{strconv.Itoa(n)} }
+func setLength(h http.Header, n int) {
+	if n > measured {
+		h["Content-Length"] = []string{strconv.Itoa(n)}
+	}
+}

@@ -51,7 +51,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, status, err)
 		return
 	}
-	ctx := within(r.Context(), time.Now().Add(h.Time))
+	ctx := timedFrom(r.Context(), time.Now(), h.Time)
 	defer ctx.cancel()
 	op, errs := h.Executor.Prepare(ctx, req)
 	if len(errs) > 0 {

@@ -11,7 +11,7 @@ import (
 // end: most operations are over before they ask.
 type timed struct {
 	context.Context
-	end time.Time
+	begin, end time.Time
 
 	over atomic.Bool // it was cancelled
 
@@ -21,7 +21,22 @@ type timed struct {
 	armed atomic.Pointer[context.Context]
 }
 
-// within is [context.WithDeadline], without its timer.
+// timedFrom is [context.WithTimeout] without its timer, from a time that is now.
+func timedFrom(ctx context.Context, now time.Time, d time.Duration) *timed {
+	out := within(ctx, now.Add(d))
+	out.begin = now
+	return out
+}
+
+// beginOf is when the operation of a context began.
+func beginOf(ctx context.Context) time.Time {
+	if t, ok := ctx.(*timed); ok && !t.begin.IsZero() {
+		return t.begin
+	}
+	return time.Now()
+}
+
+// within is [context.WithDeadline] without its timer.
 func within(ctx context.Context, end time.Time) *timed {
 	if sooner, ok := ctx.Deadline(); ok && sooner.Before(end) {
 		end = sooner
