@@ -167,12 +167,11 @@ func (r *run) evaluated(f *field) *arguments {
 	if a := r.args[f]; a != nil {
 		return a
 	}
-	a := &arguments{}
+	var a *arguments
 	if n := len(r.spare) - 1; n >= 0 {
 		a, r.spare = r.spare[n], r.spare[:n]
-	}
-	if a.values == nil {
-		a.values = map[string]any{}
+	} else {
+		a = &arguments{values: map[string]any{}}
 	}
 	r.engine.coerceInto(a, f, r.oc.Variables)
 	if r.args == nil {
