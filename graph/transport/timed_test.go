@@ -8,12 +8,15 @@ import (
 	"time"
 )
 
+// ofTest is the key of a value.
+type ofTest struct{}
+
 func TestAnOperationsContextEndsAtItsDeadlineWhetherOrNotSomebodyWaits(t *testing.T) {
 	for name, look := range map[string]func(context.Context){
 		"asked":  func(context.Context) { time.Sleep(time.Minute) },
 		"waited": func(ctx context.Context) { <-ctx.Done() },
 		"of a child": func(ctx context.Context) {
-			child, cancel := context.WithCancel(context.WithValue(ctx, struct{}{}, 1))
+			child, cancel := context.WithCancel(context.WithValue(ctx, ofTest{}, 1))
 			defer cancel()
 			<-child.Done()
 		},
