@@ -10,8 +10,14 @@ import (
 var (
 	varyByAccept = []string{"Accept"}
 	varyByBoth   = []string{"Accept", "Accept-Encoding"}
-	ofJSON       = []string{typeJSON + "; charset=utf-8"}
-	ofResponse   = []string{typeResponse + "; charset=utf-8"}
+	ofJSON       = []string{headerJSON}
+	ofResponse   = []string{headerResponse}
+)
+
+const (
+	inUTF8         = "; charset=utf-8"
+	headerJSON     = typeJSON + inUTF8
+	headerResponse = typeResponse + inUTF8
 )
 
 // varies says that the answer depends on what the client accepts.
@@ -40,7 +46,7 @@ func setType(h http.Header, media string) {
 	case typeResponse:
 		h["Content-Type"] = ofResponse
 	default:
-		h.Set("Content-Type", media+"; charset=utf-8")
+		h.Set("Content-Type", media+inUTF8)
 	}
 }
 
