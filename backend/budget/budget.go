@@ -124,17 +124,21 @@ type Budget struct {
 	arrived atomic.Int64
 }
 
-type sharedKey struct{}
+// SharedKey is the key of a [*Shared] in a context. A context that carries other values
+// too may answer it by itself.
+type SharedKey struct{}
 
 // WithShared returns a context in which operations share.
 func WithShared(ctx context.Context, s Shared) context.Context {
-	return context.WithValue(ctx, sharedKey{}, s)
+	return context.WithValue(ctx, SharedKey{}, &s)
 }
 
 // SharedFrom returns what the operations of a context share.
 func SharedFrom(ctx context.Context) Shared {
-	s, _ := ctx.Value(sharedKey{}).(Shared)
-	return s
+	if s, ok := ctx.Value(SharedKey{}).(*Shared); ok {
+		return *s
+	}
+	return Shared{}
 }
 
 // New returns a budget of which nothing is spent.

@@ -170,8 +170,9 @@ func (k *Kind) Has(index string) bool {
 
 // Get is the resource of a name, nil if there is none. It may have expired.
 func (k *Kind) Get(namespace, name string) *Entry {
-	found, _ := k.names.Get(named{place: string(backend.OrderTuple(namespace, name))})
-	return found.Entry
+	const around = 4 // bytes of tuple beside the two names, unless they hold zeros
+	place := make([]byte, 0, len(namespace)+len(name)+around)
+	return k.At(backend.AppendString(backend.AppendString(place, namespace), name))
 }
 
 // few is how many rows of a run are counted one by one: fewer than a search for the

@@ -11,33 +11,36 @@ type Memory struct {
 	Head string
 	Room int
 	// buf is the head and the data.
-	buf     []byte
-	release func()
+	buf   []byte
+	owner Owner
 }
 
-type memoryKey struct{}
-
-// With returns a context in which the answer is written into the memory.
-func With(ctx context.Context, m *Memory) context.Context {
-	return context.WithValue(ctx, memoryKey{}, m)
+// Owner of memory in which an answer was written.
+type Owner interface {
+	// TakeBack is called with the memory when nobody reads it any more.
+	TakeBack(buf []byte)
 }
+
+// Key is the key of a [*Memory] in a context. A context that carries other values too may
+// answer it by itself.
+type Key struct{}
 
 // From returns the memory that a context carries, nil if there is none.
 func From(ctx context.Context) *Memory {
-	m, _ := ctx.Value(memoryKey{}).(*Memory)
+	m, _ := ctx.Value(Key{}).(*Memory)
 	return m
 }
 
-// Fill notes what was written, head and data, and what gives the memory back.
-func (m *Memory) Fill(buf []byte, release func()) { m.buf, m.release = buf, release }
+// Fill notes what was written, head and data, and whose memory it is.
+func (m *Memory) Fill(buf []byte, owner Owner) { m.buf, m.owner = buf, owner }
 
 // Filled is the head and the data; nil if nobody has written them.
 func (m *Memory) Filled() []byte { return m.buf }
 
 // Release gives the memory back. Nothing in it may be read any more.
 func (m *Memory) Release() {
-	if m.release != nil {
-		m.release()
+	if m.owner != nil {
+		m.owner.TakeBack(m.buf)
 	}
-	m.buf, m.release = nil, nil
+	m.buf, m.owner = nil, nil
 }

@@ -30,22 +30,47 @@ type arguments struct {
 
 // arguments coerces the arguments of a field.
 func (e *Engine) arguments(f *field, vars map[string]any) *arguments {
-	raw := f.node.ArgumentMap(vars)
-	out := &arguments{values: make(map[string]any, len(raw))}
+	out := &arguments{values: map[string]any{}}
+	e.coerceInto(out, f, vars)
+	return out
+}
+
+// coerceInto is arguments in memory that is used again: out has no values yet.
+func (e *Engine) coerceInto(out *arguments, f *field, vars map[string]any) {
 	for _, def := range f.node.Definition.Arguments {
-		v, ok := raw[def.Name]
+		v, ok := valueOf(f.node, def, vars)
 		if !ok {
 			continue
 		}
-		if out.values[def.Name], out.err = e.coerce(def.Type, v, &spot{name: def.Name}); out.err != nil {
-			return out
+		at := spot{name: def.Name}
+		if out.values[def.Name], out.err = e.coerce(def.Type, v, &at); out.err != nil {
+			return
 		}
 	}
 	switch f.op {
 	case opList, opRefs, opInverse:
 		out.request = listRequest(f, out.values)
 	}
-	return out
+}
+
+// valueOf is the value of one argument as [ast.Field.ArgumentMap] has it, and whether it has one.
+func valueOf(node *ast.Field, def *ast.ArgumentDefinition, vars map[string]any) (v any, ok bool) {
+	given := def.DefaultValue
+	if a := node.Arguments.ForName(def.Name); a != nil && a.Value.Kind != ast.Variable {
+		given = a.Value
+	} else if a != nil {
+		if v, ok = vars[a.Value.Raw]; ok {
+			return v, true
+		}
+	}
+	if given == nil {
+		return nil, false
+	}
+	v, err := given.Value(vars)
+	if err != nil { // validation refuses what is no value
+		panic(err)
+	}
+	return v, true
 }
 
 // coerce reads a value of a request as its type says, into a tree of JSON:

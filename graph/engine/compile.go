@@ -41,7 +41,8 @@ func (e *Engine) compile(oc *graphql.OperationContext, variables []string) (p *p
 			err = failed
 		}
 	}()
-	return &plan{root: c.object(e.rootType(oc.Operation.Operation), oc.Operation.SelectionSet)}, nil
+	root := c.object(e.rootType(oc.Operation.Operation), oc.Operation.SelectionSet)
+	return &plan{root: root, core: slices.ContainsFunc(root.fields, func(f field) bool { return f.op == opCore })}, nil
 }
 
 func (e *Engine) rootType(op ast.Operation) *ast.Definition {

@@ -104,6 +104,20 @@ func (e *Engine) Exec(ctx context.Context) graphql.ResponseHandler {
 	}
 }
 
+// Respond executes a query or a mutation as [Engine.Exec] does, in a context that has
+// the operation and a response, and is asked once.
+func (e *Engine) Respond(ctx context.Context, oc *graphql.OperationContext) *graphql.Response {
+	p, err := e.plan(oc)
+	if err != nil {
+		return graphql.ErrorResponse(ctx, "%v", err)
+	}
+	res := e.respond(ctx, oc, p)
+	if p.core { // its resolvers may have added some
+		res.Extensions = graphql.GetExtensions(ctx)
+	}
+	return res
+}
+
 // respond executes a query or a mutation. A panic costs the whole answer, and so
 // does a query that halts: see [halted].
 func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *plan) (res *graphql.Response) {
@@ -132,7 +146,7 @@ func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *p
 	buf := r.execute(append(r.buf[:0], memory.Head...))
 	data := buf[len(memory.Head):]
 	buf = slices.Grow(buf, memory.Room)
-	memory.Fill(buf, func() { e.end(r, buf) })
+	memory.Fill(buf, r)
 	return &graphql.Response{Data: data}
 }
 
@@ -154,13 +168,19 @@ const maxSpare = 1 << 20
 // one uses.
 const keptPieces = 2048
 
+var _ answer.Owner = (*run)(nil)
+
+// TakeBack is part of [answer.Owner].
+func (r *run) TakeBack(buf []byte) { r.engine.end(r, buf) }
+
 // end gives a run back, with the memory of its answer.
 func (e *Engine) end(r *run, buf []byte) {
 	if cap(buf) > maxSpare {
 		buf = nil
 	}
 	r.release()
-	r.oc, r.plan, r.ctx, r.args, r.ended, r.applied = nil, nil, nil, nil, nil, false
+	r.releaseArguments()
+	r.oc, r.plan, r.ctx, r.ended, r.applied = nil, nil, nil, nil, false
 	r.buf, r.path, r.wanted, r.level, r.next, r.scratch = buf[:0], r.path[:0], r.wanted[:0], r.level[:0], r.next[:0], r.scratch[:0]
 	r.caller, r.spent = access.Caller{}, spending{}
 	e.spare.Put(r)

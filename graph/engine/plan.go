@@ -93,6 +93,8 @@ const (
 // changed, but for what is compiled on first use.
 type plan struct {
 	root *object
+	// core says that gqlgen executes some of its root fields.
+	core bool
 	// size is the length of the last answer, a hint for the next.
 	size atomic.Int64
 }

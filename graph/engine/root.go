@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/tidwall/gjson"
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -31,7 +33,9 @@ func (r *run) execute(buf []byte) []byte {
 	r.open(len(buf))
 	r.ctx = r.moment.With(r.ctx)
 	fields := r.plan.root.fields
-	answers := make([]resolved, len(fields))
+	r.answers = slices.Grow(r.answers[:0], len(fields))[:len(fields)]
+	answers := r.answers
+	defer clear(answers)
 	serial := r.oc.Operation.Operation == ast.Mutation
 	if !serial {
 		r.executeCore(fields, answers)

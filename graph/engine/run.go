@@ -36,6 +36,8 @@ type run struct {
 	parts slab.Slab[item]
 	// names are those in lists of references.
 	names slab.Slab[string]
+	// answers are what the root fields were resolved to.
+	answers []resolved
 	// asked is room for the requests of a level.
 	asked pageRequests
 	// found are the resources that references led to, nil for none.
@@ -45,7 +47,9 @@ type run struct {
 	// moment is the state of the store that all reads see until it is forgotten.
 	moment query.Moment
 	// args are the arguments with variables, evaluated once.
-	args    map[*field]*arguments
+	args map[*field]*arguments
+	// spare are arguments of earlier runs, whose memory is used again.
+	spare   []*arguments
 	scratch []byte
 	spent   spending
 	// manifests are those that were rendered last, of two formats.
@@ -113,7 +117,8 @@ func (r *run) kindOf(b *body.Body) *kindInfo { return r.engine.types[b.Stored.Ki
 
 // newItem is an item whose links are to be read.
 func (r *run) newItem(b *body.Body, f *field) *item {
-	it := &item{body: b, kind: r.kindOf(b)}
+	it := r.parts.One()
+	it.body, it.kind = b, r.kindOf(b)
 	r.visit(it, f.on(it.kind))
 	return it
 }
@@ -156,17 +161,39 @@ func (r *run) arguments(f *field) (map[string]any, error) {
 }
 
 func (r *run) evaluated(f *field) *arguments {
-	a := f.args
-	if a == nil {
-		if a = r.args[f]; a == nil {
-			a = r.engine.arguments(f, r.oc.Variables)
-			if r.args == nil {
-				r.args = map[*field]*arguments{}
-			}
-			r.args[f] = a
+	if f.args != nil {
+		return f.args
+	}
+	if a := r.args[f]; a != nil {
+		return a
+	}
+	var a *arguments
+	if n := len(r.spare) - 1; n >= 0 {
+		a, r.spare = r.spare[n], r.spare[:n]
+	} else {
+		a = &arguments{values: map[string]any{}}
+	}
+	r.engine.coerceInto(a, f, r.oc.Variables)
+	if r.args == nil {
+		r.args = map[*field]*arguments{}
+	}
+	r.args[f] = a
+	return a
+}
+
+// maxSpareArguments is how many arguments of an operation have memory that the next one uses.
+const maxSpareArguments = 64
+
+// releaseArguments takes the memory of arguments back. What they hold is not: the service may keep it.
+func (r *run) releaseArguments() {
+	for _, a := range r.args {
+		if len(r.spare) < maxSpareArguments {
+			clear(a.values)
+			*a = arguments{values: a.values}
+			r.spare = append(r.spare, a)
 		}
 	}
-	return a
+	clear(r.args)
 }
 
 // forget makes what comes next read afresh.

@@ -158,7 +158,7 @@ func newIndexedEdge(b testing.TB) edge {
 }
 
 // BenchmarkReads measures the same reads from the index and from two stores: one
-// resource, a page, a page with what each resource refers to, and three levels of
+// resource, the same by variables, a page, a page with what each resource refers to, and three levels of
 // connections.
 func BenchmarkReads(b *testing.B) {
 	for _, store := range []string{"index", "memory", "bolt"} {
@@ -173,11 +173,16 @@ func BenchmarkReads(b *testing.B) {
 		topology(b, e, 20, 5, 5)
 		for _, c := range []struct{ name, query string }{
 			{"one", `{ network(name: "net-7") { ` + fields12 + ` } }`},
+			{"variables", oneOf12},
 			{"page", `{ ports(first: 100) { nodes { id metadata { name revision createdAt } spec { resource { networkRef } } } pageInfo { hasNextPage endCursor } } }`},
 			{"references", `{ subnets(first: 100) { nodes { id metadata { name } spec { resource { cidr } } network { metadata { name revision } } } } }`},
 			{"levels", `{ networks(first: 20) { nodes { id metadata { name } subnets(first: 5) { nodes { id spec { resource { cidr } } ports(first: 5) { nodes { id metadata { name } } } } } } } }`},
 		} {
-			b.Run(store+"/"+c.name, func(b *testing.B) { serve(b, e, request(c.query, nil)) })
+			var variables map[string]any
+			if c.query == oneOf12 {
+				variables = map[string]any{"name": "net-7"}
+			}
+			b.Run(store+"/"+c.name, func(b *testing.B) { serve(b, e, request(c.query, variables)) })
 		}
 	}
 }

@@ -109,7 +109,7 @@ func TestEachLevelOfAQueryIsOneCallOfTheStore(t *testing.T) {
 		{"what depends on a network", `{ dependencyTree(id: "` + kind.GlobalID(backend.Key{Kind: "Network", Namespace: "default", Name: "net-0"}) + `", direction: DOWN, depth: 2) { down { level path resource { metadata { name } } } } }`,
 			"get 1 Network, 2 ranges Subnet, 2 ranges Port, 1 ranges Router, 3 ranges Port, get 3 Subnet, get 6 Port"},
 		{"one resource", `{ network(name: "net-0") { id } }`, "get 1 Network"},
-		{"totalCount and both flags", `{ networks(first: 2) { totalCount pageInfo { hasNextPage } } }`, "1 ranges Network, range Network"},
+		{"totalCount and both flags", `{ networks(first: 2) { totalCount pageInfo { hasNextPage } } }`, "1 ranges Network, 1 ranges Network"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store.take()

@@ -7,17 +7,24 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // fresh is the set of connections whose first request has not arrived yet.
 type fresh struct {
+	// some says that there are any: it is asked twice for each request.
+	some atomic.Bool
+
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
 }
 
 // note is told of each change of a connection.
 func (f *fresh) note(c net.Conn, state http.ConnState) {
+	if state != http.StateNew && !f.some.Load() {
+		return // the new ones are noted, this one too, before any of their requests
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if state == http.StateNew {
@@ -25,6 +32,7 @@ func (f *fresh) note(c net.Conn, state http.ConnState) {
 	} else {
 		delete(f.conns, c)
 	}
+	f.some.Store(len(f.conns) > 0)
 }
 
 // close closes them.

@@ -120,11 +120,9 @@ func (s *Server) addAPI(g *Generation, name string, api API) error {
 	exec := executor.New(eng)
 	exec.SetQueryCache(parsed{})
 	exec.SetErrorPresenter(s.present)
-	exec.SetRecoverFunc(func(ctx context.Context, p any) error {
-		s.cfg.Logger.Error("panic in a resolver", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
-		return &failure.Error{Code: failure.CodeInternal, Message: "internal error"}
-	})
-	exec.Use(variables{schema: api.Schema})
+	exec.SetRecoverFunc(s.recovered)
+	variables := variables{schema: api.Schema}
+	exec.Use(variables)
 	exec.Use(oneStream{root: api.Schema.Subscription.Name})
 	exec.AroundResponses(s.bound)
 	exec.Use(extension.Introspection{})
@@ -132,9 +130,16 @@ func (s *Server) addAPI(g *Generation, name string, api API) error {
 	g.caches = append(g.caches, cache)
 	g.executors[name] = transport.NewExecutor(transport.ExecutorConfig{
 		Executor: exec, Named: s.documentsOf(api), Memory: s.memory,
+		Direct:    &transport.Direct{Engine: eng, Variables: variables.values, Around: s.bound, Present: s.present, Recover: s.recovered},
 		Documents: &documents{schema: api.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideSchema, cache: cache},
 	})
 	return nil
+}
+
+// recovered is what is said of a panic in a resolver.
+func (s *Server) recovered(ctx context.Context, p any) error {
+	s.cfg.Logger.Error("panic in a resolver", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
+	return &failure.Error{Code: failure.CodeInternal, Message: "internal error"}
 }
 
 // How long streams go on whose catalogue was replaced.
@@ -238,8 +243,7 @@ type newest struct{ server *Server }
 var _ transport.API = newest{}
 
 func (n newest) executor(ctx context.Context) *transport.Executor {
-	name, _ := ctx.Value(apiKey).(string)
-	return n.server.generation.Load().executors[name]
+	return n.server.generation.Load().executors[factsOf(ctx).api]
 }
 
 // Prepare is part of [transport.API].

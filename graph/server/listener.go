@@ -84,7 +84,7 @@ func (c *countedTCP) SetLinger(seconds int) error { return c.tcp.SetLinger(secon
 // markConnection notes in the context of a connection's requests that it is one too many.
 func markConnection(ctx context.Context, c net.Conn) context.Context {
 	if c, ok := c.(interface{ isOver() bool }); ok && c.isOver() {
-		return context.WithValue(ctx, overKey, true)
+		return context.WithValue(ctx, overKey{}, true)
 	}
 	return ctx
 }
@@ -92,7 +92,7 @@ func markConnection(ctx context.Context, c net.Conn) context.Context {
 // overConnections refuses the requests of connections beyond the limit, except
 // those that monitor the gateway.
 func (s *Server) overConnections(w http.ResponseWriter, r *http.Request) bool {
-	if over, _ := r.Context().Value(overKey).(bool); !over {
+	if over, _ := r.Context().Value(overKey{}).(bool); !over {
 		return false
 	}
 	w.Header().Set("Connection", "close")

@@ -2,9 +2,6 @@ package server
 
 import (
 	"bufio"
-	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -17,75 +14,29 @@ import (
 	"github.com/rs/cors"
 	"go.uber.org/zap"
 
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-type contextKey int
-
-const (
-	requestIDKey contextKey = iota
-	// overKey marks requests of a connection that is one too many.
-	overKey
-	// apiKey names the API of the request's path.
-	apiKey
-)
-
-// ofConnection is what a connection that lives longer than its request keeps of the
-// request's context: who asks, for which API, and the id. The rest is much for one of
-// thousands that are silent.
-func ofConnection(ctx context.Context) context.Context {
-	out := access.WithCaller(context.Background(), access.CallerFrom(ctx))
-	out = context.WithValue(out, requestIDKey, requestID(ctx))
-	return context.WithValue(out, apiKey, ctx.Value(apiKey))
-}
-
-// requestIDHeader carries the request id in both directions.
-const requestIDHeader = "X-Request-Id"
-
-func requestID(ctx context.Context) string {
-	id, _ := ctx.Value(requestIDKey).(string)
-	return id
-}
-
-// newRequestID takes a sane id of the client, or makes one.
-func newRequestID(given string) string {
-	sane := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:", r)
-	}
-	if given != "" && len(given) <= 64 && !strings.ContainsFunc(given, func(r rune) bool { return !sane(r) }) {
-		return given
-	}
-	var b [16]byte
-	_, _ = rand.Read(b[:])
-	return hex.EncodeToString(b[:])
-}
+// overKey marks the contexts of a connection that is one too many.
+type overKey struct{}
 
 // edge gives every request an id, a log line, a metric and a guard against
 // panics, and refuses foreign hosts and origins.
 func (s *Server) edge(next http.Handler) http.Handler {
 	next = s.crossOrigin(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := newRequestID(r.Header.Get(requestIDHeader))
-		ctx := context.WithValue(r.Context(), requestIDKey, id)
-		if name := s.cfg.Paths[r.URL.Path]; name != "" {
-			ctx = context.WithValue(ctx, apiKey, name)
-		}
-		r = r.WithContext(ctx)
-		w.Header().Set(requestIDHeader, id)
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		rec := &recorder{ResponseWriter: w, status: http.StatusOK}
-		begin := time.Now()
+		q := s.newRequest(w, r)
+		rec := &q.recorder
+		r = r.WithContext(&q.facts)
 		defer func() {
 			if p := recover(); p != nil {
 				if p == http.ErrAbortHandler {
 					panic(p)
 				}
-				s.cfg.Logger.Error("panic", zap.String("requestId", id), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+				s.cfg.Logger.Error("panic", zap.String("requestId", q.id), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
 				refuse(rec, r, http.StatusInternalServerError, failure.CodeInternal, "internal error")
 			}
-			s.metrics.observe(r, rec.status, rec.answered(begin))
-			s.cfg.Logger.Debug("request", zap.String("requestId", id), zap.String("method", r.Method), zap.String("path", r.URL.Path), zap.Int("status", rec.status), zap.Duration("took", time.Since(begin)))
+			s.ended(q, r)
 		}()
 		switch {
 		case s.overConnections(rec, r):
@@ -106,11 +57,19 @@ func (s *Server) hostAllowed(host string) bool {
 	if host == "" {
 		return true
 	}
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
+	if last := s.lastHost.Load(); last != nil && *last == host {
+		return true
 	}
-	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
-	return net.ParseIP(host) != nil || host == "localhost" || slices.Contains(s.cfg.AllowedHosts, host)
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.ToLower(strings.TrimSuffix(strings.Trim(name, "[]"), "."))
+	if net.ParseIP(name) == nil && name != "localhost" && !slices.Contains(s.cfg.AllowedHosts, name) {
+		return false
+	}
+	s.lastHost.Store(&host)
+	return true
 }
 
 // originAllowed accepts requests that no page of another site makes.

@@ -41,6 +41,8 @@ type Server struct {
 	unavailable seldom
 	// unready is logged when the gateway is asked whether it is ready, and is not.
 	unready seldom
+	// lastHost is the Host of the last request that was allowed: most have the same.
+	lastHost atomic.Pointer[string]
 }
 
 // New builds the handler. It starts nothing.
@@ -72,8 +74,9 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	mux := http.NewServeMux()
+	guarded := s.sameOriginOnly(s.api)
 	for path := range cfg.Paths {
-		mux.Handle(path, s.sameOriginOnly(s.api))
+		mux.Handle(path, guarded)
 	}
 	front := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.generation.Load().console.ServeHTTP(w, r) })
 	for path, handler := range map[string]http.Handler{
@@ -91,8 +94,20 @@ func New(cfg Config) (*Server, error) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusNotFound, failure.CodeNotFound, "there is nothing here; the API is at "+pathList(cfg.Paths))
 	})
-	s.handler = s.edge(mux)
+	s.handler = s.edge(s.shortcut(guarded, mux))
 	return s, nil
+}
+
+// shortcut hands the requests of the API over without asking the mux, which would say the same.
+func (s *Server) shortcut(api, mux http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.cfg.Paths[r.URL.Path] == "" || r.Method == http.MethodConnect {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		r.Pattern = r.URL.Path
+		api.ServeHTTP(w, r)
+	})
 }
 
 // Handler serves all paths.

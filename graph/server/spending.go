@@ -110,11 +110,14 @@ func (s *Server) account(ctx context.Context, op *graphql.OperationContext, spen
 			s.metrics.spent[t].Observe(float64(n))
 		}
 	}
+	if s.cfg.SlowLog <= 0 {
+		return
+	}
 	took := time.Since(op.Stats.OperationStart)
 	if op.Operation.Operation == ast.Subscription {
 		took = spent.Since()
 	}
-	if s.cfg.SlowLog <= 0 || took < s.cfg.SlowLog {
+	if took < s.cfg.SlowLog {
 		return
 	}
 	name := op.Operation.Name

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator"
 
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/scalar"
@@ -46,33 +48,138 @@ func (v variables) MutateOperationParameters(ctx context.Context, p *graphql.Raw
 	if operation == nil { // the executor says so
 		return nil
 	}
-	for _, def := range operation.VariableDefinitions {
-		value, given := p.Variables[def.Variable]
+	return v.judge(operation, p.Variables)
+}
+
+// judge refuses values that have no coercion, and writes whole numbers in digits alone.
+func (v variables) judge(op *ast.OperationDefinition, values map[string]any) *gqlerror.Error {
+	for _, def := range op.VariableDefinitions {
+		value, given := values[def.Variable]
 		if !given {
 			continue
 		}
-		if err := v.check(ast.Path{ast.PathName("variable"), ast.PathName(def.Variable)}, def.Type, value); err != nil {
+		if err := v.check(&place{name: def.Variable}, def.Type, value); err != nil {
 			errcode.Set(err, errcode.ValidationFailed)
 			return err
 		}
-		p.Variables[def.Variable] = v.plain(def.Type, value)
+		if plain, changed := v.plain(def.Type, value); changed {
+			values[def.Variable] = plain
+		}
 	}
 	return nil
 }
 
-func (v variables) check(path ast.Path, t *ast.Type, value any) *gqlerror.Error {
+// values are the variables of an operation as gqlparser coerces them. It may change those given.
+func (v variables) values(op *ast.OperationDefinition, given map[string]any) (map[string]any, *gqlerror.Error) {
+	if err := v.judge(op, given); err != nil {
+		return nil, err
+	}
+	if v.settles(op, given) {
+		return given, nil
+	}
+	out, err := validator.VariableValues(v.schema, op, given)
+	if err == nil {
+		return out, nil
+	}
+	var refused *gqlerror.Error
+	if !errors.As(err, &refused) {
+		refused = gqlerror.Wrap(err)
+	}
+	errcode.Set(refused, errcode.ValidationFailed)
+	return nil, refused
+}
+
+// settles says whether gqlparser would accept all variables that were judged and leave
+// them as they are, but for the types of numbers, which it changes then. What it says no
+// to goes through gqlparser, which says what is wrong or missing: it needs several times as long.
+func (v variables) settles(op *ast.OperationDefinition, values map[string]any) bool {
+	given := 0
+	for _, def := range op.VariableDefinitions {
+		value, ok := values[def.Variable]
+		if !ok && (def.DefaultValue != nil || def.Type.NonNull) || ok && !v.settled(def.Type, value) {
+			return false
+		}
+		if ok {
+			given++
+		}
+	}
+	if given < len(values) { // some are not of this operation
+		return false
+	}
+	for _, def := range op.VariableDefinitions {
+		number, ok := values[def.Variable].(json.Number)
+		if !ok {
+			continue
+		}
+		switch def.Type.NamedType {
+		case "Int":
+			values[def.Variable], _ = number.Int64() // it was judged
+		case "Float":
+			values[def.Variable], _ = number.Float64()
+		}
+	}
+	return true
+}
+
+func (v variables) settled(t *ast.Type, value any) bool {
+	if value == nil {
+		return true
+	}
+	if t.Elem != nil {
+		list, ok := value.([]any)
+		return ok && !slices.ContainsFunc(list, func(e any) bool { return !v.settled(t.Elem, e) })
+	}
+	def := v.schema.Types[t.NamedType]
+	if def == nil {
+		return false
+	}
+	fields, ok := value.(map[string]any)
+	if !ok || def.Kind != ast.InputObject {
+		return def.Kind != ast.InputObject
+	}
+	known := 0
+	for _, f := range def.Fields {
+		one, given := fields[f.Name]
+		if !given && f.Type.NonNull && f.DefaultValue == nil || given && !v.settled(f.Type, one) {
+			return false
+		}
+		if given {
+			known++
+		}
+	}
+	return known == len(fields)
+}
+
+// place is where in the variables a value is.
+type place struct {
+	in    *place
+	name  string
+	index int // of an element, where name is empty
+}
+
+func (p *place) path() ast.Path {
+	if p == nil {
+		return ast.Path{ast.PathName("variable")}
+	}
+	if p.name == "" {
+		return append(p.in.path(), ast.PathIndex(p.index))
+	}
+	return append(p.in.path(), ast.PathName(p.name))
+}
+
+func (v variables) check(at *place, t *ast.Type, value any) *gqlerror.Error {
 	switch {
 	case value == nil && t.NonNull:
-		return gqlerror.ErrorPathf(path, "cannot be null")
+		return gqlerror.ErrorPathf(at.path(), "cannot be null")
 	case value == nil:
 		return nil
 	case t.Elem != nil:
 		list, ok := value.([]any)
 		if !ok {
-			return v.check(path, t.Elem, value)
+			return v.check(at, t.Elem, value)
 		}
 		for i, e := range list {
-			if err := v.check(append(path[:len(path):len(path)], ast.PathIndex(i)), t.Elem, e); err != nil {
+			if err := v.check(&place{in: at, index: i}, t.Elem, e); err != nil {
 				return err
 			}
 		}
@@ -85,29 +192,29 @@ func (v variables) check(path ast.Path, t *ast.Type, value any) *gqlerror.Error 
 	switch def.Kind {
 	case ast.Enum:
 		if name, ok := value.(string); !ok || def.EnumValues.ForName(name) == nil {
-			return refused(path, value, def.Name)
+			return refused(at, value, def.Name)
 		}
 	case ast.Scalar:
 		if !isScalar(def.Name, value) {
-			return refused(path, value, def.Name)
+			return refused(at, value, def.Name)
 		}
 		if err := ofOurs(def.Name, value); err != nil {
-			return gqlerror.ErrorPathf(path, "%s", err)
+			return gqlerror.ErrorPathf(at.path(), "%s", err)
 		}
 	case ast.InputObject:
 		fields, ok := value.(map[string]any)
 		if !ok {
-			return refused(path, value, def.Name)
+			return refused(at, value, def.Name)
 		}
 		for _, field := range def.Fields {
 			one, given := fields[field.Name]
 			if !given {
 				continue
 			}
-			at := append(path[:len(path):len(path)], ast.PathName(field.Name))
-			switch err := v.check(at, field.Type, one); {
+			inner := place{in: at, name: field.Name}
+			switch err := v.check(&inner, field.Type, one); {
 			case kinds.IsWriteOnly(field) && (err != nil || v.hasForeign(field.Type, one)):
-				return gqlerror.ErrorPathf(at, "%s", kinds.Concealed)
+				return gqlerror.ErrorPathf(inner.path(), "%s", kinds.Concealed)
 			case err != nil:
 				return err
 			}
@@ -142,32 +249,41 @@ func (v variables) hasForeign(t *ast.Type, value any) bool {
 
 // plain writes the whole numbers of a value that was checked in digits alone. JSON
 // knows one kind of number, so that 10.0 and 1e1 are the Int 10; gqlparser reads
-// neither. Objects and lists are changed in place.
-func (v variables) plain(t *ast.Type, value any) any {
+// neither. Objects and lists are changed in place; changed says that the value itself is another one.
+func (v variables) plain(t *ast.Type, value any) (out any, changed bool) {
 	if list, ok := value.([]any); ok && t.Elem != nil {
 		for i, e := range list {
-			list[i] = v.plain(t.Elem, e)
+			if one, changed := v.plain(t.Elem, e); changed {
+				list[i] = one
+			}
 		}
-		return list
+		return list, false
 	}
 	if t.Elem != nil {
 		return v.plain(t.Elem, value)
 	}
 	switch value := value.(type) {
 	case json.Number:
-		if x, err := value.Float64(); err == nil && (t.NamedType == "Int" || t.NamedType == "Int64" || t.NamedType == "ID") && strings.ContainsAny(value.String(), ".eE") {
-			return json.Number(strconv.FormatFloat(x, 'f', 0, 64))
+		if (t.NamedType != "Int" && t.NamedType != "Int64" && t.NamedType != "ID") || !strings.ContainsAny(value.String(), ".eE") {
+			return value, false
+		}
+		if x, err := value.Float64(); err == nil {
+			return json.Number(strconv.FormatFloat(x, 'f', 0, 64)), true
 		}
 	case map[string]any:
 		if def := v.schema.Types[t.NamedType]; def != nil && def.Kind == ast.InputObject {
 			for _, field := range def.Fields {
-				if one, given := value[field.Name]; given {
-					value[field.Name] = v.plain(field.Type, one)
+				one, given := value[field.Name]
+				if !given {
+					continue
+				}
+				if one, changed := v.plain(field.Type, one); changed {
+					value[field.Name] = one
 				}
 			}
 		}
 	}
-	return value
+	return value, false
 }
 
 // isScalar says whether a value of JSON is one of a scalar of the specification.
@@ -213,7 +329,7 @@ func ofOurs(name string, value any) (err error) {
 
 // refused says what is accepted and what was given. It never quotes the value,
 // which may be one that must not be shown.
-func refused(path ast.Path, value any, typ string) *gqlerror.Error {
+func refused(at *place, value any, typ string) *gqlerror.Error {
 	given := "null"
 	switch value.(type) {
 	case string:
@@ -227,5 +343,5 @@ func refused(path ast.Path, value any, typ string) *gqlerror.Error {
 	case map[string]any:
 		given = "an object"
 	}
-	return gqlerror.ErrorPathf(path, "%s is accepted here, not %s", typ, given)
+	return gqlerror.ErrorPathf(at.path(), "%s is accepted here, not %s", typ, given)
 }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,8 +20,11 @@ const maxRanges = 32
 // prefers, the first of equals; "" if it accepts none. Without a header
 // everything is accepted (RFC 9110, 12.5.1).
 func negotiate(header []string, offered ...string) string {
-	if strings.TrimSpace(strings.Join(header, "")) == "" {
+	switch {
+	case strings.TrimSpace(strings.Join(header, "")) == "":
 		return offered[0]
+	case len(header) == 1 && slices.Contains(offered, header[0]): // most name one alone
+		return header[0]
 	}
 	ranges := rangesOf(header)
 	best, at := preference{}, ""

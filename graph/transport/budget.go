@@ -116,8 +116,10 @@ type reading struct {
 	budget *Budget
 	// announced is how many bytes the client says it sends; 0 or less if it does not say.
 	announced int64
-	// begin is called at the start, and again after each progress bytes.
-	begin func()
+	// pace gives the client time, at the start and again after each progress bytes.
+	pace interface{ extend() }
+	// space is memory for a request that fits; it may be nil.
+	space []byte
 }
 
 // read returns the bytes of a request and how much of the budget they use, which
@@ -134,13 +136,17 @@ func (r reading) read() (data []byte, taken int64, err error) {
 		if !r.budget.take(size) {
 			return errBudget
 		}
-		bigger := make([]byte, len(data), size)
-		copy(bigger, data)
+		var bigger []byte
+		if taken == 0 && size <= int64(len(r.space)) {
+			bigger = r.space[:0:size]
+		} else {
+			bigger = append(make([]byte, 0, size), data...)
+		}
 		r.budget.give(taken)
 		data, taken = bigger, size
 		return nil
 	}
-	r.begin()
+	r.pace.extend()
 	for next := progress; ; {
 		if len(data) == cap(data) {
 			if int64(len(data)) > r.most {
@@ -161,7 +167,7 @@ func (r reading) read() (data []byte, taken int64, err error) {
 			return data, taken, err
 		case len(data) >= next:
 			next = len(data) + progress
-			r.begin()
+			r.pace.extend()
 		}
 	}
 }

@@ -33,6 +33,8 @@ type ExecutorConfig struct {
 	// Documents parses the documents; the query cache of Executor must ask
 	// [DocumentOf] then. Default: Executor parses them, without limits.
 	Documents Documents
+	// Direct executes queries and mutations instead of Executor. Default: Executor does.
+	Direct *Direct
 	// Memory is what operations hold, and shared with whoever reads requests and sends
 	// answers. Default: unbounded.
 	Memory *Budget
@@ -44,6 +46,7 @@ type Executor struct {
 	exec   *executor.Executor
 	named  *document.Store
 	parser Documents
+	direct *Direct
 	memory *Budget
 	// groups are the executions that equal subscriptions share.
 	groups groups
@@ -51,7 +54,7 @@ type Executor struct {
 
 // NewExecutor wraps gqlgen's executor.
 func NewExecutor(cfg ExecutorConfig) *Executor {
-	return &Executor{exec: cfg.Executor, named: cfg.Named, parser: cfg.Documents, memory: cfg.Memory, groups: groups{open: map[groupKey]*group{}}}
+	return &Executor{exec: cfg.Executor, named: cfg.Named, parser: cfg.Documents, direct: cfg.Direct, memory: cfg.Memory, groups: groups{open: map[groupKey]*group{}}}
 }
 
 type documentKey struct{}
@@ -78,29 +81,41 @@ func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerro
 	if err != nil {
 		return nil, gqlerror.List{err}
 	}
-	ctx = graphql.StartOperationTrace(ctx)
-	if e.parser != nil {
-		doc, errs := e.parser.Parse(ctx, id.Query)
-		if len(errs) > 0 {
-			return nil, errs
-		}
-		ctx = context.WithValue(ctx, documentKey{}, doc)
-	}
-	now := graphql.Now()
-	oc, errs := e.exec.CreateOperationContext(ctx, &graphql.RawParams{
-		Query: id.Query, OperationName: r.OperationName, Variables: r.Variables, Extensions: r.Extensions,
-		ReadTime: graphql.TraceTiming{Start: now, End: now},
-	})
-	if len(errs) > 0 {
-		withoutValues(errs)
-		if r.OperationName == "" && oc.Doc != nil && len(oc.Doc.Operations) > 1 {
-			errs[0].Message = "the document has several operations; operationName must say which"
-		}
+	end, _ := ctx.Deadline()
+	op := &Operation{executor: e, end: end}
+	if errs := e.prepare(ctx, op, id.Query, r); len(errs) > 0 {
 		return nil, errs
 	}
 	e.named.Remember(id)
-	end, _ := ctx.Deadline()
-	return &Operation{executor: e, context: oc, end: end}, nil
+	return op, nil
+}
+
+// prepare finds the document of a request, and the operation in it.
+func (e *Executor) prepare(ctx context.Context, op *Operation, query string, r *Request) gqlerror.List {
+	now := beginOf(ctx)
+	if e.parser != nil {
+		doc, errs := e.parser.Parse(ctx, query)
+		if len(errs) > 0 {
+			return errs
+		}
+		if definition := e.direct.operation(doc, r.OperationName); definition != nil {
+			op.context = &graphql.OperationContext{Operation: definition, RawQuery: query, Stats: began(now)}
+			if err := e.direct.prepare(op.context, doc, r); err != nil {
+				return withoutValues(gqlerror.List{err})
+			}
+			return nil
+		}
+		ctx = context.WithValue(ctx, documentKey{}, doc)
+	}
+	var errs gqlerror.List
+	op.context, errs = e.exec.CreateOperationContext(graphql.StartOperationTrace(ctx), &graphql.RawParams{
+		Query: query, OperationName: r.OperationName, Variables: r.Variables, Extensions: r.Extensions,
+		ReadTime: graphql.TraceTiming{Start: now, End: now},
+	})
+	if len(errs) > 0 && r.OperationName == "" && op.context.Doc != nil && len(op.context.Doc.Operations) > 1 {
+		errs[0].Message = "the document has several operations; operationName must say which"
+	}
+	return withoutValues(errs)
 }
 
 // notValid is what gqlparser says of a variable whose value is none of an enum.
@@ -108,12 +123,13 @@ const notValid = " is not a valid "
 
 // withoutValues takes values of variables out of what is wrong with them: which
 // variable it is stands in the path, and what is sent may be a secret.
-func withoutValues(errs gqlerror.List) {
+func withoutValues(errs gqlerror.List) gqlerror.List {
 	for _, err := range errs {
 		if _, name, ok := lastCut(err.Message, notValid); ok && len(err.Path) > 0 {
 			err.Message = "the value is not one of " + name
 		}
 	}
+	return errs
 }
 
 // lastCut cuts a text around the last separator.
@@ -155,16 +171,15 @@ func (o *Operation) DoWith(ctx context.Context, send func(answer []byte, busy bo
 		return
 	}
 	defer share.Close()
-	ctx = budget.WithShared(ctx, budget.Shared{Memory: share})
-	if !o.end.IsZero() {
-		limited, cancel := context.WithDeadline(ctx, o.end)
-		defer cancel()
+	if end, ok := ctx.Deadline(); !o.end.IsZero() && (!ok || end.After(o.end)) {
+		limited := within(ctx, o.end)
+		defer limited.cancel()
 		ctx = limited
 	}
-	memory := answer.Memory{Head: dataHead, Room: len(dataTail)}
+	run := running{Context: ctx, shared: budget.Shared{Memory: share}, memory: answer.Memory{Head: dataHead, Room: len(dataTail)}}
+	memory := &run.memory
 	defer memory.Release()
-	next, ctx := o.executor.exec.DispatchOperation(answer.With(ctx, &memory), o.context)
-	res := next(ctx)
+	res := o.respond(&run)
 	switch whole := memory.Filled(); {
 	case res == nil: // ctx had ended before it began
 		send(o.executor.Refuse(ctx, &gqlerror.Error{Message: "the request was cancelled", Extensions: map[string]any{"code": string(failure.CodeTimeout)}}), false)
@@ -176,6 +191,34 @@ func (o *Operation) DoWith(ctx context.Context, send func(answer []byte, busy bo
 		share.Keep(int64(cap(whole) + len(out)))
 		send(out, share.Refused() && o.Kind() == ast.Query)
 	}
+}
+
+// running is the context of a query or a mutation that is executed: one value for all
+// that the transport adds to it.
+type running struct {
+	context.Context
+	shared budget.Shared
+	memory answer.Memory
+}
+
+// Value is part of [context.Context].
+func (r *running) Value(key any) any {
+	switch key.(type) {
+	case answer.Key:
+		return &r.memory
+	case budget.SharedKey:
+		return &r.shared
+	}
+	return r.Context.Value(key)
+}
+
+// respond executes a query or a mutation; nil if ctx had ended before.
+func (o *Operation) respond(ctx context.Context) *graphql.Response {
+	if direct := o.executor.direct; direct != nil {
+		return direct.respond(ctx, o.context)
+	}
+	next, ctx := o.executor.exec.DispatchOperation(ctx, o.context)
+	return next(ctx)
 }
 
 // encode writes a result in memory of its own: gqlgen uses that of Data again.

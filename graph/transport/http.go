@@ -34,6 +34,7 @@ type HTTP struct {
 	Events *Events
 
 	writers sync.Pool // of *gzip.Writer
+	spare   sync.Pool // of *incoming
 
 	mu     sync.Mutex
 	bodies map[*incoming]struct{} // that are being read
@@ -43,15 +44,15 @@ type HTTP struct {
 
 // ServeHTTP answers one request.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Add("Vary", "Accept")
+	varies(w.Header())
 	req, taken, status, err := h.read(w, r)
 	defer func() { h.Bodies.give(taken) }() // until the answer is there
 	if err != nil {
 		h.refuse(w, r, status, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.Time)
-	defer cancel()
+	ctx := timedFrom(r.Context(), time.Now(), h.Time)
+	defer ctx.cancel()
 	op, errs := h.Executor.Prepare(ctx, req)
 	if len(errs) > 0 {
 		h.refuse(w, r, 0, errs...)
@@ -76,7 +77,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "POST")
 		h.refuse(w, r, http.StatusMethodNotAllowed, badRequest("a mutation is sent by POST"))
 	default:
-		h.answer(w, r, op)
+		h.answer(ctx, w, r, op)
 	}
 }
 
@@ -95,7 +96,9 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (req *Request, taken
 	if status, err := h.unacceptable(w, r); err != nil {
 		return nil, 0, status, err
 	}
-	data, taken, err := h.body(w, r)
+	in := h.incoming()
+	defer h.leave(in)
+	data, taken, err := h.body(in, w, r)
 	if err != nil {
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 		status, refused := h.unread(w, err)
@@ -108,7 +111,7 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (req *Request, taken
 // unacceptable refuses a body by its headers.
 func (h *HTTP) unacceptable(w http.ResponseWriter, r *http.Request) (int, *gqlerror.Error) {
 	// A page of another site can send other types without asking first.
-	if media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != typeJSON || !isUTF8(params["charset"]) {
+	if !isJSON(r.Header.Get("Content-Type")) {
 		w.Header().Set("Accept-Post", typeJSON)
 		return http.StatusUnsupportedMediaType, badRequest("the Content-Type of a POST is application/json, in UTF-8")
 	}
@@ -123,12 +126,21 @@ func (h *HTTP) unacceptable(w http.ResponseWriter, r *http.Request) (int, *gqler
 	return 0, nil
 }
 
+// isJSON says whether a Content-Type is JSON in UTF-8.
+func isJSON(contentType string) bool {
+	if contentType == typeJSON { // most are
+		return true
+	}
+	media, params, err := mime.ParseMediaType(contentType)
+	return err == nil && media == typeJSON && isUTF8(params["charset"])
+}
+
 func isUTF8(charset string) bool {
 	return charset == "" || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }
 
 // answer runs a query or a mutation.
-func (h *HTTP) answer(w http.ResponseWriter, r *http.Request, op *Operation) {
+func (h *HTTP) answer(ctx context.Context, w http.ResponseWriter, r *http.Request, op *Operation) {
 	media := negotiate(r.Header.Values("Accept"), typeJSON, typeResponse)
 	if media == "" && negotiate(r.Header.Values("Accept"), typeEvents) != "" {
 		h.Events.Serve(w, r, op)
@@ -138,7 +150,7 @@ func (h *HTTP) answer(w http.ResponseWriter, r *http.Request, op *Operation) {
 		h.refuse(w, r, http.StatusNotAcceptable, badRequest("answers are application/graphql-response+json or application/json; Accept names neither"))
 		return
 	}
-	op.DoWith(r.Context(), func(answer []byte, busy bool) {
+	op.DoWith(ctx, func(answer []byte, busy bool) {
 		status := http.StatusOK
 		if busy {
 			h.busy(w)
@@ -180,20 +192,21 @@ const compressFrom = 1400
 
 // write sends an answer as it is. A client that has gone hears nothing.
 func write(w http.ResponseWriter, media string, status int, body []byte) {
-	w.Header().Set("Content-Type", media+"; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	h := w.Header()
+	setType(h, media)
+	setLength(h, len(body))
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
 }
 
 // write sends an answer, compressed if that is worth it and the client accepts it.
 func (h *HTTP) write(w http.ResponseWriter, r *http.Request, media string, status int, body []byte) {
-	w.Header().Add("Vary", "Accept-Encoding")
+	variesByEncoding(w.Header())
 	if len(body) < compressFrom || negotiate(r.Header.Values("Accept-Encoding"), "identity", "gzip") != "gzip" {
 		write(w, media, status, body)
 		return
 	}
-	w.Header().Set("Content-Type", media+"; charset=utf-8")
+	setType(w.Header(), media)
 	w.Header().Set("Content-Encoding", "gzip")
 	w.WriteHeader(status)
 	zip, ok := h.writers.Get().(*gzip.Writer)

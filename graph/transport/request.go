@@ -41,24 +41,30 @@ func (r *Request) UnmarshalJSON(data []byte) error {
 	if err := checkText(data); err != nil {
 		return err
 	}
-	body := gjson.ParseBytes(data)
+	return r.parse(string(data))
+}
+
+// parse reads the JSON form, which is valid.
+func (r *Request) parse(text string) error {
+	body := gjson.Parse(text)
 	if !body.IsObject() {
 		return errors.New("a request is a JSON object")
 	}
+	in := values{small: len(text) <= smallRequest}
 	var out Request
 	var bad [5]error // what is wrong, in the order of the fields; of a name that comes twice the last value counts
 	body.ForEach(func(name, v gjson.Result) bool {
 		switch name.Str {
 		case "query":
-			out.Query, bad[0] = textOf("query", v)
+			out.Query, bad[0] = in.text("query", v)
 		case "operationName":
-			out.OperationName, bad[1] = textOf("operationName", v)
+			out.OperationName, bad[1] = in.text("operationName", v)
 		case "documentId":
-			out.DocumentID, bad[2] = textOf("documentId", v)
+			out.DocumentID, bad[2] = in.text("documentId", v)
 		case "variables":
-			out.Variables, bad[3] = objectOf("variables", v)
+			out.Variables, bad[3] = in.object("variables", v)
 		case "extensions":
-			out.Extensions, bad[4] = objectOf("extensions", v)
+			out.Extensions, bad[4] = in.object("extensions", v)
 		}
 		return true
 	})
@@ -69,40 +75,55 @@ func (r *Request) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func textOf(name string, v gjson.Result) (string, error) {
+// smallRequest is how long the text of a request may be, in bytes, for its values to
+// share its memory. In a longer one each has memory of its own, so that the one that is
+// kept does not keep the others.
+const smallRequest = 4 << 10
+
+// values are those in the text of a request.
+type values struct{ small bool }
+
+func (in values) own(text string) string {
+	if in.small {
+		return text
+	}
+	return strings.Clone(text)
+}
+
+func (in values) text(name string, v gjson.Result) (string, error) {
 	if v.Type != gjson.String && v.Type != gjson.Null {
 		return "", fmt.Errorf("%s: a string or null is accepted", name)
 	}
-	return strings.Clone(v.Str), nil // it does not keep the rest of the request
+	return in.own(v.Str), nil
 }
 
-func objectOf(name string, v gjson.Result) (map[string]any, error) {
+func (in values) object(name string, v gjson.Result) (map[string]any, error) {
 	if !v.IsObject() && v.Type != gjson.Null {
 		return nil, fmt.Errorf("%s: an object or null is accepted", name)
 	}
-	out, _ := valueOf(v).(map[string]any)
+	out, _ := in.value(v).(map[string]any)
 	return out, nil
 }
 
-// valueOf is a value as encoding/json decodes it, but for numbers: they keep
-// their digits, because int64 does not fit a float. It has memory of its own.
-func valueOf(v gjson.Result) any {
+// value is a value as encoding/json decodes it, but for numbers: they keep
+// their digits, because int64 does not fit a float.
+func (in values) value(v gjson.Result) any {
 	switch {
 	case v.Type == gjson.String:
-		return strings.Clone(v.Str)
+		return in.own(v.Str)
 	case v.Type == gjson.Number:
-		return json.Number(strings.Clone(v.Raw))
+		return json.Number(in.own(v.Raw))
 	case v.IsObject():
 		out := map[string]any{}
 		v.ForEach(func(name, e gjson.Result) bool {
-			out[strings.Clone(name.Str)] = valueOf(e)
+			out[in.own(name.Str)] = in.value(e)
 			return true
 		})
 		return out
 	case v.IsArray():
 		out := []any{}
 		v.ForEach(func(_, e gjson.Result) bool {
-			out = append(out, valueOf(e))
+			out = append(out, in.value(e))
 			return true
 		})
 		return out
@@ -119,6 +140,9 @@ func (r *Request) namesDocument() bool {
 
 // checkNesting refuses what is nested too deep, before anything recursive reads it.
 func checkNesting(data []byte) error {
+	if bytes.Count(data, []byte{'{'})+bytes.Count(data, []byte{'['}) <= maxNesting {
+		return nil
+	}
 	depth, quoted := 0, false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
@@ -182,10 +206,16 @@ func codeUnit(b []byte) rune {
 // parseBody reads the body of a POST.
 func parseBody(data []byte) (*Request, *gqlerror.Error) {
 	var r Request
-	if !json.Valid(data) {
+	switch err := checkNesting(data); {
+	case err != nil && !json.Valid(data), err == nil && !gjson.ValidBytes(data): // that of gjson is recursive
 		return nil, badRequest("the body is not valid JSON")
+	case err != nil:
+		return nil, badRequest(err.Error())
 	}
-	if err := r.UnmarshalJSON(data); err != nil {
+	if err := checkText(data); err != nil {
+		return nil, badRequest(err.Error())
+	}
+	if err := r.parse(string(data)); err != nil {
 		return nil, badRequest(err.Error())
 	}
 	if !r.namesDocument() {

@@ -84,11 +84,17 @@ func TestTheValuesOfARequestAreThoseOfEncodingJSON(t *testing.T) {
 
 func FuzzBody(f *testing.F) {
 	f.Add([]byte(`{"query":"{ a }","variables":{"a":[1,{"b":"\"{["}]}}`))
+	for _, text := range []string{"{\"a\":\"\x01\"}", `{"a":"\x"}`, `{"a":01}`, `[1,]`, `{"a":-}`, `{"a":1.}`, `{"a":1e+}`, "{}\x00", "\ufeff{}", `{} {}`, strings.Repeat("[", 300)} {
+		f.Add([]byte(text))
+	}
 	f.Add([]byte(`{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"00"}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := transport.ParseBody(data)
-		if (r == nil) == (err == nil) {
+		if (r == nil) == (err == nil) || r != nil && !json.Valid(data) {
 			t.Errorf("%v %v", r, err)
+		}
+		if err != nil && json.Valid(data) == (err.Message == "the body is not valid JSON") {
+			t.Errorf("%q: %v", data, err)
 		}
 	})
 }

@@ -190,14 +190,22 @@ func (s *socket) receive() (kind int, data []byte, err error) {
 	s.alive()
 	s.receiving = true
 	defer func() { s.receiving = false }()
-	end := time.Now().Add(2 * s.parent.cfg.PingInterval)
+	pace := messagePace{s, time.Now().Add(2 * s.parent.cfg.PingInterval)}
 	// The read limit of the library applies first, so most is never exceeded here.
-	data, s.taken, err = reading{from: r, most: s.parent.cfg.Message, budget: s.parent.cfg.Messages, begin: func() {
-		if s.isReady() {
-			s.deadline(min(s.parent.cfg.MessageTimeout, time.Until(end)))
-		}
-	}}.read()
+	data, s.taken, err = reading{from: r, most: s.parent.cfg.Message, budget: s.parent.cfg.Messages, pace: pace}.read()
 	return kind, data, err
+}
+
+// messagePace gives the client of a socket time to send a message, until its end.
+type messagePace struct {
+	socket *socket
+	end    time.Time
+}
+
+func (p messagePace) extend() {
+	if p.socket.isReady() {
+		p.socket.deadline(min(p.socket.parent.cfg.MessageTimeout, time.Until(p.end)))
+	}
 }
 
 // giveBack returns what the current message uses of the budget, unless an

@@ -21,6 +21,9 @@ func (r *Reader) countRuns(ctx context.Context, sc *scan) (n int, ok bool, err e
 		return 0, false, err
 	}
 	unreadable, err := r.unreadable.Count(ctx, q.kind, q.namespace)
+	if err == nil && ctx.Err() != nil {
+		err = failure.Of(ctx.Err(), backend.Key{})
+	}
 	if err != nil || !sc.route.exact || !sc.route.once || unreadable > 0 && q.filtered() {
 		return 0, false, err
 	}

@@ -34,7 +34,7 @@ const (
 func (m *Moment) With(ctx context.Context) context.Context {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return context.WithValue(ctx, momentKey{}, &use{m, m.released, true})
+	return &use{ctx, m, m.released, true}
 }
 
 // Shared returns a context whose reads see the state of the moment that ctx has, but have
@@ -44,15 +44,24 @@ func Shared(ctx context.Context) context.Context {
 	if u == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, momentKey{}, &use{u.moment, u.released, false})
+	return &use{ctx, u.moment, u.released, false}
 }
 
-// use is a moment as one operation has it.
+// use is a moment as one operation has it, and the context that carries it.
 type use struct {
+	context.Context
 	moment   *Moment
 	released uint64
 	// pooled says that pages are in the memory of the moment.
 	pooled bool
+}
+
+// Value is part of [context.Context].
+func (u *use) Value(key any) any {
+	if key == (momentKey{}) {
+		return u
+	}
+	return u.Context.Value(key)
 }
 
 // lock locks the moment if the operation is not over, and says whether it did.

@@ -33,6 +33,8 @@ func (rt *route) String() string {
 	switch {
 	case rt.by != "":
 		return "order of " + rt.by
+	case rt.streams && rt.runs[0].Index == "":
+		return "order of names"
 	case rt.streams:
 		return "order of names in " + rt.choice.String()
 	}

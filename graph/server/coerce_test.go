@@ -1,0 +1,136 @@
+package server_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/graph/server"
+)
+
+// TestVariablesAreCoercedAsGqlparserDoes makes values of all input types, most of them
+// right, and compares what becomes of them.
+func TestVariablesAreCoercedAsGqlparserDoes(t *testing.T) {
+	var cfg server.Config
+	newServer(t, plain, &cfg)
+	var schema *ast.Schema
+	for _, api := range cfg.Catalogue.APIs {
+		schema = api.Schema
+	}
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	g := valueMaker{schema: schema, Rand: rand.New(rand.NewPCG(seed, 1))}
+	right, wrong := 0, 0
+	for _, def := range schema.Types {
+		if !def.IsInputType() {
+			continue
+		}
+		for range 40 {
+			op := &ast.OperationDefinition{}
+			given := map[string]any{}
+			for _, name := range []string{"a", "b"} {
+				typ := g.typeOf(def)
+				op.VariableDefinitions = append(op.VariableDefinitions, &ast.VariableDefinition{Variable: name, Type: typ, Definition: def})
+				if g.IntN(8) > 0 {
+					given[name] = g.value(typ, 0)
+				}
+			}
+			if g.IntN(16) == 0 {
+				given["c"] = "of no operation"
+			}
+			text, _ := json.Marshal(given)
+			want, wantErr := server.CoerceByParser(schema, op, decoded(t, text))
+			got, err := server.Coerce(schema, op, decoded(t, text))
+			if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
+				t.Fatalf("%s as %s: %v, gqlparser says %v", text, def.Name, err, wantErr)
+			}
+			if err == nil {
+				right++
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("%s as %s: %s", text, def.Name, diff)
+				}
+			} else {
+				wrong++
+			}
+		}
+	}
+	if right < 500 || wrong < 500 {
+		t.Errorf("%d right and %d wrong values say little", right, wrong)
+	}
+}
+
+func decoded(t *testing.T, text []byte) (out map[string]any) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.UseNumber()
+	if err := d.Decode(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// valueMaker makes values of the types of a schema.
+type valueMaker struct {
+	schema *ast.Schema
+	*rand.Rand
+}
+
+func (g valueMaker) typeOf(def *ast.Definition) *ast.Type {
+	typ := &ast.Type{NamedType: def.Name, NonNull: g.IntN(2) == 0}
+	for g.IntN(4) == 0 {
+		typ = &ast.Type{Elem: typ, NonNull: g.IntN(2) == 0}
+	}
+	return typ
+}
+
+// value is one of a type, or one that is wrong.
+func (g valueMaker) value(typ *ast.Type, depth int) any {
+	if g.IntN(40) == 0 {
+		return []any{nil, "text", json.Number("1.5"), true, []any{json.Number("1")}, map[string]any{"foreign": nil}}[g.IntN(6)]
+	}
+	if !typ.NonNull && g.IntN(6) == 0 {
+		return nil
+	}
+	if typ.Elem != nil {
+		if g.IntN(12) == 0 {
+			return g.value(typ.Elem, depth+1) // one stands for a list of one
+		}
+		list := make([]any, g.IntN(3))
+		for i := range list {
+			list[i] = g.value(typ.Elem, depth+1)
+		}
+		return list
+	}
+	def := g.schema.Types[typ.NamedType]
+	switch {
+	case def.Kind == ast.Enum:
+		return def.EnumValues[g.IntN(len(def.EnumValues))].Name
+	case def.Kind == ast.InputObject:
+		out := map[string]any{}
+		for _, f := range def.Fields {
+			if needed := f.Type.NonNull && f.DefaultValue == nil && g.IntN(20) > 0; needed || depth < 4 && g.IntN(4) == 0 {
+				out[f.Name] = g.value(f.Type, depth+1)
+			}
+		}
+		return out
+	}
+	switch def.Name {
+	case "Int":
+		return json.Number([]string{"7", "-0", "1e2", "10.0"}[g.IntN(4)])
+	case "Int64":
+		return json.Number([]string{"9007199254740991", "1e3"}[g.IntN(2)])
+	case "Float":
+		return json.Number([]string{"1.5", "2", "1e-3"}[g.IntN(3)])
+	case "Boolean":
+		return g.IntN(2) == 0
+	case "ID":
+		return []any{"id", json.Number("12")}[g.IntN(2)]
+	case "Time":
+		return "2026-01-02T03:04:05Z"
+	}
+	return "text"
+}
