@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/driver"
@@ -100,6 +101,16 @@ func (c *core) release() error {
 	c.running.Wait()
 	if c.db == nil {
 		return nil
+	}
+	return c.closeFile()
+}
+
+// closeFile closes the file for good. It writes the list of free pages first, which no other
+// commit does: else the next Open has to read the whole file to find them.
+func (c *core) closeFile() error {
+	c.db.NoFreelistSync = false
+	if err := c.db.Update(func(*bbolt.Tx) error { return nil }); err != nil {
+		c.cfg.Logger.Warn("the list of free pages is not written: the next start takes longer", zap.Error(err))
 	}
 	return c.db.Close()
 }

@@ -48,7 +48,8 @@ func (c *core) openFile() (db *bbolt.DB, log logRecord, err error) {
 	db, err = openBolt(c.cfg.Path, &bbolt.Options{
 		Timeout:      c.cfg.LockTimeout,
 		FreelistType: bbolt.FreelistMapType,
-		// The list of free pages is not written with every commit; Open reads the page headers instead.
+		// The list of free pages is not written with every commit, but by [core.closeFile]. After
+		// a crash Open reads all pages instead.
 		NoFreelistSync:  true,
 		InitialMmapSize: mapSize(),
 		NoStatistics:    true,

@@ -244,12 +244,12 @@ func (g Gate) misplacedKind(ctx context.Context, k *descriptor.Kind) (why string
 	if err != nil || len(page.Resources) == 0 {
 		return "", err
 	}
-	n, err := g.count(ctx, k.Name)
-	if err != nil {
-		return "", err
-	}
 	first := page.Resources[0]
 	if (first.Key.Namespace == "") != (k.Scope == descriptor.Global) {
+		n, err := g.count(ctx, k.Name)
+		if err != nil {
+			return "", err
+		}
 		other := descriptor.Namespaced
 		if k.Scope == other {
 			other = descriptor.Global
@@ -266,6 +266,10 @@ func (g Gate) misplacedKind(ctx context.Context, k *descriptor.Kind) (why string
 		return "", err
 	case now[0] == nil || now[0].Revision != first.Revision:
 		return "", errMeanwhile
+	}
+	n, err := g.count(ctx, k.Name)
+	if err != nil {
+		return "", err
 	}
 	how := map[bool]string{true: "apart from its resources: it has to stay sensitive", false: "with its resources: it cannot become sensitive"}[apart]
 	return fmt.Sprintf("kind %s has what is @writeOnly %s while they are stored (resources of the kind: %d)", k.Name, how, n), nil
