@@ -117,10 +117,9 @@ func TestAWriteTakesWhatTheIndexHas(t *testing.T) {
 			t.Fatalf("%v %v", out, err)
 		}
 	}
-	rows := func(name string) map[string]int {
-		out := map[string]int{}
+	rows := func(name string) (out []string) {
 		for _, row := range f.stored(name).Rows {
-			out[row.Index+string(row.Value)]++
+			out = append(out, row.Index+string(row.Value))
 		}
 		return out
 	}
