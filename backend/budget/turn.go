@@ -47,6 +47,8 @@ type turn struct {
 	began time.Time  // moved on by what the operation was away
 	long  bool
 	has   bool
+	// got is closed when the operation gets a turn; nil if none of its goroutines waits.
+	got chan struct{}
 	// away is how many goroutines of the operation wait for the store, since left.
 	away int
 	left time.Time
@@ -134,9 +136,21 @@ func (b *Budget) Long(ctx context.Context) {
 
 func (b *Budget) wait(ctx context.Context) {
 	t := &b.turn
+	t.mu.Lock()
+	if t.has {
+		t.mu.Unlock()
+		return
+	}
+	if t.got == nil {
+		t.got = make(chan struct{})
+	}
+	got := t.got
+	t.mu.Unlock()
 	t.of.waiting.Add(1)
 	defer t.of.waiting.Add(-1)
 	select {
+	case <-got: // by another goroutine: the turn is that of all
+		return
 	case <-t.of.free:
 	case <-ctx.Done():
 		return
@@ -148,6 +162,10 @@ func (b *Budget) wait(ctx context.Context) {
 		return
 	}
 	t.has = true
+	if t.got != nil {
+		close(t.got)
+		t.got = nil
+	}
 }
 
 // give gives the turn up. The caller holds mu.

@@ -42,6 +42,33 @@ func TestLongOperationsTakeTurnsAndShortOnesPass(t *testing.T) {
 	})
 }
 
+func TestTheTurnOfAnOperationIsThatOfAllItsGoroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := budget.NewTurns(1)
+		first := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
+		second := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
+		first.Long(t.Context())
+		const goroutines = 3
+		var passed atomic.Int32
+		for range goroutines {
+			go func() {
+				second.Long(t.Context())
+				passed.Add(1)
+			}()
+		}
+		synctest.Wait()
+		if n := passed.Load(); n > 0 || turns.Waiting() != goroutines {
+			t.Errorf("%d run beside an operation that has the turn", n)
+		}
+		first.End()
+		synctest.Wait()
+		if n := passed.Load(); n != goroutines || turns.Waiting() != 0 {
+			t.Errorf("%d of %d go on", n, goroutines)
+		}
+		second.End()
+	})
+}
+
 func TestWhoWaitsForTheStoreLendsItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := budget.NewTurns(1)

@@ -83,10 +83,14 @@ func (qs *headQuestions) ask(s *Store) {
 	}
 }
 
+// maxYields is how often a question yields: under load there is always somebody who joins.
+const maxYields = 32
+
 // gather lets requests that are under way join the next question, as long as some do: a
 // question costs as much as a small request. It only yields; it waits for no timer.
 func (qs *headQuestions) gather() {
-	for seen := -1; ; {
+	seen := -1
+	for range maxYields {
 		qs.mu.Lock()
 		n := 0
 		if qs.next != nil {

@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -117,10 +118,9 @@ func TestAWriteTakesWhatTheIndexHas(t *testing.T) {
 			t.Fatalf("%v %v", out, err)
 		}
 	}
-	rows := func(name string) map[string]int {
-		out := map[string]int{}
+	rows := func(name string) (out []string) {
 		for _, row := range f.stored(name).Rows {
-			out[row.Index+string(row.Value)]++
+			out = append(out, row.Index+string(row.Value))
 		}
 		return out
 	}
@@ -142,6 +142,8 @@ func TestWhatAnOldIndexSaysIsNotBelieved(t *testing.T) {
 	f, _, in := setupGated(t)
 	made := f.create("a", `{"title":"A"}`)
 	gone := f.create("gone", `{"title":"A"}`)
+	large := f.create("large", `{"title":"A"}`)
+	f.rewrite("large", false, func(tree map[string]any) { tree["status"] = map[string]any{"id": strings.Repeat("x", 900<<10)} })
 	f.shown()
 	open := in.hold()
 	defer func() { open() }()
@@ -175,6 +177,16 @@ func TestWhatAnOldIndexSaysIsNotBelieved(t *testing.T) {
 		}
 		_, err = f.update("gone", gone.Resource.Stored.Revision.String(), `{"title":"C"}`)
 		wantCode(t, err, failure.CodeNotFound)
+	})
+	t.Run("a change that would be too large in the index is made", func(t *testing.T) {
+		f.rewrite("large", false, func(tree map[string]any) { delete(tree, "status") })
+		out, err := f.Update(context.Background(), access.Caller{}, service.UpdateRequest{
+			Identity: named("large"), ExpectedRevision: large.Resource.Stored.Revision.String(), Spec: raw(`{"title":"B"}`),
+			Metadata: service.Metadata{Annotations: service.Optional[[]service.Annotation]{Set: true, Value: []service.Annotation{{Key: "a", Value: strings.Repeat("x", 200<<10)}}}},
+		})
+		if err != nil || out.Outcome != service.Updated || title(out.Resource.Body) != "B" {
+			t.Errorf("%+v %v", out, err)
+		}
 	})
 	t.Run("a dry run says what would be stored now", func(t *testing.T) {
 		now := f.rewrite("a", true, func(tree map[string]any) { tree["metadata"].(map[string]any)["description"] = "new" })

@@ -63,7 +63,7 @@ func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, writ
 		if first {
 			first = false
 			if recent := s.recent(k, key); recent != nil {
-				if out, err := write(recent); recent.used && !errors.Is(err, errRaced) {
+				if out, err := write(recent); recent.used && !errors.Is(err, errRaced) && !overLimit(err) {
 					return out, err
 				}
 			}
@@ -74,6 +74,13 @@ func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, writ
 		}
 		return write(current)
 	})
+}
+
+// overLimit says whether a write is too large, or has too many values: which is judged
+// with the status that was taken over, before the write is sent.
+func overLimit(err error) bool {
+	var known *failure.Error
+	return errors.As(err, &known) && known.Code == failure.CodeLimitExceeded
 }
 
 // Pauses of a write that lost a race against another gateway; each is random up to its bound.

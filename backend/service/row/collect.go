@@ -1,6 +1,7 @@
 package row
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
@@ -52,4 +53,10 @@ func (r *rows) add(index string, value []byte) {
 		r.seen[string(value)] = true
 	}
 	r.all = append(r.all, row)
+}
+
+// sort orders the rows of the present index by their values, as the index in memory has
+// them: a write that takes them over from there moves none of them.
+func (r *rows) sort() {
+	slices.SortFunc(r.all[r.from:], func(a, b backend.Row) int { return bytes.Compare(a.Value, b.Value) })
 }

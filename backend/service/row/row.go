@@ -146,6 +146,7 @@ func (d *Definition) Of(labels map[string]string, root map[string]any) []backend
 				}
 			}
 		}
+		of.sort()
 		out = of.all
 	}
 	return out
@@ -173,6 +174,9 @@ func (d *Definition) fields(labels map[string]string, root map[string]any, befor
 		}
 		of.from, of.seen = len(of.all), nil
 		idx.Walk(root, 0, func(v any) { of.add(idx.path, Encode(idx.Field, v)) })
+		if idx.steps[0] == "status" {
+			of.sort()
+		}
 	}
 	return of.all
 }
