@@ -46,10 +46,16 @@ const (
 	// maxRuns is the most runs that a scan reads.
 	maxRuns = 200
 	// measured is up to how many rows are counted to choose a route: of the runs of
-	// values together, and of others each.
-	measured = 2000
+	// values together, and of others each, unless they are compared with a longer run:
+	// then compared times as many as that has, and at most mostMeasured.
+	measured     = 2000
+	compared     = 10
+	mostMeasured = 20_000
 	// leastMeasured is up to how many of a run are counted however many runs there are.
 	leastMeasured = 50
+	// fewTimes is how many times as long as a page a run may be that is read without a look
+	// at any other way.
+	fewTimes = 4
 	// unmeasured is how many times as long a run is taken for that was not counted to its end.
 	unmeasured = 500
 )
@@ -59,6 +65,8 @@ type measures struct {
 	kind *kind.Kind
 	// rows says that there are rows to choose.
 	rows bool
+	// most is up to how many rows of the names, and of an index, are counted.
+	most int
 	// known are the lengths, and wanted the runs that were asked for and are not known.
 	known  map[runKey]int
 	wanted []index.Run
@@ -82,56 +90,81 @@ func (m *measures) Len(r index.Run) int {
 	return n
 }
 
-// routes picks how scans are read. Where there is a choice, one call of the store
-// measures what there is to choose from, for all scans together.
+// routes picks how scans are read. Where there is a choice, calls of the store measure
+// what there is to choose from, for all scans together: first the runs of conditions, and,
+// unless they are short, what they are compared with.
 func (r *Reader) routes(ctx context.Context, scans []*scan) error {
-	type place struct {
-		kind, namespace string
-		runKey
-	}
-	var ranges []backend.Range
-	var open []*scan // those that have asked
-	at := map[place]int{}
+	open := make([]*scan, 0, len(scans))
 	for _, sc := range scans {
-		if sc.done || sc.query.names != nil {
-			continue
+		if !sc.done && sc.query.names == nil {
+			sc.measures = measures{kind: sc.query.kind, rows: r.indexed(sc.query.kind), known: maps.Clone(sc.known)}
+			open = append(open, sc)
 		}
-		sc.measures = measures{kind: sc.query.kind, rows: r.indexed(sc.query.kind), known: maps.Clone(sc.known)}
-		sc.route = sc.choose()
-		if n := len(sc.measures.wanted); n == 0 || n > 2*maxRuns {
-			continue
-		}
-		open = append(open, sc)
-		for _, one := range sc.measures.ranges(sc.query.namespace) {
-			p := place{one.Kind, one.Namespace, runKey{one.Index, string(one.Start), string(one.End)}}
-			if _, asked := at[p]; !asked {
-				at[p] = len(ranges)
-				ranges = append(ranges, one)
+	}
+	for len(open) > 0 {
+		var a asking
+		asked := open[:0]
+		for _, sc := range open {
+			sc.measures.wanted = nil
+			sc.route = sc.choose()
+			if n := len(sc.measures.wanted); n > 0 && n <= 2*maxRuns {
+				a.add(sc)
+				asked = append(asked, sc)
 			}
 		}
-	}
-	lengths := make([]int, 0, len(ranges))
-	for part := range slices.Chunk(ranges, backend.MaxRanges) {
-		some, err := r.measure(ctx, part)
-		if err != nil {
-			return err
+		for part := range slices.Chunk(a.ranges, backend.MaxRanges) {
+			some, err := r.measure(ctx, part)
+			if err != nil {
+				return err
+			}
+			a.lengths = append(a.lengths, some...)
 		}
-		lengths = append(lengths, some...)
-	}
-	for _, sc := range open {
-		m := &sc.measures
-		known := maps.Clone(m.known)
-		if known == nil {
-			known = make(map[runKey]int, len(m.wanted))
+		for _, sc := range asked {
+			a.tell(sc)
 		}
-		for _, run := range m.wanted {
-			k := keyOf(run)
-			known[k] = lengths[at[place{m.kind.Name, sc.query.namespace, k}]]
-		}
-		m.known, m.wanted = known, nil
-		sc.route = sc.choose()
+		open = asked
 	}
 	return nil
+}
+
+// asking is what a call of the store measures for several scans, each run once.
+type asking struct {
+	ranges  []backend.Range
+	lengths []int // parallel to the ranges
+	at      map[measuredRun]int
+}
+
+type measuredRun struct {
+	kind, namespace string
+	runKey
+}
+
+// add asks for what a scan wants to know.
+func (a *asking) add(sc *scan) {
+	if a.at == nil {
+		a.at = map[measuredRun]int{}
+	}
+	for i, one := range sc.measures.ranges(sc.query.namespace) {
+		of := measuredRun{one.Kind, one.Namespace, keyOf(sc.measures.wanted[i])}
+		if _, asked := a.at[of]; !asked {
+			a.at[of] = len(a.ranges)
+			a.ranges = append(a.ranges, one)
+		}
+	}
+}
+
+// tell gives a scan what was measured for it.
+func (a *asking) tell(sc *scan) {
+	m := &sc.measures
+	known := maps.Clone(m.known)
+	if known == nil {
+		known = make(map[runKey]int, len(m.wanted))
+	}
+	for _, run := range m.wanted {
+		k := keyOf(run)
+		known[k] = a.lengths[a.at[measuredRun{m.kind.Name, sc.query.namespace, k}]]
+	}
+	m.known = known
 }
 
 // ranges ask for what is wanted.
@@ -141,7 +174,7 @@ func (m *measures) ranges(namespace string) []backend.Range {
 	for _, run := range m.wanted {
 		r := backend.Range{Kind: m.kind.Name, Namespace: namespace, Index: run.Index, Start: run.Start, End: run.End, Estimate: true, Limit: most}
 		if run.Index == "" || run.Start == nil {
-			r.Limit = measured
+			r.Limit = max(m.most, measured)
 		}
 		out = append(out, r)
 	}
@@ -182,7 +215,7 @@ func (sc *scan) choose() route {
 	all := c.all()
 	chosen, ok := c.best()
 	if len(sc.measures.wanted) > 0 {
-		c.measure(&all) // whatever is chosen once the lengths are known, it is compared with all
+		return sc.inNames(inexact(all)) // until their lengths are known
 	}
 	everything := ok && len(chosen.runs) == 1 && keyOf(chosen.runs[0]) == keyOf(all.runs[0])
 	all.exact = everything && chosen.exact
@@ -195,7 +228,16 @@ func (sc *scan) choose() route {
 	case sc.counting && chosen.exact:
 		return route{choice: chosen}
 	}
-	if c.measure(&all); !ok || c.measure(&chosen) >= all.rows {
+	if ok {
+		switch c.measure(&chosen); {
+		case len(sc.measures.wanted) > 0:
+			return sc.inNames(inexact(all))
+		case chosen.rows <= min(fewTimes*sc.wanted(), scanStep): // no other can be much cheaper
+			return route{choice: chosen}
+		}
+		sc.measures.most = min(compared*chosen.rows, mostMeasured)
+	}
+	if c.measure(&all); !ok || chosen.rows >= all.rows {
 		chosen, ok = all, false
 	}
 	if sc.counting {
@@ -217,6 +259,12 @@ func (sc *scan) choose() route {
 		return along
 	}
 	return route{choice: chosen}
+}
+
+// inexact is a choice whose runs hold more than is asked for.
+func inexact(c choice) choice {
+	c.exact = false
+	return c
 }
 
 // inNames reads a run in the order of the names, if that is the order of the page.
