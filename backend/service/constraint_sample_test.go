@@ -39,6 +39,8 @@ func textOf(c descriptor.Constraint, n int) (string, bool) {
 		candidates = []string{"2026-01-02T03:04:05Z", "2026-01-02T03:04:05." + strings.Repeat("0", max(n-21, 0)) + "Z"}
 	case descriptor.FormatName:
 		candidates = candidates[1:2]
+	case descriptor.FormatBase64:
+		candidates = []string{strings.Repeat("YWJj", n/4)}
 	}
 	if len(c.In) > 0 {
 		candidates = c.In
@@ -64,6 +66,8 @@ func member(c descriptor.Constraint, i int) string {
 		return fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)
 	case descriptor.FormatDateTime:
 		return fmt.Sprintf("2026-01-02T%02d:%02d:05Z", i/60, i%60)
+	case descriptor.FormatBase64:
+		return fmt.Sprintf("%04d", i)
 	}
 	if len(c.In) > 0 {
 		return c.In[i%len(c.In)]
