@@ -74,7 +74,7 @@ func (p *survey) shape(s *descriptor.Shape, a spot) {
 		p.add(a, "minProperties", n, filled(s, n), few)
 		p.probes[len(p.probes)-1].others = required
 	}
-	if n := s.MaxProperties; n > 0 {
+	if n := s.MaxProperties; n > 0 && n < len(s.Fields) {
 		p.add(a, "maxProperties", n, filled(s, n), filled(s, n+1))
 	}
 	p.add(a, "unknown", nil, object(s, "", nil), object(s, "noSuchField", 1))
@@ -132,6 +132,9 @@ func (p *survey) element(f *descriptor.Field, a spot) {
 		p.add(a, "type", "Boolean", true, "true")
 	case descriptor.TypeInt, descriptor.TypeInt64, descriptor.TypeFloat:
 		p.number(f, a)
+	case descriptor.TypeTime:
+		p.add(a, "type", "Time", element(f, 0), "tomorrow")
+		p.add(a, "type", "Time", element(f, 0), true)
 	default:
 		p.add(a, "type", "String", element(f, 0), true)
 		p.text(f.Constraint, ofValues(), a, func(v string) spot { return spot{path: a.path, put: func(any) any { return a.put(v) }} })
