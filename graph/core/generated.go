@@ -415,7 +415,7 @@ enum KindVerb {
   fields of a sensitive kind, all of one revision. null: there is no such resource.
   """
   secretData(
-    "Name, singular, plural or short name of a sensitive kind, in any case. null: Secret."
+    "Name, singular, plural or short name of the kind, in any case: one of those that have the verb REVEAL. null: Secret."
     kind: String = "Secret"
     "Global id of the resource, instead of namespace and name; opaque."
     id: ID
