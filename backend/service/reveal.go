@@ -45,7 +45,9 @@ func (s *Service) Reveal(ctx context.Context, c access.Caller, id kind.Identity)
 	}
 	st, err := current.state(k)
 	if err != nil {
-		s.unreadable.Note(current.Resource, err)
+		if current.unread == nil { // noted when it was found
+			s.unreadable.Note(current.Resource, err)
+		}
 		return nil, failure.Of(err, key)
 	}
 	return &Revealed{Resource: current.Resource, Values: k.Spec.Revealed("spec", st.Spec)}, nil
