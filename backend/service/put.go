@@ -183,8 +183,9 @@ func (s *Service) loadSensitive(ctx context.Context, k *kind.Kind, to *stored) e
 	case err != nil:
 		return failure.Of(err, to.Key)
 	case got[0] != nil:
-		to.sensitive = got[0]
-		s.open(to)
+		if to.sensitive = got[0]; !to.mixed() {
+			s.open(to)
+		}
 	}
 	return nil
 }
