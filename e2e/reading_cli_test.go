@@ -429,7 +429,7 @@ func TestAGatewayOfTrustedDocumentsKnowsThoseOfTheCommandLine(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s%s", line, code, out, errOut)
 		}
 	}
-	if out, _, _ := sluice(t, "", "__complete", "get", "--server", g.address, ""); !strings.HasPrefix(out, "networks\n") {
+	if out, _, _ := sluice(t, "", "__complete", "get", "--server", g.address, "net"); !strings.HasPrefix(out, "networks\n") {
 		t.Errorf("completion: %q", out)
 	}
 }

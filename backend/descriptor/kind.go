@@ -33,6 +33,8 @@ const (
 	VerbUpsert Verb = "UPSERT"
 	VerbStatus Verb = "STATUS"
 	VerbDelete Verb = "DELETE"
+	// VerbReveal shows the write-only values of a sensitive kind.
+	VerbReveal Verb = "REVEAL"
 )
 
 // Kind describes one kind of resource. Descriptors are made of the SDL,

@@ -19,10 +19,12 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/keyring"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/reindex"
+	"github.com/sluicegw/sluice/backend/service/reseal"
 	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
@@ -35,6 +37,9 @@ type Config struct {
 	// Hub over the Store, run by who made it. Default: one of the service's own,
 	// which Run runs.
 	Hub *hub.Hub
+	// Keys encrypt the values that sensitive kinds keep apart. Default: they are stored
+	// as they are.
+	Keys *keyring.Keyring
 	// IndexMemory is how many bytes the kinds may take that reads find in memory.
 	// Negative: nothing is kept in memory. Default 256 MiB.
 	IndexMemory int64
@@ -160,8 +165,8 @@ func New(cfg Config) (*Service, error) {
 }
 
 // Run follows the store's changes for all streams, unless the hub came with the
-// configuration, and keeps the index rows of every kind of this gateway's
-// definition. Without it everything is right all the same, but each stream
+// configuration, keeps the index rows of every kind of this gateway's definition,
+// and encrypts with the first key what another or none has encrypted. Without it everything is right all the same, but each stream
 // follows the store by itself and queries may scan. It returns when ctx ends,
 // which is no error.
 func (s *Service) Run(ctx context.Context) error {
@@ -170,10 +175,25 @@ func (s *Service) Run(ctx context.Context) error {
 		g.Go(func() error { return s.hub.Run(ctx) })
 	}
 	g.Go(func() error { return s.keeper.Run(ctx) })
+	g.Go(func() error { return reseal.Run(ctx, s.resealing()) })
 	if s.index != nil {
 		g.Go(func() error { return s.index.Run(ctx) })
 	}
 	return g.Wait()
+}
+
+// resealing says what is to be encrypted anew, and how.
+func (s *Service) resealing() reseal.Config {
+	cfg := reseal.Config{
+		Store: s.cfg.Store, Keys: s.cfg.Keys, Logger: s.cfg.Logger, Clock: s.cfg.Clock, NewID: s.cfg.NewID,
+		WriteTimeout: s.cfg.WriteTimeout, Retry: time.Second,
+	}
+	for _, k := range s.kinds.All() {
+		if k.Sensitive {
+			cfg.Kinds = append(cfg.Kinds, k.Name)
+		}
+	}
+	return cfg
 }
 
 // Index is what the service keeps in memory, nil if that is nothing.
