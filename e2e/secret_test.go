@@ -295,6 +295,27 @@ func TestTheStartIsRefusedByAMalformedKey(t *testing.T) {
 	}
 }
 
+func TestManyLargeSecretsAtOnceAreOverTheLimit(t *testing.T) {
+	g := start(t, "")
+	a := g.post(`mutation($v: String!) { upsertSecret(input: {name: "s", spec: {stringData: [{key: "a", value: $v}]}}) { created } }`, map[string]any{"v": strings.Repeat("x", 700_000)})
+	if len(a.Errors) > 0 {
+		t.Fatal(a.Errors)
+	}
+	ask := func(n int) answer {
+		query := ""
+		for i := range n {
+			query += fmt.Sprintf(` a%d: secretData(name: "s") { entries { value text } }`, i)
+		}
+		return g.post("{"+query+" }", nil)
+	}
+	if a := ask(4); len(a.Errors) > 0 {
+		t.Errorf("four: %v", a.Errors)
+	}
+	if a := ask(60); len(a.Errors) == 0 || a.Errors[0].Extensions["code"] != "LIMIT_EXCEEDED" || a.Errors[0].Extensions["key"] != "limit-held" {
+		t.Errorf("sixty: %v", a.Errors)
+	}
+}
+
 func TestSecretDataIsRefusedInTheWordsOfTheAPI(t *testing.T) {
 	g := start(t, "")
 	id := func(kind, name string) string {

@@ -51,7 +51,13 @@ func (k Key) GoString() string { return k.String() }
 // nothing and decrypts nothing. It is safe for concurrent use.
 type Keyring struct {
 	keys []Key
+	// plain says that nothing is encrypted.
+	plain bool
 }
+
+// Plain is a keyring of the same keys that decrypts alone: while gateways that lack the
+// keys read the same store, or to end encryption.
+func (r *Keyring) Plain() *Keyring { return &Keyring{keys: r.keys, plain: true} }
 
 // New returns a keyring of at least one key. Ids and keys differ.
 func New(keys ...Key) (*Keyring, error) {
@@ -76,7 +82,7 @@ func New(keys ...Key) (*Keyring, error) {
 
 // ID is the id of the key that encrypts; empty for none.
 func (r *Keyring) ID() string {
-	if r == nil {
+	if r == nil || r.plain {
 		return ""
 	}
 	return r.keys[0].ID
@@ -85,7 +91,7 @@ func (r *Keyring) ID() string {
 // Seal returns the stored form of a body of the record under a key, whose resource has a
 // uid: encrypted if there is a key.
 func (r *Keyring) Seal(at backend.Key, uid string, body []byte) ([]byte, error) {
-	if r == nil {
+	if r == nil || r.plain {
 		return body, nil
 	}
 	k := &r.keys[0]
@@ -128,7 +134,7 @@ func (r *Keyring) Open(at backend.Key, uid string, stored []byte) ([]byte, error
 // Current says whether a stored body has the form that Seal gives it now.
 func (r *Keyring) Current(stored []byte) bool {
 	head, id, _, err := parts(stored)
-	return err == nil && (head != nil) == (r != nil) && id == r.ID()
+	return err == nil && (head != nil) == (r.ID() != "") && id == r.ID()
 }
 
 // parts of a stored body: what is authenticated of it and not encrypted, the id of its

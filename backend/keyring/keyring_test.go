@@ -75,6 +75,22 @@ func TestPlainBodiesStayReadable(t *testing.T) {
 	}
 }
 
+func TestAKeyringThatIsPlainDecryptsAlone(t *testing.T) {
+	body := backend.EncodeBody([]byte(`{}`))
+	r := ring(t, "a")
+	sealed, err := r.Seal(place(), "u", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = r.Plain()
+	if got, err := r.Open(place(), "u", sealed); err != nil || !bytes.Equal(got, body) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := r.Seal(place(), "u", body); err != nil || !bytes.Equal(got, body) || r.ID() != "" || !r.Current(body) || r.Current(sealed) {
+		t.Errorf("it stores %q, %v", got, err)
+	}
+}
+
 func TestABodyIsOfUseInItsPlaceAlone(t *testing.T) {
 	r := ring(t, "a", "b")
 	sealed, err := r.Seal(place(), "u", backend.EncodeBody([]byte(`{}`)))
@@ -136,7 +152,8 @@ func TestKeysAreRead(t *testing.T) {
 	for text, id := range map[string]string{
 		"a:" + key(1): "a",
 		"# the keys\n\n a : " + key(1) + " # first\nb:" + key(2) + "\n": "a",
-		"b:" + key(1) + ", a:" + key(2) + "\r\n":                        "b",
+		"plain\na:" + key(1):                     "",
+		"b:" + key(1) + ", a:" + key(2) + "\r\n": "b",
 	} {
 		if r, err := keyring.Parse(text); err != nil || r.ID() != id {
 			t.Errorf("%q: %v, %v", text, r.ID(), err)
@@ -149,6 +166,8 @@ func TestKeysAreRead(t *testing.T) {
 	for _, c := range []struct{ text, says string }{
 		{"", "there is no key"},
 		{"# nothing\n", "there is no key"},
+		{"plain", "there is no key"},
+		{"a:" + key(1) + "\nplain", "key 2, line 2: a key is written id:base64"},
 		{key(1), "there is no colon"},
 		{"a b:" + key(1), "key 1, line 1: the id is malformed"},
 		{":" + key(1), "the id is malformed"},

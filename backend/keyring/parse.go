@@ -6,15 +6,24 @@ import (
 	"strings"
 )
 
+// plain in the place of the first key says that nothing is to be encrypted.
+const plain = "plain"
+
 // Parse reads keys, each as id:base64 of 32 bytes, one a line or separated by commas. What
-// follows a # on a line is passed over. Errors have no part of a key.
+// follows a # on a line is passed over. The word plain before the first key says that
+// they decrypt alone. Errors have no part of a key.
 func Parse(text string) (*Keyring, error) {
 	var keys []Key
+	decrypts := false
 	for n, line := range strings.Split(text, "\n") {
 		line, _, _ = strings.Cut(line, "#")
 		for one := range strings.SplitSeq(line, ",") {
 			one = strings.TrimSpace(one)
 			if one == "" {
+				continue
+			}
+			if one == plain && len(keys) == 0 {
+				decrypts = true
 				continue
 			}
 			if len(keys) == MaxKeys {
@@ -30,7 +39,11 @@ func Parse(text string) (*Keyring, error) {
 	if len(keys) == 0 {
 		return nil, fmt.Errorf("there is no key; write one as id:base64 of %d random bytes", KeyBytes)
 	}
-	return New(keys...)
+	r, err := New(keys...)
+	if err == nil && decrypts {
+		r = r.Plain()
+	}
+	return r, err
 }
 
 func parseKey(text string) (k Key, err error) {

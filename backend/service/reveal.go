@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -39,8 +40,16 @@ func (s *Service) Reveal(ctx context.Context, c access.Caller, id kind.Identity)
 	if err := budget.From(ctx).Spend(budget.Rows, 1); err != nil {
 		return nil, err
 	}
+	leave, err := s.enterReveal(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	current, err := s.loadWhole(ctx, k, key)
 	if err != nil || current == nil {
+		return nil, err
+	}
+	if err := holdRevealed(ctx, current); err != nil {
 		return nil, err
 	}
 	st, err := current.state(k)
@@ -51,6 +60,37 @@ func (s *Service) Reveal(ctx context.Context, c access.Caller, id kind.Identity)
 		return nil, failure.Of(err, key)
 	}
 	return &Revealed{Resource: current.Resource, Values: k.Spec.Revealed("spec", st.Spec)}, nil
+}
+
+// maxReveals is how many resources are revealed at a time: an operation can ask for many
+// at once, and how large they are is known when they are there.
+const maxReveals = 8
+
+// enterReveal waits until there is room to reveal a resource.
+func (s *Service) enterReveal(ctx context.Context, key backend.Key) (leave func(), err error) {
+	select {
+	case s.reveals <- struct{}{}:
+		return func() { <-s.reveals }, nil
+	case <-ctx.Done():
+		return nil, failure.Of(ctx.Err(), key)
+	}
+}
+
+// revealedCopies is about how often a value is in memory until it is sent: as it is
+// stored, read, decoded, and in the answer.
+const revealedCopies = 4
+
+// holdRevealed charges values to the budget of the operation. It may wait for memory.
+func holdRevealed(ctx context.Context, current *stored) error {
+	bytes := len(current.Body)
+	if current.sensitive != nil {
+		bytes += revealedCopies * len(current.sensitive.Body)
+	}
+	err := budget.From(ctx).HoldRead(ctx, bytes, 1)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return failure.Of(err, current.Key)
+	}
+	return err
 }
 
 // sensitive refuses kinds that have no values to reveal, and says which have.

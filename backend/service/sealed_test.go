@@ -43,14 +43,19 @@ func keysOf(t *testing.T, ids ...string) *keyring.Keyring {
 // sealed is a gateway over a store of safes, with keys; its log is told too.
 func sealed(t *testing.T, store *memory.Store, ids ...string) (*fixture, *observer.ObservedLogs) {
 	t.Helper()
-	k := safe()
-	k.Sensitive = true
 	core, logs := observer.New(zap.DebugLevel)
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{k}, Store: store, Keys: keysOf(t, ids...), Logger: zap.New(core)})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{sensitiveSafe()}, Store: store, Keys: keysOf(t, ids...), Logger: zap.New(core)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &fixture{Service: s, t: t, store: store}, logs
+}
+
+// sensitiveSafe is a safe whose write-only values lie apart.
+func sensitiveSafe() descriptor.Kind {
+	k := safe()
+	k.Sensitive = true
+	return k
 }
 
 func memoryStore(t *testing.T) *memory.Store {
@@ -241,6 +246,20 @@ func TestWhatIsStoredIsEncryptedAnew(t *testing.T) {
 		if got := f.get(safeKey()); got.Revision != revision || f.pin() != "1234" {
 			t.Errorf("keys %v: the resource has changed", keys)
 		}
+	}
+	decrypting, err := service.New(service.Config{Kinds: []descriptor.Kind{sensitiveSafe()}, Store: store, Keys: keysOf(t, "b").Plain()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{Service: decrypting, t: t, store: store}
+	f.upsertSafe(`{"owner":"plain","pin":"1234"}`)
+	if f.sealedWith() != "" {
+		t.Error("a keyring that decrypts alone has encrypted")
+	}
+	b, _ := sealed(t, store, "b")
+	b.upsertSafe(`{"owner":"sealed"}`)
+	if got, _ := b.Reveal(t.Context(), anon, kind.Identity{Kind: "Safe", Name: "n0"}); got == nil || got.Values[0].Value != "planted" {
+		t.Errorf("%+v", got)
 	}
 	f, logs := sealed(t, store, "c") // b is gone
 	f.runUntil(logs, done)

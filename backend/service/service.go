@@ -131,6 +131,7 @@ type Service struct {
 	keeper     *reindex.Keeper
 	index      *index.Index // nil if nothing is kept in memory
 	turns      turns
+	reveals    chan struct{} // has an element for each resource that is being revealed
 }
 
 // New compiles the catalogue's rules and patterns. It starts nothing.
@@ -143,7 +144,7 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("service: %w", err)
 	}
-	s := &Service{cfg: cfg, kinds: kinds, hub: cfg.Hub, ownHub: cfg.Hub == nil}
+	s := &Service{cfg: cfg, kinds: kinds, hub: cfg.Hub, ownHub: cfg.Hub == nil, reveals: make(chan struct{}, maxReveals)}
 	if s.ownHub {
 		if s.hub, err = hub.New(hub.Config{Store: cfg.Store, Logger: cfg.Logger}); err != nil {
 			return nil, fmt.Errorf("service: %w", err)

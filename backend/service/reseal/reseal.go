@@ -1,5 +1,6 @@
-// Package reseal encrypts what is stored of sensitive values with the first key of a
-// gateway, so that the keys before it can be taken away.
+// Package reseal brings what is stored of sensitive values into the form in which a
+// gateway stores them: encrypted with its first key, so that the keys before it can be
+// taken away.
 package reseal
 
 import (
@@ -65,6 +66,10 @@ func Run(ctx context.Context, cfg Config) error {
 			last := page.Resources[len(page.Resources)-1]
 			r.Start = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 		}
+	}
+	if cfg.Keys.ID() == "" {
+		cfg.Logger.Info("sensitive values are stored in plain form", zap.Int("decryptedNow", done), zap.Int("leftAsTheyAre", left))
+		return nil
 	}
 	cfg.Logger.Info("sensitive values are encrypted", zap.String("key", cfg.Keys.ID()), zap.Int("encryptedNow", done), zap.Int("leftAsTheyAre", left))
 	return nil

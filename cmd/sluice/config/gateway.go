@@ -94,7 +94,7 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "redis-ca", Value: &st.CA, Needs: "redis", Help: "file with the certificates (PEM) that Redis is trusted by"},
 		{Name: "redis-cert", Value: &st.Cert, Needs: "redis", Help: "file with the gateway's own certificate (PEM) for Redis"},
 		{Name: "redis-key", Value: &st.Key, Needs: "redis", Help: "file with the key (PEM) of that certificate"},
-		{Name: "encryption-keys-file", Value: &g.KeysFile, Help: "file with the keys that encrypt the values of sensitive kinds in the store, each as id:base64 of 32 bytes, one a line: the first encrypts, all decrypt. Or they are in the variable SLUICE_ENCRYPTION_KEYS, separated by commas"},
+		{Name: "encryption-keys-file", Value: &g.KeysFile, Help: "file with the keys that encrypt the values of sensitive kinds in the store, each as id:base64 of 32 bytes, one a line: the first encrypts, all decrypt; the word plain before it: nothing is encrypted. Or they are in the variable SLUICE_ENCRYPTION_KEYS, separated by commas"},
 		{Name: "index-memory", Value: &g.IndexMemory, Unit: "bytes", Auto: "a quarter of what the process may take: of GOMEMLIMIT, its control group or the machine", Help: "most bytes of resources that are kept in memory, where reads find them; kinds that do not fit are read from the store, and less than 1 MiB keeps none. The process takes about twice as much, for garbage"},
 		{Name: "retain-entries", Value: &st.LogEntries, Help: "most changes kept for listeners that resume; on Redis in each shard"},
 		{Name: "retain-bytes", Value: &st.LogBytes, Unit: "bytes", Help: "most bytes of changes kept; on Redis in each shard"},
