@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
 	"github.com/sluicegw/sluice/backend/service/reindex"
 	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
@@ -124,8 +125,10 @@ type Service struct {
 	ownHub     bool // Run runs the hub
 	unreadable *unreadable.Tracker
 	keeper     *reindex.Keeper
+	reconciler *reconcile.Reconciler
 	index      *index.Index // nil if nothing is kept in memory
 	turns      turns
+	owners     owners
 }
 
 // New compiles the catalogue's rules and patterns. It starts nothing.
@@ -156,20 +159,26 @@ func New(cfg Config) (*Service, error) {
 		Store: cfg.Store, Kinds: kinds, Unreadable: s.unreadable, Logger: cfg.Logger,
 		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout,
 	})
+	s.reconciler = reconcile.New(reconcile.Config{
+		Store: cfg.Store, Hub: s.hub, Kinds: kinds, Judge: s, Logger: cfg.Logger,
+		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout,
+	})
 	return s, nil
 }
 
 // Run follows the store's changes for all streams, unless the hub came with the
-// configuration, and keeps the index rows of every kind of this gateway's
-// definition. Without it everything is right all the same, but each stream
-// follows the store by itself and queries may scan. It returns when ctx ends,
-// which is no error.
+// configuration, keeps the index rows of every kind of this gateway's
+// definition, and has judged anew what waits for others. Without it nothing stops
+// waiting, each stream follows the store by itself and queries may scan. It returns
+// when ctx ends, which is no error.
 func (s *Service) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	if s.ownHub {
 		g.Go(func() error { return s.hub.Run(ctx) })
 	}
 	g.Go(func() error { return s.keeper.Run(ctx) })
+	g.Go(func() error { return s.followOwners(ctx) })
+	g.Go(func() error { return s.reconciler.Run(ctx) })
 	if s.index != nil {
 		g.Go(func() error { return s.index.Run(ctx) })
 	}

@@ -177,7 +177,7 @@ func kindFilter(k *Kind) *ast.Definition {
 		field("labels", "[LabelFilter!]", "All of these hold for the labels. At most 50 elements."),
 		field("createdAt", "TimeFilter", "When the resource was created."),
 		field("updatedAt", "TimeFilter", "When the resource was last changed."),
-		when(k.hasConditions(), func() *ast.FieldDefinition {
+		when(k.HasConditions(), func() *ast.FieldDefinition {
 			return field("conditions", "[ConditionFilter!]", "All of these hold for the conditions of the status. At most 50 elements.")
 		}),
 		when(filtered(k, "spec"), func() *ast.FieldDefinition {
@@ -187,21 +187,6 @@ func kindFilter(k *Kind) *ast.Definition {
 			return field("status", FilterType(k.Status.Name), k.about("status", aboutStatus))
 		}),
 	)
-}
-
-// hasConditions says whether the status has conditions: objects with type and status.
-func (k *Kind) hasConditions() bool {
-	if k.Status == nil {
-		return false
-	}
-	f := k.Status.Field("conditions")
-	if f == nil || !f.List || f.Shape == nil {
-		return false
-	}
-	return !slices.ContainsFunc([]string{"type", "status"}, func(name string) bool {
-		g := f.Shape.Field(name)
-		return g == nil || g.Type != descriptor.TypeString || g.List
-	})
 }
 
 // roots derives the root fields that read and follow a kind.
