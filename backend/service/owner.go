@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/internal/wait"
 )
@@ -57,18 +58,28 @@ func (o *owners) set(kinds []string) {
 }
 
 // Controlled says whether a controller says of the resources of a kind when they are ready.
-func (s *Service) Controlled(ctx context.Context, kind string) (bool, error) {
+func (s *Service) Controlled(ctx context.Context, c access.Caller, kind string) (bool, error) {
+	k, err := s.kinds.Find(kind)
+	if err != nil {
+		return false, err
+	}
+	if err := access.AuthorizeKind(ctx, c, k.Kind, access.ReadKind); err != nil {
+		return false, err
+	}
 	if err := s.knowOwners(ctx); err != nil {
 		return false, err
 	}
-	return s.owners.controlled(kind), nil
+	return s.owners.controlled(k.Name), nil
 }
 
 // SetControlled gives the resources of a kind to a controller, or takes them back.
 // Other gateways of the store follow within seconds.
-func (s *Service) SetControlled(ctx context.Context, kind string, controlled bool) error {
+func (s *Service) SetControlled(ctx context.Context, c access.Caller, kind string, controlled bool) error {
 	k, err := s.kinds.Find(kind)
 	if err != nil {
+		return err
+	}
+	if err := access.AuthorizeKind(ctx, c, k.Kind, access.ChangeKind); err != nil {
 		return err
 	}
 	if controlled && k.Conditions == nil {

@@ -76,6 +76,9 @@ func (d *derivation) resource(k *Kind) {
 		}),
 		field("specJSON", "JSON!", "The spec in stored form, for programs that know no kind. What is write-only is not in it."),
 		field("statusJSON", "JSON", "The status in stored form, for programs that know no kind; null if there is none."),
+		field("dependencies", "DependencyConnection!", "What the resource refers to, in the order in which its kind declares the references, and of the names.", paging("References")...),
+		field("dependents", "DependencyConnection!", "What refers to the resource, in the order of kind, namespace, name and path.", paging("References")...),
+		field("blockedBy", "DependencyConnection!", "What relies on the resource by a guarded reference: while there is anything, a deletion of the resource is PENDING. In the order of kind, namespace, name and path.", paging("References")...),
 	)
 	def.Interfaces = []string{"Node", "Resource"}
 	for _, r := range referencesOn(d.owners[k.Name]) {
@@ -113,11 +116,14 @@ func listingArguments(k *Kind) ast.ArgumentDefinitionList {
 	}
 }
 
-func pagingArguments() ast.ArgumentDefinitionList {
+func pagingArguments() ast.ArgumentDefinitionList { return paging("Resources") }
+
+// paging are the arguments of a connection of so-called things.
+func paging(things string) ast.ArgumentDefinitionList {
 	return ast.ArgumentDefinitionList{
-		argument("first", "Int", "Resources wanted from the front, 0 to 1,000. Without first and last: 100. Excludes last."),
+		argument("first", "Int", things+" wanted from the front, 0 to 1,000. Without first and last: 100. Excludes last."),
 		argument("after", "String", "Only what follows this cursor; opaque, from pageInfo or an edge of this field with the same arguments."),
-		argument("last", "Int", "Resources wanted from the end, 0 to 1,000. Excludes first."),
+		argument("last", "Int", things+" wanted from the end, 0 to 1,000. Excludes first."),
 		argument("before", "String", "Only what precedes this cursor; opaque, from pageInfo or an edge of this field with the same arguments."),
 	}
 }
