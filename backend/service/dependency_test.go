@@ -37,7 +37,7 @@ func building() []descriptor.Kind {
 			}
 			spec.Fields = append(spec.Fields, f)
 		}
-		singular, _ := strings.CutSuffix(strings.ToLower(name), "")
+		singular := strings.ToLower(name)
 		return descriptor.Kind{
 			Name: name, Singular: singular, Plural: singular + "s", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced, Verbs: verbs, Spec: spec, References: refs,
 			Status: &descriptor.Shape{Name: name + "Status", Fields: []descriptor.Field{{Name: "conditions", Type: descriptor.TypeObject, Shape: condition, List: true, ListType: descriptor.ListAtomic}}},
