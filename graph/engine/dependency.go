@@ -36,7 +36,7 @@ func (r *run) readBlockers(f *field, w *service.Written) (out blockers) {
 		return out
 	}
 	req := query.DependencyRequest{Relation: query.Blockers, First: args.request.First, After: args.request.After, ChangeCursor: f.changeCursor, Ahead: f.ahead}
-	if w.Resource != nil {
+	if req.None = w.Resource == nil || w.Deletion == service.Deleted; w.Resource != nil {
 		req.Key = w.Resource.Stored.Key
 	}
 	pages, errs := r.reads().Dependencies(r.ctx, []query.DependencyRequest{req})
