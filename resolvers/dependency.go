@@ -48,9 +48,9 @@ func (r queryResolver) DependencyTree(ctx context.Context, id string, wanted *co
 		return nil, err
 	}
 	t := &core.DependencyTree{Root: node(key), Up: []*core.DependencyNode{}, Down: []*core.DependencyNode{}}
-	begin := &place{node: t.Root, key: key, resource: root.Stored}
+	begin := &place{node: t.Root, key: key, resource: root}
 	if direction != core.DependencyDirectionDown {
-		w := &walk{Resolver: r.Resolver, expand: r.up, depth: int(depth), seen: map[backend.Key]bool{key: true}}
+		w := &walk{Resolver: r.Resolver, expand: r.up, up: true, depth: int(depth), seen: map[backend.Key]bool{key: true}}
 		if t.Up, err = w.run(ctx, begin); err != nil {
 			return nil, err
 		}
@@ -77,7 +77,7 @@ type place struct {
 	node *core.DependencyNode
 	key  backend.Key
 	// resource is nil until it is read, and for what is missing.
-	resource *backend.Resource
+	resource *query.Resource
 	above    *place
 }
 
@@ -102,7 +102,9 @@ type walk struct {
 	*Resolver
 	// expand returns the steps from each place of a level.
 	expand func(context.Context, []*place) ([][]step, bool, error)
-	depth  int
+	// up says that it follows references as they point.
+	up    bool
+	depth int
 	// seen are the resources that were met: each is followed once.
 	seen      map[backend.Key]bool
 	truncated bool
@@ -127,6 +129,7 @@ func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, er
 				p := &place{node: node(s.key), key: s.key, above: from}
 				p.node.Level, p.node.From = int32(n), &from.node.ID
 				p.node.Path, p.node.Guarded = &s.reference.Path, &s.reference.Guard
+				p.node.Up = w.up
 				p.node.Cycle = from.under(s.key)
 				out = append(out, p.node)
 				if !w.seen[s.key] {
@@ -150,11 +153,7 @@ func (r *Resolver) up(ctx context.Context, level []*place) ([][]step, bool, erro
 		if p.resource == nil {
 			continue
 		}
-		refs, err := r.service.References(p.resource)
-		if err != nil {
-			return nil, false, err
-		}
-		for _, ref := range refs {
+		for _, ref := range r.service.References(p.resource) {
 			out[i] = append(out[i], step{ref.Reference, ref.Key})
 		}
 	}
@@ -173,7 +172,7 @@ func (r *Resolver) read(ctx context.Context, level []*place) error {
 	}
 	for i, res := range found {
 		if res != nil {
-			level[i].resource = res.Stored
+			level[i].resource = res
 		}
 	}
 	return nil
@@ -235,8 +234,8 @@ type dependencyNodeResolver struct{ *Resolver }
 func (r *Resolver) DependencyNode() core.DependencyNodeResolver { return dependencyNodeResolver{r} }
 
 // lookup reads the resource of a node together with those of all other nodes.
-func (r dependencyNodeResolver) lookup(ctx context.Context, n *core.DependencyNode) (*query.Resource, error) {
-	key, err := kind.ParseGlobalID(n.ID)
+func (r dependencyNodeResolver) lookup(ctx context.Context, id string) (*query.Resource, error) {
+	key, err := kind.ParseGlobalID(id)
 	if err != nil {
 		return nil, err
 	}
@@ -244,19 +243,31 @@ func (r dependencyNodeResolver) lookup(ctx context.Context, n *core.DependencyNo
 }
 
 // State resolves DependencyNode.state.
-func (r dependencyNodeResolver) State(ctx context.Context, n *core.DependencyNode) (core.DependencyState, error) {
-	res, err := r.lookup(ctx, n)
+func (r dependencyNodeResolver) State(ctx context.Context, n *core.DependencyNode) (*core.DependencyState, error) {
+	if n.From == nil {
+		return nil, nil
+	}
+	referrer, target := *n.From, n.ID
+	if !n.Up {
+		referrer, target = n.ID, *n.From
+	}
+	from, err := r.lookup(ctx, referrer)
+	if err != nil || from == nil {
+		return nil, err // the referrer is gone since the tree was read
+	}
+	key, err := kind.ParseGlobalID(target)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if res == nil {
-		return core.DependencyStateMissing, nil
+	to, err := r.loaders(ctx).Resource(ctx, key)
+	if err != nil {
+		return nil, err
 	}
-	return core.DependencyStatePresent, nil
+	return new(core.DependencyState(query.DependencyState(from, to, key))), nil
 }
 
 // Resource resolves DependencyNode.resource.
 func (r dependencyNodeResolver) Resource(ctx context.Context, n *core.DependencyNode) (*engine.Ref, error) {
-	res, err := r.lookup(ctx, n)
+	res, err := r.lookup(ctx, n.ID)
 	return engine.RefTo(res), err
 }

@@ -3,8 +3,13 @@ package resolvers
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/core"
 )
 
@@ -113,6 +118,47 @@ func (r queryResolver) Kinds(context.Context) ([]*descriptor.Kind, error) {
 // Fields resolves Kind.fields.
 func (kindResolver) Fields(_ context.Context, k *descriptor.Kind) ([]*core.KindField, error) {
 	return fieldsOf(k), nil
+}
+
+// Controlled resolves Kind.controlled.
+func (r kindResolver) Controlled(ctx context.Context, k *descriptor.Kind) (bool, error) {
+	return r.service.Controlled(ctx, access.CallerFrom(ctx), k.Name)
+}
+
+// mutationResolver is gqlgen's name for what resolves the fields of Mutation.
+type mutationResolver struct{ *Resolver }
+
+// Mutation is part of [core.ResolverRoot].
+func (r *Resolver) Mutation() core.MutationResolver { return mutationResolver{r} }
+
+// maxMutationID is how many characters clientMutationId may have.
+const maxMutationID = 128
+
+// UpdateKind resolves Mutation.updateKind.
+func (r mutationResolver) UpdateKind(ctx context.Context, in core.UpdateKindInput) (*core.UpdateKindPayload, error) {
+	if in.ClientMutationID != nil && utf8.RuneCountInString(*in.ClientMutationID) > maxMutationID {
+		return nil, &failure.Error{
+			Code: failure.CodeValidationFailed, Path: "input.clientMutationId", Rule: "maxLength", Limit: maxMutationID,
+			Message: fmt.Sprintf("clientMutationId: must have at most %d characters", maxMutationID),
+		}
+	}
+	err := r.service.SetControlled(ctx, access.CallerFrom(ctx), in.Kind, in.Controlled)
+	if err != nil {
+		return nil, inInput(err)
+	}
+	k, err := r.service.Kind(in.Kind)
+	return &core.UpdateKindPayload{ClientMutationID: in.ClientMutationID, Kind: k}, err
+}
+
+// inInput is an error whose path begins in the argument input.
+func inInput(err error) error {
+	var known *failure.Error
+	if !errors.As(err, &known) || known.Path == "" {
+		return err
+	}
+	out := *known
+	out.Path = failure.Join("input", known.Path)
+	return &out
 }
 
 // References resolves Kind.references.

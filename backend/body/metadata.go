@@ -1,5 +1,7 @@
 package body
 
+import "time"
+
 // Metadata is the part of the metadata that lives in the body.
 type Metadata struct {
 	// Generation counts changes of the spec, from 1.
@@ -7,4 +9,14 @@ type Metadata struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	Description string
+	// DeletionRequestedAt is when the deletion was requested that waits; zero for none.
+	DeletionRequestedAt time.Time
+	// Finalizers hold the resource while its deletion waits, no two equal.
+	Finalizers []string
+	// Finalizing says that the deletion waits for finalizers alone, and that the
+	// conditions have said so.
+	Finalizing bool
+	// Waits are the resources that this one waits for before it relies on them, as
+	// "Kind/name", in their order. It relies on all others that it refers to.
+	Waits []string
 }

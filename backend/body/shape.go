@@ -108,6 +108,9 @@ const (
 	SlotLabels
 	SlotAnnotations
 	SlotDescription
+	SlotDeletionRequestedAt
+	SlotFinalizers
+	SlotWaits
 )
 
 // Compiler compiles the shapes of a catalogue. Shapes that several kinds use
@@ -123,6 +126,9 @@ func (c *Compiler) Kind(k *descriptor.Kind) *Shape {
 		c.metadata = newShape("Metadata", []Field{
 			SlotGeneration: {Name: "generation", Type: descriptor.TypeInt64}, SlotLabels: {Name: "labels", Type: descriptor.TypeMap},
 			SlotAnnotations: {Name: "annotations", Type: descriptor.TypeMap}, SlotDescription: {Name: "description", Type: descriptor.TypeString},
+			SlotDeletionRequestedAt: {Name: "deletionRequestedAt", Type: descriptor.TypeString},
+			SlotFinalizers:          {Name: "finalizers", Type: descriptor.TypeString, List: true},
+			SlotWaits:               {Name: "waits", Type: descriptor.TypeString, List: true},
 		})
 	}
 	fields := []Field{

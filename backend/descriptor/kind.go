@@ -87,6 +87,27 @@ func (k *Kind) APIVersion() string {
 // Has says whether the kind offers the verb.
 func (k *Kind) Has(v Verb) bool { return slices.Contains(k.Verbs, v) }
 
+// HasConditions says whether the status has conditions: a list of objects with a type
+// and a status.
+func (k *Kind) HasConditions() bool { return k.Conditions() != nil }
+
+// Conditions is the shape of a condition of the status, nil if it has none.
+func (k *Kind) Conditions() *Shape {
+	if k.Status == nil {
+		return nil
+	}
+	f := k.Status.Field("conditions")
+	if f == nil || !f.List || f.Shape == nil {
+		return nil
+	}
+	for _, name := range []string{"type", "status"} {
+		if g := f.Shape.Field(name); g == nil || g.Type != TypeString || g.List {
+			return nil
+		}
+	}
+	return f.Shape
+}
+
 // FieldAt returns the field at a path from the body's root, "spec.resource.mtu", and
 // whether a resource may have several values there, since a list is on the way; nil
 // if there is none.

@@ -3,15 +3,18 @@ package service
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Delete removes a resource.
+// Delete removes a resource. One that others rely on, or that finalizers hold, stays
+// until they do not: its deletion is requested.
 func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest) (*Written, error) {
 	k, key, err := s.kinds.Resolve(req.Identity)
 	if err != nil {
@@ -24,24 +27,37 @@ func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest
 		return s.wouldDelete(ctx, k, key, req.ExpectedRevision)
 	}
 	return s.repeat(ctx, key, func() (*Written, error) {
-		actions := []backend.Action{{Key: key, If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}}
+		actions := []backend.Action{{Key: key, If: removable(k), Op: backend.OpDelete}}
+		var current *stored
 		if req.ExpectedRevision != nil || k.Sensitive {
 			var err error
-			if actions, err = s.removal(ctx, k, key, req.ExpectedRevision); err != nil {
+			if current, err = s.doomed(ctx, k, key, req.ExpectedRevision); err != nil {
+				return nil, err
+			}
+			if actions, err = s.removal(ctx, k, key, current); err != nil {
 				return nil, err
 			}
 		}
 		res, err := s.apply(ctx, actions...)
 		switch {
-		case raced(err):
+		case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrFinalized):
+			return s.requestDeletion(ctx, k, key, req.ExpectedRevision)
+		case errors.Is(err, backend.ErrUnreadable) && current == nil && req.ExpectedRevision == nil:
+			return s.deleteDamaged(ctx, k, key)
+		case raced(err, key):
 			return nil, errRaced
 		case errors.Is(err, errLost):
 			return nil, err
 		case err != nil:
 			return nil, failure.Of(err, key)
 		}
-		return &Written{Resource: s.present(k, res.Resources[0])}, nil
+		return &Written{Resource: s.present(k, res.Resources[0]), Deletion: Deleted}, nil
 	})
+}
+
+// removable is what must hold of a resource that is deleted at once.
+func removable(k *kind.Kind) backend.Condition {
+	return backend.Condition{Presence: backend.Present, Unreferenced: k.Guarded, Unfinalized: true}
 }
 
 // doomed loads what is to be deleted, at the revision that is expected, if one is;
@@ -61,30 +77,55 @@ func (s *Service) doomed(ctx context.Context, k *kind.Kind, key backend.Key, exp
 	return current, nil
 }
 
-// wouldDelete says what a delete would remove.
+// wouldDelete says what a delete would remove, or would wait for.
 func (s *Service) wouldDelete(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) (*Written, error) {
 	current, err := s.doomed(ctx, k, key, expected)
 	if err != nil {
 		return nil, err
 	}
-	out := &Written{DryRun: true}
-	if current != nil {
-		out.Resource = s.present(k, current.Resource)
+	out := &Written{DryRun: true, Deletion: Deleted}
+	if current == nil {
+		return out, nil
+	}
+	out.Resource = s.present(k, current.Resource)
+	held, err := s.relied(ctx, k, key)
+	switch {
+	case err != nil:
+		return nil, failure.Of(err, key)
+	case held:
+		out.Deletion = Pending
+	case current.Finalizers > 0:
+		out.Deletion = Finalizing
 	}
 	return out, nil
 }
 
-// removal deletes what the store has of a resource, if it is still what is there
-// now and has the revision that is expected, if one is.
-func (s *Service) removal(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) ([]backend.Action, error) {
-	current, err := s.doomed(ctx, k, key, expected)
-	switch {
-	case err != nil:
-		return nil, err
-	case current == nil:
+// relied says whether others rely on a resource.
+func (s *Service) relied(ctx context.Context, k *kind.Kind, key backend.Key) (bool, error) {
+	if !k.Guarded {
+		return false, nil
+	}
+	page, err := s.cfg.Store.Range(ctx, backend.Range{Referenced: &key, BoundOnly: true, Limit: 2, Bare: true})
+	if err != nil {
+		return false, err
+	}
+	for _, r := range page.Resources {
+		if r.Key != key {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// removal deletes what the store has of a resource, nil for what does not decode, if
+// that is still what is there.
+func (s *Service) removal(ctx context.Context, k *kind.Kind, key backend.Key, current *stored) ([]backend.Action, error) {
+	if current == nil {
 		return s.removalOfDamaged(ctx, k, key)
 	}
-	out := []backend.Action{{Key: key, If: backend.Condition{Presence: backend.Present, Revision: current.Revision}, Op: backend.OpDelete}}
+	condition := removable(k)
+	condition.Revision = current.Revision
+	out := []backend.Action{{Key: key, If: condition, Op: backend.OpDelete}}
 	return append(out, current.removalOfSensitive()...), nil
 }
 
@@ -98,8 +139,111 @@ func (s *Service) removalOfDamaged(ctx context.Context, k *kind.Kind, key backen
 	return append(out, damaged.removalOfSensitive()...), nil
 }
 
-// raced says whether a batch failed since another writer came in between.
-func raced(err error) bool {
+// deleteDamaged deletes a resource that does not decode, of which nobody can say what
+// relies on it.
+func (s *Service) deleteDamaged(ctx context.Context, k *kind.Kind, key backend.Key) (*Written, error) {
+	actions, err := s.removalOfDamaged(ctx, k, key)
+	if err != nil {
+		return nil, err
+	}
+	res, err := s.apply(ctx, actions...)
+	switch {
+	case raced(err, key):
+		return nil, errRaced
+	case errors.Is(err, errLost):
+		return nil, err
+	case err != nil:
+		return nil, failure.Of(err, key)
+	}
+	return &Written{Resource: s.present(k, res.Resources[0]), Deletion: Deleted}, nil
+}
+
+// requestDeletion notes that a resource is to go once nothing holds it. It answers
+// errRaced if it changed meanwhile, and if nothing holds it any more.
+func (s *Service) requestDeletion(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) (*Written, error) {
+	current, err := s.doomed(ctx, k, key, expected)
+	if err != nil {
+		return nil, err
+	}
+	if current == nil {
+		return s.deleteDamaged(ctx, k, key)
+	}
+	held, err := s.relied(ctx, k, key)
+	if err != nil {
+		return nil, failure.Of(err, key)
+	}
+	out := &Written{Deletion: Pending}
+	switch {
+	case !held && current.Finalizers == 0:
+		return nil, errRaced
+	case !held:
+		out.Deletion = Finalizing
+	}
+	stored := current.Resource
+	if !current.Deleting {
+		if stored, err = s.markDeleting(ctx, k, current, !held); err != nil {
+			return nil, err
+		}
+	}
+	out.Resource = s.present(k, stored)
+	return out, nil
+}
+
+// markDeleting stores that the deletion of a resource was requested; with finalizing
+// also that it waits for finalizers alone.
+func (s *Service) markDeleting(ctx context.Context, k *kind.Kind, current *stored, finalizing bool) (*backend.Resource, error) {
+	was, err := kind.StateOf(current.Resource)
+	if err != nil {
+		return nil, failure.Of(err, current.Key)
+	}
+	state := *was
+	next := &state
+	next.Meta.DeletionRequestedAt = s.cfg.Clock().UTC().Truncate(time.Millisecond)
+	if finalizing {
+		next = s.finalizing(k, next)
+	}
+	put, err := s.rewritten(k, current.Resource, was, next)
+	if err != nil {
+		return nil, failure.Of(err, current.Key)
+	}
+	put[0].Put.Deleting = true
+	res, err := s.apply(ctx, put...)
+	switch {
+	case raced(err, current.Key), errors.Is(err, backend.ErrNotFound):
+		return nil, errRaced
+	case errors.Is(err, errLost):
+		return nil, err
+	case err != nil:
+		return nil, failure.Of(err, current.Key)
+	}
+	return res.Resources[0], nil
+}
+
+// finalizing is a state whose conditions say that nothing but finalizers holds it.
+func (s *Service) finalizing(k *kind.Kind, st *kind.State) *kind.State {
+	next := *st
+	next.Meta.Finalizing = true
+	if k.Conditions == nil {
+		return &next
+	}
+	status, _ := dependency.In(next.Status(), k.Conditions, dependency.Finalizing(next.Meta.Finalizers, next.Meta.Generation), s.cfg.Clock())
+	return next.WithStatus(status)
+}
+
+// rewritten puts a state in the place of one with the same spec, for the gateway itself.
+func (s *Service) rewritten(k *kind.Kind, current *backend.Resource, was, next *kind.State) ([]backend.Action, error) {
+	t := target{
+		kind: k, key: current.Key, uid: current.UID, deleting: current.Deleting, was: &replaced{current, was}, kept: k.Sensitive,
+		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
+	}
+	t.related.Transition = true
+	t.related.Refs = dependency.Stored(current.Key, k.Rows.Refs(current.Namespace, next.Spec), next.Meta.Waits)
+	return s.actions(t, next)
+}
+
+// raced says whether a batch about a resource failed since another writer came in
+// between: at the resource, at its sensitive values, or at what it refers to.
+func raced(err error, key backend.Key) bool {
 	var failed *backend.ConditionError
-	return errors.Is(err, backend.ErrConflict) || errors.As(err, &failed) && failed.Key.IsSensitive()
+	return errors.Is(err, backend.ErrConflict) || errors.As(err, &failed) && failed.Key != key
 }

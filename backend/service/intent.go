@@ -36,7 +36,11 @@ type intent struct {
 	// sent says what the spec does to write-only fields.
 	sent kind.Sent
 	// patch says that the spec was made of what is stored.
-	patch    bool
+	patch bool
+	// unspecified says that the patch leaves the spec as it is.
+	unspecified bool
+	// reread says that what the index has was not current. Copies of the intent share it.
+	reread   *bool
 	dryRun   bool
 	warnings []failure.Warning
 }
@@ -53,7 +57,7 @@ func (s *Service) intend(ctx context.Context, c access.Caller, verb descriptor.V
 	if kept := meta.ExpiresAt.Value.UTC().Truncate(time.Millisecond); !kept.IsZero() { // as stores keep it
 		meta.ExpiresAt.Value = kept
 	}
-	in := &intent{kind: k, key: key, meta: meta, verb: verb, caller: c}
+	in := &intent{kind: k, key: key, meta: meta, verb: verb, caller: c, reread: new(bool)}
 	in.labels, in.annotations = meta.check(&in.found)
 	if t := meta.ExpiresAt; t.Set && !k.Expires {
 		return nil, failure.BadInput("metadata.expiresAt", "resources of kind %s do not expire", k.Name).At(key)
@@ -169,7 +173,7 @@ func (in *intent) open(current *backend.Resource) error {
 			return err
 		}
 	}
-	if current.Deleting {
+	if current.Deleting && !in.unspecified { // a patch of no spec may remove finalizers
 		return failure.Of(backend.ErrDeleting, in.key)
 	}
 	return nil

@@ -1,9 +1,11 @@
 package service
 
 import (
+	"slices"
 	"time"
 	"unicode/utf8"
 
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -37,6 +39,16 @@ func (m Metadata) check(v *kind.Violations) (labels, annotations map[string]stri
 	}
 	if size > maxAnnotationBytes {
 		v.Add("metadata.annotations", "maxLength", maxAnnotationBytes, "must be at most %d bytes in all, are %d", maxAnnotationBytes, size)
+	}
+	for i, f := range m.Finalizers.Value {
+		at := failure.Element("metadata.finalizers", i)
+		v.LabelKey(at, f)
+		if slices.Contains(m.Finalizers.Value[:i], f) {
+			v.Add(at, "unique", nil, "repeats the finalizer %q", failure.Shorten(f))
+		}
+	}
+	if n := len(m.Finalizers.Value); n > backend.MaxFinalizers {
+		v.Add("metadata.finalizers", "maxItems", backend.MaxFinalizers, "must be at most %d, are %d", backend.MaxFinalizers, n)
 	}
 	if n := utf8.RuneCountInString(m.Description.Value); n > MaxDescription {
 		v.Add("metadata.description", "maxLength", MaxDescription, "must have at most %d characters, has %d", MaxDescription, n)
@@ -72,6 +84,9 @@ func (m Metadata) applyTo(old body.Metadata, labels, annotations map[string]stri
 	if m.Description.Set {
 		old.Description = m.Description.Value
 	}
+	if m.Finalizers.Set {
+		old.Finalizers = m.Finalizers.Value
+	}
 	return old
 }
 
@@ -95,6 +110,8 @@ type Metadata struct {
 	Description Optional[string]
 	// ExpiresAt is for kinds that expire.
 	ExpiresAt Optional[time.Time]
+	// Finalizers hold the resource while its deletion waits. Only updates and patches set them.
+	Finalizers Optional[[]string]
 
 	// mapped says that labels and annotations were mappings, as in a manifest.
 	mapped bool

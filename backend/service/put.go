@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
@@ -24,6 +25,12 @@ type target struct {
 	// was is the resource that the state takes the place of, nil if it is none, or one
 	// that could not be read.
 	was *replaced
+	// deleting: the deletion of what is there waits.
+	deleting bool
+	// kept: what the record with the sensitive values has stays, as the spec does.
+	kept bool
+	// related is what follows from its references.
+	related dependency.Judgement
 }
 
 // replaced is what a new state takes the place of.
@@ -59,6 +66,7 @@ func (s *Service) wouldStore(t target, st *kind.State, current *backend.Resource
 	put := actions[0].Put
 	out := &backend.Resource{Key: t.key, Rows: put.Rows, Refs: put.Refs, Body: put.Body}
 	out.CreatedAt, out.UpdatedAt, out.ExpiresAt, out.Fingerprint = now, now, put.ExpiresAt, put.Fingerprint
+	out.Deleting, out.Finalizers = put.Deleting, *put.Finalizers
 	if current != nil {
 		out.UID, out.Revision, out.SpecRevision, out.CreatedAt = current.UID, current.Revision, current.SpecRevision, current.CreatedAt
 	}
@@ -73,12 +81,13 @@ func (s *Service) actions(t target, st *kind.State) ([]backend.Action, error) {
 	if err := row.Check(t.key, rows); err != nil {
 		return nil, err
 	}
+	finalizers := len(st.Meta.Finalizers)
 	put := backend.Put{
-		UID: t.uid, Caller: t.caller, ExpiresAt: st.ExpiresAt,
-		Rows: rows, Refs: t.kind.Rows.Refs(t.key.Namespace, st.Spec), Fingerprint: t.kind.Rows.Fingerprint,
+		UID: t.uid, Caller: t.caller, ExpiresAt: st.ExpiresAt, Deleting: t.deleting, Finalizers: &finalizers,
+		Rows: rows, Refs: t.related.Refs, Fingerprint: t.kind.Rows.Fingerprint,
 	}
 	var sensitive []backend.Action
-	if t.kind.Sensitive {
+	if t.kind.Sensitive && !t.kept {
 		rest, sealed, err := st.Seal(t.kind)
 		if err != nil {
 			return nil, err
@@ -100,14 +109,14 @@ func (s *Service) actions(t target, st *kind.State) ([]backend.Action, error) {
 	if (backend.Batch{Actions: actions}).Size() > backend.MaxResourceBytes && len(actions) > 1 {
 		return nil, fmt.Errorf("%s with its sensitive values: %w", t.key, backend.ErrTooLarge)
 	}
-	return actions, nil
+	return append(actions, t.related.Checks...), nil
 }
 
 // rows are the index rows of a state. Those of a status that stays are taken over from
 // what was stored, so that the status need not be read.
 func (t target) rows(st *kind.State) []backend.Row {
 	w := t.was
-	if w != nil && w.resource.Fingerprint == t.kind.Rows.Fingerprint && len(w.resource.Rows) < backend.MaxRows && w.state.SameStatus(st) {
+	if w != nil && w.resource.Fingerprint == t.kind.Rows.Fingerprint && len(w.resource.Rows) < backend.MaxRows && (!t.related.Transition || w.state.SameStatus(st)) {
 		return t.kind.Rows.AfterSpec(st.Meta.Labels, st.Spec, w.resource.Rows)
 	}
 	return t.kind.Rows.Of(st.Meta.Labels, st.Root())

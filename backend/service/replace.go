@@ -3,9 +3,11 @@ package service
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -15,15 +17,36 @@ import (
 func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 	out := &Written{Outcome: Created, Warnings: in.warnings, DryRun: in.dryRun}
 	t, st := s.newState(in)
-	stored, err := s.createState(ctx, in, t, st)
+	stored, err := s.createState(ctx, in, &t, st)
 	switch {
+	case in.misled(err):
+		return nil, errRaced
 	case errors.Is(err, errLost):
 		return nil, err
 	case err != nil:
 		return nil, failure.Of(err, in.key)
 	}
 	out.Resource = s.present(in.kind, stored)
+	out.Warnings = append(slices.Clip(out.Warnings), waitWarnings(t.related.Waits)...)
 	return out, nil
+}
+
+// misled says whether a write failed since what was read for it was not current, and
+// has the next attempt read it from the store.
+func (in *intent) misled(err error) bool {
+	if !raced(err, in.key) && (*in.reread || !errors.Is(err, backend.ErrUnreadable)) {
+		return false
+	}
+	*in.reread = true
+	return true
+}
+
+// lookup says how what the intent refers to is read.
+func (in *intent) lookup() lookup {
+	if *in.reread {
+		return oneByOne
+	}
+	return recently
 }
 
 // newState is the state of a new resource, and where it is stored.
@@ -34,9 +57,14 @@ func (s *Service) newState(in *intent) (target, *kind.State) {
 }
 
 // createState stores the state of a new resource, or says what a dry run would store.
-func (s *Service) createState(ctx context.Context, in *intent, t target, st *kind.State) (*backend.Resource, error) {
+func (s *Service) createState(ctx context.Context, in *intent, t *target, st *kind.State) (*backend.Resource, error) {
+	st, related, err := s.relate(ctx, relating{kind: in.kind, key: in.key, respecified: true, lookup: in.lookup()}, st)
+	if err != nil {
+		return nil, err
+	}
+	t.related = related
 	if !in.dryRun {
-		return s.storeState(ctx, t, st)
+		return s.storeState(ctx, *t, st)
 	}
 	current, err := s.load(ctx, in.kind, in.key)
 	switch {
@@ -45,7 +73,7 @@ func (s *Service) createState(ctx context.Context, in *intent, t target, st *kin
 	case current != nil:
 		return nil, backend.ErrExists
 	}
-	return s.wouldStore(t, st, nil)
+	return s.wouldStore(*t, st, nil)
 }
 
 // replace judges an intent against what is stored, in this order:
@@ -61,6 +89,9 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	}
 	if err != nil {
 		return nil, failure.Of(err, in.key)
+	}
+	if current.Deleting && !in.releases(was) {
+		return nil, failure.Of(backend.ErrDeleting, in.key)
 	}
 	in = in.keeping(was)
 	if err := in.judge(ctx, was).Err(in.key); err != nil {
@@ -116,12 +147,18 @@ func (s *Service) save(ctx context.Context, in *intent, current *stored, was, ne
 		next.Meta.Generation++
 	}
 	t := target{
-		kind: in.kind, key: in.key, uid: current.UID, caller: in.spec != nil,
+		kind: in.kind, key: in.key, uid: current.UID, caller: in.spec != nil, deleting: current.Deleting,
 		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
 	}
 	if was != nil {
 		t.was = &replaced{current.Resource, was}
 	}
+	var err error
+	next, t.related, err = s.relate(ctx, relating{kind: in.kind, key: in.key, was: was, respecified: respecified, reported: in.verb == descriptor.VerbStatus, lookup: in.lookup()}, next)
+	if err != nil {
+		return nil, failure.Of(err, in.key)
+	}
+	out.Warnings = append(slices.Clip(out.Warnings), waitWarnings(t.related.Waits)...)
 	if in.dryRun {
 		would, err := s.wouldStore(t, next, current.Resource)
 		if err != nil {
@@ -133,7 +170,7 @@ func (s *Service) save(ctx context.Context, in *intent, current *stored, was, ne
 	current.used = true
 	stored, err := s.storeState(ctx, t, next)
 	switch {
-	case raced(err), errors.Is(err, backend.ErrNotFound):
+	case in.misled(err), errors.Is(err, backend.ErrNotFound):
 		return nil, errRaced
 	case errors.Is(err, errLost):
 		return nil, err

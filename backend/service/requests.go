@@ -103,11 +103,26 @@ type Written struct {
 	// stored: a new one has neither uid nor revision.
 	Resource *query.Resource
 	// Outcome of the write; empty for a delete.
-	Outcome  Outcome
+	Outcome Outcome
+	// Deletion is how far a deletion has come; empty for other writes.
+	Deletion Deletion
 	Warnings []failure.Warning
 	// DryRun says that nothing was written.
 	DryRun bool
 }
+
+// Deletion is how far a deletion has come.
+type Deletion string
+
+// How far a deletion has come.
+const (
+	// Deleted: the resource is gone.
+	Deleted Deletion = "DELETED"
+	// Pending: others rely on the resource. It goes once none does.
+	Pending Deletion = "PENDING"
+	// Finalizing: nobody relies on the resource. It goes once its finalizers are removed.
+	Finalizing Deletion = "FINALIZING"
+)
 
 // ManifestFormat is how a manifest is written.
 type ManifestFormat string

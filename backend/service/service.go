@@ -23,6 +23,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
 	"github.com/sluicegw/sluice/backend/service/reindex"
 	"github.com/sluicegw/sluice/backend/service/reseal"
 	"github.com/sluicegw/sluice/backend/service/unreadable"
@@ -129,9 +130,11 @@ type Service struct {
 	ownHub     bool // Run runs the hub
 	unreadable *unreadable.Tracker
 	keeper     *reindex.Keeper
+	reconciler *reconcile.Reconciler
 	index      *index.Index // nil if nothing is kept in memory
 	turns      turns
 	reveals    chan struct{} // has an element for each resource that is being revealed
+	owners     owners
 }
 
 // New compiles the catalogue's rules and patterns. It starts nothing.
@@ -162,14 +165,18 @@ func New(cfg Config) (*Service, error) {
 		Store: cfg.Store, Kinds: kinds, Unreadable: s.unreadable, Logger: cfg.Logger,
 		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout,
 	})
+	s.reconciler = reconcile.New(reconcile.Config{
+		Store: cfg.Store, Hub: s.hub, Kinds: kinds, Judge: s, Logger: cfg.Logger,
+		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout,
+	})
 	return s, nil
 }
 
 // Run follows the store's changes for all streams, unless the hub came with the
-// configuration, keeps the index rows of every kind of this gateway's definition,
-// and encrypts with the first key what another or none has encrypted. Without it everything is right all the same, but each stream
-// follows the store by itself and queries may scan. It returns when ctx ends,
-// which is no error.
+// configuration, keeps the index rows of every kind of this gateway's definition, has
+// judged anew what waits for others, and encrypts with the first key what another or none
+// has encrypted. Without it nothing stops waiting, each stream follows the store by
+// itself and queries may scan. It returns when ctx ends, which is no error.
 func (s *Service) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	if s.ownHub {
@@ -177,6 +184,8 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	g.Go(func() error { return s.keeper.Run(ctx) })
 	g.Go(func() error { return reseal.Run(ctx, s.resealing()) })
+	g.Go(func() error { return s.followOwners(ctx) })
+	g.Go(func() error { return s.reconciler.Run(ctx) })
 	if s.index != nil {
 		g.Go(func() error { return s.index.Run(ctx) })
 	}

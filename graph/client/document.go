@@ -40,7 +40,7 @@ const kindsDocument = `query Kinds($described: Boolean!) {
 const resourceParts = `fragment Parts on Resource {
   id kind
   metadata {
-    namespace name uid revision generation createdAt updatedAt expiresAt
+    namespace name uid revision generation createdAt updatedAt expiresAt deletionRequestedAt finalizers
     labels { key value }
     annotations @include(if: $whole) { key value }
     description @include(if: $whole)
@@ -92,7 +92,10 @@ const (
 }
 ` + resourceParts
 	deleteTemplate = `mutation Delete($input: Delete{Kind}Input!) {
-  delete: delete{Kind}(input: $input) { state }
+  delete: delete{Kind}(input: $input) { state blockers { totalCount nodes { id kind metadata { namespace name } } } }
+}`
+	finalizersTemplate = `mutation SetFinalizers($input: Patch{Kind}Input!) {
+  update: patch{Kind}(input: $input) { written: {singular} { metadata { revision } } }
 }`
 	statusTemplate = `mutation UpdateStatus($input: Update{Kind}StatusInput!) {
   update: update{Kind}Status(input: $input) { written: {singular} { metadata { revision } } }
@@ -114,7 +117,7 @@ func (k Kind) document(template string) string {
 func Documents(kinds []Kind) []string {
 	out := []string{kindsDocument, getDocument, secretDataDocument, neighboursDocument, applyDocument}
 	for _, k := range kinds {
-		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}} {
+		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}, {"PATCH", finalizersTemplate}} {
 			if k.Offers(of.verb) {
 				out = append(out, k.document(of.template))
 			}

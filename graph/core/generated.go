@@ -31,6 +31,7 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 type ResolverRoot interface {
 	DependencyNode() DependencyNodeResolver
 	Kind() KindResolver
+	Mutation() MutationResolver
 	Query() QueryResolver
 }
 
@@ -45,13 +46,17 @@ type ComplexityRoot struct {
 // region    ************************** generated!.gotpl **************************
 
 type DependencyNodeResolver interface {
-	State(ctx context.Context, obj *DependencyNode) (DependencyState, error)
+	State(ctx context.Context, obj *DependencyNode) (*DependencyState, error)
 
 	Resource(ctx context.Context, obj *DependencyNode) (*engine.Ref, error)
 }
 type KindResolver interface {
+	Controlled(ctx context.Context, obj *descriptor.Kind) (bool, error)
 	Fields(ctx context.Context, obj *descriptor.Kind) ([]*KindField, error)
 	References(ctx context.Context, obj *descriptor.Kind) ([]*KindReference, error)
+}
+type MutationResolver interface {
+	UpdateKind(ctx context.Context, input UpdateKindInput) (*UpdateKindPayload, error)
 }
 type QueryResolver interface {
 	DependencyTree(ctx context.Context, id string, direction *DependencyDirection, depth *int32) (*DependencyTree, error)
@@ -81,7 +86,9 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
-	inputUnmarshalMap := graphql.BuildUnmarshalerMap()
+	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputUpdateKindInput,
+	)
 	first := true
 
 	switch opCtx.Operation.Operation {
@@ -114,6 +121,21 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			}
 
 			return &response
+		}
+	case ast.Mutation:
+		return func(ctx context.Context) *graphql.Response {
+			if !first {
+				return nil
+			}
+			first = false
+			ctx = graphql.WithUnmarshalerMap(ctx, inputUnmarshalMap)
+			data := ec._Mutation(ctx, opCtx.Operation.SelectionSet)
+			var buf bytes.Buffer
+			data.MarshalGQL(&buf)
+
+			return &graphql.Response{
+				Data: buf.Bytes(),
+			}
 		}
 
 	default:
@@ -196,25 +218,55 @@ type DependencyNode {
   path: String
   "Whether the resource referred to must stay while it is in use. null for the root."
   guarded: Boolean
-  "Whether the resource is there."
-  state: DependencyState!
+  "The state of the reference that led to it: how far what is referred to is, for the one that refers to it. null for the root."
+  state: DependencyState
   "Whether the node was met before on the way from the root: references make a cycle, which is not followed again."
   cycle: Boolean!
   "The resource; null if it is missing or cannot be read."
   resource: Resource
 }
 
-"Whether a resource that is referred to is there."
+"How far a resource is that another refers to, for that other one."
 enum DependencyState {
-  "It is there."
-  PRESENT
   "It is not there, or cannot be read."
   MISSING
+  "It is not ready: its condition Available is not True."
+  NOT_READY
+  "It was never relied on, and its deletion was requested."
+  DELETING
+  "It was ready and is relied on since then."
+  BOUND
 }
 `, BuiltIn: false},
 	{Name: "../../schema/core/kind.graphqls", Input: `extend type Query {
   "The kinds that this API offers."
   kinds: [Kind!]!
+}
+
+extend type Mutation {
+  "Change what holds for all resources of a kind, in the store: for all gateways."
+  updateKind(
+    "Which kind, and what it becomes."
+    input: UpdateKindInput!
+  ): UpdateKindPayload
+}
+
+"What updateKind is asked."
+input UpdateKindInput {
+  "Comes back in the payload. At most 128 characters."
+  clientMutationId: String
+  "Name, singular, plural or short name of the kind, in any case: one of those that the field kinds lists."
+  kind: String!
+  "Whether a controller says when resources of the kind are ready. Only of a kind whose status has conditions."
+  controlled: Boolean!
+}
+
+"What updateKind answers."
+type UpdateKindPayload {
+  "That of the input."
+  clientMutationId: String
+  "The kind as it is now."
+  kind: Kind!
 }
 
 "A kind of resource."
@@ -241,6 +293,8 @@ type Kind {
   subKinds: [String!]!
   "Whether callers may set expiresAt."
   expires: Boolean!
+  "Whether a controller says when its resources are ready: their condition Available becomes True by the field that updates their status alone. Other kinds are ready when what they refer to is."
+  controlled: Boolean!
   "All fields of spec and status, each after the object that it is in."
   fields: [KindField!]!
   "The fields that name other resources."
@@ -541,6 +595,8 @@ func (ec *executionContext) childFields_Kind(ctx context.Context, field graphql.
 		return ec.fieldContext_Kind_subKinds(ctx, field)
 	case "expires":
 		return ec.fieldContext_Kind_expires(ctx, field)
+	case "controlled":
+		return ec.fieldContext_Kind_controlled(ctx, field)
 	case "fields":
 		return ec.fieldContext_Kind_fields(ctx, field)
 	case "references":
@@ -717,6 +773,16 @@ func (ec *executionContext) childFields_SecretDataEntry(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type SecretDataEntry", field.Name)
 }
 
+func (ec *executionContext) childFields_UpdateKindPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clientMutationId":
+		return ec.fieldContext_UpdateKindPayload_clientMutationId(ctx, field)
+	case "kind":
+		return ec.fieldContext_UpdateKindPayload_kind(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateKindPayload", field.Name)
+}
+
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "name":
@@ -832,6 +898,20 @@ func (ec *executionContext) childFields___Type(ctx context.Context, field graphq
 // endregion ************************** internal!.gotpl ***************************
 
 // region    ***************************** args.gotpl *****************************
+
+func (ec *executionContext) field_Mutation_updateKind_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (UpdateKindInput, error) {
+			return ec.unmarshalNUpdateKindInput2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐUpdateKindInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
 
 func (ec *executionContext) field_Query___type_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
@@ -1171,11 +1251,11 @@ func (ec *executionContext) _DependencyNode_state(ctx context.Context, field gra
 			return ec.Resolvers.DependencyNode().State(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v DependencyState) graphql.Marshaler {
-			return ec.marshalNDependencyState2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyState(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *DependencyState) graphql.Marshaler {
+			return ec.marshalODependencyState2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyState(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_DependencyNode_state(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -1598,6 +1678,29 @@ func (ec *executionContext) _Kind_expires(ctx context.Context, field graphql.Col
 }
 func (ec *executionContext) fieldContext_Kind_expires(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Kind_controlled(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Kind_controlled(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Kind().Controlled(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Kind_controlled(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Kind", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _Kind_fields(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -2804,6 +2907,50 @@ func (ec *executionContext) fieldContext_KindReference_guard(_ context.Context, 
 	return graphql.NewScalarFieldContext("KindReference", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _Mutation_updateKind(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateKind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateKind(ctx, fc.Args["input"].(UpdateKindInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *UpdateKindPayload) graphql.Marshaler {
+			return ec.marshalOUpdateKindPayload2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐUpdateKindPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateKind(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UpdateKindPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateKind_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_dependencyTree(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3283,6 +3430,61 @@ func (ec *executionContext) _SecretDataEntry_text(ctx context.Context, field gra
 }
 func (ec *executionContext) fieldContext_SecretDataEntry_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _UpdateKindPayload_clientMutationId(ctx context.Context, field graphql.CollectedField, obj *UpdateKindPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateKindPayload_clientMutationId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ClientMutationID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateKindPayload_clientMutationId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UpdateKindPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _UpdateKindPayload_kind(ctx context.Context, field graphql.CollectedField, obj *UpdateKindPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateKindPayload_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *descriptor.Kind) graphql.Marshaler {
+			return ec.marshalNKind2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateKindPayload_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateKindPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Kind(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) ___Directive_name(ctx context.Context, field graphql.CollectedField, obj *introspection.Directive) (ret graphql.Marshaler) {
@@ -4344,6 +4546,50 @@ func (ec *executionContext) fieldContext___Type_isOneOf(_ context.Context, field
 
 // region    **************************** input.gotpl *****************************
 
+func (ec *executionContext) unmarshalInputUpdateKindInput(ctx context.Context, obj any) (UpdateKindInput, error) {
+	var it UpdateKindInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"clientMutationId", "kind", "controlled"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "clientMutationId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("clientMutationId"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ClientMutationID = data
+		case "kind":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kind"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kind = data
+		case "controlled":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("controlled"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Controlled = data
+		}
+	}
+	return it, nil
+}
+
 // endregion **************************** input.gotpl *****************************
 
 // region    ************************** interface.gotpl ***************************
@@ -4414,7 +4660,7 @@ func (ec *executionContext) _DependencyNode(ctx context.Context, sel ast.Selecti
 					}
 				}()
 				res = ec._DependencyNode_state(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -4626,6 +4872,44 @@ func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "controlled":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Kind_controlled(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "fields":
 			field := field
 
@@ -5161,6 +5445,54 @@ func (ec *executionContext) _KindReference(ctx context.Context, sel ast.Selectio
 	return out
 }
 
+var mutationImplementors = []string{"Mutation"}
+
+func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, mutationImplementors)
+	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{
+		Object: "Mutation",
+	})
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		innerCtx := graphql.WithRootFieldContext(ctx, &graphql.RootFieldContext{
+			Object: field.Name,
+			Field:  field,
+		})
+
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Mutation")
+		case "updateKind":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateKind(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var queryImplementors = []string{"Query"}
 
 func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
@@ -5385,6 +5717,49 @@ func (ec *executionContext) _SecretDataEntry(ctx context.Context, sel ast.Select
 		case "text":
 			out.Values[i] = ec._SecretDataEntry_text(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var updateKindPayloadImplementors = []string{"UpdateKindPayload"}
+
+func (ec *executionContext) _UpdateKindPayload(ctx context.Context, sel ast.SelectionSet, obj *UpdateKindPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, updateKindPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UpdateKindPayload")
+		case "clientMutationId":
+			out.Values[i] = ec._UpdateKindPayload_clientMutationId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "kind":
+			out.Values[i] = ec._UpdateKindPayload_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -5842,16 +6217,6 @@ func (ec *executionContext) marshalNDependencyNode2ᚖgithubᚗcomᚋsluicegwᚋ
 	return ec._DependencyNode(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNDependencyState2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyState(ctx context.Context, v any) (DependencyState, error) {
-	var res DependencyState
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNDependencyState2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyState(ctx context.Context, sel ast.SelectionSet, v DependencyState) graphql.Marshaler {
-	return v
-}
-
 func (ec *executionContext) unmarshalNID2string(ctx context.Context, v any) (string, error) {
 	res, err := graphql.UnmarshalID(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -6183,6 +6548,11 @@ func (ec *executionContext) marshalNString2ᚕstringᚄ(ctx context.Context, sel
 	return ret
 }
 
+func (ec *executionContext) unmarshalNUpdateKindInput2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐUpdateKindInput(ctx context.Context, v any) (UpdateKindInput, error) {
+	res, err := ec.unmarshalInputUpdateKindInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalN__Directive2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐDirective(ctx context.Context, sel ast.SelectionSet, v introspection.Directive) graphql.Marshaler {
 	return ec.___Directive(ctx, sel, &v)
 }
@@ -6369,6 +6739,22 @@ func (ec *executionContext) marshalODependencyDirection2ᚖgithubᚗcomᚋsluice
 	return v
 }
 
+func (ec *executionContext) unmarshalODependencyState2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyState(ctx context.Context, v any) (*DependencyState, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(DependencyState)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODependencyState2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyState(ctx context.Context, sel ast.SelectionSet, v *DependencyState) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
 func (ec *executionContext) marshalODependencyTree2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyTree(ctx context.Context, sel ast.SelectionSet, v *DependencyTree) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -6522,6 +6908,13 @@ func (ec *executionContext) marshalOString2ᚖstring(ctx context.Context, sel as
 	_ = ctx
 	res := graphql.MarshalString(*v)
 	return res
+}
+
+func (ec *executionContext) marshalOUpdateKindPayload2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐUpdateKindPayload(ctx context.Context, sel ast.SelectionSet, v *UpdateKindPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdateKindPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalO__EnumValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐEnumValueᚄ(ctx context.Context, sel ast.SelectionSet, v []introspection.EnumValue) graphql.Marshaler {

@@ -31,6 +31,8 @@ type DependencyNode struct {
 	Guarded *bool `json:"guarded,omitzero"`
 	// Whether the node was met before on the way from the root: references make a cycle, which is not followed again.
 	Cycle bool `json:"cycle"`
+	// Up says that the node was reached from one that refers to it.
+	Up bool `json:"-"`
 }
 
 // The resources around one, by their references.
@@ -143,6 +145,9 @@ type KindReference struct {
 	Guard bool `json:"guard"`
 }
 
+type Mutation struct {
+}
+
 type Query struct {
 }
 
@@ -176,6 +181,24 @@ type SecretDataEntry struct {
 	Encoding SecretDataEncoding `json:"encoding"`
 	// The value in plain text; null: it is no text, but base64 of bytes that are not UTF-8.
 	Text *string `json:"text,omitzero"`
+}
+
+// What updateKind is asked.
+type UpdateKindInput struct {
+	// Comes back in the payload. At most 128 characters.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// Name, singular, plural or short name of the kind, in any case: one of those that the field kinds lists.
+	Kind string `json:"kind"`
+	// Whether a controller says when resources of the kind are ready. Only of a kind whose status has conditions.
+	Controlled bool `json:"controlled"`
+}
+
+// What updateKind answers.
+type UpdateKindPayload struct {
+	// That of the input.
+	ClientMutationID *string `json:"clientMutationId,omitzero"`
+	// The kind as it is now.
+	Kind *descriptor.Kind `json:"kind"`
 }
 
 // Which way references are followed.
@@ -239,24 +262,30 @@ func (e DependencyDirection) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// Whether a resource that is referred to is there.
+// How far a resource is that another refers to, for that other one.
 type DependencyState string
 
 const (
-	// It is there.
-	DependencyStatePresent DependencyState = "PRESENT"
 	// It is not there, or cannot be read.
 	DependencyStateMissing DependencyState = "MISSING"
+	// It is not ready: its condition Available is not True.
+	DependencyStateNotReady DependencyState = "NOT_READY"
+	// It was never relied on, and its deletion was requested.
+	DependencyStateDeleting DependencyState = "DELETING"
+	// It was ready and is relied on since then.
+	DependencyStateBound DependencyState = "BOUND"
 )
 
 var AllDependencyState = []DependencyState{
-	DependencyStatePresent,
 	DependencyStateMissing,
+	DependencyStateNotReady,
+	DependencyStateDeleting,
+	DependencyStateBound,
 }
 
 func (e DependencyState) IsValid() bool {
 	switch e {
-	case DependencyStatePresent, DependencyStateMissing:
+	case DependencyStateMissing, DependencyStateNotReady, DependencyStateDeleting, DependencyStateBound:
 		return true
 	}
 	return false

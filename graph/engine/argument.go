@@ -48,7 +48,7 @@ func (e *Engine) coerceInto(out *arguments, f *field, vars map[string]any) {
 		}
 	}
 	switch f.op {
-	case opList, opRefs, opInverse:
+	case opList, opRefs, opInverse, opDependencies, opDependents, opBlockedBy, opBlockers:
 		out.request = listRequest(f, out.values)
 	}
 }
@@ -288,6 +288,11 @@ func metadata(in map[string]any) service.Metadata {
 	if text := value[string](in, "expiresAt"); text != "" {
 		at, _ := time.Parse(time.RFC3339Nano, text) // it was written from a time
 		m.ExpiresAt = service.ExpiresAt(at)
+	}
+	_, m.Finalizers.Set = in["finalizers"]
+	for _, f := range value[[]any](in, "finalizers") {
+		text, _ := f.(string) // it was read as one
+		m.Finalizers.Value = append(m.Finalizers.Value, text)
 	}
 	return m
 }

@@ -205,7 +205,12 @@ func (c *compiler) field(def *ast.Definition, f *field) {
 			f.op = opDeletedID
 			return
 		}
-		f.constant = []byte(`"DELETED"`) // the one state of a deletion, until deletions wait
+		if name == "blockers" {
+			f.op = opBlockers
+			c.connection(f)
+			c.arguments(f)
+			return
+		}
 		ops = payloadOps
 	case roleChange:
 		if t.kind != nil && name == t.kind.Singular {
@@ -213,6 +218,8 @@ func (c *compiler) field(def *ast.Definition, f *field) {
 			return
 		}
 		ops = changeOps
+	case roleDependency:
+		ops = dependencyOps
 	}
 	o, ok := ops[name]
 	if !ok {
@@ -226,7 +233,9 @@ var (
 	metadataOps = map[string]op{
 		"namespace": opNamespace, "name": opName, "uid": opUID, "revision": opRevision, "generation": opGeneration, "labels": opLabels,
 		"annotations": opAnnotations, "description": opDescription, "createdAt": opCreatedAt, "updatedAt": opUpdatedAt, "expiresAt": opExpiresAt,
+		"deletionRequestedAt": opDeletionRequestedAt, "finalizers": opFinalizers,
 	}
+	relationOps   = map[string]op{"dependencies": opDependencies, "dependents": opDependents, "blockedBy": opBlockedBy}
 	entryOps      = map[string]op{"key": opKey, "value": opValue}
 	connectionOps = map[string]op{
 		"edges": opEdges, "nodes": opNodes, "pageInfo": opPageInfo, "totalCount": opTotalCount, "changeCursor": opPageChangeCursor,
@@ -234,10 +243,13 @@ var (
 		"hasNextPage": opHasNextPage, "hasPreviousPage": opHasPreviousPage, "startCursor": opStartCursor, "endCursor": opEndCursor,
 	}
 	payloadOps = map[string]op{
-		"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opConst, "resource": opWritten,
+		"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opDeletion, "resource": opWritten,
 	}
-	warningOps = map[string]op{"code": opWarningCode, "message": opMessage, "path": opPlace, "field": opPlaceText}
-	changeOps  = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resource": opChanged}
+	warningOps    = map[string]op{"code": opWarningCode, "message": opMessage, "path": opPlace, "field": opPlaceText}
+	dependencyOps = map[string]op{
+		"id": opOtherID, "kind": opOtherKind, "namespace": opOtherNamespace, "name": opOtherName, "path": opOtherPath, "state": opOtherState, "guarded": opOtherGuarded, "resource": opOther,
+	}
+	changeOps = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resource": opChanged}
 )
 
 func (c *compiler) rootField(def *ast.Definition, f *field) {
@@ -277,6 +289,11 @@ func (c *compiler) resourceField(t *typeInfo, f *field) {
 		f.op, f.slot = opObject, body.SlotSpec
 	case "status":
 		f.op, f.slot = opObject, body.SlotStatus
+	case "dependencies", "dependents", "blockedBy":
+		f.op = relationOps[name]
+		f.targets = c.selects(f.set, "nodes", "state") || c.selects(f.set, "nodes", "resource") || c.selects(f.set, "edges", "node", "state") || c.selects(f.set, "edges", "node", "resource")
+		c.connection(f)
+		c.arguments(f)
 	default:
 		if inv := k.inverses[name]; inv != nil {
 			f.op, f.inverse, f.kind = opInverse, inv, inv.kind

@@ -13,7 +13,11 @@ func (r *run) connection(buf []byte, f *field, p *page) ([]byte, bool) {
 // pageItems writes the resources of a page, each with its cursor or alone.
 func (r *run) pageItems(buf []byte, f *field, src *source) ([]byte, bool) {
 	p := src.page
-	if f.op == opNode { // it counts itself
+	switch {
+	case f.op == opNode && p.Dependencies != nil:
+		r.count(f, 1)
+		return r.below(buf, f, src)
+	case f.op == opNode: // it counts itself
 		return r.resourceOn(buf, f, &p.items[src.index])
 	}
 	r.count(f, len(p.items))
@@ -27,7 +31,7 @@ func (r *run) pageItems(buf []byte, f *field, src *source) ([]byte, bool) {
 		r.element(f)
 		r.pushIndex(i)
 		on := f.sub
-		if element.index = i; f.op == opNodes {
+		if element.index = i; f.op == opNodes && p.Dependencies == nil {
 			element.item = &p.items[i]
 			on = f.on(element.item.kind)
 		}

@@ -28,7 +28,8 @@ func sortedErrors(list gqlerror.List) []string {
 // generated for these kinds, before there was an engine: random operations, one
 // after the other on one store. Where the API has changed on purpose since, they are
 // the engine's: filters whose operators have no value, nodes with a bad id, payloads
-// whose resource is not null, warnings, and the paths and places of errors.
+// whose resource is not null, warnings, conditions that say what a resource waits for,
+// and the paths and places of errors.
 func TestTheAnswersAreThoseOfAGeneratedExecutor(t *testing.T) {
 	g := newGateway(t, shelves(t), nil)
 	file, err := os.Open("testdata/golden.jsonl")

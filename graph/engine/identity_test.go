@@ -127,13 +127,15 @@ func TestResourcesOfAnyKindAreFilteredAndOrderedByWhatAllKindsHave(t *testing.T)
 func TestAWarningSaysWhichValueOfTheInputItIsAbout(t *testing.T) {
 	g := newGateway(t, shelves(t), nil)
 	got := g.do(`mutation { createToken(input: {name: "t", subKind: "robot", spec: {serviceRef: "a", otherRefs: ["b"]}}) { warnings { code message path field } } }`, nil)
-	want := `{"createToken":{"warnings":[{"code":"DEPRECATED","message":"spec.otherRefs is deprecated: name them in \"grants\"","path":["input","spec","otherRefs"],"field":"input.spec.otherRefs"}]}}`
+	want := `{"createToken":{"warnings":[{"code":"DEPRECATED","message":"spec.otherRefs is deprecated: name them in \"grants\"","path":["input","spec","otherRefs"],"field":"input.spec.otherRefs"},` +
+		`{"code":"WAITING","message":"Waiting for Service/a to be created","path":["input","spec","serviceRef"],"field":"input.spec.serviceRef"},` +
+		`{"code":"WAITING","message":"Waiting for Service/b to be created","path":["input","spec","otherRefs"],"field":"input.spec.otherRefs"}]}}`
 	if string(got.Data) != want || len(got.Errors) > 0 {
 		t.Errorf("got  %s %v\nwant %s", got.Data, got.Errors, want)
 	}
 	manifest := "apiVersion: example.org/v1\nkind: Token\nsubKind: robot\nmetadata: {name: u}\nspec: {serviceRef: a, otherRefs: [b, b]}\n"
 	got = g.do(`mutation($m: String!) { applyManifest(input: {manifest: $m}) { warnings { path } } }`, map[string]any{"m": strings.Replace(manifest, ", b]", "]", 1)})
-	if want := `{"applyManifest":{"warnings":[{"path":["input","manifest","spec","otherRefs"]}]}}`; string(got.Data) != want {
+	if want := `{"applyManifest":{"warnings":[{"path":["input","manifest","spec","otherRefs"]},{"path":["input","manifest","spec","serviceRef"]},{"path":["input","manifest","spec","otherRefs"]}]}}`; string(got.Data) != want {
 		t.Errorf("got  %s %v\nwant %s", got.Data, got.Errors, want)
 	}
 	got = g.do(`mutation($m: String!) { applyManifest(input: {manifest: $m}) { outcome } }`, map[string]any{"m": manifest})

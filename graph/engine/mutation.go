@@ -47,14 +47,15 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 // newWritten is the payload of a mutation, whose links are to be read.
 func (r *run) newWritten(f *field, w *service.Written, in map[string]any) *written {
 	out := &written{Written: w, field: f, mutationID: optional[string](in, "clientMutationId")}
-	b := bodyOf(w.Resource)
-	if b == nil {
-		return out
+	if b := bodyOf(w.Resource); b != nil {
+		out.item = &item{body: b, kind: r.kindOf(b)}
 	}
-	out.item = &item{body: b, kind: r.kindOf(b)}
 	for i := range f.sub.fields {
-		if p := &f.sub.fields[i]; p.op == opWritten {
+		switch p := &f.sub.fields[i]; {
+		case p.op == opWritten && out.item != nil:
 			r.visit(out.item, p.on(out.item.kind))
+		case p.op == opBlockers:
+			out.blockers = append(out.blockers, r.readBlockers(p, w))
 		}
 	}
 	return out

@@ -17,6 +17,15 @@ type written struct {
 	mutationID *string
 	// item is the resource that it left behind, nil if there is none to show.
 	item *item
+	// blockers are the pages of the fields that show them, in their order.
+	blockers []blockers
+}
+
+// blockers are a page of those for which a deletion waits, or why there is none.
+type blockers struct {
+	field *field
+	page  *page
+	err   error
 }
 
 // payloadField writes a field of the payload of a mutation.
@@ -41,10 +50,29 @@ func (r *run) payloadField(buf []byte, f *field, w *written) ([]byte, bool) {
 	case opCreated:
 		return strconv.AppendBool(buf, w.Outcome == service.Created), true
 	}
-	if w.Resource == nil || w.DryRun {
+	switch {
+	case f.op == opDeletion:
+		return appendText(buf, string(w.Deletion)), true
+	case f.op == opBlockers:
+		return r.blockers(buf, f, w)
+	case w.Resource == nil || w.DryRun || w.Deletion != service.Deleted:
 		return buf, false
 	}
 	return r.appendID(buf, w.Resource.Stored.Key), true // of what was deleted
+}
+
+// blockers writes a page of those for which a deletion waits.
+func (r *run) blockers(buf []byte, f *field, w *written) ([]byte, bool) {
+	for _, b := range w.blockers {
+		switch {
+		case b.field != f:
+		case b.err != nil:
+			return r.null(buf, f, b.err)
+		default:
+			return r.connection(buf, f, b.page)
+		}
+	}
+	return buf, false
 }
 
 // warnings writes those of a mutation.

@@ -26,6 +26,9 @@ const (
 	opRef
 	opRefs
 	opInverse
+	opDependencies
+	opDependents
+	opBlockedBy
 	// Of an object of a body.
 	opScalar
 	opEnum
@@ -47,6 +50,8 @@ const (
 	opCreatedAt
 	opUpdatedAt
 	opExpiresAt
+	opDeletionRequestedAt
+	opFinalizers
 	// Of an entry of a map, a label or an annotation.
 	opKey
 	opValue
@@ -62,6 +67,15 @@ const (
 	opHasPreviousPage
 	opStartCursor
 	opEndCursor
+	// Of a dependency on a page of them.
+	opOtherID
+	opOtherKind
+	opOtherNamespace
+	opOtherName
+	opOtherPath
+	opOtherState
+	opOtherGuarded
+	opOther
 	// Of payloads and changes.
 	opMutationID
 	opWritten
@@ -70,6 +84,8 @@ const (
 	opDryRun
 	opCreated
 	opDeletedID
+	opDeletion
+	opBlockers
 	opWarningCode
 	opMessage
 	opPlace
@@ -129,6 +145,8 @@ type field struct {
 	verb     descriptor.Verb
 	// changeCursor says that a connection is asked for it, and ahead for whether it goes on.
 	changeCursor, ahead bool
+	// targets says that a connection of dependencies is asked for states or resources.
+	targets bool
 	// node is the first of the fields that were merged into this one; it has the arguments.
 	node *ast.Field
 	// set is everything that is selected below.
@@ -143,7 +161,7 @@ type field struct {
 // linked says whether the field leads to other resources.
 func (f *field) linked() bool {
 	switch f.op {
-	case opRef, opRefs, opInverse:
+	case opRef, opRefs, opInverse, opDependencies, opDependents, opBlockedBy:
 		return true
 	}
 	return f.abstract != nil || f.sub != nil && len(f.sub.links) > 0

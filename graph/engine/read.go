@@ -25,8 +25,8 @@ type want struct {
 	names []string
 }
 
-// resolve reads all links, level by level: what one level leads to is read by
-// one call for the resources and one for the pages, both at once.
+// resolve reads all links, level by level: what one level leads to is read by one call
+// for the resources, one for the pages and one for those of dependencies, all at once.
 func (r *run) resolve() {
 	for len(r.next) > 0 {
 		r.alive(nil)
@@ -39,24 +39,28 @@ func (r *run) resolve() {
 		}
 		keys, requests := r.unread(), r.requests()
 		var resources []*query.Resource
-		var pages []*query.Page
 		var failed error
-		var errs []error
-		lookup := func() { resources, failed = r.reads().Resources(r.ctx, keys) }
-		list := func() { pages, errs = r.reads().Pages(r.ctx, requests.list) }
-		switch {
-		case len(keys) > 0 && len(requests.list) > 0:
-			together(lookup, list)
-		case len(keys) > 0:
-			lookup()
-		case len(requests.list) > 0:
-			list()
+		var pages, related answeredPages
+		var calls [3]func()
+		n := 0
+		if len(keys) > 0 {
+			calls[n] = func() { resources, failed = r.reads().Resources(r.ctx, keys) }
+			n++
 		}
+		if len(requests.list) > 0 {
+			calls[n] = func() { pages.pages, pages.errs = r.reads().Pages(r.ctx, requests.list) }
+			n++
+		}
+		if len(requests.related) > 0 {
+			calls[n] = func() { related.pages, related.errs = r.reads().Dependencies(r.ctx, requests.related) }
+			n++
+		}
+		together(calls[:n])
 		for i, res := range resources {
 			r.found[keys[i]] = bodyOf(res)
 		}
 		r.linkResources(failed)
-		r.linkPages(&requests, pages, errs)
+		r.linkPages(&requests, pages, related)
 		r.asked = requests.spare()
 	}
 }
@@ -64,25 +68,35 @@ func (r *run) resolve() {
 // linkBytes is what the links of a selection on an item hold while they are read.
 const linkBytes = 256
 
-// together calls two functions at once and returns when both have ended. A panic
-// of either is one of the caller, so that it costs an answer and not the gateway.
-func together(a, b func()) {
+// together calls functions at once and returns when all have ended. A panic of any is
+// one of the caller, so that it costs an answer and not the gateway.
+func together(calls []func()) {
+	if len(calls) < 2 {
+		for _, call := range calls {
+			call()
+		}
+		return
+	}
 	var all sync.WaitGroup
-	var panicked any
-	all.Go(func() {
-		defer func() {
-			if v := recover(); v != nil {
-				panicked = fmt.Sprintf("%v, at\n%s", v, debug.Stack())
-			}
-		}()
-		a()
-	})
+	panicked := make([]any, len(calls)-1)
+	for i, call := range calls[1:] {
+		all.Go(func() {
+			defer func() {
+				if v := recover(); v != nil {
+					panicked[i] = fmt.Sprintf("%v, at\n%s", v, debug.Stack())
+				}
+			}()
+			call()
+		})
+	}
 	func() {
 		defer all.Wait()
-		b()
+		calls[0]()
 	}()
-	if panicked != nil {
-		panic(panicked)
+	for _, v := range panicked {
+		if v != nil {
+			panic(v)
+		}
 	}
 }
 
@@ -92,7 +106,7 @@ func (r *run) want(it *item, on *object, t body.Table) {
 	b := it.body
 	for _, f := range on.links {
 		switch f.op {
-		case opRef, opRefs, opInverse:
+		case opRef, opRefs, opInverse, opDependencies, opDependents, opBlockedBy:
 			if it.links == nil {
 				it.links = r.links.Take(len(on.links))[:0]
 			}
@@ -191,7 +205,9 @@ func (r *run) unknown(key backend.Key) bool {
 // pageRequests are the distinct requests of a level.
 type pageRequests struct {
 	list []query.ListRequest
-	// of is the request of each want, -1 for a resource.
+	// related are those of dependencies.
+	related []query.DependencyRequest
+	// of is the request of each want among those of its kind, -1 for a resource.
 	of []int
 	// same are the lists of references: those that name the same resources are read once.
 	same map[sameRequest]int
@@ -208,20 +224,26 @@ const maxAsked = 1024
 
 // spare is the room of requests that nobody needs any more.
 func (p *pageRequests) spare() pageRequests {
-	if cap(p.list) > maxAsked || len(p.same) > maxAsked {
+	if max(cap(p.list), cap(p.related), len(p.same)) > maxAsked {
 		return pageRequests{}
 	}
 	clear(p.list)
+	clear(p.related)
 	clear(p.same)
-	return pageRequests{list: p.list[:0], of: p.of[:0], same: p.same}
+	return pageRequests{list: p.list[:0], related: p.related[:0], of: p.of[:0], same: p.same}
 }
 
 func (r *run) requests() (out pageRequests) {
 	out, r.asked = r.asked, pageRequests{}
 	for i := range r.wanted {
 		w := &r.wanted[i]
-		if w.field.op == opRef {
+		switch w.field.op {
+		case opRef:
 			out.of = append(out.of, -1)
+			continue
+		case opDependencies, opDependents, opBlockedBy:
+			out.of = append(out.of, len(out.related))
+			out.related = append(out.related, r.dependencies(w))
 			continue
 		}
 		stored := w.item.body.Stored
@@ -298,21 +320,36 @@ func (r *run) shared(f *field, k *kindInfo, b *body.Body) *item {
 	return it
 }
 
+// answeredPages are the pages of requests, each with its own error.
+type answeredPages struct {
+	pages []*query.Page
+	errs  []error
+}
+
 // linkPages gives the links of connections their pages.
-func (r *run) linkPages(requests *pageRequests, pages []*query.Page, errs []error) {
-	made := make([]*page, len(pages))
+func (r *run) linkPages(requests *pageRequests, pages, related answeredPages) {
+	made := make([]*page, len(pages.pages))
 	for i, n := range requests.of {
 		if n < 0 {
 			continue
 		}
 		w := &r.wanted[i]
 		l := &w.item.links[w.link]
-		if l.err = errs[n]; l.err != nil {
+		from := pages
+		switch w.field.op {
+		case opDependencies, opDependents, opBlockedBy:
+			from = related
+		}
+		if l.err = from.errs[n]; l.err != nil {
 			r.guard(l.err, w.field)
 			continue
 		}
-		if made[n] == nil {
-			made[n] = r.newPage(pages[n], w.field)
+		switch {
+		case from.pages[n].Dependencies != nil: // each is asked for once
+			l.page = r.newPage(from.pages[n], w.field)
+			continue
+		case made[n] == nil:
+			made[n] = r.newPage(pages.pages[n], w.field)
 		}
 		l.page = made[n]
 	}

@@ -137,6 +137,14 @@ func (r *run) metadataField(buf []byte, f *field, b *body.Body) ([]byte, bool) {
 	case opDescription:
 		text := b.Text(at(body.SlotDescription))
 		return appendText(buf, text), text != ""
+	case opFinalizers:
+		return appendScalars(buf, f, b, at(body.SlotFinalizers)), true
+	case opDeletionRequestedAt:
+		s := at(body.SlotDeletionRequestedAt)
+		if s.IsZero() {
+			return buf, false
+		}
+		return appendStoredTime(buf, b.Bytes(s))
 	}
 	if s := at(body.SlotGeneration); !s.IsZero() {
 		return appendScalar(buf, b.Bytes(s)), true

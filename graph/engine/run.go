@@ -134,6 +134,10 @@ func (r *run) visit(it *item, on *object) {
 func (r *run) newPage(p *query.Page, f *field) *page {
 	out := r.pages.One()
 	*out = page{Page: p, items: r.parts.Take(len(p.Edges))}
+	if p.Dependencies != nil {
+		r.visitOthers(out, f)
+		return out
+	}
 	for i := range p.Edges {
 		it := &out.items[i]
 		it.body = p.Edges[i].Resource.Body

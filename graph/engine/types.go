@@ -23,6 +23,7 @@ const (
 	rolePayload
 	roleWarning
 	roleChange
+	roleDependency
 )
 
 // typeInfo is what the engine knows of an object type.
@@ -77,6 +78,7 @@ func (e *Engine) readKinds() error {
 	e.types = map[string]*typeInfo{
 		"Metadata": {role: roleMetadata}, "Label": {role: roleEntry}, "Annotation": {role: roleEntry}, "MapEntry": {role: roleEntry},
 		"PageInfo": {role: rolePageInfo}, "ResourceConnection": {role: roleConnection}, "ResourceEdge": {role: roleEdge},
+		"DependencyConnection": {role: roleConnection}, "DependencyEdge": {role: roleEdge}, "Dependency": {role: roleDependency},
 		"Warning": {role: roleWarning}, "ResourceChange": {role: roleChange}, "ApplyManifestPayload": {role: rolePayload},
 	}
 	e.roots = map[rootKey]rootField{

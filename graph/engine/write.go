@@ -82,9 +82,9 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 		return append(buf, f.constant...), true
 	case opObject, opObjects, opEnum, opFloat, opTime, opScalars, opMap:
 		return r.bodyField(buf, f, src)
-	case opID, opSubKind, opVersion, opMetadata, opManifest, opSpecJSON, opStatusJSON, opRef, opRefs, opInverse:
+	case opID, opSubKind, opVersion, opMetadata, opManifest, opSpecJSON, opStatusJSON, opRef, opRefs, opInverse, opDependencies, opDependents, opBlockedBy:
 		return r.resourceField(buf, f, src.item)
-	case opNamespace, opName, opUID, opRevision, opGeneration, opLabels, opAnnotations, opDescription, opCreatedAt, opUpdatedAt, opExpiresAt:
+	case opNamespace, opName, opUID, opRevision, opGeneration, opLabels, opAnnotations, opDescription, opCreatedAt, opUpdatedAt, opExpiresAt, opDeletionRequestedAt, opFinalizers:
 		return r.metadataField(buf, f, src.item.body)
 	case opKey:
 		return appendText(buf, src.key), true
@@ -94,6 +94,8 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 		return r.pageItems(buf, f, src)
 	case opPageInfo, opTotalCount, opPageChangeCursor, opCursor, opHasNextPage, opHasPreviousPage, opStartCursor, opEndCursor:
 		return r.pageField(buf, f, src)
+	case opOtherID, opOtherKind, opOtherNamespace, opOtherName, opOtherPath, opOtherState, opOtherGuarded, opOther:
+		return r.dependencyField(buf, f, src)
 	case opChangeType, opChangeCursor, opChangeRevision, opChanged:
 		return r.changeField(buf, f, src.change)
 	case opWarningCode, opMessage, opPlace, opPlaceText:
@@ -159,8 +161,13 @@ func (r *run) bodyField(buf []byte, f *field, src *source) ([]byte, bool) {
 	case opMap:
 		return r.entries(buf, f, sortedEntries(b, s))
 	}
-	if s.Ready() && f.enum == nil {
-		return append(buf, b.Bytes(s)...), true
+	return appendScalars(buf, f, b, s), true
+}
+
+// appendScalars writes a list of scalars of a body; of one that is absent none.
+func appendScalars(buf []byte, f *field, b *body.Body, s body.Span) []byte {
+	if s.Ready() && f.enum == nil && !s.IsZero() {
+		return append(buf, b.Bytes(s)...)
 	}
 	buf = append(buf, '[')
 	first := true
@@ -176,7 +183,7 @@ func (r *run) bodyField(buf []byte, f *field, src *source) ([]byte, bool) {
 			buf = appendScalar(buf, raw)
 		}
 	}
-	return append(buf, ']'), true
+	return append(buf, ']')
 }
 
 // objects writes a list of objects of a body.

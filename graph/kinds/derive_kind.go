@@ -76,6 +76,9 @@ func (d *derivation) resource(k *Kind) {
 		}),
 		field("specJSON", "JSON!", "The spec in stored form, for programs that know no kind. What is write-only is not in it."),
 		field("statusJSON", "JSON", "The status in stored form, for programs that know no kind; null if there is none."),
+		field("dependencies", "DependencyConnection!", "What the resource refers to, in the order in which its kind declares the references, and of the names.", paging("References")...),
+		field("dependents", "DependencyConnection!", "What refers to the resource, in the order of kind, namespace, name and path.", paging("References")...),
+		field("blockedBy", "DependencyConnection!", "What relies on the resource by a guarded reference: while there is anything, a deletion of the resource is PENDING. In the order of kind, namespace, name and path.", paging("References")...),
 	)
 	def.Interfaces = []string{"Node", "Resource"}
 	for _, r := range referencesOn(d.owners[k.Name]) {
@@ -113,11 +116,14 @@ func listingArguments(k *Kind) ast.ArgumentDefinitionList {
 	}
 }
 
-func pagingArguments() ast.ArgumentDefinitionList {
+func pagingArguments() ast.ArgumentDefinitionList { return paging("Resources") }
+
+// paging are the arguments of a connection of so-called things.
+func paging(things string) ast.ArgumentDefinitionList {
 	return ast.ArgumentDefinitionList{
-		argument("first", "Int", "Resources wanted from the front, 0 to 1,000. Without first and last: 100. Excludes last."),
+		argument("first", "Int", things+" wanted from the front, 0 to 1,000. Without first and last: 100. Excludes last."),
 		argument("after", "String", "Only what follows this cursor; opaque, from pageInfo or an edge of this field with the same arguments."),
-		argument("last", "Int", "Resources wanted from the end, 0 to 1,000. Excludes first."),
+		argument("last", "Int", things+" wanted from the end, 0 to 1,000. Excludes first."),
 		argument("before", "String", "Only what precedes this cursor; opaque, from pageInfo or an edge of this field with the same arguments."),
 	}
 }
@@ -177,7 +183,7 @@ func kindFilter(k *Kind) *ast.Definition {
 		field("labels", "[LabelFilter!]", "All of these hold for the labels. At most 50 elements."),
 		field("createdAt", "TimeFilter", "When the resource was created."),
 		field("updatedAt", "TimeFilter", "When the resource was last changed."),
-		when(k.hasConditions(), func() *ast.FieldDefinition {
+		when(k.HasConditions(), func() *ast.FieldDefinition {
 			return field("conditions", "[ConditionFilter!]", "All of these hold for the conditions of the status. At most 50 elements.")
 		}),
 		when(filtered(k, "spec"), func() *ast.FieldDefinition {
@@ -187,21 +193,6 @@ func kindFilter(k *Kind) *ast.Definition {
 			return field("status", FilterType(k.Status.Name), k.about("status", aboutStatus))
 		}),
 	)
-}
-
-// hasConditions says whether the status has conditions: objects with type and status.
-func (k *Kind) hasConditions() bool {
-	if k.Status == nil {
-		return false
-	}
-	f := k.Status.Field("conditions")
-	if f == nil || !f.List || f.Shape == nil {
-		return false
-	}
-	return !slices.ContainsFunc([]string{"type", "status"}, func(name string) bool {
-		g := f.Shape.Field(name)
-		return g == nil || g.Type != descriptor.TypeString || g.List
-	})
 }
 
 // roots derives the root fields that read and follow a kind.

@@ -39,13 +39,13 @@ func (d *derivation) writes(k *Kind) {
 	if k.Has(descriptor.VerbUpdate) {
 		d.write(k, write{
 			name: "update" + k.Name, existing: true, about: "Replace the spec of a resource of kind " + k.Name + " at the revision that the caller read.",
-			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k), []*ast.FieldDefinition{spec(replaced)}), payload: stored, nonNull: true,
+			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k, true), []*ast.FieldDefinition{spec(replaced)}), payload: stored, nonNull: true,
 		})
 	}
 	if k.Has(descriptor.VerbPatch) {
 		d.write(k, write{
 			name: "patch" + k.Name, existing: true, about: "Change parts of the spec of a resource of kind " + k.Name + " at the revision that the caller read: a JSON merge patch (RFC 7386).",
-			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k), []*ast.FieldDefinition{
+			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k, true), []*ast.FieldDefinition{
 				field("spec", PatchType(k.Spec.Name), "What changes of the desired state. Left out: nothing."),
 			}), payload: stored, nonNull: true,
 		})
@@ -53,7 +53,7 @@ func (d *derivation) writes(k *Kind) {
 	if k.Has(descriptor.VerbUpsert) {
 		d.write(k, write{
 			name: "upsert" + k.Name, about: "Create a resource of kind " + k.Name + ", or replace the spec of the one that is there, whatever its revision.",
-			input:   slices.Concat(subKind(k, " A resource that is there keeps its own, which must be this one if it is given."), changedMetadata(k), []*ast.FieldDefinition{spec(replaced)}),
+			input:   slices.Concat(subKind(k, " A resource that is there keeps its own, which must be this one if it is given."), changedMetadata(k, false), []*ast.FieldDefinition{spec(replaced)}),
 			payload: stored, nonNull: true, after: []*ast.FieldDefinition{field("created", "Boolean!", "Whether the resource was not there before.")},
 		})
 	}
@@ -69,11 +69,16 @@ func (d *derivation) writes(k *Kind) {
 	}
 	if k.Has(descriptor.VerbDelete) {
 		d.write(k, write{
-			name: "delete" + k.Name, existing: true, about: "Delete a resource of kind " + k.Name + ".",
+			name: "delete" + k.Name, existing: true, about: "Delete a resource of kind " + k.Name + ". One that others rely on, or that finalizers hold, stays until they do not: its deletion is requested.",
 			input:   []*ast.FieldDefinition{field("expectedRevision", "String", "Revision that the deletion is based on; opaque, from metadata.revision. Absent: whatever it is.")},
-			payload: "The resource in its last state; null if that cannot be read.",
-			before:  []*ast.FieldDefinition{field("deleted"+k.Name+"Id", "ID", "Global id of the resource that is gone; null with dryRun.")},
-			after:   []*ast.FieldDefinition{field("state", "DeletionState!", "How far the deletion has come; with dryRun how far it would.")},
+			payload: "The resource in its last state, or while its deletion waits in its present one; null if that cannot be read.",
+			before:  []*ast.FieldDefinition{field("deleted"+k.Name+"Id", "ID", "Global id of the resource that is gone; null unless the state is DELETED, and with dryRun.")},
+			after: []*ast.FieldDefinition{
+				field("state", "DeletionState!", "How far the deletion has come; with dryRun how far it would."),
+				field("blockers", "ResourceConnection!", "The resources that rely on the resource, for which the deletion waits, or with dryRun would wait. In the order of kind, namespace and name.",
+					argument("first", "Int", "Resources wanted from the front, 0 to 1,000. null: 100."),
+					argument("after", "String", "Only what follows this cursor; opaque, from pageInfo or an edge of this field with the same arguments.")),
+			},
 		})
 	}
 }
@@ -130,14 +135,18 @@ func newMetadata(k *Kind) []*ast.FieldDefinition {
 	}
 }
 
-// changedMetadata is what a caller may change of a resource besides its spec.
-func changedMetadata(k *Kind) []*ast.FieldDefinition {
+// changedMetadata is what a caller may change of a resource besides its spec; of one that
+// has to be there also what holds it.
+func changedMetadata(k *Kind, existing bool) []*ast.FieldDefinition {
 	return []*ast.FieldDefinition{
 		field("labels", "[LabelInput!]", "Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none."),
 		field("annotations", "[AnnotationInput!]", "Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none."),
 		field("description", "String", "A note for people. At most 1,024 characters. Left out: unchanged; null: none."),
 		when(k.Expires, func() *ast.FieldDefinition {
 			return field("expiresAt", "Time", "When the resource goes away by itself. Left out: unchanged; null: never.")
+		}),
+		when(existing, func() *ast.FieldDefinition {
+			return field("finalizers", "[String!]", "What holds the resource while its deletion waits: names like the keys of labels. At most 64, no two equal. Left out: unchanged; null or []: none. While the deletion waits a patch of nothing else may remove some; none can be added.")
 		}),
 	}
 }

@@ -47,6 +47,10 @@ func (f *fake) Lookup(_ context.Context, c access.Caller, keys []backend.Key) ([
 	return out, f.fail
 }
 
+func (f *fake) Dependencies(context.Context, access.Caller, []query.DependencyRequest) ([]*query.Page, []error) {
+	return nil, nil
+}
+
 func (f *fake) ListMany(_ context.Context, _ access.Caller, reqs []query.ListRequest) ([]*query.Page, []error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,6 +14,8 @@ type Service interface {
 	Lookup(context.Context, access.Caller, []backend.Key) ([]*query.Resource, error)
 	// ListMany reads pages of connections, each with its own error.
 	ListMany(context.Context, access.Caller, []query.ListRequest) ([]*query.Page, []error)
+	// Dependencies reads pages of what is related to resources, each with its own error.
+	Dependencies(context.Context, access.Caller, []query.DependencyRequest) ([]*query.Page, []error)
 }
 
 // Reads are the batch functions of one caller. The engine calls them with all
@@ -32,4 +34,9 @@ func (r Reads) Resources(ctx context.Context, keys []backend.Key) ([]*query.Reso
 // Pages reads pages of connections, each with its own error.
 func (r Reads) Pages(ctx context.Context, requests []query.ListRequest) ([]*query.Page, []error) {
 	return r.Service.ListMany(ctx, r.Caller, requests)
+}
+
+// Dependencies reads pages of what is related to resources, each with its own error.
+func (r Reads) Dependencies(ctx context.Context, requests []query.DependencyRequest) ([]*query.Page, []error) {
+	return r.Service.Dependencies(ctx, r.Caller, requests)
 }

@@ -3,8 +3,13 @@ package failure
 // WarningCode is the machine-readable kind of a warning.
 type WarningCode string
 
-// WarningDeprecated is a field that is set and should not be used any more.
-const WarningDeprecated WarningCode = "DEPRECATED"
+// The codes of warnings.
+const (
+	// WarningDeprecated is a field that is set and should not be used any more.
+	WarningDeprecated WarningCode = "DEPRECATED"
+	// WarningWaiting is a reference to a resource that is not ready yet.
+	WarningWaiting WarningCode = "WAITING"
+)
 
 // Warning is what a caller should know though the change was made.
 type Warning struct {

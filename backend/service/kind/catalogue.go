@@ -29,6 +29,11 @@ type Kind struct {
 	// Placed are the names of the fields of the spec that stand at the top of a
 	// manifest, by their keys there.
 	Placed map[string]string
+	// Conditions is the shape of a condition of the status, nil if it has none.
+	Conditions *descriptor.Shape
+	// Referred says that resources of some kind refer to those of this one, and Guarded
+	// that such a reference is guarded.
+	Referred, Guarded bool
 }
 
 // Shape is a compiled [descriptor.Shape].
@@ -100,12 +105,20 @@ func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 		if k.Rows, err = row.Compile(k.Kind); err != nil {
 			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, err))
 		}
+		k.Conditions = k.Kind.Conditions()
 		c.ordered = append(c.ordered, k)
 		for _, name := range append([]string{k.Name, k.Singular, k.Plural}, k.ShortNames...) {
 			if o := c.byName[strings.ToLower(name)]; o != nil && o.Name != k.Name {
 				errs = append(errs, fmt.Errorf("kind %s: name %q belongs to kind %s", k.Name, name, o.Name))
 			}
 			c.byName[strings.ToLower(name)] = k
+		}
+	}
+	for i := range kinds {
+		for _, r := range kinds[i].References {
+			if to := c.byName[strings.ToLower(r.Kind)]; to != nil {
+				to.Referred, to.Guarded = true, to.Guarded || r.Guard
+			}
 		}
 	}
 	return c, errors.Join(errs...)

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // State is a resource in the form that writes work on: what the envelope and
@@ -128,7 +130,36 @@ func metadataOf(v any) (m body.Metadata, ok bool) {
 	m.Labels, ok1 = textsOf(tree["labels"])
 	m.Annotations, ok2 = textsOf(tree["annotations"])
 	m.Description, ok3 = textOf(tree["description"])
-	return m, ok1 && ok2 && ok3
+	if !ok1 || !ok2 || !ok3 {
+		return m, false
+	}
+	if requested, has := tree["deletionRequestedAt"]; has {
+		text, _ := requested.(string)
+		var err error
+		if m.DeletionRequestedAt, err = timestamp.Parse(text); err != nil {
+			return m, false
+		}
+	}
+	m.Finalizing, _ = tree["finalizing"].(bool)
+	m.Finalizers, ok1 = listOf(tree["finalizers"])
+	m.Waits, ok2 = listOf(tree["waits"])
+	return m, ok1 && ok2
+}
+
+// listOf are the texts of a list; null is none.
+func listOf(v any) (out []string, ok bool) {
+	list, ok := v.([]any)
+	if !ok {
+		return nil, v == nil
+	}
+	for _, e := range list {
+		text, ok := e.(string)
+		if !ok {
+			return nil, false
+		}
+		out = append(out, text)
+	}
+	return out, true
 }
 
 // Root is the tree that paths of indexes and references begin in.
@@ -212,10 +243,34 @@ func appendMetadata(b []byte, m body.Metadata) []byte {
 	if m.Description != "" {
 		b = jsontree.AppendText(append(b, `,"description":`...), m.Description)
 	}
+	if !m.DeletionRequestedAt.IsZero() {
+		b = jsontree.AppendText(append(b, `,"deletionRequestedAt":`...), m.DeletionRequestedAt.UTC().Format(time.RFC3339Nano))
+	}
+	if m.Finalizing {
+		b = append(b, `,"finalizing":true`...)
+	}
+	b = appendList(b, `,"finalizers":`, m.Finalizers)
+	b = appendList(b, `,"waits":`, m.Waits)
 	return append(b, '}')
+}
+
+// appendList appends a member with a list of texts, unless it has none.
+func appendList(b []byte, member string, texts []string) []byte {
+	for i, text := range texts {
+		if i == 0 {
+			b = append(append(b, member...), '[')
+		} else {
+			b = append(b, ',')
+		}
+		b = jsontree.AppendText(b, text)
+	}
+	if len(texts) > 0 {
+		b = append(b, ']')
+	}
+	return b
 }
 
 // sameMetadata compares what a caller may set; empty is the same as absent.
 func sameMetadata(a, b body.Metadata) bool {
-	return a.Description == b.Description && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations)
+	return a.Description == b.Description && slices.Equal(a.Finalizers, b.Finalizers) && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations)
 }

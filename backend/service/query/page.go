@@ -23,7 +23,12 @@ const (
 // Page is one page of a connection. It is safe for concurrent use.
 type Page struct {
 	Edges []Edge
+	// Dependencies are parallel to Edges, of a page of dependencies; nil for one of
+	// resources. Its edges have no resource where there is none, or none that can be read.
+	Dependencies []Dependency
 
+	// relation is what a page of dependencies, or of blockers, is about.
+	relation     *relation
 	reader       *Reader
 	query        *query
 	hash         atomic.Uint64 // of the query, with the bit hashed; 0 until it is asked for
@@ -52,7 +57,11 @@ func (p *Page) AppendCursor(dst []byte, edge int) []byte {
 	e := &p.Edges[edge]
 	hash := p.hash.Load()
 	if hash == 0 {
-		hash = hashed | uint64(p.query.hash())
+		if p.relation != nil {
+			hash = hashed | uint64(p.relation.hash())
+		} else {
+			hash = hashed | uint64(p.query.hash())
+		}
 		p.hash.Store(hash)
 	}
 	return appendCursor(dst, uint32(hash), e.place())
@@ -205,7 +214,7 @@ func (t *lister) begin(req *ListRequest, l *listing, sc *scan) error {
 	}
 	p := &l.page
 	p.reader, p.query = r, &l.query
-	size, err := p.size(req)
+	size, err := p.size(req.First, req.Last)
 	if err != nil {
 		return err
 	}
@@ -229,16 +238,16 @@ func (t *lister) begin(req *ListRequest, l *listing, sc *scan) error {
 	return nil
 }
 
-func (p *Page) size(req *ListRequest) (int, error) {
-	if req.First != nil && req.Last != nil {
+func (p *Page) size(first, last *int) (int, error) {
+	if first != nil && last != nil {
 		return 0, failure.BadInput("last", "first and last exclude each other; give one of them")
 	}
 	size, name := DefaultPage, "first"
-	if req.First != nil {
-		size = *req.First
+	if first != nil {
+		size = *first
 	}
-	if req.Last != nil {
-		size, name, p.backward = *req.Last, "last", true
+	if last != nil {
+		size, name, p.backward = *last, "last", true
 	}
 	if size < 0 || size > MaxPage {
 		err := failure.BadInput(name, "%s is %d; 0 to %d is accepted", name, size, MaxPage)
@@ -252,6 +261,9 @@ func (p *Page) size(req *ListRequest) (int, error) {
 
 // any says whether the connection has a resource in the interval.
 func (p *Page) any(ctx context.Context, in interval) (bool, error) {
+	if p.relation != nil {
+		return p.reader.anyRelated(ctx, p.relation, in)
+	}
 	sc := &scan{query: p.query, in: in, size: 1, arena: &body.Arena{}, known: p.query.known}
 	if served, ok := p.indexed(); ok {
 		err := p.reader.newReading(ctx, p.view.Now()).readOne(sc, served)
@@ -274,6 +286,9 @@ func (p *Page) indexed() (*index.Kind, bool) {
 // TotalCount is the number of resources of the connection, whatever the page.
 // What this gateway found unreadable is left out, as it is from the pages.
 func (p *Page) TotalCount(ctx context.Context) (int, error) {
+	if p.relation != nil {
+		return p.reader.countRelated(ctx, p.relation)
+	}
 	if served, ok := p.indexed(); ok {
 		sc := &scan{query: p.query, counting: true}
 		err := p.reader.newReading(ctx, p.view.Now()).readOne(sc, served)

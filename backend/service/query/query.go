@@ -159,15 +159,28 @@ const maxCursor = 16 << 10
 
 // bound reads a cursor of this query; nil and "" mean none.
 func (q *query) bound(argument string, cursor *string) ([]byte, error) {
+	return bound(argument, cursor, cursorOf{kind: q.kind.Name, hash: q.hash, check: q.order.check})
+}
+
+// cursorOf is whose cursors are read: a connection of resources of a kind, or of what is
+// related to one.
+type cursorOf struct {
+	kind  string
+	hash  func() uint32
+	check func(key []byte) bool
+}
+
+// bound reads a cursor of a connection; nil and "" mean none.
+func bound(argument string, cursor *string, of cursorOf) ([]byte, error) {
 	if cursor == nil || *cursor == "" {
 		return nil, nil
 	}
-	bad := &failure.Error{Code: failure.CodeCursorInvalid, Path: argument, Kind: q.kind.Name, Message: argument + ": not a cursor of this connection; take it from pageInfo or an edge of the same field with the same arguments"}
+	bad := &failure.Error{Code: failure.CodeCursorInvalid, Path: argument, Kind: of.kind, Message: argument + ": not a cursor of this connection; take it from pageInfo or an edge of the same field with the same arguments"}
 	if len(*cursor) > maxCursor {
 		return nil, bad
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(*cursor)
-	if err != nil || len(b) < 5 || b[0] != cursorFormat || binary.BigEndian.Uint32(b[1:]) != q.hash() || !q.order.check(b[5:]) {
+	if err != nil || len(b) < 5 || b[0] != cursorFormat || binary.BigEndian.Uint32(b[1:]) != of.hash() || !of.check(b[5:]) {
 		return nil, bad
 	}
 	return b[5:], nil

@@ -1,11 +1,11 @@
 package query
 
 import (
-	"slices"
+	"strings"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
@@ -17,27 +17,68 @@ type Reference struct {
 	Key backend.Key
 }
 
-// References are those that a stored resource has by the declarations of its
-// kind, in the order of the declarations, no two equal.
-func (r *Reader) References(stored *backend.Resource) ([]Reference, error) {
-	k, err := r.kinds.Find(stored.Kind)
-	if err != nil {
-		return nil, err
+// References are those that a resource has by the declarations of its kind, in the
+// order of the declarations and of the names, no two equal.
+func (r *Reader) References(res *Resource) (out []Reference) {
+	rel := relation{key: res.Stored.Key, body: res.Body, declared: r.declared[res.Stored.Kind]}
+	for _, d := range rel.dependencies() {
+		out = append(out, Reference{rel.declared[d.declared].Reference, d.Key})
 	}
-	st, err := kind.StateOf(stored)
-	if err != nil {
-		return nil, failure.Of(err, stored.Key)
+	return out
+}
+
+// declared is a reference that a kind declares.
+type declared struct {
+	descriptor.Reference
+	steps []string
+	// otherwise is the effective value where the field is absent; empty for none.
+	otherwise string
+}
+
+// declaredOf are the references of all kinds, by their names.
+func declaredOf(kinds kind.Catalogue) map[string][]declared {
+	out := map[string][]declared{}
+	for _, k := range kinds.All() {
+		for _, ref := range k.References {
+			d := declared{Reference: ref, steps: strings.Split(ref.Path, ".")}
+			d.otherwise, _ = k.Rows.Index(ref.Path).Field.Default.(string)
+			out[k.Name] = append(out[k.Name], d)
+		}
 	}
-	var out []Reference
-	root := st.Root()
-	for _, declared := range k.References {
-		k.Rows.Index(declared.Path).Walk(root, 0, func(v any) {
-			name, _ := v.(string)
-			ref := Reference{Reference: declared, Key: backend.Key{Kind: declared.Kind, Namespace: stored.Namespace, Name: name}}
-			if name != "" && !slices.Contains(out, ref) {
-				out = append(out, ref)
-			}
-		})
+	return out
+}
+
+// eachName visits the names that a reference has in a body.
+func (d *declared) eachName(b *body.Body, visit func(name string)) {
+	d.below(b, b.Shape, body.Root, func(name string) {
+		if name != "" {
+			visit(name)
+		}
+	}, d.steps)
+}
+
+// below visits those in an object, of which steps lead on.
+func (d *declared) below(b *body.Body, shape *body.Shape, at body.Table, visit func(string), steps []string) {
+	slot, ok := shape.Slot(steps[0])
+	if !ok {
+		return
 	}
-	return out, nil
+	f, span := &shape.Fields[slot], b.At(at, slot)
+	switch last := len(steps) == 1; {
+	case span.IsZero() && last:
+		visit(d.otherwise)
+	case span.IsZero():
+	case last && f.List:
+		for raw := range b.Scalars(span) {
+			visit(body.Text(raw))
+		}
+	case last:
+		visit(b.Text(span))
+	case f.List:
+		for _, e := range b.Objects(span) {
+			d.below(b, f.Shape, e, visit, steps[1:])
+		}
+	default:
+		d.below(b, f.Shape, b.Object(span), visit, steps[1:])
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/row"
 	"github.com/sluicegw/sluice/internal/wait"
@@ -154,25 +155,23 @@ func (p *Keeper) reindex(ctx context.Context, k *kind.Kind, resources []*backend
 	return n, flush()
 }
 
-// derive is the reindex of one resource. What is bound stays bound.
+// derive is the reindex of one resource. It stays bound to what this gateway does not
+// know that it refers to.
 func (p *Keeper) derive(k *kind.Kind, r *backend.Resource) backend.Action {
 	put := backend.Put{Fingerprint: k.Rows.Fingerprint}
 	if st, err := kind.StateOf(r); err != nil {
 		p.cfg.Unreadable.Note(r, err)
 		put.Fingerprint += unreadableMark
 	} else {
-		put.Rows, put.Refs = k.Rows.Of(st.Meta.Labels, st.Root()), k.Rows.Refs(r.Namespace, st.Spec)
+		put.Rows, put.Refs = k.Rows.Of(st.Meta.Labels, st.Root()), dependency.Stored(r.Key, k.Rows.Refs(r.Namespace, st.Spec), st.Meta.Waits)
 		if err := row.Check(r.Key, put.Rows); err != nil { // only under a definition that has more indexes than the one it was written under
 			p.cfg.Logger.Warn("a stored resource is not found by all of its values", zap.Stringer("key", r.Key), zap.Error(err))
 			put.Rows = put.Rows[:backend.MaxRows]
 		}
 	}
 	for _, old := range r.Refs {
-		i := slices.IndexFunc(put.Refs, func(ref backend.Ref) bool { return ref.Key == old.Key })
-		switch {
-		case old.Bound && i >= 0:
-			put.Refs[i].Bound = true
-		case old.Bound && len(put.Refs) < backend.MaxRefs:
+		known := slices.ContainsFunc(put.Refs, func(ref backend.Ref) bool { return ref.Key == old.Key })
+		if old.Bound && !known && len(put.Refs) < backend.MaxRefs {
 			put.Refs = append(put.Refs, old)
 		}
 	}

@@ -52,25 +52,57 @@ func (d *Definition) Others() [2]backend.Range {
 	return [2]backend.Range{below, above}
 }
 
-// Refs are the references of a resource, each once, by its spec, where alone
+// Ref is a resource that another refers to.
+type Ref struct {
+	Key backend.Key
+	// Guard says that one of the references to it is guarded.
+	Guard bool
+	// Path of the first of the references: see [descriptor.Reference.Path].
+	Path string
+}
+
+// Refs are what a resource refers to, each once, by its spec, where alone
 // references stand.
-func (d *Definition) Refs(namespace string, spec map[string]any) []backend.Ref {
-	var out []backend.Ref
+func (d *Definition) Refs(namespace string, spec map[string]any) []Ref {
 	if len(d.references) == 0 {
 		return nil
 	}
+	var out []Ref
 	root := map[string]any{"spec": spec}
-	seen := map[backend.Key]bool{}
+	seen := map[backend.Key]int{}
 	for _, r := range d.references {
 		d.Index(r.Path).Walk(root, 0, func(v any) {
 			name, _ := v.(string)
 			key := backend.Key{Kind: r.Kind, Namespace: namespace, Name: name}
-			if name == "" || len(name) > maxIndexBytes/2 || seen[key] || len(out) == backend.MaxRefs {
+			if at, ok := seen[key]; ok {
+				out[at].Guard = out[at].Guard || r.Guard
 				return
 			}
-			seen[key] = true
-			out = append(out, backend.Ref{Key: key})
+			if name == "" || len(name) > maxIndexBytes/2 || len(out) == backend.MaxRefs {
+				return
+			}
+			seen[key] = len(out)
+			out = append(out, Ref{Key: key, Guard: r.Guard, Path: r.Path})
 		})
+	}
+	return out
+}
+
+// Dropped are the resources that guarded references named before a change, by the
+// rows of both states, and do not name after it.
+func (d *Definition) Dropped(namespace string, before, after []backend.Row) (out []backend.Key) {
+	for _, r := range d.references {
+		if !r.Guard {
+			continue
+		}
+		for _, old := range before {
+			if old.Index != r.Path || slices.ContainsFunc(after, old.Equal) {
+				continue
+			}
+			if name, rest, err := backend.TakeString(old.Value); err == nil && len(rest) == 0 {
+				out = append(out, backend.Key{Kind: r.Kind, Namespace: namespace, Name: name})
+			}
+		}
 	}
 	return out
 }

@@ -124,7 +124,7 @@ func fingerprint(indexes []index, references []descriptor.Reference) string {
 		}
 	}
 	for _, r := range references {
-		_, _ = fmt.Fprintln(h, "ref", r.Path, r.Kind)
+		_, _ = fmt.Fprintln(h, "ref", r.Path, r.Kind, r.Guard)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

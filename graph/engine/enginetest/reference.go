@@ -261,6 +261,9 @@ type edge struct {
 	n    int
 }
 
+// other is a dependency on a page of them.
+type other edge
+
 // entry is a pair of keys and values.
 type entry struct{ key, value string }
 
@@ -295,9 +298,14 @@ func (x *execution) resolve(def *ast.Definition, of any, f *ast.Field) (any, err
 		if f.Name == "cursor" {
 			return of.page.Cursor(of.n), nil
 		}
+		if of.page.Dependencies != nil {
+			return other(of), nil
+		}
 		return x.resource(&of.page.Edges[of.n].Resource), nil
+	case other:
+		return x.ofOther(of, f), nil
 	case *payload:
-		return x.ofPayload(of, f)
+		return x.ofPayload(of, f, args)
 	case map[string]any: // a warning
 		return of[f.Name], nil
 	}
@@ -355,6 +363,13 @@ func (x *execution) ofResource(r *resource, f *ast.Field, args map[string]any) (
 			return nil, err
 		}
 		return json.RawMessage(raw), err
+	case "dependencies", "dependents", "blockedBy":
+		relation := map[string]query.Relation{"dependencies": query.Dependencies, "dependents": query.Dependents, "blockedBy": query.BlockedBy}[f.Name]
+		b, err := x.Service.Body(k.Name).Read(r.stored)
+		if err != nil {
+			return nil, err
+		}
+		return x.related(query.DependencyRequest{Relation: relation, Key: r.stored.Key, Body: b}, args)
 	case "manifest":
 		return x.Service.Manifest(r.stored, service.ManifestFormat(fmt.Sprint(args["format"])))
 	}
@@ -474,6 +489,12 @@ func (m *metadata) field(name string) any {
 		return set(m.stored.UpdatedAt)
 	case "expiresAt":
 		return set(m.stored.ExpiresAt)
+	case "deletionRequestedAt":
+		at, _ := body[name].(string)
+		return text(at)
+	case "finalizers":
+		list, _ := body[name].([]any)
+		return append([]any{}, list...)
 	case "generation":
 		return body["generation"]
 	case "description":
@@ -499,9 +520,12 @@ func (x *execution) ofPage(p *query.Page, f *ast.Field) (any, error) {
 	}
 	out := []any{}
 	for i := range p.Edges {
-		if f.Name == "edges" {
+		switch {
+		case f.Name == "edges":
 			out = append(out, edge{p, i})
-		} else {
+		case p.Dependencies != nil:
+			out = append(out, other{p, i})
+		default:
 			out = append(out, x.resource(&p.Edges[i].Resource))
 		}
 	}
@@ -526,7 +550,7 @@ func ofPageInfo(ctx context.Context, i *query.PageInfo, f *ast.Field) (any, erro
 	return i.HasPreviousPage(ctx)
 }
 
-func (x *execution) ofPayload(p *payload, f *ast.Field) (any, error) {
+func (x *execution) ofPayload(p *payload, f *ast.Field, args map[string]any) (any, error) {
 	switch f.Name {
 	case "clientMutationId":
 		return p.id, nil
@@ -544,10 +568,16 @@ func (x *execution) ofPayload(p *payload, f *ast.Field) (any, error) {
 	case "dryRun":
 		return p.DryRun, nil
 	case "state":
-		return "DELETED", nil
+		return string(p.Deletion), nil
+	case "blockers":
+		req := query.DependencyRequest{Relation: query.Blockers, ChangeCursor: true}
+		if req.None = p.Resource == nil || p.Deletion == service.Deleted; p.Resource != nil {
+			req.Key = p.Resource.Stored.Key
+		}
+		return x.related(req, args)
 	}
 	if strings.HasPrefix(f.Name, "deleted") && strings.HasSuffix(f.Name, "Id") {
-		if p.DryRun || p.Resource == nil {
+		if p.DryRun || p.Resource == nil || p.Deletion != service.Deleted {
 			return nil, nil
 		}
 		return kind.GlobalID(p.Resource.Stored.Key), nil

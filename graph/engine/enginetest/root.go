@@ -106,17 +106,8 @@ func (x *execution) list(kind string, f *ast.Field, args map[string]any, namespa
 	if f.Definition.Arguments.ForName("namespace") != nil {
 		text("namespace", &req.Namespace)
 	}
-	text("after", &req.After)
-	text("before", &req.Before)
-	for name, to := range map[string]**int{"first": &req.First, "last": &req.Last} {
-		if args[name] == nil {
-			continue
-		}
-		n, err := graphql.UnmarshalInt32(args[name])
-		if err != nil {
-			return nil, err
-		}
-		*to = new(int(n))
+	if err := paging(args, place{&req.First, &req.Last, &req.After, &req.Before}); err != nil {
+		return nil, err
 	}
 	if def := f.Definition.Arguments.ForName("filter"); def != nil && args["filter"] != nil {
 		var err error
@@ -347,6 +338,12 @@ func given(in map[string]any) (m service.Metadata) {
 	if d, ok := in["description"]; ok {
 		m.Description.Set = true
 		m.Description.Value, _ = d.(string)
+	}
+	if list, ok := in["finalizers"]; ok {
+		m.Finalizers.Set = true
+		for _, e := range graphql.CoerceList(list) {
+			m.Finalizers.Value = append(m.Finalizers.Value, e.(string))
+		}
 	}
 	if at, ok := in["expiresAt"]; ok {
 		m.ExpiresAt.Set = true

@@ -1,0 +1,188 @@
+package dependency
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/internal/timestamp"
+)
+
+// The types of conditions that say how far a resource is.
+const (
+	Available   = "Available"
+	Progressing = "Progressing"
+)
+
+// The statuses of a condition that are written here.
+const (
+	True  = "True"
+	False = "False"
+)
+
+// The reasons of conditions. Controllers may give others.
+const (
+	ReasonProgressing          = "Progressing"
+	ReasonSuccess              = "Success"
+	ReasonInvalidConfiguration = "InvalidConfiguration"
+	ReasonTransientError       = "TransientError"
+	ReasonUnrecoverableError   = "UnrecoverableError"
+)
+
+// What conditions say where nothing is waited for.
+const (
+	messageAvailable = "The resource is available"
+	messageCurrent   = "The resource is up to date"
+	messageReleased  = "All dependencies are ready; the controller has not acted yet"
+)
+
+// Aspect is a condition as it is written: all but when its status last changed.
+type Aspect struct {
+	Type, Status, Reason, Message string
+	Generation                    int64
+}
+
+// Waiting are the conditions of a resource that waits.
+func Waiting(waits []Wait, generation int64) []Aspect {
+	return progress(message(waits), generation)
+}
+
+// Released are the conditions of a resource of a controller's kind that has stopped
+// waiting: the controller has to act.
+func Released(generation int64) []Aspect { return progress(messageReleased, generation) }
+
+// Finalizing are the conditions of a resource whose deletion waits for nothing but
+// finalizers.
+func Finalizing(finalizers []string, generation int64) []Aspect {
+	lines := make([]string, len(finalizers))
+	for i, f := range finalizers {
+		lines[i] = "Waiting for finalizer " + f + " to be removed"
+	}
+	return progress(strings.Join(lines, "\n"), generation)
+}
+
+func progress(message string, generation int64) []Aspect {
+	return []Aspect{
+		{Type: Available, Status: False, Reason: ReasonProgressing, Message: message, Generation: generation},
+		{Type: Progressing, Status: True, Reason: ReasonProgressing, Message: message, Generation: generation},
+	}
+}
+
+// Done are the conditions of a resource that waits for nothing, and no controller.
+func Done(generation int64) []Aspect {
+	return []Aspect{
+		{Type: Available, Status: True, Reason: ReasonSuccess, Message: messageAvailable, Generation: generation},
+		{Type: Progressing, Status: False, Reason: ReasonSuccess, Message: messageCurrent, Generation: generation},
+	}
+}
+
+// In returns a status with these conditions in the place of those of their types;
+// the others stay. shape says which fields a condition has. A condition whose status
+// is the same keeps the time of its last transition; transition says that there is
+// another.
+func In(status map[string]any, shape *descriptor.Shape, aspects []Aspect, now time.Time) (out map[string]any, transition bool) {
+	out = make(map[string]any, len(status)+1)
+	for name, value := range status {
+		out[name] = value
+	}
+	before, _ := status["conditions"].([]any)
+	list := slices.Clone(before)
+	for _, a := range aspects {
+		at := slices.IndexFunc(list, func(c any) bool { return typeOf(c) == a.Type })
+		if at < 0 {
+			list, transition = append(list, a.tree(shape, nil, now)), true
+			continue
+		}
+		old, _ := list[at].(map[string]any)
+		transition = transition || old["status"] != a.Status
+		list[at] = a.tree(shape, old, now)
+	}
+	out["conditions"] = list
+	return out, transition
+}
+
+// Kept returns a status in which the conditions of these types are those of another.
+func Kept(status, of map[string]any) map[string]any {
+	out := make(map[string]any, len(status)+1)
+	for name, value := range status {
+		out[name] = value
+	}
+	given, _ := status["conditions"].([]any)
+	list := slices.DeleteFunc(slices.Clone(given), owned)
+	stored, _ := of["conditions"].([]any)
+	for i, c := range stored {
+		if owned(c) {
+			list = slices.Insert(list, min(i, len(list)), c)
+		}
+	}
+	out["conditions"] = list
+	return out
+}
+
+// Absent are the aspects of whose types a status has no condition.
+func Absent(status map[string]any, aspects []Aspect) []Aspect {
+	list, _ := status["conditions"].([]any)
+	return slices.DeleteFunc(aspects, func(a Aspect) bool {
+		return slices.ContainsFunc(list, func(c any) bool { return typeOf(c) == a.Type })
+	})
+}
+
+// Concluded says whether a status has a condition Available that does not leave it to a
+// controller.
+func Concluded(status map[string]any) bool {
+	list, _ := status["conditions"].([]any)
+	return slices.ContainsFunc(list, func(c any) bool {
+		m, _ := c.(map[string]any)
+		return typeOf(c) == Available && m["message"] != messageReleased
+	})
+}
+
+// owned says whether a condition is one of those that are written here.
+func owned(condition any) bool {
+	t := typeOf(condition)
+	return t == Available || t == Progressing
+}
+
+func typeOf(condition any) string {
+	c, _ := condition.(map[string]any)
+	text, _ := c["type"].(string)
+	return text
+}
+
+// fits says whether a field of a type can hold a value: a text or a number.
+func fits(t descriptor.FieldType, value any) bool {
+	switch t {
+	case descriptor.TypeString, descriptor.TypeTime:
+		_, ok := value.(string)
+		return ok
+	case descriptor.TypeInt64:
+		_, ok := value.(json.Number)
+		return ok
+	}
+	return false
+}
+
+// tree is the condition in the place of an old one, nil for none, with the fields
+// that its shape has.
+func (a Aspect) tree(shape *descriptor.Shape, old map[string]any, now time.Time) map[string]any {
+	out := map[string]any{}
+	for name, value := range old {
+		out[name] = value
+	}
+	values := map[string]any{
+		"type": a.Type, "status": a.Status, "reason": a.Reason, "message": a.Message,
+		"observedGeneration": json.Number(strconv.FormatInt(a.Generation, 10)),
+	}
+	if since, _ := old["lastTransitionTime"].(string); since == "" || old["status"] != a.Status {
+		values["lastTransitionTime"] = timestamp.Format(now.Truncate(time.Millisecond))
+	}
+	for name, value := range values {
+		if f := shape.Field(name); f != nil && !f.List && fits(f.Type, value) {
+			out[name] = value
+		}
+	}
+	return out
+}

@@ -1,0 +1,372 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// patch changes a resource at its current revision, and says what came of it.
+func (h *house) patch(of, name, spec string, meta service.Metadata) error {
+	var patch any
+	if spec != "" {
+		patch = json.RawMessage(spec)
+	}
+	_, err := h.Patch(h.t.Context(), access.Caller{}, service.PatchRequest{Identity: identity(of, name), Metadata: meta, ExpectedRevision: h.get(of, name).Revision.String(), Patch: patch})
+	return err
+}
+
+// report reports a status, as a controller does.
+func (h *house) report(of, name, status string) {
+	h.t.Helper()
+	_, err := h.UpdateStatus(h.t.Context(), access.Caller{}, service.StatusRequest{Identity: identity(of, name), ExpectedRevision: h.get(of, name).Revision.String(), Status: json.RawMessage(status)})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func finalizers(names ...string) service.Metadata {
+	return service.Metadata{Finalizers: service.Optional[[]string]{Set: true, Value: names}}
+}
+
+func code(err error) failure.Code {
+	var known *failure.Error
+	if errors.As(err, &known) {
+		return known.Code
+	}
+	return ""
+}
+
+const available = `{"conditions":[{"type":"Available","status":"True","reason":"Success"},{"type":"Progressing","status":"False","reason":"Success"}]}`
+
+func TestFinalizersHoldAResourceUntilTheyAreRemoved(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *house) {
+		h.run()
+		h.create("Room", "r", `{}`)
+		h.create("Door", "d", `{"roomRef":"r"}`)
+		if err := h.patch("Room", "r", "", finalizers("example.org/cloud", "example.org/dns")); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.delete("Room", "r"); got != service.Pending {
+			t.Errorf("the deletion of what others rely on is %s", got)
+		}
+		if got := h.says("Room", "r"); got != "True" {
+			t.Errorf("while others rely on it, it says %q", got)
+		}
+		h.delete("Door", "d")
+		h.becomes("Room", "r", "Waiting for finalizer example.org/cloud to be removed\nWaiting for finalizer example.org/dns to be removed")
+		if got := h.delete("Room", "r"); got != service.Finalizing {
+			t.Errorf("the deletion of what finalizers alone hold is %s", got)
+		}
+		told := h.get("Room", "r").Revision
+		h.report("Room", "r", `{"conditions":[{"type":"Available","status":"False","reason":"Progressing","message":"detaching"}]}`)
+		for what, err := range map[string]error{
+			"a finalizer more":  h.patch("Room", "r", "", finalizers("example.org/cloud", "example.org/dns", "example.org/new")),
+			"another spec":      h.patch("Room", "r", `{"title":"x"}`, service.Metadata{}),
+			"a label":           h.patch("Room", "r", "", service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "a", Value: "b"}}}}),
+			"a spec and a less": h.patch("Room", "r", `{"title":"x"}`, finalizers("example.org/cloud")),
+		} {
+			if code(err) != failure.CodeBeingDeleted {
+				t.Errorf("%s during deletion: %v", what, err)
+			}
+		}
+		if err := h.patch("Room", "r", "", finalizers("example.org/cloud")); err != nil {
+			t.Fatal(err)
+		}
+		if now := h.get("Room", "r"); now == nil || now.Finalizers != 1 || now.Revision == told {
+			t.Errorf("stored %+v", now)
+		}
+		if err := h.patch("Room", "r", "", finalizers()); err != nil {
+			t.Fatal(err)
+		}
+		h.becomes("Room", "r", "none")
+	})
+}
+
+func TestAControllerSaysWhenResourcesOfItsKindsAreReady(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *house) {
+		h.run()
+		if err := h.SetControlled(t.Context(), access.Caller{}, "Room", true); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.SetControlled(t.Context(), access.Caller{}, "Guest", true); code(err) != failure.CodeBadUserInput {
+			t.Errorf("a kind without conditions: %v", err)
+		}
+		h.create("Room", "r", `{}`)
+		h.create("Door", "d", `{"roomRef":"r"}`)
+		if got := h.says("Room", "r"); got != "All dependencies are ready; the controller has not acted yet" {
+			t.Errorf("the room says %q", got)
+		}
+		if got := h.says("Door", "d"); got != "Waiting for Room/r to be ready" {
+			t.Errorf("the door says %q", got)
+		}
+		// While it waits, a status cannot say otherwise.
+		h.report("Door", "d", available)
+		if got := h.says("Door", "d"); got != "Waiting for Room/r to be ready" {
+			t.Errorf("the door that waits says %q after a report", got)
+		}
+		h.report("Room", "r", available)
+		h.becomes("Door", "d", "True")
+		// What it relies on may turn unready: it relies on it all the same.
+		h.report("Room", "r", `{"conditions":[{"type":"Available","status":"False","reason":"TransientError","message":"lost"}]}`)
+		if err := h.patch("Door", "d", `{"title":"front"}`, service.Metadata{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.says("Door", "d"); got != "True" {
+			t.Errorf("the door says %q after what it relies on turned unready", got)
+		}
+		h.create("Room", "mine", `{}`)
+		if err := h.SetControlled(t.Context(), access.Caller{}, "Room", false); err != nil {
+			t.Fatal(err)
+		}
+		h.becomes("Room", "mine", "True")
+	})
+}
+
+func TestATransitionIsDatedByWhenTheStatusChanged(t *testing.T) {
+	begin := time.Now()
+	var calls atomic.Int64
+	store, err := memory.Open(memory.Config{Clock: func() time.Time { return begin.Add(time.Duration(calls.Add(1)) * time.Millisecond) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := openHouse(t, store)
+	h.run()
+	when := func() (status string, at any, generation any) {
+		st, err := kind.StateOf(h.get("Door", "d"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := st.Status()["conditions"].([]any)[0].(map[string]any)
+		return c["status"].(string), c["lastTransitionTime"], c["observedGeneration"]
+	}
+	h.create("Door", "d", `{"roomRef":"r"}`)
+	_, created, _ := when()
+	if err := h.patch("Door", "d", `{"roomRef":"s"}`, service.Metadata{}); err != nil {
+		t.Fatal(err)
+	}
+	if status, at, generation := when(); status != "False" || at != created || generation != json.Number("2") {
+		t.Errorf("another message: %s since %v at generation %v, want False since %v at 2", status, at, generation, created)
+	}
+	h.create("Room", "s", `{}`)
+	h.becomes("Door", "d", "True")
+	if status, at, _ := when(); status != "True" || at == created {
+		t.Errorf("another status: %s since %v, before since %v", status, at, created)
+	}
+}
+
+// counted counts what is asked of a store.
+type counted struct {
+	backend.Store
+	applies, writes, reads atomic.Int64
+}
+
+func (c *counted) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
+	if !b.Actions[0].Key.Internal() {
+		c.applies.Add(1)
+		for _, a := range b.Actions {
+			if a.Op == backend.OpPut {
+				c.writes.Add(1)
+			}
+		}
+	}
+	return c.Store.Apply(ctx, b)
+}
+
+func (c *counted) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	if !keys[0].Internal() {
+		c.reads.Add(1)
+	}
+	return c.Store.Get(ctx, keys...)
+}
+
+func (c *counted) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
+	if r.Referenced != nil {
+		c.reads.Add(1)
+	}
+	return c.Store.Range(ctx, r)
+}
+
+func TestManyThatWaitForOneAreReadyByFewCalls(t *testing.T) {
+	const many = 2000
+	store := &counted{Store: open(t)}
+	h := openHouse(t, store)
+	h.run()
+	for i := range many {
+		h.create("Door", fmt.Sprintf("d%d", i), `{"roomRef":"r"}`)
+	}
+	store.applies.Store(0)
+	store.writes.Store(0)
+	store.reads.Store(0)
+	h.create("Room", "r", `{}`)
+	ready := 0
+	h.until("all are ready", func() bool {
+		for ; ready < many; ready++ {
+			if h.says("Door", fmt.Sprintf("d%d", ready)) != "True" {
+				return false
+			}
+		}
+		return true
+	})
+	if n := store.writes.Load(); n != many+1 {
+		t.Errorf("%d writes, want one for the room and one for each door: %d", n, many+1)
+	}
+	if n := store.applies.Load(); n > 1+2*(many/backend.MaxWrites+1) {
+		t.Errorf("%d batches for %d doors", n, many)
+	}
+}
+
+func TestAChainIsReadyWhicheverWayItWasCreated(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *house) {
+		h.run()
+		const links = 50
+		for i := links - 1; i > 0; i-- {
+			h.create("Key", fmt.Sprintf("k%d", i), fmt.Sprintf(`{"keyRef":"k%d"}`, i-1))
+		}
+		h.create("Key", "k0", `{}`)
+		h.becomes("Key", fmt.Sprintf("k%d", links-1), "True")
+	})
+}
+
+func TestNoResourceReliesOnOneThatIsGone(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *house) {
+		h.run()
+		rounds := 40
+		if testing.Short() {
+			rounds = 10
+		}
+		for n := range rounds {
+			room := fmt.Sprintf("r%d", n)
+			h.create("Room", room, `{}`)
+			var all sync.WaitGroup
+			var wrong atomic.Pointer[string]
+			for i := range 16 {
+				all.Go(func() {
+					if i == 8 {
+						_, err := h.Delete(t.Context(), access.Caller{}, service.DeleteRequest{Identity: identity("Room", room)})
+						if err != nil {
+							wrong.Store(new(err.Error()))
+						}
+						return
+					}
+					_, err := h.Create(t.Context(), access.Caller{}, service.CreateRequest{Identity: identity("Door", fmt.Sprintf("d%d-%d", n, i)), Spec: json.RawMessage(`{"roomRef":"` + room + `"}`)})
+					if err != nil {
+						wrong.Store(new(err.Error()))
+					}
+				})
+			}
+			all.Wait()
+			if text := wrong.Load(); text != nil {
+				t.Fatal(*text)
+			}
+			bound := 0
+			key := backend.Key{Kind: "Room", Namespace: "default", Name: room}
+			page, err := h.store.Range(t.Context(), backend.Range{Referenced: &key, BoundOnly: true, Limit: 100})
+			if err != nil {
+				t.Fatal(err)
+			}
+			bound = len(page.Resources)
+			got := h.get("Room", room)
+			if bound > 0 && (got == nil || !got.Deleting) || bound == 0 && got != nil && !got.Deleting {
+				t.Fatalf("%d doors rely on the room, which is %+v", bound, got)
+			}
+			for _, d := range page.Resources {
+				h.delete("Door", d.Name)
+			}
+			h.becomes("Room", room, "none")
+		}
+	})
+}
+
+func TestTheReconcilerGoesOnWhereTheOneBeforeEnded(t *testing.T) {
+	store, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := openHouse(t, store), openHouse(t, store)
+	stop := a.run()
+	a.create("Door", "d", `{"roomRef":"r"}`)
+	a.create("Room", "other", `{}`)
+	a.create("Door", "held", `{"roomRef":"other"}`)
+	stop()
+	// Nobody follows now.
+	a.create("Room", "r", `{}`)
+	if got := a.delete("Room", "other"); got != service.Pending {
+		t.Fatalf("deletion %s", got)
+	}
+	a.delete("Door", "held")
+	if got := a.says("Door", "d"); got != "Waiting for Room/r to be created" {
+		t.Fatalf("with nobody following the door says %q", got)
+	}
+	b.run()
+	b.becomes("Door", "d", "True")
+	b.becomes("Room", "other", "none")
+}
+
+func TestEverythingIsJudgedAnewOnceTheLogHasForgotten(t *testing.T) {
+	store, err := memory.Open(memory.Config{LogEntries: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := openHouse(t, store)
+	stop := h.run()
+	h.create("Door", "d", `{"roomRef":"r"}`)
+	stop()
+	h.create("Room", "r", `{}`)
+	for i := range 20 {
+		h.create("Guest", fmt.Sprintf("g%d", i), `{}`)
+	}
+	h.run()
+	h.becomes("Door", "d", "True")
+}
+
+func TestTwoReconcilersDoNoHarm(t *testing.T) {
+	store, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := openHouse(t, store)
+	h.run()
+	openHouse(t, store).run()
+	var seen []string
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	at, err := store.Position(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := store.Watch(ctx, backend.Watch{From: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	h.create("Room", "r", `{}`)
+	h.create("Door", "d", `{"roomRef":"r"}`)
+	h.delete("Room", "r")
+	h.delete("Door", "d")
+	for !slices.Contains(seen, "Room/default/r 3") {
+		d, err := w.Next(ctx)
+		if err != nil {
+			t.Fatalf("%v after %v", err, seen)
+		}
+		for _, e := range d.Events {
+			seen = append(seen, fmt.Sprintf("%s %d", e.Resource.Key, e.Type))
+		}
+	}
+	if want := []string{"Room/default/r 1", "Door/default/d 1", "Room/default/r 2", "Door/default/d 3", "Room/default/r 3"}; !slices.Equal(seen, want) {
+		t.Errorf("events %v, want %v", seen, want)
+	}
+}

@@ -1,0 +1,284 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"hash/fnv"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/dependency"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// Relation says how the resources of a page are related to the one that it is about.
+type Relation uint8
+
+// The relations. Only resources of kinds that the caller may read are shown.
+const (
+	// Dependencies are what the resource refers to: in the order of the declarations, by
+	// one of them in the order of the names.
+	Dependencies Relation = iota + 1
+	// Dependents are what refers to it, in the order of (kind, namespace, name, path).
+	Dependents
+	// BlockedBy are the dependents that rely on it by a guarded reference, but for itself.
+	BlockedBy
+	// Blockers are the resources of BlockedBy, each once: a page of resources.
+	Blockers
+)
+
+// Dependency is a reference between two resources, as one of them sees it.
+type Dependency struct {
+	// Key of the other resource, which may be missing.
+	Key backend.Key
+	// Path of the reference in the kind that has it.
+	Path string
+	// Guarded says that what is referred to must stay while it is relied on.
+	Guarded bool
+	// State of what is referred to; empty if it was not asked for.
+	State dependency.State
+}
+
+// DependencyRequest asks for a page of what is related to a resource.
+type DependencyRequest struct {
+	Relation Relation
+	// Key of the resource.
+	Key backend.Key
+	// None says that there is nothing, whatever the store has: the resource is gone.
+	None bool
+	// Body of the resource; Blockers need none.
+	Body          *body.Body
+	First, Last   *int
+	After, Before *string
+	// Targets asks for the states and the resources of Dependencies.
+	Targets bool
+	// ChangeCursor and Ahead are those of a [ListRequest].
+	ChangeCursor, Ahead bool
+}
+
+// relation is what a page of dependencies is about.
+type relation struct {
+	Relation
+	caller access.Caller
+	key    backend.Key
+	body   *body.Body
+	// declared are the references of the kind of the resource, for Dependencies.
+	declared []declared
+	// kinds are those that refer to the kind of the resource, for the others.
+	kinds []*referring
+}
+
+// referring is a kind that refers to another, and may be read.
+type referring struct {
+	*kind.Kind
+	// paths of the references by which it does; for those who rely on it only guarded ones.
+	paths []string
+}
+
+// related is a place on a page of dependencies.
+type related struct {
+	Dependency
+	Resource
+	// key is the place, and declared the number of the declaration, of a dependency.
+	key      []byte
+	declared int
+}
+
+// Dependencies returns pages of what is related to resources, parallel to the requests,
+// each with its own error. All are read together: each step of them is one call of the
+// store, and what they refer to is looked up in one.
+func (r *Reader) Dependencies(ctx context.Context, c access.Caller, reqs []DependencyRequest) (pages []*Page, errs []error) {
+	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
+	var scans []*dependents
+	var of []int
+	for i := range reqs {
+		req := &reqs[i]
+		p := &Page{reader: r, relation: r.relation(ctx, c, req)}
+		in, size, err := p.dependenciesBound(ctx, req)
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		sc := &dependents{relation: p.relation, in: in, backward: p.backward, size: size, ahead: req.Ahead}
+		pages[i], scans, of = p, append(scans, sc), append(of, i)
+	}
+	if err := r.runDependents(ctx, scans); err != nil {
+		for _, i := range of {
+			pages[i], errs[i] = nil, err
+		}
+		return pages, errs
+	}
+	for n, sc := range scans {
+		sc.finish(pages[of[n]])
+	}
+	if err := r.lookTargets(ctx, c, reqs, pages); err != nil {
+		for _, i := range of {
+			if reqs[i].Targets && reqs[i].Relation == Dependencies {
+				pages[i], errs[i] = nil, err
+			}
+		}
+	}
+	return pages, errs
+}
+
+// relation is what a request is about.
+func (r *Reader) relation(ctx context.Context, c access.Caller, req *DependencyRequest) *relation {
+	rel := &relation{Relation: req.Relation, caller: c, key: req.Key, body: req.Body}
+	if req.None {
+		return rel
+	}
+	readable := func(k *kind.Kind) bool { return access.Authorize(ctx, c, k.Kind, descriptor.VerbGet) == nil }
+	if rel.Relation == Dependencies {
+		for _, d := range r.declared[rel.key.Kind] {
+			if k, err := r.kinds.Find(d.Kind); err == nil && readable(k) {
+				rel.declared = append(rel.declared, d)
+			}
+		}
+		return rel
+	}
+	for _, k := range r.kinds.All() {
+		var paths []string
+		for _, d := range k.References {
+			if d.Kind == rel.key.Kind && (d.Guard || rel.Relation == Dependents) && !slices.Contains(paths, d.Path) {
+				paths = append(paths, d.Path)
+			}
+		}
+		if len(paths) > 0 && readable(k) {
+			slices.Sort(paths)
+			rel.kinds = append(rel.kinds, &referring{k, paths})
+		}
+	}
+	return rel
+}
+
+// dependenciesBound reads what a request says of the page.
+func (p *Page) dependenciesBound(ctx context.Context, req *DependencyRequest) (in interval, size int, err error) {
+	if size, err = p.size(req.First, req.Last); err != nil {
+		return in, 0, err
+	}
+	of := cursorOf{kind: req.Key.Kind, hash: p.relation.hash, check: p.relation.check}
+	if p.after, err = bound("after", req.After, of); err != nil {
+		return in, 0, err
+	}
+	if p.before, err = bound("before", req.Before, of); err != nil {
+		return in, 0, err
+	}
+	if req.ChangeCursor {
+		at, err := p.reader.store.Position(ctx)
+		if err != nil {
+			return in, 0, failure.Of(err, req.Key)
+		}
+		p.changeCursor = new(at.String())
+	}
+	if p.relation.Relation != Blockers {
+		p.Dependencies = []Dependency{}
+	}
+	return interval{after: p.after, before: p.before}, size, nil
+}
+
+// hash tells connections apart; cursors carry it. The places of dependencies are numbers
+// of declarations, so these count.
+func (rel *relation) hash() uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write(append(rel.key.Append(nil), byte(rel.Relation)))
+	for _, d := range rel.declared {
+		_, _ = h.Write(backend.AppendString(backend.AppendString(nil, d.Path), d.Kind))
+	}
+	return h.Sum32()
+}
+
+// check says whether a key is a place of the connection: strings, of a dependency after
+// the number of its declaration.
+func (rel *relation) check(key []byte) bool {
+	n := map[Relation]int{Dependencies: 2, Dependents: 4, BlockedBy: 4, Blockers: 3}[rel.Relation]
+	for ; n > 0; n-- {
+		var err error
+		if key, err = backend.SkipElement(key); err != nil {
+			return false
+		}
+	}
+	return len(key) == 0
+}
+
+// dependencies are the places of what a resource refers to, in their order.
+func (rel *relation) dependencies() (out []related) {
+	for i, d := range rel.declared {
+		from := len(out)
+		d.eachName(rel.body, func(name string) {
+			key := backend.AppendString(backend.AppendInt(nil, int64(i)), name)
+			to := backend.Key{Kind: d.Kind, Namespace: rel.key.Namespace, Name: name}
+			out = append(out, related{Dependency: Dependency{Key: to, Path: d.Path, Guarded: d.Guard}, key: key, declared: i})
+		})
+		if len(out)-from > 1 {
+			slices.SortFunc(out[from:], func(a, b related) int { return bytes.Compare(a.key, b.key) })
+			out = append(out[:from], slices.CompactFunc(out[from:], func(a, b related) bool { return string(a.key) == string(b.key) })...)
+		}
+	}
+	return out
+}
+
+// lookTargets looks up what dependencies refer to.
+func (r *Reader) lookTargets(ctx context.Context, c access.Caller, reqs []DependencyRequest, pages []*Page) error {
+	var keys []backend.Key
+	at := map[backend.Key]int{}
+	each := func(visit func(rel *relation, d *Dependency, e *Edge)) {
+		for i, p := range pages {
+			if p == nil || !reqs[i].Targets || reqs[i].Relation != Dependencies {
+				continue
+			}
+			for n := range p.Dependencies {
+				visit(p.relation, &p.Dependencies[n], &p.Edges[n])
+			}
+		}
+	}
+	each(func(_ *relation, d *Dependency, _ *Edge) {
+		if _, ok := at[d.Key]; !ok {
+			at[d.Key] = len(keys)
+			keys = append(keys, d.Key)
+		}
+	})
+	if len(keys) == 0 {
+		return nil
+	}
+	found, err := r.Lookup(ctx, c, keys)
+	if err != nil {
+		return err
+	}
+	each(func(rel *relation, d *Dependency, e *Edge) {
+		var target *backend.Resource
+		if res := found[at[d.Key]]; res != nil {
+			e.Resource, target = *res, res.Stored
+		}
+		d.State = dependency.StateOf(waitsFor(rel.body, d.Key), target)
+	})
+	return nil
+}
+
+// waitsFor says whether a resource waits for another.
+func waitsFor(b *body.Body, key backend.Key) bool {
+	metadata := b.At(body.Root, body.SlotMetadata)
+	if metadata.IsZero() {
+		return false
+	}
+	name := dependency.Name(key)
+	for raw := range b.Scalars(b.At(b.Object(metadata), body.SlotWaits)) {
+		if body.Text(raw) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// DependencyState is how far a resource is that another refers to, nil for none that can
+// be read.
+func DependencyState(referrer, target *Resource, key backend.Key) dependency.State {
+	var stored *backend.Resource
+	if target != nil {
+		stored = target.Stored
+	}
+	return dependency.StateOf(waitsFor(referrer.Body, key), stored)
+}

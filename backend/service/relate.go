@@ -1,0 +1,159 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/dependency"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/row"
+)
+
+// relating is a state on its way to the store, whose references are to be judged.
+type relating struct {
+	kind *kind.Kind
+	key  backend.Key
+	// was is the state before, nil for none that could be read.
+	was *kind.State
+	// respecified: the spec is another, or there was none.
+	respecified bool
+	// reported: a controller reports this status.
+	reported bool
+	// lookup says how what is referred to is read.
+	lookup lookup
+}
+
+// relate says what a state refers to, what it waits for, and what its conditions say
+// of that.
+func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*kind.State, dependency.Judgement, error) {
+	if r.kind.Conditions != nil {
+		if err := s.knowOwners(ctx); err != nil {
+			return nil, dependency.Judgement{}, err
+		}
+	}
+	refs := r.kind.Rows.Refs(r.key.Namespace, next.Spec)
+	var j dependency.Judgement
+	if !r.respecified {
+		if len(refs) > 0 {
+			j.Refs = dependency.Stored(r.key, refs, next.Meta.Waits)
+		}
+		j.Transition = r.reported
+		return s.report(r, next), j, nil
+	}
+	if len(refs) > 0 || r.was != nil && len(r.was.Meta.Waits) > 0 {
+		var before []row.Ref
+		var waits []string
+		if r.was != nil {
+			before, waits = r.kind.Rows.Refs(r.key.Namespace, r.was.Spec), r.was.Meta.Waits
+		}
+		rel := dependency.Of(r.key, refs, before, waits)
+		targets, err := s.targets(ctx, rel.Open(), r.lookup)
+		if err != nil {
+			return nil, j, err
+		}
+		j = rel.Judge(targets)
+	}
+	next.Meta.Waits = j.Stored()
+	next, j.Transition = s.conclude(r, next, j.Waits)
+	return next, j, nil
+}
+
+// conclude is the state with the conditions that follow from what it waits for.
+// transition says that one has another status.
+func (s *Service) conclude(r relating, next *kind.State, waits []dependency.Wait) (out *kind.State, transition bool) {
+	if r.kind.Conditions == nil || next.Meta.Finalizing {
+		return next, false
+	}
+	generation := next.Meta.Generation
+	aspects := dependency.Done(generation)
+	switch controlled := s.owners.controlled(r.kind.Name); {
+	case len(waits) > 0:
+		aspects = dependency.Waiting(waits, generation)
+	case controlled && (r.was == nil || len(r.was.Meta.Waits) > 0):
+		aspects = dependency.Released(generation)
+	case controlled:
+		return next, false
+	}
+	status, transition := dependency.In(next.Status(), r.kind.Conditions, aspects, s.cfg.Clock())
+	return next.WithStatus(status), transition
+}
+
+// report is the state with a status that a controller reports. While the resource
+// waits, its conditions are those that say so. One that nobody controls keeps some.
+func (s *Service) report(r relating, next *kind.State) *kind.State {
+	if !r.reported || r.kind.Conditions == nil {
+		return next
+	}
+	if len(next.Meta.Waits) > 0 && r.was != nil {
+		return next.WithStatus(dependency.Kept(next.Status(), r.was.Status()))
+	}
+	if s.owners.controlled(r.kind.Name) {
+		return next
+	}
+	absent := dependency.Absent(next.Status(), dependency.Done(next.Meta.Generation))
+	if len(absent) == 0 {
+		return next
+	}
+	status, _ := dependency.In(next.Status(), r.kind.Conditions, absent, s.cfg.Clock())
+	return next.WithStatus(status)
+}
+
+// targets are the resources under keys.
+func (s *Service) targets(ctx context.Context, keys []backend.Key, how lookup) (map[backend.Key]dependency.Target, error) {
+	out := make(map[backend.Key]dependency.Target, len(keys))
+	var ask []backend.Key
+	for _, key := range keys {
+		k, err := s.kinds.Find(key.Kind)
+		if err != nil {
+			return nil, err
+		}
+		out[key] = dependency.Target{Kind: k}
+		if how == recently && s.index != nil {
+			if held := s.index.Recent(key); held != nil {
+				out[key] = dependency.Target{Kind: k, Stored: held}
+				continue
+			}
+		}
+		ask = append(ask, key)
+	}
+	for len(ask) > 0 {
+		some := ask[:min(len(ask), backend.MaxKeys)]
+		if how == oneByOne {
+			some = ask[:1]
+		}
+		got, err := s.cfg.Store.Get(ctx, some...)
+		damaged := errors.Is(err, backend.ErrUnreadable) && len(some) == 1
+		if damaged {
+			got, err = make([]*backend.Resource, 1), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range got {
+			out[some[i]] = dependency.Target{Kind: out[some[i]].Kind, Stored: r, Damaged: damaged}
+		}
+		ask = ask[len(got):]
+	}
+	return out, nil
+}
+
+// waitWarnings says what a resource waits for.
+func waitWarnings(waits []dependency.Wait) []failure.Warning {
+	var out []failure.Warning
+	for _, w := range waits {
+		out = append(out, failure.Warning{Code: failure.WarningWaiting, Message: w.String(), Path: w.Path})
+	}
+	return out
+}
+
+// releases says whether an intent does nothing but remove finalizers of what is stored.
+func (in *intent) releases(was *kind.State) bool {
+	m := in.meta
+	return in.verb == descriptor.VerbPatch && in.unspecified && m.Finalizers.Set &&
+		!m.Labels.Set && !m.Annotations.Set && !m.Description.Set && !m.ExpiresAt.Set &&
+		!slices.ContainsFunc(m.Finalizers.Value, func(f string) bool { return !slices.Contains(was.Meta.Finalizers, f) })
+}

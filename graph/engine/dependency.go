@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"strconv"
+
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/query"
+)
+
+// relation is how the resources of a connection of dependencies are related to the one
+// that has it.
+func (f *field) relation() query.Relation {
+	switch f.op {
+	case opDependencies:
+		return query.Dependencies
+	case opDependents:
+		return query.Dependents
+	}
+	return query.BlockedBy
+}
+
+// dependencies is the request of a connection of dependencies.
+func (r *run) dependencies(w *want) query.DependencyRequest {
+	b, asked := w.item.body, &w.args.request
+	return query.DependencyRequest{
+		Relation: w.field.relation(), Key: b.Stored.Key, Body: b, Targets: w.field.targets,
+		First: asked.First, Last: asked.Last, After: asked.After, Before: asked.Before, Ahead: w.field.ahead,
+	}
+}
+
+// readBlockers reads a page of those for which a deletion waits.
+func (r *run) readBlockers(f *field, w *service.Written) (out blockers) {
+	out.field = f
+	args := r.evaluated(f)
+	if out.err = args.err; out.err != nil {
+		return out
+	}
+	req := query.DependencyRequest{Relation: query.Blockers, First: args.request.First, After: args.request.After, ChangeCursor: f.changeCursor, Ahead: f.ahead}
+	if req.None = w.Resource == nil || w.Deletion == service.Deleted; w.Resource != nil {
+		req.Key = w.Resource.Stored.Key
+	}
+	pages, errs := r.reads().Dependencies(r.ctx, []query.DependencyRequest{req})
+	if out.err = errs[0]; out.err != nil {
+		r.guard(out.err, f)
+		return out
+	}
+	out.page = r.newPage(pages[0], f)
+	return out
+}
+
+// visitOthers notes that the links of the resources on a page of dependencies are to be
+// read: those below nodes and edges, in the order in which they are written.
+func (r *run) visitOthers(p *page, f *field) {
+	for i := range p.Edges {
+		b := p.Edges[i].Resource.Body
+		if b == nil {
+			continue
+		}
+		it := &p.items[i]
+		it.body, it.kind = b, r.kindOf(b)
+		for _, l := range f.sub.links {
+			switch l.op {
+			case opNodes:
+				r.visitOther(it, l.sub)
+			case opEdges:
+				for _, node := range l.sub.links {
+					r.visitOther(it, node.sub)
+				}
+			}
+		}
+	}
+}
+
+// visitOther notes the links that a selection on a dependency has.
+func (r *run) visitOther(it *item, on *object) {
+	for _, other := range on.links {
+		r.visit(it, other.on(it.kind))
+	}
+}
+
+// dependencyField writes a field of a dependency.
+func (r *run) dependencyField(buf []byte, f *field, src *source) ([]byte, bool) {
+	d := &src.page.Dependencies[src.index]
+	switch f.op {
+	case opOtherID:
+		return r.appendID(buf, d.Key), true
+	case opOtherKind:
+		return appendText(buf, d.Key.Kind), true
+	case opOtherNamespace:
+		return appendText(buf, d.Key.Namespace), d.Key.Namespace != ""
+	case opOtherName:
+		return appendText(buf, d.Key.Name), true
+	case opOtherPath:
+		return appendText(buf, d.Path), true
+	case opOtherState:
+		return appendText(buf, string(d.State)), true
+	case opOtherGuarded:
+		return strconv.AppendBool(buf, d.Guarded), true
+	}
+	it := &src.page.items[src.index]
+	if it.body == nil {
+		return buf, false
+	}
+	return r.resourceOn(buf, f, it)
+}
