@@ -38,7 +38,7 @@ var rules = []rule{
 	{"backend/service/unreadable", []string{"backend", "backend/service/failure", "backend/service/kind"}, "it notes what readers find and reads nothing for itself"},
 	{"backend/service/query", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/index", "backend/service/access", "backend/service/failure", "backend/service/jsontree", "backend/service/kind", "backend/service/row", "backend/service/unreadable", "internal/slab", "internal/timestamp"}, "who reads knows nothing of writes and streams"},
 	{"backend/service/change", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/hub", "backend/service/access", "backend/service/failure", "backend/service/kind", "backend/service/query", "backend/service/unreadable"}, "streams read and never write"},
-	{"backend/service/dependency", []string{"backend", "backend/descriptor", "backend/service/kind", "backend/service/row", "internal/timestamp"}, "what waits is judged by what was read; nothing is read or written here"},
+	{"backend/service/dependency", []string{"backend", "backend/descriptor", "backend/service/jsontree", "backend/service/kind", "backend/service/row", "internal/timestamp"}, "what waits is judged by what was read; nothing is read or written here"},
 	{"backend/service/reconcile", []string{"backend", "backend/hub", "backend/service/dependency", "backend/service/kind", "internal/wait"}, "who follows changes judges nothing itself"},
 	{"backend/service/reindex", []string{"backend", "backend/service/dependency", "backend/service/kind", "backend/service/row", "backend/service/unreadable", "internal/wait"}, "rows are kept without the verbs"},
 	{"backend/service/consistency", nil, "there are tests alone"},
