@@ -51,6 +51,10 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 			before, waits = r.kind.Rows.Refs(r.key.Namespace, r.was.Spec), r.was.Meta.Waits
 		}
 		rel := dependency.Of(r.key, refs, before, waits)
+		if status, ok := r.waitsOn(rel, next); ok {
+			j.Refs = dependency.Stored(r.key, refs, waits)
+			return next.WithStoredStatus(status), j, nil
+		}
 		targets, err := s.targets(ctx, rel.Open(), r.lookup)
 		if err != nil {
 			return nil, j, err
@@ -91,7 +95,17 @@ func (s *Service) renumbered(r relating, next *kind.State, waits []dependency.Wa
 	if len(waits) > 0 || r.was == nil || len(r.was.Meta.Waits) > 0 {
 		return nil, false
 	}
-	return dependency.Renumbered(next.StoredStatus(), r.was.Meta.Generation, next.Meta.Generation)
+	return dependency.Renumbered(next.StoredStatus(), r.was.Meta.Generation, next.Meta.Generation, true)
+}
+
+// waitsOn is the stored status, for another generation, of a resource that waits for just
+// what it waited for. That need not be read: whoever changes it has those judged anew
+// that wait for it.
+func (r relating) waitsOn(rel dependency.Relation, next *kind.State) ([]byte, bool) {
+	if r.was == nil || len(r.was.Meta.Waits) == 0 || r.kind.Conditions == nil || !rel.WaitsFor(r.was.Meta.Waits) {
+		return nil, false
+	}
+	return dependency.Renumbered(next.StoredStatus(), r.was.Meta.Generation, next.Meta.Generation, false)
 }
 
 // report is the state with a status that a controller reports. While the resource

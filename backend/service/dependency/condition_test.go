@@ -45,7 +45,7 @@ func TestARenumberedStatusIsTheOneThatIsMadeOfTheTree(t *testing.T) {
 	for _, before := range []string{`{}`, `{"id":"x","resource":{"name":"a"}}`, `{"conditions":[],"z":1}`} {
 		status, _ := dependency.In(tree(t, before), condition(), dependency.Done(9), now)
 		stored := text(t, status)
-		got, ok := dependency.Renumbered([]byte(stored), 9, 10)
+		got, ok := dependency.Renumbered([]byte(stored), 9, 10, true)
 		want, _ := dependency.In(tree(t, stored), condition(), dependency.Done(10), now.Add(time.Hour))
 		if !ok || string(got) != text(t, want) {
 			t.Errorf("got  %v %s\nwant %s", ok, got, text(t, want))
@@ -65,9 +65,23 @@ func TestARenumberedStatusIsTheOneThatIsMadeOfTheTree(t *testing.T) {
 		"a text that is cut":   stored[:40],
 		"a member more in one": strings.Replace(stored, `"type":"Available"`, `"type":"Available","x":1`, 1),
 	} {
-		if got, ok := dependency.Renumbered([]byte(status), 9, 10); ok {
+		if got, ok := dependency.Renumbered([]byte(status), 9, 10, true); ok {
 			t.Errorf("%s: %s", what, got)
 		}
+	}
+}
+
+func TestTheConditionsOfWhatWaitsAreRenumberedAsTheyAre(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	waits := []dependency.Wait{{Key: backend.Key{Kind: "Room", Name: "a\"\\"}, For: dependency.Missing}, {Key: backend.Key{Kind: "Room", Name: "b"}, For: dependency.NotReady}}
+	status, _ := dependency.In(tree(t, `{"id":"x"}`), condition(), dependency.Waiting(waits, 9), now)
+	want, _ := dependency.In(status, condition(), dependency.Waiting(waits, 10), now)
+	got, ok := dependency.Renumbered([]byte(text(t, status)), 9, 10, false)
+	if !ok || string(got) != text(t, want) {
+		t.Errorf("got  %v %s\nwant %s", ok, got, text(t, want))
+	}
+	if got, ok := dependency.Renumbered([]byte(text(t, status)), 9, 10, true); ok {
+		t.Errorf("it is not done: %s", got)
 	}
 }
 
