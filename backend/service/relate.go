@@ -78,8 +78,20 @@ func (s *Service) conclude(r relating, next *kind.State, waits []dependency.Wait
 	case controlled:
 		return next, false
 	}
+	if status, ok := s.renumbered(r, next, waits); ok {
+		return next.WithStoredStatus(status), false
+	}
 	status, transition := dependency.In(next.Status(), r.kind.Conditions, aspects, s.cfg.Clock())
 	return next.WithStatus(status), transition
+}
+
+// renumbered is the stored status of a resource that waited for nothing and waits for
+// nothing, for another generation.
+func (s *Service) renumbered(r relating, next *kind.State, waits []dependency.Wait) ([]byte, bool) {
+	if len(waits) > 0 || r.was == nil || len(r.was.Meta.Waits) > 0 {
+		return nil, false
+	}
+	return dependency.Renumbered(next.StoredStatus(), r.was.Meta.Generation, next.Meta.Generation)
 }
 
 // report is the state with a status that a controller reports. While the resource
