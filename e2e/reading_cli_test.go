@@ -205,8 +205,8 @@ func TestDescribeExplainAndAPIResources(t *testing.T) {
 		code int
 		says []string
 	}{
-		{"describe net net-a", 0, []string{"Name:         net-a\n", "team=web", "mtu: 1500", "id: c0ffee", "Available   False", "Report   no cloud", "project/gone", "missing", "subnet/sub-a", "spec.resource.networkRef"}},
-		{"describe sn/sub-a", 0, []string{"network/net-a", "present"}},
+		{"describe net net-a", 0, []string{"Name:         net-a\n", "team=web", "mtu: 1500", "id: c0ffee", "Available     False", "Waiting for Project/gone to be created", "project/gone", "missing", "subnet/sub-a", "spec.resource.networkRef"}},
+		{"describe sn/sub-a", 0, []string{"network/net-a", "not ready"}},
 		{"describe net nobody", 3, []string{"does not exist"}},
 		{"describe net", 2, []string{"one resource is wanted"}},
 		{"explain net", 0, []string{"KIND:     Network", "network, networks, net", "An isolated layer 2 network.", "spec <Object> required"}},
