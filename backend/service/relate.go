@@ -11,7 +11,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/row"
 )
 
 // relating is a state on its way to the store, whose references are to be judged.
@@ -20,6 +19,8 @@ type relating struct {
 	key  backend.Key
 	// was is the state before, nil for none that could be read.
 	was *kind.State
+	// bound are the references that are stored, as far as they are known.
+	bound []backend.Ref
 	// respecified: the spec is another, or there was none.
 	respecified bool
 	// reported: a controller reports this status.
@@ -36,25 +37,22 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 			return nil, dependency.Judgement{}, err
 		}
 	}
-	refs := r.kind.Rows.Refs(r.key.Namespace, next.Spec)
 	var j dependency.Judgement
-	if !r.respecified {
-		if len(refs) > 0 {
-			j.Refs = dependency.Stored(r.key, refs, next.Meta.Waits)
+	judged := r.was != nil && r.was.Meta.Judged == r.kind.Declared
+	if !r.respecified && judged {
+		if refs := r.kind.Rows.Refs(r.key.Namespace, next.Spec); len(refs) > 0 {
+			j = dependency.Of(r.key, refs, dependency.Before{Refs: refs, Waits: next.Meta.Waits}).Kept()
+			j.Waits = nil // they are not new
 		}
 		j.Transition = r.reported
 		next, j.Overruled = s.report(r, next)
 		return next, j, nil
 	}
-	if len(refs) > 0 || r.was != nil && len(r.was.Meta.Waits) > 0 {
-		var before []row.Ref
-		var waits []string
-		if r.was != nil {
-			before, waits = r.kind.Rows.Refs(r.key.Namespace, r.was.Spec), r.was.Meta.Waits
-		}
-		rel := dependency.Of(r.key, refs, before, waits)
-		if status, ok := r.waitsOn(rel, next); ok {
-			j.Refs = dependency.Stored(r.key, refs, waits)
+	before := dependency.Judged(r.kind, r.key, r.was, r.bound)
+	if refs := r.kind.Rows.Refs(r.key.Namespace, next.Spec); len(refs) > 0 || len(before.Waits) > 0 {
+		rel := dependency.Of(r.key, refs, before)
+		if status, ok := r.waitsOn(rel, next); ok && judged {
+			j.Refs = rel.Kept().Refs
 			return next.WithStoredStatus(status), j, nil
 		}
 		targets, err := s.targets(ctx, rel.Open(), r.lookup)
@@ -63,8 +61,11 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 		}
 		j = rel.Judge(targets)
 	}
-	next.Meta.Waits = j.Stored()
-	next, j.Transition = s.conclude(r, next, j.Waits)
+	next.Meta.Waits, next.Meta.Judged = j.Stored(), r.kind.Declared
+	if next, j.Overruled = s.report(r, next); r.respecified || len(j.Waits) > 0 {
+		next, j.Transition = s.conclude(r, next, j.Waits)
+	}
+	j.Transition = j.Transition || r.reported
 	return next, j, nil
 }
 
