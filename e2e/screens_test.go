@@ -73,7 +73,7 @@ func TestScreenOfAnEditThatIsRefusedAndMended(t *testing.T) {
 func TestScreenOfAStatusThatIsEditedWhileOthersWrite(t *testing.T) {
 	s := openTerminal(t, map[string]string{"a.yaml": network("net-a", "web", 1500)})
 	s.runs("sluice apply -f a.yaml")
-	s.edits(`sed -i 's/^status: {}/status: {conditions: [{type: Available, status: "True"}]}/' "$1"`)
+	s.edits(`sed -i 's/^status:/&\n  id: c0ffee/' "$1"`)
 	s.runs("sluice edit network net-a --subresource=status", "sluice wait network/net-a --for=condition=Available", "sluice get networks",
 		"sluice wait network/net-a --for=condition=Available=False --timeout 100ms; echo exit $?")
 	s.records("the status is written, and waited for")
