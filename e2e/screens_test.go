@@ -122,7 +122,7 @@ func TestScreenOfLabelsAndPatches(t *testing.T) {
 		"sluice label network net-a team=db stage=prod --overwrite", "sluice label networks -l team=web stage=test", "sluice annotate network/net-a example.org/owner='Ada Lovelace'",
 		"sluice get networks -l stage -o name")
 	s.records("labels and an annotation")
-	s.runs("clear", "sluice patch network net-a -p 'spec: {resource: {mtu: 9000, tags: [x]}}'", "sluice patch network nobody -p '{}'; echo exit $?", "sluice get network net-a -o yaml")
+	s.runs("clear", "sluice patch network net-a -p 'spec: {resource: {mtu: 9000, tags: [x]}}'", "sluice patch network nobody -p '{}'; echo exit $?", "sluice get network net-a -o manifest")
 	s.records("a patch")
 	s.matches("label")
 }

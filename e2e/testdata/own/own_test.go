@@ -37,7 +37,7 @@ func own(t *testing.T) (*gateway, *countingStore) {
 }
 
 // where are errors by place: path, line, column and message.
-func where(list gqlerror.List) string {
+func places(list gqlerror.List) string {
 	var out []string
 	for _, e := range list {
 		at := ""
@@ -126,7 +126,7 @@ func TestAFieldOfOnesOwnReturnsResources(t *testing.T) {
 			if string(got.Data) != c.data {
 				t.Errorf("got  %s\nwant %s", got.Data, c.data)
 			}
-			if errs := where(got.Errors); errs != c.errors {
+			if errs := places(got.Errors); errs != c.errors {
 				t.Errorf("errors %s\nwant   %s", errs, c.errors)
 			}
 		})
@@ -147,8 +147,8 @@ func TestDirectivesAroundAFieldOfOnesOwn(t *testing.T) {
 		t.Errorf("got %s %v, want %s", got.Data, got.Errors, want)
 	}
 	got = g.do(query, map[string]any{"yes": false, "no": false})
-	if string(got.Data) != "null" || where(got.Errors) != "ownNeeded 6:3 must not be null" {
-		t.Errorf("got %s %v", got.Data, where(got.Errors))
+	if string(got.Data) != "null" || places(got.Errors) != "ownNeeded 6:3 must not be null" {
+		t.Errorf("got %s %v", got.Data, places(got.Errors))
 	}
 }
 
@@ -184,7 +184,7 @@ func TestAFailedReadIsAnErrorOfEachFieldOfOnesOwn(t *testing.T) {
 		t.Errorf("got %s, want %s", got.Data, want)
 	}
 	const down = " the store is not available; try again"
-	if errs := where(got.Errors); errs != "a.project 1:69"+down+"; b 1:86"+down+"; ownNetworks[0] 1:3"+down+"; ownNetworks[1] 1:3"+down {
+	if errs := places(got.Errors); errs != "a.project 1:69"+down+"; b 1:86"+down+"; ownNetworks[0] 1:3"+down+"; ownNetworks[1] 1:3"+down {
 		t.Error(errs)
 	}
 }
@@ -217,7 +217,7 @@ func TestAFieldOfOnesOwnTakesTheInputsOfKinds(t *testing.T) {
 			if string(got.Data) != c.data {
 				t.Errorf("got  %s\nwant %s", got.Data, c.data)
 			}
-			errs := where(got.Errors)
+			errs := places(got.Errors)
 			if at, isTime := strings.CutSuffix(c.errors, " TIME"); isTime {
 				if !strings.HasPrefix(errs, at+" ") || !strings.Contains(errs, "noon") {
 					t.Errorf("errors %s\nwant one at %s", errs, at)
@@ -284,8 +284,8 @@ func TestASubscriptionOfOnesOwnReturnsResources(t *testing.T) {
 				}
 				got = append(got, string(res.Data))
 			}
-			if !slices.Equal(got, c.events) || where(all) != c.errors {
-				t.Errorf("got  %q %s\nwant %q %s", got, where(all), c.events, c.errors)
+			if !slices.Equal(got, c.events) || places(all) != c.errors {
+				t.Errorf("got  %q %s\nwant %q %s", got, places(all), c.events, c.errors)
 			}
 		})
 	}
@@ -322,8 +322,8 @@ func TestAStreamOfOnesOwnEndsWithItsCatalogue(t *testing.T) {
 			t.Fatalf("%s: %v", query, res)
 		}
 		group.End()
-		if res := next(ctx); res != nil || !strings.Contains(where(state.Errors()), "the kinds of the gateway were replaced since the stream began; begin it again") {
-			t.Errorf("%s: %v, %s", query, res, where(state.Errors()))
+		if res := next(ctx); res != nil || !strings.Contains(places(state.Errors()), "the kinds of the gateway were replaced since the stream began; begin it again") {
+			t.Errorf("%s: %v, %s", query, res, places(state.Errors()))
 		}
 		leave()
 		group = stream.NewGroup()
