@@ -22,6 +22,29 @@ spec:
 `, name, label, mtu)
 }
 
+// credentials are the manifest of a Secret of that name, which others name.
+func credentials(name string) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s}\nstringData: {clouds.yaml: 'clouds: {}'}\n", name)
+}
+
+// startWith is start with a Secret that resources of the default namespace name.
+func startWith(t *testing.T, secret string) *gateway {
+	t.Helper()
+	g := start(t, "")
+	g.gives(secret, "default")
+	return g
+}
+
+// gives puts a Secret of that name into namespaces.
+func (g *gateway) gives(secret string, namespaces ...string) {
+	g.t.Helper()
+	for _, namespace := range namespaces {
+		if _, errOut, code := g.cli(credentials(secret), "apply", "-n", namespace, "-f", "-"); code != 0 {
+			g.t.Fatal(errOut)
+		}
+	}
+}
+
 // folder is a new one with files of these names and texts.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
@@ -59,11 +82,19 @@ func whole(manifest, revision string) string {
 }
 
 func TestAFolderIsAppliedInAnyOrderAndSummedUp(t *testing.T) {
-	g := start(t, "")
+	g := startWith(t, "s")
 	subnet := `{"apiVersion": "openstack.k-orc.cloud/v1alpha1", "kind": "Subnet", "metadata": {"name": "sub-a", "namespace": "new"},
  "spec": {"cloudCredentialsRef": {"secretName": "s", "cloudName": "c"}, "resource": {"networkRef": "net-a", "ipVersion": 4, "cidr": "10.0.0.0/24"}}}`
 	dir := folder(t, map[string]string{"0-subnet.json": subnet, "1-network.yaml": network("net-a", "web", 1500), "deep/net-b.yml": network("net-b", "web", 1500), "notes.md": "no manifest"})
-	g.expect(0, "Subnet new/sub-a CREATED\nNetwork default/net-a CREATED\n", "2 documents: 2 created\n", "apply", "-f", dir)
+	out, errOut, code := g.cli("", "apply", "-f", dir)
+	if code != 0 || out != "Subnet new/sub-a CREATED\nNetwork default/net-a CREATED\n" || !strings.Contains(errOut, "2 documents: 2 created\n") {
+		t.Errorf("exit %d\n%s%s", code, out, errOut)
+	}
+	for _, says := range []string{"Waiting for Network/net-a to be created", "Waiting for Secret/s to be created"} {
+		if !strings.Contains(errOut, says) {
+			t.Errorf("of a namespace where nothing is, it is not said: %s\n%s", says, errOut)
+		}
+	}
 	g.expect(0, "Subnet new/sub-a UNCHANGED\nNetwork default/net-a UNCHANGED\nNetwork default/net-b CREATED\n", "3 documents: 1 created, 2 unchanged\n", "apply", "-R", "-f", dir)
 	g.expect(0, "Network default/net-b UNCHANGED\n", "", "apply", "-f", filepath.Join(dir, "deep", "net-b.yml"))
 	nested := folder(t, map[string]string{"a/b.yaml": ""})
@@ -96,7 +127,7 @@ func TestARefusalNamesFileDocumentAndLine(t *testing.T) {
 }
 
 func TestALostUpdateIsAConflictThatShowsBothSides(t *testing.T) {
-	g := start(t, "")
+	g := startWith(t, "s")
 	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
 	read := g.revision("net-a")
 	mine := whole(network("net-a", "web", 1400), read)
@@ -143,7 +174,7 @@ func TestTheEnvironmentDoesNotForce(t *testing.T) {
 }
 
 func TestPruneDeletesWhatHasTheLabelsAndIsInNoDocument(t *testing.T) {
-	g := start(t, "")
+	g := startWith(t, "s")
 	for _, name := range []string{"net-a", "net-b", "net-c"} {
 		g.cli(network(name, "web", 1500), "apply", "-f", "-")
 	}
@@ -177,7 +208,7 @@ func TestPruneDeletesWhatHasTheLabelsAndIsInNoDocument(t *testing.T) {
 }
 
 func TestDryRunsOfTheClientAreRefusedWithAReason(t *testing.T) {
-	g := start(t, "")
+	g := startWith(t, "s")
 	dir := folder(t, map[string]string{"a.yaml": network("net-a", "web", 1500)})
 	for _, verb := range []string{"create", "apply"} {
 		g.expect(0, "Network default/net-a CREATED (dry run)\n", "", verb, "-f", dir, "--dry-run=server")
@@ -192,7 +223,7 @@ func TestDryRunsOfTheClientAreRefusedWithAReason(t *testing.T) {
 }
 
 func TestDiffShowsWhatApplyWouldChange(t *testing.T) {
-	g := start(t, "")
+	g := startWith(t, "s")
 	dir := folder(t, map[string]string{"a.yaml": network("net-a", "web", 1500), "b.yaml": network("net-b", "web", 1500)})
 	out, errOut, code := g.cli("", "diff", "-f", dir)
 	if code != 1 || strings.Count(out, "\n+kind: Network\n") != 2 || errOut != "" {

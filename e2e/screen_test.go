@@ -28,7 +28,7 @@ type terminal struct {
 }
 
 // openTerminal starts a shell in a folder with files. It knows the gateway, and sluice by
-// its name.
+// its name. The gateway has the Secret s, which the networks here name.
 func openTerminal(t *testing.T, files map[string]string) *terminal {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
@@ -42,7 +42,7 @@ func openTerminal(t *testing.T, files map[string]string) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &terminal{t: t, g: start(t, ""), folder: folder(t, files), socket: filepath.Join(sockets, "s")}
+	s := &terminal{t: t, g: startWith(t, "s"), folder: folder(t, files), socket: filepath.Join(sockets, "s")}
 	t.Cleanup(func() {
 		_ = exec.Command("tmux", "-S", s.socket, "kill-server").Run()
 		_ = os.RemoveAll(sockets)

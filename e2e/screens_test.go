@@ -73,7 +73,7 @@ func TestScreenOfAnEditThatIsRefusedAndMended(t *testing.T) {
 func TestScreenOfAStatusThatIsEditedWhileOthersWrite(t *testing.T) {
 	s := openTerminal(t, map[string]string{"a.yaml": network("net-a", "web", 1500)})
 	s.runs("sluice apply -f a.yaml")
-	s.edits(`sed -i 's/^status: {}/status: {conditions: [{type: Available, status: "True"}]}/' "$1"`)
+	s.edits(`sed -i 's/^status:/&\n  id: c0ffee/' "$1"`)
 	s.runs("sluice edit network net-a --subresource=status", "sluice wait network/net-a --for=condition=Available", "sluice get networks",
 		"sluice wait network/net-a --for=condition=Available=False --timeout 100ms; echo exit $?")
 	s.records("the status is written, and waited for")
@@ -122,7 +122,7 @@ func TestScreenOfLabelsAndPatches(t *testing.T) {
 		"sluice label network net-a team=db stage=prod --overwrite", "sluice label networks -l team=web stage=test", "sluice annotate network/net-a example.org/owner='Ada Lovelace'",
 		"sluice get networks -l stage -o name")
 	s.records("labels and an annotation")
-	s.runs("clear", "sluice patch network net-a -p 'spec: {resource: {mtu: 9000, tags: [x]}}'", "sluice patch network nobody -p '{}'; echo exit $?", "sluice get network net-a -o yaml")
+	s.runs("clear", "sluice patch network net-a -p 'spec: {resource: {mtu: 9000, tags: [x]}}'", "sluice patch network nobody -p '{}'; echo exit $?", "sluice get network net-a -o manifest")
 	s.records("a patch")
 	s.matches("label")
 }

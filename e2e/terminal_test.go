@@ -32,7 +32,7 @@ func (g *gateway) command(stdin io.Reader, args ...string) (cmd *exec.Cmd, out, 
 }
 
 func TestStoredTextDoesNotReachTheTerminalAsCommands(t *testing.T) {
-	g := start(t, "")
+	g := startWith(t, "cloud-config")
 	if out, errOut, code := g.cli(networkManifest, "apply", "-f", "-"); code != 0 {
 		t.Fatal(out, errOut)
 	}

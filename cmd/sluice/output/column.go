@@ -124,14 +124,16 @@ func eventColour(event string) Colour {
 	return Plain
 }
 
+// upToDate is the reason of a condition Progressing that has nothing to tell.
+const upToDate = "Success"
+
 // message says what the resource waits for or why it is not available.
 func message(r *Row) string {
-	for _, of := range []string{"Progressing", "Available"} {
-		if m := r.Condition(of).Message; m != "" {
-			return m
-		}
+	progressing, available := r.Condition("Progressing"), r.Condition("Available").Message
+	if available == "" || progressing.Reason != upToDate && progressing.Message != "" {
+		return progressing.Message
 	}
-	return ""
+	return available
 }
 
 func declared(c client.Column) func(*Row) (Text, error) {

@@ -246,3 +246,33 @@ func TestAnExplanationSaysWhatTheCatalogueSays(t *testing.T) {
 		}
 	}
 }
+
+func TestTheMessageOfAWideTableIsTheOneThatTellsMost(t *testing.T) {
+	const success, waits, failed = `"reason":"Success","message":"up to date"`, `"reason":"Progressing","message":"waiting"`, `"reason":"InvalidConfiguration","message":"no such flavor"`
+	for name, c := range map[string]struct{ available, progressing, want string }{
+		"all is well":                        {`"status":"True",` + success, `"status":"False",` + success, "up to date"},
+		"it waits":                           {`"status":"False","message":"not ready"`, `"status":"True",` + waits, "waiting"},
+		"a change failed":                    {`"status":"True","message":"ready"`, `"status":"False",` + failed, "no such flavor"},
+		"done, and not available":            {`"status":"False","message":"no cloud"`, `"status":"False",` + success, "no cloud"},
+		"Available says nothing":             {`"status":"True"`, `"status":"False",` + success, "up to date"},
+		"Progressing says nothing":           {`"status":"False","message":"no cloud"`, `"status":"Unknown"`, "no cloud"},
+		"a report that says nothing of both": {`"status":"True"`, `"status":"False"`, "-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := output.ParseFormat("wide")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b strings.Builder
+			r := resource("a", "900")
+			r.Status = json.RawMessage(`{"conditions":[{"type":"Available",` + c.available + `},{"type":"Progressing",` + c.progressing + `}]}`)
+			p := output.NewPrinter(&b, f, output.Options{Now: now})
+			if err := p.Print(shelf(), r); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.End(); err != nil || !strings.HasSuffix(b.String(), "   "+c.want+"\n") {
+				t.Errorf("%v\n%s", err, b.String())
+			}
+		})
+	}
+}
