@@ -13,6 +13,8 @@ import (
 // ChangesRequest says what a stream of changes covers.
 type ChangesRequest struct {
 	Kind Kind
+	// Kinds are followed together, instead of Kind. Then there is no Name.
+	Kinds []Kind
 	// Namespace and Name narrow the stream; empty means all.
 	Namespace, Name string
 	// After is the cursor last seen; empty means from the present state on.
@@ -30,6 +32,22 @@ type ChangesRequest struct {
 	NamesOnly bool
 	// Lost is told why a connection has ended, before another is made. Default: nobody is.
 	Lost func(cause error)
+}
+
+// valid says what is wrong with the request.
+func (r *ChangesRequest) valid() error {
+	if len(r.Kinds) == 0 {
+		return r.Kind.offers("WATCH")
+	}
+	if r.Kind.Name != "" || r.Name != "" {
+		return errors.New("a stream of several kinds has neither Kind nor Name")
+	}
+	for _, k := range r.Kinds {
+		if err := k.offers("WATCH"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Change is one event of a stream.
@@ -59,7 +77,7 @@ const (
 // that ends within such a state begins it again.
 func (c *Client) Changes(ctx context.Context, req ChangesRequest) iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
-		if err := req.Kind.offers("WATCH"); err != nil {
+		if err := req.valid(); err != nil {
 			yield(nil, err)
 			return
 		}
@@ -123,7 +141,17 @@ func (f *follower) run(ctx context.Context) error {
 	}
 	add("name", f.req.Name)
 	add("after", f.req.After)
-	return f.client.subscribe(ctx, f.req.Kind.document(changesTemplate), vars, func(data json.RawMessage) error {
+	document := manyChangesDocument
+	if len(f.req.Kinds) == 0 {
+		document = f.req.Kind.document(changesTemplate)
+	} else {
+		names := make([]string, len(f.req.Kinds))
+		for i, k := range f.req.Kinds {
+			names[i] = k.Name
+		}
+		vars["kinds"] = names
+	}
+	return f.client.subscribe(ctx, document, vars, func(data json.RawMessage) error {
 		var out struct{ Event Change }
 		if err := json.Unmarshal(data, &out); err != nil {
 			return fmt.Errorf("answer of the gateway: %w", err)

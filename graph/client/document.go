@@ -8,7 +8,7 @@ import "strings"
 // kindsDocument reads the catalogue.
 const kindsDocument = `query Kinds($described: Boolean!) {
   kinds {
-    name singular plural shortNames group version scope verbs
+    name singular plural shortNames group version scope verbs controlled
     description @include(if: $described)
     subKinds @include(if: $described)
     expires @include(if: $described)
@@ -40,7 +40,7 @@ const kindsDocument = `query Kinds($described: Boolean!) {
 const resourceParts = `fragment Parts on Resource {
   id kind
   metadata {
-    namespace name uid revision generation createdAt updatedAt expiresAt
+    namespace name uid revision generation createdAt updatedAt expiresAt deletionRequestedAt finalizers
     labels { key value }
     annotations @include(if: $whole) { key value }
     description @include(if: $whole)
@@ -68,6 +68,19 @@ const applyDocument = `mutation Apply($input: ApplyManifestInput!) {
   applyManifest(input: $input) { outcome warnings { code message field } resource { kind metadata { namespace name revision createdAt } manifest(format: YAML) } }
 }`
 
+const controlledDocument = `mutation SetControlled($kind: String!, $controlled: Boolean!) {
+  updateKind(input: { kind: $kind, controlled: $controlled }) { kind { name } }
+}`
+
+// manyChangesDocument follows several kinds.
+const manyChangesDocument = `subscription ManyChanges($kinds: [String!], $namespace: String, $filter: ResourceFilter, $after: String, $snapshot: Boolean, $whole: Boolean!, $manifest: Boolean!, $format: ManifestFormat) {
+  event: resourceChanges(kinds: $kinds, namespace: $namespace, filter: $filter, after: $after, snapshot: $snapshot) {
+    type cursor revision
+    resource { ...Parts }
+  }
+}
+` + resourceParts
+
 // The templates are filled in for each kind.
 const (
 	listTemplate = `query List($namespace: String, $filter: {Kind}Filter, $first: Int, $after: String, $whole: Boolean!, $manifest: Boolean!, $format: ManifestFormat) {
@@ -87,6 +100,9 @@ const (
 	deleteTemplate = `mutation Delete($input: Delete{Kind}Input!) {
   delete: delete{Kind}(input: $input) { state }
 }`
+	finalizersTemplate = `mutation SetFinalizers($input: Patch{Kind}Input!) {
+  patch: patch{Kind}(input: $input) { written: {singular} { metadata { revision } } }
+}`
 	statusTemplate = `mutation UpdateStatus($input: Update{Kind}StatusInput!) {
   update: update{Kind}Status(input: $input) { written: {singular} { metadata { revision } } }
 }`
@@ -105,9 +121,9 @@ func (k Kind) document(template string) string {
 // Documents are all that a client sends to a gateway with these kinds, but for what
 // is given to [Client.Do].
 func Documents(kinds []Kind) []string {
-	out := []string{kindsDocument, getDocument, neighboursDocument, applyDocument}
+	out := []string{kindsDocument, getDocument, neighboursDocument, applyDocument, controlledDocument, manyChangesDocument}
 	for _, k := range kinds {
-		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}} {
+		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"PATCH", finalizersTemplate}, {"STATUS", statusTemplate}} {
 			if k.Offers(of.verb) {
 				out = append(out, k.document(of.template))
 			}

@@ -24,6 +24,8 @@ type Kind struct {
 	Indexes []Index
 	// Columns of tables, beside those that all tables have.
 	Columns []Column
+	// Controlled: a controller says when resources of the kind are ready.
+	Controlled bool
 	// References, Description, SubKinds and Expires are empty but for [Client.DescribedKinds].
 	References  []Reference
 	Description string
@@ -149,6 +151,12 @@ func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
 	var out struct{ Kinds []Kind }
 	err := c.Do(ctx, kindsDocument, map[string]any{"described": described}, &out)
 	return out.Kinds, err
+}
+
+// SetControlled gives the resources of a kind to a controller, or takes them back: then
+// it says when they are ready. It holds for all gateways of the store.
+func (c *Client) SetControlled(ctx context.Context, kind string, controlled bool) error {
+	return c.Do(ctx, controlledDocument, map[string]any{"kind": kind, "controlled": controlled}, nil)
 }
 
 // UnknownKindError names the kinds that a gateway has.

@@ -33,7 +33,11 @@ type Metadata struct {
 	CreatedAt, UpdatedAt time.Time
 	// ExpiresAt is nil for a resource that stays.
 	ExpiresAt *time.Time
-	Labels    []Label
+	// DeletionRequestedAt is nil unless the deletion of the resource waits, since then.
+	DeletionRequestedAt *time.Time
+	// Finalizers hold the resource while its deletion waits.
+	Finalizers []string
+	Labels     []Label
 	// Annotations and Description come with spec and status.
 	Annotations []Annotation
 	Description string

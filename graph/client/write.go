@@ -15,7 +15,8 @@ type DeleteRequest struct {
 	DryRun bool
 }
 
-// Delete removes one resource, and says how far that has come: DELETED.
+// Delete removes one resource, and says how far that has come: DELETED, or PENDING or
+// FINALIZING if it waits for others or for finalizers.
 func (c *Client) Delete(ctx context.Context, req DeleteRequest) (state string, err error) {
 	k := req.Kind
 	if err := k.offers("DELETE"); err != nil {
@@ -68,6 +69,35 @@ func (c *Client) UpdateStatus(ctx context.Context, req StatusRequest) (revision 
 	}
 	err = c.Do(ctx, k.document(statusTemplate), map[string]any{"input": in}, &out)
 	return out.Update.Written.Metadata.Revision, err
+}
+
+// FinalizersRequest replaces the finalizers of one resource.
+type FinalizersRequest struct {
+	Kind Kind
+	// Namespace of the name; empty means the default one.
+	Namespace, Name string
+	// ExpectedRevision is that at which the resource was read.
+	ExpectedRevision string
+	// Finalizers are all that the resource has from then on. While its deletion waits
+	// none can be added.
+	Finalizers []string
+}
+
+// SetFinalizers replaces the finalizers of a resource, and returns the new revision.
+func (c *Client) SetFinalizers(ctx context.Context, req FinalizersRequest) (revision string, err error) {
+	k := req.Kind
+	if err := k.offers("PATCH"); err != nil {
+		return "", err
+	}
+	in := k.named(req.Namespace, req.Name)
+	in["expectedRevision"], in["finalizers"] = req.ExpectedRevision, req.Finalizers
+	var out struct {
+		Patch struct {
+			Written struct{ Metadata struct{ Revision string } }
+		}
+	}
+	err = c.Do(ctx, k.document(finalizersTemplate), map[string]any{"input": in}, &out)
+	return out.Patch.Written.Metadata.Revision, err
 }
 
 // input is a stored value in the form that the API takes, which differs in maps only:
