@@ -18,7 +18,6 @@ const finalizer = "example.org/cloud"
 // with the simulated cloud.
 type controlled struct {
 	*testing.T
-	gateway    *gateway
 	cloud      *simulatedCloud
 	controller *program
 	client     *client.Client
@@ -28,10 +27,16 @@ type controlled struct {
 // startControlled runs the three processes. Of the cloud the flags are given.
 func startControlled(t *testing.T, flags ...string) *controlled {
 	t.Helper()
-	h := &controlled{T: t, gateway: start(t, ""), cloud: startCloud(t, flags...)}
-	h.controller = example(t, "controller", "--server", h.gateway.address, "--cloud", h.cloud.address, "--poll", "50ms")
+	return startControlledBy(t, start(t, ""), flags...)
+}
+
+// startControlledBy runs the controller and the cloud beside a gateway.
+func startControlledBy(t *testing.T, g *gateway, flags ...string) *controlled {
+	t.Helper()
+	h := &controlled{T: t, cloud: startCloud(t, flags...)}
+	h.controller = example(t, "controller", "--server", g.address, "--cloud", h.cloud.address, "--poll", "50ms")
 	var err error
-	if h.client, err = client.New(client.Config{Server: h.gateway.address}); err != nil {
+	if h.client, err = client.New(client.Config{Server: g.address}); err != nil {
 		t.Fatal(err)
 	}
 	h.credentials()
