@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -44,12 +45,19 @@ func example(t *testing.T, name string, args ...string) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &program{t: t, path: filepath.Join(dir, name), args: args}
+	return launch(t, filepath.Join(dir, name), args...)
+}
+
+// launch starts any program.
+func launch(t *testing.T, path string, args ...string) *program {
+	t.Helper()
+	p := &program{t: t, path: path, args: args}
 	p.start()
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
-			t.Logf("%s:\n%s", name, p.log)
+			lines := strings.Split(p.log.String(), "\n")
+			t.Logf("the last lines of %s:\n%s", filepath.Base(path), strings.Join(lines[max(0, len(lines)-20):], "\n"))
 		}
 	})
 	return p
