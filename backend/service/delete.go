@@ -226,7 +226,8 @@ func (s *Service) finalizing(k *kind.Kind, st *kind.State) *kind.State {
 	if k.Conditions == nil {
 		return &next
 	}
-	return next.WithStatus(dependency.In(next.Status(), k.Conditions, dependency.Finalizing(next.Meta.Finalizers, next.Meta.Generation), s.cfg.Clock()))
+	status, _ := dependency.In(next.Status(), k.Conditions, dependency.Finalizing(next.Meta.Finalizers, next.Meta.Generation), s.cfg.Clock())
+	return next.WithStatus(status)
 }
 
 // rewritten puts a state in the place of one with the same spec, for the gateway itself.
@@ -235,6 +236,7 @@ func (s *Service) rewritten(k *kind.Kind, current *backend.Resource, was, next *
 		kind: k, key: current.Key, uid: current.UID, deleting: current.Deleting, was: &replaced{current, was}, kept: k.Sensitive,
 		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
 	}
+	t.related.Transition = true
 	t.related.Refs = dependency.Stored(current.Key, k.Rows.Refs(current.Namespace, next.Spec), next.Meta.Waits)
 	return t.actions(next)
 }

@@ -99,10 +99,10 @@ func TestFinalizersHoldAResourceUntilTheyAreRemoved(t *testing.T) {
 func TestAControllerSaysWhenResourcesOfItsKindsAreReady(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
 		h.run()
-		if err := h.SetControlled(t.Context(), "Room", true); err != nil {
+		if err := h.SetControlled(t.Context(), access.Caller{}, "Room", true); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.SetControlled(t.Context(), "Guest", true); code(err) != failure.CodeBadUserInput {
+		if err := h.SetControlled(t.Context(), access.Caller{}, "Guest", true); code(err) != failure.CodeBadUserInput {
 			t.Errorf("a kind without conditions: %v", err)
 		}
 		h.create("Room", "r", `{}`)
@@ -129,7 +129,7 @@ func TestAControllerSaysWhenResourcesOfItsKindsAreReady(t *testing.T) {
 			t.Errorf("the door says %q after what it relies on turned unready", got)
 		}
 		h.create("Room", "mine", `{}`)
-		if err := h.SetControlled(t.Context(), "Room", false); err != nil {
+		if err := h.SetControlled(t.Context(), access.Caller{}, "Room", false); err != nil {
 			t.Fatal(err)
 		}
 		h.becomes("Room", "mine", "True")

@@ -21,7 +21,7 @@ func TestWhatTheServerOwnsInAManifestIsPassedOverInSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	owned := strings.Replace(widgetManifest, "metadata:", "status: {nonsense: x}\nmetadata:\n  uid: u\n  generation: 7\n  createdAt: 2020-01-01T00:00:00Z\n"+
-		"  updatedAt: yesterday\n  deletionRequestedAt: null\n  resourceVersion: '1'\n  managedFields: []", 1)
+		"  updatedAt: yesterday\n  deletionRequestedAt: null\n  finalizers: [a.org/b]\n  resourceVersion: '1'\n  managedFields: []", 1)
 	out, err := f.apply(owned)
 	if err != nil || out.Outcome != service.Unchanged || len(out.Warnings) != 0 {
 		t.Fatalf("%+v %v", out, err)

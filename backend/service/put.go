@@ -112,7 +112,7 @@ func (t target) actions(st *kind.State) ([]backend.Action, error) {
 // what was stored, so that the status need not be read.
 func (t target) rows(st *kind.State) []backend.Row {
 	w := t.was
-	if w != nil && w.resource.Fingerprint == t.kind.Rows.Fingerprint && len(w.resource.Rows) < backend.MaxRows && w.state.SameStatus(st) {
+	if w != nil && w.resource.Fingerprint == t.kind.Rows.Fingerprint && len(w.resource.Rows) < backend.MaxRows && (!t.related.Transition || w.state.SameStatus(st)) {
 		return t.kind.Rows.AfterSpec(st.Meta.Labels, st.Spec, w.resource.Rows)
 	}
 	return t.kind.Rows.Of(st.Meta.Labels, st.Root())

@@ -41,6 +41,7 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 		if len(refs) > 0 {
 			j.Refs = dependency.Stored(r.key, refs, next.Meta.Waits)
 		}
+		j.Transition = r.reported
 		return s.report(r, next), j, nil
 	}
 	if len(refs) > 0 || r.was != nil && len(r.was.Meta.Waits) > 0 {
@@ -57,13 +58,15 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 		j = rel.Judge(targets)
 	}
 	next.Meta.Waits = j.Stored()
-	return s.conclude(r, next, j.Waits), j, nil
+	next, j.Transition = s.conclude(r, next, j.Waits)
+	return next, j, nil
 }
 
 // conclude is the state with the conditions that follow from what it waits for.
-func (s *Service) conclude(r relating, next *kind.State, waits []dependency.Wait) *kind.State {
+// transition says that one has another status.
+func (s *Service) conclude(r relating, next *kind.State, waits []dependency.Wait) (out *kind.State, transition bool) {
 	if r.kind.Conditions == nil || next.Meta.Finalizing {
-		return next
+		return next, false
 	}
 	generation := next.Meta.Generation
 	aspects := dependency.Done(generation)
@@ -73,9 +76,10 @@ func (s *Service) conclude(r relating, next *kind.State, waits []dependency.Wait
 	case controlled && (r.was == nil || len(r.was.Meta.Waits) > 0):
 		aspects = dependency.Released(generation)
 	case controlled:
-		return next
+		return next, false
 	}
-	return next.WithStatus(dependency.In(next.Status(), r.kind.Conditions, aspects, s.cfg.Clock()))
+	status, transition := dependency.In(next.Status(), r.kind.Conditions, aspects, s.cfg.Clock())
+	return next.WithStatus(status), transition
 }
 
 // report is the state with a status that a controller reports. While the resource
@@ -94,7 +98,8 @@ func (s *Service) report(r relating, next *kind.State) *kind.State {
 	if len(absent) == 0 {
 		return next
 	}
-	return next.WithStatus(dependency.In(next.Status(), r.kind.Conditions, absent, s.cfg.Clock()))
+	status, _ := dependency.In(next.Status(), r.kind.Conditions, absent, s.cfg.Clock())
+	return next.WithStatus(status)
 }
 
 // targets are the resources under keys.

@@ -147,14 +147,14 @@ func (s *Service) settled(one *settling, j dependency.Judgement) ([]backend.Acti
 	next.Meta.Waits = j.Stored()
 	st := &next
 	if !slices.Equal(next.Meta.Waits, one.was.Meta.Waits) || len(j.Waits) > 0 || s.unconcluded(one.kind, one.was) {
-		st = s.conclude(relating{kind: one.kind, key: one.stored.Key, was: one.was}, st, j.Waits)
+		st, _ = s.conclude(relating{kind: one.kind, key: one.stored.Key, was: one.was}, st, j.Waits)
 	}
 	if slices.Equal(next.Meta.Waits, one.was.Meta.Waits) && st.SameStatus(one.was) {
 		return nil, nil
 	}
 	t := target{
 		kind: one.kind, key: one.stored.Key, uid: one.stored.UID, deleting: one.stored.Deleting, was: &replaced{one.stored, one.was}, kept: one.kind.Sensitive,
-		cond: backend.Condition{Presence: backend.Present, Revision: one.stored.Revision}, related: dependency.Judgement{Refs: j.Refs},
+		cond: backend.Condition{Presence: backend.Present, Revision: one.stored.Revision}, related: dependency.Judgement{Refs: j.Refs, Transition: true},
 	}
 	return t.actions(st)
 }

@@ -111,11 +111,11 @@ func (d *deletion) one(ctx context.Context, what string, req client.DeleteReques
 
 func (d *deletion) try(ctx context.Context, what string, req client.DeleteRequest) error {
 	req.DryRun = bool(d.dry)
-	state, err := d.client.Delete(ctx, req)
+	deletion, err := d.client.Delete(ctx, req)
 	switch {
 	case err == nil:
 		d.done++
-		outcome(d.std, what, state, d.dry)
+		outcome(d.std, what, deletion.State, d.dry)
 	case code(err) == "NOT_FOUND" && d.ignoreAbsent:
 		return nil
 	}

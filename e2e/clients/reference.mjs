@@ -144,10 +144,6 @@ const orders = { NAME: (r) => r.name, NAMESPACE: (r) => r.namespace ?? "", CREAT
 function list(kind, all, { namespace, filter, orderBy, first, last, after, before }) {
   checkNamespace(namespace);
   checkFilter(filter);
-  if (after || before) throw new Error("the reference makes no cursors");
-  if (first != null && last != null) throw new Error("first and last");
-  const size = last ?? first ?? 100;
-  if (size < 0 || size > 1000) throw new Error("the size of the page");
   const found = all.filter((r) => r.kind === kind && (namespace == null || r.namespace === namespace) && keeps(filter, r));
   found.sort((a, b) => {
     for (const { field, direction } of orderBy ?? []) {
@@ -156,15 +152,59 @@ function list(kind, all, { namespace, filter, orderBy, first, last, after, befor
     }
     return byName(a, b);
   });
-  const page = last != null ? found.slice(Math.max(found.length - last, 0)) : found.slice(0, size);
-  const cut = page.length < found.length;
+  return page(found, resourceOf, { first, last, after, before });
+}
+
+// page is one of a connection of all that was found.
+function page(found, show, { first, last, after, before }) {
+  if (after || before) throw new Error("the reference makes no cursors");
+  if (first != null && last != null) throw new Error("first and last");
+  const size = last ?? first ?? 100;
+  if (size < 0 || size > 1000) throw new Error("the size of the page");
+  const part = last != null ? found.slice(Math.max(found.length - last, 0)) : found.slice(0, size);
+  const cut = part.length < found.length;
   return {
-    nodes: page.map(resourceOf),
-    edges: page.map((r) => ({ node: resourceOf(r) })),
+    nodes: part.map(show),
+    edges: part.map((one) => ({ node: show(one) })),
     pageInfo: { hasNextPage: cut && last == null, hasPreviousPage: cut && last != null },
     totalCount: found.length,
   };
 }
+
+const byBytes = (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+// idOf is a global id, also of what is not there: see byID.
+const idOf = (kind, namespace, name) => Buffer.from("\x01" + [kind.name, namespace ?? "", name].map((text) => `\x02${text}\0`).join("")).toString("base64url");
+
+// links are the references that a resource has: by their declaration and by name.
+function links(r) {
+  return r.kind.references.flatMap((ref) => {
+    const to = kinds.find((k) => k.name === ref.kind);
+    const names = [...new Set(ref.values(r.body).filter((name) => name !== ""))].sort(byBytes);
+    return names.map((name) => {
+      const target = resources.find((t) => t.kind === to && t.namespace === r.namespace && t.name === name);
+      const waits = (r.body.metadata.waits ?? []).includes(`${to.name}/${name}`);
+      const state = !target ? "MISSING" : !waits ? "BOUND" : target.body.metadata.deletionRequestedAt ? "DELETING" : "NOT_READY";
+      return { from: r, to, name, target, state, path: ref.path.join("."), guarded: ref.guard ?? false };
+    });
+  });
+}
+
+// linksTo are the references that others have to a resource, or it has itself.
+const linksTo = (r) =>
+  resources
+    .flatMap(links)
+    .filter((link) => link.target === r)
+    .sort((a, b) => byBytes(a.from.kind.name, b.from.kind.name) || byName(a.from, b.from) || byBytes(a.path, b.path));
+
+// dependency shows a reference by its other end.
+const dependency = (kind, namespace, name, resource) => (link) => ({
+  ...{ id: idOf(kind(link), namespace(link), name(link)), kind: kind(link).name, namespace: namespace(link), name: name(link) },
+  ...{ path: link.path, state: link.state, guarded: link.guarded, resource: () => resourceOf(resource(link)) },
+});
+const upwards = dependency((l) => l.to, (l) => l.from.namespace, (l) => l.name, (l) => l.target);
+const downwards = dependency((l) => l.from.kind, (l) => l.from.namespace, (l) => l.from.name, (l) => l.from);
+const readable = (kind) => kind.verbs.includes("GET");
 
 const entries = (map) =>
   Object.entries(map ?? {})
@@ -236,7 +276,12 @@ function resourceOf(r) {
       description: body.metadata?.description || null,
       labels: entries(body.metadata?.labels),
       annotations: entries(body.metadata?.annotations),
+      deletionRequestedAt: body.metadata?.deletionRequestedAt,
+      finalizers: body.metadata?.finalizers ?? [],
     },
+    dependencies: (args) => page(links(r).filter((l) => readable(l.to)), upwards, args),
+    dependents: (args) => page(linksTo(r).filter((l) => readable(l.from.kind)), downwards, args),
+    blockedBy: (args) => page(linksTo(r).filter((l) => readable(l.from.kind) && l.guarded && l.state === "BOUND" && l.from !== r), downwards, args),
     spec: () => partOf("spec"),
     status: () => partOf("status"),
     specJSON: () => sorted(shown(find(named(kind.type.fields.find((f) => f.name.value === "spec").type)), body.spec)),

@@ -98,10 +98,10 @@ const (
 }
 ` + resourceParts
 	deleteTemplate = `mutation Delete($input: Delete{Kind}Input!) {
-  delete: delete{Kind}(input: $input) { state }
+  delete: delete{Kind}(input: $input) { state blockers { totalCount nodes { id kind metadata { namespace name } } } }
 }`
 	finalizersTemplate = `mutation SetFinalizers($input: Patch{Kind}Input!) {
-  patch: patch{Kind}(input: $input) { written: {singular} { metadata { revision } } }
+  update: patch{Kind}(input: $input) { written: {singular} { metadata { revision } } }
 }`
 	statusTemplate = `mutation UpdateStatus($input: Update{Kind}StatusInput!) {
   update: update{Kind}Status(input: $input) { written: {singular} { metadata { revision } } }
@@ -123,7 +123,7 @@ func (k Kind) document(template string) string {
 func Documents(kinds []Kind) []string {
 	out := []string{kindsDocument, getDocument, neighboursDocument, applyDocument, controlledDocument, manyChangesDocument}
 	for _, k := range kinds {
-		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"PATCH", finalizersTemplate}, {"STATUS", statusTemplate}} {
+		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}, {"PATCH", finalizersTemplate}} {
 			if k.Offers(of.verb) {
 				out = append(out, k.document(of.template))
 			}

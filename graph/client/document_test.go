@@ -65,7 +65,7 @@ func TestWhateverIsAskedTheDocumentsAreThoseThatAreListed(t *testing.T) {
 		if _, err := c.Delete(ctx, client.DeleteRequest{Kind: k, Name: "x", ExpectedRevision: "r"}); err != nil {
 			t.Error(err)
 		}
-		if _, err := c.SetFinalizers(ctx, client.FinalizersRequest{Kind: k, Name: "x", Finalizers: []string{"a.b/c"}}); err != nil && k.Offers("PATCH") {
+		if _, err := c.SetFinalizers(ctx, client.FinalizersRequest{Kind: k, Name: "x"}); err != nil && k.Offers("PATCH") {
 			t.Error(err)
 		}
 		if err := c.SetControlled(ctx, k.Name, true); err != nil {
@@ -107,7 +107,7 @@ func TestWhateverIsAskedTheDocumentsAreThoseThatAreListed(t *testing.T) {
 func TestAResourceComesWhole(t *testing.T) {
 	var all []sent
 	c := recorder(t, &all, `{"resource":{"id":"i","kind":"Shelf","subKind":"tall","metadata":{"namespace":null,"name":"a","uid":"u","revision":"7-1","generation":3,
-		"createdAt":"2026-02-03T04:05:06Z","updatedAt":"2026-02-03T04:05:07Z","expiresAt":null,"labels":[{"key":"a","value":"b"}],"annotations":[{"key":"c","value":"d"}],"description":"e"},
+		"createdAt":"2026-02-03T04:05:06Z","updatedAt":"2026-02-03T04:05:07Z","expiresAt":null,"deletionRequestedAt":"2026-02-03T04:05:08Z","finalizers":["x.org/y"],"labels":[{"key":"a","value":"b"}],"annotations":[{"key":"c","value":"d"}],"description":"e"},
 		"specJSON":{"width":9007199254740991,"ratio":0.5,"boards":[{"at":1,"tags":["x","y"]},{"at":2},"odd"]},
 		"statusJSON":{"conditions":[5,{"type":7},{"type":"Available","status":"True","reason":"R","message":"M","lastTransitionTime":"T"}]}}}`)
 	r, err := c.Get(context.Background(), client.Kind{Name: "Shelf", Scope: "GLOBAL"}, "", "a", "")
@@ -115,7 +115,7 @@ func TestAResourceComesWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := r.Metadata
-	if r.ID != "i" || r.SubKind != "tall" || m.Namespace != nil || m.UID != "u" || m.Generation != 3 || m.Description != "e" || m.Annotations[0].Value != "d" || m.UpdatedAt.Second() != 7 {
+	if r.ID != "i" || r.SubKind != "tall" || m.Namespace != nil || m.UID != "u" || m.Generation != 3 || m.Description != "e" || m.Annotations[0].Value != "d" || m.UpdatedAt.Second() != 7 || m.DeletionRequestedAt.Second() != 8 || m.Finalizers[0] != "x.org/y" {
 		t.Errorf("%+v", r)
 	}
 	want := []client.Condition{{Type: "Available", Status: "True", Reason: "R", Message: "M", LastTransitionTime: "T"}}

@@ -33,7 +33,7 @@ type Metadata struct {
 	CreatedAt, UpdatedAt time.Time
 	// ExpiresAt is nil for a resource that stays.
 	ExpiresAt *time.Time
-	// DeletionRequestedAt is nil unless the deletion of the resource waits, since then.
+	// DeletionRequestedAt is when the deletion was requested that waits; nil for none.
 	DeletionRequestedAt *time.Time
 	// Finalizers hold the resource while its deletion waits.
 	Finalizers []string
@@ -160,7 +160,8 @@ type Neighbour struct {
 	Path string
 	// Guarded: the resource referred to must stay while it is in use.
 	Guarded bool
-	// State is PRESENT or MISSING.
+	// State is how far what is referred to is, for the one that refers to it: MISSING,
+	// NOT_READY, DELETING or BOUND.
 	State string
 }
 

@@ -15,21 +15,55 @@ type DeleteRequest struct {
 	DryRun bool
 }
 
-// Delete removes one resource, and says how far that has come: DELETED, or PENDING or
-// FINALIZING if it waits for others or for finalizers.
-func (c *Client) Delete(ctx context.Context, req DeleteRequest) (state string, err error) {
+// Deletion is how far a deletion has come; of a dry run how far it would.
+type Deletion struct {
+	// State is DELETED; PENDING while others rely on the resource; FINALIZING while nothing
+	// but finalizers hold it.
+	State string
+	// Blockers are the first 100 of those who rely on the resource.
+	Blockers struct {
+		TotalCount int
+		Nodes      []Resource
+	}
+}
+
+// Delete removes one resource, or requests that where it has to wait.
+func (c *Client) Delete(ctx context.Context, req DeleteRequest) (Deletion, error) {
 	k := req.Kind
 	if err := k.offers("DELETE"); err != nil {
-		return "", err
+		return Deletion{}, err
 	}
 	in := k.named(req.Namespace, req.Name)
 	in["dryRun"] = req.DryRun
 	if req.ExpectedRevision != "" {
 		in["expectedRevision"] = req.ExpectedRevision
 	}
-	var out struct{ Delete struct{ State string } }
-	err = c.Do(ctx, k.document(deleteTemplate), map[string]any{"input": in}, &out)
-	return out.Delete.State, err
+	var out struct{ Delete Deletion }
+	err := c.Do(ctx, k.document(deleteTemplate), map[string]any{"input": in}, &out)
+	return out.Delete, err
+}
+
+// FinalizersRequest replaces the finalizers of one resource.
+type FinalizersRequest struct {
+	Kind Kind
+	// Namespace of the name; empty means the default one.
+	Namespace, Name string
+	// ExpectedRevision is that at which the finalizers were read.
+	ExpectedRevision string
+	// Finalizers are all that are to hold the resource; nil for none.
+	Finalizers []string
+}
+
+// SetFinalizers replaces finalizers at the expected revision, and returns the new one.
+// While a deletion waits, it can only remove some.
+func (c *Client) SetFinalizers(ctx context.Context, req FinalizersRequest) (revision string, err error) {
+	k := req.Kind
+	if err := k.offers("PATCH"); err != nil {
+		return "", err
+	}
+	in := k.named(req.Namespace, req.Name)
+	in["expectedRevision"], in["finalizers"] = req.ExpectedRevision, req.Finalizers
+	return c.written(ctx, k.document(finalizersTemplate), in)
 }
 
 // named is the part of an input that names a resource.
@@ -62,42 +96,18 @@ func (c *Client) UpdateStatus(ctx context.Context, req StatusRequest) (revision 
 	}
 	in := k.named(req.Namespace, req.Name)
 	in["expectedRevision"], in["status"], in["dryRun"] = req.ExpectedRevision, k.input("status", req.Status), req.DryRun
+	return c.written(ctx, k.document(statusTemplate), in)
+}
+
+// written does a mutation and returns the revision that it leaves behind.
+func (c *Client) written(ctx context.Context, document string, in map[string]any) (revision string, err error) {
 	var out struct {
 		Update struct {
 			Written struct{ Metadata struct{ Revision string } }
 		}
 	}
-	err = c.Do(ctx, k.document(statusTemplate), map[string]any{"input": in}, &out)
+	err = c.Do(ctx, document, map[string]any{"input": in}, &out)
 	return out.Update.Written.Metadata.Revision, err
-}
-
-// FinalizersRequest replaces the finalizers of one resource.
-type FinalizersRequest struct {
-	Kind Kind
-	// Namespace of the name; empty means the default one.
-	Namespace, Name string
-	// ExpectedRevision is that at which the resource was read.
-	ExpectedRevision string
-	// Finalizers are all that the resource has from then on. While its deletion waits
-	// none can be added.
-	Finalizers []string
-}
-
-// SetFinalizers replaces the finalizers of a resource, and returns the new revision.
-func (c *Client) SetFinalizers(ctx context.Context, req FinalizersRequest) (revision string, err error) {
-	k := req.Kind
-	if err := k.offers("PATCH"); err != nil {
-		return "", err
-	}
-	in := k.named(req.Namespace, req.Name)
-	in["expectedRevision"], in["finalizers"] = req.ExpectedRevision, req.Finalizers
-	var out struct {
-		Patch struct {
-			Written struct{ Metadata struct{ Revision string } }
-		}
-	}
-	err = c.Do(ctx, k.document(finalizersTemplate), map[string]any{"input": in}, &out)
-	return out.Patch.Written.Metadata.Revision, err
 }
 
 // input is a stored value in the form that the API takes, which differs in maps only:

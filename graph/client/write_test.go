@@ -28,11 +28,23 @@ func asked(t *testing.T, answer string) (c *client.Client, variables func() stri
 	return c, func() string { return string(sent) }
 }
 
+func TestFinalizersAreReplacedAtARevision(t *testing.T) {
+	c, variables := asked(t, `{"data": {"update": {"written": {"metadata": {"revision": "1-3"}}}}}`)
+	disk := client.Kind{Name: "Disk", Singular: "disk"}
+	revision, err := c.SetFinalizers(context.Background(), client.FinalizersRequest{Kind: disk, Name: "a", ExpectedRevision: "1-2", Finalizers: []string{"x.org/y"}})
+	if revision != "1-3" || err != nil || variables() != `{"expectedRevision":"1-2","finalizers":["x.org/y"],"name":"a"}` {
+		t.Errorf("%s %v: %s", revision, err, variables())
+	}
+	if _, err = c.SetFinalizers(context.Background(), client.FinalizersRequest{Kind: disk, Name: "a", ExpectedRevision: "1-3"}); err != nil || variables() != `{"expectedRevision":"1-3","finalizers":null,"name":"a"}` {
+		t.Errorf("%v: %s", err, variables())
+	}
+}
+
 func TestADeletionNamesWhatItIsBasedOn(t *testing.T) {
-	c, variables := asked(t, `{"data": {"delete": {"state": "DELETED"}}}`)
-	state, err := c.Delete(context.Background(), client.DeleteRequest{Kind: client.Kind{Name: "Disk"}, Namespace: "m", Name: "a", ExpectedRevision: "1-2", DryRun: true})
-	if state != "DELETED" || err != nil || variables() != `{"dryRun":true,"expectedRevision":"1-2","name":"a","namespace":"m"}` {
-		t.Errorf("%s %v: %s", state, err, variables())
+	c, variables := asked(t, `{"data": {"delete": {"state": "PENDING", "blockers": {"totalCount": 2, "nodes": [{"kind": "File", "metadata": {"name": "f"}}]}}}}`)
+	got, err := c.Delete(context.Background(), client.DeleteRequest{Kind: client.Kind{Name: "Disk"}, Namespace: "m", Name: "a", ExpectedRevision: "1-2", DryRun: true})
+	if got.State != "PENDING" || got.Blockers.TotalCount != 2 || got.Blockers.Nodes[0].Metadata.Name != "f" || err != nil || variables() != `{"dryRun":true,"expectedRevision":"1-2","name":"a","namespace":"m"}` {
+		t.Errorf("%+v %v: %s", got, err, variables())
 	}
 	_, err = c.Delete(context.Background(), client.DeleteRequest{Kind: client.Kind{Name: "Disk", Scope: "GLOBAL"}, Namespace: "m", Name: "a"})
 	if err != nil || variables() != `{"dryRun":false,"name":"a"}` {

@@ -205,10 +205,13 @@ func (c *compiler) field(def *ast.Definition, f *field) {
 			f.op = opDeletedID
 			return
 		}
-		if ops = payloadOps; name == "blockers" {
+		if name == "blockers" {
+			f.op = opBlockers
 			c.connection(f)
 			c.arguments(f)
+			return
 		}
+		ops = payloadOps
 	case roleChange:
 		if t.kind != nil && name == t.kind.Singular {
 			f.op = opChanged
@@ -240,7 +243,7 @@ var (
 		"hasNextPage": opHasNextPage, "hasPreviousPage": opHasPreviousPage, "startCursor": opStartCursor, "endCursor": opEndCursor,
 	}
 	payloadOps = map[string]op{
-		"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opDeletion, "blockers": opBlockers, "resource": opWritten,
+		"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opDeletion, "resource": opWritten,
 	}
 	warningOps    = map[string]op{"code": opWarningCode, "message": opMessage, "path": opPlace, "field": opPlaceText}
 	dependencyOps = map[string]op{

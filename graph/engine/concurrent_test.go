@@ -103,7 +103,9 @@ func TestRunsThatAreUsedAgainKeepApart(t *testing.T) {
 			t.Logf("SLUICE_TEST_SEED=%d", seed)
 			rnd := rand.New(rand.NewPCG(seed, 0))
 			values := newPool(rnd, catalogue)
-			source := &enginetest.Source{Schema: g.engine.Schema(), Rand: rnd, Values: values.value, Skip: func(_, field string) bool { return field == "kinds" || field == "dependencyTree" || field == "updateKind" }}
+			source := &enginetest.Source{Schema: g.engine.Schema(), Rand: rnd, Values: values.value, Skip: func(_, field string) bool {
+				return field == "kinds" || field == "dependencyTree" || field == "updateKind"
+			}}
 			for range 150 {
 				op := source.Next(ast.Mutation)
 				if variables := decoded(t, op.Variables); op.Query != "" {

@@ -7,15 +7,23 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// relations are how the resources of a connection of dependencies are related to the one
+// relation is how the resources of a connection of dependencies are related to the one
 // that has it.
-var relations = [...]query.Relation{opDependencies: query.Dependencies, opDependents: query.Dependents, opBlockedBy: query.BlockedBy}
+func (f *field) relation() query.Relation {
+	switch f.op {
+	case opDependencies:
+		return query.Dependencies
+	case opDependents:
+		return query.Dependents
+	}
+	return query.BlockedBy
+}
 
 // dependencies is the request of a connection of dependencies.
 func (r *run) dependencies(w *want) query.DependencyRequest {
 	b, asked := w.item.body, &w.args.request
 	return query.DependencyRequest{
-		Relation: relations[w.field.op], Key: b.Stored.Key, Body: b, Targets: w.field.targets,
+		Relation: w.field.relation(), Key: b.Stored.Key, Body: b, Targets: w.field.targets,
 		First: asked.First, Last: asked.Last, After: asked.After, Before: asked.Before, Ahead: w.field.ahead,
 	}
 }
@@ -28,7 +36,7 @@ func (r *run) readBlockers(f *field, w *service.Written) (out blockers) {
 		return out
 	}
 	req := query.DependencyRequest{Relation: query.Blockers, First: args.request.First, After: args.request.After, ChangeCursor: f.changeCursor, Ahead: f.ahead}
-	if w.Resource != nil {
+	if req.None = w.Resource == nil || w.Deletion == service.Deleted; w.Resource != nil {
 		req.Key = w.Resource.Stored.Key
 	}
 	pages, errs := r.reads().Dependencies(r.ctx, []query.DependencyRequest{req})

@@ -11,8 +11,8 @@ import (
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
 )
 
-// others are the fields that gqlgen executes and the reference does not.
-var others = regexp.MustCompile(`\b(kinds|dependencyTree|updateKind|__schema|__type)\b`)
+// notCompared are the fields that gqlgen executes and the reference does not.
+var notCompared = regexp.MustCompile(`\b(kinds|dependencyTree|updateKind|__schema|__type)\b`)
 
 // FuzzDocument executes whatever document is valid, and holds the answer
 // against that of the reference.
@@ -40,7 +40,7 @@ func FuzzDocument(f *testing.F) {
 	}
 	reference := &enginetest.Reference{Schema: ours.engine.Schema(), Catalogue: catalogue, Service: twin.svc}
 	f.Fuzz(func(t *testing.T, query, text string) {
-		if len(query) > 4<<10 || others.MatchString(query) {
+		if len(query) > 4<<10 || notCompared.MatchString(query) {
 			return
 		}
 		var variables map[string]any

@@ -152,7 +152,9 @@ func executeRandom(t *testing.T, catalogue *kinds.Schema, driver string, total u
 	values := newPool(rnd, catalogue)
 	source := &enginetest.Source{
 		Schema: ours.engine.Schema(), Rand: rnd, Values: values.value,
-		Skip: func(_, field string) bool { return field == "kinds" || field == "dependencyTree" || field == "updateKind" },
+		Skip: func(_, field string) bool {
+			return field == "kinds" || field == "dependencyTree" || field == "updateKind"
+		},
 	}
 	executed, clean := 0, 0
 	for executed < int(total) {

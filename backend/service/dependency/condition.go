@@ -81,9 +81,10 @@ func Done(generation int64) []Aspect {
 
 // In returns a status with these conditions in the place of those of their types;
 // the others stay. shape says which fields a condition has. A condition whose status
-// is the same keeps the time of its last transition.
-func In(status map[string]any, shape *descriptor.Shape, aspects []Aspect, now time.Time) map[string]any {
-	out := make(map[string]any, len(status)+1)
+// is the same keeps the time of its last transition; transition says that there is
+// another.
+func In(status map[string]any, shape *descriptor.Shape, aspects []Aspect, now time.Time) (out map[string]any, transition bool) {
+	out = make(map[string]any, len(status)+1)
 	for name, value := range status {
 		out[name] = value
 	}
@@ -92,14 +93,15 @@ func In(status map[string]any, shape *descriptor.Shape, aspects []Aspect, now ti
 	for _, a := range aspects {
 		at := slices.IndexFunc(list, func(c any) bool { return typeOf(c) == a.Type })
 		if at < 0 {
-			list = append(list, a.tree(shape, nil, now))
+			list, transition = append(list, a.tree(shape, nil, now)), true
 			continue
 		}
 		old, _ := list[at].(map[string]any)
+		transition = transition || old["status"] != a.Status
 		list[at] = a.tree(shape, old, now)
 	}
 	out["conditions"] = list
-	return out
+	return out, transition
 }
 
 // Kept returns a status in which the conditions of these types are those of another.

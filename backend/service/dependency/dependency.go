@@ -127,6 +127,9 @@ type Judgement struct {
 	Waits []Wait
 	// Checks are what must hold for the judgement to be true.
 	Checks []backend.Action
+	// Transition says that the status may have changed by more than what is said of
+	// conditions whose statuses are the same.
+	Transition bool
 }
 
 // Judge judges a relation by the targets that are open. No more than

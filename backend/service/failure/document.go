@@ -17,7 +17,7 @@ func explanations() []explanation {
 		{CodeNotFound, "a write names a resource that is not there", "create it, or leave it"},
 		{CodeAlreadyExists, "a create names a resource that is there", "update or upsert it"},
 		{CodeConflict, "the spec was changed since the revision that is expected; extensions.currentRevision is the present one", "read again, repeat the change; if retryable, just send it again"},
-		{CodeBeingDeleted, "the resource is being deleted and its spec is frozen", "wait until it is gone"},
+		{CodeBeingDeleted, "the deletion of the resource was requested: its spec is frozen", "wait until it is gone; only its status can be changed, and finalizers removed by a patch of nothing else"},
 		{CodeValidationFailed, "a value breaks a constraint or rule: extensions.path, field, rule and limit; one error for each", "mend the values"},
 		{CodeBadUserInput, "the request does not make sense: an unknown kind, a page that is too large, a manifest that does not parse", "mend the request"},
 		{CodePositionExpired, "the changes after the cursor are not available any more", "watch with `snapshot: true`, or list again and watch after the `changeCursor` of the first page"},

@@ -46,8 +46,10 @@ type Dependency struct {
 // DependencyRequest asks for a page of what is related to a resource.
 type DependencyRequest struct {
 	Relation Relation
-	// Key of the resource. The zero value has no blockers.
+	// Key of the resource.
 	Key backend.Key
+	// None says that there is nothing, whatever the store has: the resource is gone.
+	None bool
 	// Body of the resource; Blockers need none.
 	Body          *body.Body
 	First, Last   *int
@@ -126,7 +128,7 @@ func (r *Reader) Dependencies(ctx context.Context, c access.Caller, reqs []Depen
 // relation is what a request is about.
 func (r *Reader) relation(ctx context.Context, c access.Caller, req *DependencyRequest) *relation {
 	rel := &relation{Relation: req.Relation, caller: c, key: req.Key, body: req.Body}
-	if rel.key == (backend.Key{}) {
+	if req.None {
 		return rel
 	}
 	readable := func(k *kind.Kind) bool { return access.Authorize(ctx, c, k.Kind, descriptor.VerbGet) == nil }

@@ -161,7 +161,7 @@ func (d Description) neighbours(w io.Writer) error {
 		t := NewTable(indented{w}, []string{"RESOURCE", "BY", "STATE", "GUARDED"})
 		t.Colours = d.Colours
 		for _, n := range part.all {
-			state := Text{Text: Cell(strings.ToLower(n.State))}
+			state := Text{Text: Cell(strings.ToLower(strings.ReplaceAll(n.State, "_", " ")))}
 			if n.State == "MISSING" {
 				state.Colour = Red
 			}

@@ -35,6 +35,8 @@ type metadata struct {
 	CreatedAt   time.Time         `json:"createdAt"`
 	UpdatedAt   time.Time         `json:"updatedAt"`
 	ExpiresAt   *time.Time        `json:"expiresAt,omitempty"`
+	Requested   *time.Time        `json:"deletionRequestedAt,omitempty"`
+	Finalizers  []string          `json:"finalizers,omitempty"`
 }
 
 // JSON is the whole resource as a manifest that apply takes back: with its revision
@@ -46,6 +48,7 @@ func JSON(k client.Kind, r *client.Resource) ([]byte, error) {
 		Metadata: metadata{
 			Name: m.Name, Namespace: m.Namespace, Description: m.Description, UID: m.UID, Revision: m.Revision,
 			Generation: m.Generation, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, ExpiresAt: m.ExpiresAt,
+			Requested: m.DeletionRequestedAt, Finalizers: m.Finalizers,
 		},
 	}
 	if len(m.Labels) > 0 {

@@ -79,6 +79,8 @@ func metadataFields(k client.Kind) []client.Field {
 		client.Field{Path: "metadata.generation", Type: "Int64", Description: "Counts the changes of the spec, from 1." + owned},
 		client.Field{Path: "metadata.createdAt", Type: "Time", Description: "When the resource was created." + owned},
 		client.Field{Path: "metadata.updatedAt", Type: "Time", Description: "When the resource was last changed." + owned},
+		client.Field{Path: "metadata.deletionRequestedAt", Type: "Time", Description: "When the deletion of the resource was requested, which waits since then; absent: it was not." + owned},
+		client.Field{Path: "metadata.finalizers", Type: "String", List: true, Description: "What holds the resource while its deletion waits. A manifest does not set it."},
 	)
 	if k.Expires {
 		out = append(out, client.Field{Path: "metadata.expiresAt", Type: "Time", Description: "When the resource goes away by itself; absent: never."})

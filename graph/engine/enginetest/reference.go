@@ -571,7 +571,7 @@ func (x *execution) ofPayload(p *payload, f *ast.Field, args map[string]any) (an
 		return string(p.Deletion), nil
 	case "blockers":
 		req := query.DependencyRequest{Relation: query.Blockers, ChangeCursor: true}
-		if p.Resource != nil {
+		if req.None = p.Resource == nil || p.Deletion == service.Deleted; p.Resource != nil {
 			req.Key = p.Resource.Stored.Key
 		}
 		return x.related(req, args)

@@ -1,0 +1,162 @@
+package service_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// unsettled says what is not as it has to be once nobody writes any more: the first
+// thing found; "" for nothing.
+func (h *house) unsettled() string {
+	h.t.Helper()
+	all := map[backend.Key]*backend.Resource{}
+	for _, k := range building() {
+		page, err := h.store.Range(h.t.Context(), backend.Range{Kind: k.Name, Limit: 1000})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, r := range page.Resources {
+			all[r.Key] = r
+		}
+	}
+	relied := map[backend.Key]bool{}
+	for key, r := range all {
+		st, err := kind.StateOf(r)
+		if err != nil {
+			return err.Error()
+		}
+		var lines []string
+		for _, ref := range r.Refs {
+			target, waits := all[ref.Key], slices.Contains(st.Meta.Waits, ref.Key.Kind+"/"+ref.Key.Name)
+			guarded := key.Kind == "Door" || ref.Key.Kind == "Door"
+			switch {
+			case ref.Key == key && waits:
+				return fmt.Sprintf("%s waits for itself", key)
+			case guarded && ref.Bound == waits:
+				return fmt.Sprintf("%s: bound %v, waits %v for %s", key, ref.Bound, waits, ref.Key)
+			case ref.Bound && target == nil:
+				return fmt.Sprintf("%s relies on %s, which is not there", key, ref.Key)
+			case ref.Bound:
+				relied[ref.Key] = true
+			}
+			if !waits {
+				continue
+			}
+			name := ref.Key.Kind + "/" + ref.Key.Name
+			switch {
+			case target == nil:
+				lines = append(lines, "Waiting for "+name+" to be created")
+			case target.Deleting:
+				lines = append(lines, "Waiting for "+name+" to be deleted")
+			case target.Kind != "Guest" && h.says(target.Kind, target.Name) != "True":
+				lines = append(lines, "Waiting for "+name+" to be ready")
+			default:
+				return fmt.Sprintf("%s waits for %s, which is ready", key, ref.Key)
+			}
+		}
+		if key.Kind == "Guest" {
+			continue
+		}
+		slices.Sort(lines)
+		want := "True"
+		if len(lines) > 0 {
+			want = strings.Join(lines, "\n")
+		}
+		if got := h.says(key.Kind, key.Name); got != want && !r.Deleting {
+			return fmt.Sprintf("%s says %q, want %q", key, got, want)
+		}
+	}
+	for key, r := range all {
+		if r.Deleting && !relied[key] {
+			return fmt.Sprintf("%s is being deleted and nobody relies on it", key)
+		}
+	}
+	return ""
+}
+
+// change does something at random, as a client does who does not know what others do.
+func (h *house) change(rng *rand.Rand) error {
+	of := []string{"Room", "Guest", "Door", "Door", "Key", "Key"}[rng.IntN(6)]
+	name := fmt.Sprint(rng.IntN(4))
+	ref := func() string { return fmt.Sprint(rng.IntN(5)) }
+	spec := map[string]string{
+		"Room": `{"title":"` + ref() + `"}`, "Guest": `{"title":"` + ref() + `"}`, "Door": `{"roomRef":"` + ref() + `"}`,
+		"Key": `{"doorRefs":["` + ref() + `"],"guestRef":"` + ref() + `","keyRef":"` + ref() + `"}`,
+	}[of]
+	ctx, c, id := h.t.Context(), access.Caller{}, identity(of, name)
+	var err error
+	switch rng.IntN(10) {
+	case 0, 1, 2:
+		_, err = h.Create(ctx, c, service.CreateRequest{Identity: id, Spec: json.RawMessage(spec)})
+	case 3, 4:
+		_, err = h.Upsert(ctx, c, service.UpsertRequest{Identity: id, Spec: json.RawMessage(spec)})
+	case 5:
+		var got []*backend.Resource
+		if got, err = h.store.Get(ctx, backend.Key{Kind: of, Namespace: "default", Name: name}); err == nil && got[0] != nil {
+			_, err = h.Patch(ctx, c, service.PatchRequest{Identity: id, ExpectedRevision: got[0].Revision.String(), Patch: json.RawMessage(spec)})
+		}
+	case 6:
+		labels := service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "n", Value: ref()}}}}
+		_, err = h.Upsert(ctx, c, service.UpsertRequest{Identity: id, Spec: json.RawMessage(spec), Metadata: labels})
+	default:
+		_, err = h.Delete(ctx, c, service.DeleteRequest{Identity: id})
+	}
+	switch code(err) {
+	case failure.CodeNotFound, failure.CodeAlreadyExists, failure.CodeConflict, failure.CodeBeingDeleted:
+		return nil
+	}
+	return err
+}
+
+func TestWhateverClientsDoEverythingSettles(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *house) {
+		rounds, seed := 6, rand.Uint64()
+		if testing.Short() {
+			rounds = 2
+		}
+		t.Log("seed", seed)
+		other := openHouse(t, h.store)
+		other.run()
+		for round := range rounds {
+			stop := h.run()
+			var all sync.WaitGroup
+			for client := range 4 {
+				all.Go(func() {
+					rng := rand.New(rand.NewPCG(seed, uint64(round*10+client)))
+					for n := range 150 {
+						of := h
+						if n%2 == 0 {
+							of = other
+						}
+						if err := of.change(rng); err != nil {
+							t.Error(err)
+							return
+						}
+						if client == 0 && n == 75 { // another gateway goes on in the middle
+							stop()
+						}
+					}
+				})
+			}
+			all.Wait()
+			last := ""
+			t.Cleanup(func() {
+				if t.Failed() && last != "" {
+					t.Logf("seed %d, round %d: %s", seed, round, last)
+				}
+			})
+			other.until("everything settles", func() bool { last = other.unsettled(); return last == "" })
+		}
+	})
+}
