@@ -40,6 +40,10 @@ var (
 	ErrUnknown = errors.New("outcome unknown")
 )
 
+// ErrEncrypted: a value is stored encrypted and cannot be decrypted here: its key is
+// not there, or the record was changed.
+var ErrEncrypted = errors.New("encrypted")
+
 // A watch cannot go on.
 var (
 	// ErrPositionExpired: the changes after the position cannot be given without a

@@ -98,9 +98,13 @@ func (r *Resource) Size() int {
 	return n
 }
 
-// BodyJSON is the codec byte of a body that is plain JSON. Compressed and
-// encrypted bodies will have bytes of their own.
-const BodyJSON byte = 'j'
+// Codec bytes, with which bodies begin.
+const (
+	// BodyJSON: what follows is plain JSON.
+	BodyJSON byte = 'j'
+	// BodySealed: what follows is encrypted, as package keyring has it.
+	BodySealed byte = 's'
+)
 
 // EncodeBody returns the stored form of a JSON body.
 func EncodeBody(json []byte) []byte {

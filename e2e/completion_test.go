@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
 // completes is what a shell is told for a line whose last word is being typed.
@@ -23,13 +25,17 @@ func (g *gateway) completes(words ...string) []string {
 
 func TestTheShellCompletesWhatTheGatewayHas(t *testing.T) {
 	g := someNetworks(t)
+	var plurals, more []string
+	for _, k := range kindstest.Kinds(t) {
+		plurals, more = append(plurals, k.Plural), append(more, "networks,"+k.Plural)
+	}
 	for _, c := range []struct {
 		words []string
 		want  []string
 	}{
-		{[]string{"get", ""}, []string{"networks", "ports", "projects", "routers", "securityGroups", "subnets", "all"}},
-		{[]string{"get", "networks,"}, []string{"networks,networks", "networks,ports", "networks,projects", "networks,routers", "networks,securityGroups", "networks,subnets", "networks,all"}},
-		{[]string{"describe", ""}, []string{"networks", "ports", "projects", "routers", "securityGroups", "subnets"}},
+		{[]string{"get", ""}, append(slices.Clone(plurals), "all")},
+		{[]string{"get", "networks,"}, append(more, "networks,all")},
+		{[]string{"describe", ""}, plurals},
 		{[]string{"get", "net", ""}, []string{"net-a", "net-b", "net-c"}},
 		{[]string{"get", "net", "net-a", ""}, []string{"net-b", "net-c"}},
 		{[]string{"get", "-n", "other", "net", ""}, []string{"far"}},

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,6 +18,8 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 	"go.etcd.io/bbolt"
+
+	"github.com/sluicegw/sluice/internal/redistest"
 )
 
 // vaults is a catalogue with write-only fields of every form.
@@ -57,6 +60,13 @@ type VaultStatus { open: Boolean }
 type witness struct {
 	*gateway
 	secret string
+	// redis is where the gateway's store is, nil for the one of all tests.
+	redis *redistest.Server
+}
+
+// tells says whether a text has the secret, in plain form or in base64.
+func (w *witness) tells(text string) bool {
+	return strings.Contains(text, w.secret) || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(w.secret)))
 }
 
 // ask sends an operation, and returns its answer as it is.
@@ -82,7 +92,7 @@ func (w *witness) ask(query string, variables map[string]any) string {
 // hears refuses a text with the secret, or with the number that stands for one.
 func (w *witness) hears(what, text string) {
 	w.t.Helper()
-	if strings.Contains(text, w.secret) || strings.Contains(text, "47114711") {
+	if w.tells(text) || strings.Contains(text, "47114711") {
 		w.t.Errorf("%s has the value of a write-only field:\n%s", what, text)
 	}
 }
@@ -166,11 +176,20 @@ func TestASensitiveValueLiesApart(t *testing.T) {
 	}
 }
 
+func TestASensitiveValueIsEncryptedInTheStore(t *testing.T) {
+	w := neverShown(t, strings.Replace(vaults, "scope: NAMESPACED", "scope: NAMESPACED, sensitive: true", 1), "--encryption-keys-file", keysFile(t, "a"))
+	w.everything(func(key string, has bool) {
+		if has {
+			t.Errorf("the entry %q has the value", key)
+		}
+	})
+}
+
 // everything calls note for every entry of the store, which nobody else has open:
 // with its key, and whether it has the secret.
 func (w *witness) everything(note func(key string, has bool)) {
 	w.t.Helper()
-	if os.Getenv(storeVariable) != "" {
+	if os.Getenv(storeVariable) != "" || w.redis != nil {
 		w.everythingOnRedis(note)
 		return
 	}
@@ -183,7 +202,7 @@ func (w *witness) everything(note func(key string, has bool)) {
 		return tx.ForEach(func(bucket []byte, b *bbolt.Bucket) error {
 			return b.ForEach(func(k, v []byte) error {
 				key := string(bucket) + "/" + string(k)
-				note(key, strings.Contains(key, w.secret) || bytes.Contains(v, []byte(w.secret)))
+				note(key, w.tells(key+string(v)))
 				return nil
 			})
 		})
@@ -196,7 +215,11 @@ func (w *witness) everything(note func(key string, has bool)) {
 // everythingOnRedis does it for all keys of the gateway's prefix.
 func (w *witness) everythingOnRedis(note func(key string, has bool)) {
 	w.t.Helper()
-	options, err := goredis.ParseURL(server.Server(w.t).URL())
+	at := w.redis
+	if at == nil {
+		at = server.Server(w.t)
+	}
+	options, err := goredis.ParseURL(at.URL())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -212,7 +235,7 @@ func (w *witness) everythingOnRedis(note func(key string, has bool)) {
 		if err != nil {
 			w.t.Fatalf("%s: %v", key, err)
 		}
-		note(key, strings.Contains(key+fmt.Sprint(value), w.secret))
+		note(key, w.tells(key+fmt.Sprint(value)))
 	}
 	if err := keys.Err(); err != nil {
 		w.t.Fatal(err)
@@ -221,11 +244,11 @@ func (w *witness) everythingOnRedis(note func(key string, has bool)) {
 
 // neverShown uses write-only fields in every way and searches for a secret all
 // that is said, but for the store, which it leaves as it is.
-func neverShown(t *testing.T, catalogue string) *witness {
+func neverShown(t *testing.T, catalogue string, args ...string) *witness {
 	t.Helper()
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "vault.graphqls"), catalogue)
-	w := &witness{gateway: start(t, "", "--schema", dir, "--log-level", "debug", "--log-format", "json"), secret: "s" + strings.ToLower(rand.Text())}
+	w := &witness{gateway: start(t, "", append(args, "--schema", dir, "--log-level", "debug", "--log-format", "json")...), secret: "s" + strings.ToLower(rand.Text())}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	s := w.dial()
@@ -492,7 +515,7 @@ func (w *witness) lies(dir string) {
 			return err
 		}
 		raw, err := os.ReadFile(path)
-		if bytes.Contains(raw, []byte(w.secret)) {
+		if w.tells(string(raw)) {
 			has = append(has, filepath.Base(path))
 		}
 		return err

@@ -35,7 +35,7 @@ func shapeFields(out []*core.KindField, path string, s *descriptor.Shape) []*cor
 func fieldOf(path string, f *descriptor.Field) *core.KindField {
 	out := &core.KindField{
 		Path: path, Name: f.Name, Type: string(f.Type), Description: f.Description, Required: f.Required, List: f.List,
-		Keys: f.Keys, Limits: limitsOf(f), EnumValues: []*core.KindEnumValue{}, Immutable: f.Immutable, WriteOnly: f.WriteOnly, ManifestAt: nonempty(f.ManifestAt),
+		Keys: f.Keys, Limits: limitsOf(f), EnumValues: []*core.KindEnumValue{}, Immutable: f.Immutable, WriteOnly: f.WriteOnly, ManifestAt: nonempty(f.ManifestAt), MergeInto: nonempty(f.MergeInto),
 		Since: nonempty(f.Since), Until: nonempty(f.Until), Deprecated: nonempty(f.Deprecated),
 	}
 	if f.ListType != "" {

@@ -33,6 +33,8 @@ const (
 	VerbUpsert Verb = "UPSERT"
 	VerbStatus Verb = "STATUS"
 	VerbDelete Verb = "DELETE"
+	// VerbReveal shows the write-only values of a sensitive kind.
+	VerbReveal Verb = "REVEAL"
 )
 
 // Kind describes one kind of resource. Descriptors are made of the SDL,
@@ -238,6 +240,9 @@ type Field struct {
 	// out keeps it; null and what is empty clear it. It is in no list, is no
 	// reference and no index, and not required.
 	WriteOnly bool
+	// MergeInto is the map of the same shape that takes the entries of this one, which
+	// is not stored itself; empty if it is stored. Both are write-only.
+	MergeInto string
 	// Immutable: the effective value may not change where both sides have one.
 	Immutable bool
 	// Default is the effective default in stored form (a number as a
@@ -266,6 +271,8 @@ const (
 	FormatName Format = "name"
 	// FormatCIDR is an IPv4 or IPv6 prefix, RFC 4632 and RFC 4291 section 2.3.
 	FormatCIDR Format = "cidr"
+	// FormatBase64 is RFC 4648 section 4, with padding; line breaks are passed over.
+	FormatBase64 Format = "base64"
 )
 
 // Constraint bounds a value. Nil and empty mean no bound. Lengths count

@@ -35,6 +35,9 @@ type spot struct {
 	put  func(any) any
 	// ruled says that a rule bounds the values as well.
 	ruled bool
+	// ascii says that the longest value has characters of one byte alone: it is put into
+	// another map, in base64, which has a limit of its own.
+	ascii bool
 }
 
 // probesOf are the probes of every constraint in the spec of a kind.
@@ -71,7 +74,7 @@ func (p *survey) shape(s *descriptor.Shape, a spot) {
 		p.add(a, "minProperties", n, filled(s, n), few)
 		p.probes[len(p.probes)-1].others = required
 	}
-	if n := s.MaxProperties; n > 0 {
+	if n := s.MaxProperties; n > 0 && n < len(s.Fields) {
 		p.add(a, "maxProperties", n, filled(s, n), filled(s, n+1))
 	}
 	p.add(a, "unknown", nil, object(s, "", nil), object(s, "noSuchField", 1))
@@ -129,6 +132,9 @@ func (p *survey) element(f *descriptor.Field, a spot) {
 		p.add(a, "type", "Boolean", true, "true")
 	case descriptor.TypeInt, descriptor.TypeInt64, descriptor.TypeFloat:
 		p.number(f, a)
+	case descriptor.TypeTime:
+		p.add(a, "type", "Time", element(f, 0), "tomorrow")
+		p.add(a, "type", "Time", element(f, 0), true)
 	default:
 		p.add(a, "type", "String", element(f, 0), true)
 		p.text(f.Constraint, ofValues(), a, func(v string) spot { return spot{path: a.path, put: func(any) any { return a.put(v) }} })
@@ -177,6 +183,9 @@ func (p *survey) text(c descriptor.Constraint, rules textRules, a spot, place fu
 			return
 		}
 		good, ok := textOf(c, *limit)
+		if a.ascii {
+			good = strings.Repeat("a", *limit)
+		}
 		if !ok {
 			p.absent = append(p.absent, a.path+" "+rule)
 			good = some
@@ -225,10 +234,16 @@ func (p *survey) mapping(f *descriptor.Field, a spot) {
 	with := func(key, value string) spot {
 		m := maps.Clone(rest)
 		m[key] = value
-		return spot{path: failure.Join(a.path, key), put: func(any) any { return a.put(m) }}
+		at := failure.Join(a.path, key)
+		if f.WriteOnly {
+			at = a.path // its keys are not told
+		}
+		return spot{path: at, put: func(any) any { return a.put(m) }}
 	}
 	values := c
 	values.KeyPattern = ""
+	a.ascii = f.MergeInto != ""
 	p.text(values, ofValues(), a, func(s string) spot { return with(key, s) })
+	a.ascii = false
 	p.text(keys(c), ofKeys(), a, func(s string) spot { return with(s, value) })
 }

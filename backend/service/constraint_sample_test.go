@@ -3,6 +3,7 @@ package service_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,7 +28,7 @@ func misfits(c descriptor.Constraint) []string {
 // textOf returns a string of n characters that a field takes, if there is one. The
 // characters are of two bytes each, where the field takes them.
 func textOf(c descriptor.Constraint, n int) (string, bool) {
-	candidates := []string{strings.Repeat("é", n), strings.Repeat("a", n), strings.Repeat("9", n)}
+	candidates := []string{strings.Repeat("é", n), strings.Repeat("a", n), strings.Repeat("9", n), "a:" + strings.Repeat("a", max(n-2, 0))}
 	switch c.Format {
 	case descriptor.FormatUUID:
 		candidates = []string{uuidOf(n)}
@@ -39,6 +40,8 @@ func textOf(c descriptor.Constraint, n int) (string, bool) {
 		candidates = []string{"2026-01-02T03:04:05Z", "2026-01-02T03:04:05." + strings.Repeat("0", max(n-21, 0)) + "Z"}
 	case descriptor.FormatName:
 		candidates = candidates[1:2]
+	case descriptor.FormatBase64:
+		candidates = []string{strings.Repeat("YWJj", n/4)}
 	}
 	if len(c.In) > 0 {
 		candidates = c.In
@@ -64,12 +67,14 @@ func member(c descriptor.Constraint, i int) string {
 		return fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)
 	case descriptor.FormatDateTime:
 		return fmt.Sprintf("2026-01-02T%02d:%02d:05Z", i/60, i%60)
+	case descriptor.FormatBase64:
+		return fmt.Sprintf("%04d", i)
 	}
 	if len(c.In) > 0 {
 		return c.In[i%len(c.In)]
 	}
 	letters := string([]byte{byte('a' + i/26/26%26), byte('a' + i/26%26), byte('a' + i%26)})
-	s, ok := first([]string{letters, letters[1:], letters[2:], letters + strings.Repeat("a", max(least-3, 0))}, func(s string) bool {
+	s, ok := first([]string{letters, letters[1:], letters[2:], letters + strings.Repeat("a", max(least-3, 0)), "https://" + letters}, func(s string) bool {
 		return len(s) >= least && len(s) <= most && matches(c.Pattern, s)
 	})
 	if !ok {
@@ -94,11 +99,39 @@ func matches(pattern, s string) bool {
 	return pattern == "" || regexp.MustCompile(pattern).MatchString(s)
 }
 
-// needs are values of optional fields that rules of a shape ask for.
-func needs(shape string) map[string]any {
-	return map[string]map[string]any{
-		"SecurityGroupRule": {"protocol": "gre"}, // others bound the port numbers further
-	}[shape]
+// needs are values that rules of a shape ask for while a field is probed.
+func needs(s *descriptor.Shape, field string) map[string]any {
+	out := map[string]any{}
+	all := func(names ...string) {
+		for _, name := range names {
+			out[name] = sample(s.Field(name), 0)
+		}
+	}
+	either := func(names ...string) {
+		if !slices.Contains(names, field) {
+			all(names[0])
+		}
+	}
+	switch s.Name {
+	case "SecurityGroupRule":
+		out["protocol"] = "gre" // others bound the port numbers further
+	case "ServerGroupResourceSpec":
+		out["policy"] = "anti-affinity" // others have no maxServerPerHost
+	case "FloatingIPResourceSpec":
+		either("floatingNetworkRef", "floatingSubnetRef")
+	case "RoleAssignmentResourceSpec":
+		either("userRef", "groupRef")
+		either("projectRef", "domainRef")
+	case "ServerResourceSpec":
+		either("imageRef", "bootVolume")
+	case "ShareNetworkResourceSpec":
+		all("networkRef", "subnetRef")
+	case "RouterInterfaceSpec":
+		all("subnetRef")
+	case "ImageResourceSpec":
+		all("content")
+	}
+	return out
 }
 
 // object returns the least object of a shape that is acceptable and has a field.
@@ -109,9 +142,7 @@ func object(s *descriptor.Shape, field string, value any) map[string]any {
 			out[f.Name] = sample(f, 0)
 		}
 	}
-	for name, v := range needs(s.Name) {
-		out[name] = v
-	}
+	maps.Copy(out, needs(s, field))
 	managed := s.Field("managementPolicy") != nil && s.Field("resource") != nil && s.Field("import") != nil
 	switch {
 	case managed && field == "import":
@@ -180,6 +211,8 @@ func element(f *descriptor.Field, i int) any {
 		return f.Enum.Values[i%len(f.Enum.Values)].Stored
 	case descriptor.TypeBoolean:
 		return true
+	case descriptor.TypeTime:
+		return fmt.Sprintf("2026-01-02T%02d:%02d:05Z", i/60, i%60)
 	case descriptor.TypeInt, descriptor.TypeInt64, descriptor.TypeFloat:
 		least := 4.0 // ipVersion is 4 or 6
 		if c.Min != nil {

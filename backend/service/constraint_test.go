@@ -82,7 +82,7 @@ func withoutValue(kind string, absent []string) []string {
 	var out []string
 	for _, a := range absent {
 		path, rule, _ := strings.Cut(a, " ")
-		if name := path[strings.LastIndexByte(path, '.')+1:]; rule == "minLength" && slices.Contains([]string{"cidr", "destination", "remoteIPPrefix"}, name) {
+		if name := path[strings.LastIndexByte(path, '.')+1:]; rule == "minLength" && slices.Contains([]string{"cidr", "destination", "remoteIPPrefix", "buildNearHostIP"}, name) {
 			out = append(out, a)
 		}
 	}

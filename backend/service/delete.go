@@ -238,7 +238,7 @@ func (s *Service) rewritten(k *kind.Kind, current *backend.Resource, was, next *
 	}
 	t.related.Transition = true
 	t.related.Refs = dependency.Stored(current.Key, k.Rows.Refs(current.Namespace, next.Spec), next.Meta.Waits)
-	return t.actions(next)
+	return s.actions(t, next)
 }
 
 // raced says whether a batch about a resource failed since another writer came in

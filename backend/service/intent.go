@@ -33,8 +33,8 @@ type intent struct {
 	caller access.Caller
 	// subKind of a resource that is created; an existing one must have it, if it is given.
 	subKind string
-	// cleared are the paths of write-only fields that the spec clears.
-	cleared map[string]bool
+	// sent says what the spec does to write-only fields.
+	sent kind.Sent
 	// patch says that the spec was made of what is stored.
 	patch bool
 	// unspecified says that the patch leaves the spec as it is.
@@ -91,6 +91,7 @@ func (s *Service) intendSpec(ctx context.Context, c access.Caller, verb descript
 		return nil, err
 	}
 	in.warnings = in.kind.Spec.Deprecated(nil, "spec", in.spec)
+	in.sent.Added = in.found.TakeMerged(ctx, in.kind.Spec, "spec", in.spec, in.sent.Cleared)
 	return in, nil
 }
 
@@ -104,7 +105,7 @@ func (in *intent) parse(part string, value any) (map[string]any, error) {
 		return nil, failure.BadInput(part, "%s must not be null; an object is wanted", part).At(in.key)
 	}
 	if part == "spec" {
-		in.cleared = in.kind.Spec.TakeCleared(nil, part, tree)
+		in.sent.Cleared = in.kind.Spec.TakeCleared(nil, part, tree)
 	}
 	jsontree.DropNulls(tree, jsontree.MaxDepth)
 	switch {
@@ -116,21 +117,22 @@ func (in *intent) parse(part string, value any) (map[string]any, error) {
 	return tree, nil
 }
 
-// parsePatch reads a merge patch, nulls and all, and notes fields that the kind does not have.
-func (in *intent) parsePatch(value any) (map[string]any, error) {
-	patch, err := jsontree.Object(value)
+// parsePatch reads a merge patch, nulls and all, and notes fields that the kind does
+// not have; and a second one, which is applied after it.
+func (in *intent) parsePatch(ctx context.Context, value any) (patch, later map[string]any, err error) {
+	patch, err = jsontree.Object(value)
 	if err != nil {
-		return nil, failure.BadInput("spec", "spec is not acceptable: %v", err).At(in.key)
+		return nil, nil, failure.BadInput("spec", "spec is not acceptable: %v", err).At(in.key)
 	}
 	if patch == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	jsontree.DropListNulls(patch, jsontree.MaxDepth)
 	in.found.DropUnknown(in.kind.Spec, "spec", patch)
 	in.kind.Spec.ClearEmpty(patch)
 	in.kind.Spec.CanonicalTimes(patch)
 	in.warnings = in.kind.Spec.Deprecated(nil, "spec", patch)
-	return patch, nil
+	return patch, in.found.TakeMergedPatch(ctx, in.kind.Spec, "spec", patch), nil
 }
 
 // setSubKind checks the subKind of a resource that may be created.
@@ -219,6 +221,6 @@ func (in *intent) keeping(was *kind.State) *intent {
 	}
 	out := *in
 	out.spec = jsontree.Clone(in.spec).(map[string]any)
-	in.kind.Spec.KeepWriteOnly(out.spec, was.Spec, "spec", in.cleared)
+	in.kind.Spec.KeepWriteOnly(out.spec, was.Spec, "spec", in.sent)
 	return &out
 }

@@ -41,7 +41,7 @@ type replaced struct {
 
 // storeState puts a state with what follows from it.
 func (s *Service) storeState(ctx context.Context, t target, st *kind.State) (*backend.Resource, error) {
-	actions, err := t.actions(st)
+	actions, err := s.actions(t, st)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *Service) storeState(ctx context.Context, t target, st *kind.State) (*ba
 // wouldStore is what storeState would store in the place of what is there now, nil
 // for nothing. A new resource has neither uid nor revision.
 func (s *Service) wouldStore(t target, st *kind.State, current *backend.Resource) (*backend.Resource, error) {
-	actions, err := t.actions(st)
+	actions, err := s.actions(t, st)
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +74,9 @@ func (s *Service) wouldStore(t target, st *kind.State, current *backend.Resource
 }
 
 // actions put a state with the index rows that follow from it. The sensitive values
-// of a sensitive kind are a record of their own in the same batch.
-func (t target) actions(st *kind.State) ([]backend.Action, error) {
+// of a sensitive kind are a record of their own in the same batch, which the store gets
+// encrypted.
+func (s *Service) actions(t target, st *kind.State) ([]backend.Action, error) {
 	rows := t.rows(st)
 	if err := row.Check(t.key, rows); err != nil {
 		return nil, err
@@ -92,6 +93,9 @@ func (t target) actions(st *kind.State) ([]backend.Action, error) {
 			return nil, err
 		}
 		st = rest
+		if sealed, err = s.cfg.Keys.Seal(t.key.Sensitive(), t.uid, sealed); err != nil {
+			return nil, err
+		}
 		sensitive = []backend.Action{{
 			Key: t.key.Sensitive(), Op: backend.OpPut,
 			Put: backend.Put{UID: t.uid, ExpiresAt: st.ExpiresAt, Body: sealed},
@@ -121,8 +125,8 @@ func (t target) rows(st *kind.State) []backend.Row {
 // stored is what the store has of a resource.
 type stored struct {
 	*backend.Resource
-	// sensitive is the record with the sensitive values, nil if there is none, and
-	// unread why it could not be read.
+	// sensitive is the record with the sensitive values, decrypted, nil if there is
+	// none, and unread why it could not be read.
 	sensitive *backend.Resource
 	unread    error
 	// read is what state has read, once it was asked for.
@@ -135,16 +139,31 @@ type stored struct {
 // sensitive values is read after the resource. A write that relies on both is
 // conditional on the resource's revision, which changes with either.
 func (s *Service) load(ctx context.Context, k *kind.Kind, key backend.Key) (*stored, error) {
-	got, err := s.cfg.Store.Get(ctx, key)
-	if err != nil {
-		return nil, failure.Of(err, key)
+	var out *stored
+	for range maxLoads {
+		got, err := s.cfg.Store.Get(ctx, key)
+		if err != nil {
+			return nil, failure.Of(err, key)
+		}
+		if got[0] == nil {
+			return nil, nil
+		}
+		out = &stored{Resource: got[0]}
+		if err := s.loadSensitive(ctx, k, out); err != nil || !out.mixed() {
+			return out, err
+		}
 	}
-	if got[0] == nil {
-		return nil, nil
-	}
-	out := &stored{Resource: got[0]}
-	return out, s.loadSensitive(ctx, k, out)
+	out.unread = fmt.Errorf("the sensitive values are those of another resource: %w", backend.ErrUnreadable)
+	s.unreadable.Note(out.Resource, out.unread)
+	return out, nil
 }
+
+// maxLoads is how often a resource and its sensitive values are read until they are of
+// one resource: between the two, one can be deleted and another created under its name.
+const maxLoads = 16
+
+// mixed says whether the sensitive values are those of another resource.
+func (c *stored) mixed() bool { return c.sensitive != nil && c.sensitive.UID != c.UID }
 
 // recent is what the index has of a resource, nil if it has nothing. It may be older
 // than what is stored: what is judged by it is true only if a write that is
@@ -172,10 +191,22 @@ func (s *Service) loadSensitive(ctx context.Context, k *kind.Kind, to *stored) e
 		to.unread = err
 	case err != nil:
 		return failure.Of(err, to.Key)
-	default:
-		to.sensitive = got[0]
+	case got[0] != nil:
+		if to.sensitive = got[0]; !to.mixed() {
+			s.open(to)
+		}
 	}
 	return nil
+}
+
+// open decrypts the record with the sensitive values.
+func (s *Service) open(to *stored) {
+	plain := *to.sensitive
+	if plain.Body, to.unread = s.cfg.Keys.Open(plain.Key, plain.UID, plain.Body); to.unread != nil {
+		s.unreadable.Note(to.Resource, to.unread)
+		return
+	}
+	to.sensitive = &plain
 }
 
 // state reads what is stored. It is read once, and must not be changed.

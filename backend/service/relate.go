@@ -51,6 +51,10 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 			before, waits = r.kind.Rows.Refs(r.key.Namespace, r.was.Spec), r.was.Meta.Waits
 		}
 		rel := dependency.Of(r.key, refs, before, waits)
+		if status, ok := r.waitsOn(rel, next); ok {
+			j.Refs = dependency.Stored(r.key, refs, waits)
+			return next.WithStoredStatus(status), j, nil
+		}
 		targets, err := s.targets(ctx, rel.Open(), r.lookup)
 		if err != nil {
 			return nil, j, err
@@ -78,8 +82,30 @@ func (s *Service) conclude(r relating, next *kind.State, waits []dependency.Wait
 	case controlled:
 		return next, false
 	}
+	if status, ok := s.renumbered(r, next, waits); ok {
+		return next.WithStoredStatus(status), false
+	}
 	status, transition := dependency.In(next.Status(), r.kind.Conditions, aspects, s.cfg.Clock())
 	return next.WithStatus(status), transition
+}
+
+// renumbered is the stored status of a resource that waited for nothing and waits for
+// nothing, for another generation.
+func (s *Service) renumbered(r relating, next *kind.State, waits []dependency.Wait) ([]byte, bool) {
+	if len(waits) > 0 || r.was == nil || len(r.was.Meta.Waits) > 0 {
+		return nil, false
+	}
+	return dependency.Renumbered(next.StoredStatus(), r.was.Meta.Generation, next.Meta.Generation, true)
+}
+
+// waitsOn is the stored status, for another generation, of a resource that waits for just
+// what it waited for. That need not be read: whoever changes it has those judged anew
+// that wait for it.
+func (r relating) waitsOn(rel dependency.Relation, next *kind.State) ([]byte, bool) {
+	if r.was == nil || len(r.was.Meta.Waits) == 0 || r.kind.Conditions == nil || !rel.WaitsFor(r.was.Meta.Waits) {
+		return nil, false
+	}
+	return dependency.Renumbered(next.StoredStatus(), r.was.Meta.Generation, next.Meta.Generation, false)
 }
 
 // report is the state with a status that a controller reports. While the resource

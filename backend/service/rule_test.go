@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -13,85 +14,239 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
-// TestCrossFieldRulesOfTheKinds holds each rule of the product's kinds by hand:
-// a spec, and the words of the rule that refuses it, or none.
-func TestCrossFieldRulesOfTheKinds(t *testing.T) {
+// rulings judges specs of the product's kinds.
+type rulings struct {
+	t *testing.T
+	*service.Service
+	made int
+}
+
+func newRulings(t *testing.T) *rulings {
+	t.Helper()
 	store, err := memory.Open(memory.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = store.Close() }()
+	t.Cleanup(func() { _ = store.Close() })
 	svc, err := service.New(service.Config{Kinds: kindstest.Kinds(t), Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
-	upsert := func(of, name, spec string) error {
-		var tree map[string]any
-		if err := json.Unmarshal([]byte(spec), &tree); err != nil {
-			t.Fatalf("%s: %v", spec, err)
-		}
+	return &rulings{t: t, Service: svc}
+}
+
+// spec reads a spec, and adds the credentials that all kinds but one have.
+func (r *rulings) spec(of, text string) map[string]any {
+	r.t.Helper()
+	var tree map[string]any
+	if err := json.Unmarshal([]byte(text), &tree); err != nil {
+		r.t.Fatalf("%s: %v", text, err)
+	}
+	if of != "RouterInterface" {
 		tree["cloudCredentialsRef"] = map[string]any{"secretName": "s", "cloudName": "c"}
-		_, err := svc.Upsert(context.Background(), anon, service.UpsertRequest{Identity: kind.Identity{Kind: of, Name: name}, Spec: tree})
-		return err
 	}
-	judge := func(err error, says, what string) {
-		t.Helper()
-		if says == "" {
+	return tree
+}
+
+// create makes a resource of a new name.
+func (r *rulings) create(of, spec string) (kind.Identity, string, error) {
+	r.t.Helper()
+	r.made++
+	id := kind.Identity{Kind: of, Name: fmt.Sprint("n", r.made)}
+	out, err := r.Create(context.Background(), anon, service.CreateRequest{Identity: id, Spec: r.spec(of, spec)})
+	if err != nil {
+		return id, "", err
+	}
+	return id, out.Resource.Stored.Revision.String(), nil
+}
+
+// judge wants a write accepted if the rule says nothing, else refused at the path with those words.
+func (r *rulings) judge(what string, err error, path, says string) {
+	r.t.Helper()
+	if says == "" {
+		if err != nil {
+			r.t.Errorf("%s is refused: %v", what, err)
+		}
+		return
+	}
+	if err == nil {
+		r.t.Errorf("%s is accepted", what)
+		return
+	}
+	e := wantCode(r.t, err, failure.CodeValidationFailed)
+	found := false
+	for _, v := range e.Violations {
+		cel, _ := v.Limit.(string)
+		found = found || v.Rule == "rule" && v.Path == path && v.Message == says && cel != ""
+	}
+	if !found || !strings.Contains(e.Error(), path+": "+says) {
+		r.t.Errorf("%s: nothing is told of %s as %q: %v", what, path, says, err)
+	}
+}
+
+// TestWhoOwnsAResourceSaysWhatItHas: a managed resource has a resource and no
+// import, an unmanaged one the reverse. All kinds with a management policy are asked.
+func TestWhoOwnsAResourceSaysWhatItHas(t *testing.T) {
+	r, managed := newRulings(t), 0
+	for _, k := range kindstest.Kinds(t) {
+		if k.Spec.Field("managementPolicy") == nil {
+			continue
+		}
+		managed++
+		part := func(name string) string {
+			raw, err := json.Marshal(sample(k.Spec.Field(name), 0))
 			if err != nil {
-				t.Errorf("%s is refused: %v", what, err)
+				t.Fatal(err)
 			}
-			return
+			return fmt.Sprintf("%q:%s", name, raw)
 		}
-		e := wantCode(t, err, failure.CodeValidationFailed)
-		found := false
-		for _, v := range e.Violations {
-			found = found || v.Rule == "rule" && strings.Contains(v.Message, says)
-		}
-		if !found {
-			t.Errorf("%s: no violation says %q: %+v", what, says, e.Violations)
-		}
-	}
-	for _, kind := range []string{"Project", "Network", "Router", "SecurityGroup"} {
+		resource, imported := part("resource"), part("import")
 		for _, c := range []struct{ spec, says string }{
-			{`{"resource":{}}`, ""},
-			{`{"managementPolicy":"managed","resource":{},"managedOptions":{"onDelete":"detach"}}`, ""},
-			{`{"managementPolicy":"unmanaged","import":{"filter":{"name":"a"}}}`, ""},
+			{`{` + resource + `}`, ""},
+			{`{"managementPolicy":"managed",` + resource + `,"managedOptions":{"onDelete":"detach"}}`, ""},
+			{`{"managementPolicy":"unmanaged",` + imported + `}`, ""},
 			{`{}`, "resource is required while managementPolicy is MANAGED"},
-			{`{"resource":{},"import":{"filter":{"name":"a"}}}`, "import is for resources whose managementPolicy is UNMANAGED"},
-			{`{"managementPolicy":"unmanaged","resource":{},"import":{"filter":{"name":"a"}}}`, "resource is for resources whose managementPolicy is MANAGED"},
+			{`{` + resource + `,` + imported + `}`, "import is for resources whose managementPolicy is UNMANAGED"},
+			{`{"managementPolicy":"unmanaged",` + resource + `,` + imported + `}`, "resource is for resources whose managementPolicy is MANAGED"},
 			{`{"managementPolicy":"unmanaged"}`, "import is required while managementPolicy is UNMANAGED"},
-			{`{"managementPolicy":"unmanaged","import":{"filter":{"name":"a"}},"managedOptions":{}}`, "managedOptions is for resources whose managementPolicy is MANAGED"},
+			{`{"managementPolicy":"unmanaged",` + imported + `,"managedOptions":{}}`, "managedOptions is for resources whose managementPolicy is MANAGED"},
 		} {
-			name := "n" + strings.ToLower(kind)
-			if strings.Contains(c.spec, "unmanaged") {
-				name = "u" + name
-			}
-			judge(upsert(kind, name, c.spec), c.says, kind+" "+c.spec)
+			_, _, err := r.create(k.Name, c.spec)
+			r.judge(k.Name+" "+c.spec, err, "spec", c.says)
 		}
 	}
+	if managed != 25 {
+		t.Errorf("%d kinds have a management policy", managed)
+	}
+}
+
+// TestCrossFieldRulesOfTheKinds holds each rule about one state of the product's
+// kinds by hand: a spec, and the words of the rule that refuses it, or none.
+func TestCrossFieldRulesOfTheKinds(t *testing.T) {
+	const (
+		resource = "spec.resource"
+		filter   = "spec.import.filter"
+		rules    = "spec.resource.rules[0]"
+		host     = "spec.resource.hostID"
+	)
 	rule := func(r string) string { return `{"resource":{"rules":[` + r + `]}}` }
 	port := func(r string) string { return `{"resource":{"networkRef":"n",` + r + `}}` }
-	for _, c := range []struct{ kind, name, spec, says string }{
-		{"Subnet", "a", `{"resource":{"networkRef":"n","cidr":"10.0.0.0/24","ipVersion":4}}`, ""},
-		{"Subnet", "b", `{"resource":{"networkRef":"n","cidr":"10.0.0.0/24","ipVersion":5}}`, "ipVersion is 4 or 6"},
-		{"Subnet", "c", `{"managementPolicy":"unmanaged","import":{"filter":{"ipVersion":6}}}`, ""},
-		{"Subnet", "d", `{"managementPolicy":"unmanaged","import":{"filter":{"ipVersion":5}}}`, "ipVersion is 4 or 6"},
-		{"SecurityGroup", "a", rule(`{"ethertype":"IPv4","protocol":"tcp","portRange":{"min":21,"max":21}}`), ""},
-		{"SecurityGroup", "b", rule(`{"ethertype":"IPv4","protocol":"tcp","portRange":{"min":22,"max":21}}`), "portRange.min is at most portRange.max"},
-		{"SecurityGroup", "c", rule(`{"ethertype":"IPv6","protocol":"ipv6-encap"}`), ""},
-		{"SecurityGroup", "d", rule(`{"ethertype":"IPv4","protocol":"icmp","portRange":{"min":255,"max":0}}`), ""},
-		{"SecurityGroup", "e", rule(`{"ethertype":"IPv4","protocol":"icmp","portRange":{"min":256,"max":0}}`), "portRange.min is at most 255"},
-		{"SecurityGroup", "f", rule(`{"ethertype":"IPv6","protocol":"icmpv6","portRange":{"min":0,"max":256}}`), "portRange.max is at most 255"},
-		{"Port", "a", port(`"portSecurity":"Enabled","securityGroupRefs":["s"],"allowedAddressPairs":[{"ip":"10.0.0.1"}]`), ""},
-		{"Port", "b", port(`"portSecurity":"Disabled","securityGroupRefs":["s"]`), "securityGroupRefs is for ports whose portSecurity is not DISABLED"},
-		{"Port", "c", port(`"portSecurity":"Disabled","allowedAddressPairs":[{"ip":"10.0.0.1"}]`), "allowedAddressPairs is for ports whose portSecurity is not DISABLED"},
-		{"Port", "a", port(`"portSecurity":"Inherit"`), "portSecurity cannot be changed to INHERIT"},
-		{"Port", "a", port(`"adminStateUp":true`), "portSecurity cannot be changed to INHERIT"}, // the effective default
-		{"Port", "a", port(`"portSecurity":"Disabled"`), ""},
-		{"Port", "d", port(`"hostID":{"serverRef":"srv"}`), ""},
-		{"Port", "e", port(`"hostID":{"id":""}`), "either id or serverRef is given"},
+	server := func(r string) string { return `{"resource":{"flavorRef":"f","ports":[]` + r + `}}` }
+	group := func(r string) string { return `{"resource":{` + r + `}}` }
+	assignment := func(r string) string { return `{"resource":{"roleRef":"r"` + r + `}}` }
+	const (
+		version    = "ipVersion is 4 or 6"
+		order      = "portRange.min is at most portRange.max where protocol is TCP, UDP, DCCP, SCTP, UDPLITE or absent"
+		icmpMin    = "portRange.min is at most 255 where protocol is ICMP, ICMPV6 or absent"
+		icmpMax    = "portRange.max is at most 255 where protocol is ICMP, ICMPV6 or absent"
+		noGroups   = "securityGroupRefs is for ports whose portSecurity is not DISABLED"
+		noPairs    = "allowedAddressPairs is for ports whose portSecurity is not DISABLED"
+		oneHost    = "either id or serverRef is given, and is not empty"
+		oneSource  = "either floatingNetworkRef or floatingSubnetRef is given"
+		oneActor   = "either userRef or groupRef is given"
+		oneScope   = "either projectRef or domainRef is given"
+		someDisk   = "imageRef or bootVolume is given"
+		oneDisk    = "imageRef and bootVolume are not given together"
+		perHost    = "rules.maxServerPerHost is for the policy ANTI_AFFINITY"
+		together   = "networkRef and subnetRef are given together"
+		onlySubnet = "subnetRef is given where type is SUBNET, and not otherwise"
+		content    = "resource.content is required unless the image is imported"
+	)
+	r := newRulings(t)
+	for _, c := range []struct{ kind, spec, path, says string }{
+		{"AddressScope", `{"resource":{"ipVersion":6}}`, "", ""},
+		{"AddressScope", `{"resource":{"ipVersion":5}}`, resource, version},
+		{"AddressScope", `{"managementPolicy":"unmanaged","import":{"filter":{"ipVersion":4}}}`, "", ""},
+		{"AddressScope", `{"managementPolicy":"unmanaged","import":{"filter":{"ipVersion":5}}}`, filter, version},
+		{"Subnet", `{"resource":{"networkRef":"n","cidr":"10.0.0.0/24","ipVersion":4}}`, "", ""},
+		{"Subnet", `{"resource":{"networkRef":"n","cidr":"10.0.0.0/24","ipVersion":5}}`, resource, version},
+		{"Subnet", `{"managementPolicy":"unmanaged","import":{"filter":{"ipVersion":6}}}`, "", ""},
+		{"Subnet", `{"managementPolicy":"unmanaged","import":{"filter":{"ipVersion":5}}}`, filter, version},
+		{"SecurityGroup", rule(`{"ethertype":"IPv4","protocol":"tcp","portRange":{"min":21,"max":21}}`), "", ""},
+		{"SecurityGroup", rule(`{"ethertype":"IPv4","protocol":"tcp","portRange":{"min":22,"max":21}}`), rules, order},
+		{"SecurityGroup", rule(`{"ethertype":"IPv4","portRange":{"min":22,"max":21}}`), rules, order},
+		{"SecurityGroup", rule(`{"ethertype":"IPv6","protocol":"ipv6-encap"}`), "", ""},
+		{"SecurityGroup", rule(`{"ethertype":"IPv4","protocol":"icmp","portRange":{"min":255,"max":0}}`), "", ""},
+		{"SecurityGroup", rule(`{"ethertype":"IPv4","protocol":"icmp","portRange":{"min":256,"max":0}}`), rules, icmpMin},
+		{"SecurityGroup", rule(`{"ethertype":"IPv6","protocol":"icmpv6","portRange":{"min":0,"max":256}}`), rules, icmpMax},
+		{"Port", port(`"portSecurity":"Enabled","securityGroupRefs":["s"],"allowedAddressPairs":[{"ip":"10.0.0.1"}]`), "", ""},
+		{"Port", port(`"portSecurity":"Disabled"`), "", ""},
+		{"Port", port(`"portSecurity":"Disabled","securityGroupRefs":["s"]`), resource, noGroups},
+		{"Port", port(`"portSecurity":"Disabled","allowedAddressPairs":[{"ip":"10.0.0.1"}]`), resource, noPairs},
+		{"Port", port(`"hostID":{"serverRef":"srv"}`), "", ""},
+		{"Port", port(`"hostID":{"id":"host"}`), "", ""},
+		{"Port", port(`"hostID":{"id":""}`), host, oneHost},
+		{"FloatingIP", `{"resource":{"floatingNetworkRef":"n"}}`, "", ""},
+		{"FloatingIP", `{"resource":{"floatingSubnetRef":"s"}}`, "", ""},
+		{"FloatingIP", `{"resource":{"floatingNetworkRef":"n","floatingSubnetRef":"s"}}`, resource, oneSource},
+		{"FloatingIP", `{"resource":{"portRef":"p"}}`, resource, oneSource},
+		{"RoleAssignment", assignment(`,"userRef":"u","projectRef":"p"`), "", ""},
+		{"RoleAssignment", assignment(`,"groupRef":"g","domainRef":"d"`), "", ""},
+		{"RoleAssignment", assignment(`,"userRef":"u","groupRef":"g","domainRef":"d"`), resource, oneActor},
+		{"RoleAssignment", assignment(`,"domainRef":"d"`), resource, oneActor},
+		{"RoleAssignment", assignment(`,"userRef":"u","projectRef":"p","domainRef":"d"`), resource, oneScope},
+		{"RoleAssignment", assignment(`,"userRef":"u"`), resource, oneScope},
+		{"Server", server(`,"imageRef":"i"`), "", ""},
+		{"Server", server(`,"bootVolume":{"volumeRef":"v"}`), "", ""},
+		{"Server", server(``), resource, someDisk},
+		{"Server", server(`,"imageRef":"i","bootVolume":{"volumeRef":"v"}`), resource, oneDisk},
+		{"ServerGroup", group(`"policy":"anti-affinity","rules":{"maxServerPerHost":2}`), "", ""},
+		{"ServerGroup", group(`"policy":"affinity","rules":{"maxServerPerHost":0}`), "", ""},
+		{"ServerGroup", group(`"policy":"affinity","rules":{}`), "", ""},
+		{"ServerGroup", group(`"policy":"soft-anti-affinity","rules":{"maxServerPerHost":1}`), resource, perHost},
+		{"ShareNetwork", `{"resource":{}}`, "", ""},
+		{"ShareNetwork", `{"resource":{"networkRef":"n","subnetRef":"s"}}`, "", ""},
+		{"ShareNetwork", `{"resource":{"networkRef":"n"}}`, resource, together},
+		{"ShareNetwork", `{"resource":{"subnetRef":"s"}}`, resource, together},
+		{"RouterInterface", `{"routerRef":"r","type":"Subnet","subnetRef":"s"}`, "", ""},
+		{"RouterInterface", `{"routerRef":"r","type":"Subnet"}`, "spec", onlySubnet},
+		{"Image", `{"resource":{"content":{"diskFormat":"raw","download":{"url":"https://example.org/i"}}}}`, "", ""},
+		{"Image", `{"managementPolicy":"unmanaged","import":{"filter":{"name":"i"}}}`, "", ""},
+		{"Image", `{"resource":{}}`, "spec", content},
 	} {
-		judge(upsert(c.kind, c.name, c.spec), c.says, c.kind+" "+c.spec)
+		_, _, err := r.create(c.kind, c.spec)
+		r.judge(c.kind+" "+c.spec, err, c.path, c.says)
+	}
+}
+
+// TestRulesAboutAChangeOfTheKinds holds each rule that looks at the object as it
+// was, by an update, an upsert and a patch.
+func TestRulesAboutAChangeOfTheKinds(t *testing.T) {
+	const (
+		unshared = "shared cannot be changed to false: a cloud does not take back what it shares"
+		inherit  = "portSecurity cannot be changed to INHERIT"
+		password = "passwordRef cannot be removed: a cloud does not take a password away; name another Secret"
+	)
+	r := newRulings(t)
+	for _, c := range []struct{ kind, first, then, patch, says string }{
+		{"AddressScope", `{"resource":{"ipVersion":4}}`, `{"resource":{"ipVersion":4,"shared":false}}`, `{"resource":{"shared":false}}`, ""},
+		{"AddressScope", `{"resource":{"ipVersion":4,"shared":false}}`, `{"resource":{"ipVersion":4,"shared":true}}`, `{"resource":{"shared":true}}`, ""},
+		{"AddressScope", `{"resource":{"ipVersion":4,"shared":true}}`, `{"resource":{"ipVersion":4,"shared":false}}`, `{"resource":{"shared":false}}`, unshared},
+		{"AddressScope", `{"resource":{"ipVersion":4,"shared":true}}`, `{"resource":{"ipVersion":4}}`, `{"resource":{"shared":null}}`, ""},
+		{"Port", `{"resource":{"networkRef":"n","portSecurity":"Enabled"}}`, `{"resource":{"networkRef":"n","portSecurity":"Disabled"}}`, `{"resource":{"portSecurity":"Disabled"}}`, ""},
+		{"Port", `{"resource":{"networkRef":"n","portSecurity":"Enabled"}}`, `{"resource":{"networkRef":"n","portSecurity":"Inherit"}}`, `{"resource":{"portSecurity":"Inherit"}}`, inherit},
+		{"Port", `{"resource":{"networkRef":"n","portSecurity":"Enabled"}}`, `{"resource":{"networkRef":"n"}}`, `{"resource":{"portSecurity":null}}`, inherit}, // the effective default
+		{"Port", `{"resource":{"networkRef":"n"}}`, `{"resource":{"networkRef":"n","portSecurity":"Inherit"}}`, `{"resource":{"portSecurity":"Inherit"}}`, ""},
+		{"User", `{"resource":{}}`, `{"resource":{"passwordRef":"a"}}`, `{"resource":{"passwordRef":"a"}}`, ""},
+		{"User", `{"resource":{"passwordRef":"a"}}`, `{"resource":{"passwordRef":"b"}}`, `{"resource":{"passwordRef":"b"}}`, ""},
+		{"User", `{"resource":{"passwordRef":"a"}}`, `{"resource":{}}`, `{"resource":{"passwordRef":null}}`, password},
+	} {
+		what := c.kind + " " + c.first + " to " + c.then
+		for _, verb := range []string{"update", "upsert", "patch"} {
+			id, revision, err := r.create(c.kind, c.first)
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			switch ctx := context.Background(); verb {
+			case "update":
+				_, err = r.Update(ctx, anon, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: r.spec(c.kind, c.then)})
+			case "upsert":
+				_, err = r.Upsert(ctx, anon, service.UpsertRequest{Identity: id, Spec: r.spec(c.kind, c.then)})
+			default:
+				_, err = r.Patch(ctx, anon, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: json.RawMessage(c.patch)})
+			}
+			r.judge(verb+" of "+what, err, "spec.resource", c.says)
+		}
 	}
 }
 

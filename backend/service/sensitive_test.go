@@ -132,8 +132,12 @@ func TestSensitiveValuesThatCannotBeRead(t *testing.T) {
 // overwrite replaces the body of a record, as another gateway would.
 func (f *fixture) overwrite(key backend.Key, raw string) {
 	f.t.Helper()
+	uid := "u"
+	if got, err := f.store.Get(f.t.Context(), key); err == nil && got[0] != nil {
+		uid = got[0].UID
+	}
 	_, err := f.store.Apply(f.t.Context(), backend.Batch{RequestID: "other", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{
-		{Key: key, Op: backend.OpPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte(raw))}},
+		{Key: key, Op: backend.OpPut, Put: backend.Put{UID: uid, Body: backend.EncodeBody([]byte(raw))}},
 	}})
 	if err != nil {
 		f.t.Fatal(err)

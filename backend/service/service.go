@@ -19,11 +19,13 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/keyring"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 	"github.com/sluicegw/sluice/backend/service/reindex"
+	"github.com/sluicegw/sluice/backend/service/reseal"
 	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
@@ -36,6 +38,9 @@ type Config struct {
 	// Hub over the Store, run by who made it. Default: one of the service's own,
 	// which Run runs.
 	Hub *hub.Hub
+	// Keys encrypt the values that sensitive kinds keep apart. Default: they are stored
+	// as they are.
+	Keys *keyring.Keyring
 	// IndexMemory is how many bytes the kinds may take that reads find in memory.
 	// Negative: nothing is kept in memory. Default 256 MiB.
 	IndexMemory int64
@@ -128,6 +133,7 @@ type Service struct {
 	reconciler *reconcile.Reconciler
 	index      *index.Index // nil if nothing is kept in memory
 	turns      turns
+	reveals    chan struct{} // has an element for each resource that is being revealed
 	owners     owners
 }
 
@@ -141,7 +147,7 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("service: %w", err)
 	}
-	s := &Service{cfg: cfg, kinds: kinds, hub: cfg.Hub, ownHub: cfg.Hub == nil}
+	s := &Service{cfg: cfg, kinds: kinds, hub: cfg.Hub, ownHub: cfg.Hub == nil, reveals: make(chan struct{}, maxReveals)}
 	if s.ownHub {
 		if s.hub, err = hub.New(hub.Config{Store: cfg.Store, Logger: cfg.Logger}); err != nil {
 			return nil, fmt.Errorf("service: %w", err)
@@ -167,22 +173,37 @@ func New(cfg Config) (*Service, error) {
 }
 
 // Run follows the store's changes for all streams, unless the hub came with the
-// configuration, keeps the index rows of every kind of this gateway's
-// definition, and has judged anew what waits for others. Without it nothing stops
-// waiting, each stream follows the store by itself and queries may scan. It returns
-// when ctx ends, which is no error.
+// configuration, keeps the index rows of every kind of this gateway's definition, has
+// judged anew what waits for others, and encrypts with the first key what another or none
+// has encrypted. Without it nothing stops waiting, each stream follows the store by
+// itself and queries may scan. It returns when ctx ends, which is no error.
 func (s *Service) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	if s.ownHub {
 		g.Go(func() error { return s.hub.Run(ctx) })
 	}
 	g.Go(func() error { return s.keeper.Run(ctx) })
+	g.Go(func() error { return reseal.Run(ctx, s.resealing()) })
 	g.Go(func() error { return s.followOwners(ctx) })
 	g.Go(func() error { return s.reconciler.Run(ctx) })
 	if s.index != nil {
 		g.Go(func() error { return s.index.Run(ctx) })
 	}
 	return g.Wait()
+}
+
+// resealing says what is to be encrypted anew, and how.
+func (s *Service) resealing() reseal.Config {
+	cfg := reseal.Config{
+		Store: s.cfg.Store, Keys: s.cfg.Keys, Logger: s.cfg.Logger, Clock: s.cfg.Clock, NewID: s.cfg.NewID,
+		WriteTimeout: s.cfg.WriteTimeout, Retry: time.Second,
+	}
+	for _, k := range s.kinds.All() {
+		if k.Sensitive {
+			cfg.Kinds = append(cfg.Kinds, k.Name)
+		}
+	}
+	return cfg
 }
 
 // Index is what the service keeps in memory, nil if that is nothing.

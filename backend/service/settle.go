@@ -156,7 +156,7 @@ func (s *Service) settled(one *settling, j dependency.Judgement) ([]backend.Acti
 		kind: one.kind, key: one.stored.Key, uid: one.stored.UID, deleting: one.stored.Deleting, was: &replaced{one.stored, one.was}, kept: one.kind.Sensitive,
 		cond: backend.Condition{Presence: backend.Present, Revision: one.stored.Revision}, related: dependency.Judgement{Refs: j.Refs, Transition: true},
 	}
-	return t.actions(st)
+	return s.actions(t, st)
 }
 
 // settleTogether stores a batch; if somebody else came in between, its resources one

@@ -129,7 +129,7 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 	if err != nil {
 		return nil, err
 	}
-	patch, err := in.parsePatch(req.Patch)
+	patch, later, err := in.parsePatch(ctx, req.Patch)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 		if err != nil {
 			return nil, failure.Of(err, in.key)
 		}
-		in.spec, in.patch = jsontree.Merged(in.kind.Spec.Known(was.Spec), patch), true
+		in.spec, in.patch = jsontree.Merged(jsontree.Merged(in.kind.Spec.Known(was.Spec), patch), later), true
 		return s.replace(ctx, in, current)
 	})
 }

@@ -102,7 +102,7 @@ func newRoot(std streams) *cobra.Command {
 	}
 	root.AddCommand(
 		serveCommand(std), applyCommand(std), createCommand(std), getCommand(std), editCommand(std),
-		deleteCommand(std), watchCommand(std), describeCommand(std), explainCommand(std), kindsCommand(std), waitCommand(std),
+		deleteCommand(std), watchCommand(std), describeCommand(std), revealCommand(std), explainCommand(std), kindsCommand(std), waitCommand(std),
 		diffCommand(std), labelCommand(std), annotateCommand(std), patchCommand(std),
 		schemaCommand(std), completionCommand(std), versionCommand(std),
 	)

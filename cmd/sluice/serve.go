@@ -18,6 +18,7 @@ import (
 
 	gate "github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/keyring"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/cmd/sluice/admin"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
@@ -66,6 +67,10 @@ func (s serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return err
 	}
+	keys, err := encryptionKeys(s.KeysFile)
+	if err != nil {
+		return usageError{err}
+	}
 	store, name, err := storing{s.Store}.open(ctx, log)
 	if err != nil {
 		return err
@@ -89,7 +94,7 @@ func (s serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	kinds, err := s.gateway(c, store, changes, log)
+	kinds, err := s.gateway(c, opened{store, changes, keys}, log)
 	if err != nil {
 		return err
 	}
@@ -138,13 +143,21 @@ func (s serving) listenAdmin(log *zap.Logger) (*admin.Socket, error) {
 	return socket, nil
 }
 
+// opened is what all generations of a gateway stand on.
+type opened struct {
+	store   gatewayStore
+	changes *hub.Hub
+	keys    *keyring.Keyring
+}
+
 // gateway wires server and services to an open store.
-func (s serving) gateway(c catalogue, store gatewayStore, changes *hub.Hub, log *zap.Logger) (*catalogues, error) {
+func (s serving) gateway(c catalogue, on opened, log *zap.Logger) (*catalogues, error) {
+	store, changes := on.store, on.changes
 	reg := prometheus.NewRegistry()
 	unreadable := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
 	compile := func(c catalogue, writes *fence.Gate) (*service.Service, error) {
 		return service.New(service.Config{
-			Kinds: c.kinds, Store: store, Hub: changes, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Enter: writes.Enter,
+			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Enter: writes.Enter,
 			Unreadable: func(kind string) { unreadable.WithLabelValues(kind).Inc() },
 		})
 	}

@@ -20,7 +20,7 @@ func loadSettings(cmd *cobra.Command) error { return loadFlags(cmd, cmd.Flags())
 
 // loadFlags is loadSettings for some of the flags of a command.
 func loadFlags(cmd *cobra.Command, flags *pflag.FlagSet) error {
-	known := map[string]bool{editorVariable: true} // commands share names of flags
+	known := map[string]bool{editorVariable: true, keysVariable: true} // commands share names of flags
 	for _, c := range cmd.Root().Commands() {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Name != "help" {

@@ -58,7 +58,7 @@ function referencesOf(type, path, values, inList = false) {
       const kind = kinds.find((k) => k.name === ref.kind);
       const list = isList(field.type);
       const stem = name.replace(/Refs?$/, "");
-      const called = !list ? stem : stem === kind.singular ? kind.plural : `${stem}s`;
+      const called = ref.as ?? (!list ? stem : stem === kind.singular ? kind.plural : `${stem}s`);
       const atRoot = path === "spec" || (path === "spec.resource" && !inList);
       return [{ ...ref, list, name, field: called, owner: atRoot ? null : type, path: [...path.split("."), name], values: below }];
     }

@@ -56,6 +56,13 @@ const getDocument = `query Get($kind: String!, $namespace: String, $name: String
 }
 ` + resourceParts
 
+const secretDataDocument = `query SecretData($kind: String!, $namespace: String, $name: String!) {
+  secretData(kind: $kind, namespace: $namespace, name: $name) {
+    id kind namespace name uid revision
+    entries { path key value encoding }
+  }
+}`
+
 const neighboursDocument = `query Neighbours($id: ID!) {
   dependencyTree(id: $id, depth: 1) {
     up { kind namespace name path guarded state }
@@ -121,7 +128,7 @@ func (k Kind) document(template string) string {
 // Documents are all that a client sends to a gateway with these kinds, but for what
 // is given to [Client.Do].
 func Documents(kinds []Kind) []string {
-	out := []string{kindsDocument, getDocument, neighboursDocument, applyDocument, controlledDocument, manyChangesDocument}
+	out := []string{kindsDocument, getDocument, secretDataDocument, neighboursDocument, applyDocument, controlledDocument, manyChangesDocument}
 	for _, k := range kinds {
 		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}, {"PATCH", finalizersTemplate}} {
 			if k.Offers(of.verb) {

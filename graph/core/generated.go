@@ -61,6 +61,7 @@ type MutationResolver interface {
 type QueryResolver interface {
 	DependencyTree(ctx context.Context, id string, direction *DependencyDirection, depth *int32) (*DependencyTree, error)
 	Kinds(ctx context.Context) ([]*descriptor.Kind, error)
+	SecretData(ctx context.Context, kind *string, id *string, namespace *string, name *string) (*SecretData, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -334,6 +335,8 @@ type KindField {
   manifestAt: String
   "Whether the field is taken and never shown."
   writeOnly: Boolean!
+  "The map of the same object that takes the entries of this one, which is not stored itself; null: it is stored."
+  mergeInto: String
   "The first version of the API that has the field; null: the first of all."
   since: String
   "The first version of the API that has the field no more; null: none."
@@ -360,7 +363,7 @@ type KindFieldLimits {
   maxLength: Int
   "RE2 expression that matches somewhere in the value."
   pattern: String
-  "uuid, duration, date-time, name or cidr."
+  "uuid, duration, date-time, name, cidr or base64; of a map, of its values."
   format: String
   "Least number."
   min: Float
@@ -456,6 +459,65 @@ enum KindVerb {
   STATUS
   "Delete a resource."
   DELETE
+  "Read the values that are write-only, by secretData. Sensitive kinds alone have it."
+  REVEAL
+}
+`, BuiltIn: false},
+	{Name: "../../schema/core/secret.graphqls", Input: `extend type Query {
+  """
+  The values of a resource that nothing else shows: those of the write-only
+  fields of a sensitive kind, all of one revision. null: there is no such resource.
+  """
+  secretData(
+    "Name, singular, plural or short name of the kind, in any case: one of those that have the verb REVEAL. null: Secret."
+    kind: String = "Secret"
+    "Global id of the resource, instead of namespace and name; opaque."
+    id: ID
+    "Namespace of the name. A DNS label of at most 63 characters. null: default, or none for GLOBAL kinds."
+    namespace: String
+    "Name of the resource. A DNS-1123 subdomain of at most 253 characters. Either it or id is given."
+    name: String
+  ): SecretData
+}
+
+"The write-only values of a resource."
+type SecretData {
+  "Global id of the resource."
+  id: ID!
+  "Name of the kind."
+  kind: String!
+  "Namespace of the name; null for GLOBAL kinds."
+  namespace: String
+  "Name of the resource."
+  name: String!
+  "What tells the resource from others that had its name."
+  uid: String!
+  "Revision of the resource that all the values are of."
+  revision: String!
+  "The values in the order of the fields, those of a map in the order of their keys."
+  entries: [SecretDataEntry!]!
+}
+
+"One write-only value."
+type SecretDataEntry {
+  "Field that holds the value: spec.data. Elements of lists have their index: spec.codes[0]."
+  path: String!
+  "Key of the value, if the field is a map."
+  key: String
+  "The value as it is stored; a number or truth value as JSON writes it."
+  value: String!
+  "How the value is written."
+  encoding: SecretDataEncoding!
+  "The value in plain text; null: it is no text, but base64 of bytes that are not UTF-8."
+  text: String
+}
+
+"How a value is written."
+enum SecretDataEncoding {
+  "In plain text."
+  PLAIN
+  "In base64, RFC 4648 section 4."
+  BASE64
 }
 `, BuiltIn: false},
 	{Name: "../../kinds.graphqls", Input: `scalar Resource
@@ -601,6 +663,8 @@ func (ec *executionContext) childFields_KindField(ctx context.Context, field gra
 		return ec.fieldContext_KindField_manifestAt(ctx, field)
 	case "writeOnly":
 		return ec.fieldContext_KindField_writeOnly(ctx, field)
+	case "mergeInto":
+		return ec.fieldContext_KindField_mergeInto(ctx, field)
 	case "since":
 		return ec.fieldContext_KindField_since(ctx, field)
 	case "until":
@@ -671,6 +735,42 @@ func (ec *executionContext) childFields_KindReference(ctx context.Context, field
 		return ec.fieldContext_KindReference_guard(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type KindReference", field.Name)
+}
+
+func (ec *executionContext) childFields_SecretData(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_SecretData_id(ctx, field)
+	case "kind":
+		return ec.fieldContext_SecretData_kind(ctx, field)
+	case "namespace":
+		return ec.fieldContext_SecretData_namespace(ctx, field)
+	case "name":
+		return ec.fieldContext_SecretData_name(ctx, field)
+	case "uid":
+		return ec.fieldContext_SecretData_uid(ctx, field)
+	case "revision":
+		return ec.fieldContext_SecretData_revision(ctx, field)
+	case "entries":
+		return ec.fieldContext_SecretData_entries(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SecretData", field.Name)
+}
+
+func (ec *executionContext) childFields_SecretDataEntry(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "path":
+		return ec.fieldContext_SecretDataEntry_path(ctx, field)
+	case "key":
+		return ec.fieldContext_SecretDataEntry_key(ctx, field)
+	case "value":
+		return ec.fieldContext_SecretDataEntry_value(ctx, field)
+	case "encoding":
+		return ec.fieldContext_SecretDataEntry_encoding(ctx, field)
+	case "text":
+		return ec.fieldContext_SecretDataEntry_text(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SecretDataEntry", field.Name)
 }
 
 func (ec *executionContext) childFields_UpdateKindPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -854,6 +954,44 @@ func (ec *executionContext) field_Query_dependencyTree_args(ctx context.Context,
 		return nil, err
 	}
 	args["depth"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_secretData_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOID2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "namespace",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["namespace"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg3
 	return args, nil
 }
 
@@ -2171,6 +2309,29 @@ func (ec *executionContext) fieldContext_KindField_writeOnly(_ context.Context, 
 	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _KindField_mergeInto(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KindField_mergeInto(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MergeInto, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_KindField_mergeInto(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _KindField_since(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2866,6 +3027,50 @@ func (ec *executionContext) fieldContext_Query_kinds(_ context.Context, field gr
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_secretData(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_secretData(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().SecretData(ctx, fc.Args["kind"].(*string), fc.Args["id"].(*string), fc.Args["namespace"].(*string), fc.Args["name"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *SecretData) graphql.Marshaler {
+			return ec.marshalOSecretData2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretData(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_secretData(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SecretData(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_secretData_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query___type(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2940,6 +3145,291 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _SecretData_id(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SecretData_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SecretData_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SecretData", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SecretData_kind(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SecretData_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SecretData_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SecretData", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SecretData_namespace(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SecretData_namespace(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Namespace, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SecretData_namespace(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SecretData", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SecretData_name(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SecretData_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SecretData_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SecretData", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SecretData_uid(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SecretData_uid(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SecretData_uid(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SecretData", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SecretData_revision(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SecretData_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SecretData_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SecretData", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SecretData_entries(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SecretData_entries(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Entries, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*SecretDataEntry) graphql.Marshaler {
+			return ec.marshalNSecretDataEntry2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretDataEntryᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SecretData_entries(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SecretData",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SecretDataEntry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SecretDataEntry_path(ctx context.Context, field graphql.CollectedField, obj *SecretDataEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SecretDataEntry_path(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Path, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SecretDataEntry_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SecretDataEntry_key(ctx context.Context, field graphql.CollectedField, obj *SecretDataEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SecretDataEntry_key(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Key, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SecretDataEntry_key(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SecretDataEntry_value(ctx context.Context, field graphql.CollectedField, obj *SecretDataEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SecretDataEntry_value(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SecretDataEntry_value(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SecretDataEntry_encoding(ctx context.Context, field graphql.CollectedField, obj *SecretDataEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SecretDataEntry_encoding(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Encoding, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v SecretDataEncoding) graphql.Marshaler {
+			return ec.marshalNSecretDataEncoding2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretDataEncoding(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SecretDataEntry_encoding(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, errors.New("field of type SecretDataEncoding does not have child fields"))
+}
+
+func (ec *executionContext) _SecretDataEntry_text(ctx context.Context, field graphql.CollectedField, obj *SecretDataEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SecretDataEntry_text(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Text, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SecretDataEntry_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _UpdateKindPayload_clientMutationId(ctx context.Context, field graphql.CollectedField, obj *UpdateKindPayload) (ret graphql.Marshaler) {
@@ -4705,6 +5195,11 @@ func (ec *executionContext) _KindField(ctx context.Context, sel ast.SelectionSet
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "mergeInto":
+			out.Values[i] = ec._KindField_mergeInto(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "since":
 			out.Values[i] = ec._KindField_since(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -5062,6 +5557,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "secretData":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_secretData(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___type(ctx, field)
@@ -5075,6 +5592,132 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var secretDataImplementors = []string{"SecretData"}
+
+func (ec *executionContext) _SecretData(ctx context.Context, sel ast.SelectionSet, obj *SecretData) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, secretDataImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SecretData")
+		case "id":
+			out.Values[i] = ec._SecretData_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "kind":
+			out.Values[i] = ec._SecretData_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "namespace":
+			out.Values[i] = ec._SecretData_namespace(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "name":
+			out.Values[i] = ec._SecretData_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "uid":
+			out.Values[i] = ec._SecretData_uid(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "revision":
+			out.Values[i] = ec._SecretData_revision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "entries":
+			out.Values[i] = ec._SecretData_entries(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var secretDataEntryImplementors = []string{"SecretDataEntry"}
+
+func (ec *executionContext) _SecretDataEntry(ctx context.Context, sel ast.SelectionSet, obj *SecretDataEntry) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, secretDataEntryImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SecretDataEntry")
+		case "path":
+			out.Values[i] = ec._SecretDataEntry_path(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "key":
+			out.Values[i] = ec._SecretDataEntry_key(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "value":
+			out.Values[i] = ec._SecretDataEntry_value(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "encoding":
+			out.Values[i] = ec._SecretDataEntry_encoding(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "text":
+			out.Values[i] = ec._SecretDataEntry_text(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -5824,6 +6467,42 @@ func (ec *executionContext) marshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋsluice
 	return ret
 }
 
+func (ec *executionContext) unmarshalNSecretDataEncoding2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretDataEncoding(ctx context.Context, v any) (SecretDataEncoding, error) {
+	var res SecretDataEncoding
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSecretDataEncoding2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretDataEncoding(ctx context.Context, sel ast.SelectionSet, v SecretDataEncoding) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) marshalNSecretDataEntry2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretDataEntryᚄ(ctx context.Context, sel ast.SelectionSet, v []*SecretDataEntry) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSecretDataEntry2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretDataEntry(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNSecretDataEntry2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretDataEntry(ctx context.Context, sel ast.SelectionSet, v *SecretDataEntry) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SecretDataEntry(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNString2string(ctx context.Context, v any) (string, error) {
 	res, err := graphql.UnmarshalString(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -6169,6 +6848,13 @@ func (ec *executionContext) marshalOResource2ᚖgithubᚗcomᚋsluicegwᚋsluice
 		return graphql.Null
 	}
 	return graphql.WrapContextMarshaler(ctx, v)
+}
+
+func (ec *executionContext) marshalOSecretData2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretData(ctx context.Context, sel ast.SelectionSet, v *SecretData) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SecretData(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOString2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {

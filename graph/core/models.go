@@ -87,6 +87,8 @@ type KindField struct {
 	ManifestAt *string `json:"manifestAt,omitzero"`
 	// Whether the field is taken and never shown.
 	WriteOnly bool `json:"writeOnly"`
+	// The map of the same object that takes the entries of this one, which is not stored itself; null: it is stored.
+	MergeInto *string `json:"mergeInto,omitzero"`
 	// The first version of the API that has the field; null: the first of all.
 	Since *string `json:"since,omitzero"`
 	// The first version of the API that has the field no more; null: none.
@@ -103,7 +105,7 @@ type KindFieldLimits struct {
 	MaxLength *int32 `json:"maxLength,omitzero"`
 	// RE2 expression that matches somewhere in the value.
 	Pattern *string `json:"pattern,omitzero"`
-	// uuid, duration, date-time, name or cidr.
+	// uuid, duration, date-time, name, cidr or base64; of a map, of its values.
 	Format *string `json:"format,omitzero"`
 	// Least number.
 	Min *float64 `json:"min,omitzero"`
@@ -147,6 +149,38 @@ type Mutation struct {
 }
 
 type Query struct {
+}
+
+// The write-only values of a resource.
+type SecretData struct {
+	// Global id of the resource.
+	ID string `json:"id"`
+	// Name of the kind.
+	Kind string `json:"kind"`
+	// Namespace of the name; null for GLOBAL kinds.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource.
+	Name string `json:"name"`
+	// What tells the resource from others that had its name.
+	UID string `json:"uid"`
+	// Revision of the resource that all the values are of.
+	Revision string `json:"revision"`
+	// The values in the order of the fields, those of a map in the order of their keys.
+	Entries []*SecretDataEntry `json:"entries"`
+}
+
+// One write-only value.
+type SecretDataEntry struct {
+	// Field that holds the value: spec.data. Elements of lists have their index: spec.codes[0].
+	Path string `json:"path"`
+	// Key of the value, if the field is a map.
+	Key *string `json:"key,omitzero"`
+	// The value as it is stored; a number or truth value as JSON writes it.
+	Value string `json:"value"`
+	// How the value is written.
+	Encoding SecretDataEncoding `json:"encoding"`
+	// The value in plain text; null: it is no text, but base64 of bytes that are not UTF-8.
+	Text *string `json:"text,omitzero"`
 }
 
 // What updateKind is asked.
@@ -287,6 +321,64 @@ func (e *DependencyState) UnmarshalJSON(b []byte) error {
 }
 
 func (e DependencyState) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// How a value is written.
+type SecretDataEncoding string
+
+const (
+	// In plain text.
+	SecretDataEncodingPlain SecretDataEncoding = "PLAIN"
+	// In base64, RFC 4648 section 4.
+	SecretDataEncodingBase64 SecretDataEncoding = "BASE64"
+)
+
+var AllSecretDataEncoding = []SecretDataEncoding{
+	SecretDataEncodingPlain,
+	SecretDataEncodingBase64,
+}
+
+func (e SecretDataEncoding) IsValid() bool {
+	switch e {
+	case SecretDataEncodingPlain, SecretDataEncodingBase64:
+		return true
+	}
+	return false
+}
+
+func (e SecretDataEncoding) String() string {
+	return string(e)
+}
+
+func (e *SecretDataEncoding) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = SecretDataEncoding(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid SecretDataEncoding", str)
+	}
+	return nil
+}
+
+func (e SecretDataEncoding) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *SecretDataEncoding) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e SecretDataEncoding) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

@@ -200,17 +200,17 @@ func TestEachLevelOfATreeOfDependenciesIsOneCallForEachKind(t *testing.T) {
 			return kind.GlobalID(backend.Key{Kind: of, Namespace: descriptor.DefaultNamespace, Name: name})
 		}
 		wide, diamond, network := id("Port", "wide"), id("Port", "diamond"), id("Network", "n")
-		const level = "get 1 Network, get 1 Port, get 100 Subnet, get 64 SecurityGroup"
-		const levels = "get 1 Network, get 1 Network, get 1 Port, get 1 Project, get 100 Subnet, get 64 SecurityGroup"
+		const level = "get 1 Network, get 1 Port, get 1 Secret, get 100 Subnet, get 64 SecurityGroup"
+		const levels = "get 1 Network, get 1 Network, get 1 Port, get 1 Project, get 1 Secret, get 100 Subnet, get 64 SecurityGroup"
 		for _, c := range []struct{ name, query, id, calls string }{
 			{"one level", `direction: UP, depth: 1) { up { name } }`, wide, "get 1 Port"},
 			{"one level and its resources", `direction: UP, depth: 1) { up { name state resource { id } } }`, wide, level},
 			{"all levels", `direction: UP) { up { name level } }`, wide, levels},
 			{"all levels and their resources", `direction: UP) { up { name state resource { id } } }`, wide, levels},
-			{"what the engine reads below", `direction: UP, depth: 1) { up { resource { ... on SecurityGroup { project { id } } } } }`, wide, "get 1 Network, get 1 Port, get 1 Project, get 100 Subnet, get 64 SecurityGroup"},
-			{"a diamond", `direction: UP) { up { level name from state } }`, diamond, "get 1 Network, get 1 Network, get 1 Port, get 1 Project, get 2 Subnet"},
-			{"what refers to a network", `direction: DOWN) { down { level name } }`, network, "1 ranges Router, 100 ranges Port, 2 ranges Port, 2 ranges Subnet, get 1 Network"},
-			{"both ways", `direction: BOTH, depth: 1) { up { state } down { state } }`, network, "1 ranges Router, 2 ranges Port, 2 ranges Subnet, get 1 Network, get 1 Project, get 100 Subnet"},
+			{"what the engine reads below", `direction: UP, depth: 1) { up { resource { ... on SecurityGroup { project { id } } } } }`, wide, "get 1 Network, get 1 Port, get 1 Project, get 1 Secret, get 100 Subnet, get 64 SecurityGroup"},
+			{"a diamond", `direction: UP) { up { level name from state } }`, diamond, "get 1 Network, get 1 Network, get 1 Port, get 1 Project, get 1 Secret, get 2 Subnet"},
+			{"what refers to a network", `direction: DOWN) { down { level name } }`, network, "1 ranges Router, 1 ranges ShareNetwork, 100 ranges FloatingIP, 100 ranges Port, 100 ranges RouterInterface, 100 ranges ShareNetwork, 2 ranges FloatingIP, 2 ranges Port, 2 ranges Server, 2 ranges Subnet, 4 ranges FloatingIP, 6 ranges Trunk, get 1 Network"},
+			{"both ways", `direction: BOTH, depth: 1) { up { state } down { state } }`, network, "1 ranges Router, 1 ranges ShareNetwork, 2 ranges FloatingIP, 2 ranges Port, 2 ranges Subnet, get 1 Network, get 1 Project, get 1 Secret, get 100 Subnet"},
 		} {
 			// The network "gone" and the network "n" are on two levels. The first time the
 			// service asks whether the index serves.

@@ -18,7 +18,7 @@ func listArguments() []string     { return []string{"minItems", "maxItems", "uni
 func propertyArguments() []string { return []string{"minProperties", "maxProperties"} }
 
 func formats() []descriptor.Format {
-	return []descriptor.Format{descriptor.FormatUUID, descriptor.FormatDuration, descriptor.FormatDateTime, descriptor.FormatName, descriptor.FormatCIDR}
+	return []descriptor.Format{descriptor.FormatUUID, descriptor.FormatDuration, descriptor.FormatDateTime, descriptor.FormatName, descriptor.FormatCIDR, descriptor.FormatBase64}
 }
 
 // constraint reads @constraint of a field of a spec, and demands the limits
@@ -87,13 +87,7 @@ func (l *loader) sound(c *descriptor.Constraint, d *directive, where string) {
 		l.report(d.at("min"), "%s: min is over max", where)
 	}
 	l.expression(d, where, "pattern")
-	if d.has("format") && !slices.Contains(formats(), c.Format) {
-		names := make([]string, len(formats()))
-		for i, f := range formats() {
-			names[i] = string(f)
-		}
-		l.report(d.at("format"), "%s: format %q is not known; known are %s", where, c.Format, strings.Join(names, ", "))
-	}
+	l.format(c, d, where)
 	if d.has("in") && len(c.In) == 0 {
 		l.report(d.at("in"), "%s: in accepts nothing", where)
 	}
@@ -102,6 +96,18 @@ func (l *loader) sound(c *descriptor.Constraint, d *directive, where string) {
 			l.report(d.at("in"), "%s: in names %q twice", where, v)
 		}
 	}
+}
+
+// format refuses a format that is not known.
+func (l *loader) format(c *descriptor.Constraint, d *directive, where string) {
+	if !d.has("format") || slices.Contains(formats(), c.Format) {
+		return
+	}
+	names := make([]string, len(formats()))
+	for i, f := range formats() {
+		names[i] = string(f)
+	}
+	l.report(d.at("format"), "%s: format %q is not known; known are %s", where, c.Format, strings.Join(names, ", "))
 }
 
 // nameLimits are those of what @ref makes the name of a resource.

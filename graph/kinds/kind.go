@@ -48,6 +48,7 @@ func (l *loader) kind(def *ast.Definition) descriptor.Kind {
 	}
 	l.kindParts(&k, def)
 	l.statusVerb(&k, def)
+	l.revealVerb(&k, def)
 	return k
 }
 
@@ -112,6 +113,18 @@ func (l *loader) statusVerb(k *descriptor.Kind, def *ast.Definition) {
 		l.report(d.at("verbs"), "kind %s: verb STATUS: the kind has no status", k.Name)
 	}
 	k.Verbs = slices.DeleteFunc(k.Verbs, func(v descriptor.Verb) bool { return v == descriptor.VerbStatus })
+}
+
+// revealVerb drops REVEAL where nothing is kept apart.
+func (l *loader) revealVerb(k *descriptor.Kind, def *ast.Definition) {
+	d := l.read(def.Directives, "resource")
+	if d == nil || k.Sensitive || !k.Has(descriptor.VerbReveal) {
+		return
+	}
+	if d.has("verbs") {
+		l.report(d.at("verbs"), "kind %s: verb REVEAL: the kind is not sensitive", k.Name)
+	}
+	k.Verbs = slices.DeleteFunc(k.Verbs, func(v descriptor.Verb) bool { return v == descriptor.VerbReveal })
 }
 
 // kindParts reads spec and status, the two fields that a kind has.

@@ -82,6 +82,9 @@ func writeOnly(f *descriptor.Field) string {
 	if !f.WriteOnly {
 		return ""
 	}
+	if f.MergeInto != "" {
+		return "Never shown. Put into " + f.MergeInto + ", whose other entries stay as they are."
+	}
 	return "Never shown. Left out it stays as it is; null and what is empty clear it."
 }
 
@@ -104,6 +107,9 @@ func mapLimits(f *descriptor.Field) string {
 	add("Values: ", lower(interval(c.MinLength, c.MaxLength)), "characters")
 	if c.Pattern != "" {
 		out = append(out, "Values match `"+c.Pattern+"`.")
+	}
+	if c.Format != "" {
+		out = append(out, "Format of values: "+string(c.Format)+".")
 	}
 	if f.Immutable {
 		out = append(out, "Cannot be changed once it is set.")

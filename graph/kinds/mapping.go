@@ -54,7 +54,7 @@ func (l *loader) mapping(out *descriptor.Field, f *ast.FieldDefinition, where st
 func (l *loader) mapLimits(out *descriptor.Field, d *directive, where string) {
 	out.Constraint = descriptor.Constraint{
 		MinItems: d.integer("minProperties"), MaxItems: d.integer("maxProperties"),
-		MinLength: d.integer("minLength"), MaxLength: d.integer("maxLength"), Pattern: d.text("pattern"),
+		MinLength: d.integer("minLength"), MaxLength: d.integer("maxLength"), Pattern: d.text("pattern"), Format: descriptor.Format(d.text("format")),
 		KeyMinLength: d.integer("keyMinLength"), KeyMaxLength: d.integer("keyMaxLength"), KeyPattern: d.text("keyPattern"),
 	}
 	l.bounds(d, where, "minProperties", "maxProperties")
@@ -62,6 +62,7 @@ func (l *loader) mapLimits(out *descriptor.Field, d *directive, where string) {
 	l.bounds(d, where, "keyMinLength", "keyMaxLength")
 	l.expression(d, where, "pattern")
 	l.expression(d, where, "keyPattern")
+	l.format(&out.Constraint, d, where)
 }
 
 // expression refuses what is no RE2 expression.

@@ -46,6 +46,7 @@ func (l *loader) shape(def *ast.Definition, p part, above []*ast.Definition) *de
 	if d := l.read(def.Directives, "constraint"); d != nil {
 		l.onlyProperties(d, def.Name)
 	}
+	l.merges(s, def)
 	l.rules(s, def)
 	return s
 }
@@ -74,6 +75,9 @@ func (l *loader) field(def *ast.Definition, f *ast.FieldDefinition, p part, abov
 		out.ManifestAt = d.text("at")
 	}
 	out.WriteOnly = p == inSpec && l.read(f.Directives, "writeOnly") != nil
+	if d := l.read(f.Directives, "mergeInto"); d != nil && p == inSpec {
+		out.MergeInto = d.text("field")
+	}
 	if l.mapping(&out, f, where, p) {
 		return out
 	}

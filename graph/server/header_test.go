@@ -28,7 +28,7 @@ func TestAnswersHaveTheirHeadersWhateverTheirLength(t *testing.T) {
 				_, _ = fmt.Fprintf(c, strings.TrimSuffix(head, "\r\n")+"X-Request-Id: mine\r\n\r\n%s", len(body), body)
 				res, text := answer(t, c)
 				want := http.Header{
-					"Content-Length": {fmt.Sprint(len(text))}, "Content-Type": {"application/json; charset=utf-8"}, "Date": res.Header["Date"],
+					"Cache-Control": {"no-store"}, "Content-Length": {fmt.Sprint(len(text))}, "Content-Type": {"application/json; charset=utf-8"}, "Date": res.Header["Date"],
 					"Vary": {"Accept", "Accept-Encoding"}, "X-Content-Type-Options": {"nosniff"}, "X-Request-Id": {"mine"},
 				}
 				if diff := cmp.Diff(want, res.Header); diff != "" || res.Header["Date"] == nil {

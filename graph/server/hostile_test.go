@@ -67,7 +67,7 @@ func hostile() []struct{ name, key, query string } {
 		{"one field 21 times", "limit-repeats", "{ " + strings.Repeat("__typename ", 21) + "}"},
 		{"1,000 unknown directives", "", "{ __typename " + repeat(1000, "@d%d ") + "}"},
 		{"a list of 1,000 values", "", "{ nodes(ids: [" + strings.Repeat(`"a" `, 1000) + "]) { id } }"},
-		{"a hundred aliases of twenty fields", "", "{ " + repeat(95, "a%d: kinds { name plural scope __typename } ") + "}"},
+		{"a hundred aliases of twenty fields", "", "{ " + repeat(95, "a%d: networks { totalCount pageInfo { hasNextPage hasPreviousPage __typename } } ") + "}"},
 	}
 }
 

@@ -198,7 +198,7 @@ func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 	s.out = outbox{messages: orDefault(e.Queue, DefaultQueue), bytes: orDefault(e.QueueBytes, DefaultQueueBytes), memory: e.Bodies.events(), wake: s.wake}
 	h := w.Header()
 	h.Set("Content-Type", typeEvents+"; charset=utf-8")
-	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("Cache-Control", "no-store, no-transform")
 	h.Set("X-Accel-Buffering", "no") // nginx
 	w.WriteHeader(http.StatusOK)
 	_ = s.control.SetReadDeadline(time.Time{}) // the server's own is for requests that end

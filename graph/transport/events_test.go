@@ -141,7 +141,7 @@ func TestASubscriptionIsAStreamOfEventsByGETAndPOST(t *testing.T) {
 			if s.retry == "" {
 				t.Error("no hint when to come again")
 			}
-			for header, want := range map[string]string{"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"} {
+			for header, want := range map[string]string{"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"} {
 				if got := s.res.Header.Get(header); got != want {
 					t.Errorf("%s: %q, want %q", header, got, want)
 				}

@@ -12,6 +12,7 @@ var (
 	varyByBoth   = []string{"Accept", "Accept-Encoding"}
 	ofJSON       = []string{headerJSON}
 	ofResponse   = []string{headerResponse}
+	notStored    = []string{"no-store"}
 )
 
 const (
@@ -38,8 +39,10 @@ func variesByEncoding(h http.Header) {
 	h.Add("Vary", "Accept-Encoding")
 }
 
-// setType sets the media type of an answer.
+// setType sets the media type of an answer, and that no cache keeps it: an answer is as
+// new as the store, and may hold secrets.
 func setType(h http.Header, media string) {
+	h["Cache-Control"] = notStored
 	switch media {
 	case typeJSON:
 		h["Content-Type"] = ofJSON

@@ -109,6 +109,20 @@ func Stored(key backend.Key, refs []row.Ref, waits []string) []backend.Ref {
 	return Of(key, refs, refs, waits).judge(func(backend.Key) State { return Missing }).Refs
 }
 
+// WaitsFor says whether the resources that are not relied on yet are just these, as
+// "Kind/name".
+func (r Relation) WaitsFor(waits []string) bool {
+	if len(r.open) != len(waits) {
+		return false
+	}
+	for key := range r.open {
+		if !slices.Contains(waits, name(key)) {
+			return false
+		}
+	}
+	return true
+}
+
 // Open are the resources that are not relied on yet, in the order of the references.
 func (r Relation) Open() (out []backend.Key) {
 	for _, ref := range r.Refs {

@@ -146,12 +146,14 @@ func translations() []translation {
 		{is: backend.ErrUnavailable, code: CodeUnavailable, retryable: true, text: "the store is not available; try again"},
 		{is: backend.ErrClosed, code: CodeUnavailable, retryable: true, text: "the gateway is shutting down; try again"},
 		{is: backend.ErrUnreadable, code: CodeUnreadable, text: "%s is stored in a form that this gateway cannot read"},
+		{is: backend.ErrEncrypted, code: CodeUnreadable, text: "%s has values that this gateway cannot decrypt"},
 		{is: context.DeadlineExceeded, code: CodeTimeout, retryable: true, text: "the request took longer than it may; nothing was changed by it"},
 		{is: context.Canceled, code: CodeTimeout, retryable: true, text: "the request was cancelled; nothing was changed by it"},
 	}
 }
 
-// Of turns an error of a store into what a caller is told.
+// Of turns an error of a store into what a caller is told. An error that has a method
+// Detail() string adds that to the text.
 func Of(err error, key backend.Key) *Error {
 	var known *Error
 	if errors.As(err, &known) {
@@ -167,6 +169,10 @@ func Of(err error, key backend.Key) *Error {
 			e.Message = Describe(key) + t.text[2:]
 		}
 		break
+	}
+	var more interface{ Detail() string }
+	if errors.As(err, &more) {
+		e.Message += ": " + more.Detail()
 	}
 	var lagged *backend.LaggedError
 	if errors.As(err, &lagged) {

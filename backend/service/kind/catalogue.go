@@ -45,6 +45,8 @@ type Shape struct {
 	together cel.Program
 	// Hides says that a field is write-only, or one of an object below.
 	Hides bool
+	// merges says that a field goes into another one, or one of an object below.
+	merges bool
 	// timed says that a field is a time, or one of an object below.
 	timed bool
 	// deprecates says that a field is deprecated, or one of an object below.
@@ -155,6 +157,7 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 		out.fields[f.Name] = f
 		out.Hides = out.Hides || f.WriteOnly || f.shape != nil && f.shape.Hides
 		out.deprecates = out.deprecates || f.Deprecated != "" || f.shape != nil && f.shape.deprecates
+		out.merges = out.merges || f.MergeInto != "" || f.shape != nil && f.shape.merges
 		out.timed = out.timed || f.Type == descriptor.TypeTime || f.shape != nil && f.shape.timed
 	}
 	var states []string

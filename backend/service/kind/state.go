@@ -189,6 +189,16 @@ func (st *State) SameStatus(o *State) bool {
 	return (a == nil) == (b == nil) && jsontree.Equal(a, b)
 }
 
+// StoredStatus is the stored form of the status, nil if there is none or it has changed.
+func (st *State) StoredStatus() []byte { return st.stored.status }
+
+// WithStoredStatus is the state with another status, in stored form.
+func (st *State) WithStoredStatus(status []byte) *State {
+	next := *st
+	next.status, next.stored.status = nil, status
+	return &next
+}
+
 // WithStatus is the state with another status.
 func (st *State) WithStatus(status map[string]any) *State {
 	next := *st

@@ -2,6 +2,7 @@ package kind
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -372,6 +373,9 @@ func accepts(f descriptor.Format, s string) bool {
 	case descriptor.FormatCIDR:
 		_, err := netip.ParsePrefix(s)
 		return err == nil
+	case descriptor.FormatBase64:
+		_, err := base64.StdEncoding.DecodeString(s)
+		return err == nil
 	case descriptor.FormatName:
 		return len(s) <= MaxName && nameSyntax.MatchString(s)
 	}
@@ -386,6 +390,8 @@ func says(f descriptor.Format) string {
 		return "a duration like 90s, 10m or 1h30m"
 	case descriptor.FormatCIDR:
 		return "a prefix like 192.168.0.0/24 or 2001:db8::/64"
+	case descriptor.FormatBase64:
+		return "base64 with padding (RFC 4648 section 4)"
 	case descriptor.FormatDateTime:
 		return "a time in RFC 3339 form like 2006-01-02T15:04:05Z"
 	}

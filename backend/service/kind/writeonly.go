@@ -1,6 +1,9 @@
 package kind
 
-import "github.com/sluicegw/sluice/backend/service/failure"
+import (
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+)
 
 // A write-only field is taken and never shown, so whoever replaces a spec cannot
 // send it back: a write that leaves it out keeps it. Null, an empty text, list,
@@ -71,10 +74,15 @@ func (s *Shape) ClearEmpty(patch map[string]any) {
 	}
 }
 
+// Sent says what a spec sends of write-only fields besides their values, by their
+// paths: which of them it clears, and which maps have entries that stay (see
+// [Violations.TakeMerged]).
+type Sent struct{ Cleared, Added map[string]bool }
+
 // KeepWriteOnly copies into next the write-only fields that old has, that next
 // leaves out and that are not cleared. An object that is left out takes with it
 // what is in it.
-func (s *Shape) KeepWriteOnly(next, old map[string]any, path string, cleared map[string]bool) {
+func (s *Shape) KeepWriteOnly(next, old map[string]any, path string, sent Sent) {
 	if !s.Hides {
 		return
 	}
@@ -85,14 +93,17 @@ func (s *Shape) KeepWriteOnly(next, old map[string]any, path string, cleared map
 		switch {
 		case !had:
 		case f.WriteOnly:
-			if !has && !cleared[at] {
+			if !has && !sent.Cleared[at] {
 				next[name] = f.project(was)
+			} else if entries, isMap := now.(map[string]any); isMap && sent.Added[at] {
+				before, _ := was.(map[string]any)
+				next[name] = jsontree.Merged(before, entries)
 			}
 		case f.shape != nil:
 			inner, ok1 := now.(map[string]any)
 			before, ok2 := was.(map[string]any)
 			if ok1 && ok2 {
-				f.shape.KeepWriteOnly(inner, before, at, cleared)
+				f.shape.KeepWriteOnly(inner, before, at, sent)
 			}
 		}
 	}

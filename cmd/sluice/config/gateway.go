@@ -22,6 +22,8 @@ type Gateway struct {
 	Server                      server.Config
 	Store                       Store
 	Catalogue                   Catalogue
+	// KeysFile holds the keys that encrypt sensitive values.
+	KeysFile string
 	// IndexMemory is how many bytes of resources are kept in memory; 0 follows from
 	// what the process may take.
 	IndexMemory int64
@@ -92,6 +94,7 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "redis-ca", Value: &st.CA, Needs: "redis", Help: "file with the certificates (PEM) that Redis is trusted by"},
 		{Name: "redis-cert", Value: &st.Cert, Needs: "redis", Help: "file with the gateway's own certificate (PEM) for Redis"},
 		{Name: "redis-key", Value: &st.Key, Needs: "redis", Help: "file with the key (PEM) of that certificate"},
+		{Name: "encryption-keys-file", Value: &g.KeysFile, Help: "file with the keys that encrypt the values of sensitive kinds in the store, each as id:base64 of 32 bytes, one a line: the first encrypts, all decrypt; the word plain before it: nothing is encrypted. Or they are in the variable SLUICE_ENCRYPTION_KEYS, separated by commas"},
 		{Name: "index-memory", Value: &g.IndexMemory, Unit: "bytes", Auto: "a quarter of what the process may take: of GOMEMLIMIT, its control group or the machine", Help: "most bytes of resources that are kept in memory, where reads find them; kinds that do not fit are read from the store, and less than 1 MiB keeps none. The process takes about twice as much, for garbage"},
 		{Name: "retain-entries", Value: &st.LogEntries, Help: "most changes kept for listeners that resume; on Redis in each shard"},
 		{Name: "retain-bytes", Value: &st.LogBytes, Unit: "bytes", Help: "most bytes of changes kept; on Redis in each shard"},
@@ -121,7 +124,7 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "limit-answer", Value: &l.Answer, Unit: "bytes", Help: "most bytes of an answer", Why: "what one client makes the gateway hold; browsers are slow with more"},
 		{Name: "limit-held", Value: &l.Held, Unit: "bytes", Help: "most bytes of stored resources that an operation holds at a time", Why: "a page is read before it is written; 20,000 small resources, or 30 of the largest"},
 		{Name: "limit-events", Value: &l.Events, Help: "how much work dear events of subscriptions may be together at once; a quarter comes back in each second, and one connection has a quarter. The first 200 of each event are free. A resource that is looked at or returned is one, a page or a count ten, and 256 bytes of an event of more than 8 KiB one", Why: "about a quarter of a second: one change may be an event for ten thousand listeners"},
-		{Name: "limit-introspection", Value: &l.Introspection, Help: "most values of the schema that an introspection may return; 64 bytes of a description or of an alias are one more", Why: "about 0.4 s, which ends when its client leaves; the whole schema of six kinds has 24,000"},
+		{Name: "limit-introspection", Value: &l.Introspection, Help: "most values of the schema that an introspection may return; 64 bytes of a description or of an alias are one more", Why: "about 0.4 s, which ends when its client leaves; the whole schema of the 27 kinds of the binary has 96,000"},
 		{Name: "limit-cached-tokens", Value: &l.CachedTokens, Help: "how many tokens the documents have that are kept parsed, of 100 to 400 bytes each", Why: "a few hundred documents of a frontend, in at most 40 MB"},
 		{Name: "limit-sockets", Value: &l.Sockets, Help: "most WebSocket connections; each needs a file descriptor", Why: "an idle one takes some 30 KB"},
 		{Name: "limit-sockets-waiting", Value: &l.SocketsWaiting, Auto: "half of `limit-sockets`", Help: "most WebSocket connections that have not sent connection_init; one more closes the oldest of them", Why: "a client that never initialises must not keep others out"},

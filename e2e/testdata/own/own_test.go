@@ -66,7 +66,7 @@ func TestAFieldOfOnesOwnReturnsResources(t *testing.T) {
 		{"one that must be there", `{ ownNeeded(name: "gone") { id } }`, `null`, `ownNeeded 1:3 must not be null`},
 		{"none where one must be", `{ ownNeeded(name: "null") { id } }`, `null`, `ownNeeded the requested element is null which the schema does not allow`},
 		{"one that must be there, beside others", `{ ownNeeded(name: "p") { metadata { name } } network(name: "n2") { metadata { name } } kinds { name @skip(if: true) } }`,
-			`{"ownNeeded":{"metadata":{"name":"p"}},"network":{"metadata":{"name":"n2"}},"kinds":[{},{},{},{},{},{}]}`, ""},
+			`{"ownNeeded":{"metadata":{"name":"p"}},"network":{"metadata":{"name":"n2"}},"kinds":[{},{},{},{},{},{},{}]}`, ""},
 		{"a list", `{ ownNetworks(names: ["n1", "gone", "bad", "n2", "n1"]) { metadata { name } } }`,
 			`{"ownNetworks":[{"metadata":{"name":"n1"}},null,null,{"metadata":{"name":"n2"}},{"metadata":{"name":"n1"}}]}`, ""},
 		{"an empty list", `{ ownNetworks(names: []) { id } ownStrict(names: []) { id } }`, `{"ownNetworks":[],"ownStrict":[]}`, ""},

@@ -158,7 +158,11 @@ func (x *execution) input(t *ast.Type, v any) (any, error) {
 	case def.Kind == ast.InputObject:
 		out := map[string]any{}
 		for name, e := range v.(map[string]any) {
-			one, err := x.input(def.Fields.ForName(name).Type, e)
+			field := def.Fields.ForName(name)
+			one, err := x.input(field.Type, e)
+			if err != nil && kinds.IsWriteOnly(field) {
+				err = errors.New(kinds.Concealed)
+			}
 			if err != nil {
 				return nil, err
 			}

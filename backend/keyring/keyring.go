@@ -1,0 +1,209 @@
+// Package keyring encrypts the bodies of records with sensitive values, so that a
+// store, its files and its copies do not hold them in plain form. Every key has an id;
+// the first one encrypts and all decrypt, so that keys can be replaced one by one.
+package keyring
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"regexp"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// KeyBytes is the length of a key.
+const KeyBytes = 32
+
+// MaxKeys is how many keys a keyring may have.
+const MaxKeys = 32
+
+// Form of a sealed body: the codec byte, the version of the form, the length of the id
+// and the id, a salt, and what AES-256-GCM makes: nonce, text and tag. The salt and the
+// key give a key of this one body by HKDF with SHA-256 (RFC 5869), so no number of bodies
+// wears a key out. Authenticated besides are all that stands before the nonce, the key of
+// the record and the uid of its resource: a body is of use in no other place.
+const (
+	form      byte = 1
+	saltBytes      = 16
+	purpose        = "sluice sensitive values"
+)
+
+// idForm is the form of an id.
+var idForm = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]{0,62}$`)
+
+// Key is one key with its id.
+type Key struct {
+	ID     string
+	Secret [KeyBytes]byte
+}
+
+// String is the id, so that no log shows the secret.
+func (k Key) String() string { return "key " + k.ID }
+
+// GoString is the id too.
+func (k Key) GoString() string { return k.String() }
+
+// Keyring encrypts by its first key and decrypts by all. Nil has none: it encrypts
+// nothing and decrypts nothing. It is safe for concurrent use.
+type Keyring struct {
+	keys []Key
+	// plain says that nothing is encrypted.
+	plain bool
+}
+
+// Plain is a keyring of the same keys that decrypts alone: while gateways that lack the
+// keys read the same store, or to end encryption.
+func (r *Keyring) Plain() *Keyring { return &Keyring{keys: r.keys, plain: true} }
+
+// New returns a keyring of at least one key. Ids and keys differ.
+func New(keys ...Key) (*Keyring, error) {
+	if len(keys) == 0 || len(keys) > MaxKeys {
+		return nil, fmt.Errorf("there are %d keys; 1 to %d are accepted", len(keys), MaxKeys)
+	}
+	for i, k := range keys {
+		if !idForm.MatchString(k.ID) {
+			return nil, fmt.Errorf("the id of key %d is malformed: at most 63 letters, digits, '-', '_' and '.' that begin with a letter or digit are wanted", i+1)
+		}
+		for j, o := range keys[:i] {
+			if o.ID == k.ID {
+				return nil, fmt.Errorf("keys %d and %d have the same id, %q", j+1, i+1, k.ID)
+			}
+			if o.Secret == k.Secret {
+				return nil, fmt.Errorf("keys %q and %q are the same", o.ID, k.ID)
+			}
+		}
+	}
+	return &Keyring{keys: keys}, nil
+}
+
+// ID is the id of the key that encrypts; empty for none.
+func (r *Keyring) ID() string {
+	if r == nil || r.plain {
+		return ""
+	}
+	return r.keys[0].ID
+}
+
+// Seal returns the stored form of a body of the record under a key, whose resource has a
+// uid: encrypted if there is a key.
+func (r *Keyring) Seal(at backend.Key, uid string, body []byte) ([]byte, error) {
+	if r == nil || r.plain {
+		return body, nil
+	}
+	k := &r.keys[0]
+	out := append(make([]byte, 0, 3+len(k.ID)+saltBytes+len(body)+64), backend.BodySealed, form, byte(len(k.ID)))
+	out = append(out, k.ID...)
+	salt := make([]byte, saltBytes)
+	if _, err := rand.Read(salt); err != nil {
+		return nil, fmt.Errorf("seal: %w", err)
+	}
+	out = append(out, salt...)
+	aead, err := k.aead(salt)
+	if err != nil {
+		return nil, fmt.Errorf("seal: %w", err)
+	}
+	return aead.Seal(out, nil, body, bound(out, at, uid)), nil
+}
+
+// Open returns the body that Seal was given, or a body that is stored in plain form as
+// it is. Errors are an [Error], or wrap [backend.ErrUnreadable].
+func (r *Keyring) Open(at backend.Key, uid string, stored []byte) ([]byte, error) {
+	head, id, rest, err := parts(stored)
+	if err != nil || head == nil {
+		return stored, err
+	}
+	k := r.find(id)
+	if k == nil {
+		return nil, &Error{ID: id, Missing: true}
+	}
+	aead, err := k.aead(head[len(head)-saltBytes:])
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	body, err := aead.Open(nil, nil, rest, bound(head, at, uid))
+	if err != nil {
+		return nil, &Error{ID: id}
+	}
+	return body, nil
+}
+
+// Current says whether a stored body has the form that Seal gives it now.
+func (r *Keyring) Current(stored []byte) bool {
+	head, id, _, err := parts(stored)
+	return err == nil && (head != nil) == (r.ID() != "") && id == r.ID()
+}
+
+// parts of a stored body: what is authenticated of it and not encrypted, the id of its
+// key, and the rest. There is no head if the body is plain.
+func parts(stored []byte) (head []byte, id string, rest []byte, err error) {
+	if len(stored) == 0 || stored[0] != backend.BodySealed {
+		return nil, "", nil, nil
+	}
+	if len(stored) < 3 || stored[1] != form || len(stored) < 3+int(stored[2])+saltBytes {
+		return nil, "", nil, fmt.Errorf("sealed body: unknown form: %w", backend.ErrUnreadable)
+	}
+	end := 3 + int(stored[2])
+	if id = string(stored[3:end]); !idForm.MatchString(id) {
+		return nil, "", nil, fmt.Errorf("sealed body: malformed id: %w", backend.ErrUnreadable)
+	}
+	end += saltBytes
+	return stored[:end:end], id, stored[end:], nil
+}
+
+// bound is what is authenticated besides the body.
+func bound(head []byte, at backend.Key, uid string) []byte {
+	out := make([]byte, 0, len(head)+len(at.Kind)+len(at.Namespace)+len(at.Name)+len(uid)+32)
+	return backend.AppendString(at.Append(append(out, head...)), uid)
+}
+
+func (r *Keyring) find(id string) *Key {
+	if r == nil {
+		return nil
+	}
+	for i := range r.keys {
+		if r.keys[i].ID == id {
+			return &r.keys[i]
+		}
+	}
+	return nil
+}
+
+// aead is the cipher of one body.
+func (k *Key) aead(salt []byte) (cipher.AEAD, error) {
+	derived, err := hkdf.Key(sha256.New, k.Secret[:], salt, purpose, KeyBytes)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(derived)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// Error says that a body cannot be decrypted; it is a [backend.ErrEncrypted].
+type Error struct {
+	// ID of the key that encrypted it.
+	ID string
+	// Missing says that the keyring does not have the key. Else the body was changed or
+	// is not in its place, or the key is another one than the one that had the id.
+	Missing bool
+}
+
+// Error names the key by its id.
+func (e *Error) Error() string {
+	if e.Missing {
+		return fmt.Sprintf("encrypted with key %q, which this gateway does not have", e.ID)
+	}
+	return fmt.Sprintf("cannot be decrypted with key %q: the record was changed, or the key is not the one that had this id", e.ID)
+}
+
+// Unwrap returns [backend.ErrEncrypted].
+func (e *Error) Unwrap() error { return backend.ErrEncrypted }
+
+// Detail is what callers may be told.
+func (e *Error) Detail() string { return e.Error() }

@@ -1,0 +1,81 @@
+package kind
+
+import (
+	"encoding/base64"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+)
+
+// Value is one write-only value of a resource.
+type Value struct {
+	// Path is where it stands: "spec.data".
+	Path string
+	// Key of the map that it is an entry of, nil if it is none.
+	Key *string
+	// Value is a text as it is stored, a number or truth value as JSON writes it.
+	Value string
+	// Base64 says that the text is base64 by the format of its field.
+	Base64 bool
+}
+
+// Text is the value in plain text; false if it is none: base64 of what is no UTF-8.
+func (v Value) Text() (string, bool) {
+	if !v.Base64 {
+		return v.Value, true
+	}
+	raw, err := base64.StdEncoding.DecodeString(v.Value)
+	return string(raw), err == nil && utf8.Valid(raw)
+}
+
+// Revealed are the write-only values of a spec, in the order of the fields, those of a
+// map in the order of their keys.
+func (s *Shape) Revealed(path string, spec map[string]any) []Value {
+	return s.revealed(nil, path, spec, false)
+}
+
+func (s *Shape) revealed(out []Value, path string, tree map[string]any, hidden bool) []Value {
+	if !hidden && !s.Hides {
+		return out
+	}
+	for i := range s.Fields {
+		f := s.fields[s.Fields[i].Name]
+		if value, ok := tree[f.Name]; ok && value != nil {
+			out = f.revealed(out, failure.Join(path, f.Name), value, hidden || f.WriteOnly)
+		}
+	}
+	return out
+}
+
+func (f *Field) revealed(out []Value, path string, value any, hidden bool) []Value {
+	if list, ok := value.([]any); ok {
+		for i, e := range list {
+			out = f.revealed(out, failure.Element(path, i), e, hidden)
+		}
+		return out
+	}
+	if tree, ok := value.(map[string]any); ok && f.shape != nil {
+		return f.shape.revealed(out, path, tree, hidden)
+	}
+	if !hidden {
+		return out
+	}
+	as := func(key *string, value any) Value {
+		text, isText := value.(string)
+		if !isText {
+			text = fmt.Sprint(value)
+		}
+		return Value{Path: path, Key: key, Value: text, Base64: isText && f.Constraint.Format == descriptor.FormatBase64}
+	}
+	entries, ok := value.(map[string]any)
+	if !ok {
+		return append(out, as(nil, value))
+	}
+	for _, key := range jsontree.Keys(entries) {
+		out = append(out, as(&key, entries[key]))
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/internal/wait"
+)
+
+// Revealed are the write-only values of a resource of a sensitive kind, all of one
+// revision of it.
+type Revealed struct {
+	Resource *backend.Resource
+	Values   []kind.Value
+}
+
+// Reveal is the one verb that shows write-only values: those of a resource of a
+// sensitive kind, nil if there is no such resource. They are read from the store each
+// time, so they are never older than what it has acknowledged.
+func (s *Service) Reveal(ctx context.Context, c access.Caller, id kind.Identity) (*Revealed, error) {
+	if err := s.sensitive(id.Kind); err != nil {
+		return nil, err
+	}
+	k, key, err := s.kinds.Resolve(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := access.Authorize(ctx, c, k.Kind, descriptor.VerbReveal); err != nil {
+		return nil, err
+	}
+	if err := budget.From(ctx).Spend(budget.Rows, 1); err != nil {
+		return nil, err
+	}
+	leave, err := s.enterReveal(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	current, err := s.loadWhole(ctx, k, key)
+	if err != nil || current == nil {
+		return nil, err
+	}
+	if err := holdRevealed(ctx, current); err != nil {
+		return nil, err
+	}
+	st, err := current.state(k)
+	if err != nil {
+		if current.unread == nil { // noted when it was found
+			s.unreadable.Note(current.Resource, err)
+		}
+		return nil, failure.Of(err, key)
+	}
+	return &Revealed{Resource: current.Resource, Values: k.Spec.Revealed("spec", st.Spec)}, nil
+}
+
+// maxReveals is how many resources are revealed at a time: an operation can ask for many
+// at once, and how large they are is known when they are there.
+const maxReveals = 8
+
+// enterReveal waits until there is room to reveal a resource.
+func (s *Service) enterReveal(ctx context.Context, key backend.Key) (leave func(), err error) {
+	select {
+	case s.reveals <- struct{}{}:
+		return func() { <-s.reveals }, nil
+	case <-ctx.Done():
+		return nil, failure.Of(ctx.Err(), key)
+	}
+}
+
+// revealedCopies is about how often a value is in memory until it is sent: as it is
+// stored, read, decoded, and in the answer.
+const revealedCopies = 4
+
+// holdRevealed charges values to the budget of the operation. It may wait for memory.
+func holdRevealed(ctx context.Context, current *stored) error {
+	bytes := len(current.Body)
+	if current.sensitive != nil {
+		bytes += revealedCopies * len(current.sensitive.Body)
+	}
+	err := budget.From(ctx).HoldRead(ctx, bytes, 1)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return failure.Of(err, current.Key)
+	}
+	return err
+}
+
+// sensitive refuses kinds that have no values to reveal, and says which have.
+func (s *Service) sensitive(name string) error {
+	k, err := s.kinds.Find(name)
+	if err == nil && k.Sensitive {
+		return nil
+	}
+	var have []string
+	for _, k := range s.kinds.All() {
+		if k.Sensitive {
+			have = append(have, k.Name)
+		}
+	}
+	which := "there are none"
+	if len(have) > 0 {
+		which = strings.Join(have, ", ")
+	}
+	e := &failure.Error{Code: failure.CodeBadUserInput, Path: "kind", Kind: failure.Shorten(name)}
+	if e.Message = fmt.Sprintf("kind %q is not known; sensitive kinds: %s", e.Kind, which); err == nil {
+		e.Kind = k.Name
+		e.Message = fmt.Sprintf("kind %s is not sensitive: it keeps no values apart; sensitive kinds: %s", k.Name, which)
+	}
+	return e
+}
+
+// loadWhole loads a resource with its sensitive values at one moment: the resource is
+// the same before and after the values were read, and each change of the values
+// changes it too.
+func (s *Service) loadWhole(ctx context.Context, k *kind.Kind, key backend.Key) (*stored, error) {
+	if _, limited := ctx.Deadline(); !limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.cfg.RetryTimeout)
+		defer cancel()
+	}
+	for pause := minRacePause; ; pause = min(2*pause, maxRacePause) {
+		current, err := s.load(ctx, k, key)
+		if err != nil || current == nil {
+			return nil, err
+		}
+		got, err := s.cfg.Store.Get(ctx, key)
+		if err != nil {
+			return nil, failure.Of(err, key)
+		}
+		if now := got[0]; now != nil && now.Revision == current.Revision && now.UID == current.UID {
+			return current, nil
+		}
+		if !wait.For(ctx, rand.N(pause)) {
+			return nil, failure.Of(backend.ErrConflict, key)
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/keyring"
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// keysOf is a keyring with a key for each id, nil for none.
+func keysOf(t *testing.T, ids ...string) *keyring.Keyring {
+	t.Helper()
+	if len(ids) == 0 {
+		return nil
+	}
+	var keys []keyring.Key
+	for _, id := range ids {
+		k := keyring.Key{ID: id}
+		copy(k.Secret[:], strings.Repeat(id, keyring.KeyBytes))
+		keys = append(keys, k)
+	}
+	r, err := keyring.New(keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// sealed is a gateway over a store of safes, with keys; its log is told too.
+func sealed(t *testing.T, store *memory.Store, ids ...string) (*fixture, *observer.ObservedLogs) {
+	t.Helper()
+	core, logs := observer.New(zap.DebugLevel)
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{sensitiveSafe()}, Store: store, Keys: keysOf(t, ids...), Logger: zap.New(core)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fixture{Service: s, t: t, store: store}, logs
+}
+
+// sensitiveSafe is a safe whose write-only values lie apart.
+func sensitiveSafe() descriptor.Kind {
+	k := safe()
+	k.Sensitive = true
+	return k
+}
+
+func memoryStore(t *testing.T) *memory.Store {
+	t.Helper()
+	store, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// pin is the revealed pin.
+func (f *fixture) pin() string {
+	f.t.Helper()
+	got, err := f.Reveal(f.t.Context(), anon, safeNamed())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, v := range got.Values {
+		if v.Path == "spec.pin" {
+			return v.Value
+		}
+	}
+	return ""
+}
+
+// sealedWith is the id of the key that has encrypted the values, empty for none.
+func (f *fixture) sealedWith() string {
+	f.t.Helper()
+	body := f.get(safeKey().Sensitive()).Body
+	if body[0] != backend.BodySealed {
+		return ""
+	}
+	return string(body[3 : 3+body[2]])
+}
+
+func TestValuesAreEncryptedByTheFirstKeyAndDecryptedByAll(t *testing.T) {
+	store := memoryStore(t)
+	for _, step := range []struct {
+		keys  []string
+		write bool
+		with  string
+	}{
+		{nil, true, ""},
+		{[]string{"a"}, false, ""}, // plain stays readable
+		{[]string{"a"}, true, "a"}, // and is encrypted by the next write
+		{[]string{"a", "b"}, false, "a"},
+		{[]string{"b", "a"}, false, "a"},
+		{[]string{"b", "a"}, true, "b"},
+		{[]string{"b"}, true, "b"},
+	} {
+		f, _ := sealed(t, store, step.keys...)
+		if step.write {
+			f.upsertSafe(`{"owner":"` + fmt.Sprint(len(step.keys), step.with) + `","pin":"1234","door":{"code":"77"}}`)
+			f.upsertSafe(`{"owner":"again","door":{}}`) // keeps both
+		}
+		if with := f.sealedWith(); with != step.with || f.pin() != "1234" {
+			t.Errorf("keys %v: encrypted with %q, pin %q", step.keys, with, f.pin())
+		}
+		if body := string(f.get(safeKey().Sensitive()).Body); step.with != "" && (strings.Contains(body, "1234") || strings.Contains(body, "pin")) {
+			t.Errorf("keys %v: stored is %q", step.keys, body)
+		}
+	}
+}
+
+func TestTheSameAgainIsUnchangedWhereValuesAreEncrypted(t *testing.T) {
+	f, _ := sealed(t, memoryStore(t), "a")
+	f.upsertSafe(fullSafe)
+	if w := f.upsertSafe(fullSafe); w.Outcome != service.Unchanged {
+		t.Errorf("%+v", w)
+	}
+}
+
+func TestAMissingKeyLosesNothing(t *testing.T) {
+	store := memoryStore(t)
+	was, _ := sealed(t, store, "a")
+	revision := was.upsertSafe(fullSafe).Resource.Stored.Revision.String()
+	for name, keys := range map[string][]string{"none": nil, "another": {"b"}} {
+		f, logs := sealed(t, store, keys...)
+		for verb, write := range map[string]func() error{
+			"reveal": func() error { _, err := f.Reveal(t.Context(), anon, safeNamed()); return err },
+			"upsert": func() error {
+				_, err := f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(`{"owner":"bob"}`)})
+				return err
+			},
+			"patch": func() error {
+				_, err := f.Patch(t.Context(), anon, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(`{"owner":"bob"}`)})
+				return err
+			},
+		} {
+			e := wantCode(t, write(), failure.CodeUnreadable)
+			if want := `Safe "s" in namespace "default" has values that this gateway cannot decrypt: encrypted with key "a", which this gateway does not have`; e.Message != want {
+				t.Errorf("keys %s, %s: %s", name, verb, e.Message)
+			}
+		}
+		if n := logs.FilterMessage("stored resource is unreadable").Len(); n < 3 {
+			t.Errorf("%d lines in the log", n)
+		}
+		if got, err := f.Get(t.Context(), anon, safeNamed()); err != nil || got == nil {
+			t.Errorf("what is shown cannot be read: %v", err)
+		}
+	}
+	if was.pin() != "1234" {
+		t.Error("the values are lost")
+	}
+	f, _ := sealed(t, store)
+	if _, err := f.Delete(t.Context(), anon, service.DeleteRequest{Identity: safeNamed()}); err != nil || f.get(safeKey().Sensitive()) != nil {
+		t.Errorf("it cannot be deleted: %v", err)
+	}
+}
+
+func TestValuesAreOfNoUseUnderAnotherNameOrUID(t *testing.T) {
+	f, _ := sealed(t, memoryStore(t), "a")
+	f.upsertSafe(fullSafe)
+	first := f.get(safeKey().Sensitive())
+	other := kind.Identity{Kind: "Safe", Name: "other"}
+	if _, err := f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: other, Spec: json.RawMessage(`{"owner":"eve","pin":"0"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	key := safeKey()
+	key.Name = "other"
+	mine := f.get(key.Sensitive())
+	for what, uid := range map[string]string{"with the uid of the other": mine.UID, "with its own": first.UID} {
+		f.remove(key.Sensitive())
+		f.put(key.Sensitive(), backend.Put{UID: uid, Body: first.Body})
+		_, err := f.Reveal(t.Context(), anon, other)
+		if wantCode(t, err, failure.CodeUnreadable); err != nil && strings.Contains(err.Error(), "1234") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// remove deletes a record, as nobody does.
+func (f *fixture) remove(key backend.Key) {
+	f.t.Helper()
+	if _, err := f.store.Apply(f.t.Context(), backend.Batch{RequestID: "remove", Deadline: f.store.Now().Add(time.Minute), Actions: []backend.Action{{Key: key, Op: backend.OpDelete}}}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// runUntil runs the service until its log has a line.
+func (f *fixture) runUntil(logs *observer.ObservedLogs, message string) {
+	f.t.Helper()
+	ctx, stop := context.WithTimeout(f.t.Context(), time.Minute)
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	for logs.FilterMessage(message).Len() == 0 && ctx.Err() == nil {
+		_, _ = f.Get(ctx, anon, safeNamed())
+	}
+	if ctx.Err() != nil {
+		f.t.Errorf("the log never said %q", message)
+	}
+	stop()
+	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+		f.t.Error(err)
+	}
+}
+
+func TestWhatIsStoredIsEncryptedAnew(t *testing.T) {
+	store := memoryStore(t)
+	plain, _ := sealed(t, store)
+	revision := plain.upsertSafe(fullSafe).Resource.Stored.Revision
+	for i := range 150 {
+		id := kind.Identity{Kind: "Safe", Name: fmt.Sprint("n", i)}
+		if _, err := plain.Upsert(t.Context(), anon, service.UpsertRequest{Identity: id, Spec: json.RawMessage(`{"owner":"ada","pin":"planted"}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const done = "sensitive values are encrypted"
+	for _, keys := range [][]string{{"a"}, {"b", "a"}, {"b"}} {
+		f, logs := sealed(t, store, keys...)
+		f.runUntil(logs, done)
+		line := logs.FilterMessage(done).All()[0].ContextMap()
+		want := map[bool]int64{true: 0, false: 151}[len(keys) == 1 && keys[0] == "b"]
+		if line["key"] != keys[0] || line["encryptedNow"] != want || line["leftAsTheyAre"] != int64(0) {
+			t.Errorf("keys %v: %v", keys, line)
+		}
+		page, err := store.Range(t.Context(), backend.Range{Kind: backend.SensitiveKind("Safe"), Limit: 1000})
+		if err != nil || len(page.Resources) != 151 {
+			t.Fatalf("%d records, %v", len(page.Resources), err)
+		}
+		for _, r := range page.Resources {
+			if !keysOf(t, keys...).Current(r.Body) {
+				t.Errorf("keys %v: %s is stored as %.20q", keys, r.Key, r.Body)
+			}
+		}
+		if got := f.get(safeKey()); got.Revision != revision || f.pin() != "1234" {
+			t.Errorf("keys %v: the resource has changed", keys)
+		}
+	}
+	decrypting, err := service.New(service.Config{Kinds: []descriptor.Kind{sensitiveSafe()}, Store: store, Keys: keysOf(t, "b").Plain()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{Service: decrypting, t: t, store: store}
+	f.upsertSafe(`{"owner":"plain","pin":"1234"}`)
+	if f.sealedWith() != "" {
+		t.Error("a keyring that decrypts alone has encrypted")
+	}
+	b, _ := sealed(t, store, "b")
+	b.upsertSafe(`{"owner":"sealed"}`)
+	if got, _ := b.Reveal(t.Context(), anon, kind.Identity{Kind: "Safe", Name: "n0"}); got == nil || got.Values[0].Value != "planted" {
+		t.Errorf("%+v", got)
+	}
+	f, logs := sealed(t, store, "c") // b is gone
+	f.runUntil(logs, done)
+	if line := logs.FilterMessage(done).All()[0].ContextMap(); line["leftAsTheyAre"] != int64(151) {
+		t.Errorf("%v", line)
+	}
+	if b, _ := sealed(t, store, "b"); b.pin() != "1234" {
+		t.Error("what could not be decrypted was changed")
+	}
+}

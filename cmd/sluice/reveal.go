@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+func revealCommand(std streams) *cobra.Command {
+	r := reveal{std: std}
+	cmd := &cobra.Command{
+		Use:   "reveal KIND NAME | KIND/NAME",
+		Short: "Print the write-only values of a resource, like those of a Secret",
+		Long: "Print the values that nothing else shows: those of the write-only fields of a sensitive kind, like the data of a\n" +
+			"Secret. They are printed in plain text, as a YAML mapping of their keys; bytes that are no text are !!binary.\n" +
+			"With --key one value is printed as it is, with nothing around it.",
+		Example: "  sluice reveal secret db\n  sluice reveal secret/db --key password\n  sluice reveal secret db --base64",
+		Args:    usage(cobra.RangeArgs(1, 2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := r.remote.client(cmd)
+			if err != nil {
+				return err
+			}
+			kinds, err := c.Kinds(cmd.Context())
+			if err != nil {
+				return err
+			}
+			kind, name, err := parseOne(kinds, args)
+			if err != nil {
+				return err
+			}
+			data, err := c.SecretData(cmd.Context(), kind, r.remote.scope(kind, false), name)
+			if err != nil {
+				return err
+			}
+			if data == nil {
+				return absentError(kind, r.remote.scope(kind, false), name)
+			}
+			return r.print(data)
+		},
+	}
+	r.remote.register(cmd)
+	cmd.Flags().StringVar(&r.key, "key", "", "key of the one value to print")
+	cmd.Flags().BoolVar(&r.encoded, "base64", false, "print values in base64")
+	return cmd
+}
+
+// reveal is one run of the command.
+type reveal struct {
+	std     streams
+	remote  remote
+	key     string
+	encoded bool
+}
+
+func (r *reveal) print(data *client.SecretData) error {
+	values := map[string]string{}
+	for _, e := range data.Entries {
+		raw, err := e.Bytes()
+		if err != nil {
+			return err
+		}
+		text := string(raw)
+		if r.encoded {
+			text = base64.StdEncoding.EncodeToString(raw)
+		}
+		values[label(data, e)] = text
+	}
+	if r.key != "" {
+		text, ok := values[r.key]
+		if !ok {
+			return notFoundError{fmt.Errorf("%s %q has no value with the key %q", data.Kind, data.Name, r.key)}
+		}
+		if isTerminal(r.std.out) {
+			text += "\n"
+		}
+		_, err := fmt.Fprint(r.std.out, text)
+		return err
+	}
+	if len(values) == 0 {
+		_, _ = fmt.Fprintf(r.std.err, "%s %q has no values\n", data.Kind, data.Name)
+		return nil
+	}
+	text, err := yaml.Marshal(values)
+	if err != nil {
+		return fmt.Errorf("%s %q: its values cannot be written", data.Kind, data.Name)
+	}
+	_, err = r.std.out.Write(text)
+	return err
+}
+
+// label names a value: by its key where all are of one map, else by its path.
+func label(data *client.SecretData, e client.SecretEntry) string {
+	switch {
+	case e.Key == nil:
+		return e.Path
+	case slices.ContainsFunc(data.Entries, func(o client.SecretEntry) bool { return o.Key == nil || o.Path != e.Path }):
+		return e.Path + "." + *e.Key
+	}
+	return *e.Key
+}

@@ -1,0 +1,53 @@
+package client
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+)
+
+// SecretData are the write-only values of a resource of a sensitive kind, all of one
+// revision.
+type SecretData struct {
+	// ID is the global id of the resource.
+	ID   string
+	Kind string
+	// Namespace is nil for GLOBAL kinds.
+	Namespace           *string
+	Name, UID, Revision string
+	Entries             []SecretEntry
+}
+
+// SecretEntry is one write-only value.
+type SecretEntry struct {
+	// Path of the field: "spec.data".
+	Path string
+	// Key of the value where the field is a map, else nil.
+	Key *string
+	// Value as it is stored, written as Encoding says: PLAIN or BASE64.
+	Value, Encoding string
+}
+
+// Bytes is the value itself.
+func (e SecretEntry) Bytes() ([]byte, error) {
+	if e.Encoding != "BASE64" {
+		return []byte(e.Value), nil
+	}
+	raw, err := base64.StdEncoding.DecodeString(e.Value)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the value is not base64", e.Path)
+	}
+	return raw, nil
+}
+
+// SecretData reads the write-only values of a resource; nil if there is none. An empty
+// namespace is the default one. Nothing else that the client reads has them.
+func (c *Client) SecretData(ctx context.Context, k Kind, namespace, name string) (*SecretData, error) {
+	var out struct{ SecretData *SecretData }
+	vars := map[string]any{"kind": k.Name, "name": name}
+	if namespace != "" && k.Scope != "GLOBAL" {
+		vars["namespace"] = namespace
+	}
+	err := c.Do(ctx, secretDataDocument, vars, &out)
+	return out.SecretData, err
+}

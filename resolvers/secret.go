@@ -1,0 +1,95 @@
+package resolvers
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/graph/core"
+)
+
+// defaultSensitive is the kind that secretData means if it is told none.
+const defaultSensitive = "Secret"
+
+// SecretData resolves Query.secretData. It asks the service each time: what it
+// answers is in no loader, no index and no cache.
+func (r queryResolver) SecretData(ctx context.Context, kindName, id, namespace, name *string) (*core.SecretData, error) {
+	at := kind.Identity{Kind: defaultSensitive, Namespace: namespace}
+	if kindName != nil {
+		at.Kind = *kindName
+	}
+	switch {
+	case id == nil && name == nil:
+		return nil, failure.BadInput("", "no resource is named: give id, or name")
+	case id != nil && name != nil:
+		return nil, failure.BadInput("", "id and name exclude each other; give one of them")
+	case id != nil && namespace != nil:
+		return nil, failure.BadInput("namespace", "the id says which namespace it is; leave namespace out")
+	case name != nil:
+		at.Name = *name
+	default:
+		if err := r.locate(&at, *id); err != nil {
+			return nil, err
+		}
+	}
+	revealed, err := r.service.Reveal(ctx, access.CallerFrom(ctx), at)
+	if err != nil || revealed == nil {
+		return nil, each(ctx, err)
+	}
+	key := revealed.Resource.Key
+	out := &core.SecretData{
+		ID: kind.GlobalID(key), Kind: key.Kind, Namespace: nonempty(key.Namespace), Name: key.Name,
+		UID: revealed.Resource.UID, Revision: revealed.Resource.Revision.String(),
+	}
+	out.Entries = make([]*core.SecretDataEntry, len(revealed.Values))
+	for i, v := range revealed.Values {
+		e := &core.SecretDataEntry{Path: v.Path, Key: v.Key, Value: v.Value, Encoding: core.SecretDataEncodingPlain}
+		if v.Base64 {
+			e.Encoding = core.SecretDataEncodingBase64
+		}
+		if text, ok := v.Text(); ok {
+			e.Text = &text
+		}
+		out.Entries[i] = e
+	}
+	return out, nil
+}
+
+// each adds an error for each argument that is malformed, but for the last one, which
+// it returns.
+func each(ctx context.Context, err error) error {
+	var told *failure.Error
+	if !errors.As(err, &told) {
+		return err
+	}
+	parts := told.Split()
+	last := len(parts) - 1
+	for i, e := range parts {
+		e.Path = strings.TrimPrefix(e.Path, "metadata.")
+		if i < last {
+			graphql.AddError(ctx, e)
+		}
+	}
+	return parts[last]
+}
+
+// locate is the resource of an id, which has to be of the kind.
+func (r queryResolver) locate(at *kind.Identity, id string) error {
+	key, err := r.service.KeyOf(id)
+	if err != nil {
+		return err
+	}
+	if k, err := r.service.Kind(at.Kind); err == nil && k.Name != key.Kind { // an unknown one is refused with its own words
+		return failure.BadInput("id", "the id is that of a resource of kind %s, not of kind %s", key.Kind, k.Name)
+	}
+	at.Name = key.Name
+	if key.Namespace != "" {
+		at.Namespace = &key.Namespace
+	}
+	return nil
+}
