@@ -33,7 +33,7 @@ type program struct {
 	t    *testing.T
 	path string
 	args []string
-	log  *bytes.Buffer // what the last process said
+	log  *lockedBuffer // what the last process said
 
 	cmd    *exec.Cmd
 	exited chan error
@@ -65,7 +65,7 @@ func launch(t *testing.T, path string, args ...string) *program {
 
 func (p *program) start() {
 	p.t.Helper()
-	p.log, p.exited = &bytes.Buffer{}, make(chan error, 1)
+	p.log, p.exited = &lockedBuffer{grown: make(chan struct{})}, make(chan error, 1)
 	cmd, exited := exec.Command(p.path, p.args...), p.exited
 	cmd.Stdout, cmd.Stderr = p.log, p.log
 	if err := cmd.Start(); err != nil {
@@ -100,6 +100,9 @@ type cloudObject struct {
 	Properties             map[string]any
 }
 
+// cloudToken is what the cloud wants to see in each request.
+const cloudToken = "token-of-the-cloud"
+
 // simulatedCloud is the process, and a client of it.
 type simulatedCloud struct {
 	*program
@@ -110,7 +113,7 @@ func startCloud(t *testing.T, args ...string) *simulatedCloud {
 	t.Helper()
 	address := freeAddress(t)
 	c := &simulatedCloud{address: "http://" + address}
-	c.program = example(t, "cloud", append([]string{"--listen", address, "--state", filepath.Join(t.TempDir(), "cloud.jsonl")}, args...)...)
+	c.program = example(t, "cloud", append([]string{"--token", cloudToken, "--listen", address, "--state", filepath.Join(t.TempDir(), "cloud.jsonl")}, args...)...)
 	return c
 }
 
@@ -127,6 +130,7 @@ func (c *simulatedCloud) do(method, path string, in, out any) error {
 		if err != nil {
 			return err
 		}
+		req.Header.Set("Authorization", "Bearer "+cloudToken)
 		res, err := http.DefaultClient.Do(req)
 		if err == nil {
 			var body []byte

@@ -62,13 +62,16 @@ func (h *controlled) in(t *testing.T) *controlled {
 	return &sub
 }
 
-// credentials makes the Secret that all resources here name, if there is such a kind.
+// credentials makes the Secret that all resources here name.
 func (h *controlled) credentials() {
 	h.Helper()
-	if _, err := h.client.Kind(h.Context(), "Secret"); err != nil {
-		return
-	}
-	h.apply("v1", "Secret", "cloud-config", `stringData: {clouds.yaml: "clouds: {}"}`)
+	h.secret("cloud-config", "clouds: {openstack: {auth: {token: "+cloudToken+"}}}")
+}
+
+// secret makes a Secret with the credentials of clouds.
+func (h *controlled) secret(name, clouds string) {
+	h.Helper()
+	h.apply("v1", "Secret", name, fmt.Sprintf("stringData: {clouds.yaml: %q}", clouds))
 }
 
 func (h *controlled) until(what string, cond func() error) {
@@ -251,6 +254,20 @@ func TestTheExampleControllerActsOnTheManagedProfile(t *testing.T) {
 		h.controller.start()
 		if r := h.ready("Network", "orphan"); statusOf(r).ID != made.ID || h.one(r).ID != made.ID {
 			t.Errorf("%s, not %s", r.Status, made.ID)
+		}
+	})
+	t.Run("the credentials are those of the Secret", func(t *testing.T) {
+		h := h.in(t)
+		h.apply("openstack.k-orc.cloud/v1alpha1", "Network", "poor", `spec: {cloudCredentialsRef: {cloudName: mine, secretName: purse}, resource: {}}`)
+		h.says("Network", "poor", "Progressing", "Waiting for Secret/purse to be created")
+		h.secret("purse", "clouds: {}")
+		h.says("Network", "poor", "TransientError", `Secret/purse has no cloud "mine" in its clouds.yaml`)
+		h.secret("purse", "clouds: {mine: {auth: {token: wrong}}}")
+		h.says("Network", "poor", "TransientError", "the cloud answered 401 Unauthorized: the token is not known")
+		h.secret("purse", "clouds: {mine: {auth: {token: "+cloudToken+"}}}")
+		h.ready("Network", "poor")
+		if log := h.controller.log.String(); strings.Contains(log, cloudToken) {
+			t.Errorf("the token is in the log:\n%s", log)
 		}
 	})
 	t.Run("the controller cleans up last", func(t *testing.T) {

@@ -21,6 +21,7 @@ func main() {
 	var cfg config
 	listen := flag.String("listen", "127.0.0.1:8090", "address to serve on")
 	flag.StringVar(&cfg.state, "state", "cloud.jsonl", "file of the objects")
+	flag.StringVar(&cfg.token, "token", "", "token that requests need; none: they need none")
 	flag.DurationVar(&cfg.latency, "latency", 0, "the longest that a request waits before it is done")
 	flag.DurationVar(&cfg.work, "work", time.Second, "how long it takes to make an object ready, and to remove one")
 	flag.Float64Var(&cfg.faults, "faults", 0, "share of requests that fail, half of them after they were done")
@@ -35,7 +36,7 @@ func main() {
 
 // config says how the cloud behaves.
 type config struct {
-	state         string
+	state, token  string
 	latency, work time.Duration
 	faults        float64
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"io"
@@ -135,9 +136,13 @@ func equal(a, b any) bool {
 	return errX == nil && errY == nil && string(x) == string(y)
 }
 
-// unreliable makes requests wait, and fails some: before they are done, or after.
+// unreliable refuses requests without the token, makes others wait, and fails some: before they are done, or after.
 func unreliable(cfg config, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if cfg.token != "" && subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+cfg.token)) != 1 {
+			answer(w, http.StatusUnauthorized, problem{"the token is not known"})
+			return
+		}
 		// Only once the body was read, it is noticed that a caller leaves.
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 		if err != nil {

@@ -51,11 +51,17 @@ const (
 
 // cloud speaks to the API of the cloud.
 type cloud struct {
-	base string
-	http *http.Client
+	base  string
+	http  *http.Client
+	token string
 }
 
-func newCloud(base string) *cloud { return &cloud{base, &http.Client{Timeout: cloudTimeout}} }
+func newCloud(base string) *cloud {
+	return &cloud{base: base, http: &http.Client{Timeout: cloudTimeout}}
+}
+
+// as is the same cloud with a token.
+func (c *cloud) as(token string) *cloud { return &cloud{c.base, c.http, token} }
 
 // get returns an object, or errNotThere.
 func (c *cloud) get(ctx context.Context, kind, id string) (*object, error) {
@@ -116,6 +122,9 @@ func (c *cloud) do(ctx context.Context, method string, path []string, in *wish, 
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
 	res, err := c.http.Do(req)
 	if err != nil {
 		return errors.New("the cloud does not answer") // the same text each time: it is written into the status

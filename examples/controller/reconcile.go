@@ -68,6 +68,10 @@ func (c *controller) step(ctx context.Context, r *resource) (time.Duration, erro
 	if wait, settled := c.settled(r); settled {
 		return wait, nil
 	}
+	var err error
+	if r.cloud, err = c.connect(ctx, r); err != nil {
+		return c.conclude(ctx, r, outcome{err: err})
+	}
 	var o outcome
 	if r.spec.ManagementPolicy == unmanaged {
 		o = c.adopt(ctx, r)
@@ -143,7 +147,7 @@ func (c *controller) ensure(ctx context.Context, r *resource) outcome {
 	o, err := c.find(ctx, r)
 	want := r.wanted()
 	if errors.Is(err, errNotThere) {
-		if o, err = c.cloud.create(ctx, r.key.Kind, want); err != nil {
+		if o, err = r.cloud.create(ctx, r.key.Kind, want); err != nil {
 			return outcome{gone: true, err: err}
 		}
 	}
@@ -158,7 +162,7 @@ func (c *controller) ensure(ctx context.Context, r *resource) outcome {
 	case reflect.DeepEqual(o.Properties, want.Properties):
 		return outcome{object: o}
 	}
-	changed, err := c.cloud.replace(ctx, r.key.Kind, o.ID, want)
+	changed, err := r.cloud.replace(ctx, r.key.Kind, o.ID, want)
 	if err != nil {
 		return outcome{object: o, err: err}
 	}
@@ -169,11 +173,11 @@ func (c *controller) ensure(ctx context.Context, r *resource) outcome {
 // controller made it and did not live to note the id.
 func (c *controller) find(ctx context.Context, r *resource) (*object, error) {
 	if r.status.ID != "" {
-		if o, err := c.cloud.get(ctx, r.key.Kind, r.status.ID); !errors.Is(err, errNotThere) {
+		if o, err := r.cloud.get(ctx, r.key.Kind, r.status.ID); !errors.Is(err, errNotThere) {
 			return o, err
 		}
 	}
-	return c.cloud.owned(ctx, r.key.Kind, r.meta.UID)
+	return r.cloud.owned(ctx, r.key.Kind, r.meta.UID)
 }
 
 // adopt looks for the object of a resource that is not managed: one that was found
@@ -186,12 +190,12 @@ func (c *controller) adopt(ctx context.Context, r *resource) outcome {
 	var o *object
 	var err error
 	if id != "" {
-		if o, err = c.cloud.get(ctx, r.key.Kind, id); errors.Is(err, errNotThere) {
+		if o, err = r.cloud.get(ctx, r.key.Kind, id); errors.Is(err, errNotThere) {
 			return outcome{gone: true, err: absent}
 		}
 	} else {
 		var found []*object
-		found, err = c.cloud.search(ctx, r.key.Kind, wish{Filter: r.resolved("spec.import.filter", r.spec.Import.Filter)})
+		found, err = r.cloud.search(ctx, r.key.Kind, wish{Filter: r.resolved("spec.import.filter", r.spec.Import.Filter)})
 		switch {
 		case err != nil:
 		case len(found) > 1:
@@ -220,10 +224,14 @@ func (c *controller) finalize(ctx context.Context, r *resource) (time.Duration, 
 		return 0, nil // a change tells when that is different
 	}
 	if r.spec.ManagedOptions.OnDelete != detach {
+		var err error
+		if r.cloud, err = c.connect(ctx, r); err != nil {
+			return c.conclude(ctx, r, outcome{err: err})
+		}
 		o, err := c.find(ctx, r)
 		if err == nil {
 			if o.State != stateDeleting {
-				err = c.cloud.remove(ctx, r.key.Kind, o.ID)
+				err = r.cloud.remove(ctx, r.key.Kind, o.ID)
 			}
 			return c.conclude(ctx, r, outcome{object: o, waiting: sayDeleted, err: err})
 		}

@@ -26,8 +26,9 @@ const (
 // spec is what all kinds of the profile have in their specs. The resource and the filter
 // differ from kind to kind.
 type spec struct {
-	ManagementPolicy string
-	Import           struct {
+	ManagementPolicy    string
+	CloudCredentialsRef struct{ SecretName, CloudName string }
+	Import              struct {
 		ID     string
 		Filter map[string]any
 	}
@@ -56,6 +57,8 @@ type resource struct {
 	needs []need
 	// blocked: others rely on it.
 	blocked bool
+	// cloud with the credentials of the spec; nil until it is needed.
+	cloud *cloud
 }
 
 // need is a reference of a resource.
