@@ -98,6 +98,11 @@ func (d *deletion) end(ctx context.Context, err error) error {
 	defer stop()
 	w := waiting{std: d.std, client: d.client, remote: d.remote}
 	for i, one := range d.waiting {
+		if one.uid == "" { // the answer did not show the resource
+			if res, err := d.client.Get(timed, one.req.Kind, one.namespace(), one.req.Name, ""); err == nil && res != nil {
+				one.uid = res.Metadata.UID
+			}
+		}
 		s := sight{goal: goal{text: "delete", deleted: true}, kind: one.req.Kind, namespace: one.namespace(), name: one.req.Name, uid: one.uid}
 		err := w.one(timed, late, s)
 		switch {
@@ -106,9 +111,12 @@ func (d *deletion) end(ctx context.Context, err error) error {
 		case ctx.Err() != nil:
 			_, _ = fmt.Fprintf(d.std.err, "sluice: interrupted; %d deletions are requested and wait\n", len(d.waiting)-i)
 			return errReported
+		case timed.Err() != nil:
+			err = d.overdue(late, one, err)
+			fallthrough
 		default:
 			d.failed.failed = true
-			explain(d.std, "sluice", d.overdue(late, one, err))
+			explain(d.std, "sluice", err)
 		}
 	}
 	return d.result()
