@@ -81,7 +81,7 @@ func (c *controller) claim(ctx context.Context) (kinds []client.Kind, err error)
 			if !profile(k) {
 				continue
 			}
-			if err := c.gateway.SetControlled(ctx, k.Name, true); err != nil {
+			if _, err := c.gateway.ControlKind(ctx, k.Name, true); err != nil {
 				return err
 			}
 			kinds, c.kinds[k.Name] = append(kinds, k), k

@@ -68,9 +68,6 @@ func TestWhateverIsAskedTheDocumentsAreThoseThatAreListed(t *testing.T) {
 		if _, err := c.SetFinalizers(ctx, client.FinalizersRequest{Kind: k, Name: "x"}); err != nil && k.Offers("PATCH") {
 			t.Error(err)
 		}
-		if err := c.SetControlled(ctx, k.Name, true); err != nil {
-			t.Error(err)
-		}
 		if _, err := c.UpdateStatus(ctx, client.StatusRequest{Kind: k, Name: "x"}); err != nil && k.Offers("STATUS") {
 			t.Error(err)
 		}
@@ -82,6 +79,15 @@ func TestWhateverIsAskedTheDocumentsAreThoseThatAreListed(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.Neighbours(ctx, "id"); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Tree(ctx, client.TreeRequest{ID: "id"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Position(ctx, kinds[0], "a"); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.ControlKind(ctx, "Network", true); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.Apply(ctx, client.ApplyRequest{Manifest: "a", DryRun: true}); err != nil {

@@ -18,14 +18,14 @@ type Kind struct {
 	// Verbs are what the gateway offers of the kind, like GET and LIST. None stands
 	// for all: then the gateway says what it does not offer.
 	Verbs []string
+	// Controlled: a controller says when resources of the kind are ready.
+	Controlled bool
 	// Fields of spec and status, each after the object that it is in.
 	Fields []Field
 	// Indexes are the fields that filters can name.
 	Indexes []Index
 	// Columns of tables, beside those that all tables have.
 	Columns []Column
-	// Controlled: a controller says when resources of the kind are ready.
-	Controlled bool
 	// References, Description, SubKinds and Expires are empty but for [Client.DescribedKinds].
 	References  []Reference
 	Description string
@@ -153,10 +153,12 @@ func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
 	return out.Kinds, err
 }
 
-// SetControlled gives the resources of a kind to a controller, or takes them back: then
-// it says when they are ready. It holds for all gateways of the store.
-func (c *Client) SetControlled(ctx context.Context, kind string, controlled bool) error {
-	return c.Do(ctx, controlledDocument, map[string]any{"kind": kind, "controlled": controlled}, nil)
+// ControlKind gives a kind to a controller, or takes it back, in the store: for all its
+// gateways. It returns whether a controller has it now.
+func (c *Client) ControlKind(ctx context.Context, kind string, controlled bool) (bool, error) {
+	var out struct{ UpdateKind struct{ Kind Kind } }
+	err := c.Do(ctx, updateKindDocument, map[string]any{"input": map[string]any{"kind": kind, "controlled": controlled}}, &out)
+	return out.UpdateKind.Kind.Controlled, err
 }
 
 // UnknownKindError names the kinds that a gateway has.
