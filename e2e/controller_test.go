@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -396,5 +397,44 @@ func TestTheExampleControllerLooksAgainAsOftenAsItIsTold(t *testing.T) {
 	}
 	if _, err := time.Parse(time.RFC3339Nano, since); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAStateThatTheCloudDoesNotTellIsUnknown(t *testing.T) {
+	h := startControlled(t, "--work", "20ms")
+	h.spec("Network", "net", `resyncPeriod: 100ms, resource: {}`)
+	h.ready("Network", "net")
+	h.cloud.kill()
+	h.until("the resource says that the cloud is away", func() error {
+		r := h.get("Network", "net")
+		p, a := r.Condition("Progressing"), r.Condition("Available")
+		if p.Status != "True" || p.Reason != "TransientError" || p.Message != "the cloud does not answer" || a.Status != "Unknown" || a.Reason != p.Reason || a.Message != p.Message || statusOf(r).ID == "" {
+			return fmt.Errorf("%s", r.Status)
+		}
+		return nil
+	})
+	h.cloud.start()
+	h.ready("Network", "net")
+}
+
+func TestTheExampleControllerFinishesWhatItBeganWhenItIsStopped(t *testing.T) {
+	h := startControlled(t, "--work", "20ms", "--latency", "500ms")
+	h.spec("Network", "net", `resource: {}`)
+	h.until("the controller has begun", func() error {
+		if r := h.get("Network", "net"); len(r.Metadata.Finalizers) == 0 {
+			return fmt.Errorf("no finalizer: %s", r.Status)
+		}
+		return nil
+	})
+	if err := h.controller.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-h.controller.exited; err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	h.controller.exited <- nil
+	r := h.get("Network", "net")
+	if id := statusOf(r).ID; id == "" || h.one(r).ID != id {
+		t.Errorf("it left %s", r.Status)
 	}
 }
