@@ -160,6 +160,14 @@ func (h *controlled) ready(kind, name string) *client.Resource {
 	return h.says(kind, name, "Success", "OpenStack resource is up to date")
 }
 
+// laterIsReady makes a network and waits until it is ready: by then the controller has
+// seen all that changed before.
+func (h *controlled) laterIsReady(name string) {
+	h.Helper()
+	h.spec("Network", name, `resource: {}`)
+	h.ready("Network", name)
+}
+
 func (h *controlled) delete(kind, name string) {
 	h.Helper()
 	if _, err := h.client.Delete(h.Context(), client.DeleteRequest{Kind: h.kind(kind), Name: name}); err != nil {
@@ -209,8 +217,9 @@ func TestTheExampleControllerActsOnTheManagedProfile(t *testing.T) {
 			t.Errorf("finalizers %q", n.Metadata.Finalizers)
 		}
 		h.delete("Network", "net")
-		if r := h.get("Network", "net"); r.Metadata.DeletionRequestedAt == nil || h.one(r).State != "ACTIVE" {
-			t.Error("the network went before the subnet")
+		h.laterIsReady("after-net")
+		if r := h.get("Network", "net"); r.Metadata.DeletionRequestedAt == nil || h.one(r).State != "ACTIVE" || r.Condition("Available").Status != "True" {
+			t.Errorf("while the subnet is there, the network says %s", r.Status)
 		}
 		h.delete("Subnet", "s")
 		h.gone("Network", "net")
@@ -285,6 +294,7 @@ func TestTheExampleControllerActsOnTheManagedProfile(t *testing.T) {
 		hold("example.org/dns", finalizer)
 		h.delete("Network", "held")
 		h.says("Network", "held", "Progressing", "Waiting for finalizer example.org/dns to be removed\nWaiting for finalizer "+finalizer+" to be removed")
+		h.laterIsReady("after-held")
 		if o := h.one(r); o.State != "ACTIVE" {
 			t.Errorf("while another holds the resource, the object is %s", o.State)
 		}
