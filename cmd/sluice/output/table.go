@@ -98,6 +98,9 @@ func (t *Table) Flush() error {
 	}
 	w := bufio.NewWriter(t.w)
 	for _, row := range rows {
+		for len(row) > 1 && row[len(row)-1].Text == "" {
+			row = row[:len(row)-1] // nothing stands behind the last text
+		}
 		for i, c := range row {
 			text := c.Text
 			if t.Colours {
