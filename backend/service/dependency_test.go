@@ -52,20 +52,31 @@ func building() []descriptor.Kind {
 	}
 }
 
-// house is a gateway over a store, whose kinds are those of building.
+// house is a gateway over a store.
 type house struct {
 	*service.Service
 	t     *testing.T
 	store backend.Store
+	kinds kind.Catalogue
 }
 
+// openHouse opens a gateway whose kinds are those of building.
 func openHouse(t *testing.T, store backend.Store) *house {
 	t.Helper()
-	svc, err := service.New(service.Config{Kinds: building(), Store: store, RetryTimeout: 5 * time.Second})
+	return openHouseOf(t, store, building())
+}
+
+func openHouseOf(t *testing.T, store backend.Store, kinds []descriptor.Kind) *house {
+	t.Helper()
+	svc, err := service.New(service.Config{Kinds: kinds, Store: store, RetryTimeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &house{Service: svc, t: t, store: store}
+	compiled, err := kind.Compile(kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &house{Service: svc, t: t, store: store, kinds: compiled}
 }
 
 // run runs the gateway until the test ends, or the returned function is called.
@@ -120,7 +131,15 @@ func (h *house) get(of, name string) *backend.Resource {
 // says is what the conditions of a resource say: "True", or the message of one that is
 // not available; "none" for a resource that is not there.
 func (h *house) says(of, name string) string {
-	r := h.get(of, name)
+	return h.saysIn(backend.Key{Kind: of, Namespace: "default", Name: name})
+}
+
+func (h *house) saysIn(key backend.Key) string {
+	got, err := h.store.Get(h.t.Context(), key)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	r := got[0]
 	if r == nil {
 		return "none"
 	}
@@ -179,8 +198,14 @@ func (h *house) becomes(of, name, want string) {
 	h.until(of+" "+name+" says "+want, func() bool { last = h.says(of, name); return last == want })
 }
 
-// stores runs a test on each store.
+// onEachStore runs a test on each store, with the kinds of building.
 func onEachStore(t *testing.T, test func(t *testing.T, h *house)) {
+	t.Helper()
+	onEach(t, building(), test)
+}
+
+func onEach(t *testing.T, kinds []descriptor.Kind, test func(t *testing.T, h *house)) {
+	t.Helper()
 	open := map[string]func(t *testing.T) backend.Store{
 		"memory": func(t *testing.T) backend.Store {
 			s, err := memory.Open(memory.Config{})
@@ -207,7 +232,7 @@ func onEachStore(t *testing.T, test func(t *testing.T, h *house)) {
 		},
 	}
 	for name, open := range open {
-		t.Run(name, func(t *testing.T) { test(t, openHouse(t, open(t))) })
+		t.Run(name, func(t *testing.T) { test(t, openHouseOf(t, open(t), kinds)) })
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/row"
 )
@@ -42,7 +43,8 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 			j.Refs = dependency.Stored(r.key, refs, next.Meta.Waits)
 		}
 		j.Transition = r.reported
-		return s.report(r, next), j, nil
+		next, j.Overruled = s.report(r, next)
+		return next, j, nil
 	}
 	if len(refs) > 0 || r.was != nil && len(r.was.Meta.Waits) > 0 {
 		var before []row.Ref
@@ -109,23 +111,25 @@ func (r relating) waitsOn(rel dependency.Relation, next *kind.State) ([]byte, bo
 }
 
 // report is the state with a status that a controller reports. While the resource
-// waits, its conditions are those that say so. One that nobody controls keeps some.
-func (s *Service) report(r relating, next *kind.State) *kind.State {
+// waits, its conditions are those that say so; overruled says that the report has others.
+// One that nobody controls keeps some.
+func (s *Service) report(r relating, next *kind.State) (out *kind.State, overruled bool) {
 	if !r.reported || r.kind.Conditions == nil {
-		return next
+		return next, false
 	}
 	if len(next.Meta.Waits) > 0 && r.was != nil {
-		return next.WithStatus(dependency.Kept(next.Status(), r.was.Status()))
+		kept := dependency.Kept(next.Status(), r.was.Status())
+		return next.WithStatus(kept), dependency.Mentions(next.Status()) && !jsontree.Equal(kept, next.Status())
 	}
 	if s.owners.controlled(r.kind.Name) {
-		return next
+		return next, false
 	}
 	absent := dependency.Absent(next.Status(), dependency.Done(next.Meta.Generation))
 	if len(absent) == 0 {
-		return next
+		return next, false
 	}
 	status, _ := dependency.In(next.Status(), r.kind.Conditions, absent, s.cfg.Clock())
-	return next.WithStatus(status)
+	return next.WithStatus(status), false
 }
 
 // targets are the resources under keys.
@@ -167,10 +171,16 @@ func (s *Service) targets(ctx context.Context, keys []backend.Key, how lookup) (
 	return out, nil
 }
 
-// waitWarnings says what a resource waits for.
-func waitWarnings(waits []dependency.Wait) []failure.Warning {
+// waitWarnings says what a resource waits for, and what was not taken over since it waits.
+func waitWarnings(j dependency.Judgement) []failure.Warning {
 	var out []failure.Warning
-	for _, w := range waits {
+	if j.Overruled {
+		out = append(out, failure.Warning{
+			Code: failure.WarningWaiting, Path: "status.conditions",
+			Message: "the resource waits for others: its conditions Available and Progressing say so, and what the status says of them was not taken over",
+		})
+	}
+	for _, w := range j.Waits {
 		out = append(out, failure.Warning{Code: failure.WarningWaiting, Message: w.String(), Path: w.Path})
 	}
 	return out

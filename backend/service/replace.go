@@ -27,7 +27,7 @@ func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 		return nil, failure.Of(err, in.key)
 	}
 	out.Resource = s.present(in.kind, stored)
-	out.Warnings = append(slices.Clip(out.Warnings), waitWarnings(t.related.Waits)...)
+	out.Warnings = append(slices.Clip(out.Warnings), waitWarnings(t.related)...)
 	return out, nil
 }
 
@@ -158,7 +158,11 @@ func (s *Service) save(ctx context.Context, in *intent, current *stored, was, ne
 	if err != nil {
 		return nil, failure.Of(err, in.key)
 	}
-	out.Warnings = append(slices.Clip(out.Warnings), waitWarnings(t.related.Waits)...)
+	out.Warnings = append(slices.Clip(out.Warnings), waitWarnings(t.related)...)
+	if t.related.Overruled && next.SameBesides(was) { // nothing is left of it
+		out.Outcome, out.Resource = Unchanged, s.present(in.kind, current.Resource)
+		return out, nil
+	}
 	if in.dryRun {
 		would, err := s.wouldStore(t, next, current.Resource)
 		if err != nil {

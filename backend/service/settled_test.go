@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -18,62 +19,62 @@ import (
 
 // unsettled says what is not as it has to be once nobody writes any more: the first
 // thing found; "" for nothing.
-func (h *house) unsettled() string {
+func (h *house) unsettled(namespace string) string {
 	h.t.Helper()
-	all := map[backend.Key]*backend.Resource{}
-	for _, k := range building() {
-		page, err := h.store.Range(h.t.Context(), backend.Range{Kind: k.Name, Limit: 1000})
+	all := h.all(namespace)
+	relied := map[backend.Key]bool{}
+	for key, r := range all {
+		k, err := h.kinds.Find(key.Kind)
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		for _, r := range page.Resources {
-			all[r.Key] = r
-		}
-	}
-	relied := map[backend.Key]bool{}
-	for key, r := range all {
 		st, err := kind.StateOf(r)
 		if err != nil {
 			return err.Error()
 		}
-		var lines []string
+		bound := map[backend.Key]bool{}
 		for _, ref := range r.Refs {
-			target, waits := all[ref.Key], slices.Contains(st.Meta.Waits, ref.Key.Kind+"/"+ref.Key.Name)
-			guarded := key.Kind == "Door" || ref.Key.Kind == "Door"
+			bound[ref.Key] = ref.Bound
+		}
+		var lines []string
+		for _, ref := range k.Rows.Refs(key.Namespace, st.Spec) {
+			name := ref.Key.Kind + "/" + ref.Key.Name
+			target, waits := all[ref.Key], slices.Contains(st.Meta.Waits, name)
 			switch {
 			case ref.Key == key && waits:
 				return fmt.Sprintf("%s waits for itself", key)
-			case guarded && ref.Bound == waits:
-				return fmt.Sprintf("%s: bound %v, waits %v for %s", key, ref.Bound, waits, ref.Key)
-			case ref.Bound && target == nil:
+			case bound[ref.Key] != (ref.Guard && !waits):
+				return fmt.Sprintf("%s: bound %v, waits %v for %s", key, bound[ref.Key], waits, ref.Key)
+			case bound[ref.Key] && target == nil:
 				return fmt.Sprintf("%s relies on %s, which is not there", key, ref.Key)
-			case ref.Bound:
+			case bound[ref.Key]:
 				relied[ref.Key] = true
 			}
 			if !waits {
 				continue
 			}
-			name := ref.Key.Kind + "/" + ref.Key.Name
 			switch {
 			case target == nil:
 				lines = append(lines, "Waiting for "+name+" to be created")
 			case target.Deleting:
 				lines = append(lines, "Waiting for "+name+" to be deleted")
-			case target.Kind != "Guest" && h.says(target.Kind, target.Name) != "True":
+			case h.hasConditions(target) && h.saysIn(target.Key) != "True":
 				lines = append(lines, "Waiting for "+name+" to be ready")
 			default:
 				return fmt.Sprintf("%s waits for %s, which is ready", key, ref.Key)
 			}
 		}
-		if key.Kind == "Guest" {
+		if !h.hasConditions(r) {
 			continue
 		}
-		slices.Sort(lines)
+		slices.SortFunc(lines, func(a, b string) int {
+			return cmp.Or(cmp.Compare(a[:strings.Index(a, "/")], b[:strings.Index(b, "/")]), cmp.Compare(a, b))
+		})
 		want := "True"
 		if len(lines) > 0 {
 			want = strings.Join(lines, "\n")
 		}
-		if got := h.says(key.Kind, key.Name); got != want && !r.Deleting {
+		if got := h.saysIn(key); got != want && !r.Deleting {
 			return fmt.Sprintf("%s says %q, want %q", key, got, want)
 		}
 	}
@@ -83,6 +84,30 @@ func (h *house) unsettled() string {
 		}
 	}
 	return ""
+}
+
+// all are the resources of a namespace.
+func (h *house) all(namespace string) map[backend.Key]*backend.Resource {
+	h.t.Helper()
+	out := map[backend.Key]*backend.Resource{}
+	for _, k := range h.kinds.All() {
+		page, err := h.store.Range(h.t.Context(), backend.Range{Kind: k.Name, Namespace: namespace, Limit: 1000})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, r := range page.Resources {
+			out[r.Key] = r
+		}
+	}
+	return out
+}
+
+func (h *house) hasConditions(r *backend.Resource) bool {
+	k, err := h.kinds.Find(r.Kind)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return k.Conditions != nil
 }
 
 // change does something at random, as a client does who does not know what others do.
@@ -156,7 +181,7 @@ func TestWhateverClientsDoEverythingSettles(t *testing.T) {
 					t.Logf("seed %d, round %d: %s", seed, round, last)
 				}
 			})
-			other.until("everything settles", func() bool { last = other.unsettled(); return last == "" })
+			other.until("everything settles", func() bool { last = other.unsettled("default"); return last == "" })
 		}
 	})
 }

@@ -130,6 +130,12 @@ func Absent(status map[string]any, aspects []Aspect) []Aspect {
 	})
 }
 
+// Mentions says whether a status has a condition Available or Progressing.
+func Mentions(status map[string]any) bool {
+	list, _ := status["conditions"].([]any)
+	return slices.ContainsFunc(list, owned)
+}
+
 // Concluded says whether a status has a condition Available that does not leave it to a
 // controller.
 func Concluded(status map[string]any) bool {

@@ -141,6 +141,8 @@ type Judgement struct {
 	Waits []Wait
 	// Checks are what must hold for the judgement to be true.
 	Checks []backend.Action
+	// Overruled says that conditions of a status that was reported were not taken over.
+	Overruled bool
 	// Transition says that the status may have changed by more than what is said of
 	// conditions whose statuses are the same.
 	Transition bool
