@@ -50,13 +50,15 @@ func TestTheEditorOpensAgainWithTheRefusalAtTheTop(t *testing.T) {
 
 func TestAStatusIsEditedInItsStoredForm(t *testing.T) {
 	g := start(t, "")
+	g.cli("", "control", "network")
+	g.cli(credentials("s"), "apply", "-f", "-")
 	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	status := func() any {
 		return g.must(`{ network(name: "net-a") { statusJSON } }`).get("network", "statusJSON")
 	}
-	editor(t, `sed -i 's/^status: {}$/status: {id: "7", conditions: [{type: Available, status: "False"}]}/' "$1"`)
+	editor(t, `sed -i '/^status:/,$d' "$1"; echo 'status: {id: "7", conditions: [{type: Available, status: "False"}]}' >> "$1"`)
 	g.expect(0, "Network default/net-a UPDATED\n", "", "edit", "network", "net-a", "--subresource=status")
 	if got := fmt.Sprint(status()); got != "map[conditions:[map[status:False type:Available]] id:7]" {
 		t.Error(got)
@@ -91,7 +93,7 @@ func TestADryRunOfAnEditWritesNothing(t *testing.T) {
 	g := start(t, "")
 	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
 	before := g.revision("net-a")
-	editor(t, `sed -i 's/mtu: 1500/mtu: 9000/; s/^status: {}$/status: {id: "7"}/' "$1"`)
+	editor(t, `sed -i 's/mtu: 1500/mtu: 9000/; s/^status:$/status:\n  id: "7"/' "$1"`)
 	g.expect(0, "Network default/net-a UPDATED (dry run)\n", "", "edit", "network", "net-a", "--dry-run")
 	t.Setenv("SLUICE_DRY_RUN", "true")
 	g.expect(0, "Network default/net-a UPDATED (dry run)\n", "", "edit", "network", "net-a")

@@ -42,7 +42,9 @@ func openTerminal(t *testing.T, files map[string]string) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &terminal{t: t, g: start(t, ""), folder: folder(t, files), socket: filepath.Join(sockets, "s")}
+	g := start(t, "")
+	g.cli(credentials("s"), "apply", "-f", "-")
+	s := &terminal{t: t, g: g, folder: folder(t, files), socket: filepath.Join(sockets, "s")}
 	t.Cleanup(func() {
 		_ = exec.Command("tmux", "-S", s.socket, "kill-server").Run()
 		_ = os.RemoveAll(sockets)
