@@ -152,6 +152,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT[0-9:.]+Z`), "<time>"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "<time>"},
 	{regexp.MustCompile(`(?m)\b\d+[smh]( +|$)`), "<age>  "},
+	{regexp.MustCompile(`\b\d+[smh], deleting`), "<age>, deleting"},
 	{regexp.MustCompile(`(?m) +$`), ""},
 }
 
