@@ -192,11 +192,6 @@ func (r queryResolver) OwnInputs(ctx context.Context, filter *engine.Input, orde
 	return out, nil
 }
 
-type mutationResolver struct{ *Resolver }
-
-// Mutation is part of [core.ResolverRoot].
-func (r *Resolver) Mutation() core.MutationResolver { return mutationResolver{r} }
-
 func (r mutationResolver) OwnCreate(ctx context.Context, input engine.Input) (*core.OwnCreated, error) {
 	in, err := input.Coerce(ctx, "CreateNetworkInput")
 	if err != nil {
