@@ -28,8 +28,6 @@ type modification struct {
 	revision string
 	// uid that the resource is to have; empty for any.
 	uid string
-	// waits: what the resource waits for is told, since the change may be of its references.
-	waits bool
 	// change returns a manifest, in JSON as it is given, with the change made.
 	change func(manifest string) (string, error)
 }
@@ -83,9 +81,6 @@ func (m *modification) one(ctx context.Context, s subject) error {
 			return writeError(ctx, err, m.dry)
 		}
 		for _, w := range out.Warnings {
-			if w.Code == client.Waiting && !m.waits {
-				continue
-			}
 			_, _ = fmt.Fprintf(m.std.err, "%s %s: warning: %s\n", printable(s.kind.Name), printable(s.name), printable(w.Message))
 		}
 		outcome(m.std, keyOf(res).String(), out.Outcome, m.dry)

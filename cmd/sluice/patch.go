@@ -15,7 +15,7 @@ import (
 func patchCommand(std streams) *cobra.Command {
 	var r remote
 	var text, file, form string
-	m := modification{std: std, waits: true}
+	m := modification{std: std}
 	cmd := &cobra.Command{
 		Use:   "patch KIND NAME | KIND/NAME  (-p PATCH | --patch-file FILE|-)",
 		Short: "Change a resource by a merge patch",

@@ -134,6 +134,8 @@ func (t *tree) show(found *client.Tree) error {
 func (t *tree) text(found *client.Tree) ([]byte, error) {
 	var b bytes.Buffer
 	switch {
+	case t.format == "yaml" && found == nil:
+		return []byte("null\n"), nil
 	case t.format == "yaml":
 		return output.TreeYAML(found)
 	case t.format == "json":

@@ -84,7 +84,7 @@ type TreeNode struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
 	// Namespace is nil for GLOBAL kinds.
-	Namespace *string `json:"namespace"`
+	Namespace *string `json:"namespace,omitempty"`
 	Name      string  `json:"name"`
 	// Level is how many references it is away from the root.
 	Level int `json:"level"`
@@ -102,9 +102,9 @@ type TreeNode struct {
 	// Resource is nil if it is missing. It has nothing but whether its deletion was requested.
 	Resource *struct {
 		Metadata struct {
-			DeletionRequestedAt *time.Time `json:"deletionRequestedAt"`
+			DeletionRequestedAt *time.Time `json:"deletionRequestedAt,omitempty"`
 		} `json:"metadata"`
-	} `json:"resource"`
+	} `json:"resource,omitempty"`
 }
 
 // Deleting says whether the deletion of the resource was requested.

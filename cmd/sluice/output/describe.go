@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,11 +93,12 @@ func (d Description) metadata(w io.Writer) {
 	if m.DeletionRequestedAt != nil {
 		when("Deletion", *m.DeletionRequestedAt)
 		if by := d.Neighbours.BlockedBy; by.TotalCount > 0 {
-			names := make([]string, len(by.Nodes))
-			for i, n := range by.Nodes {
-				names[i] = Named(n.Kind, n.Namespace, n.Name, m.Namespace)
+			var names []string
+			for _, n := range by.Nodes {
+				names = append(names, Named(n.Kind, n.Namespace, n.Name, m.Namespace))
 			}
-			line("Blocked by", Some(names, by.TotalCount))
+			distinct := slices.Compact(slices.Clone(names)) // one may rely on it by several references
+			line("Blocked by", Some(distinct, by.TotalCount-len(names)+len(distinct)))
 		}
 	}
 }
