@@ -97,6 +97,23 @@ func TestFinalizersHoldAResourceUntilTheyAreRemoved(t *testing.T) {
 	})
 }
 
+func TestAControllerReportsWhatItCleansUpOfAResourceThatWaited(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *house) {
+		h.run()
+		h.create("Door", "d", `{"roomRef":"r"}`)
+		if err := h.patch("Door", "d", "", finalizers("example.org/cloud")); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.delete("Door", "d"); got != service.Finalizing {
+			t.Fatalf("the deletion is %s", got)
+		}
+		w := h.report("Door", "d", `{"conditions":[{"type":"Available","status":"False","reason":"Progressing","message":"detaching"},{"type":"Progressing","status":"True","reason":"Progressing","message":"detaching"}]}`)
+		if got := h.says("Door", "d"); got != "detaching" || len(w) > 0 {
+			t.Errorf("the door says %q, warnings %+v", got, w)
+		}
+	})
+}
+
 func TestAControllerSaysWhenResourcesOfItsKindsAreReady(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
 		h.run()

@@ -50,6 +50,9 @@ func (o *owners) controlled(kind string) bool {
 }
 
 func (o *owners) set(kinds []string) {
+	if before := o.kinds.Load(); before != nil && len(*before) == len(kinds) && !slices.ContainsFunc(kinds, func(kind string) bool { return !(*before)[kind] }) {
+		return
+	}
 	set := make(map[string]bool, len(kinds))
 	for _, kind := range kinds {
 		set[kind] = true

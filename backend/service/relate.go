@@ -118,7 +118,7 @@ func (s *Service) report(r relating, next *kind.State) (out *kind.State, overrul
 	if !r.reported || r.kind.Conditions == nil {
 		return next, false
 	}
-	if len(next.Meta.Waits) > 0 && r.was != nil {
+	if len(next.Meta.Waits) > 0 && r.was != nil && next.Meta.DeletionRequestedAt.IsZero() {
 		kept := dependency.Kept(next.Status(), r.was.Status())
 		return next.WithStatus(kept), dependency.Mentions(next.Status()) && !jsontree.Equal(kept, next.Status())
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -135,6 +136,7 @@ type Service struct {
 	turns      turns
 	reveals    chan struct{} // has an element for each resource that is being revealed
 	owners     owners
+	judgements atomic.Pointer[judgements]
 }
 
 // New compiles the catalogue's rules and patterns. It starts nothing.

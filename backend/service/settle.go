@@ -345,6 +345,10 @@ func (s *Service) announce(ctx context.Context, k *kind.Kind, current *stored) (
 // Judgements names what resources are judged by: another name means that all are to be
 // judged anew.
 func (s *Service) Judgements() string {
+	kinds := s.owners.kinds.Load()
+	if made := s.judgements.Load(); made != nil && made.kinds == kinds {
+		return made.name
+	}
 	h := sha256.New()
 	for _, k := range s.kinds.All() {
 		_, _ = fmt.Fprintln(h, k.Name, k.Conditions != nil, s.owners.controlled(k.Name))
@@ -352,7 +356,15 @@ func (s *Service) Judgements() string {
 			_, _ = fmt.Fprintln(h, "-", r.Path, r.Kind, r.Guard)
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	made := &judgements{kinds: kinds, name: hex.EncodeToString(h.Sum(nil)[:8])}
+	s.judgements.Store(made)
+	return made.name
+}
+
+// judgements is what resources are judged by, while controllers own these kinds.
+type judgements struct {
+	kinds *map[string]bool
+	name  string
 }
 
 // lookup says how targets are read.

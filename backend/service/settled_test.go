@@ -50,7 +50,7 @@ func (h *house) unsettled(namespace string) string {
 			case bound[ref.Key]:
 				relied[ref.Key] = true
 			}
-			if !waits {
+			if !waits || r.Deleting { // what is being deleted is not judged any more
 				continue
 			}
 			switch {

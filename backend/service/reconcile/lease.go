@@ -97,8 +97,11 @@ func (r *Reconciler) acquire(ctx context.Context, shard int) (*lease, error) {
 		if err := json.Unmarshal(raw, &l.record); err != nil || l.record.Format != leaseFormat {
 			return nil, fmt.Errorf("lease of shard %d in format %d, %d wanted: %w", shard, l.record.Format, leaseFormat, backend.ErrUnreadable)
 		}
-		if l.record.Holder != "" && l.record.Holder != r.holder && l.record.Epoch == at.Shard(shard).Epoch && l.record.Until.After(r.cfg.Clock()) {
-			return nil, errHeld
+		if l.record.Holder != "" && l.record.Holder != r.holder && l.record.Epoch == at.Shard(shard).Epoch {
+			// One that lies further ahead than any gateway sets it was set by another clock.
+			if left := l.record.Until.Sub(r.cfg.Clock()); left > 0 && left <= 2*leaseTime {
+				return nil, errHeld
+			}
 		}
 	}
 	l.record.Format, l.record.Holder, l.record.Epoch = leaseFormat, r.holder, at.Shard(shard).Epoch

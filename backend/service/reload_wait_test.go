@@ -1,0 +1,240 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+)
+
+// bigBuilding is building with a large field on all kinds.
+func bigBuilding() []descriptor.Kind {
+	kinds := building()
+	n := 1 << 20
+	for i := range kinds {
+		kinds[i].Spec.Fields = append(kinds[i].Spec.Fields, descriptor.Field{Name: "blob", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: &n}})
+	}
+	return kinds
+}
+
+// largest is the length of the longest text with which such a resource can be created.
+func (h *house) largest(of, name, rest string) int {
+	h.t.Helper()
+	lo, hi := 1<<19, 1<<20
+	for lo+1 < hi {
+		mid := (lo + hi) / 2
+		_, err := h.Create(h.t.Context(), access.Caller{}, service.CreateRequest{Identity: identity(of, name), DryRun: true, Spec: json.RawMessage(fmt.Sprintf(`{%s"blob":"%s"}`, rest, strings.Repeat("x", mid)))})
+		if err == nil {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo - 16 // the texts of times differ in length
+}
+
+func blob(n int) string { return `"blob":"` + strings.Repeat("x", n) + `"` }
+
+// A1: finalizers on a large resource: announce is too large; the shard is stuck for all others.
+func TestAttackLargeFinalizedStopsShard(t *testing.T) {
+	store := open(t)
+	h := openHouseOf(t, store, bigBuilding())
+	h.run()
+	n := h.largest("Room", "big", "")
+	h.create("Room", "big", "{"+blob(n-300)+"}")
+	if err := h.patch("Room", "big", "", finalizers("example.org/"+strings.Repeat("f", 60))); err != nil {
+		t.Fatal(err)
+	}
+	h.create("Door", "d", `{"roomRef":"big"}`)
+	if got := h.delete("Room", "big"); got != service.Pending {
+		t.Fatal(got)
+	}
+	h.delete("Door", "d")
+	h.create("Door", "other", `{"roomRef":"r"}`)
+	h.create("Room", "r", `{}`)
+	h.becomes("Door", "other", "True")
+}
+
+func TestALargeResourceThatIsFinalizingHoldsUpNoOther(t *testing.T) {
+	store := open(t)
+	h := openHouseOf(t, store, bigBuilding())
+	h.run()
+	n := h.largest("Room", "big", "")
+	h.create("Room", "big", "{"+blob(n-300)+"}")
+	if err := h.patch("Room", "big", "", finalizers("example.org/"+strings.Repeat("f", 60))); err != nil {
+		t.Fatal(err)
+	}
+	h.create("Door", "d", `{"roomRef":"big"}`)
+	if got := h.delete("Room", "big"); got != service.Pending {
+		t.Fatal(got)
+	}
+	h.delete("Door", "d")
+	h.create("Door", "other", `{"roomRef":"r"}`)
+	h.create("Room", "r", `{}`)
+	h.becomes("Door", "other", "True")
+}
+
+func TestALargeResourceThatIsReleasedHoldsUpNoOther(t *testing.T) {
+	store := open(t)
+	h := openHouseOf(t, store, bigBuilding())
+	h.run()
+	if err := h.SetControlled(t.Context(), access.Caller{}, "Door", true); err != nil {
+		t.Fatal(err)
+	}
+	n := h.largest("Door", "big", `"roomRef":"r",`)
+	h.create("Door", "big", `{"roomRef":"r",`+blob(n)+"}")
+	h.create("Room", "r", `{}`)
+	h.create("Key", "other", `{"keyRef":"k"}`)
+	h.create("Key", "k", `{}`)
+	h.becomes("Key", "other", "True")
+}
+
+func TestALargeResourceCanBeDeleted(t *testing.T) {
+	store := open(t)
+	h := openHouseOf(t, store, bigBuilding())
+	h.run()
+	n := h.largest("Room", "big", "")
+	h.create("Room", "big", "{"+blob(n)+"}")
+	h.create("Door", "d", `{"roomRef":"big"}`)
+	out, err := h.Delete(t.Context(), access.Caller{}, service.DeleteRequest{Identity: identity("Room", "big")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Deletion != service.Pending {
+		t.Errorf("the deletion is %s", out.Deletion)
+	}
+	h.delete("Door", "d")
+	h.becomes("Room", "big", "none")
+}
+
+// intruder does something after it was asked for those who rely on a resource.
+type intruder struct {
+	backend.Store
+	mu    sync.Mutex
+	after func()
+}
+
+func (s *intruder) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
+	page, err := s.Store.Range(ctx, r)
+	if r.Referenced != nil && r.BoundOnly {
+		s.mu.Lock()
+		do := s.after
+		s.after = nil
+		s.mu.Unlock()
+		if do != nil {
+			do()
+		}
+	}
+	return page, err
+}
+
+func TestNothingIsFinalizingWhileSomebodyReliesOnIt(t *testing.T) {
+	store := &intruder{Store: open(t)}
+	h := openHouse(t, store)
+	h.create("Room", "r", `{}`)
+	if err := h.patch("Room", "r", "", finalizers("example.org/cloud")); err != nil {
+		t.Fatal(err)
+	}
+	store.after = func() { h.create("Door", "d", `{"roomRef":"r"}`) }
+	got := h.delete("Room", "r")
+	bound := false
+	for _, ref := range h.get("Door", "d").Refs {
+		bound = bound || ref.Bound
+	}
+	if bound && (got == service.Finalizing || strings.Contains(h.says("Room", "r"), "finalizer")) {
+		t.Errorf("the room is %s and says %q although a door relies on it", got, h.says("Room", "r"))
+	}
+}
+
+func TestAReferenceThatBecomesGuardedIsJudgedAnew(t *testing.T) {
+	kinds := building()
+	n := 253
+	kinds[2].Spec.Fields = append(kinds[2].Spec.Fields, descriptor.Field{Name: "nearRef", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: &n}})
+	kinds[2].References = append(kinds[2].References, descriptor.Reference{Path: "spec.nearRef", Kind: "Room", Field: "near"})
+	h := openHouseOf(t, open(t), kinds)
+	h.run()
+	h.create("Room", "r", `{}`)
+	h.create("Door", "d", `{"nearRef":"r"}`)
+	if got := h.delete("Room", "r"); got != service.Deleted {
+		t.Fatal(got)
+	}
+	if err := h.patch("Door", "d", `{"roomRef":"r"}`, service.Metadata{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.says("Door", "d"); got != "Waiting for Room/r to be created" {
+		t.Errorf("the door, whose room is gone, says %q, refs %+v", got, h.get("Door", "d").Refs)
+	}
+}
+
+func TestAReferenceThatACatalogueAddsIsJudged(t *testing.T) {
+	store := open(t)
+	old := building()
+	old[2].References = nil
+	h := openHouseOf(t, store, old)
+	stop := h.run()
+	h.create("Door", "d", `{"roomRef":"r"}`)
+	h.create("Door", "e", `{"roomRef":"r"}`)
+	stop()
+	h = openHouse(t, store)
+	h.run()
+	h.becomes("Door", "d", "Waiting for Room/r to be created")
+	if err := h.patch("Door", "e", `{"title":"x"}`, service.Metadata{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.unsettled("default"); got != "" {
+		t.Error(got)
+	}
+}
+
+func TestADeletionGoesOnOnceACatalogueGuardsNoMore(t *testing.T) {
+	store := open(t)
+	h := openHouse(t, store)
+	stop := h.run()
+	h.create("Room", "r", `{}`)
+	h.create("Door", "d", `{"roomRef":"r"}`)
+	if got := h.delete("Room", "r"); got != service.Pending {
+		t.Fatal(got)
+	}
+	stop()
+	next := building()
+	next[2].References[0].Guard = false
+	h = openHouseOf(t, store, next)
+	h.run()
+	h.becomes("Room", "r", "none")
+}
+
+func TestTheConditionsNameTheFinalizersThatAreLeft(t *testing.T) {
+	h := openHouse(t, open(t))
+	h.run()
+	h.create("Room", "r", `{}`)
+	if err := h.patch("Room", "r", "", finalizers("example.org/a", "example.org/b")); err != nil {
+		t.Fatal(err)
+	}
+	h.delete("Room", "r")
+	if err := h.patch("Room", "r", "", finalizers("example.org/b")); err != nil {
+		t.Fatal(err)
+	}
+	h.becomes("Room", "r", "Waiting for finalizer example.org/b to be removed")
+}
+
+func TestNeitherOfTwoConditionsOfOneTypeCounts(t *testing.T) {
+	h := openHouse(t, open(t))
+	h.run()
+	h.create("Room", "r", `{}`)
+	h.create("Door", "d", `{"roomRef":"r"}`)
+	h.report("Door", "d", `{"conditions":[{"type":"Available","status":"True"},{"type":"Available","status":"True"},{"type":"Progressing","status":"False"}]}`)
+	if err := h.patch("Door", "d", `{"roomRef":"gone"}`, service.Metadata{}); err != nil {
+		t.Fatal(err)
+	}
+	h.create("Key", "k", `{"doorRefs":["d"]}`)
+	if got := h.says("Key", "k"); got != "Waiting for Door/d to be ready" {
+		t.Errorf("the key of a door that waits says %q", got)
+	}
+}
