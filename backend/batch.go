@@ -12,13 +12,16 @@ const (
 	MaxChecks        = 256
 	MaxBatchBytes    = 4 << 20
 	MaxResourceBytes = 1 << 20
-	MaxRequestID     = 64
-	MaxFingerprint   = 64
-	MaxKeyBytes      = 1003
-	MaxRowBytes      = 2048
-	MaxRows          = 1024
-	MaxRefs          = 1024
-	MaxFinalizers    = 64
+	// MaxStoredBytes is what a store takes of one resource: what callers may give it, and
+	// what the gateway adds of its own, as conditions and the request of a deletion.
+	MaxStoredBytes = MaxResourceBytes + 256<<10
+	MaxRequestID   = 64
+	MaxFingerprint = 64
+	MaxKeyBytes    = 1003
+	MaxRowBytes    = 2048
+	MaxRows        = 1024
+	MaxRefs        = 1024
+	MaxFinalizers  = 64
 )
 
 // Batch is a set of changes to one namespace, applied all or nothing.

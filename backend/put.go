@@ -34,8 +34,8 @@ func (p Put) validate(a Action) error {
 	if len(p.Body) == 0 {
 		return fmt.Errorf("%s: no body: %w", a.Key, ErrInvalid)
 	}
-	if size := a.size(); size > MaxResourceBytes {
-		return fmt.Errorf("%s: %d bytes, at most %d: %w", a.Key, size, MaxResourceBytes, ErrTooLarge)
+	if size := a.size(); size > MaxStoredBytes {
+		return fmt.Errorf("%s: %d bytes, at most %d: %w", a.Key, size, MaxStoredBytes, ErrTooLarge)
 	}
 	if n := p.Finalizers; n != nil && (*n < 0 || *n > MaxFinalizers) {
 		return fmt.Errorf("%s: %d finalizers, 0 to %d wanted: %w", a.Key, *n, MaxFinalizers, ErrInvalid)

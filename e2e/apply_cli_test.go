@@ -24,7 +24,7 @@ spec:
 
 // credentials are the manifest of a Secret of that name, which others name.
 func credentials(name string) string {
-	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s}\nstringData: {clouds.yaml: 'clouds: {}'}\n", name)
+	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s}\nstringData: {clouds.yaml: 'clouds: {}'}\n---\n", name)
 }
 
 // startWith is start with a Secret that resources of the default namespace name.

@@ -9,7 +9,7 @@ import (
 )
 
 func TestTheEditorOpensAgainWithTheRefusalAtTheTop(t *testing.T) {
-	g := startWith(t, "s")
+	g := start(t, "")
 	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -49,21 +49,23 @@ func TestTheEditorOpensAgainWithTheRefusalAtTheTop(t *testing.T) {
 }
 
 func TestAStatusIsEditedInItsStoredForm(t *testing.T) {
-	g := startWith(t, "s")
+	g := start(t, "")
+	g.cli("", "control", "network")
+	g.cli(credentials("s"), "apply", "-f", "-")
 	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	status := func() any {
 		return g.must(`{ network(name: "net-a") { statusJSON } }`).get("network", "statusJSON")
 	}
-	editor(t, `sed -i '/^status:/,$d' "$1"; echo 'status: {id: "7", conditions: [{type: Available, status: "False"}, {type: Progressing, status: Unknown}]}' >> "$1"`)
+	editor(t, `sed -i '/^status:/,$d' "$1"; echo 'status: {id: "7", conditions: [{type: Available, status: "False"}]}' >> "$1"`)
 	g.expect(0, "Network default/net-a UPDATED\n", "", "edit", "network", "net-a", "--subresource=status")
-	if got := fmt.Sprint(status()); got != "map[conditions:[map[status:False type:Available] map[status:Unknown type:Progressing]] id:7]" {
+	if got := fmt.Sprint(status()); got != "map[conditions:[map[status:False type:Available]] id:7]" {
 		t.Error(got)
 	}
 	editor(t, fmt.Sprintf(`cp "$1" %s/seen; sed -i 's/"False"/"True"/' "$1"`, dir))
 	g.expect(0, "Network default/net-a UPDATED\n", "", "edit", "network/net-a", "--subresource=status")
-	const text = "kind: Network\nmetadata:\n  name: net-a\n  namespace: default\nstatus:\n  conditions:\n  - status: \"False\"\n    type: Available\n  - status: Unknown\n    type: Progressing\n  id: \"7\"\n"
+	const text = "kind: Network\nmetadata:\n  name: net-a\n  namespace: default\nstatus:\n  conditions:\n  - status: \"False\"\n    type: Available\n  id: \"7\"\n"
 	if seen, err := os.ReadFile(filepath.Join(dir, "seen")); string(seen) != text {
 		t.Errorf("%v\n%s", err, seen)
 	}
@@ -78,7 +80,7 @@ func TestAStatusIsEditedInItsStoredForm(t *testing.T) {
 		t.Error("it was written")
 	}
 	path, _ := binary()
-	editor(t, fmt.Sprintf(`%s label network net-a theirs=1 --server %s >/dev/null; sed -i 's/"True"/Unknown/' "$1"`, path, g.address))
+	editor(t, fmt.Sprintf(`%s label network net-a theirs=1 --server %s >/dev/null; sed -i 's/"True"/"Unknown"/' "$1"`, path, g.address))
 	if _, errOut, code := g.cli("", "edit", "network/net-a", "--subresource=status"); code != 1 || !strings.Contains(errOut, "+  - status: Unknown") && !strings.Contains(errOut, `+  - status: "Unknown"`) || !strings.Contains(errOut, "kept in") {
 		t.Errorf("exit %d\n%s", code, errOut)
 	}
@@ -88,14 +90,13 @@ func TestAStatusIsEditedInItsStoredForm(t *testing.T) {
 }
 
 func TestADryRunOfAnEditWritesNothing(t *testing.T) {
-	g := startWith(t, "s")
+	g := start(t, "")
 	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
 	before := g.revision("net-a")
-	editor(t, `sed -i 's/mtu: 1500/mtu: 9000/' "$1"`)
+	editor(t, `sed -i 's/mtu: 1500/mtu: 9000/; s/^status:$/status:\n  id: "7"/' "$1"`)
 	g.expect(0, "Network default/net-a UPDATED (dry run)\n", "", "edit", "network", "net-a", "--dry-run")
 	t.Setenv("SLUICE_DRY_RUN", "true")
 	g.expect(0, "Network default/net-a UPDATED (dry run)\n", "", "edit", "network", "net-a")
-	editor(t, `sed -i 's/^status:$/status:\n  id: "7"/' "$1"`)
 	g.expect(0, "Network default/net-a UPDATED (dry run)\n", "", "edit", "network", "net-a", "--subresource=status")
 	if g.revision("net-a") != before {
 		t.Error("it was written")
@@ -103,7 +104,7 @@ func TestADryRunOfAnEditWritesNothing(t *testing.T) {
 }
 
 func TestABlankVariableNamesNoEditor(t *testing.T) {
-	g := startWith(t, "s")
+	g := start(t, "")
 	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
 	t.Setenv("VISUAL", " ")
 	t.Setenv("SLUICE_EDITOR", "")

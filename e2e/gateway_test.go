@@ -76,6 +76,12 @@ func (b *lockedBuffer) write(line string) {
 	b.grown = make(chan struct{})
 }
 
+// Write takes what a process says, a line or more at a time.
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.write(strings.TrimSuffix(string(p), "\n"))
+	return len(p), nil
+}
+
 // await says whether the text comes in time.
 func (b *lockedBuffer) await(text string) bool {
 	late := time.After(patience)

@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// goSnippet is a program in docs/clients.md.
+// goSnippet is a program in a page of docs.
 var goSnippet = regexp.MustCompile("(?ms)^```go file=go/(\\w+)\\.go\n(.*?)^```$")
 
-// guidePrograms builds the programs of the page, as packages of this module
+// guidePrograms builds the Go programs of a page, as packages of this module
 // that are nowhere but in an overlay, and returns where they are.
-func guidePrograms(t *testing.T) map[string]string {
+func guidePrograms(t *testing.T, of string) map[string]string {
 	t.Helper()
-	page, err := os.ReadFile("../docs/clients.md")
+	page, err := os.ReadFile(of)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func guidePrograms(t *testing.T) map[string]string {
 		}
 		out[name] = filepath.Join(folder, name)
 		if said, err := exec.Command("go", "build", "-overlay", file, "-o", out[name], "./guide/"+name).CombinedOutput(); err != nil {
-			t.Fatalf("%s of docs/clients.md: %v\n%s", name, err, said)
+			t.Fatalf("%s of %s: %v\n%s", name, of, err, said)
 		}
 	}
 	return out
@@ -73,7 +73,7 @@ func guideRun(t *testing.T, g *gateway, program string, args ...string) string {
 const guideSpec = `{cloudCredentialsRef: {secretName: "c", cloudName: "o"}, resource: {mtu: 1500}}`
 
 func TestClientsGuideInGo(t *testing.T) {
-	programs := guidePrograms(t)
+	programs := guidePrograms(t, "../docs/clients.md")
 	if len(programs) != 4 {
 		t.Fatalf("%d programs; a new one needs a test", len(programs))
 	}

@@ -17,41 +17,31 @@ import (
 	"time"
 )
 
-// someNetworks are three networks of a project, a subnet of one, and a network in another
-// namespace. All are ready.
+// someNetworks are three networks, a subnet of one, and a network in another namespace
+// that names a project which is not there. A controller says when networks are ready.
 func someNetworks(t *testing.T) *gateway {
 	t.Helper()
 	g := start(t, "")
-	g.gives("cloud-config", "default", "other")
-	project := func(namespace string) string {
-		return fmt.Sprintf(`apiVersion: openstack.k-orc.cloud/v1alpha1
-kind: Project
-metadata: {name: shop, namespace: %s}
-spec:
-  cloudCredentialsRef: {cloudName: openstack, secretName: cloud-config}
-  resource: {}
----
-`, namespace)
-	}
+	g.expect(0, "Network is controlled\n", "", "control", "network")
 	network := func(name, namespace, labels string, mtu int) string {
 		return fmt.Sprintf(`apiVersion: openstack.k-orc.cloud/v1alpha1
 kind: Network
 metadata: {name: %s, namespace: %s, labels: {%s}}
 spec:
   cloudCredentialsRef: {cloudName: openstack, secretName: cloud-config}
-  resource: {mtu: %d, tags: [%s], projectRef: shop}
+  resource: {mtu: %d, tags: [%s]}
 ---
 `, name, namespace, labels, mtu, name)
 	}
-	text := project("default") + project("other") + network("net-a", "default", "team: web", 1500) + network("net-b", "default", "team: db", 9000) + network("net-c", "default", "team: web", 1400) +
-		network("far", "other", "team: web", 1500) + `apiVersion: openstack.k-orc.cloud/v1alpha1
+	text := network("net-a", "default", "team: web", 1500) + network("net-b", "default", "team: db", 9000) + network("net-c", "default", "team: web", 1400) +
+		strings.Replace(network("far", "other", "team: web", 1500), "resource: {", "resource: {projectRef: gone, ", 1) + credentials("cloud-config") + `apiVersion: openstack.k-orc.cloud/v1alpha1
 kind: Subnet
 metadata: {name: sub-a}
 spec:
   cloudCredentialsRef: {cloudName: openstack, secretName: cloud-config}
   resource: {networkRef: net-a, cidr: 10.0.0.0/24, ipVersion: 4}
 `
-	if out, errOut, code := g.cli(text, "apply", "-f", "-"); code != 0 || errOut != "7 documents: 7 created\n" {
+	if out, errOut, code := g.cli(text, "apply", "-f", "-"); code != 0 {
 		t.Fatal(out, errOut)
 	}
 	return g
@@ -79,7 +69,6 @@ func available(status, message string) map[string]any {
 func TestGetTakesWhatKubectlTakes(t *testing.T) {
 	g := someNetworks(t)
 	g.report("net-a", available("True", "ready"))
-	g.report("net-b", available("False", "no cloud"))
 	for _, c := range []struct {
 		line string
 		code int
@@ -87,7 +76,7 @@ func TestGetTakesWhatKubectlTakes(t *testing.T) {
 	}{
 		{"get net -o name", 0, "network/net-a\nnetwork/net-b\nnetwork/net-c\n"},
 		{"get networks,subnets -o name", 0, "network/net-a\nnetwork/net-b\nnetwork/net-c\nsubnet/sub-a\n"},
-		{"get all -o name", 0, "network/net-a\nnetwork/net-b\nnetwork/net-c\nproject/shop\nsecret/cloud-config\nsubnet/sub-a\n"},
+		{"get all -o name", 0, "network/net-a\nnetwork/net-b\nnetwork/net-c\nsecret/cloud-config\nsubnet/sub-a\n"},
 		{"get net,network,NETWORKS -o name", 0, "network/net-a\nnetwork/net-b\nnetwork/net-c\n"},
 		{"get net/net-a sn/sub-a -o name", 0, "network/net-a\nsubnet/sub-a\n"},
 		{"get net net-b net-a -o name", 0, "network/net-b\nnetwork/net-a\n"},
@@ -99,7 +88,7 @@ func TestGetTakesWhatKubectlTakes(t *testing.T) {
 		{"get net --filter spec.resource.mtu!=1500 -o name", 0, "network/net-b\nnetwork/net-c\n"},
 		{"get net --filter spec.resource.tags=net-b -o name", 0, "network/net-b\n"},
 		{"get net --filter metadata.name^=net- --filter !spec.resource.name -o name", 0, "network/net-a\nnetwork/net-b\nnetwork/net-c\n"},
-		{"get net --filter status.conditions.Available=True -o name", 0, "network/net-a\nnetwork/net-c\n"},
+		{"get net --filter status.conditions.Available=True -o name", 0, "network/net-a\n"},
 		{"get net --filter spec.managementPolicy=managed,metadata.name=net-a -o name", 0, "network/net-a\n"},
 		{"get net --filter metadata.namespace=other -A -o name", 0, "network/far\n"},
 		{"get net --sort-by .spec.resource.mtu -o name", 0, "network/net-c\nnetwork/net-a\nnetwork/net-b\n"},
@@ -153,11 +142,11 @@ func TestATableHasTheColumnsOfTheKind(t *testing.T) {
 		return strings.Join(strings.Fields(lines[0]), " "), strings.Join(strings.Fields(lines[1]), " ")
 	}
 	for line, want := range map[string]string{
-		"get networks":         "NAME AVAILABLE PROGRESSING ID AGE | net-a False False c0ffee",
-		"get networks -A":      "NAMESPACE NAME AVAILABLE PROGRESSING ID AGE | default net-a False False c0ffee",
-		"get networks -o wide": "NAME AVAILABLE PROGRESSING ID MTU EXTERNAL PROJECT AGE REVISION MESSAGE | net-a False False c0ffee - - shop",
-		"get subnets":          "NAME AVAILABLE PROGRESSING ID CIDR NETWORK AGE | sub-a True False - - net-a",
-		"get all":              "NAME AVAILABLE PROGRESSING ID AGE | network/net-a False False c0ffee",
+		"get networks":         "NAME AVAILABLE PROGRESSING ID AGE | net-a False - c0ffee",
+		"get networks -A":      "NAMESPACE NAME AVAILABLE PROGRESSING ID AGE | default net-a False - c0ffee",
+		"get networks -o wide": "NAME AVAILABLE PROGRESSING ID MTU EXTERNAL PROJECT AGE REVISION MESSAGE | net-a False - c0ffee - - -",
+		"get subnets":          "NAME AVAILABLE PROGRESSING ID CIDR NETWORK AGE | sub-a False True - - net-a",
+		"get all":              "NAME AVAILABLE PROGRESSING ID AGE | network/net-a False - c0ffee",
 	} {
 		if titles, first := head(line); !strings.HasPrefix(titles+" | "+first, want) {
 			t.Errorf("%s: %s | %s", line, titles, first)
@@ -213,15 +202,14 @@ func TestWhatGetPrintsIsAWholeResourceThatApplyTakesBack(t *testing.T) {
 func TestDescribeExplainAndAPIResources(t *testing.T) {
 	g := someNetworks(t)
 	g.report("net-a", available("False", "no cloud"))
-	g.cli(strings.NewReplacer("kind: Network", "kind: Subnet", "net-a", "sub-b", "resource:", "resource:\n    networkRef: gone\n    ipVersion: 4\n    cidr: 10.0.0.0/24").Replace(networkManifest), "apply", "-f", "-")
 	for _, c := range []struct {
 		line string
 		code int
 		says []string
 	}{
-		{"describe net net-a", 0, []string{"Name:         net-a\n", "team=web", "mtu: 1500", "id: c0ffee", "Available     False", "Report    no cloud", "project/shop", "bound", "subnet/sub-a", "spec.resource.networkRef"}},
-		{"describe sn/sub-a", 0, []string{"network/net-a", "bound"}},
-		{"describe sn/sub-b", 0, []string{"network/gone", "missing", "Available     False", "Waiting for Network/gone to be created"}},
+		{"describe net net-a", 0, []string{"Name:         net-a\n", "team=web", "mtu: 1500", "id: c0ffee", "Available   False", "Report   no cloud", "secret/cloud-config", "BOUND", "subnet/sub-a", "spec.resource.networkRef"}},
+		{"describe net far -n other", 0, []string{"project/gone", "MISSING", "Waiting for Project/gone to be created"}},
+		{"describe sn/sub-a", 0, []string{"network/net-a", "NOT_READY"}},
 		{"describe net nobody", 3, []string{"does not exist"}},
 		{"describe net", 2, []string{"one resource is wanted"}},
 		{"explain net", 0, []string{"KIND:     Network", "network, networks, net", "An isolated layer 2 network.", "spec <Object> required"}},
@@ -231,7 +219,7 @@ func TestDescribeExplainAndAPIResources(t *testing.T) {
 		{"explain net.spec --recursive", 0, []string{"\n    mtu <Int>"}},
 		{"explain net.spec.resource.mut", 1, []string{"mtu"}},
 		{"explain teapot", 1, []string{"known kinds"}},
-		{"api-resources", 0, []string{"NAME ", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", "VERBS", "networks", "net ", "openstack.k-orc.cloud/v1alpha1", "get,list,watch"}},
+		{"api-resources", 0, []string{"NAME ", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", "CONTROLLED", "VERBS", "networks", "net ", "openstack.k-orc.cloud/v1alpha1", "get,list,watch"}},
 		{"api-resources -o name", 0, []string{"networks\nports\n"}},
 		{"api-resources -o xml", 2, []string{"accepted are table, name"}},
 	} {
@@ -320,7 +308,6 @@ func (r *running) ends(code int) {
 
 func TestGetAndDescribeGoOnWithChanges(t *testing.T) {
 	g := someNetworks(t)
-	g.report("net-a", available("False", "not yet"))
 	table := g.run("get", "net", "--watch", "-l", "team=web", "--filter", "spec.resource.mtu<2000")
 	table.until("EVENT", "NAME", "AVAILABLE")
 	table.until("SNAPSHOT", "net-a")
@@ -341,21 +328,20 @@ func TestGetAndDescribeGoOnWithChanges(t *testing.T) {
 	g.cli(`{"apiVersion":"openstack.k-orc.cloud/v1alpha1","kind":"Network","metadata":{"name":"net-a","labels":{"team":"db"}},"spec":{"cloudCredentialsRef":{"cloudName":"c","secretName":"s"},"resource":{}}}`, "apply", "-f", "-")
 	table.until("DELETED", "net-a") // it does not match any more
 	description.until("-    team: web")
-	g.cli("", "delete", "subnet", "sub-a") // net-a stays as long as a subnet relies on it
+	g.cli("", "delete", "subnet", "sub-a")
 	g.cli("", "delete", "net", "net-a")
 	description.until("DELETED")
 }
 
 func TestWaitEndsWhenWhatItWaitsForHappens(t *testing.T) {
 	g := someNetworks(t)
-	g.report("net-a", available("Unknown", "nobody has looked yet"))
 	waits := map[*running]int{
 		g.run("wait", "net/net-a", "--for=condition=Available"):                            0,
 		g.run("wait", "net/net-a", "--for=jsonpath={.status.conditions[0].message}=ready"): 0,
 		g.run("wait", "net/net-a", "--for=jsonpath={.status.id}"):                          0,
 		g.run("wait", "net/net-b", "--for=delete"):                                         0,
-		g.run("wait", "net/net-c", "--for=condition=Available=False"):                      3, // it is deleted meanwhile
-		g.run("wait", "net/net-c", "--for=condition=Available=False", "--timeout", "1ms"):  1,
+		g.run("wait", "net/net-c", "--for=condition=Available=Unknown"):                    3, // it is deleted meanwhile
+		g.run("wait", "net/net-c", "--for=condition=Available", "--timeout", "1ms"):        1,
 		g.run("wait", "net/nobody", "--for=delete"):                                        0,
 		g.run("wait", "net/nobody", "--for=condition=Available"):                           3,
 		g.run("wait", "net/net-a", "--for=condition=Available", "-n", "other"):             3,
@@ -424,8 +410,8 @@ func TestAWaitSaysThatTheConnectionWasLost(t *testing.T) {
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(srv.Close)
-	_, errOut, code := sluice(t, "", "wait", "net/net-a", "--for=condition=Available=False", "--timeout", "300ms", "--server", srv.URL)
-	if code != 1 || !strings.Contains(errOut, "the connection was lost") || !strings.Contains(errOut, "Available is True: The resource is available") {
+	_, errOut, code := sluice(t, "", "wait", "net/net-a", "--for=condition=Available", "--timeout", "300ms", "--server", srv.URL)
+	if code != 1 || !strings.Contains(errOut, "the connection was lost") || !strings.Contains(errOut, "Available is False") {
 		t.Errorf("exit %d\n%s", code, errOut)
 	}
 }
@@ -437,17 +423,23 @@ func TestAGatewayOfTrustedDocumentsKnowsThoseOfTheCommandLine(t *testing.T) {
 	if a := g.post(`{ networks { nodes { id } } }`, nil); a.codes() != "FORBIDDEN" {
 		t.Fatalf("%+v", a)
 	}
-	g.gives("cloud-config", "default")
 	editor(t, `sed -i 's/^status:$/status:\n  id: c0ffee/' "$1"`)
 	for _, line := range []string{
-		"apply -f -", "get networks", "get all -A", "get net net-a -o manifest", "get net -l a=b --filter spec.resource.mtu>1", "describe net net-a",
+		"apply -f -", "get networks", "get all -A", "get net net-a -o manifest", "get net -l a=b --filter spec.resource.mtu>1", "describe net net-a", "tree net net-a",
 		"explain net.spec", "api-resources", "wait net/net-a --for=jsonpath={.metadata.name}", "diff -f -", "label net net-a a=b", "annotate net net-a a=b",
-		"patch net net-a -p {\"metadata\":{\"description\":\"x\"}}", "edit net net-a --subresource=status", "delete net -l a=b",
+		"patch net net-a -p {\"metadata\":{\"description\":\"x\"}}", "edit net net-a --subresource=status", "finalize net net-a --add example.org/x", "finalize net net-a --remove example.org/x", "control net", "control net --off",
+		"delete net -l a=b --wait",
 	} {
 		if out, errOut, code := g.cli(networkManifest, strings.Fields(line)...); code != 0 {
 			t.Errorf("%s: exit %d\n%s%s", line, code, out, errOut)
 		}
 	}
+	g.cli(networkManifest, "apply", "-f", "-")
+	tree := g.run("tree", "net", "net-a", "--watch")
+	tree.until("referred to by: nothing")
+	g.cli("", "finalize", "net", "net-a", "--add", "example.org/x")
+	g.cli("", "delete", "net", "net-a")
+	tree.until("network/net-a (deletion requested)")
 	if out, _, _ := sluice(t, "", "__complete", "get", "--server", g.address, ""); !strings.Contains(out, "\nnetworks\n") {
 		t.Errorf("completion: %q", out)
 	}
@@ -465,7 +457,6 @@ func TestAWaitForADeletionIsOverWhenANamesakeIsThere(t *testing.T) {
 			t.Fatal("it does not wait")
 		}
 	}
-	g.cli("", "delete", "subnet", "sub-a") // net-a stays as long as a subnet relies on it
 	g.cli("", "delete", "net", "net-b")
 	g.create("net-b", nil)
 	g.cli("", "delete", "net", "net-a")

@@ -28,7 +28,7 @@ type terminal struct {
 }
 
 // openTerminal starts a shell in a folder with files. It knows the gateway, and sluice by
-// its name. The gateway has the Secret s, which the networks here name.
+// its name.
 func openTerminal(t *testing.T, files map[string]string) *terminal {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
@@ -42,7 +42,9 @@ func openTerminal(t *testing.T, files map[string]string) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &terminal{t: t, g: startWith(t, "s"), folder: folder(t, files), socket: filepath.Join(sockets, "s")}
+	g := start(t, "")
+	g.cli(credentials("s"), "apply", "-f", "-")
+	s := &terminal{t: t, g: g, folder: folder(t, files), socket: filepath.Join(sockets, "s")}
 	t.Cleanup(func() {
 		_ = exec.Command("tmux", "-S", s.socket, "kill-server").Run()
 		_ = os.RemoveAll(sockets)
@@ -150,6 +152,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT[0-9:.]+Z`), "<time>"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "<time>"},
 	{regexp.MustCompile(`(?m)\b\d+[smh]( +|$)`), "<age>  "},
+	{regexp.MustCompile(`\b\d+[smh], deleting`), "<age>, deleting"},
 	{regexp.MustCompile(`(?m) +$`), ""},
 }
 

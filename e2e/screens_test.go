@@ -72,8 +72,8 @@ func TestScreenOfAnEditThatIsRefusedAndMended(t *testing.T) {
 
 func TestScreenOfAStatusThatIsEditedWhileOthersWrite(t *testing.T) {
 	s := openTerminal(t, map[string]string{"a.yaml": network("net-a", "web", 1500)})
-	s.runs("sluice apply -f a.yaml")
-	s.edits(`sed -i 's/^status:/&\n  id: c0ffee/' "$1"`)
+	s.runs("sluice control network", "sluice apply -f a.yaml")
+	s.edits(`sed -i '/^status:/,$d' "$1"; echo 'status: {conditions: [{type: Available, status: "True"}]}' >> "$1"`)
 	s.runs("sluice edit network net-a --subresource=status", "sluice wait network/net-a --for=condition=Available", "sluice get networks",
 		"sluice wait network/net-a --for=condition=Available=False --timeout 100ms; echo exit $?")
 	s.records("the status is written, and waited for")
@@ -122,7 +122,52 @@ func TestScreenOfLabelsAndPatches(t *testing.T) {
 		"sluice label network net-a team=db stage=prod --overwrite", "sluice label networks -l team=web stage=test", "sluice annotate network/net-a example.org/owner='Ada Lovelace'",
 		"sluice get networks -l stage -o name")
 	s.records("labels and an annotation")
-	s.runs("clear", "sluice patch network net-a -p 'spec: {resource: {mtu: 9000, tags: [x]}}'", "sluice patch network nobody -p '{}'; echo exit $?", "sluice get network net-a -o manifest")
+	s.runs("clear", "sluice patch network net-a -p 'spec: {resource: {mtu: 9000, tags: [x]}}'", "sluice patch network nobody -p '{}'; echo exit $?", "sluice get network net-a -o yaml")
 	s.records("a patch")
 	s.matches("label")
+}
+
+// wired are manifests of a network and of subnets of it.
+func wired(subnets ...string) string {
+	text := network("net-a", "web", 1500)
+	for _, name := range subnets {
+		text += "---\n" + subnet(name)
+	}
+	return text
+}
+
+func subnet(name string) string {
+	return "apiVersion: openstack.k-orc.cloud/v1alpha1\nkind: Subnet\nmetadata:\n  name: " + name +
+		"\nspec:\n  cloudCredentialsRef: {secretName: s, cloudName: c}\n  resource: {networkRef: net-a, cidr: 10.0.0.0/24, ipVersion: 4}\n"
+}
+
+func TestScreenOfATreeThatIsWatched(t *testing.T) {
+	s := openTerminal(t, map[string]string{"sub.yaml": subnet("sub-a") + "---\n" + subnet("sub-b")})
+	s.runs("sluice apply -f sub.yaml", "sluice tree subnet sub-a", "sluice tree network net-a; echo exit $?")
+	s.records("what is missing")
+	s.types("sluice tree subnet/sub-a --watch")
+	s.await("a screen of its own", func(screen string) bool { return strings.HasPrefix(screen, "RESOURCE") })
+	s.g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
+	s.await("the network", func(screen string) bool {
+		return strings.Contains(screen, "network/net-a") && strings.Count(screen, "BOUND") == 3
+	})
+	s.records("it comes")
+	s.g.cli("", "delete", "network", "net-a")
+	s.sees("deletion requested")
+	s.records("it is to go")
+	s.interrupts()
+	s.matches("tree")
+}
+
+func TestScreenOfADeletionThatWaits(t *testing.T) {
+	s := openTerminal(t, map[string]string{"a.yaml": wired("sub-a", "sub-b", "sub-c", "sub-d")})
+	s.runs("sluice apply -f a.yaml", "sluice delete network net-a --dry-run", "sluice finalize subnet sub-d --add example.org/cloud", "sluice delete network net-a",
+		"sluice get networks", "sluice delete subnets -l '!team'", "sluice delete network net-a --wait --timeout 200ms; echo exit $?")
+	s.records("others rely on it")
+	s.types("clear; sluice delete network net-a --wait; echo exit $?")
+	s.sees("PENDING: subnet/sub-d holds it")
+	s.g.cli("", "finalize", "subnet", "sub-d", "--remove", "example.org/cloud")
+	s.sees("exit 0")
+	s.records("the last one goes")
+	s.matches("pending")
 }

@@ -30,10 +30,10 @@ func limitStatements() []statement {
 		}},
 		{"a resource takes 1 MiB and no byte more", func(f *fixture) {
 			f.start()
-			fit := sized(key("a"), backend.MaxResourceBytes)
+			fit := sized(key("a"), backend.MaxStoredBytes)
 			f.must(fit)
-			equal(f, f.get(key("a")).Size(), backend.MaxResourceBytes)
-			_, err := f.apply(sized(key("b"), backend.MaxResourceBytes+1))
+			equal(f, f.get(key("a")).Size(), backend.MaxStoredBytes)
+			_, err := f.apply(sized(key("b"), backend.MaxStoredBytes+1))
 			f.wantErr(err, backend.ErrTooLarge)
 		}},
 		{"a batch takes 4 MiB and no byte more", func(f *fixture) {

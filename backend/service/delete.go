@@ -206,10 +206,10 @@ func (s *Service) markDeleting(ctx context.Context, k *kind.Kind, current *store
 	if err != nil {
 		return nil, failure.Of(err, current.Key)
 	}
-	put[0].Put.Deleting = true
+	put[0].Put.Deleting, put[0].If.Unreferenced = true, finalizing
 	res, err := s.apply(ctx, put...)
 	switch {
-	case raced(err, current.Key), errors.Is(err, backend.ErrNotFound):
+	case raced(err, current.Key), errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
 		return nil, errRaced
 	case errors.Is(err, errLost):
 		return nil, err
@@ -233,11 +233,11 @@ func (s *Service) finalizing(k *kind.Kind, st *kind.State) *kind.State {
 // rewritten puts a state in the place of one with the same spec, for the gateway itself.
 func (s *Service) rewritten(k *kind.Kind, current *backend.Resource, was, next *kind.State) ([]backend.Action, error) {
 	t := target{
-		kind: k, key: current.Key, uid: current.UID, deleting: current.Deleting, was: &replaced{current, was}, kept: k.Sensitive,
+		kind: k, key: current.Key, uid: current.UID, deleting: current.Deleting, was: &replaced{current, was}, own: true, kept: k.Sensitive,
 		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
 	}
 	t.related.Transition = true
-	t.related.Refs = dependency.Stored(current.Key, k.Rows.Refs(current.Namespace, next.Spec), next.Meta.Waits)
+	t.related.Refs = dependency.Of(current.Key, k.Rows.Refs(current.Namespace, next.Spec), dependency.Judged(k, current.Key, was, current.Refs)).Kept().With(current.Refs)
 	return s.actions(t, next)
 }
 

@@ -30,12 +30,13 @@ func (h *house) patch(of, name, spec string, meta service.Metadata) error {
 }
 
 // report reports a status, as a controller does.
-func (h *house) report(of, name, status string) {
+func (h *house) report(of, name, status string) []failure.Warning {
 	h.t.Helper()
-	_, err := h.UpdateStatus(h.t.Context(), access.Caller{}, service.StatusRequest{Identity: identity(of, name), ExpectedRevision: h.get(of, name).Revision.String(), Status: json.RawMessage(status)})
+	out, err := h.UpdateStatus(h.t.Context(), access.Caller{}, service.StatusRequest{Identity: identity(of, name), ExpectedRevision: h.get(of, name).Revision.String(), Status: json.RawMessage(status)})
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	return out.Warnings
 }
 
 func finalizers(names ...string) service.Metadata {
@@ -114,9 +115,12 @@ func TestAControllerSaysWhenResourcesOfItsKindsAreReady(t *testing.T) {
 			t.Errorf("the door says %q", got)
 		}
 		// While it waits, a status cannot say otherwise.
-		h.report("Door", "d", available)
-		if got := h.says("Door", "d"); got != "Waiting for Room/r to be ready" {
-			t.Errorf("the door that waits says %q after a report", got)
+		before := h.get("Door", "d").Revision
+		if w := h.report("Door", "d", available); len(w) != 1 || w[0].Code != failure.WarningWaiting || w[0].Path != "status.conditions" {
+			t.Errorf("warnings %+v of a status that is overruled", w)
+		}
+		if got := h.says("Door", "d"); got != "Waiting for Room/r to be ready" || h.get("Door", "d").Revision != before {
+			t.Errorf("the door that waits says %q after a report, at another revision", got)
 		}
 		h.report("Room", "r", available)
 		h.becomes("Door", "d", "True")

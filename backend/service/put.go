@@ -27,6 +27,8 @@ type target struct {
 	was *replaced
 	// deleting: the deletion of what is there waits.
 	deleting bool
+	// own: the gateway writes of its own accord.
+	own bool
 	// kept: what the record with the sensitive values has stays, as the spec does.
 	kept bool
 	// related is what follows from its references.
@@ -106,8 +108,10 @@ func (s *Service) actions(t target, st *kind.State) ([]backend.Action, error) {
 		return nil, err
 	}
 	actions := append([]backend.Action{{Key: t.key, If: t.cond, Op: backend.OpPut, Put: put}}, sensitive...)
-	if (backend.Batch{Actions: actions}).Size() > backend.MaxResourceBytes && len(actions) > 1 {
-		return nil, fmt.Errorf("%s with its sensitive values: %w", t.key, backend.ErrTooLarge)
+	// The gateway's own writes have the room up to backend.MaxStoredBytes: a resource as
+	// large as callers can make it still gets its conditions, and can be deleted.
+	if size := (backend.Batch{Actions: actions}).Size(); !t.own && size > backend.MaxResourceBytes {
+		return nil, fmt.Errorf("%s: %d bytes, at most %d: %w", t.key, size, backend.MaxResourceBytes, backend.ErrTooLarge)
 	}
 	return append(actions, t.related.Checks...), nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/row"
 )
 
 // relating is a state on its way to the store, whose references are to be judged.
@@ -19,6 +19,8 @@ type relating struct {
 	key  backend.Key
 	// was is the state before, nil for none that could be read.
 	was *kind.State
+	// bound are the references that are stored, as far as they are known.
+	bound []backend.Ref
 	// respecified: the spec is another, or there was none.
 	respecified bool
 	// reported: a controller reports this status.
@@ -35,24 +37,22 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 			return nil, dependency.Judgement{}, err
 		}
 	}
-	refs := r.kind.Rows.Refs(r.key.Namespace, next.Spec)
 	var j dependency.Judgement
-	if !r.respecified {
-		if len(refs) > 0 {
-			j.Refs = dependency.Stored(r.key, refs, next.Meta.Waits)
+	judged := r.was != nil && r.was.Meta.Judged == r.kind.Declared
+	if !r.respecified && judged {
+		if refs := r.kind.Rows.Refs(r.key.Namespace, next.Spec); len(refs) > 0 {
+			j = dependency.Of(r.key, refs, dependency.Before{Refs: refs, Waits: next.Meta.Waits}).Kept()
+			j.Waits = nil // they are not new
 		}
 		j.Transition = r.reported
-		return s.report(r, next), j, nil
+		next, j.Overruled = s.report(r, next)
+		return next, j, nil
 	}
-	if len(refs) > 0 || r.was != nil && len(r.was.Meta.Waits) > 0 {
-		var before []row.Ref
-		var waits []string
-		if r.was != nil {
-			before, waits = r.kind.Rows.Refs(r.key.Namespace, r.was.Spec), r.was.Meta.Waits
-		}
-		rel := dependency.Of(r.key, refs, before, waits)
-		if status, ok := r.waitsOn(rel, next); ok {
-			j.Refs = dependency.Stored(r.key, refs, waits)
+	before := dependency.Judged(r.kind, r.key, r.was, r.bound)
+	if refs := r.kind.Rows.Refs(r.key.Namespace, next.Spec); len(refs) > 0 || len(before.Waits) > 0 {
+		rel := dependency.Of(r.key, refs, before)
+		if status, ok := r.waitsOn(rel, next); ok && judged {
+			j.Refs = rel.Kept().Refs
 			return next.WithStoredStatus(status), j, nil
 		}
 		targets, err := s.targets(ctx, rel.Open(), r.lookup)
@@ -61,8 +61,11 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 		}
 		j = rel.Judge(targets)
 	}
-	next.Meta.Waits = j.Stored()
-	next, j.Transition = s.conclude(r, next, j.Waits)
+	next.Meta.Waits, next.Meta.Judged = j.Stored(), r.kind.Declared
+	if next, j.Overruled = s.report(r, next); r.respecified || len(j.Waits) > 0 {
+		next, j.Transition = s.conclude(r, next, j.Waits)
+	}
+	j.Transition = j.Transition || r.reported
 	return next, j, nil
 }
 
@@ -109,23 +112,25 @@ func (r relating) waitsOn(rel dependency.Relation, next *kind.State) ([]byte, bo
 }
 
 // report is the state with a status that a controller reports. While the resource
-// waits, its conditions are those that say so. One that nobody controls keeps some.
-func (s *Service) report(r relating, next *kind.State) *kind.State {
+// waits, its conditions are those that say so; overruled says that the report has others.
+// One that nobody controls keeps some.
+func (s *Service) report(r relating, next *kind.State) (out *kind.State, overruled bool) {
 	if !r.reported || r.kind.Conditions == nil {
-		return next
+		return next, false
 	}
 	if len(next.Meta.Waits) > 0 && r.was != nil {
-		return next.WithStatus(dependency.Kept(next.Status(), r.was.Status()))
+		kept := dependency.Kept(next.Status(), r.was.Status())
+		return next.WithStatus(kept), dependency.Mentions(next.Status()) && !jsontree.Equal(kept, next.Status())
 	}
 	if s.owners.controlled(r.kind.Name) {
-		return next
+		return next, false
 	}
 	absent := dependency.Absent(next.Status(), dependency.Done(next.Meta.Generation))
 	if len(absent) == 0 {
-		return next
+		return next, false
 	}
 	status, _ := dependency.In(next.Status(), r.kind.Conditions, absent, s.cfg.Clock())
-	return next.WithStatus(status)
+	return next.WithStatus(status), false
 }
 
 // targets are the resources under keys.
@@ -167,10 +172,16 @@ func (s *Service) targets(ctx context.Context, keys []backend.Key, how lookup) (
 	return out, nil
 }
 
-// waitWarnings says what a resource waits for.
-func waitWarnings(waits []dependency.Wait) []failure.Warning {
+// waitWarnings says what a resource waits for, and what was not taken over since it waits.
+func waitWarnings(j dependency.Judgement) []failure.Warning {
 	var out []failure.Warning
-	for _, w := range waits {
+	if j.Overruled {
+		out = append(out, failure.Warning{
+			Code: failure.WarningWaiting, Path: "status.conditions",
+			Message: "the resource waits for others: its conditions Available and Progressing say so, and what the status says of them was not taken over",
+		})
+	}
+	for _, w := range j.Waits {
 		out = append(out, failure.Warning{Code: failure.WarningWaiting, Message: w.String(), Path: w.Path})
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -27,7 +28,7 @@ func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 		return nil, failure.Of(err, in.key)
 	}
 	out.Resource = s.present(in.kind, stored)
-	out.Warnings = append(slices.Clip(out.Warnings), waitWarnings(t.related.Waits)...)
+	out.Warnings = append(slices.Clip(out.Warnings), waitWarnings(t.related)...)
 	return out, nil
 }
 
@@ -154,11 +155,18 @@ func (s *Service) save(ctx context.Context, in *intent, current *stored, was, ne
 		t.was = &replaced{current.Resource, was}
 	}
 	var err error
-	next, t.related, err = s.relate(ctx, relating{kind: in.kind, key: in.key, was: was, respecified: respecified, reported: in.verb == descriptor.VerbStatus, lookup: in.lookup()}, next)
+	next, t.related, err = s.relate(ctx, relating{kind: in.kind, key: in.key, was: was, bound: current.Refs, respecified: respecified, reported: in.verb == descriptor.VerbStatus, lookup: in.lookup()}, next)
 	if err != nil {
 		return nil, failure.Of(err, in.key)
 	}
-	out.Warnings = append(slices.Clip(out.Warnings), waitWarnings(t.related.Waits)...)
+	if next.Meta.Finalizing && !slices.Equal(next.Meta.Finalizers, was.Meta.Finalizers) && dependency.SaysFinalizing(next.Status()) {
+		next, t.related.Transition = s.finalizing(in.kind, next), true
+	}
+	out.Warnings = append(slices.Clip(out.Warnings), waitWarnings(t.related)...)
+	if t.related.Overruled && next.SameBesides(was) { // nothing is left of it
+		out.Outcome, out.Resource = Unchanged, s.present(in.kind, current.Resource)
+		return out, nil
+	}
 	if in.dryRun {
 		would, err := s.wouldStore(t, next, current.Resource)
 		if err != nil {

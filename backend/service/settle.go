@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/dependency"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
@@ -81,8 +82,8 @@ func (s *Service) settling(r *backend.Resource) *settling {
 		return nil
 	}
 	refs := k.Rows.Refs(r.Namespace, st.Spec)
-	one := &settling{kind: k, stored: r, was: st, relation: dependency.Of(r.Key, refs, refs, st.Meta.Waits)}
-	if len(st.Meta.Waits) == 0 && !s.unconcluded(k, st) {
+	one := &settling{kind: k, stored: r, was: st, relation: dependency.Of(r.Key, refs, dependency.Judged(k, r.Key, st, r.Refs))}
+	if len(st.Meta.Waits) == 0 && st.Meta.Judged == k.Declared && !s.unconcluded(k, st) {
 		return nil
 	}
 	return one
@@ -121,7 +122,7 @@ func (s *Service) gather(todo []*settling, targets map[backend.Key]dependency.Ta
 		}
 		put, err := s.settled(one, j)
 		if err != nil {
-			s.cfg.Logger.Warn("what a resource waits for cannot be stored", zap.Stringer("key", one.stored.Key), zap.Error(err))
+			s.passOver(one.stored.Key, err)
 			continue
 		}
 		if put == nil {
@@ -144,17 +145,17 @@ func (s *Service) gather(todo []*settling, targets map[backend.Key]dependency.Ta
 // settled puts what a judgement changes of a resource; nothing if that is nothing.
 func (s *Service) settled(one *settling, j dependency.Judgement) ([]backend.Action, error) {
 	next := *one.was
-	next.Meta.Waits = j.Stored()
+	next.Meta.Waits, next.Meta.Judged = j.Stored(), one.kind.Declared
 	st := &next
 	if !slices.Equal(next.Meta.Waits, one.was.Meta.Waits) || len(j.Waits) > 0 || s.unconcluded(one.kind, one.was) {
 		st, _ = s.conclude(relating{kind: one.kind, key: one.stored.Key, was: one.was}, st, j.Waits)
 	}
-	if slices.Equal(next.Meta.Waits, one.was.Meta.Waits) && st.SameStatus(one.was) {
+	if slices.Equal(next.Meta.Waits, one.was.Meta.Waits) && next.Meta.Judged == one.was.Meta.Judged && st.SameStatus(one.was) {
 		return nil, nil
 	}
 	t := target{
-		kind: one.kind, key: one.stored.Key, uid: one.stored.UID, deleting: one.stored.Deleting, was: &replaced{one.stored, one.was}, kept: one.kind.Sensitive,
-		cond: backend.Condition{Presence: backend.Present, Revision: one.stored.Revision}, related: dependency.Judgement{Refs: j.Refs, Transition: true},
+		kind: one.kind, key: one.stored.Key, uid: one.stored.UID, deleting: one.stored.Deleting, was: &replaced{one.stored, one.was}, own: true, kept: one.kind.Sensitive,
+		cond: backend.Condition{Presence: backend.Present, Revision: one.stored.Revision}, related: dependency.Judgement{Refs: j.With(one.stored.Refs), Transition: true},
 	}
 	return s.actions(t, st)
 }
@@ -170,7 +171,7 @@ func (s *Service) settleTogether(ctx context.Context, b settleBatch) error {
 		return nil
 	}
 	var failed *backend.ConditionError
-	if !errors.As(err, &failed) && !errors.Is(err, errLost) && !errors.Is(err, backend.ErrUnreadable) {
+	if !errors.As(err, &failed) && !errors.Is(err, errLost) && !errors.Is(err, backend.ErrUnreadable) && !unstorable(err) {
 		return err
 	}
 	for _, one := range b.of {
@@ -181,8 +182,29 @@ func (s *Service) settleTogether(ctx context.Context, b settleBatch) error {
 	return nil
 }
 
-// settleOne judges one resource anew, as it is stored now.
+// unstorable says whether an error is about what is to be stored of one resource, so that
+// trying again is of no use.
+func unstorable(err error) bool {
+	var known *failure.Error
+	return errors.Is(err, backend.ErrTooLarge) || errors.Is(err, backend.ErrInvalid) || errors.As(err, &known) && !known.Retryable
+}
+
+// passOver notes that the conditions of a resource cannot be stored. Others do not wait for it.
+func (s *Service) passOver(key backend.Key, err error) {
+	s.cfg.Logger.Error("what a resource waits for cannot be stored", zap.Stringer("key", key), zap.Error(err))
+}
+
+// settleOne judges one resource anew, as it is stored now. What cannot be stored is passed over.
 func (s *Service) settleOne(ctx context.Context, key backend.Key) error {
+	err := s.settleStored(ctx, key)
+	if unstorable(err) {
+		s.passOver(key, err)
+		return nil
+	}
+	return err
+}
+
+func (s *Service) settleStored(ctx context.Context, key backend.Key) error {
 	for range maxSettleAttempts {
 		got, err := s.cfg.Store.Get(ctx, key)
 		switch {
@@ -215,6 +237,46 @@ func (s *Service) settleOne(ctx context.Context, key backend.Key) error {
 	return fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
+// Conclude looks at resources that were created and wait for nothing: a gateway that did not
+// know yet whether a controller owns their kind may have said otherwise.
+func (s *Service) Conclude(ctx context.Context, created []*backend.Resource) error {
+	if err := s.knowOwners(ctx); err != nil {
+		return err
+	}
+	for _, r := range created {
+		k, err := s.kinds.Find(r.Kind)
+		if err != nil || k.Conditions == nil || r.Deleting {
+			continue
+		}
+		st, err := kind.StateOf(r)
+		if err != nil || len(st.Meta.Waits) > 0 {
+			continue
+		}
+		if !s.owners.controlled(k.Name) {
+			if err := s.Settle(ctx, []*backend.Resource{r}); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, said := dependency.Renumbered(st.StoredStatus(), st.Meta.Generation, st.Meta.Generation, true); !said {
+			continue
+		}
+		status, _ := dependency.In(st.Status(), k.Conditions, dependency.Released(st.Meta.Generation), s.cfg.Clock())
+		put, err := s.rewritten(k, r, st, st.WithStatus(status))
+		if err == nil {
+			_, err = s.apply(ctx, put...)
+		}
+		var failed *backend.ConditionError
+		switch {
+		case unstorable(err):
+			s.passOver(r.Key, err)
+		case err != nil && !errors.As(err, &failed): // else somebody has written since
+			return err
+		}
+	}
+	return nil
+}
+
 // Finish deletes a resource whose deletion waits, if nothing holds it any more. If
 // finalizers alone do, its conditions say so, once. It is right whoever else does the
 // same at the same time.
@@ -240,7 +302,12 @@ func (s *Service) Finish(ctx context.Context, key backend.Key) error {
 		_, err = s.apply(ctx, actions...)
 		switch {
 		case errors.Is(err, backend.ErrFinalized):
-			if done, err := s.announce(ctx, k, current); done || err != nil {
+			done, err := s.announce(ctx, k, current)
+			if unstorable(err) {
+				s.passOver(key, err)
+				return nil
+			}
+			if done || err != nil {
 				return err
 			}
 		case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrNotDeleting):
@@ -264,11 +331,12 @@ func (s *Service) announce(ctx context.Context, k *kind.Kind, current *stored) (
 	if err != nil {
 		return true, err
 	}
+	put[0].If.Unreferenced = true
 	_, err = s.apply(ctx, put...)
-	if errors.Is(err, errLost) || raced(err, current.Key) {
+	switch {
+	case errors.Is(err, errLost), raced(err, current.Key):
 		return false, nil
-	}
-	if errors.Is(err, backend.ErrNotFound) {
+	case errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
 		return true, nil
 	}
 	return true, err

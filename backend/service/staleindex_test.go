@@ -128,7 +128,11 @@ func TestAWriteTakesWhatTheIndexHas(t *testing.T) {
 	if n := store.gets.Load(); n != 0 {
 		t.Errorf("the writes read the store %d times", n)
 	}
-	f.Index().Begin(backend.Position{}) // it has nothing any more
+	unindexed, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store, IndexMemory: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Service = unindexed
 	write("b", func() {})
 	if n := store.gets.Load(); n != 3 {
 		t.Errorf("without the index they read it %d times", n)

@@ -96,6 +96,7 @@ type application struct {
 	count map[string]int
 	// stored are the resources that the documents are of.
 	stored []key
+	waits  waits
 }
 
 // key names one resource.
@@ -127,6 +128,7 @@ const (
 func (a *application) run(ctx context.Context, docs []manifests.Document, p *prune) error {
 	a.count = map[string]int{}
 	line := progress{out: a.std.err, total: len(docs)}
+	a.waits.collect = len(docs) > 1
 	var unable error
 	for i, d := range docs {
 		if ctx.Err() != nil || unable != nil {
@@ -149,7 +151,7 @@ func (a *application) run(ctx context.Context, docs []manifests.Document, p *pru
 			continue
 		}
 		a.count[out.Outcome]++
-		report(a.std, d, out, a.dry)
+		a.report(d, out)
 		if out.Resource != nil {
 			a.stored = append(a.stored, keyOf(out.Resource))
 		}
@@ -158,6 +160,7 @@ func (a *application) run(ctx context.Context, docs []manifests.Document, p *pru
 	if len(docs) > 1 || p.wanted() {
 		_, _ = fmt.Fprintln(a.std.err, a.summary(len(docs)))
 	}
+	a.waits.print(a.std.err, a.stored)
 	return err
 }
 
@@ -196,13 +199,17 @@ func (a *application) summary(documents int) string {
 }
 
 // report prints what became of a document.
-func report(std streams, d manifests.Document, out *client.Applied, dry dryRun) {
+func (a *application) report(d manifests.Document, out *client.Applied) {
 	for _, w := range out.Warnings {
-		_, _ = fmt.Fprintf(std.err, "%s: warning: %s\n", printable(d.At(inDocument(w.Field))), printable(w.Message))
+		if w.Code == client.Waiting && out.Resource != nil && a.waits.collect {
+			a.waits.add(keyOf(out.Resource), w.Message)
+			continue
+		}
+		_, _ = fmt.Fprintf(a.std.err, "%s: warning: %s\n", printable(d.At(inDocument(w.Field))), printable(w.Message))
 	}
 	what := d.Where()
 	if out.Resource != nil {
 		what = keyOf(out.Resource).String()
 	}
-	outcome(std, what, out.Outcome, dry)
+	outcome(a.std, what, out.Outcome, a.dry)
 }

@@ -23,9 +23,14 @@ func deleteCommand(std streams) *cobra.Command {
 		Short: "Delete resources",
 		Long: `Delete resources by their names, by their labels, or those that manifests are of.
 
+A resource that others rely on, or that finalizers hold, goes when they do not any more: it
+is PENDING or FINALIZING until then, which cannot be cancelled. --dry-run shows what would go
+at once and what holds the rest; --wait ends when all are gone.
+
 By labels, a resource is deleted only while it has them: one that somebody changes meanwhile
 is looked at again. Manifests name resources; nothing else in them is looked at.`,
 		Example: `  sluice delete network net-a net-b
+  sluice delete network net-a --wait --timeout 2m
   sluice delete network/net-a subnet/sub-a --ignore-not-found
   sluice delete networks -l team=web,stage!=prod --dry-run
   sluice delete -f network.yaml`,
@@ -34,12 +39,16 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
 			if err != nil {
 				return err
 			}
-			d.client = c
+			d.client, d.remote = c, r
 			ctx := cmd.Context()
 			byLabels, err := by.given(cmd)
 			switch {
 			case err != nil:
 				return err
+			case d.wait && bool(d.dry):
+				return usageError{errors.New("wait: a dry run deletes nothing that could be waited for")}
+			case d.wait && r.timeout <= 0:
+				return usageError{errors.New("timeout: a duration over 0 is accepted, like 30s")}
 			case len(files.files) > 0 && (len(args) > 0 || byLabels || revision != ""):
 				return usageError{errors.New("delete: -f goes with neither names, -l nor --revision")}
 			case len(files.files) > 0:
@@ -47,7 +56,7 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
 				if err != nil {
 					return err
 				}
-				return d.documents(ctx, docs, r.namespace)
+				return d.end(ctx, d.documents(ctx, docs, r.namespace))
 			case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || revision != ""):
 				return usageError{errors.New("delete: -l goes with one KIND (or several, joined by commas), and with no names and no --revision")}
 			case byLabels:
@@ -62,7 +71,7 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
 				if len(list) == 0 {
 					_, _ = fmt.Fprintln(std.err, "no resource has these labels")
 				}
-				return d.selected(ctx, s, list)
+				return d.end(ctx, d.selected(ctx, s, list))
 			}
 			list, err := subjects(ctx, c, r.namespace, args)
 			if err != nil {
@@ -77,14 +86,16 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
 					break
 				}
 			}
-			return d.result()
+			return d.end(ctx, d.result())
 		},
 	}
 	r.register(cmd)
+	cmd.Flags().Lookup("timeout").Usage = "how long one request may take; with --wait also how long to wait in all"
 	files.register(cmd)
 	d.dry.register(cmd)
 	by.register(cmd, "delete")
 	cmd.Flags().BoolVar(&d.ignoreAbsent, "ignore-not-found", false, "that a resource is not there is no error")
+	cmd.Flags().BoolVar(&d.wait, "wait", false, "wait until what is deleted is really gone")
 	cmd.Flags().StringVar(&revision, "revision", "", "delete only at this revision")
 	return cmd
 }
@@ -95,8 +106,12 @@ type deletion struct {
 	client       *client.Client
 	dry          dryRun
 	ignoreAbsent bool
-	done         int
-	failed       tally
+	remote       remote
+	// wait: the command ends when all are gone; waiting are those that are not gone yet.
+	wait    bool
+	waiting []departure
+	done    int
+	failed  tally
 }
 
 // one deletes a resource, and says so or what is wrong.
@@ -115,7 +130,8 @@ func (d *deletion) try(ctx context.Context, what string, req client.DeleteReques
 	switch {
 	case err == nil:
 		d.done++
-		outcome(d.std, what, deletion.State, d.dry)
+		d.report(what, deletion)
+		d.note(what, req, deletion)
 	case code(err) == "NOT_FOUND" && d.ignoreAbsent:
 		return nil
 	}

@@ -58,6 +58,8 @@ func parseGoal(text string) (goal, error) {
 // reached says whether a resource is as wanted, and if not how it is.
 func (g goal) reached(k client.Kind, r *client.Resource) (bool, string, error) {
 	switch {
+	case g.deleted && r.Metadata.DeletionRequestedAt != nil:
+		return false, "its deletion is requested and waits", nil
 	case g.deleted:
 		return false, "it is there", nil
 	case g.condition != "":

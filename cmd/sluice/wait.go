@@ -134,7 +134,8 @@ func (w *waiting) all(ctx, late context.Context, targets []target) error {
 	var found tally
 	for _, t := range targets {
 		for _, name := range t.names {
-			if err := w.one(ctx, late, t.kind, name); err != nil {
+			s := sight{goal: w.goal, kind: t.kind, namespace: w.remote.scope(t.kind, false), name: name, uid: w.uids[[2]string{t.kind.Name, name}]}
+			if err := w.one(ctx, late, s); err != nil {
 				found.note(w.std, err)
 				continue
 			}
@@ -149,13 +150,13 @@ func (w *waiting) all(ctx, late context.Context, targets []target) error {
 }
 
 // one waits for one resource.
-func (w *waiting) one(ctx, late context.Context, k client.Kind, name string) error {
-	s := sight{goal: w.goal, kind: k, namespace: w.remote.scope(k, false), name: name, uid: w.uids[[2]string{k.Name, name}], is: "nothing is known of it"}
-	req := client.ChangesRequest{Kind: k, Namespace: s.namespace, Name: name, Snapshot: true, Lost: lost(w.std)}
+func (w *waiting) one(ctx, late context.Context, s sight) error {
+	s.is = "nothing is known of it"
+	req := client.ChangesRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, Snapshot: true, Lost: lost(w.std)}
 	for change, err := range w.client.Changes(ctx, req) {
 		if errors.Is(err, context.DeadlineExceeded) {
 			if err = s.last(late, w.client); err == nil {
-				err = fmt.Errorf("%s %s: timed out after %v waiting for %s: %s", k.Name, name, w.remote.timeout.Round(time.Millisecond), w.goal.text, s.is)
+				err = fmt.Errorf("%s %s: timed out after %v waiting for %s: %s", s.kind.Name, s.name, w.remote.timeout.Round(time.Millisecond), w.goal.text, s.is)
 			}
 		} else if errors.Is(err, context.Canceled) {
 			err = errors.New("interrupted")

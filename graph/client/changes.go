@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"time"
 )
 
 // ChangesRequest says what a stream of changes covers.
 type ChangesRequest struct {
 	Kind Kind
+	// Kinds are followed together, instead of Kind. Then there is no Name.
+	Kinds []Kind
 	// Namespace and Name narrow the stream; empty means all.
 	Namespace, Name string
 	// After is the cursor last seen; empty means from the present state on.
@@ -30,6 +33,22 @@ type ChangesRequest struct {
 	NamesOnly bool
 	// Lost is told why a connection has ended, before another is made. Default: nobody is.
 	Lost func(cause error)
+}
+
+// valid says what is wrong with the request.
+func (r *ChangesRequest) valid() error {
+	if len(r.Kinds) == 0 {
+		return r.Kind.offers("WATCH")
+	}
+	if r.Kind.Name != "" || r.Name != "" {
+		return errors.New("a stream of several kinds has neither Kind nor Name")
+	}
+	for _, k := range r.Kinds {
+		if err := k.offers("WATCH"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Change is one event of a stream.
@@ -59,38 +78,67 @@ const (
 // that ends within such a state begins it again.
 func (c *Client) Changes(ctx context.Context, req ChangesRequest) iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
-		if err := req.Kind.offers("WATCH"); err != nil {
+		if err := req.valid(); err != nil {
 			yield(nil, err)
 			return
 		}
-		f := follower{client: c, req: req, yield: yield}
-		for pause := minPause; ; pause = min(2*pause, maxPause) {
-			f.progress = false
-			err := f.run(ctx)
-			switch {
-			case f.stopped:
-				return
-			case ctx.Err() != nil:
-				yield(nil, ctx.Err())
-				return
-			case !again(err):
-				yield(nil, err)
-				return
-			}
-			if f.progress {
-				pause = minPause
-			}
-			if req.Lost != nil {
-				req.Lost(err)
-			}
-			select {
-			case <-ctx.Done():
-				yield(nil, ctx.Err())
-				return
-			case <-time.After(pause):
-			}
+		vars := parts(req.Format, req.NamesOnly)
+		vars["snapshot"], vars["filter"] = req.Snapshot, filterOf(req.Selector, req.Filter)
+		if req.Namespace != "" && req.Kind.Scope != "GLOBAL" {
+			vars["namespace"] = req.Namespace
 		}
+		if req.Name != "" {
+			vars["name"] = req.Name
+		}
+		document := manyChangesDocument
+		if len(req.Kinds) == 0 {
+			document = req.Kind.document(changesTemplate)
+		} else {
+			names := make([]string, len(req.Kinds))
+			for i, k := range req.Kinds {
+				names[i] = k.Name
+			}
+			vars["kinds"] = names
+		}
+		f := follower{client: c, document: document, variables: vars, after: req.After, yield: yield}
+		f.follow(ctx, req.Lost)
 	}
+}
+
+// EventsRequest says what a stream of events covers.
+type EventsRequest struct {
+	// Namespace of the resources; empty means all, and those of GLOBAL kinds.
+	Namespace string
+	// After is the cursor last seen, or what [Client.Position] returns.
+	After string
+	// Lost is told why a connection has ended, before another is made. Default: nobody is.
+	Lost func(cause error)
+}
+
+// Events tells that resources of any kinds change, and not what they become: no change
+// has its resource. It survives the end of a connection as [Client.Changes] does, and ends
+// with POSITION_EXPIRED where it cannot go on without a gap.
+func (c *Client) Events(ctx context.Context, req EventsRequest) iter.Seq2[*Change, error] {
+	return func(yield func(*Change, error) bool) {
+		vars := map[string]any{}
+		if req.Namespace != "" {
+			vars["namespace"] = req.Namespace
+		}
+		f := follower{client: c, document: eventsDocument, variables: vars, after: req.After, yield: yield}
+		f.follow(ctx, req.Lost)
+	}
+}
+
+// Position is the cursor of the present moment, for streams that begin there. It is
+// asked of a kind that can be listed, in a namespace; empty is all.
+func (c *Client) Position(ctx context.Context, k Kind, namespace string) (string, error) {
+	vars := map[string]any{"kind": k.Name}
+	if namespace != "" && k.Scope != "GLOBAL" {
+		vars["namespace"] = namespace
+	}
+	var out struct{ Resources struct{ ChangeCursor string } }
+	err := c.Do(ctx, positionDocument, vars, &out)
+	return out.Resources.ChangeCursor, err
 }
 
 // again says whether a stream that ended so may be taken up again.
@@ -104,26 +152,52 @@ func again(err error) bool {
 
 // follower keeps the place of a stream over its connections.
 type follower struct {
-	client            *Client
-	req               ChangesRequest
+	client    *Client
+	document  string
+	variables map[string]any
+	// after is the cursor last seen.
+	after             string
 	yield             func(*Change, error) bool
 	progress, stopped bool
 }
 
-func (f *follower) run(ctx context.Context) error {
-	vars := parts(f.req.Format, f.req.NamesOnly)
-	vars["snapshot"], vars["filter"] = f.req.Snapshot, filterOf(f.req.Selector, f.req.Filter)
-	add := func(name, value string) {
-		if value != "" {
-			vars[name] = value
+// follow connects until the stream is over.
+func (f *follower) follow(ctx context.Context, lost func(cause error)) {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		f.progress = false
+		err := f.run(ctx)
+		switch {
+		case f.stopped:
+			return
+		case ctx.Err() != nil:
+			f.yield(nil, ctx.Err())
+			return
+		case !again(err):
+			f.yield(nil, err)
+			return
+		}
+		if f.progress {
+			pause = minPause
+		}
+		if lost != nil {
+			lost(err)
+		}
+		select {
+		case <-ctx.Done():
+			f.yield(nil, ctx.Err())
+			return
+		case <-time.After(pause):
 		}
 	}
-	if f.req.Kind.Scope != "GLOBAL" {
-		add("namespace", f.req.Namespace)
+}
+
+// run is one connection.
+func (f *follower) run(ctx context.Context) error {
+	vars := maps.Clone(f.variables)
+	if f.after != "" {
+		vars["after"] = f.after
 	}
-	add("name", f.req.Name)
-	add("after", f.req.After)
-	return f.client.subscribe(ctx, f.req.Kind.document(changesTemplate), vars, func(data json.RawMessage) error {
+	return f.client.subscribe(ctx, f.document, vars, func(data json.RawMessage) error {
 		var out struct{ Event Change }
 		if err := json.Unmarshal(data, &out); err != nil {
 			return fmt.Errorf("answer of the gateway: %w", err)
@@ -131,9 +205,9 @@ func (f *follower) run(ctx context.Context) error {
 		f.progress = true
 		switch {
 		case out.Event.Type == "RESET":
-			f.req.After = "" // nothing before it can be continued from
+			f.after = "" // nothing before it can be continued from
 		case out.Event.Cursor != "":
-			f.req.After = out.Event.Cursor
+			f.after = out.Event.Cursor
 		}
 		if out.Event.Type == "BOOKMARK" {
 			return nil

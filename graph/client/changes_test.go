@@ -157,3 +157,23 @@ func TestAGatewayThatPingsIsThere(t *testing.T) {
 		break
 	}
 }
+
+func TestEventsOfAnyKindsGoOnAfterTheLastCursor(t *testing.T) {
+	var after []string
+	c := playback(t, &after, "IN_SYNC:c1 MODIFIED:c2 BOOKMARK:c3", "IN_SYNC:c3 STOP")
+	got, lost := "", 0
+	for change, err := range c.Events(t.Context(), client.EventsRequest{Namespace: "a", After: "c0", Lost: func(error) { lost++ }}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got += change.Type + " "; change.Type == "STOP" {
+			break
+		}
+	}
+	if want := "IN_SYNC MODIFIED IN_SYNC STOP "; got != want || lost != 1 {
+		t.Errorf("events %s, want %s; lost %d times", got, want, lost)
+	}
+	if s, want := strings.Join(after, ","), "c0,c3"; s != want {
+		t.Errorf("began after %s, want %s", s, want)
+	}
+}

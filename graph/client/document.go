@@ -8,7 +8,7 @@ import "strings"
 // kindsDocument reads the catalogue.
 const kindsDocument = `query Kinds($described: Boolean!) {
   kinds {
-    name singular plural shortNames group version scope verbs
+    name singular plural shortNames group version scope verbs controlled
     description @include(if: $described)
     subKinds @include(if: $described)
     expires @include(if: $described)
@@ -65,15 +65,51 @@ const secretDataDocument = `query SecretData($kind: String!, $namespace: String,
 
 const neighboursDocument = `query Neighbours($id: ID!) {
   dependencyTree(id: $id, depth: 1) {
+    root { resource { blockedBy { totalCount nodes { kind namespace name } } } }
     up { kind namespace name path guarded state }
     down { kind namespace name path guarded state }
     truncated
   }
 }`
 
+const treeDocument = `query Tree($id: ID!, $direction: DependencyDirection!, $depth: Int!) {
+  dependencyTree(id: $id, direction: $direction, depth: $depth) {
+    root { ...Node }
+    up { ...Node }
+    down { ...Node }
+    truncated
+  }
+}
+fragment Node on DependencyNode {
+  id kind namespace name level from path guarded state cycle
+  resource { metadata { deletionRequestedAt } }
+}`
+
+// positionDocument reads where a stream of changes can begin.
+const positionDocument = `query Position($kind: String!, $namespace: String) {
+  resources(kind: $kind, namespace: $namespace, first: 0) { changeCursor }
+}`
+
+const eventsDocument = `subscription Events($namespace: String, $after: String) {
+  event: resourceChanges(namespace: $namespace, after: $after) { type cursor revision }
+}`
+
+const updateKindDocument = `mutation UpdateKind($input: UpdateKindInput!) {
+  updateKind(input: $input) { kind { name controlled } }
+}`
+
 const applyDocument = `mutation Apply($input: ApplyManifestInput!) {
   applyManifest(input: $input) { outcome warnings { code message field } resource { kind metadata { namespace name revision createdAt } manifest(format: YAML) } }
 }`
+
+// manyChangesDocument follows several kinds.
+const manyChangesDocument = `subscription ManyChanges($kinds: [String!], $namespace: String, $filter: ResourceFilter, $after: String, $snapshot: Boolean, $whole: Boolean!, $manifest: Boolean!, $format: ManifestFormat) {
+  event: resourceChanges(kinds: $kinds, namespace: $namespace, filter: $filter, after: $after, snapshot: $snapshot) {
+    type cursor revision
+    resource { ...Parts }
+  }
+}
+` + resourceParts
 
 // The templates are filled in for each kind.
 const (
@@ -92,7 +128,11 @@ const (
 }
 ` + resourceParts
 	deleteTemplate = `mutation Delete($input: Delete{Kind}Input!) {
-  delete: delete{Kind}(input: $input) { state blockers { totalCount nodes { id kind metadata { namespace name } } } }
+  delete: delete{Kind}(input: $input) {
+    state
+    resource: {singular} { id kind metadata { namespace name uid finalizers } }
+    blockers { totalCount nodes { id kind metadata { namespace name } } }
+  }
 }`
 	finalizersTemplate = `mutation SetFinalizers($input: Patch{Kind}Input!) {
   update: patch{Kind}(input: $input) { written: {singular} { metadata { revision } } }
@@ -115,7 +155,9 @@ func (k Kind) document(template string) string {
 // Documents are all that a client sends to a gateway with these kinds, but for what
 // is given to [Client.Do].
 func Documents(kinds []Kind) []string {
-	out := []string{kindsDocument, getDocument, secretDataDocument, neighboursDocument, applyDocument}
+	out := []string{
+		kindsDocument, getDocument, secretDataDocument, neighboursDocument, treeDocument, positionDocument, eventsDocument, updateKindDocument, applyDocument, manyChangesDocument,
+	}
 	for _, k := range kinds {
 		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}, {"PATCH", finalizersTemplate}} {
 			if k.Offers(of.verb) {

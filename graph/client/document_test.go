@@ -81,6 +81,15 @@ func TestWhateverIsAskedTheDocumentsAreThoseThatAreListed(t *testing.T) {
 	if _, err := c.Neighbours(ctx, "id"); err != nil {
 		t.Error(err)
 	}
+	if _, err := c.Tree(ctx, client.TreeRequest{ID: "id"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Position(ctx, kinds[0], "a"); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.ControlKind(ctx, "Network", true); err != nil {
+		t.Error(err)
+	}
 	if _, err := c.Apply(ctx, client.ApplyRequest{Manifest: "a", DryRun: true}); err != nil {
 		t.Error(err)
 	}

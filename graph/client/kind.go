@@ -18,6 +18,8 @@ type Kind struct {
 	// Verbs are what the gateway offers of the kind, like GET and LIST. None stands
 	// for all: then the gateway says what it does not offer.
 	Verbs []string
+	// Controlled: a controller says when resources of the kind are ready.
+	Controlled bool
 	// Fields of spec and status, each after the object that it is in.
 	Fields []Field
 	// Indexes are the fields that filters can name.
@@ -149,6 +151,14 @@ func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
 	var out struct{ Kinds []Kind }
 	err := c.Do(ctx, kindsDocument, map[string]any{"described": described}, &out)
 	return out.Kinds, err
+}
+
+// ControlKind gives a kind to a controller, or takes it back, in the store: for all its
+// gateways. It returns whether a controller has it now.
+func (c *Client) ControlKind(ctx context.Context, kind string, controlled bool) (bool, error) {
+	var out struct{ UpdateKind struct{ Kind Kind } }
+	err := c.Do(ctx, updateKindDocument, map[string]any{"input": map[string]any{"kind": kind, "controlled": controlled}}, &out)
+	return out.UpdateKind.Kind.Controlled, err
 }
 
 // UnknownKindError names the kinds that a gateway has.

@@ -151,38 +151,6 @@ func (c *Client) Get(ctx context.Context, k Kind, namespace, name string, format
 	return out.Resource, err
 }
 
-// Neighbour is a resource that another one names, or that names it.
-type Neighbour struct {
-	Kind      string
-	Namespace *string
-	Name      string
-	// Path of the reference, in the kind that has it.
-	Path string
-	// Guarded: the resource referred to must stay while it is in use.
-	Guarded bool
-	// State is how far what is referred to is, for the one that refers to it: MISSING,
-	// NOT_READY, DELETING or BOUND.
-	State string
-}
-
-// Neighbours are the resources that one is tied to by the references of the kinds.
-type Neighbours struct {
-	// Up are those that it names, Down those that name it.
-	Up, Down []Neighbour
-	// Truncated: there are more.
-	Truncated bool
-}
-
-// Neighbours returns what a resource names and what names it.
-func (c *Client) Neighbours(ctx context.Context, id string) (Neighbours, error) {
-	var out struct{ DependencyTree *Neighbours }
-	err := c.Do(ctx, neighboursDocument, map[string]any{"id": id}, &out)
-	if out.DependencyTree == nil {
-		return Neighbours{}, err
-	}
-	return *out.DependencyTree, err
-}
-
 // ApplyRequest is one manifest document.
 type ApplyRequest struct {
 	Manifest string
@@ -209,6 +177,9 @@ type Applied struct {
 
 // Warning is what a caller should know though a change was made.
 type Warning struct{ Code, Message, Field string }
+
+// Waiting is the code of a warning of what a resource waits for, one by one.
+const Waiting = "WAITING"
 
 // Apply makes one resource what the manifest says.
 func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) {

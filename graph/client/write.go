@@ -20,6 +20,9 @@ type Deletion struct {
 	// State is DELETED; PENDING while others rely on the resource; FINALIZING while nothing
 	// but finalizers hold it.
 	State string
+	// Resource as it was, or as it is while its deletion waits; nil if that cannot be read.
+	// Of its metadata it has namespace, name, uid and finalizers.
+	Resource *Resource
 	// Blockers are the first 100 of those who rely on the resource.
 	Blockers struct {
 		TotalCount int

@@ -118,6 +118,30 @@ func verbs() map[string]func(*teller) {
 			c.ask(remove, with(input))
 			c.ask(`{ network(name: "net-a") { id } }`, nil)
 		},
+		"deleteWaiting.txt": func(c *teller) {
+			const state = "dryRun\n    state\n    deletedNetworkId\n    network { metadata { revision deletionRequestedAt finalizers } status { conditions { type status message } } }"
+			remove := mutation("deleteNetwork", "DeleteNetworkInput", state+"\n    blockers(first: 1) { totalCount nodes { kind metadata { name } } pageInfo { hasNextPage } }")
+			c.begin()
+			for _, name := range []string{"sub-a", "sub-b"} {
+				c.must(`mutation ($input: CreateSubnetInput!) { createSubnet(input: $input) { subnet { id } } }`, with(map[string]any{
+					"name": name, "spec": spec(map[string]any{"networkRef": "net-a", "cidr": "10.0.0.0/24", "ipVersion": 4}),
+				}))
+			}
+			input := map[string]any{"name": "net-a"}
+			c.Tell("A network has two subnets, which rely on it. A client asks what a delete would do, and does it: the deletion waits.")
+			c.ask(remove, with(input, "dryRun", true))
+			revision := revisionIn(c.t, c.ask(remove, with(input)))
+			c.Tell("From now on the spec is frozen.")
+			patch := mutation("patchNetwork", "PatchNetworkInput", "network { metadata { revision finalizers } }")
+			c.ask(patch, with(map[string]any{"name": "net-a", "expectedRevision": revision, "description": "x"}))
+			c.Tell("A controller holds another network, and says so by a finalizer before its deletion is requested.")
+			other := revisionIn(c.t, c.must(`mutation ($input: CreateNetworkInput!) { createNetwork(input: $input) { network { metadata { revision } } } }`, with(map[string]any{"name": "net-b", "spec": spec(map[string]any{})})))
+			c.ask(patch, with(map[string]any{"name": "net-b", "expectedRevision": other, "finalizers": []any{"cloud.example.org/network"}}))
+			revision = revisionIn(c.t, c.ask(remove, with(map[string]any{"name": "net-b"})))
+			c.Tell("It can add none, and removes its own once it has cleaned up. Then the network goes.")
+			c.ask(patch, with(map[string]any{"name": "net-b", "expectedRevision": revision, "finalizers": []any{"cloud.example.org/network", "more"}}))
+			c.ask(patch, with(map[string]any{"name": "net-b", "expectedRevision": revision, "finalizers": nil}))
+		},
 		"applyManifest.txt": func(c *teller) {
 			apply := mutation("applyManifest", "ApplyManifestInput", "dryRun\n    "+warnings+"\n    outcome\n    resource { id metadata { namespace name revision } manifest(format: YAML) }")
 			const manifest = "apiVersion: openstack.k-orc.cloud/v1alpha1\nkind: Network\nmetadata:\n  name: net-m\n  labels: {team: web}\nspec:\n  cloudCredentialsRef: {secretName: cloud, cloudName: region-one}\n  resource: {mtu: 1500}\n"

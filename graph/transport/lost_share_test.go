@@ -10,11 +10,10 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 )
 
-// losing is a store whose first watch ends as if its log had been trimmed away.
+// losing is a store whose watches end as if its log had been trimmed away.
 type losing struct {
 	backend.Store
-	left context.Context // when the place is lost
-	lost context.Context // when the first watch ends; nil for those after it
+	left context.Context // when the watches end that were begun
 	// state keeps the pages of a state back once the place is lost, until it is closed.
 	state chan struct{}
 }
@@ -32,12 +31,11 @@ type losingWatcher struct {
 }
 
 func (l *losing) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
-	lost := l.lost
-	if l.lost = nil; lost == nil {
+	if l.left.Err() != nil {
 		return l.Store.Watch(ctx, w)
 	}
 	watcher, err := l.Store.Watch(ctx, w)
-	return losingWatcher{watcher, lost}, err
+	return losingWatcher{watcher, l.left}, err
 }
 
 func (w losingWatcher) Next(ctx context.Context) (backend.Delivery, error) {
@@ -58,7 +56,7 @@ func TestAllWhoShareAnExecutionAreToldWhenTheGatewayLosesItsPlace(t *testing.T) 
 	state := make(chan struct{})
 	lost, lose := context.WithCancel(t.Context())
 	defer lose()
-	s := openStoreBehind(t, memory.Config{}, func(m backend.Store) backend.Store { return &losing{Store: m, left: lost, lost: lost, state: state} })
+	s := openStoreBehind(t, memory.Config{}, func(m backend.Store) backend.Store { return &losing{Store: m, left: lost, state: state} })
 	for i := range networks {
 		s.create(t, fmt.Sprintf("net-%04d", i))
 	}

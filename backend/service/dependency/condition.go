@@ -59,9 +59,23 @@ func Released(generation int64) []Aspect { return progress(messageReleased, gene
 func Finalizing(finalizers []string, generation int64) []Aspect {
 	lines := make([]string, len(finalizers))
 	for i, f := range finalizers {
-		lines[i] = "Waiting for finalizer " + f + " to be removed"
+		lines[i] = finalizerBegin + f + " to be removed"
 	}
 	return progress(strings.Join(lines, "\n"), generation)
+}
+
+// finalizerBegin begins what is said of a finalizer.
+const finalizerBegin = "Waiting for finalizer "
+
+// SaysFinalizing says whether the condition Available of a status is that of [Finalizing]:
+// no controller has said anything else since.
+func SaysFinalizing(status map[string]any) bool {
+	list, _ := status["conditions"].([]any)
+	return slices.ContainsFunc(list, func(c any) bool {
+		m, _ := c.(map[string]any)
+		message, _ := m["message"].(string)
+		return typeOf(c) == Available && strings.HasPrefix(message, finalizerBegin)
+	})
 }
 
 func progress(message string, generation int64) []Aspect {
@@ -99,6 +113,11 @@ func In(status map[string]any, shape *descriptor.Shape, aspects []Aspect, now ti
 		old, _ := list[at].(map[string]any)
 		transition = transition || old["status"] != a.Status
 		list[at] = a.tree(shape, old, now)
+		for i := len(list) - 1; i > at; i-- { // one of each type
+			if typeOf(list[i]) == a.Type {
+				list, transition = slices.Delete(list, i, i+1), true
+			}
+		}
 	}
 	out["conditions"] = list
 	return out, transition
@@ -128,6 +147,12 @@ func Absent(status map[string]any, aspects []Aspect) []Aspect {
 	return slices.DeleteFunc(aspects, func(a Aspect) bool {
 		return slices.ContainsFunc(list, func(c any) bool { return typeOf(c) == a.Type })
 	})
+}
+
+// Mentions says whether a status has a condition Available or Progressing.
+func Mentions(status map[string]any) bool {
+	list, _ := status["conditions"].([]any)
+	return slices.ContainsFunc(list, owned)
 }
 
 // Concluded says whether a status has a condition Available that does not leave it to a

@@ -110,7 +110,7 @@ func TestAMessageNamesWhatIsWaitedForInOrder(t *testing.T) {
 	for i := range 70 {
 		add("Port", fmt.Sprintf("p%02d", i))
 	}
-	waits := dependency.Of(backend.Key{Kind: "Server", Namespace: "n", Name: "s"}, refs, nil, nil).Judge(targets).Waits
+	waits := dependency.Of(backend.Key{Kind: "Server", Namespace: "n", Name: "s"}, refs, dependency.Before{}).Judge(targets).Waits
 	message, _ := json.Marshal(dependency.Waiting(waits, 1)[0].Message)
 	if got := string(message); !strings.HasPrefix(got, `"Waiting for Network/z to be created\nWaiting for Port/p00 to be created\n`) || !strings.HasSuffix(got, `\nand for 9 others"`) {
 		t.Errorf("%s", got)

@@ -3,6 +3,7 @@
 package dependency
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
@@ -31,10 +32,19 @@ func Ready(k *kind.Kind, r *backend.Resource) bool {
 	if r == nil {
 		return false
 	}
-	available := row.Pair(Available, True)
-	return k.Conditions == nil || slices.ContainsFunc(r.Rows, func(o backend.Row) bool {
-		return o.Index == row.ConditionIndex && string(o.Value) == string(available)
-	})
+	if k.Conditions == nil {
+		return true
+	}
+	yes, some := 0, 0
+	available, prefix := row.Pair(Available, True), backend.AppendString(nil, Available)
+	for _, o := range r.Rows {
+		if o.Index == row.ConditionIndex && bytes.HasPrefix(o.Value, prefix) {
+			if some++; bytes.Equal(o.Value, available) {
+				yes++
+			}
+		}
+	}
+	return yes == 1 && some == 1 // of two that contradict each other neither counts
 }
 
 // Target is a resource that is referred to: what is stored of it, nil for nothing.
@@ -84,16 +94,40 @@ type Relation struct {
 	open map[backend.Key]bool
 }
 
-// Of is the relation of a resource with these references. before are those that it
-// had until now, of which it waits for some, as "Kind/name".
-func Of(key backend.Key, refs, before []row.Ref, waits []string) Relation {
+// Before is what a resource referred to until now.
+type Before struct {
+	// Refs are those of its spec, of which it relied on all but those that it waited for.
+	Refs []row.Ref
+	// Waits are what it waited for, as "Kind/name".
+	Waits []string
+}
+
+// Judged is what a stored state of a kind referred to. Where it was judged by other
+// declarations of references it relies on nothing but what bound, the stored
+// references, says.
+func Judged(k *kind.Kind, key backend.Key, st *kind.State, bound []backend.Ref) Before {
+	if st == nil {
+		return Before{}
+	}
+	refs := k.Rows.Refs(key.Namespace, st.Spec)
+	if st.Meta.Judged == k.Declared {
+		return Before{Refs: refs, Waits: st.Meta.Waits}
+	}
+	return Before{Refs: slices.DeleteFunc(refs, func(ref row.Ref) bool {
+		return !slices.Contains(bound, backend.Ref{Key: ref.Key, Bound: true})
+	})}
+}
+
+// Of is the relation of a resource with these references. What it relied on it relies on
+// still, but for a reference that is guarded and was not.
+func Of(key backend.Key, refs []row.Ref, before Before) Relation {
 	rel := Relation{Refs: refs, open: map[backend.Key]bool{}}
 	for _, ref := range refs {
 		if ref.Key == key { // a resource does not wait for itself
 			continue
 		}
-		held := slices.ContainsFunc(before, func(o row.Ref) bool { return o.Key == ref.Key })
-		if !held || slices.Contains(waits, name(ref.Key)) {
+		held := slices.ContainsFunc(before.Refs, func(o row.Ref) bool { return o.Key == ref.Key && (o.Guard || !ref.Guard) })
+		if !held || slices.Contains(before.Waits, name(ref.Key)) {
 			rel.open[ref.Key] = true
 		}
 	}
@@ -103,10 +137,9 @@ func Of(key backend.Key, refs, before []row.Ref, waits []string) Relation {
 // name is how a wait is stored.
 func name(key backend.Key) string { return key.Kind + "/" + key.Name }
 
-// Stored are the references of a resource as they are stored, where it waits for some
-// as before and nothing is judged anew.
-func Stored(key backend.Key, refs []row.Ref, waits []string) []backend.Ref {
-	return Of(key, refs, refs, waits).judge(func(backend.Key) State { return Missing }).Refs
+// Kept is the judgement of a resource about which nothing is judged anew.
+func (r Relation) Kept() Judgement {
+	return r.judge(func(backend.Key) State { return Missing })
 }
 
 // WaitsFor says whether the resources that are not relied on yet are just these, as
@@ -141,6 +174,8 @@ type Judgement struct {
 	Waits []Wait
 	// Checks are what must hold for the judgement to be true.
 	Checks []backend.Action
+	// Overruled says that conditions of a status that was reported were not taken over.
+	Overruled bool
 	// Transition says that the status may have changed by more than what is said of
 	// conditions whose statuses are the same.
 	Transition bool
@@ -181,6 +216,19 @@ func (r Relation) judge(stateOf func(backend.Key) State) Judgement {
 	}
 	slices.SortFunc(j.Waits, Wait.compare)
 	return j
+}
+
+// With are the references of a judgement, and the bound ones of those that are stored
+// which it does not know: a gateway with other declarations has bound them.
+func (j Judgement) With(stored []backend.Ref) []backend.Ref {
+	out := j.Refs
+	for _, old := range stored {
+		known := slices.ContainsFunc(j.Refs, func(ref backend.Ref) bool { return ref.Key == old.Key })
+		if old.Bound && !known && len(out) < backend.MaxRefs {
+			out = append(out, old)
+		}
+	}
+	return out
 }
 
 // Stored are the waits as they are stored.

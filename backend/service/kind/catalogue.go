@@ -4,6 +4,8 @@
 package kind
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -31,6 +33,9 @@ type Kind struct {
 	Placed map[string]string
 	// Conditions is the shape of a condition of the status, nil if it has none.
 	Conditions *descriptor.Shape
+	// Declared names the declarations of its references: those by which its resources are
+	// judged. Empty for a kind without.
+	Declared string
 	// Referred says that resources of some kind refer to those of this one, and Guarded
 	// that such a reference is guarded.
 	Referred, Guarded bool
@@ -105,7 +110,7 @@ func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 		if k.Rows, err = row.Compile(k.Kind); err != nil {
 			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, err))
 		}
-		k.Conditions = k.Kind.Conditions()
+		k.Conditions, k.Declared = k.Kind.Conditions(), declared(k.References)
 		c.ordered = append(c.ordered, k)
 		for _, name := range append([]string{k.Name, k.Singular, k.Plural}, k.ShortNames...) {
 			if o := c.byName[strings.ToLower(name)]; o != nil && o.Name != k.Name {
@@ -122,6 +127,18 @@ func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 		}
 	}
 	return c, errors.Join(errs...)
+}
+
+// declared names the declarations of references.
+func declared(references []descriptor.Reference) string {
+	if len(references) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, r := range references {
+		_, _ = fmt.Fprintln(h, r.Path, r.Kind, r.Guard)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:4])
 }
 
 type compiler struct {

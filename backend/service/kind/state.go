@@ -140,6 +140,7 @@ func metadataOf(v any) (m body.Metadata, ok bool) {
 			return m, false
 		}
 	}
+	m.Judged, _ = tree["judged"].(string)
 	m.Finalizing, _ = tree["finalizing"].(bool)
 	m.Finalizers, ok1 = listOf(tree["finalizers"])
 	m.Waits, ok2 = listOf(tree["waits"])
@@ -258,6 +259,9 @@ func appendMetadata(b []byte, m body.Metadata) []byte {
 	}
 	if m.Finalizing {
 		b = append(b, `,"finalizing":true`...)
+	}
+	if m.Judged != "" {
+		b = jsontree.AppendText(append(b, `,"judged":`...), m.Judged)
 	}
 	b = appendList(b, `,"finalizers":`, m.Finalizers)
 	b = appendList(b, `,"waits":`, m.Waits)

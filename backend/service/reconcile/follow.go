@@ -126,6 +126,9 @@ func (f *follower) judge(ctx context.Context, events []backend.Event) error {
 	if err := f.settleEach(ctx, c.changed); err != nil {
 		return err
 	}
+	if err := f.r.cfg.Judge.Conclude(ctx, c.created); err != nil {
+		return err
+	}
 	return f.wake(ctx, c.woken)
 }
 
@@ -137,6 +140,8 @@ type consequences struct {
 	// another relies no more: if they are being deleted they may be finished.
 	deleting []backend.Key
 	released map[backend.Key]bool
+	// created are those that were created and have conditions.
+	created []*backend.Resource
 	// changed are those that may wait for what nobody has judged.
 	changed []*backend.Resource
 }
@@ -160,6 +165,9 @@ func (c *consequences) add(k *kind.Kind, e *backend.Event) {
 		}
 	case len(r.Refs) > backend.MaxChecks, r.Fingerprint != k.Rows.Fingerprint:
 		c.changed = append(c.changed, r)
+	}
+	if e.Type == backend.Added && k.Conditions != nil {
+		c.created = append(c.created, r)
 	}
 	if e.RowsChanged() {
 		for _, key := range k.Rows.Dropped(r.Namespace, e.RowsBefore, r.Rows) {

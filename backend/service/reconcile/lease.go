@@ -82,7 +82,7 @@ func (r *Reconciler) acquire(ctx context.Context, shard int) (*lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lease{shard: shard, key: backend.Key{Kind: "_lease", Name: fmt.Sprintf("dependencies-%d", shard)}}
+	l := &lease{shard: shard, key: backend.Key{Kind: "_lease", Name: fmt.Sprintf("dependencies-%s-%d", r.catalogue, shard)}}
 	got, err := r.cfg.Store.Get(ctx, l.key)
 	if err != nil && !errors.Is(err, backend.ErrUnreadable) {
 		return nil, err
@@ -97,7 +97,7 @@ func (r *Reconciler) acquire(ctx context.Context, shard int) (*lease, error) {
 		if err := json.Unmarshal(raw, &l.record); err != nil || l.record.Format != leaseFormat {
 			return nil, fmt.Errorf("lease of shard %d in format %d, %d wanted: %w", shard, l.record.Format, leaseFormat, backend.ErrUnreadable)
 		}
-		if l.record.Holder != "" && l.record.Epoch == at.Shard(shard).Epoch && l.record.Until.After(r.cfg.Clock()) {
+		if l.record.Holder != "" && l.record.Holder != r.holder && l.record.Epoch == at.Shard(shard).Epoch && l.record.Until.After(r.cfg.Clock()) {
 			return nil, errHeld
 		}
 	}
@@ -116,11 +116,29 @@ func (r *Reconciler) renew(ctx context.Context, l *lease) error {
 		revision := l.revision
 		l.mu.Unlock()
 		err := r.write(ctx, l, backend.Condition{Presence: backend.Present, Revision: revision})
-		if errors.Is(err, errHeld) {
+		if errors.Is(err, errHeld) && !r.holds(ctx, l) {
 			return errLeaseLost
 		}
 	}
 	return ctx.Err()
+}
+
+// holds says whether a lease is this gateway's all the same: the answer to a renewal may
+// have been lost.
+func (r *Reconciler) holds(ctx context.Context, l *lease) bool {
+	got, err := r.cfg.Store.Get(ctx, l.key)
+	if err != nil || got[0] == nil {
+		return false
+	}
+	raw, err := backend.DecodeBody(got[0].Body)
+	var record leaseRecord
+	if err != nil || json.Unmarshal(raw, &record) != nil || record.Holder != r.holder {
+		return false
+	}
+	l.mu.Lock()
+	l.revision = got[0].Revision
+	l.mu.Unlock()
+	return true
 }
 
 // release gives the lease back, so that another gateway need not wait for its end.

@@ -7,7 +7,10 @@ package reconcile
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -26,6 +29,8 @@ type Judge interface {
 	Settle(ctx context.Context, resources []*backend.Resource) error
 	// Finish deletes a resource whose deletion waits, if nothing holds it.
 	Finish(ctx context.Context, key backend.Key) error
+	// Conclude looks at resources that were created and wait for nothing.
+	Conclude(ctx context.Context, created []*backend.Resource) error
 	// Judgements names what resources are judged by.
 	Judgements() string
 }
@@ -49,10 +54,19 @@ type Config struct {
 type Reconciler struct {
 	cfg    Config
 	holder string
+	// catalogue names the kinds and their references. Gateways of other catalogues have
+	// leases of their own: they do not know all that is to be judged.
+	catalogue string
 }
 
 // New starts nothing.
-func New(cfg Config) *Reconciler { return &Reconciler{cfg: cfg, holder: cfg.NewID()} }
+func New(cfg Config) *Reconciler {
+	h := sha256.New()
+	for _, k := range cfg.Kinds.All() {
+		_, _ = fmt.Fprintln(h, k.Name, k.Declared, k.Conditions != nil)
+	}
+	return &Reconciler{cfg: cfg, holder: cfg.NewID(), catalogue: hex.EncodeToString(h.Sum(nil)[:8])}
+}
 
 // Pauses after a failure.
 const (

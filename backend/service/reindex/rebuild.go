@@ -159,22 +159,19 @@ func (p *Keeper) reindex(ctx context.Context, k *kind.Kind, resources []*backend
 // know that it refers to.
 func (p *Keeper) derive(k *kind.Kind, r *backend.Resource) backend.Action {
 	put := backend.Put{Fingerprint: k.Rows.Fingerprint}
+	var judgement dependency.Judgement
 	if st, err := kind.StateOf(r); err != nil {
 		p.cfg.Unreadable.Note(r, err)
 		put.Fingerprint += unreadableMark
 	} else {
-		put.Rows, put.Refs = k.Rows.Of(st.Meta.Labels, st.Root()), dependency.Stored(r.Key, k.Rows.Refs(r.Namespace, st.Spec), st.Meta.Waits)
+		put.Rows = k.Rows.Of(st.Meta.Labels, st.Root())
+		judgement = dependency.Of(r.Key, k.Rows.Refs(r.Namespace, st.Spec), dependency.Judged(k, r.Key, st, r.Refs)).Kept()
 		if err := row.Check(r.Key, put.Rows); err != nil { // only under a definition that has more indexes than the one it was written under
 			p.cfg.Logger.Warn("a stored resource is not found by all of its values", zap.Stringer("key", r.Key), zap.Error(err))
 			put.Rows = put.Rows[:backend.MaxRows]
 		}
 	}
-	for _, old := range r.Refs {
-		known := slices.ContainsFunc(put.Refs, func(ref backend.Ref) bool { return ref.Key == old.Key })
-		if old.Bound && !known && len(put.Refs) < backend.MaxRefs {
-			put.Refs = append(put.Refs, old)
-		}
-	}
+	put.Refs = judgement.With(r.Refs)
 	return backend.Action{Key: r.Key, If: backend.Condition{Revision: r.Revision}, Op: backend.OpReindex, Put: put}
 }
 

@@ -70,7 +70,7 @@ func Columns(k client.Kind, o TableOptions) []Column {
 			out = append(out, Column{c.Name, declared(c)})
 		}
 	}
-	add("AGE", func(r *Row) string { return Age(r.Now.Sub(r.Metadata.CreatedAt)) })
+	out = append(out, Column{"AGE", age})
 	if o.Wide {
 		add("REVISION", func(r *Row) string { return r.Metadata.Revision })
 		if k.HasConditions() {
@@ -90,6 +90,15 @@ func namespace(r *Row) string {
 		return ""
 	}
 	return *r.Metadata.Namespace
+}
+
+// age also tells of a deletion that waits.
+func age(r *Row) (Text, error) {
+	t := Text{Text: Age(r.Now.Sub(r.Metadata.CreatedAt))}
+	if r.Metadata.DeletionRequestedAt != nil {
+		t = Text{t.Text + ", deleting", Yellow}
+	}
+	return t, nil
 }
 
 func condition(of string, coloured bool) func(*Row) (Text, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,6 +89,18 @@ func (d Description) metadata(w io.Writer) {
 	if m.ExpiresAt != nil {
 		line("Expires", fmt.Sprintf("%s (in %s)", m.ExpiresAt.Format(time.RFC3339), Age(m.ExpiresAt.Sub(d.Now))))
 	}
+	line("Finalizers", strings.Join(m.Finalizers, ", "))
+	if m.DeletionRequestedAt != nil {
+		when("Deletion", *m.DeletionRequestedAt)
+		if by := d.Neighbours.BlockedBy; by.TotalCount > 0 {
+			var names []string
+			for _, n := range by.Nodes {
+				names = append(names, Named(n.Kind, n.Namespace, n.Name, m.Namespace))
+			}
+			distinct := slices.Compact(slices.Clone(names)) // one may rely on it by several references
+			line("Blocked by", Some(distinct, by.TotalCount-len(names)+len(distinct)))
+		}
+	}
 }
 
 // section writes a part of the body as YAML below its title.
@@ -161,11 +174,8 @@ func (d Description) neighbours(w io.Writer) error {
 		t := NewTable(indented{w}, []string{"RESOURCE", "BY", "STATE", "GUARDED"})
 		t.Colours = d.Colours
 		for _, n := range part.all {
-			state := Text{Text: Cell(strings.ToLower(strings.ReplaceAll(n.State, "_", " ")))}
-			if n.State == "MISSING" {
-				state.Colour = Red
-			}
-			if err := t.Row(Text{Text: Cell(strings.ToLower(n.Kind) + "/" + n.Name)}, Text{Text: Cell(n.Path)}, state, Text{Text: yes(n.Guarded)}); err != nil {
+			state := Text{Text: Cell(n.State), Colour: stateColour(n.State)}
+			if err := t.Row(Text{Text: Named(n.Kind, n.Namespace, n.Name, d.Resource.Metadata.Namespace)}, Text{Text: Cell(n.Path)}, state, Text{Text: yes(n.Guarded)}); err != nil {
 				return err
 			}
 		}
@@ -177,6 +187,22 @@ func (d Description) neighbours(w io.Writer) error {
 		_, _ = io.WriteString(w, "There are more resources that refer to it than are shown.\n")
 	}
 	return nil
+}
+
+// maxNamed is how many of several are named in a sentence.
+const maxNamed = 3
+
+// Some names the first of several, and says how many more there are: "a, b and 98 more".
+func Some(names []string, total int) string {
+	shown := names[:min(len(names), maxNamed)]
+	switch left := total - len(shown); {
+	case left > 0:
+		return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), left)
+	case len(shown) > 1:
+		last := len(shown) - 1
+		return strings.Join(shown[:last], ", ") + " and " + shown[last]
+	}
+	return strings.Join(shown, "")
 }
 
 func yes(b bool) string {

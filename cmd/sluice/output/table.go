@@ -91,7 +91,13 @@ func (t *Table) Flush() error {
 	if t.widths == nil {
 		t.widths = make([]int, len(t.Titles))
 	}
-	for _, row := range rows {
+	for r, row := range rows {
+		for len(row) > 1 && row[len(row)-1].Text == "" {
+			row = row[:len(row)-1] // nothing stands behind the last text
+		}
+		if rows[r] = row; len(row) == 1 && len(t.Titles) > 1 {
+			continue // a heading may reach over several columns
+		}
 		for i, c := range row {
 			t.widths[i] = max(t.widths[i], Width(c.Text))
 		}

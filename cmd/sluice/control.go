@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+func controlCommand(std streams) *cobra.Command {
+	var r remote
+	var off bool
+	cmd := &cobra.Command{
+		Use:   "control KIND...",
+		Short: "Let a controller say when resources of a kind are ready, or no longer",
+		Long: "Give kinds to a controller: from then on their resources become ready only by the status that it writes, in all\n" +
+			"gateways of the store. With --off they are ready again when what they refer to is. `sluice api-resources` shows\n" +
+			"which kinds a controller has.",
+		Example: "  sluice control network\n  sluice control networks,subnets\n  sluice control network --off",
+		Args:    usage(cobra.MinimumNArgs(1)),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return complete(cmd, func(ctx context.Context, c completer) []string {
+				kinds, err := c.client.Kinds(ctx)
+				if err != nil {
+					return nil
+				}
+				var left []client.Kind
+				for _, k := range kinds {
+					if k.HasConditions() && !anyNames(k, args) {
+						left = append(left, k)
+					}
+				}
+				return kindNames(left, false)
+			})
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := r.writer(cmd)
+			if err != nil {
+				return err
+			}
+			return control(cmd.Context(), std, c, args, !off)
+		},
+	}
+	r.register(cmd)
+	cmd.Flags().BoolVar(&off, "off", false, "take the kinds from the controller")
+	return cmd
+}
+
+// anyNames says whether one of the words names the kind.
+func anyNames(k client.Kind, words []string) bool {
+	for _, w := range words {
+		if k.Is(w) {
+			return true
+		}
+	}
+	return false
+}
+
+// control gives kinds to a controller, or takes them back. All are known before the
+// first is changed.
+func control(ctx context.Context, std streams, c *client.Client, words []string, controlled bool) error {
+	known, err := c.Kinds(ctx)
+	if err != nil {
+		return err
+	}
+	var kinds []client.Kind
+	for _, word := range words {
+		targets, err := parseTargets(known, []string{word})
+		if err != nil {
+			return err
+		}
+		for _, t := range targets {
+			if len(t.names) > 0 {
+				return usageError{fmt.Errorf("%q: kinds are given to a controller, not single resources", word)}
+			}
+			kinds = append(kinds, t.kind)
+		}
+	}
+	var failed tally
+	for i, k := range kinds {
+		err := writeError(ctx, setControlled(ctx, std, c, k, controlled), false)
+		if err != nil {
+			failed.count(err)
+			explain(std, k.Name, err)
+		}
+		if failed.halted(ctx, std, err, len(kinds)-i-1) {
+			break
+		}
+	}
+	return failed.err()
+}
+
+func setControlled(ctx context.Context, std streams, c *client.Client, k client.Kind, controlled bool) error {
+	now, err := c.ControlKind(ctx, k.Name, controlled)
+	switch {
+	case err != nil:
+		return err
+	case now:
+		_, err = fmt.Fprintf(std.out, "%s is controlled\n", printable(k.Name))
+	default:
+		_, err = fmt.Fprintf(std.out, "%s is not controlled\n", printable(k.Name))
+	}
+	return err
+}

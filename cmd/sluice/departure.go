@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// departure is a resource whose deletion waits.
+type departure struct {
+	// what names it to a person.
+	what string
+	req  client.DeleteRequest
+	// uid tells it from another one of its name that comes later.
+	uid string
+}
+
+// report prints how far a deletion has come, and what holds the resource. A dry run names
+// all that hold it, else the first ones are named.
+func (d *deletion) report(what string, deletion client.Deletion) {
+	held := holders(deletion)
+	if held == "" {
+		outcome(d.std, what, deletion.State, d.dry)
+		return
+	}
+	_, _ = fmt.Fprintf(d.std.out, "%s %s%s: %s\n", printable(what), printable(deletion.State), d.dry.mark(), held)
+	if by := deletion.Blockers; bool(d.dry) && by.TotalCount > 1 {
+		names := blockers(deletion)
+		for _, name := range names {
+			_, _ = fmt.Fprintf(d.std.out, "  %s\n", name)
+		}
+		if left := by.TotalCount - len(names); left > 0 {
+			_, _ = fmt.Fprintf(d.std.out, "  and %d more\n", left)
+		}
+	}
+}
+
+// holders says what a deletion waits for: "subnet/a, subnet/b, subnet/c and 97 more hold it".
+func holders(d client.Deletion) string {
+	names, total := blockers(d), d.Blockers.TotalCount
+	what := ""
+	if d.State == "FINALIZING" && d.Resource != nil {
+		names, total, what = nil, len(d.Resource.Metadata.Finalizers), "finalizer "
+		for _, name := range d.Resource.Metadata.Finalizers {
+			names = append(names, printable(name))
+		}
+		if total > 1 {
+			what = "finalizers "
+		}
+	}
+	switch total {
+	case 0:
+		return ""
+	case 1:
+		return what + output.Some(names, total) + " holds it"
+	}
+	return what + output.Some(names, total) + " hold it"
+}
+
+// blockers names the resources of the page that rely on the one that is to go.
+func blockers(d client.Deletion) []string {
+	var namespace *string
+	if d.Resource != nil {
+		namespace = d.Resource.Metadata.Namespace
+	}
+	var names []string
+	for _, r := range d.Blockers.Nodes {
+		names = append(names, output.Named(r.Kind, r.Metadata.Namespace, r.Metadata.Name, namespace))
+	}
+	return names
+}
+
+// note remembers a deletion that is to be waited for.
+func (d *deletion) note(what string, req client.DeleteRequest, deletion client.Deletion) {
+	if !d.wait || deletion.State == "DELETED" {
+		return
+	}
+	one := departure{what: what, req: req}
+	if deletion.Resource != nil {
+		one.uid = deletion.Resource.Metadata.UID
+	}
+	d.waiting = append(d.waiting, one)
+}
+
+// end waits until all are gone, and returns what the command ends with.
+func (d *deletion) end(ctx context.Context, err error) error {
+	if err != nil && !errors.Is(err, errReported) || len(d.waiting) == 0 {
+		return err
+	}
+	timed, cancel := context.WithTimeout(ctx, d.remote.timeout)
+	defer cancel()
+	late, stop := context.WithTimeout(ctx, d.remote.timeout+lastLook)
+	defer stop()
+	w := waiting{std: d.std, client: d.client, remote: d.remote}
+	for i, one := range d.waiting {
+		if one.uid == "" { // the answer did not show the resource
+			if res, err := d.client.Get(timed, one.req.Kind, one.namespace(), one.req.Name, ""); err == nil && res != nil {
+				one.uid = res.Metadata.UID
+			}
+		}
+		s := sight{goal: goal{text: "delete", deleted: true}, kind: one.req.Kind, namespace: one.namespace(), name: one.req.Name, uid: one.uid}
+		err := w.one(timed, late, s)
+		switch {
+		case err == nil:
+			outcome(d.std, one.what, "DELETED", false)
+		case ctx.Err() != nil:
+			_, _ = fmt.Fprintf(d.std.err, "sluice: interrupted; %d deletions are requested and wait\n", len(d.waiting)-i)
+			return errReported
+		case timed.Err() != nil:
+			err = d.overdue(late, one, err)
+			fallthrough
+		default:
+			d.failed.failed = true
+			explain(d.std, "sluice", err)
+		}
+	}
+	return d.result()
+}
+
+// namespace is that of the resource, empty for GLOBAL kinds.
+func (o departure) namespace() string {
+	switch {
+	case o.req.Kind.Scope == "GLOBAL":
+		return ""
+	case o.req.Namespace == "":
+		return client.DefaultNamespace
+	}
+	return o.req.Namespace
+}
+
+// overdue says of a resource that did not go in time what holds it now, if that can be asked.
+func (d *deletion) overdue(ctx context.Context, one departure, err error) error {
+	req := one.req
+	req.DryRun, req.ExpectedRevision = true, ""
+	now, cause := d.client.Delete(ctx, req)
+	if cause != nil {
+		return err
+	}
+	return fmt.Errorf("%s: not gone after %v: %s", one.what, d.remote.timeout.Round(time.Millisecond), strings.TrimSuffix(now.State+": "+holders(now), ": "))
+}

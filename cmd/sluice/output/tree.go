@@ -1,0 +1,171 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// TreeOptions say how a tree is drawn.
+type TreeOptions struct {
+	// Up and Down are the parts that are shown.
+	Up, Down bool
+	// Colours are shown.
+	Colours bool
+}
+
+// DrawTree draws the resources around one, for people. A resource that several
+// references lead to is followed where it stands first, level by level; elsewhere it has
+// the mark (*). One that closes a cycle is marked as such.
+func DrawTree(to io.Writer, tree *client.Tree, o TreeOptions) error {
+	t := NewTable(to, []string{"RESOURCE", "STATE", "GUARDED", "BY"})
+	t.Colours = o.Colours
+	d := drawing{table: t, namespace: tree.Root.Namespace}
+	if err := d.row(d.name(tree.Root)); err != nil {
+		return err
+	}
+	if o.Up {
+		if err := d.part("refers to", tree.Root.ID, tree.Up); err != nil {
+			return err
+		}
+	}
+	if o.Down {
+		if err := d.part("referred to by", tree.Root.ID, tree.Down); err != nil {
+			return err
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	var err error
+	if d.repeated {
+		_, err = io.WriteString(to, "(*) what follows from it is shown where it stands without the mark\n")
+	}
+	if tree.Truncated {
+		_, err = io.WriteString(to, "There is more than a tree may hold: a smaller --depth or one --direction shows less.\n")
+	}
+	return err
+}
+
+// drawing is one run of [DrawTree].
+type drawing struct {
+	table *Table
+	// namespace is that of the root.
+	namespace *string
+	// children are the nodes that each resource leads to, by its id.
+	children map[string][]client.TreeNode
+	// first is the reference by which each resource was met first: there it is followed.
+	first map[string]string
+	// repeated: there is a mark to explain.
+	repeated bool
+}
+
+// origin tells the nodes of one resource apart.
+func origin(n client.TreeNode) string { return n.From + "\x00" + n.Path }
+
+// part draws what is on one side of the root.
+func (d *drawing) part(title, root string, nodes []client.TreeNode) error {
+	none := ""
+	if len(nodes) == 0 {
+		none = ": nothing"
+	}
+	if err := d.row(title + none); err != nil {
+		return err
+	}
+	d.children, d.first = map[string][]client.TreeNode{}, map[string]string{}
+	for _, n := range nodes {
+		d.children[n.From] = append(d.children[n.From], n)
+		if _, ok := d.first[n.ID]; !ok && !n.Cycle {
+			d.first[n.ID] = origin(n)
+		}
+	}
+	return d.below(root, "")
+}
+
+// below draws what a node leads to.
+func (d *drawing) below(id, indent string) error {
+	for i, n := range d.children[id] {
+		branch, next := "├── ", "│   "
+		if i == len(d.children[id])-1 {
+			branch, next = "└── ", "    "
+		}
+		follow := !n.Cycle && d.first[n.ID] == origin(n)
+		name := d.name(n)
+		switch {
+		case n.Cycle:
+			name += " (cycle)"
+		case !follow && len(d.children[n.ID]) > 0:
+			name += " (*)"
+			d.repeated = true
+		}
+		state := Text{Text: Cell(n.State), Colour: stateColour(n.State)}
+		if err := d.table.Row(Text{Text: indent + branch + name}, state, Text{Text: yes(n.Guarded)}, Text{Text: Printable(n.Path)}); err != nil {
+			return err
+		}
+		if follow {
+			if err := d.below(n.ID, indent+next); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// row has a text and nothing else.
+func (d *drawing) row(text string) error {
+	return d.table.Row(Text{Text: text}, Text{}, Text{}, Text{})
+}
+
+// name names a node, with its namespace where that is not the root's.
+func (d *drawing) name(n client.TreeNode) string {
+	name := Named(n.Kind, n.Namespace, n.Name, d.namespace)
+	if n.Deleting() {
+		name += " (deletion requested)"
+	}
+	return name
+}
+
+// Named names a resource as commands take it, with its namespace where that is
+// neither missing nor the same as another one.
+func Named(kind string, namespace *string, name string, other *string) string {
+	text := strings.ToLower(kind) + "/" + name
+	if namespace != nil && (other == nil || *namespace != *other) {
+		text += " -n " + *namespace
+	}
+	return Printable(text)
+}
+
+func stateColour(state string) Colour {
+	switch state {
+	case "MISSING", "DELETING":
+		return Red
+	case "NOT_READY":
+		return Yellow
+	case "BOUND":
+		return Green
+	}
+	return Plain
+}
+
+// TreeJSON is a tree as the API has it.
+func TreeJSON(tree *client.Tree) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(tree)
+	return []byte(PrintableJSON(b.String())), err
+}
+
+// TreeYAML is TreeJSON as YAML.
+func TreeYAML(tree *client.Tree) ([]byte, error) {
+	raw, err := json.Marshal(tree)
+	if err != nil {
+		return nil, err
+	}
+	return manifest.YAML(raw)
+}

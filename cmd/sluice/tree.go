@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// Levels of a tree that the gateway follows.
+const (
+	defaultDepth = 3
+	maxDepth     = 10
+)
+
+func treeCommand(std streams) *cobra.Command {
+	t := tree{std: std}
+	cmd := &cobra.Command{
+		Use:   "tree KIND NAME | KIND/NAME",
+		Short: "Show what a resource refers to and what refers to it, level by level",
+		Long: "Show what a resource refers to and what refers to it, level by level, with the state of each reference: MISSING,\n" +
+			"NOT_READY, DELETING or BOUND. With --watch the tree is drawn again when changes have made it another one.",
+		Example: "  sluice tree network net-a\n  sluice tree net/net-a --direction down --depth 5\n  sluice tree server/web --watch\n  sluice tree network net-a -o json",
+		Args:    usage(cobra.RangeArgs(1, 2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if t.client, err = t.remote.client(cmd); err != nil {
+				return err
+			}
+			switch {
+			case !slices.Contains(directions(), t.direction):
+				return usageError{fmt.Errorf("direction: %q; accepted are %s", t.direction, strings.Join(directions(), ", "))}
+			case t.depth < 1 || t.depth > maxDepth:
+				return usageError{fmt.Errorf("depth: %d; 1 to %d is accepted", t.depth, maxDepth)}
+			case !slices.Contains(treeFormats(), t.format):
+				return usageError{fmt.Errorf("output: %q; accepted are %s", t.format, strings.Join(treeFormats(), ", "))}
+			}
+			if t.kinds, err = t.client.Kinds(cmd.Context()); err != nil {
+				return err
+			}
+			if t.kind, t.name, err = parseOne(t.kinds, args); err != nil {
+				return err
+			}
+			return t.run(cmd.Context())
+		},
+	}
+	t.remote.register(cmd)
+	f := cmd.Flags()
+	f.StringVar(&t.direction, "direction", "both", "up, to what the resource refers to; down, to what refers to it; or both")
+	f.IntVar(&t.depth, "depth", defaultDepth, fmt.Sprintf("how many levels are followed, 1 to %d", maxDepth))
+	f.StringVarP(&t.format, "output", "o", "table", "table, json or yaml")
+	f.BoolVarP(&t.watching, "watch", "w", false, "go on with changes as they happen")
+	completeFlag(cmd, "direction", cobra.FixedCompletions(directions(), cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "output", cobra.FixedCompletions(treeFormats(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func directions() []string  { return []string{"up", "down", "both"} }
+func treeFormats() []string { return []string{"table", "json", "yaml"} }
+
+// tree is one run of the command.
+type tree struct {
+	std               streams
+	remote            remote
+	client            *client.Client
+	kinds             []client.Kind
+	kind              client.Kind
+	name              string
+	direction, format string
+	depth             int
+	watching          bool
+	// shown is what was printed last; nil before that.
+	shown []byte
+}
+
+func (t *tree) run(ctx context.Context) error {
+	namespace := t.remote.scope(t.kind, false)
+	res, err := t.client.Get(ctx, t.kind, namespace, t.name, "")
+	if err == nil && res == nil {
+		err = absentError(t.kind, namespace, t.name)
+	}
+	switch {
+	case err != nil:
+		return err
+	case t.watching:
+		return t.watch(ctx, res.ID)
+	}
+	found, err := t.read(ctx, res.ID)
+	if err == nil && found == nil {
+		err = absentError(t.kind, namespace, t.name) // it has gone since
+	}
+	if err != nil {
+		return err
+	}
+	return t.show(found)
+}
+
+func (t *tree) read(ctx context.Context, id string) (*client.Tree, error) {
+	return t.client.Tree(ctx, client.TreeRequest{ID: id, Direction: strings.ToUpper(t.direction), Depth: t.depth})
+}
+
+// show prints a tree, unless it looks like the one before.
+func (t *tree) show(found *client.Tree) error {
+	text, err := t.text(found)
+	if err != nil || t.shown != nil && bytes.Equal(text, t.shown) {
+		return err
+	}
+	before := ""
+	switch {
+	case !t.watching || t.format == "json":
+	case t.format == "yaml" && t.shown != nil:
+		before = "---\n"
+	case t.format == "yaml":
+	case isTerminal(t.std.out):
+		before = "\x1b[H\x1b[2J" // the screen is drawn anew
+	case t.shown != nil:
+		before = "\n" + time.Now().Format(time.TimeOnly) + "\n"
+	}
+	t.shown = text
+	_, err = fmt.Fprintf(t.std.out, "%s%s", before, text)
+	return err
+}
+
+// text is a tree in the format that is wanted; nil stands for a resource that is gone.
+func (t *tree) text(found *client.Tree) ([]byte, error) {
+	var b bytes.Buffer
+	switch {
+	case t.format == "yaml" && found == nil:
+		return []byte("null\n"), nil
+	case t.format == "yaml":
+		return output.TreeYAML(found)
+	case t.format == "json":
+		raw, err := output.TreeJSON(found)
+		if err != nil || !t.watching {
+			return raw, err
+		}
+		err = json.Compact(&b, raw)
+		return append(b.Bytes(), '\n'), err
+	case found == nil:
+		_, err := fmt.Fprintf(&b, "%s/%s does not exist\n", printable(strings.ToLower(t.kind.Name)), printable(t.name))
+		return b.Bytes(), err
+	}
+	err := output.DrawTree(&b, found, output.TreeOptions{Up: t.direction != "down", Down: t.direction != "up", Colours: coloured(t.std.out)})
+	return b.Bytes(), err
+}
+
+// watch shows the tree, and anew after changes, until the user stops it.
+func (t *tree) watch(ctx context.Context, id string) error {
+	for {
+		err := t.follow(ctx, id)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case code(err) == "POSITION_EXPIRED":
+			continue // what happened meanwhile is not known one by one any more: it is read anew
+		}
+		return err
+	}
+}
+
+// follow shows the tree and then what each change makes of it, as long as the changes
+// come without a gap. Changes that come while the tree is read are one.
+func (t *tree) follow(ctx context.Context, id string) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	events, err := t.begin(ctx)
+	if err != nil {
+		return err
+	}
+	changed, ended := make(chan struct{}, 1), make(chan error, 1)
+	go func() { ended <- t.listen(ctx, events, changed) }()
+	for {
+		found, err := t.read(ctx, id)
+		switch {
+		case err == nil:
+			err = t.show(found)
+		case ctx.Err() == nil && passing(err):
+			// The stream loses its connection too, and a new one begins with an event.
+			_, _ = fmt.Fprintf(t.std.err, "sluice: the tree cannot be read at present: %s\n", printable(err.Error()))
+			err = nil
+		}
+		if err != nil {
+			stop()
+			<-ended
+			return err
+		}
+		select {
+		case <-changed:
+		case err := <-ended:
+			return err
+		}
+	}
+}
+
+// begin says which changes can change the tree: those in the namespace, to which
+// references are bound, or all where there are kinds without a namespace.
+func (t *tree) begin(ctx context.Context) (client.EventsRequest, error) {
+	req := client.EventsRequest{Namespace: t.remote.scope(t.kind, false), Lost: lost(t.std)}
+	if slices.ContainsFunc(t.kinds, func(k client.Kind) bool { return k.Scope == "GLOBAL" }) {
+		req.Namespace = ""
+	}
+	i := slices.IndexFunc(t.kinds, func(k client.Kind) bool { return k.Offers("LIST") && (k.Scope != "GLOBAL" || req.Namespace == "") })
+	if i < 0 {
+		return req, errors.New("watch: the gateway has no kind that can be listed")
+	}
+	var err error
+	req.After, err = t.client.Position(ctx, t.kinds[i], req.Namespace)
+	return req, err
+}
+
+// listen tells of changes until the stream ends. It never waits for who reads the tree.
+func (t *tree) listen(ctx context.Context, req client.EventsRequest, changed chan<- struct{}) error {
+	for _, err := range t.client.Events(ctx, req) {
+		if err != nil {
+			return err
+		}
+		select {
+		case changed <- struct{}{}:
+		default: // the tree is read after this one too
+		}
+	}
+	return nil
+}
+
+// passing says whether what went wrong with a read may be over at the next change.
+func passing(err error) bool {
+	var e *client.Error
+	return errors.As(err, new(*client.UnansweredError)) || errors.As(err, &e) && e.Extensions.Retryable
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+)
+
+// maxWaits is how many lines say what resources wait for.
+const maxWaits = 10
+
+// waits are what the resources of several documents wait for. A document may wait for one
+// that is applied after it, so what is missing is known at the end.
+type waits struct {
+	// collect: warnings are kept for the end.
+	collect bool
+	all     []*waited
+}
+
+// waited is one thing that resources of a namespace wait for.
+type waited struct {
+	namespace, message string
+	by                 []string
+}
+
+// add notes what a resource waits for, in the gateway's words.
+func (w *waits) add(resource key, message string) {
+	i := slices.IndexFunc(w.all, func(one *waited) bool { return one.namespace == resource.namespace && one.message == message })
+	if i < 0 {
+		i, w.all = len(w.all), append(w.all, &waited{namespace: resource.namespace, message: message})
+	}
+	w.all[i].by = append(w.all[i].by, resource.String())
+}
+
+// print says in one line for each thing who waits for it, what most wait for first. What
+// waited for one of the stored resources to be created is told no more: it was.
+func (w *waits) print(to io.Writer, stored []key) {
+	left := slices.DeleteFunc(w.all, func(one *waited) bool {
+		return slices.ContainsFunc(stored, func(k key) bool {
+			return (k.namespace == "" || k.namespace == one.namespace) && strings.Contains(one.message, " "+k.kind+"/"+k.name+" to be created")
+		})
+	})
+	slices.SortStableFunc(left, func(a, b *waited) int { return cmp.Compare(len(b.by), len(a.by)) })
+	for i, one := range left {
+		if i == maxWaits {
+			_, _ = fmt.Fprintf(to, "and so on for %d others; sluice get -o wide says what each resource waits for\n", len(left)-i)
+			return
+		}
+		_, _ = fmt.Fprintf(to, "%s: %s\n", printable(one.message), printable(output.Some(one.by, len(one.by))))
+	}
+}

@@ -1,0 +1,242 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// wiredNetwork is a gateway with the network net-a and subnets of it.
+func wiredNetwork(t *testing.T, subnets ...string) *gateway {
+	t.Helper()
+	g := start(t, "")
+	if out, errOut, code := g.cli(credentials("s")+wired(subnets...), "apply", "-f", "-"); code != 0 {
+		t.Fatal(out, errOut)
+	}
+	for _, name := range subnets {
+		if out, errOut, code := g.cli("", "wait", "subnet", name, "--for=condition=Available"); code != 0 {
+			t.Fatal(out, errOut)
+		}
+	}
+	return g
+}
+
+func TestATreeShowsReferencesBothWaysWithTheirStates(t *testing.T) {
+	g := wiredNetwork(t, "sub-a")
+	g.cli(strings.Replace(subnet("sub-b"), "resource: {", "resource: {projectRef: gone, ", 1), "apply", "-f", "-")
+	g.expect(0, `RESOURCE           STATE   GUARDED   BY
+network/net-a
+refers to
+└── secret/s       BOUND   yes       spec.cloudCredentialsRef.secretName
+referred to by
+├── subnet/sub-a   BOUND   yes       spec.resource.networkRef
+└── subnet/sub-b   BOUND   yes       spec.resource.networkRef
+`, "", "tree", "network", "net-a")
+	g.expect(0, `RESOURCE            STATE     GUARDED   BY
+subnet/sub-b
+refers to
+├── secret/s        BOUND     yes       spec.cloudCredentialsRef.secretName
+├── network/net-a   BOUND     yes       spec.resource.networkRef
+│   └── secret/s    BOUND     yes       spec.cloudCredentialsRef.secretName
+└── project/gone    MISSING   yes       spec.resource.projectRef
+`, "", "tree", "sn/sub-b", "--direction", "up")
+	g.expect(0, `RESOURCE            STATE     GUARDED   BY
+subnet/sub-b
+refers to
+├── secret/s        BOUND     yes       spec.cloudCredentialsRef.secretName
+├── network/net-a   BOUND     yes       spec.resource.networkRef
+└── project/gone    MISSING   yes       spec.resource.projectRef
+referred to by: nothing
+`, "", "tree", "sn/sub-b", "--depth", "1")
+	var got struct {
+		Root struct{ Kind, Name string }
+		Up   []struct{ Kind, Name, State, Path string }
+		Down []struct {
+			Name  string
+			Level int
+		}
+		Truncated bool
+	}
+	out, errOut, code := g.cli("", "tree", "net", "net-a", "-o", "json")
+	if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil || got.Root.Kind != "Network" || len(got.Up) != 1 || got.Up[0].State != "BOUND" || len(got.Down) != 2 || got.Down[1].Level != 1 {
+		t.Errorf("exit %d %v %+v\n%s%s", code, err, got, out, errOut)
+	}
+	if out, _, code := g.cli("", "tree", "net", "net-a", "-o", "yaml"); code != 0 || !strings.Contains(out, "  path: spec.resource.networkRef\n") || strings.Contains(out, "nil") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	for line, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"tree net nobody":               {3, `Network "nobody" does not exist in namespace "default" (NOT_FOUND)`},
+		"tree net net-a -n other":       {3, "NOT_FOUND"},
+		"tree net nobody --watch":       {3, "NOT_FOUND"},
+		"tree net":                      {2, "one resource is wanted"},
+		"tree net net-a --depth 11":     {2, "1 to 10 is accepted"},
+		"tree net net-a --direction in": {2, "accepted are up, down, both"},
+		"tree net net-a -o wide":        {2, "accepted are table, json, yaml"},
+		"tree teapot a":                 {1, "known kinds"},
+	} {
+		if out, errOut, code := g.cli("", strings.Fields(line)...); code != want.code || out != "" || !strings.Contains(errOut, want.says) {
+			t.Errorf("%s: exit %d, want %d\n%s%s", line, code, want.code, out, errOut)
+		}
+	}
+}
+
+func TestATreeIsReadAgainAfterChangesAlone(t *testing.T) {
+	g := wiredNetwork(t)
+	g.cli(subnet("sub-b"), "apply", "-f", "-")
+	to, err := url.Parse(g.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reads atomic.Int64
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		if bytes.Contains(body, []byte("query Tree")) {
+			reads.Add(1)
+		}
+		r.Body, r.Host = io.NopCloser(bytes.NewReader(body)), to.Host
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	direct := g.address
+	g.address = srv.URL
+	tree := g.run("tree", "network/net-a", "--watch")
+	lines := g.run("tree", "network/net-a", "--watch", "-o", "json")
+	g.address = direct
+	tree.until("subnet/sub-b", "BOUND")
+	lines.until(`"name":"sub-b"`)
+	first := reads.Load()
+	if first < 2 || first > 4 {
+		t.Errorf("%d reads before anything changes", first)
+	}
+	g.cli(subnet("sub-a"), "apply", "-f", "-")
+	tree.until("subnet/sub-a", "BOUND")
+	lines.until(`"name":"sub-a"`)
+	g.cli("", "delete", "network", "net-a")
+	tree.until("network/net-a (deletion requested)")
+	for _, name := range []string{"sub-a", "sub-b"} {
+		g.cli("", "delete", "subnet", name)
+	}
+	tree.until("network/net-a does not exist")
+	lines.until("null")
+	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
+	tree.until("referred to by: nothing") // another one of its name
+	for _, r := range []*running{tree, lines} {
+		if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		r.ends(0)
+	}
+	if n := reads.Load(); n > 40 {
+		t.Errorf("%d reads for a dozen changes", n)
+	}
+}
+
+func TestADeletionThatWaitsSaysWhatHoldsTheResource(t *testing.T) {
+	g := wiredNetwork(t, "a", "b", "c", "d", "e")
+	g.expect(0, "Network net-a PENDING (dry run): subnet/a, subnet/b, subnet/c and 2 more hold it\n  subnet/a\n  subnet/b\n  subnet/c\n  subnet/d\n  subnet/e\n", "", "delete", "network", "net-a", "--dry-run")
+	if out, _, _ := g.cli("", "get", "networks"); strings.Contains(out, "deleting") {
+		t.Errorf("a dry run:\n%s", out)
+	}
+	g.expect(0, "Subnet default/e UPDATED: finalizers example.org/x, example.org/y\n", "", "finalize", "subnet/e", "--add", "example.org/x", "--add", "example.org/y")
+	g.expect(0, "Network net-a PENDING: subnet/a, subnet/b, subnet/c and 2 more hold it\n", "", "delete", "network", "net-a")
+	if out, _, _ := g.cli("", "get", "networks"); !strings.Contains(out, ", deleting\n") {
+		t.Errorf("get:\n%s", out)
+	}
+	if out, _, _ := g.cli("", "describe", "network", "net-a"); !strings.Contains(out, "\nDeletion:     20") || !strings.Contains(out, "\nBlocked by:   subnet/a, subnet/b, subnet/c and 2 more\n") {
+		t.Errorf("describe:\n%s", out)
+	}
+	if out, _, _ := g.cli("", "describe", "subnet", "e"); !strings.Contains(out, "\nFinalizers:   example.org/x, example.org/y\n") {
+		t.Errorf("describe:\n%s", out)
+	}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		g.expect(0, "Subnet "+name+" DELETED\n", "", "delete", "subnet", name)
+	}
+	g.expect(0, "Subnet e FINALIZING: finalizers example.org/x and example.org/y hold it\n", "", "delete", "subnet/e")
+	g.expect(1, "Network net-a PENDING: subnet/e holds it\n", "sluice: Network net-a: not gone after 200ms: PENDING: subnet/e holds it\n", "delete", "network", "net-a", "--wait", "--timeout", "200ms")
+	if _, errOut, code := g.cli("", "delete", "network", "net-a", "--wait", "--dry-run"); code != 2 || !strings.Contains(errOut, "dry run") {
+		t.Errorf("exit %d %s", code, errOut)
+	}
+	waits := g.run("delete", "network/net-a", "subnet/e", "--wait")
+	waits.until("Network net-a PENDING")
+	waits.until("Subnet e FINALIZING")
+	g.expect(0, "Subnet default/e UPDATED: finalizers example.org/y\n", "", "finalize", "subnet/e", "--remove", "example.org/x")
+	if _, errOut, code := g.cli("", "finalize", "subnet/e", "--add", "example.org/z"); code != 1 || !strings.Contains(errOut, "BEING_DELETED") {
+		t.Errorf("one more: exit %d %s", code, errOut)
+	}
+	g.expect(0, "Subnet default/e UPDATED: finalizers none\n", "", "finalize", "subnet/e", "--remove", "example.org/y", "--remove", "absent.example.org/z")
+	waits.until("Network net-a DELETED")
+	waits.until("Subnet e DELETED")
+	waits.ends(0)
+	g.expect(3, "", "sluice: Network \"net-a\" does not exist (NOT_FOUND)\n", "finalize", "network", "net-a", "--add", "example.org/x")
+	if _, errOut, code := g.cli("", "finalize", "network", "net-a"); code != 2 || !strings.Contains(errOut, "--add FINALIZER") {
+		t.Errorf("exit %d %s", code, errOut)
+	}
+}
+
+func TestAKindIsGivenToAControllerAndTakenBack(t *testing.T) {
+	g := start(t, "")
+	controlled := func(kind string) string {
+		out, _, _ := g.cli("", "api-resources")
+		for line := range strings.Lines(out) {
+			if words := strings.Fields(line); words[0] == kind {
+				return words[5]
+			}
+		}
+		return "absent"
+	}
+	g.expect(0, "Network is controlled\nSubnet is controlled\n", "", "control", "net,subnets")
+	if got := controlled("networks") + controlled("subnets") + controlled("ports"); got != "truetruefalse" {
+		t.Error(got)
+	}
+	g.cli(credentials("s")+wired(), "apply", "-f", "-")
+	if out, _, _ := g.cli("", "get", "networks", "-o", "wide"); !strings.Contains(out, "the controller has not acted yet") {
+		t.Error(out)
+	}
+	g.expect(0, "Network is not controlled\n", "", "control", "network", "--off")
+	g.expect(0, "network/net-a condition met\n", "", "wait", "network/net-a", "--for=condition=Available")
+	if got := controlled("networks"); got != "false" {
+		t.Error(got)
+	}
+	for line, code := range map[string]int{"control": 2, "control net/net-a": 2, "control teapot": 1, "control secret": 1} {
+		if out, errOut, got := g.cli("", strings.Fields(line)...); got != code || out != "" {
+			t.Errorf("%s: exit %d, want %d\n%s%s", line, got, code, out, errOut)
+		}
+	}
+}
+
+func TestWhatDocumentsWaitForIsToldOnceAtTheEnd(t *testing.T) {
+	g := start(t, "")
+	dir := t.TempDir()
+	text := ""
+	for i := range 40 {
+		text += subnet(fmt.Sprintf("sub-%02d", i)) + "---\n"
+	}
+	writeFile(t, filepath.Join(dir, "all.yaml"), text+network("net-a", "web", 1500))
+	out, errOut, code := g.cli("", "apply", "-f", dir)
+	const want = "41 documents: 41 created\nWaiting for Secret/s to be created: Subnet default/sub-00, Subnet default/sub-01, Subnet default/sub-02 and 38 more\n"
+	if code != 0 || strings.Count(out, "\n") != 41 || errOut != want {
+		t.Errorf("exit %d\n%s", code, errOut)
+	}
+	// One document names the line of what it waits for.
+	writeFile(t, filepath.Join(dir, "all.yaml"), network("net-b", "web", 1500))
+	if _, errOut, _ := g.cli("", "apply", "-f", dir); !strings.HasSuffix(errOut, "all.yaml:7: warning: Waiting for Secret/s to be created\n") {
+		t.Errorf("%s", errOut)
+	}
+}

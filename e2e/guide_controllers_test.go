@@ -1,0 +1,106 @@
+//go:build clients
+
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// jsSnippet is a program in docs/controllers.md.
+var jsSnippet = regexp.MustCompile("(?ms)^```js file=js/folder\\.mjs\n(.*?)^```$")
+
+func TestClientsGuideOfControllers(t *testing.T) {
+	const page = "../docs/controllers.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := guidePrograms(t, page)
+	js := jsSnippet.FindSubmatch(text)
+	if n := len(regexp.MustCompile("(?m)^```\\w+ file=").FindAll(text, -1)); n != 2 || len(programs) != 1 || js == nil {
+		t.Fatalf("%d pieces of code; a new one needs a test", n)
+	}
+	script := filepath.Join(t.TempDir(), "folder.mjs")
+	if err := os.WriteFile(script, js[1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("in Go", func(t *testing.T) { testFolderController(t, programs["folder"]) })
+	t.Run("in JavaScript", func(t *testing.T) { testFolderController(t, "node", script) })
+}
+
+// testFolderController has a controller of the page keep a file for each network, while
+// it and the gateway are killed.
+func testFolderController(t *testing.T, command string, args ...string) {
+	data, address, folder := t.TempDir(), freeAddress(t), t.TempDir()
+	g := start(t, data, "--listen", address)
+	t.Setenv("SLUICE_SERVER", g.address)
+	h := &controlled{T: t}
+	var err error
+	if h.client, err = client.New(client.Config{Server: g.address}); err != nil {
+		t.Fatal(err)
+	}
+	h.credentials()
+	h.controller = launch(t, command, append(args, folder)...)
+	h.until("the controller has networks", func() error {
+		if h.kinds, err = h.client.Kinds(t.Context()); err == nil && !h.kind("Network").Controlled {
+			err = fmt.Errorf("nobody has them")
+		}
+		return err
+	})
+	files := func(want int) {
+		t.Helper()
+		h.until("the files are right", func() error {
+			found, err := filepath.Glob(filepath.Join(folder, "*.json"))
+			if err == nil && len(found) != want {
+				err = fmt.Errorf("there are %d, not %d", len(found), want)
+			}
+			return err
+		})
+	}
+	available := func(name string) {
+		t.Helper()
+		h.until(name+" is available", func() error {
+			r := h.get("Network", name)
+			if a := r.Condition("Available"); a.Status != "True" || a.Message != "The file is there" || a.ObservedGeneration != r.Metadata.Generation || statusOf(r).ID != r.Metadata.UID {
+				return fmt.Errorf("%s", r.Status)
+			}
+			if _, err := os.Stat(filepath.Join(folder, r.Metadata.UID+".json")); err != nil {
+				return err
+			}
+			return nil
+		})
+	}
+	h.spec("Network", "waits", `resource: {projectRef: project}`)
+	h.spec("Network", "free", `resource: {}`)
+	available("free")
+	if got := h.get("Network", "waits").Condition("Progressing").Message; got != "Waiting for Project/project to be created" {
+		t.Errorf("waits says %q", got)
+	}
+	files(1)
+	h.spec("Project", "project", `resource: {}`)
+	available("waits")
+
+	g.kill()
+	start(t, data, "--listen", address)
+	h.spec("Network", "after", `resource: {}`)
+	available("after")
+
+	h.controller.kill()
+	h.delete("Network", "free")
+	h.spec("Network", "after", `resource: {mtu: 1400}`)
+	h.controller.start()
+	h.gone("Network", "free")
+	available("after")
+	files(2)
+	h.delete("Network", "after")
+	h.delete("Network", "waits")
+	h.gone("Network", "waits")
+	h.gone("Network", "after")
+	files(0)
+}

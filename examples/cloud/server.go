@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// maxRequest bounds the body of a request, in bytes.
+const maxRequest = 1 << 20
+
+// request is the body of a request; each route takes what it needs.
+type request struct {
+	Owner      string         `json:"owner"`
+	Uses       []string       `json:"uses"`
+	Properties map[string]any `json:"properties"`
+	Filter     map[string]any `json:"filter"`
+}
+
+// routes are those of the API. All answer the object, or a list of objects.
+func routes(s *store) http.Handler {
+	mux := http.NewServeMux()
+	handle := func(pattern string, do func(*http.Request, request) (any, error)) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			var in request
+			if r.Method == http.MethodPost || r.Method == http.MethodPut {
+				if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+					answer(w, http.StatusBadRequest, problem{err.Error()})
+					return
+				}
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if r.Context().Err() != nil {
+				return // nobody waits for it any more
+			}
+			out, err := any(nil), s.progress()
+			if err == nil {
+				out, err = do(r, in)
+			}
+			if err != nil {
+				answer(w, status(err), problem{err.Error()})
+				return
+			}
+			answer(w, http.StatusOK, out)
+		})
+	}
+	handle("GET /v1/objects", func(*http.Request, request) (any, error) {
+		return s.find(func(*object) bool { return true }), nil
+	})
+	handle("POST /v1/{kind}", func(r *http.Request, in request) (any, error) {
+		return s.create(object{Kind: r.PathValue("kind"), Owner: in.Owner, Uses: in.Uses, Properties: in.Properties})
+	})
+	handle("POST /v1/{kind}/search", func(r *http.Request, in request) (any, error) {
+		return s.find(func(o *object) bool {
+			return o.Kind == r.PathValue("kind") && (in.Owner == "" || o.Owner == in.Owner) && matches(in.Filter, o.Properties)
+		}), nil
+	})
+	handle("GET /v1/{kind}/{id}", func(r *http.Request, _ request) (any, error) {
+		return s.get(r.PathValue("kind"), r.PathValue("id"))
+	})
+	handle("PUT /v1/{kind}/{id}", func(r *http.Request, in request) (any, error) {
+		return s.replace(r.PathValue("kind"), r.PathValue("id"), in.Uses, in.Properties)
+	})
+	handle("DELETE /v1/{kind}/{id}", func(r *http.Request, _ request) (any, error) {
+		return s.remove(r.PathValue("kind"), r.PathValue("id"))
+	})
+	return mux
+}
+
+// problem is the body of an answer that is none.
+type problem struct {
+	Error string `json:"error"`
+}
+
+func status(err error) int {
+	switch {
+	case errors.Is(err, errNotFound):
+		return http.StatusNotFound
+	case errors.Is(err, errOwned), errors.Is(err, errInUse):
+		return http.StatusConflict
+	case errors.Is(err, errRefused):
+		return http.StatusUnprocessableEntity
+	}
+	return http.StatusInternalServerError
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// matches says whether properties match all that a filter gives. Tags are tested as the
+// import queries of the catalogue say; all else must be equal.
+func matches(filter, properties map[string]any) bool {
+	has, _ := properties["tags"].([]any)
+	for name, want := range filter {
+		tags, _ := want.([]any)
+		missing := func(tag any) bool { return !slices.Contains(has, tag) }
+		switch name {
+		case "tags":
+			if slices.ContainsFunc(tags, missing) {
+				return false
+			}
+		case "tagsAny":
+			if !slices.ContainsFunc(tags, func(tag any) bool { return !missing(tag) }) {
+				return false
+			}
+		case "notTags":
+			if !slices.ContainsFunc(tags, missing) {
+				return false
+			}
+		case "notTagsAny":
+			if slices.ContainsFunc(tags, func(tag any) bool { return !missing(tag) }) {
+				return false
+			}
+		default:
+			if !equal(properties[name], want) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func equal(a, b any) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+// unreliable refuses requests without the token, makes others wait, and fails some: before they are done, or after.
+func unreliable(cfg config, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if cfg.token != "" && subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+cfg.token)) != 1 {
+			answer(w, http.StatusUnauthorized, problem{"the token is not known"})
+			return
+		}
+		// Only once the body was read, it is noticed that a caller leaves.
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+		if err != nil {
+			answer(w, http.StatusBadRequest, problem{err.Error()})
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if cfg.latency > 0 {
+			select {
+			case <-r.Context().Done(): // the caller has left: nothing is done
+				return
+			case <-time.After(rand.N(cfg.latency)):
+			}
+		}
+		fails := rand.Float64() < cfg.faults
+		if fails && rand.N(2) == 0 {
+			answer(w, http.StatusServiceUnavailable, problem{"the cloud is busy"})
+			return
+		}
+		if fails {
+			next.ServeHTTP(discard{http.Header{}}, r)
+			answer(w, http.StatusServiceUnavailable, problem{"the cloud is busy"})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// discard is an answer that nobody gets.
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header         { return d.header }
+func (d discard) Write(b []byte) (int, error) { return len(b), nil }
+func (d discard) WriteHeader(int)             {}

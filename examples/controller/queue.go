@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// key names a resource. Namespace is empty for GLOBAL kinds.
+type key struct{ Kind, Namespace, Name string }
+
+func (k key) String() string {
+	if k.Namespace == "" {
+		return k.Kind + "/" + k.Name
+	}
+	return k.Kind + "/" + k.Namespace + "/" + k.Name
+}
+
+// Pauses before a key that failed is worked on again: the first, and the longest.
+const (
+	firstPause = 50 * time.Millisecond
+	lastPause  = 30 * time.Second
+)
+
+// queue has the keys that are to be worked on: each at most once, and none by two
+// workers at a time. A key that comes while it is worked on is worked on again.
+type queue struct {
+	ready chan key // bounds how many wait; who adds more waits too
+
+	mu   sync.Mutex // guards all below
+	keys map[key]*turn
+}
+
+// turn is what is known of a key that waits, is worked on, or has a time at which it is
+// worked on again.
+type turn struct {
+	queued, running, again bool
+	failures               int
+	timer                  *time.Timer
+}
+
+func newQueue(size int) *queue { return &queue{ready: make(chan key, size), keys: map[key]*turn{}} }
+
+// add has a key worked on soon. It waits while the queue is full.
+func (q *queue) add(ctx context.Context, k key) {
+	q.mu.Lock()
+	t := q.keys[k]
+	if t == nil {
+		t = &turn{}
+		q.keys[k] = t
+	}
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	if t.running {
+		t.again = true
+	}
+	known := t.queued || t.running
+	t.queued = t.queued || !known
+	q.mu.Unlock()
+	if known {
+		return
+	}
+	select {
+	case q.ready <- k:
+	case <-ctx.Done():
+	}
+}
+
+// work works on keys, one after the other, until the first context ends. The other one
+// is that of the work, which may last longer. do says after how long it wants to see the
+// key again, 0 for not at all; a key that fails is tried again after a pause.
+func (q *queue) work(ctx, working context.Context, do func(context.Context, key) (time.Duration, error)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case k := <-q.ready:
+			q.mu.Lock()
+			t := q.keys[k]
+			t.queued, t.running = false, true
+			q.mu.Unlock()
+			after, err := do(working, k)
+			q.done(ctx, k, after, err)
+		}
+	}
+}
+
+// done notes what came of a key.
+func (q *queue) done(ctx context.Context, k key, after time.Duration, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := q.keys[k]
+	again := t.again
+	t.running, t.again = false, false
+	if err == nil {
+		t.failures = 0
+	} else {
+		after = min(firstPause<<min(t.failures, 16), lastPause)
+		after -= rand.N(after / 2) // so that those that failed together do not come together
+		t.failures++
+	}
+	switch {
+	case again && err == nil:
+		after = 0
+	case after == 0:
+		delete(q.keys, k)
+		return
+	}
+	t.timer = time.AfterFunc(after, func() { q.add(ctx, k) })
+}

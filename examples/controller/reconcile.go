@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// finalizer holds each resource for which something may be in the cloud.
+const finalizer = "example.org/cloud"
+
+// maxConflicts bounds how often a resource is read again at once, since somebody else
+// changed it meanwhile.
+const maxConflicts = 5
+
+// controller keeps the objects of a cloud in step with the resources of a gateway.
+type controller struct {
+	gateway *client.Client
+	cloud   *cloud
+	kinds   map[string]client.Kind
+	// resync is how often a resource is looked at that does not say so itself; 0 is never.
+	resync time.Duration
+	// poll is how often the cloud is asked what it has not finished.
+	poll time.Duration
+	now  func() time.Time
+	log  *slog.Logger
+}
+
+// reconcile makes the cloud what a resource says, and the status what the cloud shows. It
+// begins with what is there, whatever happened before, so that it can be interrupted
+// anywhere and begun again.
+func (c *controller) reconcile(ctx context.Context, k key) (after time.Duration, err error) {
+	for range maxConflicts {
+		var r *resource
+		if r, err = c.read(ctx, k); err != nil || r == nil {
+			break
+		}
+		if after, err = c.step(ctx, r); !conflict(err) {
+			break
+		}
+	}
+	if err != nil {
+		c.log.Warn("is tried again", "resource", k.String(), "cause", err)
+	}
+	return after, err
+}
+
+// conflict says whether somebody else has changed a resource since it was read.
+func conflict(err error) bool {
+	var e *client.Error
+	return errors.As(err, &e) && e.Extensions.Code == "CONFLICT"
+}
+
+// step does what there is to do for a resource.
+func (c *controller) step(ctx context.Context, r *resource) (time.Duration, error) {
+	if r.meta.DeletionRequestedAt != nil {
+		return c.finalize(ctx, r)
+	}
+	if r.waits() {
+		return 0, nil // the gateway says so in the conditions
+	}
+	if wait, settled := c.settled(r); settled {
+		return wait, nil
+	}
+	var err error
+	if r.cloud, err = c.connect(ctx, r); err != nil {
+		return c.conclude(ctx, r, outcome{err: err})
+	}
+	var o outcome
+	if r.spec.ManagementPolicy == unmanaged {
+		o = c.adopt(ctx, r)
+	} else {
+		if err := c.hold(ctx, r); err != nil {
+			return 0, err
+		}
+		o = c.ensure(ctx, r)
+	}
+	return c.conclude(ctx, r, o)
+}
+
+// settled says whether nothing is to be done, and until when: 0 for until something changes.
+func (c *controller) settled(r *resource) (time.Duration, bool) {
+	p := r.condition(progressing)
+	switch {
+	case p.Status != isFalse || p.ObservedGeneration != r.meta.Generation:
+		return 0, false
+	case p.Reason == reasonConfiguration || p.Reason == reasonUnrecoverable:
+		return 0, true
+	case r.status.LastSyncTime.IsZero(): // it was ready before it had a controller
+		return 0, false
+	}
+	period := r.period(c.resync)
+	if period <= 0 {
+		return 0, true
+	}
+	left := r.status.LastSyncTime.Add(period).Sub(c.now())
+	if left <= 0 {
+		return 0, false
+	}
+	return left + rand.N(period/5+1), true // later by up to a fifth, so that not all come at once
+}
+
+// conclude reports an outcome and says when the resource is to be looked at again.
+func (c *controller) conclude(ctx context.Context, r *resource, o outcome) (time.Duration, error) {
+	if ctx.Err() != nil {
+		return 0, ctx.Err() // the controller stops: that is no state of the resource
+	}
+	if err := c.report(ctx, r, o); err != nil {
+		return 0, err
+	}
+	var terminal *terminalError
+	switch {
+	case errors.As(o.err, &terminal), errors.Is(o.err, errRefused):
+		return 0, nil
+	case o.err != nil:
+		return 0, o.err
+	case o.waiting != "":
+		return c.poll, nil
+	}
+	return 0, nil // the change of the status comes back, and with it the time of the next look
+}
+
+// hold sets the finalizer before anything is made in the cloud.
+func (c *controller) hold(ctx context.Context, r *resource) error {
+	if slices.Contains(r.meta.Finalizers, finalizer) {
+		return nil
+	}
+	return c.setFinalizers(ctx, r, append(slices.Clone(r.meta.Finalizers), finalizer))
+}
+
+func (c *controller) setFinalizers(ctx context.Context, r *resource, all []string) error {
+	revision, err := c.gateway.SetFinalizers(ctx, client.FinalizersRequest{
+		Kind: r.kind, Namespace: r.key.Namespace, Name: r.key.Name, ExpectedRevision: r.meta.Revision, Finalizers: all,
+	})
+	r.meta.Revision = revision
+	return err
+}
+
+// ensure has the object of a managed resource be there, and be what the spec says.
+func (c *controller) ensure(ctx context.Context, r *resource) outcome {
+	o, err := c.find(ctx, r)
+	want := r.wanted()
+	if errors.Is(err, errNotThere) {
+		if o, err = r.cloud.create(ctx, r.key.Kind, want); err != nil {
+			return outcome{gone: true, err: err}
+		}
+	}
+	if err != nil {
+		return outcome{err: err}
+	}
+	switch {
+	case o.State == stateDeleting: // by somebody else; then it is made anew
+		return outcome{object: o, waiting: sayDeleted}
+	case o.State != stateActive:
+		return outcome{object: o, waiting: sayReady}
+	case reflect.DeepEqual(o.Properties, want.Properties):
+		return outcome{object: o}
+	}
+	changed, err := r.cloud.replace(ctx, r.key.Kind, o.ID, want)
+	if err != nil {
+		return outcome{object: o, err: err}
+	}
+	return outcome{object: changed}
+}
+
+// find returns the object of a managed resource: by its id, or by its owner if the
+// controller made it and did not live to note the id.
+func (c *controller) find(ctx context.Context, r *resource) (*object, error) {
+	if r.status.ID != "" {
+		if o, err := r.cloud.get(ctx, r.key.Kind, r.status.ID); !errors.Is(err, errNotThere) {
+			return o, err
+		}
+	}
+	return r.cloud.owned(ctx, r.key.Kind, r.meta.UID)
+}
+
+// adopt looks for the object of a resource that is not managed: one that was found
+// before by its id, others as the import says.
+func (c *controller) adopt(ctx context.Context, r *resource) outcome {
+	id, absent := r.status.ID, &terminalError{reasonUnrecoverable, sayGone}
+	if id == "" && r.spec.Import.ID != "" {
+		id, absent = r.spec.Import.ID, &terminalError{reasonUnrecoverable, sayMissing}
+	}
+	var o *object
+	var err error
+	if id != "" {
+		if o, err = r.cloud.get(ctx, r.key.Kind, id); errors.Is(err, errNotThere) {
+			return outcome{gone: true, err: absent}
+		}
+	} else {
+		var found []*object
+		found, err = r.cloud.search(ctx, r.key.Kind, wish{Filter: r.resolved("spec.import.filter", r.spec.Import.Filter)})
+		switch {
+		case err != nil:
+		case len(found) > 1:
+			return outcome{err: &terminalError{reasonConfiguration, saySeveral}}
+		case len(found) == 1:
+			o = found[0]
+		case r.status.LastSyncTime.IsZero():
+			return outcome{waiting: sayExternally}
+		default: // of a kind whose objects have no ids
+			return outcome{gone: true, err: absent}
+		}
+	}
+	if err != nil {
+		return outcome{err: err}
+	}
+	if o.State != stateActive {
+		return outcome{object: o, waiting: sayReady}
+	}
+	return outcome{object: o}
+}
+
+// finalize cleans up after a resource that is being deleted, once nothing but this
+// controller's finalizer holds it, and then removes the finalizer.
+func (c *controller) finalize(ctx context.Context, r *resource) (time.Duration, error) {
+	if !slices.Contains(r.meta.Finalizers, finalizer) || len(r.meta.Finalizers) > 1 || r.blocked {
+		return 0, nil // a change tells when that is different
+	}
+	if r.spec.ManagedOptions.OnDelete != detach {
+		var err error
+		if r.cloud, err = c.connect(ctx, r); err != nil {
+			return c.conclude(ctx, r, outcome{err: err})
+		}
+		o, err := c.find(ctx, r)
+		if err == nil {
+			if o.State != stateDeleting {
+				err = r.cloud.remove(ctx, r.key.Kind, o.ID)
+			}
+			return c.conclude(ctx, r, outcome{object: o, waiting: sayDeleted, err: err})
+		}
+		if !errors.Is(err, errNotThere) {
+			return c.conclude(ctx, r, outcome{err: err})
+		}
+	}
+	return 0, c.setFinalizers(ctx, r, []string{})
+}

@@ -1,0 +1,126 @@
+package client
+
+import (
+	"context"
+	"time"
+)
+
+// Neighbour is a resource that another one names, or that names it.
+type Neighbour struct {
+	Kind      string
+	Namespace *string
+	Name      string
+	// Path of the reference, in the kind that has it.
+	Path string
+	// Guarded: the resource referred to must stay while it is in use.
+	Guarded bool
+	// State is how far what is referred to is, for the one that refers to it: MISSING,
+	// NOT_READY, DELETING or BOUND.
+	State string
+}
+
+// Neighbours are the resources that one is tied to by the references of the kinds.
+type Neighbours struct {
+	// Up are those that it names, Down those that name it.
+	Up, Down []Neighbour
+	// BlockedBy are the first 100 references that keep it from being deleted.
+	BlockedBy References
+	// Truncated: there are more in Up or Down.
+	Truncated bool
+}
+
+// References are some of all references of one sort.
+type References struct {
+	// TotalCount is how many there are in all.
+	TotalCount int
+	// Nodes have kind, namespace and name.
+	Nodes []Neighbour
+}
+
+// Neighbours returns what a resource names and what names it.
+func (c *Client) Neighbours(ctx context.Context, id string) (Neighbours, error) {
+	var out struct {
+		DependencyTree *struct {
+			Neighbours
+			Root struct {
+				Resource *struct{ BlockedBy References }
+			}
+		}
+	}
+	err := c.Do(ctx, neighboursDocument, map[string]any{"id": id}, &out)
+	if out.DependencyTree == nil {
+		return Neighbours{}, err
+	}
+	n := out.DependencyTree.Neighbours
+	if r := out.DependencyTree.Root.Resource; r != nil {
+		n.BlockedBy = r.BlockedBy
+	}
+	return n, err
+}
+
+// TreeRequest says which tree of dependencies is wanted.
+type TreeRequest struct {
+	// ID of the resource that the tree is of.
+	ID string
+	// Direction is UP, to what the resource refers to, DOWN, to what refers to it, or
+	// BOTH. Default: BOTH.
+	Direction string
+	// Depth is how many levels are followed, 1 to 10. Default: 3.
+	Depth int
+}
+
+// Tree are the resources around one, by their references.
+type Tree struct {
+	Root TreeNode `json:"root"`
+	// Up is what the resource refers to and Down what refers to it, level by level.
+	Up   []TreeNode `json:"up"`
+	Down []TreeNode `json:"down"`
+	// Truncated: there is more than a tree may hold.
+	Truncated bool `json:"truncated"`
+}
+
+// TreeNode is one resource of a tree, by one of the references that lead to it.
+type TreeNode struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+	// Namespace is nil for GLOBAL kinds.
+	Namespace *string `json:"namespace,omitempty"`
+	Name      string  `json:"name"`
+	// Level is how many references it is away from the root.
+	Level int `json:"level"`
+	// From is the id of the node that led to it; this and what follows is empty for the root.
+	From string `json:"from,omitempty"`
+	// Path of the reference, in the kind that has it.
+	Path string `json:"path,omitempty"`
+	// Guarded: the resource referred to must stay while it is relied on.
+	Guarded bool `json:"guarded"`
+	// State of the reference: MISSING, NOT_READY, DELETING or BOUND; also empty if the
+	// resource that has it is gone since.
+	State string `json:"state,omitempty"`
+	// Cycle: it was met before on the way from the root, and is not followed again.
+	Cycle bool `json:"cycle"`
+	// Resource is nil if it is missing. It has nothing but whether its deletion was requested.
+	Resource *struct {
+		Metadata struct {
+			DeletionRequestedAt *time.Time `json:"deletionRequestedAt,omitempty"`
+		} `json:"metadata"`
+	} `json:"resource,omitempty"`
+}
+
+// Deleting says whether the deletion of the resource was requested.
+func (n TreeNode) Deleting() bool {
+	return n.Resource != nil && n.Resource.Metadata.DeletionRequestedAt != nil
+}
+
+// Tree returns the resources around one, nil if it is not there.
+func (c *Client) Tree(ctx context.Context, req TreeRequest) (*Tree, error) {
+	if req.Direction == "" {
+		req.Direction = "BOTH"
+	}
+	if req.Depth == 0 {
+		req.Depth = 3
+	}
+	var out struct{ DependencyTree *Tree }
+	err := c.Do(ctx, treeDocument, map[string]any{"id": req.ID, "direction": req.Direction, "depth": req.Depth}, &out)
+	return out.DependencyTree, err
+}
