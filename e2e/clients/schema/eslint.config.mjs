@@ -7,8 +7,9 @@ const exceptions = {
   "@graphql-eslint/strict-id-in-types": "off",
   // Fields stand in the order in which a person wants to read them; types are in alphabetical order already.
   "@graphql-eslint/alphabetize": "off",
-  // A list of at most 100 parts of a resource, such as its labels, needs no connection.
-  "@graphql-eslint/relay-edge-types": ["error", { listTypeCanWrapOnlyEdgeType: false }],
+  // A list of at most 100 parts of a resource, such as its labels, needs no connection. A dependency is a reference with
+  // its state: it has no id of its own, and so is no Node.
+  "@graphql-eslint/relay-edge-types": ["error", { listTypeCanWrapOnlyEdgeType: false, shouldImplementNode: false }],
   // The API has mutations and subscriptions; the rule is for APIs that want none.
   "@graphql-eslint/no-root-type": "off",
   // A payload has the resource that was written. Whatever else a page shows it hears by the change stream.
@@ -23,6 +24,9 @@ export const unreachable = /^(Input object|Object|Enum) type `((Boolean|Float|In
 
 // Kinds have the names that their manifests have.
 export const kind = /^Type "VolumeType" should not have "Type" suffix$/;
+
+// What keeps a deletion waiting is read from the first on, until nothing is left.
+export const forwards = /^Field `blockers` must contain an argument `(last|before)`/;
 
 export default [{
   files: ["**/*.graphql"],
