@@ -33,7 +33,7 @@ func (g *gateway) command(stdin io.Reader, args ...string) (cmd *exec.Cmd, out, 
 
 func TestStoredTextDoesNotReachTheTerminalAsCommands(t *testing.T) {
 	g := start(t, "")
-	if out, errOut, code := g.cli(networkManifest, "apply", "-f", "-"); code != 0 {
+	if out, errOut, code := g.cli(credentials("cloud-config")+networkManifest, "apply", "-f", "-"); code != 0 {
 		t.Fatal(out, errOut)
 	}
 	a := g.post(`query { network(name: "net-a") { metadata { revision } } }`, nil)
