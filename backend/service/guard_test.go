@@ -274,7 +274,7 @@ func TestNoResourceReliesOnOneThatIsGone(t *testing.T) {
 			h.create("Room", room, `{}`)
 			var all sync.WaitGroup
 			var wrong atomic.Pointer[string]
-			for i := range 16 {
+			for i := range 32 {
 				all.Go(func() {
 					if i == 8 {
 						_, err := h.Delete(t.Context(), access.Caller{}, service.DeleteRequest{Identity: identity("Room", room)})

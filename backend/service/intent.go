@@ -39,8 +39,8 @@ type intent struct {
 	patch bool
 	// unspecified says that the patch leaves the spec as it is.
 	unspecified bool
-	// reread says that what the index has was not current. Copies of the intent share it.
-	reread   *bool
+	// misses is how often what was read for a write was not current. Copies of the intent share it.
+	misses   *int
 	dryRun   bool
 	warnings []failure.Warning
 }
@@ -57,7 +57,7 @@ func (s *Service) intend(ctx context.Context, c access.Caller, verb descriptor.V
 	if kept := meta.ExpiresAt.Value.UTC().Truncate(time.Millisecond); !kept.IsZero() { // as stores keep it
 		meta.ExpiresAt.Value = kept
 	}
-	in := &intent{kind: k, key: key, meta: meta, verb: verb, caller: c, reread: new(bool)}
+	in := &intent{kind: k, key: key, meta: meta, verb: verb, caller: c, misses: new(int)}
 	in.labels, in.annotations = meta.check(&in.found)
 	if t := meta.ExpiresAt; t.Set && !k.Expires {
 		return nil, failure.BadInput("metadata.expiresAt", "resources of kind %s do not expire", k.Name).At(key)

@@ -145,7 +145,7 @@ func (s *Service) targets(ctx context.Context, keys []backend.Key, how lookup) (
 		out[key] = dependency.Target{Kind: k}
 		if how == recently && s.index != nil {
 			if held := s.index.Recent(key); held != nil {
-				out[key] = dependency.Target{Kind: k, Stored: held}
+				out[key] = dependency.Target{Kind: k, Stored: held, Recent: true}
 				continue
 			}
 		}

@@ -35,20 +35,15 @@ func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 // misled says whether a write failed since what was read for it was not current, and
 // has the next attempt read it from the store.
 func (in *intent) misled(err error) bool {
-	if !raced(err, in.key) && (*in.reread || !errors.Is(err, backend.ErrUnreadable)) {
+	if !raced(err, in.key) && (*in.misses > int(together) || !errors.Is(err, backend.ErrUnreadable)) {
 		return false
 	}
-	*in.reread = true
+	*in.misses++
 	return true
 }
 
-// lookup says how what the intent refers to is read.
-func (in *intent) lookup() lookup {
-	if *in.reread {
-		return oneByOne
-	}
-	return recently
-}
+// lookup says how what the intent refers to is read, after so many misses.
+func (in *intent) lookup() lookup { return lookup(min(*in.misses, int(oneByOne))) }
 
 // newState is the state of a new resource, and where it is stored.
 func (s *Service) newState(in *intent) (target, *kind.State) {

@@ -23,13 +23,11 @@ const (
 	False = "False"
 )
 
-// The reasons of conditions. Controllers may give others.
+// The reasons of the conditions that are written here. Controllers give others besides:
+// InvalidConfiguration, TransientError and UnrecoverableError.
 const (
-	ReasonProgressing          = "Progressing"
-	ReasonSuccess              = "Success"
-	ReasonInvalidConfiguration = "InvalidConfiguration"
-	ReasonTransientError       = "TransientError"
-	ReasonUnrecoverableError   = "UnrecoverableError"
+	ReasonProgressing = "Progressing"
+	ReasonSuccess     = "Success"
 )
 
 // What conditions say where nothing is waited for.

@@ -53,6 +53,8 @@ type Target struct {
 	Stored *backend.Resource
 	// Damaged says that what is stored cannot be read.
 	Damaged bool
+	// Recent says that the store may have another state by now, of before this request.
+	Recent bool
 }
 
 // state of a target that nobody relies on yet; Bound if it is ready to be relied on.
@@ -82,6 +84,9 @@ func (t Target) check(key backend.Key) backend.Action {
 		a.If = backend.Condition{Presence: backend.Present, Revision: t.Stored.Revision}
 	case Bound:
 		a.If = backend.Condition{Presence: backend.Present, UID: t.Stored.UID, NotDeleting: true}
+		if t.Recent {
+			a.If.Revision = t.Stored.Revision
+		}
 	}
 	return a
 }

@@ -30,6 +30,8 @@ type scan struct {
 	parts    []part
 	// begun is how often the scan has begun.
 	begun int
+	// widened says that it has begun anew by whole steps.
+	widened bool
 	// checked says that nothing is without a value of the index in whose order it is read.
 	checked bool
 	// keys are those that are still to be read, if the query names its resources.
@@ -193,6 +195,18 @@ func (sc *scan) withoutRuns() {
 	all := (&chooser{q: sc.query, scope: sc.query.places()}).all()
 	all.exact = !sc.query.filtered()
 	sc.route = sc.inNames(all)
+	sc.found, sc.count, sc.more = nil, 0, false
+	sc.begin()
+}
+
+// widen begins a scan anew by whole steps, if it was expected to end within a smaller one
+// and did not: so that a page for which no more than a whole step has to be read is
+// of one state of the store.
+func (sc *scan) widen() {
+	if sc.done || sc.widened || sc.query.names != nil || sc.plain() || sc.route.step == 0 || sc.route.step >= scanStep {
+		return
+	}
+	sc.widened, sc.route.step = true, scanStep
 	sc.found, sc.count, sc.more = nil, 0, false
 	sc.begin()
 }

@@ -146,6 +146,11 @@ func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 			fail(errs, scans, err)
 			return errs
 		}
+		for i, sc := range scans {
+			if errs[i] == nil {
+				sc.widen()
+			}
+		}
 	}
 }
 
