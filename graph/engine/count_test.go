@@ -135,7 +135,7 @@ func TestEachLevelOfListsOfReferencesIsOneCall(t *testing.T) {
 		{"lists, references and what is behind both", `{ ports(first: 2) { nodes { network { project { kind } } securityGroups { edges { node { project { kind } } } } } } }`, "",
 			"1 ranges Port, get 1 Network, get 1 Project, get 5 SecurityGroup"},
 		{"dependents of all, and what these depend on", `{ securityGroups { nodes { dependents { nodes { name } } dependencies { nodes { name state } } } } }`, "",
-			"1 ranges SecurityGroup, 4 ranges , get 1 Project"},
+			"1 ranges SecurityGroup, 4 ranges , get 2 Project+Secret"},
 		{"dependencies alone are in the resource", `{ ports { nodes { dependencies { nodes { name path guarded } totalCount } } } }`, "", "1 ranges Port"},
 		{"the same list twice under two names", `{ ports { nodes { x: securityGroups { nodes { id } } y: securityGroups(first: 1) { nodes { id } } } } }`, "", "1 ranges Port, get 6 SecurityGroup"},
 	} {

@@ -163,6 +163,7 @@ func verbs() map[string]func(*teller) {
 // begin creates net-a, which is no part of the story, and returns its revision.
 func (c *teller) begin() string {
 	c.t.Helper()
+	c.must(`mutation ($input: CreateSecretInput!) { createSecret(input: $input) { secret { id } } }`, with(map[string]any{"name": "cloud", "spec": map[string]any{}}))
 	return revisionIn(c.t, c.must(`mutation ($input: CreateNetworkInput!) { createNetwork(input: $input) { network { metadata { revision } } } }`, with(map[string]any{
 		"name": "net-a", "labels": []any{map[string]any{"key": "team", "value": "web"}}, "spec": spec(map[string]any{"mtu": 1500, "tags": []any{"web"}}),
 	})))
