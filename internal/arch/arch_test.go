@@ -99,7 +99,7 @@ var testsMay = map[string][]string{
 	"backend/index":               {"backend/memory", "backend/bolt", "backend/redis", "internal/redistest"},
 	"backend/service":             {"backend/memory", "backend/bolt", "backend/redis", "graph/kinds/kindstest", "internal/redistest"},
 	"backend/service/consistency": {"backend", "backend/memory", "backend/bolt", "backend/redis", "backend/descriptor", "backend/hub", "backend/service", "internal/redistest"},
-	"graph/engine":                {"backend/memory", "backend/bolt", "backend/redis", "graph/engine/enginetest", "internal/redistest"},
+	"graph/engine":                {"schema", "backend/memory", "backend/bolt", "backend/redis", "graph/engine/enginetest", "internal/redistest"},
 	"graph/server":                {"backend/memory", "backend/bolt", "backend/hub"},
 	"graph/console":               {"graph/kinds/kindstest"},
 	"graph/transport":             {"backend", "backend/memory", "backend/service", "graph/engine/enginetest", "graph/kinds/kindstest"},
