@@ -33,8 +33,8 @@ spec:
 ---
 `, name, namespace, labels, mtu, name)
 	}
-	text := network("net-a", "default", "team: web", 1500) + network("net-b", "default", "team: db", 9000) + network("net-c", "default", "team: web", 1400) +
-		strings.Replace(network("far", "other", "team: web", 1500), "resource: {", "resource: {projectRef: gone, ", 1) + credentials("cloud-config") + `apiVersion: openstack.k-orc.cloud/v1alpha1
+	text := credentials("cloud-config") + network("net-a", "default", "team: web", 1500) + network("net-b", "default", "team: db", 9000) + network("net-c", "default", "team: web", 1400) +
+		strings.Replace(network("far", "other", "team: web", 1500), "resource: {", "resource: {projectRef: gone, ", 1) + `apiVersion: openstack.k-orc.cloud/v1alpha1
 kind: Subnet
 metadata: {name: sub-a}
 spec:

@@ -54,6 +54,7 @@ func TestASecretIsWhereItBelongsAlone(t *testing.T) {
 					args = append(args, "--redis", w.redis.URL(), "--redis-prefix", prefix(data))
 					stored = fmt.Sprint(w.redis.Do("CONFIG", "GET", "dir").(map[any]any)["dir"])
 				} else {
+					t.Setenv(storeVariable, "") // whatever store the other tests are run on
 					args = append(args, "--data", data)
 				}
 				if encrypted {
