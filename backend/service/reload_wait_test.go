@@ -42,26 +42,6 @@ func (h *house) largest(of, name, rest string) int {
 
 func blob(n int) string { return `"blob":"` + strings.Repeat("x", n) + `"` }
 
-// A1: finalizers on a large resource: announce is too large; the shard is stuck for all others.
-func TestAttackLargeFinalizedStopsShard(t *testing.T) {
-	store := open(t)
-	h := openHouseOf(t, store, bigBuilding())
-	h.run()
-	n := h.largest("Room", "big", "")
-	h.create("Room", "big", "{"+blob(n-300)+"}")
-	if err := h.patch("Room", "big", "", finalizers("example.org/"+strings.Repeat("f", 60))); err != nil {
-		t.Fatal(err)
-	}
-	h.create("Door", "d", `{"roomRef":"big"}`)
-	if got := h.delete("Room", "big"); got != service.Pending {
-		t.Fatal(got)
-	}
-	h.delete("Door", "d")
-	h.create("Door", "other", `{"roomRef":"r"}`)
-	h.create("Room", "r", `{}`)
-	h.becomes("Door", "other", "True")
-}
-
 func TestALargeResourceThatIsFinalizingHoldsUpNoOther(t *testing.T) {
 	store := open(t)
 	h := openHouseOf(t, store, bigBuilding())
