@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/reindex"
 )
 
 // Conclude looks at resources that were created and wait for nothing: a gateway that did not
@@ -120,24 +121,26 @@ func (s *Service) announce(ctx context.Context, k *kind.Kind, current *stored) (
 // Judgements names what resources are judged by: another name means that all are to be
 // judged anew.
 func (s *Service) Judgements() string {
-	kinds := s.owners.kinds.Load()
-	if made := s.judgements.Load(); made != nil && made.kinds == kinds {
+	kinds, held := s.owners.kinds.Load(), s.keeper.Held()
+	if made := s.judgements.Load(); made != nil && made.kinds == kinds && made.held == held {
 		return made.name
 	}
 	h := sha256.New()
 	for _, k := range s.kinds.All() {
-		_, _ = fmt.Fprintln(h, k.Name, k.Conditions != nil, s.owners.controlled(k.Name))
+		_, _ = fmt.Fprintln(h, k.Name, k.Conditions != nil, s.owners.controlled(k.Name), held != nil && (*held)[k.Name])
 		for _, r := range k.References {
 			_, _ = fmt.Fprintln(h, "-", r.Path, r.Kind, r.Guard)
 		}
 	}
-	made := &judgements{kinds: kinds, name: hex.EncodeToString(h.Sum(nil)[:8])}
+	made := &judgements{kinds: kinds, held: held, name: hex.EncodeToString(h.Sum(nil)[:8])}
 	s.judgements.Store(made)
 	return made.name
 }
 
-// judgements is what resources are judged by, while controllers own these kinds.
+// judgements is what resources are judged by, while controllers own these kinds, and this
+// gateway's definitions of those hold.
 type judgements struct {
 	kinds *map[string]bool
+	held  *reindex.Held
 	name  string
 }

@@ -26,14 +26,9 @@ func (s *Service) Settle(ctx context.Context, resources, known []*backend.Resour
 	if err := s.knowOwners(ctx); err != nil {
 		return nil, err
 	}
-	var todo []*settling
-	for _, r := range resources {
-		if one := s.settling(r); one != nil {
-			todo = append(todo, one)
-		}
-	}
-	if len(todo) == 0 {
-		return nil, nil
+	todo, err := s.settlings(ctx, resources)
+	if err != nil || len(todo) == 0 {
+		return nil, err
 	}
 	var keys []backend.Key
 	seen := make(map[backend.Key]bool, len(known))
@@ -80,6 +75,29 @@ type settling struct {
 	was      *kind.State
 	relation dependency.Relation
 }
+
+// settlings says what is to be judged anew of resources.
+func (s *Service) settlings(ctx context.Context, resources []*backend.Resource) (out []*settling, err error) {
+	otherwise := false
+	for _, r := range resources {
+		if one := s.settling(r); one != nil {
+			out = append(out, one)
+			otherwise = otherwise || one.otherwise()
+		}
+	}
+	if !otherwise {
+		return out, nil
+	}
+	held, err := s.keeper.Look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(out, func(one *settling) bool { return one.otherwise() && !(*held)[one.kind.Name] }), nil
+}
+
+// otherwise says whether a resource was judged by other declarations than those of this
+// gateway. If a newer gateway has made them the judgement is left to that.
+func (one *settling) otherwise() bool { return one.was.Meta.Judged != one.kind.Declared }
 
 // settling says what is to be judged anew of a resource, nil if nothing is.
 func (s *Service) settling(r *backend.Resource) *settling {
@@ -161,7 +179,7 @@ func (s *Service) settled(one *settling, j dependency.Judgement) ([]backend.Acti
 	if !slices.Equal(next.Meta.Waits, one.was.Meta.Waits) || len(j.Waits) > 0 || s.unconcluded(one.kind, one.was) {
 		st, _ = s.conclude(relating{kind: one.kind, key: one.stored.Key, was: one.was}, st, j.Waits)
 	}
-	if slices.Equal(next.Meta.Waits, one.was.Meta.Waits) && next.Meta.Judged == one.was.Meta.Judged && st.SameStatus(one.was) {
+	if slices.Equal(next.Meta.Waits, one.was.Meta.Waits) && st.SameStatus(one.was) && !(one.otherwise() && j.Free()) {
 		return nil, nil
 	}
 	t := target{
@@ -240,10 +258,11 @@ func (s *Service) settleStored(ctx context.Context, key backend.Key) (ready []*b
 		case got[0] == nil:
 			return nil, nil
 		}
-		one := s.settling(got[0])
-		if one == nil {
-			return nil, nil
+		todo, err := s.settlings(ctx, got)
+		if err != nil || len(todo) == 0 {
+			return nil, err
 		}
+		one := todo[0]
 		targets, err := s.targets(ctx, one.relation.Open(), oneByOne)
 		if err != nil {
 			return nil, err

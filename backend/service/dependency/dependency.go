@@ -223,6 +223,12 @@ func (r Relation) judge(stateOf func(backend.Key) State) Judgement {
 	return j
 }
 
+// Free says whether some reference is relied on without a guard: of these the stored
+// references do not say whether they are relied on, so what they were judged by has to.
+func (j Judgement) Free() bool {
+	return slices.ContainsFunc(j.Refs, func(ref backend.Ref) bool { return !ref.Bound })
+}
+
 // With are the references of a judgement, and the bound ones of those that are stored
 // which it does not know: a gateway with other declarations has bound them.
 func (j Judgement) With(stored []backend.Ref) []backend.Ref {
