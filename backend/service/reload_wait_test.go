@@ -218,3 +218,30 @@ func TestNeitherOfTwoConditionsOfOneTypeCounts(t *testing.T) {
 		t.Errorf("the key of a door that waits says %q", got)
 	}
 }
+
+func TestTheFinalizersOfAResourceThatHasGrownTooLargeCanBeRemoved(t *testing.T) {
+	h := openHouseOf(t, open(t), bigBuilding())
+	h.run()
+	n := h.largest("Room", "big", "")
+	tried := 0
+	for spare := 0; spare < 160; spare += 4 {
+		h.create("Room", "big", "{"+blob(n-spare)+"}")
+		h.create("Door", "d", `{"roomRef":"big"}`)
+		fits := h.patch("Room", "big", "", finalizers("example.org/a", "example.org/b")) == nil
+		h.delete("Room", "big") // what that adds to it may make it larger than callers could
+		for _, left := range [][]string{{"example.org/b"}, {}} {
+			if !fits {
+				break
+			}
+			tried++
+			if err := h.patch("Room", "big", "", finalizers(left...)); err != nil {
+				t.Fatalf("with %d bytes to spare, to %q: %v", spare, left, err)
+			}
+		}
+		h.delete("Door", "d")
+		h.becomes("Room", "big", "none")
+	}
+	if tried == 0 {
+		t.Error("finalizers fitted into none")
+	}
+}

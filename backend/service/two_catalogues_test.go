@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
@@ -91,4 +92,38 @@ func TestGatewaysOfTwoCataloguesDoNotUndoWhatTheOtherJudged(t *testing.T) {
 		recent.create("Room", "missing", `{}`)
 		recent.becomes("Key", "c", "True")
 	})
+}
+
+func TestAnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
+	store := open(t)
+	guarded := annex()
+	last := &guarded[3].References[len(guarded[3].References)-1]
+	last.Guard = true
+	old, recent := openHouse(t, store), openHouseOf(t, store, guarded)
+	recent.create("Room", "r", `{}`)
+	recent.create("Key", "k", `{"roomRef":"r"}`)
+	for what, write := range map[string]func() error{
+		"a label":    func() error { return old.patch("Key", "k", "", finalizers("example.org/x")) },
+		"a title":    func() error { return old.patch("Key", "k", `{"title":"x"}`, service.Metadata{}) },
+		"a door":     func() error { return old.patch("Key", "k", `{"doorRefs":["d"]}`, service.Metadata{}) },
+		"a status":   func() error { old.report("Key", "k", `{}`); return nil },
+		"no door":    func() error { return old.patch("Key", "k", `{"doorRefs":null}`, service.Metadata{}) },
+		"finalizers": func() error { return old.patch("Key", "k", "", finalizers()) },
+	} {
+		if err := write(); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if got := old.get("Key", "k").Refs; !slices.Contains(got, backend.Ref{Key: backend.Key{Kind: "Room", Namespace: "default", Name: "r"}, Bound: true}) {
+			t.Errorf("after %s the key refers to %+v", what, got)
+		}
+	}
+	if got := recent.delete("Room", "r"); got != service.Pending {
+		t.Errorf("the room that a key relies on is %s", got)
+	}
+	if err := recent.patch("Key", "k", `{"roomRef":null}`, service.Metadata{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := old.get("Key", "k").Refs; len(got) != 0 {
+		t.Errorf("the key refers to nothing any more and yet to %+v", got)
+	}
 }

@@ -242,6 +242,20 @@ func (j Judgement) With(stored []backend.Ref) []backend.Ref {
 	return out
 }
 
+// Keeping are the references of a judgement, and the bound ones of those that are stored
+// which neither it nor the state before names: a newer gateway has declared them.
+func (j Judgement) Keeping(stored []backend.Ref, before func() []row.Ref) []backend.Ref {
+	out := j.With(stored)
+	if len(out) == len(j.Refs) {
+		return out
+	}
+	named := before()
+	return slices.DeleteFunc(slices.Clone(out), func(ref backend.Ref) bool {
+		return !slices.ContainsFunc(j.Refs, func(o backend.Ref) bool { return o.Key == ref.Key }) &&
+			slices.ContainsFunc(named, func(o row.Ref) bool { return o.Key == ref.Key })
+	})
+}
+
 // Stored are the waits as they are stored.
 func (j Judgement) Stored() []string {
 	var out []string
