@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/row"
 )
 
 // relating is a state on its way to the store, whose references are to be judged.
@@ -39,7 +40,15 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 	}
 	var j dependency.Judgement
 	judged := r.was != nil && r.was.Meta.Judged == r.kind.Declared
-	if !r.respecified && judged {
+	superseded := false
+	if r.was != nil && !judged {
+		held, err := s.keeper.Look(ctx)
+		if err != nil {
+			return nil, j, err
+		}
+		superseded = !(*held)[r.kind.Name]
+	}
+	if !r.respecified && (judged || superseded) {
 		if refs := r.kind.Rows.Refs(r.key.Namespace, next.Spec); len(refs) > 0 {
 			j = dependency.Of(r.key, refs, dependency.Before{Refs: refs, Waits: next.Meta.Waits}).Kept()
 			j.Waits = nil // they are not new
@@ -47,6 +56,9 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 		j.Transition = r.reported
 		next, j.Overruled = s.report(r, next)
 		return next, j, nil
+	}
+	if superseded {
+		return s.relateAsNamed(ctx, r, next)
 	}
 	before := dependency.Judged(r.kind, r.key, r.was, r.bound)
 	if refs := r.kind.Rows.Refs(r.key.Namespace, next.Spec); len(refs) > 0 || len(before.Waits) > 0 {
@@ -66,6 +78,31 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 		next, j.Transition = s.conclude(r, next, j.Waits)
 	}
 	j.Transition = j.Transition || r.reported
+	return next, j, nil
+}
+
+// relateAsNamed judges of a state that a newer gateway has judged, by declarations of its
+// own, what this gateway can name. Whatever else it waits for it waits for still, and then
+// its conditions stay as they are: the newer gateway judges it anew.
+func (s *Service) relateAsNamed(ctx context.Context, r relating, next *kind.State) (*kind.State, dependency.Judgement, error) {
+	was := r.kind.Rows.Refs(r.key.Namespace, r.was.Spec)
+	rel := dependency.Of(r.key, r.kind.Rows.Refs(r.key.Namespace, next.Spec), dependency.Before{Refs: was, Waits: r.was.Meta.Waits})
+	targets, err := s.targets(ctx, rel.Open(), r.lookup)
+	if err != nil {
+		return nil, dependency.Judgement{}, err
+	}
+	j := rel.Judge(targets)
+	others := slices.DeleteFunc(slices.Clone(r.was.Meta.Waits), func(wait string) bool {
+		return slices.ContainsFunc(was, func(ref row.Ref) bool { return dependency.Name(ref.Key) == wait })
+	})
+	next.Meta.Waits, next.Meta.Judged = append(j.Stored(), others...), r.was.Meta.Judged
+	if len(others) == 0 {
+		next, j.Transition = s.conclude(r, next, j.Waits)
+		return next, j, nil
+	}
+	if status, ok := dependency.Renumbered(next.StoredStatus(), r.was.Meta.Generation, next.Meta.Generation, false); ok {
+		next = next.WithStoredStatus(status)
+	}
 	return next, j, nil
 }
 

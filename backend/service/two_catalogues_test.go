@@ -102,19 +102,19 @@ func TestAnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
 	old, recent := openHouse(t, store), openHouseOf(t, store, guarded)
 	recent.create("Room", "r", `{}`)
 	recent.create("Key", "k", `{"roomRef":"r"}`)
-	for what, write := range map[string]func() error{
-		"a label":    func() error { return old.patch("Key", "k", "", finalizers("example.org/x")) },
-		"a title":    func() error { return old.patch("Key", "k", `{"title":"x"}`, service.Metadata{}) },
-		"a door":     func() error { return old.patch("Key", "k", `{"doorRefs":["d"]}`, service.Metadata{}) },
-		"a status":   func() error { old.report("Key", "k", `{}`); return nil },
-		"no door":    func() error { return old.patch("Key", "k", `{"doorRefs":null}`, service.Metadata{}) },
-		"finalizers": func() error { return old.patch("Key", "k", "", finalizers()) },
+	for what, write := range []func() error{
+		func() error { return old.patch("Key", "k", "", finalizers("example.org/x")) },
+		func() error { return old.patch("Key", "k", `{"title":"x"}`, service.Metadata{}) },
+		func() error { return old.patch("Key", "k", `{"doorRefs":["d"]}`, service.Metadata{}) },
+		func() error { old.report("Key", "k", `{}`); return nil },
+		func() error { return old.patch("Key", "k", `{"doorRefs":null}`, service.Metadata{}) },
+		func() error { return old.patch("Key", "k", "", finalizers()) },
 	} {
 		if err := write(); err != nil {
-			t.Fatalf("%s: %v", what, err)
+			t.Fatalf("write %d: %v", what, err)
 		}
 		if got := old.get("Key", "k").Refs; !slices.Contains(got, backend.Ref{Key: backend.Key{Kind: "Room", Namespace: "default", Name: "r"}, Bound: true}) {
-			t.Errorf("after %s the key refers to %+v", what, got)
+			t.Errorf("after write %d the key refers to %+v", what, got)
 		}
 	}
 	if got := recent.delete("Room", "r"); got != service.Pending {
@@ -126,4 +126,30 @@ func TestAnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
 	if got := old.get("Key", "k").Refs; len(got) != 0 {
 		t.Errorf("the key refers to nothing any more and yet to %+v", got)
 	}
+}
+
+func TestAnOlderGatewayLeavesWhatANewerOneWaitsFor(t *testing.T) {
+	store := open(t)
+	old, recent := openHouse(t, store), openHouseOf(t, store, annex())
+	old.run()
+	old.follows("old") // its declarations held
+	stop := recent.run()
+	old.create("Key", "other", `{}`)
+	if err := recent.patch("Key", "other", `{"title":"x"}`, service.Metadata{}); err != nil { // looks whose declarations hold: its own do now
+		t.Fatal(err)
+	}
+	recent.create("Key", "k", `{"roomRef":"missing"}`)
+	stop() // so that nobody judges it anew
+	for _, spec := range []string{`{"title":"x"}`, `{"guestRef":"g"}`, `{"guestRef":null}`} {
+		if err := old.patch("Key", "k", spec, service.Metadata{}); err != nil {
+			t.Fatalf("%s: %v", spec, err)
+		}
+		if got := old.says("Key", "k"); got != "Waiting for Room/missing to be created" {
+			t.Errorf("after %s through the older gateway the key says %q", spec, got)
+		}
+	}
+	recent = openHouseOf(t, store, annex())
+	recent.run()
+	recent.create("Room", "missing", `{}`)
+	recent.becomes("Key", "k", "True")
 }

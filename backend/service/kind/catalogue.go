@@ -4,11 +4,13 @@
 package kind
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"cel.dev/cel-go/cel"
@@ -129,13 +131,16 @@ func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 	return c, errors.Join(errs...)
 }
 
-// declared names the declarations of references.
+// declared names the declarations of references, in whatever order they stand.
 func declared(references []descriptor.Reference) string {
 	if len(references) == 0 {
 		return ""
 	}
 	h := sha256.New()
-	for _, r := range references {
+	sorted := slices.SortedFunc(slices.Values(references), func(a, b descriptor.Reference) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind))
+	})
+	for _, r := range sorted {
 		_, _ = fmt.Fprintln(h, r.Path, r.Kind, r.Guard)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:4])
