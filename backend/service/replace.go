@@ -107,7 +107,23 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	if in.meta.ExpiresAt.Set {
 		next.ExpiresAt = in.meta.ExpiresAt.Value
 	}
+	if err := in.outlives(next).Err(in.key); err != nil {
+		return nil, err
+	}
 	return s.save(ctx, in, current, was, next)
+}
+
+// outlives refuses finalizers on what goes at its time whoever holds it.
+func (in *intent) outlives(next *kind.State) *kind.Violations {
+	var found kind.Violations
+	switch {
+	case next.ExpiresAt.IsZero() || len(next.Meta.Finalizers) == 0:
+	case in.meta.Finalizers.Set:
+		found.Add("metadata.finalizers", "expires", nil, "cannot be set on a resource that has expiresAt: it goes at that time whoever holds it; clear metadata.expiresAt first")
+	case in.meta.ExpiresAt.Set:
+		found.Add("metadata.expiresAt", "finalizers", nil, "cannot be set on a resource that has finalizers: it would go at that time although they hold it; remove metadata.finalizers first")
+	}
+	return &found
 }
 
 // rewrite stores an intent in place of a body that does not decode, of which

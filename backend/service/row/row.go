@@ -113,20 +113,22 @@ func (d *Definition) Index(path string) *index {
 // fingerprint tells definitions of index rows apart: fields, types, effective
 // defaults, the order of enums and what references refer to.
 func fingerprint(indexes []index, references []descriptor.Reference) string {
-	h := sha256.New()
-	_, _ = fmt.Fprintln(h, "rows 1")
+	var lines []string
 	for _, i := range indexes {
-		_, _ = fmt.Fprintln(h, i.path, i.Field.Type, i.Field.List, i.Field.Default)
+		line := fmt.Sprintln(i.path, i.Field.Type, i.Field.List, i.Field.Default)
 		if i.Field.Enum != nil {
 			for _, v := range i.Field.Enum.Values {
-				_, _ = fmt.Fprintln(h, "-", v.Stored)
+				line += fmt.Sprintln("-", v.Stored)
 			}
 		}
+		lines = append(lines, line)
 	}
 	for _, r := range references {
-		_, _ = fmt.Fprintln(h, "ref", r.Path, r.Kind, r.Guard)
+		lines = append(lines, fmt.Sprintln("ref", r.Path, r.Kind, r.Guard))
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	slices.Sort(lines)
+	h := sha256.Sum256([]byte("rows 2\n" + strings.Join(lines, "")))
+	return hex.EncodeToString(h[:8])
 }
 
 // Of returns the index rows of a resource, no two equal, by its labels and its body:
