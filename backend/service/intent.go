@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -223,4 +224,23 @@ func (in *intent) keeping(was *kind.State) *intent {
 	out.spec = jsontree.Clone(in.spec).(map[string]any)
 	in.kind.Spec.KeepWriteOnly(out.spec, was.Spec, "spec", in.sent)
 	return &out
+}
+
+// base is the state that the intent changes. Sensitive values that cannot be decrypted
+// need not be, if the intent leaves them as they are stored, or keeps none of them.
+func (in *intent) base(current *stored) (*kind.State, error) {
+	was, err := current.state(in.kind)
+	if errors.Is(err, backend.ErrEncrypted) && (in.keepsConcealed() || in.concealsAnew()) {
+		return current.withoutSensitive()
+	}
+	return was, err
+}
+
+// keepsConcealed says whether the intent leaves all write-only fields as they are.
+func (in *intent) keepsConcealed() bool { return in.verb == descriptor.VerbStatus || in.unspecified }
+
+// concealsAnew says whether the intent gives or clears all write-only fields, so that
+// none of them is kept.
+func (in *intent) concealsAnew() bool {
+	return !in.patch && in.verb != descriptor.VerbPatch && in.kind.Spec.Conceals("spec", in.spec, in.sent)
 }

@@ -109,8 +109,10 @@ func (s *Service) actions(t target, st *kind.State) ([]backend.Action, error) {
 	}
 	actions := append([]backend.Action{{Key: t.key, If: t.cond, Op: backend.OpPut, Put: put}}, sensitive...)
 	// The gateway's own writes have the room up to backend.MaxStoredBytes: a resource as
-	// large as callers can make it still gets its conditions, and can be deleted.
-	if size := (backend.Batch{Actions: actions}).Size(); !t.own && size > backend.MaxResourceBytes {
+	// large as callers can make it still gets its conditions, and can be deleted. So
+	// callers may make smaller what is larger than they could make it.
+	smaller := t.was != nil && len(put.Body) < len(t.was.resource.Body)
+	if size := (backend.Batch{Actions: actions}).Size(); !t.own && !smaller && size > backend.MaxResourceBytes {
 		return nil, fmt.Errorf("%s: %d bytes, at most %d: %w", t.key, size, backend.MaxResourceBytes, backend.ErrTooLarge)
 	}
 	return append(actions, t.related.Checks...), nil
@@ -135,6 +137,8 @@ type stored struct {
 	unread    error
 	// read is what state has read, once it was asked for.
 	read *kind.State
+	// concealed says that what was read has none of the sensitive values.
+	concealed bool
 	// used says that a write was sent that is conditional on the resource.
 	used bool
 }
@@ -227,6 +231,15 @@ func (c *stored) state(k *kind.Kind) (*kind.State, error) {
 	}
 	if err == nil {
 		c.read = st
+	}
+	return st, err
+}
+
+// withoutSensitive reads what is stored but for the sensitive values.
+func (c *stored) withoutSensitive() (*kind.State, error) {
+	st, err := kind.StateOf(c.Resource)
+	if err == nil {
+		c.read, c.concealed = st, true
 	}
 	return st, err
 }

@@ -133,6 +133,19 @@ func (s *Service) report(r relating, next *kind.State) (out *kind.State, overrul
 	return next.WithStatus(status), false
 }
 
+// lookup says how targets are read.
+type lookup uint8
+
+const (
+	// recently: from the index, which may be older than the store, and what it does not
+	// have in one call. The store refuses a write that was misled.
+	recently lookup = iota
+	// together: from the store, in one call, in which what is damaged seems to be missing.
+	together
+	// oneByOne: from the store, one by one, so that what is damaged is told from what is missing.
+	oneByOne
+)
+
 // targets are the resources under keys.
 func (s *Service) targets(ctx context.Context, keys []backend.Key, how lookup) (map[backend.Key]dependency.Target, error) {
 	out := make(map[backend.Key]dependency.Target, len(keys))

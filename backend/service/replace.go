@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/row"
 )
 
 // create stores an intent whose own violations are none.
@@ -79,7 +80,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	if err := in.open(current.Resource); err != nil {
 		return nil, err
 	}
-	was, err := current.state(in.kind)
+	was, err := in.base(current)
 	if errors.Is(err, backend.ErrUnreadable) && in.expected == nil {
 		return s.rewrite(ctx, in, current)
 	}
@@ -90,7 +91,11 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 		return nil, failure.Of(backend.ErrDeleting, in.key)
 	}
 	in = in.keeping(was)
-	if err := in.judge(ctx, was).Err(in.key); err != nil {
+	found := &in.found
+	if !current.concealed || !in.keepsConcealed() { // else the spec stays, and not all of it is known
+		found = in.judge(ctx, was)
+	}
+	if err := found.Err(in.key); err != nil {
 		return nil, err
 	}
 	spec := in.spec
@@ -120,7 +125,7 @@ func (s *Service) rewrite(ctx context.Context, in *intent, damaged *stored) (*Wr
 
 // replaceStatus stores another status.
 func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored, status map[string]any) (*Written, error) {
-	was, err := current.state(in.kind)
+	was, err := in.base(current)
 	if err != nil {
 		return nil, failure.Of(err, in.key)
 	}
@@ -134,7 +139,8 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored
 // save writes the next state if it differs from what was, nil for what could not be read.
 func (s *Service) save(ctx context.Context, in *intent, current *stored, was, next *kind.State) (*Written, error) {
 	out := &Written{Outcome: Updated, Warnings: in.warnings, DryRun: in.dryRun}
-	respecified := was == nil || !next.SameSpec(was)
+	kept := current.concealed && in.keepsConcealed()
+	respecified := was == nil || !next.SameSpec(was) || current.concealed && !kept
 	if !respecified && next.SameBesides(was) {
 		out.Outcome, out.Resource = Unchanged, s.present(in.kind, current.Resource)
 		return out, nil
@@ -143,7 +149,7 @@ func (s *Service) save(ctx context.Context, in *intent, current *stored, was, ne
 		next.Meta.Generation++
 	}
 	t := target{
-		kind: in.kind, key: in.key, uid: current.UID, caller: in.spec != nil, deleting: current.Deleting,
+		kind: in.kind, key: in.key, uid: current.UID, caller: in.spec != nil, deleting: current.Deleting, kept: kept,
 		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
 	}
 	if was != nil {
@@ -153,6 +159,9 @@ func (s *Service) save(ctx context.Context, in *intent, current *stored, was, ne
 	next, t.related, err = s.relate(ctx, relating{kind: in.kind, key: in.key, was: was, bound: current.Refs, respecified: respecified, reported: in.verb == descriptor.VerbStatus, lookup: in.lookup()}, next)
 	if err != nil {
 		return nil, failure.Of(err, in.key)
+	}
+	if was != nil {
+		t.related.Refs = t.related.Keeping(current.Refs, func() []row.Ref { return in.kind.Rows.Refs(in.key.Namespace, was.Spec) })
 	}
 	if next.Meta.Finalizing && !slices.Equal(next.Meta.Finalizers, was.Meta.Finalizers) && dependency.SaysFinalizing(next.Status()) {
 		next, t.related.Transition = s.finalizing(in.kind, next), true

@@ -168,6 +168,74 @@ func TestAMissingKeyLosesNothing(t *testing.T) {
 	}
 }
 
+func TestWithoutTheKeyMetadataCanBeChanged(t *testing.T) {
+	store := memoryStore(t)
+	was, _ := sealed(t, store, "a")
+	revision := was.upsertSafe(fullSafe).Resource.Stored.Revision.String()
+	f, _ := sealed(t, store, "b")
+	patch := func(m service.Metadata) {
+		t.Helper()
+		w, err := f.Patch(t.Context(), anon, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Metadata: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		revision = w.Resource.Stored.Revision.String()
+	}
+	patch(service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "a", Value: "b"}}}})
+	if got := was.pin(); got != "1234" {
+		t.Errorf("pin %q", got)
+	}
+	patch(finalizers("example.org/x"))
+	if w, err := f.Delete(t.Context(), anon, service.DeleteRequest{Identity: safeNamed()}); err != nil || w.Deletion != service.Finalizing {
+		t.Fatalf("%+v, %v", w, err)
+	}
+	revision = f.get(safeKey()).Revision.String()
+	patch(finalizers())
+	if err := f.Finish(t.Context(), safeKey()); err != nil || f.get(safeKey()) != nil || f.get(safeKey().Sensitive()) != nil {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
+func TestWithoutTheKeyAllValuesCanBeWrittenAnew(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec string
+		ok   bool
+	}{
+		"each is given":                {`{"owner":"ada","pin":"99","door":{"code":"1"},"pair":{"left":"x"},"codes":["b"]}`, true},
+		"some are cleared":             {`{"owner":"ada","pin":"99","pair":null,"codes":[]}`, true},
+		"all are cleared":              {`{"owner":"ada","pin":null,"pair":null,"codes":null}`, true},
+		"one is left out":              {`{"owner":"ada","pin":"99","pair":null}`, false},
+		"one in an object is left out": {`{"owner":"ada","pin":"99","pair":null,"codes":null,"door":{"colour":"red"}}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := memoryStore(t)
+			was, _ := sealed(t, store, "a")
+			was.upsertSafe(fullSafe)
+			f, _ := sealed(t, store, "b")
+			_, err := f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(c.spec)})
+			if !c.ok {
+				wantCode(t, err, failure.CodeUnreadable)
+				if got := was.pin(); got != "1234" {
+					t.Errorf("pin %q", got)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := f.Reveal(t.Context(), anon, safeNamed())
+			if err != nil || f.sealedWith() != "b" {
+				t.Fatalf("encrypted with %q, %v", f.sealedWith(), err)
+			}
+			for _, v := range got.Values {
+				if v.Value == "1234" || v.Value == "77" || v.Value == "r" {
+					t.Errorf("%+v is kept", v)
+				}
+			}
+		})
+	}
+}
+
 func TestValuesAreOfNoUseUnderAnotherNameOrUID(t *testing.T) {
 	f, _ := sealed(t, memoryStore(t), "a")
 	f.upsertSafe(fullSafe)
@@ -268,5 +336,19 @@ func TestWhatIsStoredIsEncryptedAnew(t *testing.T) {
 	}
 	if b, _ := sealed(t, store, "b"); b.pin() != "1234" {
 		t.Error("what could not be decrypted was changed")
+	}
+	other := keyring.Key{ID: "b"} // other bytes
+	ring, err := keyring.New(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	core, logs := observer.New(zap.DebugLevel)
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{sensitiveSafe()}, Store: store, Keys: ring, Logger: zap.New(core)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	(&fixture{Service: s, t: t, store: store}).runUntil(logs, done)
+	if line := logs.FilterMessage(done).All()[0].ContextMap(); line["leftAsTheyAre"] != int64(151) {
+		t.Errorf("with another key of the same id: %v", line)
 	}
 }

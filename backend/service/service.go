@@ -187,11 +187,22 @@ func (s *Service) Run(ctx context.Context) error {
 	g.Go(func() error { return s.keeper.Run(ctx) })
 	g.Go(func() error { return reseal.Run(ctx, s.resealing()) })
 	g.Go(func() error { return s.followOwners(ctx) })
-	g.Go(func() error { return s.reconciler.Run(ctx) })
+	g.Go(func() error { return s.reconcile(ctx) })
 	if s.index != nil {
 		g.Go(func() error { return s.index.Run(ctx) })
 	}
 	return g.Wait()
+}
+
+// reconcile has judged anew what waits for others, once it is known which gateway's
+// declarations hold.
+func (s *Service) reconcile(ctx context.Context) error {
+	select {
+	case <-s.keeper.Claimed():
+		return s.reconciler.Run(ctx)
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // resealing says what is to be encrypted anew, and how.

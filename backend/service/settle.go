@@ -2,8 +2,6 @@ package service
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,23 +19,22 @@ import (
 const maxSettleAttempts = 16
 
 // Settle judges anew what stored resources of one namespace wait for, and stores what
-// has changed: what they rely on and their conditions. It is right whoever else does
-// the same at the same time.
-func (s *Service) Settle(ctx context.Context, resources []*backend.Resource) error {
+// has changed: what they rely on and their conditions. It returns, as they are stored
+// now, those that became ready by that. known are resources that the caller has just
+// stored. It is right whoever else does the same at the same time.
+func (s *Service) Settle(ctx context.Context, resources, known []*backend.Resource) (ready []*backend.Resource, err error) {
 	if err := s.knowOwners(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	var todo []*settling
-	for _, r := range resources {
-		if one := s.settling(r); one != nil {
-			todo = append(todo, one)
-		}
-	}
-	if len(todo) == 0 {
-		return nil
+	todo, err := s.settlings(ctx, resources)
+	if err != nil || len(todo) == 0 {
+		return nil, err
 	}
 	var keys []backend.Key
-	seen := map[backend.Key]bool{}
+	seen := make(map[backend.Key]bool, len(known))
+	for _, r := range known {
+		seen[r.Key] = true
+	}
 	for _, one := range todo {
 		for _, key := range one.relation.Open() {
 			if !seen[key] {
@@ -48,18 +45,27 @@ func (s *Service) Settle(ctx context.Context, resources []*backend.Resource) err
 	}
 	targets, err := s.targets(ctx, keys, together)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	for _, r := range known {
+		k, err := s.kinds.Find(r.Kind)
+		if err != nil {
+			return nil, err
+		}
+		targets[r.Key] = dependency.Target{Kind: k, Stored: r, Recent: true}
 	}
 	for len(todo) > 0 {
 		var batch settleBatch
 		if batch, todo, err = s.gather(todo, targets); err != nil {
-			return err
+			return ready, err
 		}
-		if err := s.settleTogether(ctx, batch); err != nil {
-			return err
+		some, err := s.settleTogether(ctx, batch)
+		ready = append(ready, some...)
+		if err != nil {
+			return ready, err
 		}
 	}
-	return nil
+	return ready, nil
 }
 
 // settling is a stored resource that is judged anew.
@@ -69,6 +75,29 @@ type settling struct {
 	was      *kind.State
 	relation dependency.Relation
 }
+
+// settlings says what is to be judged anew of resources.
+func (s *Service) settlings(ctx context.Context, resources []*backend.Resource) (out []*settling, err error) {
+	otherwise := false
+	for _, r := range resources {
+		if one := s.settling(r); one != nil {
+			out = append(out, one)
+			otherwise = otherwise || one.otherwise()
+		}
+	}
+	if !otherwise {
+		return out, nil
+	}
+	held, err := s.keeper.Look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(out, func(one *settling) bool { return one.otherwise() && !(*held)[one.kind.Name] }), nil
+}
+
+// otherwise says whether a resource was judged by other declarations than those of this
+// gateway. If a newer gateway has made them the judgement is left to that.
+func (one *settling) otherwise() bool { return one.was.Meta.Judged != one.kind.Declared }
 
 // settling says what is to be judged anew of a resource, nil if nothing is.
 func (s *Service) settling(r *backend.Resource) *settling {
@@ -150,7 +179,7 @@ func (s *Service) settled(one *settling, j dependency.Judgement) ([]backend.Acti
 	if !slices.Equal(next.Meta.Waits, one.was.Meta.Waits) || len(j.Waits) > 0 || s.unconcluded(one.kind, one.was) {
 		st, _ = s.conclude(relating{kind: one.kind, key: one.stored.Key, was: one.was}, st, j.Waits)
 	}
-	if slices.Equal(next.Meta.Waits, one.was.Meta.Waits) && next.Meta.Judged == one.was.Meta.Judged && st.SameStatus(one.was) {
+	if slices.Equal(next.Meta.Waits, one.was.Meta.Waits) && st.SameStatus(one.was) && !(one.otherwise() && j.Free()) {
 		return nil, nil
 	}
 	t := target{
@@ -161,25 +190,38 @@ func (s *Service) settled(one *settling, j dependency.Judgement) ([]backend.Acti
 }
 
 // settleTogether stores a batch; if somebody else came in between, its resources one
-// by one.
-func (s *Service) settleTogether(ctx context.Context, b settleBatch) error {
+// by one. It returns those that became ready.
+func (s *Service) settleTogether(ctx context.Context, b settleBatch) (ready []*backend.Resource, err error) {
 	if len(b.of) == 0 {
-		return nil
+		return nil, nil
 	}
-	_, err := s.apply(ctx, b.actions...)
+	res, err := s.apply(ctx, b.actions...)
 	if err == nil {
-		return nil
+		return b.ready(res), nil
 	}
 	var failed *backend.ConditionError
 	if !errors.As(err, &failed) && !errors.Is(err, errLost) && !errors.Is(err, backend.ErrUnreadable) && !unstorable(err) {
-		return err
+		return nil, err
 	}
 	for _, one := range b.of {
-		if err := s.settleOne(ctx, one.stored.Key); err != nil {
-			return err
+		some, err := s.settleOne(ctx, one.stored.Key)
+		ready = append(ready, some...)
+		if err != nil {
+			return ready, err
 		}
 	}
-	return nil
+	return ready, nil
+}
+
+// ready are the resources of a batch that became ready when it was stored.
+func (b settleBatch) ready(res backend.Result) (out []*backend.Resource) {
+	for _, one := range b.of {
+		i := slices.IndexFunc(b.actions, func(a backend.Action) bool { return a.Op == backend.OpPut && a.Key == one.stored.Key })
+		if dependency.Ready(one.kind, res.Resources[i]) && !dependency.Ready(one.kind, one.stored) {
+			out = append(out, res.Resources[i])
+		}
+	}
+	return out
 }
 
 // unstorable says whether an error is about what is to be stored of one resource, so that
@@ -195,187 +237,50 @@ func (s *Service) passOver(key backend.Key, err error) {
 }
 
 // settleOne judges one resource anew, as it is stored now. What cannot be stored is passed over.
-func (s *Service) settleOne(ctx context.Context, key backend.Key) error {
-	err := s.settleStored(ctx, key)
+// It returns it if it became ready.
+func (s *Service) settleOne(ctx context.Context, key backend.Key) (ready []*backend.Resource, err error) {
+	ready, err = s.settleStored(ctx, key)
 	if unstorable(err) {
 		s.passOver(key, err)
-		return nil
+		return nil, nil
 	}
-	return err
+	return ready, err
 }
 
-func (s *Service) settleStored(ctx context.Context, key backend.Key) error {
+func (s *Service) settleStored(ctx context.Context, key backend.Key) (ready []*backend.Resource, err error) {
 	for range maxSettleAttempts {
 		got, err := s.cfg.Store.Get(ctx, key)
 		switch {
 		case errors.Is(err, backend.ErrUnreadable):
-			return nil
+			return nil, nil
 		case err != nil:
-			return err
+			return nil, err
 		case got[0] == nil:
-			return nil
+			return nil, nil
 		}
-		one := s.settling(got[0])
-		if one == nil {
-			return nil
+		todo, err := s.settlings(ctx, got)
+		if err != nil || len(todo) == 0 {
+			return nil, err
 		}
+		one := todo[0]
 		targets, err := s.targets(ctx, one.relation.Open(), oneByOne)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		j := one.relation.Judge(targets)
 		put, err := s.settled(one, j)
 		if err != nil || put == nil {
-			return err
+			return nil, err
 		}
-		_, err = s.apply(ctx, append(put, j.Checks...)...)
+		batch := settleBatch{actions: append(put, j.Checks...), of: []*settling{one}}
+		res, err := s.apply(ctx, batch.actions...)
+		if err == nil {
+			return batch.ready(res), nil
+		}
 		var failed *backend.ConditionError
 		if !errors.As(err, &failed) && !errors.Is(err, errLost) {
-			return err
+			return nil, err
 		}
 	}
-	return fmt.Errorf("%s: %w", key, backend.ErrConflict)
+	return nil, fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
-
-// Conclude looks at resources that were created and wait for nothing: a gateway that did not
-// know yet whether a controller owns their kind may have said otherwise.
-func (s *Service) Conclude(ctx context.Context, created []*backend.Resource) error {
-	if err := s.knowOwners(ctx); err != nil {
-		return err
-	}
-	for _, r := range created {
-		k, err := s.kinds.Find(r.Kind)
-		if err != nil || k.Conditions == nil || r.Deleting {
-			continue
-		}
-		st, err := kind.StateOf(r)
-		if err != nil || len(st.Meta.Waits) > 0 {
-			continue
-		}
-		if !s.owners.controlled(k.Name) {
-			if err := s.Settle(ctx, []*backend.Resource{r}); err != nil {
-				return err
-			}
-			continue
-		}
-		if _, said := dependency.Renumbered(st.StoredStatus(), st.Meta.Generation, st.Meta.Generation, true); !said {
-			continue
-		}
-		status, _ := dependency.In(st.Status(), k.Conditions, dependency.Released(st.Meta.Generation), s.cfg.Clock())
-		put, err := s.rewritten(k, r, st, st.WithStatus(status))
-		if err == nil {
-			_, err = s.apply(ctx, put...)
-		}
-		var failed *backend.ConditionError
-		switch {
-		case unstorable(err):
-			s.passOver(r.Key, err)
-		case err != nil && !errors.As(err, &failed): // else somebody has written since
-			return err
-		}
-	}
-	return nil
-}
-
-// Finish deletes a resource whose deletion waits, if nothing holds it any more. If
-// finalizers alone do, its conditions say so, once. It is right whoever else does the
-// same at the same time.
-func (s *Service) Finish(ctx context.Context, key backend.Key) error {
-	k, err := s.kinds.Find(key.Kind)
-	if err != nil {
-		return nil // this gateway does not know the kind; one that does finishes
-	}
-	for range maxSettleAttempts {
-		condition := backend.Condition{Presence: backend.Present, Deleting: true, Unreferenced: true, Unfinalized: true}
-		actions := []backend.Action{{Key: key, If: condition, Op: backend.OpDelete}}
-		current, err := s.load(ctx, k, key)
-		switch {
-		case errors.Is(err, backend.ErrUnreadable):
-			return nil
-		case err != nil:
-			return err
-		case current == nil || !current.Deleting:
-			return nil
-		}
-		actions[0].If.UID = current.UID
-		actions = append(actions, current.removalOfSensitive()...)
-		_, err = s.apply(ctx, actions...)
-		switch {
-		case errors.Is(err, backend.ErrFinalized):
-			done, err := s.announce(ctx, k, current)
-			if unstorable(err) {
-				s.passOver(key, err)
-				return nil
-			}
-			if done || err != nil {
-				return err
-			}
-		case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrNotDeleting):
-			return nil
-		case errors.Is(err, errLost), raced(err, key):
-		default:
-			return err
-		}
-	}
-	return fmt.Errorf("%s: %w", key, backend.ErrConflict)
-}
-
-// announce says in the conditions of a resource that finalizers alone hold it, unless
-// they have said so.
-func (s *Service) announce(ctx context.Context, k *kind.Kind, current *stored) (done bool, err error) {
-	was, err := kind.StateOf(current.Resource)
-	if err != nil || was.Meta.Finalizing {
-		return true, nil
-	}
-	put, err := s.rewritten(k, current.Resource, was, s.finalizing(k, was))
-	if err != nil {
-		return true, err
-	}
-	put[0].If.Unreferenced = true
-	_, err = s.apply(ctx, put...)
-	switch {
-	case errors.Is(err, errLost), raced(err, current.Key):
-		return false, nil
-	case errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
-		return true, nil
-	}
-	return true, err
-}
-
-// Judgements names what resources are judged by: another name means that all are to be
-// judged anew.
-func (s *Service) Judgements() string {
-	kinds := s.owners.kinds.Load()
-	if made := s.judgements.Load(); made != nil && made.kinds == kinds {
-		return made.name
-	}
-	h := sha256.New()
-	for _, k := range s.kinds.All() {
-		_, _ = fmt.Fprintln(h, k.Name, k.Conditions != nil, s.owners.controlled(k.Name))
-		for _, r := range k.References {
-			_, _ = fmt.Fprintln(h, "-", r.Path, r.Kind, r.Guard)
-		}
-	}
-	made := &judgements{kinds: kinds, name: hex.EncodeToString(h.Sum(nil)[:8])}
-	s.judgements.Store(made)
-	return made.name
-}
-
-// judgements is what resources are judged by, while controllers own these kinds.
-type judgements struct {
-	kinds *map[string]bool
-	name  string
-}
-
-// lookup says how targets are read.
-type lookup uint8
-
-const (
-	// recently: from the index, which may be older than the store, and what it does not
-	// have in one call. The store refuses a write that was misled.
-	recently lookup = iota
-	// together: from the store, in one call, in which what is damaged seems to be missing.
-	together
-	// oneByOne: from the store, one by one, so that what is damaged is told from what is missing.
-	oneByOne
-)

@@ -141,7 +141,7 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 		if err := in.open(current.Resource); err != nil {
 			return nil, err
 		}
-		was, err := current.state(in.kind)
+		was, err := in.base(current)
 		if err != nil {
 			return nil, failure.Of(err, in.key)
 		}

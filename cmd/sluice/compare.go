@@ -102,8 +102,11 @@ func (a *application) showSides(ctx context.Context, d manifests.Document) {
 	if lines := strings.SplitAfter(text, "\n"); len(lines) > maxSides {
 		text = strings.Join(lines[:maxSides], "") + fmt.Sprintf("... and %d more lines; sluice diff -f %s shows all\n", len(lines)-maxSides, printable(d.File))
 	}
-	if text == "" {
+	switch {
+	case text == "" && c.outcome == "UNCHANGED":
 		text = "what is stored now says the same as the file\n"
+	case text == "":
+		text = "what is stored now differs from the file in write-only fields, which are not shown\n"
 	}
 	_, _ = fmt.Fprintf(a.std.err, "%ssluice apply --force writes the file over what is stored; sluice get reads it again\n", text)
 }

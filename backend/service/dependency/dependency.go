@@ -223,6 +223,12 @@ func (r Relation) judge(stateOf func(backend.Key) State) Judgement {
 	return j
 }
 
+// Free says whether some reference is relied on without a guard: of these the stored
+// references do not say whether they are relied on, so what they were judged by has to.
+func (j Judgement) Free() bool {
+	return slices.ContainsFunc(j.Refs, func(ref backend.Ref) bool { return !ref.Bound })
+}
+
 // With are the references of a judgement, and the bound ones of those that are stored
 // which it does not know: a gateway with other declarations has bound them.
 func (j Judgement) With(stored []backend.Ref) []backend.Ref {
@@ -234,6 +240,20 @@ func (j Judgement) With(stored []backend.Ref) []backend.Ref {
 		}
 	}
 	return out
+}
+
+// Keeping are the references of a judgement, and the bound ones of those that are stored
+// which neither it nor the state before names: a newer gateway has declared them.
+func (j Judgement) Keeping(stored []backend.Ref, before func() []row.Ref) []backend.Ref {
+	out := j.With(stored)
+	if len(out) == len(j.Refs) {
+		return out
+	}
+	named := before()
+	return slices.DeleteFunc(slices.Clone(out), func(ref backend.Ref) bool {
+		return !slices.ContainsFunc(j.Refs, func(o backend.Ref) bool { return o.Key == ref.Key }) &&
+			slices.ContainsFunc(named, func(o row.Ref) bool { return o.Key == ref.Key })
+	})
 }
 
 // Stored are the waits as they are stored.

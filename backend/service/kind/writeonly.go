@@ -109,6 +109,26 @@ func (s *Shape) KeepWriteOnly(next, old map[string]any, path string, sent Sent) 
 	}
 }
 
+// Conceals says whether a spec gives or clears every write-only field, so that it keeps
+// none of those that are stored.
+func (s *Shape) Conceals(path string, tree map[string]any, sent Sent) bool {
+	if !s.Hides {
+		return true
+	}
+	for name, f := range s.fields {
+		value, has := tree[name]
+		at := failure.Join(path, name)
+		inner, _ := value.(map[string]any)
+		switch {
+		case f.WriteOnly && (!has && !sent.Cleared[at] || sent.Added[at]):
+			return false
+		case !f.WriteOnly && inner != nil && f.shape != nil && !f.shape.Conceals(at, inner, sent):
+			return false
+		}
+	}
+	return true
+}
+
 // Shown returns a copy of the tree with what of it is shown.
 func (s *Shape) Shown(tree map[string]any) map[string]any {
 	out := s.Project(tree)

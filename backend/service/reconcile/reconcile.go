@@ -25,8 +25,9 @@ import (
 // Judge judges resources anew, and stores what has changed. All of it may be done more
 // than once, and by several gateways at the same time.
 type Judge interface {
-	// Settle judges what resources of one namespace wait for.
-	Settle(ctx context.Context, resources []*backend.Resource) error
+	// Settle judges what resources of one namespace wait for, and returns those that became
+	// ready, as they are stored now. known are resources that it has just stored.
+	Settle(ctx context.Context, resources, known []*backend.Resource) (ready []*backend.Resource, err error)
 	// Finish deletes a resource whose deletion waits, if nothing holds it.
 	Finish(ctx context.Context, key backend.Key) error
 	// Conclude looks at resources that were created and wait for nothing.
@@ -130,7 +131,7 @@ func (r *Reconciler) shard(ctx context.Context, shard int) {
 // hold follows a shard while the lease is held, and gives it back at the end.
 func (r *Reconciler) hold(ctx context.Context, l *lease) error {
 	g, held := errgroup.WithContext(ctx)
-	f := &follower{r: r, lease: l}
+	f := &follower{r: r, lease: l, ahead: map[backend.Key]backend.Revision{}}
 	g.Go(func() error { return r.renew(held, l) })
 	g.Go(func() error { return f.run(held) })
 	err := g.Wait()

@@ -3,6 +3,10 @@
 package reindex
 
 import (
+	"context"
+	"maps"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -27,7 +31,49 @@ type Config struct {
 }
 
 // Keeper keeps the index rows of every kind of this gateway's definition.
-type Keeper struct{ cfg Config }
+type Keeper struct {
+	cfg  Config
+	once sync.Once
+	// claimed is closed once held is known.
+	claimed chan struct{}
+	held    atomic.Pointer[Held]
+}
+
+// Held are the kinds, by name, for which the definition of this gateway holds; of the
+// others a newer gateway has another.
+type Held map[string]bool
 
 // New starts nothing.
-func New(cfg Config) *Keeper { return &Keeper{cfg: cfg} }
+func New(cfg Config) *Keeper { return &Keeper{cfg: cfg, claimed: make(chan struct{})} }
+
+// Claimed is closed once it is known for which kinds this gateway's definition holds.
+func (p *Keeper) Claimed() <-chan struct{} { return p.claimed }
+
+// Held are the kinds for which this gateway's definition held when it looked last, which
+// it does every two seconds; nil before the first time. Another set is another pointer.
+func (p *Keeper) Held() *Held { return p.held.Load() }
+
+// Look looks now for which kinds this gateway's definition holds.
+func (p *Keeper) Look(ctx context.Context) (*Held, error) {
+	if _, err := p.claim(ctx); err != nil {
+		return nil, err
+	}
+	return p.Held(), nil
+}
+
+// claim claims what it can, and returns the kinds whose rows this gateway makes.
+func (p *Keeper) claim(ctx context.Context) ([]*kind.Kind, error) {
+	mine, err := p.claimKinds(ctx)
+	if err != nil {
+		return mine, err
+	}
+	held := make(Held, len(mine))
+	for _, k := range mine {
+		held[k.Name] = true
+	}
+	if old := p.held.Load(); old == nil || !maps.Equal(*old, held) {
+		p.held.Store(&held)
+	}
+	p.once.Do(func() { close(p.claimed) })
+	return mine, nil
+}

@@ -78,12 +78,10 @@ func Run(ctx context.Context, cfg Config) error {
 // page encrypts records, and says how many, and how many it had to leave.
 func (cfg Config) page(ctx context.Context, records []*backend.Resource) (done, left int, err error) {
 	for _, r := range records {
-		if cfg.Keys.Current(r.Body) {
-			continue
-		}
 		switch err := cfg.one(ctx, r); {
 		case err == nil:
 			done++
+		case errors.Is(err, errCurrent):
 		case errors.Is(err, backend.ErrConflict), errors.Is(err, backend.ErrNotFound):
 			// Who wrote it meanwhile has encrypted it, or deleted it.
 		case errors.Is(err, backend.ErrEncrypted), errors.Is(err, backend.ErrUnreadable), errors.Is(err, backend.ErrTooLarge):
@@ -96,10 +94,18 @@ func (cfg Config) page(ctx context.Context, records []*backend.Resource) (done, 
 	return done, left, nil
 }
 
+// errCurrent: a record has the form in which it is stored now.
+var errCurrent = errors.New("current")
+
+// one encrypts a record. It decrypts one that is current, too: the key that has its id
+// may be another.
 func (cfg Config) one(ctx context.Context, r *backend.Resource) error {
 	plain, err := cfg.Keys.Open(r.Key, r.UID, r.Body)
 	if err != nil {
 		return err
+	}
+	if cfg.Keys.Current(r.Body) {
+		return errCurrent
 	}
 	sealed, err := cfg.Keys.Seal(r.Key, r.UID, plain)
 	if err != nil {

@@ -1,0 +1,237 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/dependency"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// maxAhead bounds how many resources are remembered whose dependents were judged before
+// the change that made them ready was read.
+const maxAhead = 4096
+
+// judge judges what follows from changes.
+func (f *follower) judge(ctx context.Context, events []backend.Event) error {
+	c := consequences{released: map[backend.Key]bool{}}
+	for i := range events {
+		e := &events[i]
+		if k, err := f.r.cfg.Kinds.Find(e.Resource.Kind); err == nil {
+			c.add(k, e, f.wasAhead(e))
+		}
+	}
+	if err := f.finish(ctx, c); err != nil {
+		return err
+	}
+	if _, err := f.settleEach(ctx, c.changed, nil); err != nil { // the changes wake who waits for them
+		return err
+	}
+	if err := f.r.cfg.Judge.Conclude(ctx, c.created); err != nil {
+		return err
+	}
+	return f.wake(ctx, c.woken)
+}
+
+// consequences of changes.
+type consequences struct {
+	// woken are the resources whose dependents may wait for them no more, or for something else.
+	woken []backend.Key
+	// deleting are those whose deletion may be finished, and released those on which
+	// another relies no more: if they are being deleted they may be finished.
+	deleting []backend.Key
+	released map[backend.Key]bool
+	// created are those that were created and have conditions.
+	created []*backend.Resource
+	// changed are those that may wait for what nobody has judged.
+	changed []*backend.Resource
+}
+
+// add adds what follows from a change; with ahead the dependents were judged before.
+func (c *consequences) add(k *kind.Kind, e *backend.Event, ahead bool) {
+	r := e.Resource
+	if !ahead && k.Referred && wakes(k, e) && !slices.Contains(c.woken, r.Key) {
+		c.woken = append(c.woken, r.Key)
+	}
+	switch {
+	case e.Type == backend.Deleted:
+		for _, ref := range r.Refs {
+			if ref.Bound {
+				c.released[ref.Key] = true
+			}
+		}
+		return
+	case r.Deleting:
+		if !slices.Contains(c.deleting, r.Key) {
+			c.deleting = append(c.deleting, r.Key)
+		}
+	case len(r.Refs) > backend.MaxChecks, r.Fingerprint != k.Rows.Fingerprint:
+		c.changed = append(c.changed, r)
+	}
+	if e.Type == backend.Added && k.Conditions != nil {
+		c.created = append(c.created, r)
+	}
+	if e.RowsChanged() {
+		for _, key := range k.Rows.Dropped(r.Namespace, e.RowsBefore, r.Rows) {
+			c.released[key] = true
+		}
+	}
+}
+
+// wakes says whether a change may be of consequence for those that wait for a resource.
+func wakes(k *kind.Kind, e *backend.Event) bool {
+	if e.Type != backend.Modified || e.Resource.Deleting || e.FingerprintBefore != e.Resource.Fingerprint {
+		return true
+	}
+	before := backend.Resource{Rows: e.RowsBefore}
+	return dependency.Ready(k, &before) != dependency.Ready(k, e.Resource)
+}
+
+// finish tries to finish the deletions that changes may have set free.
+func (f *follower) finish(ctx context.Context, c consequences) error {
+	for _, key := range c.deleting {
+		delete(c.released, key)
+		if err := f.r.cfg.Judge.Finish(ctx, key); err != nil {
+			return err
+		}
+	}
+	keys := make([]backend.Key, 0, len(c.released))
+	for key := range c.released {
+		keys = append(keys, key)
+	}
+	for len(keys) > 0 {
+		got, err := f.r.cfg.Store.Get(ctx, keys[:min(len(keys), backend.MaxKeys)]...)
+		if errors.Is(err, backend.ErrUnreadable) {
+			got, err = make([]*backend.Resource, 1), nil
+		}
+		if err != nil {
+			return err
+		}
+		for i, r := range got {
+			if r == nil || !r.Deleting {
+				continue
+			}
+			if err := f.r.cfg.Judge.Finish(ctx, keys[i]); err != nil {
+				return err
+			}
+		}
+		keys = keys[len(got):]
+	}
+	return nil
+}
+
+// wake judges the dependents of resources anew, and at once the dependents of those that
+// become ready by that, as long as there is room to remember them. The others are found
+// by their changes.
+func (f *follower) wake(ctx context.Context, keys []backend.Key) error {
+	ready, err := f.wakeEach(ctx, keys, nil)
+	for err == nil && len(ready) > 0 {
+		ready = slices.DeleteFunc(ready, func(r *backend.Resource) bool {
+			k, err := f.r.cfg.Kinds.Find(r.Kind)
+			return err != nil || !k.Referred
+		})
+		ready = ready[:min(len(ready), maxAhead-len(f.ahead))]
+		keys = make([]backend.Key, len(ready))
+		for i, r := range ready {
+			keys[i] = r.Key
+		}
+		more, failed := f.wakeEach(ctx, keys, ready)
+		if err = failed; err == nil {
+			for _, r := range ready {
+				f.ahead[r.Key] = r.Revision
+			}
+		}
+		ready = more
+	}
+	return err
+}
+
+// wasAhead says whether the dependents of a resource were judged after the change that an
+// event tells.
+func (f *follower) wasAhead(e *backend.Event) bool {
+	revision, ok := f.ahead[e.Resource.Key]
+	if ok && e.Resource.Revision.Compare(revision) >= 0 {
+		delete(f.ahead, e.Resource.Key)
+	}
+	return ok && e.Resource.Revision == revision
+}
+
+// wakeEach judges the dependents of resources anew, and returns those that became ready.
+// known are resources that the judge has just stored.
+func (f *follower) wakeEach(ctx context.Context, keys []backend.Key, known []*backend.Resource) (ready []*backend.Resource, err error) {
+	for len(keys) > 0 {
+		some := keys[:min(len(keys), backend.MaxRanges)]
+		keys = keys[len(some):]
+		ranges := make([]backend.Range, len(some))
+		for i := range some {
+			ranges[i] = backend.Range{Referenced: &some[i], Limit: step}
+		}
+		pages, err := backend.Ranges(ctx, f.r.cfg.Store, ranges)
+		if err != nil {
+			return ready, err
+		}
+		var found []*backend.Resource
+		for _, page := range pages {
+			found = append(found, page.Resources...)
+		}
+		more, err := f.settleEach(ctx, found, known)
+		ready = append(ready, more...)
+		if err != nil {
+			return ready, err
+		}
+		for i, page := range pages {
+			more, err := f.rest(ctx, ranges[i], page, known)
+			ready = append(ready, more...)
+			if err != nil {
+				return ready, err
+			}
+		}
+	}
+	return ready, nil
+}
+
+// rest judges the resources of a range that come after a page of it, and returns those
+// that became ready.
+func (f *follower) rest(ctx context.Context, r backend.Range, page backend.Page, known []*backend.Resource) (ready []*backend.Resource, err error) {
+	for page.More && len(page.Resources) > 0 {
+		last := page.Resources[len(page.Resources)-1]
+		r.Start = backend.Successor(place(r, last))
+		if page, err = f.r.cfg.Store.Range(ctx, r); err != nil {
+			return ready, err
+		}
+		more, err := f.settleEach(ctx, page.Resources, known)
+		ready = append(ready, more...)
+		if err != nil {
+			return ready, err
+		}
+	}
+	return ready, nil
+}
+
+// settleEach judges resources anew, those of a namespace together and each once, and
+// returns those that became ready.
+func (f *follower) settleEach(ctx context.Context, resources, known []*backend.Resource) (ready []*backend.Resource, err error) {
+	seen := make(map[backend.Key]bool, len(resources))
+	byNamespace := map[string][]*backend.Resource{}
+	var namespaces []string
+	for _, r := range resources {
+		if seen[r.Key] {
+			continue
+		}
+		seen[r.Key] = true
+		if byNamespace[r.Namespace] == nil {
+			namespaces = append(namespaces, r.Namespace)
+		}
+		byNamespace[r.Namespace] = append(byNamespace[r.Namespace], r)
+	}
+	for _, namespace := range namespaces {
+		more, err := f.r.cfg.Judge.Settle(ctx, byNamespace[namespace], known)
+		ready = append(ready, more...)
+		if err != nil {
+			return ready, err
+		}
+	}
+	return ready, nil
+}

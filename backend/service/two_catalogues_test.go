@@ -1,0 +1,129 @@
+package service_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// annex is building with one more reference of Keys.
+func annex() []descriptor.Kind {
+	kinds, n := building(), 253
+	key := &kinds[3]
+	key.Spec.Fields = append(key.Spec.Fields, descriptor.Field{Name: "roomRef", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: &n}})
+	key.References = append(key.References, descriptor.Reference{Path: "spec.roomRef", Kind: "Room", Field: "room"})
+	return kinds
+}
+
+// follows waits until the reconciler of a gateway has judged all that was stored before:
+// each gateway follows the changes in their order.
+func (h *house) follows(name string) {
+	h.t.Helper()
+	h.create("Door", "door-"+name, fmt.Sprintf(`{"roomRef":"room-%s"}`, name))
+	h.create("Room", "room-"+name, `{}`)
+	h.becomes("Door", "door-"+name, "True")
+}
+
+// writes counts the changes of a kind since a position, by name.
+func (h *house) writes(from backend.Position, of string) map[string]int {
+	h.t.Helper()
+	w, err := h.store.Watch(h.t.Context(), backend.Watch{From: from})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer w.Close()
+	out := map[string]int{}
+	for {
+		d, err := w.Next(h.t.Context())
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, e := range d.Events {
+			if e.Resource.Kind == of {
+				out[e.Resource.Name]++
+			}
+		}
+		if d.CaughtUp {
+			return out
+		}
+	}
+}
+
+func TestGatewaysOfTwoCataloguesDoNotUndoWhatTheOtherJudged(t *testing.T) {
+	onEachStore(t, func(t *testing.T, old *house) {
+		start, err := old.store.Position(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		old.run()
+		old.create("Guest", "g", `{}`)
+		for _, name := range []string{"a", "b", "c"} { // judged by the old catalogue, with a reference that nothing guards
+			old.create("Key", name, `{"guestRef":"g"}`)
+		}
+		recent := openHouseOf(t, old.store, annex())
+		recent.run()
+		write := func(h *house, name string, spec string) {
+			t.Helper()
+			if err := h.patch("Key", name, spec, service.Metadata{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(old, "a", `{"title":"from the old gateway"}`)
+		write(recent, "b", `{"title":"from the new gateway"}`)
+		write(recent, "c", `{"roomRef":"missing"}`)
+		recent.becomes("Key", "c", "Waiting for Room/missing to be created")
+		for round := range 20 {
+			old.follows(fmt.Sprintf("old-%d", round))
+			recent.follows(fmt.Sprintf("new-%d", round))
+		}
+		// Created, patched, and judged by the new catalogue at most after each of these.
+		for name, n := range old.writes(start, "Key") {
+			if n > 4 {
+				t.Errorf("key %s was written %d times for one create and one patch", name, n)
+			}
+		}
+		if got := recent.says("Key", "c"); got != "Waiting for Room/missing to be created" {
+			t.Errorf("the key that refers by the new catalogue alone says %q", got)
+		}
+		recent.create("Room", "missing", `{}`)
+		recent.becomes("Key", "c", "True")
+	})
+}
+
+func TestAnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
+	store := open(t)
+	guarded := annex()
+	last := &guarded[3].References[len(guarded[3].References)-1]
+	last.Guard = true
+	old, recent := openHouse(t, store), openHouseOf(t, store, guarded)
+	recent.create("Room", "r", `{}`)
+	recent.create("Key", "k", `{"roomRef":"r"}`)
+	for what, write := range map[string]func() error{
+		"a label":    func() error { return old.patch("Key", "k", "", finalizers("example.org/x")) },
+		"a title":    func() error { return old.patch("Key", "k", `{"title":"x"}`, service.Metadata{}) },
+		"a door":     func() error { return old.patch("Key", "k", `{"doorRefs":["d"]}`, service.Metadata{}) },
+		"a status":   func() error { old.report("Key", "k", `{}`); return nil },
+		"no door":    func() error { return old.patch("Key", "k", `{"doorRefs":null}`, service.Metadata{}) },
+		"finalizers": func() error { return old.patch("Key", "k", "", finalizers()) },
+	} {
+		if err := write(); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if got := old.get("Key", "k").Refs; !slices.Contains(got, backend.Ref{Key: backend.Key{Kind: "Room", Namespace: "default", Name: "r"}, Bound: true}) {
+			t.Errorf("after %s the key refers to %+v", what, got)
+		}
+	}
+	if got := recent.delete("Room", "r"); got != service.Pending {
+		t.Errorf("the room that a key relies on is %s", got)
+	}
+	if err := recent.patch("Key", "k", `{"roomRef":null}`, service.Metadata{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := old.get("Key", "k").Refs; len(got) != 0 {
+		t.Errorf("the key refers to nothing any more and yet to %+v", got)
+	}
+}
