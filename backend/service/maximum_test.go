@@ -223,7 +223,7 @@ func TestNothingOfAStatusIsCheckedButItsSize(t *testing.T) {
 	f := logbooks(t)
 	f.log("a")
 	for _, status := range []string{
-		`{}`, `{"id":""}`, `{"id":7,"sizes":"many","last":[1,2,3],"entries":{"a":1},"labels":["a","b","c"]}`,
+		`{}`, `{"id":""}`, `{"id":7,"sizes":"many","last":[1,2,3],"entries":{"a":1},"labels":["a","b","c"]}`, `{"labels":"a long text"}`,
 		`{"names":[1,{"toolong":"toolong"},["toolong"]],"labels":{"k":12345}}`, `{"count":"a text","free":"` + strings.Repeat("x", 100_000) + `"}`,
 		`{"unheardOf":"` + strings.Repeat("x", 2000) + `","last":{"unheardOf":[1,2,3,4]}}`, `{"names":["a","a","a","a","a","a"],"id":null}`,
 	} {

@@ -152,6 +152,9 @@ func (m meter) mapping(f *Field, entries map[string]any, at place) {
 	if most := c.MaxItems; most != nil && len(entries) > *most && !m.tell(excess{measure{f, maxProperties}, at, *most, len(entries)}) {
 		return
 	}
+	if c.KeyMaxLength == nil && c.MaxLength == nil {
+		return
+	}
 	path := at.String()
 	for _, key := range jsontree.Keys(entries) {
 		m.text(measure{f, keyMaxLength}, c.KeyMaxLength, key, place{path, key, -1})
