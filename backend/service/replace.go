@@ -145,6 +145,11 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored
 	if err != nil {
 		return nil, failure.Of(err, in.key)
 	}
+	var found kind.Violations
+	found.Maxima(in.kind.Status, "status", status, was.Status)
+	if err := found.Err(in.key); err != nil {
+		return nil, err
+	}
 	status = jsontree.Clone(status).(map[string]any)
 	if old := was.Status(); in.kind.Status != nil && old != nil {
 		in.kind.Status.KeepUnknown(status, old)

@@ -27,11 +27,12 @@ const (
 	ConditionIndex = "conditions"
 )
 
-// Limits of an indexed string. A longer one, which only a status can hold, has no row.
-const (
-	maxIndexChars = 256
-	maxIndexBytes = 1024
-)
+// MaxIndexChars is the most characters of an indexed string. A longer one, which only a
+// status can hold, has no row.
+const MaxIndexChars = 256
+
+// maxIndexBytes is the most bytes that such a string, or a type and status of a condition, has.
+const maxIndexBytes = 1024
 
 // Definition says which index rows and references the resources of a kind have.
 type Definition struct {
@@ -263,7 +264,7 @@ func Encode(f *descriptor.Field, v any) []byte {
 			}
 			return EncodeTime(t)
 		}
-		if len(v) > maxIndexBytes || utf8.RuneCountInString(v) > maxIndexChars {
+		if len(v) > maxIndexBytes || utf8.RuneCountInString(v) > MaxIndexChars {
 			return nil
 		}
 		return backend.AppendString(nil, v)
