@@ -92,7 +92,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	}
 	in = in.keeping(was)
 	found := &in.found
-	if !current.concealed || !in.keepsConcealed() { // else the spec stays, and not all of it is known
+	if !current.kept { // else the spec stays, and not all of it is known
 		found = in.judge(ctx, was)
 	}
 	if err := found.Err(in.key); err != nil {
@@ -160,8 +160,7 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored
 // save writes the next state if it differs from what was, nil for what could not be read.
 func (s *Service) save(ctx context.Context, in *intent, current *stored, was, next *kind.State) (*Written, error) {
 	out := &Written{Outcome: Updated, Warnings: in.warnings, DryRun: in.dryRun}
-	kept := current.concealed && in.keepsConcealed()
-	respecified := was == nil || !next.SameSpec(was) || current.concealed && !kept
+	respecified := was == nil || !next.SameSpec(was) || current.concealed && !current.kept
 	if !respecified && next.SameBesides(was) {
 		out.Outcome, out.Resource = Unchanged, s.present(in.kind, current.Resource)
 		return out, nil
@@ -170,7 +169,7 @@ func (s *Service) save(ctx context.Context, in *intent, current *stored, was, ne
 		next.Meta.Generation++
 	}
 	t := target{
-		kind: in.kind, key: in.key, uid: current.UID, caller: in.spec != nil, deleting: current.Deleting, kept: kept,
+		kind: in.kind, key: in.key, uid: current.UID, caller: in.spec != nil, deleting: current.Deleting, kept: current.kept,
 		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
 	}
 	if was != nil {
