@@ -4,7 +4,7 @@ package row
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -112,7 +112,8 @@ func (d *Definition) Index(path string) *index {
 }
 
 // fingerprint tells definitions of index rows apart: fields, types, effective
-// defaults, the order of enums and what references refer to.
+// defaults, the order of enums and what references refer to. It is short, since each
+// resource has it twice.
 func fingerprint(indexes []index, references []descriptor.Reference) string {
 	var lines []string
 	for _, i := range indexes {
@@ -129,7 +130,7 @@ func fingerprint(indexes []index, references []descriptor.Reference) string {
 	}
 	slices.Sort(lines)
 	h := sha256.Sum256([]byte("rows 2\n" + strings.Join(lines, "")))
-	return hex.EncodeToString(h[:8])
+	return base64.RawURLEncoding.EncodeToString(h[:6])
 }
 
 // Of returns the index rows of a resource, no two equal, by its labels and its body:
