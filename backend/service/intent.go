@@ -237,7 +237,7 @@ func (in *intent) base(current *stored) (*kind.State, error) {
 	if unread != nil {
 		return shown, unread
 	}
-	if current.kept = in.keepsConcealed(shown); !current.kept && !in.concealsAnew() {
+	if current.kept = in.keepsConcealed(shown); !current.kept && !in.replacesConcealed() {
 		return was, err
 	}
 	current.read, current.concealed = shown, true
@@ -257,8 +257,8 @@ func (in *intent) keepsConcealed(shown *kind.State) bool {
 	return jsontree.Equal(known, in.spec) && jsontree.Equal(known, in.kind.Spec.Shown(shown.Spec))
 }
 
-// concealsAnew says whether the intent gives or clears all write-only fields, so that
+// replacesConcealed says whether the intent gives or clears all write-only fields, so that
 // none of them is kept.
-func (in *intent) concealsAnew() bool {
-	return !in.patch && in.verb != descriptor.VerbPatch && in.kind.Spec.Conceals("spec", in.spec, in.sent)
+func (in *intent) replacesConcealed() bool {
+	return !in.patch && in.verb != descriptor.VerbPatch && in.kind.Spec.GivesWriteOnly("spec", in.spec, in.sent)
 }

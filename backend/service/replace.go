@@ -107,14 +107,14 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	if in.meta.ExpiresAt.Set {
 		next.ExpiresAt = in.meta.ExpiresAt.Value
 	}
-	if err := in.outlives(next).Err(in.key); err != nil {
+	if err := in.heldAtExpiry(next).Err(in.key); err != nil {
 		return nil, err
 	}
 	return s.save(ctx, in, current, was, next)
 }
 
-// outlives refuses finalizers on what goes at its time whoever holds it.
-func (in *intent) outlives(next *kind.State) *kind.Violations {
+// heldAtExpiry refuses finalizers on what goes at its time whoever holds it.
+func (in *intent) heldAtExpiry(next *kind.State) *kind.Violations {
 	var found kind.Violations
 	switch {
 	case next.ExpiresAt.IsZero() || len(next.Meta.Finalizers) == 0:

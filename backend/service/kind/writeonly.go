@@ -109,9 +109,9 @@ func (s *Shape) KeepWriteOnly(next, old map[string]any, path string, sent Sent) 
 	}
 }
 
-// Conceals says whether a spec gives or clears every write-only field, so that it keeps
+// GivesWriteOnly says whether a spec gives or clears every write-only field, so that it keeps
 // none of those that are stored. A map that goes into another one is not stored.
-func (s *Shape) Conceals(path string, tree map[string]any, sent Sent) bool {
+func (s *Shape) GivesWriteOnly(path string, tree map[string]any, sent Sent) bool {
 	if !s.Hides {
 		return true
 	}
@@ -123,7 +123,7 @@ func (s *Shape) Conceals(path string, tree map[string]any, sent Sent) bool {
 		case f.MergeInto != "":
 		case f.WriteOnly && (!has && !sent.Cleared[at] || sent.Added[at]):
 			return false
-		case !f.WriteOnly && inner != nil && f.shape != nil && !f.shape.Conceals(at, inner, sent):
+		case !f.WriteOnly && inner != nil && f.shape != nil && !f.shape.GivesWriteOnly(at, inner, sent):
 			return false
 		}
 	}
