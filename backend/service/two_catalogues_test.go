@@ -60,6 +60,7 @@ func TestGatewaysOfTwoCataloguesDoNotUndoWhatTheOtherJudged(t *testing.T) {
 			t.Fatal(err)
 		}
 		old.run()
+		old.follows("first") // its declarations hold
 		old.create("Guest", "g", `{}`)
 		for _, name := range []string{"a", "b", "c"} { // judged by the old catalogue, with a reference that nothing guards
 			old.create("Key", name, `{"guestRef":"g"}`)
