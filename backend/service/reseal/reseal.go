@@ -52,7 +52,9 @@ func Run(ctx context.Context, cfg Config) error {
 			if err == nil {
 				var n, m int
 				n, m, err = cfg.page(ctx, page.Resources)
-				done, left = done+n, left+m
+				if done += n; err == nil {
+					left += m + page.Unreadable // the store has logged each that does not decode
+				}
 			}
 			if err != nil { // the page is read again: what is done is passed over
 				if !wait.For(ctx, cfg.Retry) {
