@@ -221,6 +221,39 @@ func TestAKindIsGivenToAControllerAndTakenBack(t *testing.T) {
 	}
 }
 
+func TestNoCommandThatWritesPassesOverADryRun(t *testing.T) {
+	s := openShop(t, racks)
+	s.cli("apiVersion: example.org/v1\nkind: Note\nmetadata: {name: a}\nspec: {text: x}\n", "apply", "-f", "-")
+	state := func() string {
+		resources, _, _ := s.cli("", "get", "note", "a", "-o", "json")
+		return resources + s.details() + s.sdl()
+	}
+	before := state()
+	t.Setenv("SLUICE_DRY_RUN", "server")
+	for line, want := range map[string]struct {
+		code         int
+		says, failed string
+	}{
+		"label note a b=c":               {0, "Note default/a UPDATED (dry run)\n", ""},
+		"finalize note a --add x.y/z":    {0, "Note default/a UPDATED (dry run): finalizers x.y/z\n", ""},
+		"finalize note a --remove x.y/z": {0, "Note default/a UNCHANGED (dry run)\n", ""},
+		"control note":                   {2, "", "sluice: dry-run: "},
+		"control note --off":             {2, "", "sluice: dry-run: "},
+		"delete note a":                  {0, "Note a DELETED (dry run)\n", ""},
+	} {
+		if out, errOut, code := s.cli("", strings.Fields(line)...); code != want.code || out != want.says || !strings.Contains(errOut, want.failed) {
+			t.Errorf("%s: exit %d\n%s%s", line, code, out, errOut)
+		}
+	}
+	next := s.write("next", strings.Replace(racks, "  text: String", "  more: Int\n  text: String", 1))
+	if out, errOut, code := s.schema("apply", next); code != 0 || !strings.Contains(out, "nothing was changed") {
+		t.Errorf("schema apply: exit %d\n%s%s", code, out, errOut)
+	}
+	if after := state(); after != before {
+		t.Errorf("it was\n%s\nand is\n%s", before, after)
+	}
+}
+
 func TestWhatDocumentsWaitForIsToldOnceAtTheEnd(t *testing.T) {
 	g := start(t, "")
 	dir := t.TempDir()
