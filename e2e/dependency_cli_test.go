@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // wiredNetwork is a gateway with the network net-a and subnets of it.
@@ -146,6 +147,55 @@ func TestATreeIsReadAgainAfterChangesAlone(t *testing.T) {
 	if n := reads.Load(); n > 40 {
 		t.Errorf("%d reads for a dozen changes", n)
 	}
+}
+
+func TestATreeThatCannotBeReadForAWhileIsReadAgainWithoutAChange(t *testing.T) {
+	g := wiredNetwork(t, "sub-a")
+	to, err := url.Parse(g.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var down atomic.Bool
+	failed := make(chan struct{}, 1)
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		if down.Load() && bytes.Contains(body, []byte("query Tree")) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"errors": [{"message": "the store is away", "extensions": {"code": "UNAVAILABLE", "retryable": true}}]}`)
+			select {
+			case failed <- struct{}{}:
+			default:
+			}
+			return
+		}
+		r.Body, r.Host = io.NopCloser(bytes.NewReader(body)), to.Host
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	direct := g.address
+	g.address = srv.URL
+	tree := g.run("tree", "network/net-a", "--watch")
+	g.address = direct
+	tree.until("subnet/sub-a", "BOUND")
+	down.Store(true)
+	g.cli("", "delete", "subnet", "sub-a") // one change, and no other comes
+	for range 2 {
+		select {
+		case <-failed:
+		case <-time.After(patience):
+			t.Fatal("the tree is not read again")
+		}
+	}
+	down.Store(false)
+	tree.until("referred to by: nothing")
+	if err := tree.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	tree.ends(0)
 }
 
 func TestADeletionThatWaitsSaysWhatHoldsTheResource(t *testing.T) {
