@@ -240,6 +240,31 @@ func TestADeletionThatWaitsSaysWhatHoldsTheResource(t *testing.T) {
 	}
 }
 
+func TestADeletionThatIsRequestedIsToldSoThoughWhatBlocksItCannotBeListed(t *testing.T) {
+	g := start(t, "", "--limit-held", "65536")
+	text := credentials("s") + wired()
+	for _, name := range []string{"a", "b", "c"} {
+		text += "---\n" + strings.Replace(subnet(name), "metadata:\n", "metadata:\n  annotations: {a: "+strings.Repeat("x", 30_000)+"}\n", 1)
+	}
+	if out, errOut, code := g.cli(text, "apply", "-f", "-"); code != 0 {
+		t.Fatal(out, errOut)
+	}
+	if out, errOut, code := g.cli("", "delete", "network", "net-a", "--dry-run"); code != 1 || out != "" || !strings.Contains(errOut, "(LIMIT_EXCEEDED)") {
+		t.Errorf("a dry run: exit %d\n%s%s", code, out, errOut)
+	}
+	const told = "Network net-a: the deletion was requested; what blocks it could not be listed: "
+	for _, args := range [][]string{{"delete", "network", "net-a"}, {"delete", "networks", "-l", "team=web"}} {
+		if out, errOut, code := g.cli("", args...); code != 0 || errOut != "" || !strings.Contains(out, told[strings.Index(told, ":"):]) || !strings.HasSuffix(out, "(LIMIT_EXCEEDED)\n") {
+			t.Errorf("%v: exit %d\n%s%s", args, code, out, errOut)
+		}
+	}
+	waits := g.run("delete", "network", "net-a", "--wait")
+	waits.until(told)
+	g.expect(0, "Subnet a DELETED\nSubnet b DELETED\nSubnet c DELETED\n", "", "delete", "subnet", "a", "b", "c")
+	waits.until("Network net-a DELETED")
+	waits.ends(0)
+}
+
 func TestAKindIsGivenToAControllerAndTakenBack(t *testing.T) {
 	g := start(t, "")
 	controlled := func(kind string) string {
