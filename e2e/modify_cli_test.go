@@ -253,3 +253,20 @@ func TestWhatNobodyAnswersIsNotSentFurther(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, errOut)
 	}
 }
+
+func TestAPatchOfASecretLosesNoOtherKey(t *testing.T) {
+	g := start(t, "")
+	g.cli("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: one, b: two}\n", "apply", "-f", "-")
+	for _, patch := range []string{"data: {b: dGhyZWU=}", "data: {b: null}", `{"data": {}}`} {
+		_, errOut, code := g.cli("", "patch", "secret", "s", "-p", patch)
+		if code != 2 || !strings.Contains(errOut, "data is write-only") || !strings.Contains(errOut, "use stringData") {
+			t.Errorf("%s: exit %d\n%s", patch, code, errOut)
+		}
+	}
+	g.expect(0, "Secret default/s UPDATED\n", "", "patch", "secret", "s", "-p", "stringData: {b: three}")
+	for key, want := range map[string]string{"a": "one", "b": "three"} {
+		if out, errOut, code := g.cli("", "reveal", "secret", "s", "--key", key); code != 0 || out != want {
+			t.Errorf("%s: exit %d, %q\n%s", key, code, out, errOut)
+		}
+	}
+}

@@ -72,7 +72,8 @@ type Kind struct {
 	// Columns of tables that show resources of the kind, in their order, beside
 	// those that the tables of all kinds have.
 	Columns []Column
-	// Spec and Status describe the two parts of the body. Status is never validated.
+	// Spec and Status describe the two parts of the body. Of a status that is written the
+	// maxima are checked and nothing else; see [Field.Constraint].
 	Spec, Status *Shape
 }
 
@@ -231,7 +232,8 @@ type Field struct {
 	// Enum, for TypeEnum; Shape, for TypeObject.
 	Enum  *Enum
 	Shape *Shape
-	// Constraint bounds the value, or each element of a list.
+	// Constraint bounds the value, or each element of a list. That of a field of a status
+	// has maxima alone: MaxLength, MaxItems, KeyMaxLength.
 	Constraint Constraint
 	// ManifestAt is the key at the top of a manifest that holds this field of a spec
 	// in place of the manifest's spec; empty if the spec does.

@@ -113,7 +113,7 @@ func benchPut(i, round int64) backend.Action {
 		return backend.Row{Index: "labels", Value: backend.AppendString(backend.AppendString(nil, key), fmt.Sprint(v))}
 	}
 	return backend.Action{Key: benchKey(i), Op: backend.OpPut, Put: backend.Put{
-		UID: "0190163d-8694-739b-aea5-966c26f8ad90", Caller: true, Fingerprint: "0123456789abcdef",
+		UID: "0190163d-8694-739b-aea5-966c26f8ad90", Caller: true, Fingerprint: "01234567",
 		Rows: []backend.Row{label("zone", i%7), label("team", i%13)},
 		Body: backend.EncodeBody(bytes.Repeat([]byte{'a' + byte((i+round)%26)}, 560)),
 	}}

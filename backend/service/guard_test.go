@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -375,5 +376,31 @@ func TestTwoReconcilersDoNoHarm(t *testing.T) {
 	}
 	if want := []string{"Room/default/r 1", "Door/default/d 1", "Room/default/r 2", "Door/default/d 3", "Room/default/r 3"}; !slices.Equal(seen, want) {
 		t.Errorf("events %v, want %v", seen, want)
+	}
+}
+
+func TestWhatExpiresHasNoFinalizers(t *testing.T) {
+	kinds := building()
+	kinds[0].Expires = true
+	h := openHouseOf(t, open(t), kinds)
+	at := service.Metadata{ExpiresAt: service.ExpiresAt(time.Now().Add(time.Hour))}
+	h.create("Room", "r", `{}`)
+	if err := h.patch("Room", "r", "", at); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.patch("Room", "r", "", finalizers("example.org/x")); code(err) != failure.CodeValidationFailed || !strings.Contains(err.Error(), "metadata.finalizers") {
+		t.Errorf("finalizers of what expires: %v", err)
+	}
+	h.create("Room", "s", `{}`)
+	if err := h.patch("Room", "s", "", finalizers("example.org/x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.patch("Room", "s", "", at); code(err) != failure.CodeValidationFailed || !strings.Contains(err.Error(), "metadata.expiresAt") {
+		t.Errorf("an expiry of what has finalizers: %v", err)
+	}
+	both := finalizers()
+	both.ExpiresAt = at.ExpiresAt
+	if err := h.patch("Room", "s", "", both); err != nil {
+		t.Errorf("an expiry in the place of finalizers: %v", err)
 	}
 }

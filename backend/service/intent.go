@@ -230,17 +230,35 @@ func (in *intent) keeping(was *kind.State) *intent {
 // need not be, if the intent leaves them as they are stored, or keeps none of them.
 func (in *intent) base(current *stored) (*kind.State, error) {
 	was, err := current.state(in.kind)
-	if errors.Is(err, backend.ErrEncrypted) && (in.keepsConcealed() || in.concealsAnew()) {
-		return current.withoutSensitive()
+	if !errors.Is(err, backend.ErrEncrypted) {
+		return was, err
 	}
-	return was, err
+	shown, unread := kind.StateOf(current.Resource)
+	if unread != nil {
+		return shown, unread
+	}
+	if current.kept = in.keepsConcealed(shown); !current.kept && !in.replacesConcealed() {
+		return was, err
+	}
+	current.read, current.concealed = shown, true
+	return shown, nil
 }
 
-// keepsConcealed says whether the intent leaves all write-only fields as they are.
-func (in *intent) keepsConcealed() bool { return in.verb == descriptor.VerbStatus || in.unspecified }
+// keepsConcealed says whether the intent leaves all write-only fields as they are, and
+// the rest of the spec as it is shown.
+func (in *intent) keepsConcealed(shown *kind.State) bool {
+	switch {
+	case in.verb == descriptor.VerbStatus || in.unspecified:
+		return true
+	case in.patch || in.verb == descriptor.VerbPatch || len(in.sent.Cleared)+len(in.sent.Added) > 0:
+		return false
+	}
+	known := in.kind.Spec.Shown(in.spec)
+	return jsontree.Equal(known, in.spec) && jsontree.Equal(known, in.kind.Spec.Shown(shown.Spec))
+}
 
-// concealsAnew says whether the intent gives or clears all write-only fields, so that
+// replacesConcealed says whether the intent gives or clears all write-only fields, so that
 // none of them is kept.
-func (in *intent) concealsAnew() bool {
-	return !in.patch && in.verb != descriptor.VerbPatch && in.kind.Spec.Conceals("spec", in.spec, in.sent)
+func (in *intent) replacesConcealed() bool {
+	return !in.patch && in.verb != descriptor.VerbPatch && in.kind.Spec.GivesWriteOnly("spec", in.spec, in.sent)
 }

@@ -10,57 +10,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
-// published are the documents of the folders of published manifests, in their order.
-// Those that break their own schema are mended.
-func published(t *testing.T, folders ...string) (out []string) {
-	t.Helper()
-	root, broken := kindstest.Published(t), wrong()
-	for _, folder := range folders {
-		files, err := filepath.Glob(filepath.Join(root, folder, "*.yaml"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %d files, %v", folder, len(files), err)
-		}
-		for _, file := range files {
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, part := range manifest.Split(string(raw)) {
-				d, err := manifest.Parse(part.Text)
-				if err != nil {
-					t.Fatal(err)
-				}
-				text := part.Text
-				if b, ok := broken[folder+"/"+filepath.Base(file)+" "+d.Kind+"/"+d.Metadata.Name]; ok {
-					text = strings.Replace(text, b.mend, b.by, 1)
-				}
-				if d.Kind != "Secret" {
-					out = append(out, text)
-				}
-			}
-		}
-	}
-	return out
-}
-
 // TestPublishedManifestsEndInTheSameStateInWhateverOrder applies them in many orders,
 // first without the Secrets that they name, then with them.
 func TestPublishedManifestsEndInTheSameStateInWhateverOrder(t *testing.T) {
 	root := kindstest.Published(t)
-	sets := map[string][]string{"samples": published(t, "samples"), "cirros and local-config": published(t, "examples/cirros", "examples/local-config")}
+	sets := map[string][]string{"samples": kindstest.Manifests(t, "samples"), "cirros and local-config": kindstest.Manifests(t, "examples/cirros", "examples/local-config")}
 	examples, err := os.ReadDir(filepath.Join(root, "examples"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range examples {
 		if files, _ := filepath.Glob(filepath.Join(root, "examples", e.Name(), "*.yaml")); e.Name() != "cirros" && len(files) > 0 {
-			sets[e.Name()] = published(t, "examples/"+e.Name())
+			sets[e.Name()] = kindstest.Manifests(t, "examples/"+e.Name())
 		}
 	}
 	random := 10

@@ -14,17 +14,6 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
-// wrong are the published manifests that break the published schemas: by file and
-// name what is told, and what mends them.
-func wrong() map[string]struct{ says, mend, by string } {
-	overlay := struct{ says, mend, by string }{"import is required while managementPolicy is UNMANAGED", "  import:", "  import: {filter: {name: public}}"}
-	return map[string]struct{ says, mend, by string }{
-		"samples/trunk.yaml Trunk/trunk-sample":                                {`spec.resource.subPorts: is not a field of TrunkResourceSpec; did you mean "subports"?`, "subPorts:", "subports:"},
-		"samples/volume.yaml Volume/volume-sample":                             {"spec.resource.metadata: must be a list", "      key1: value1\n      key2: value2", "      - {name: key1, value: value1}\n      - {name: key2, value: value2}"},
-		"examples/local-config/external-network.yaml Network/external-network": overlay,
-	}
-}
-
 // TestThePublishedManifestsAreAccepted creates what every published manifest says,
 // each document alone: what it refers to may be missing. Those that break
 // their own schema are refused by path and rule, and accepted once they are mended.
@@ -39,7 +28,7 @@ func TestThePublishedManifestsAreAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken, kinds, docs := wrong(), map[string]bool{}, map[string]int{}
+	broken, kinds, docs := kindstest.Mistakes(), map[string]bool{}, map[string]int{}
 	for _, pattern := range []string{"samples/*.yaml", "examples/*/*.yaml"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(files) == 0 {
@@ -69,10 +58,10 @@ func TestThePublishedManifestsAreAccepted(t *testing.T) {
 				name := rel + " " + d.Kind + "/" + d.Metadata.Name
 				if b, ok := broken[name]; ok {
 					delete(broken, name)
-					if e := wantCode(t, err, failure.CodeValidationFailed); !strings.Contains(e.Error(), b.says) {
-						t.Errorf("%s: %v; it says nothing of %q", name, err, b.says)
+					if e := wantCode(t, err, failure.CodeValidationFailed); !strings.Contains(e.Error(), b.Says) {
+						t.Errorf("%s: %v; it says nothing of %q", name, err, b.Says)
 					}
-					out, err = apply(strings.Replace(part.Text, b.mend, b.by, 1))
+					out, err = apply(strings.Replace(part.Text, b.Mend, b.By, 1))
 				}
 				if err != nil || out.Outcome != service.Created {
 					t.Errorf("%s: %+v %v", name, out, err)

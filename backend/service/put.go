@@ -137,8 +137,9 @@ type stored struct {
 	unread    error
 	// read is what state has read, once it was asked for.
 	read *kind.State
-	// concealed says that what was read has none of the sensitive values.
-	concealed bool
+	// concealed says that what was read has none of the sensitive values, and kept that the
+	// write leaves these as they are stored.
+	concealed, kept bool
 	// used says that a write was sent that is conditional on the resource.
 	used bool
 }
@@ -231,15 +232,6 @@ func (c *stored) state(k *kind.Kind) (*kind.State, error) {
 	}
 	if err == nil {
 		c.read = st
-	}
-	return st, err
-}
-
-// withoutSensitive reads what is stored but for the sensitive values.
-func (c *stored) withoutSensitive() (*kind.State, error) {
-	st, err := kind.StateOf(c.Resource)
-	if err == nil {
-		c.read, c.concealed = st, true
 	}
 	return st, err
 }

@@ -58,7 +58,7 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 		return next, j, nil
 	}
 	if superseded {
-		return s.relateAsNamed(ctx, r, next)
+		return s.relateSuperseded(ctx, r, next)
 	}
 	before := dependency.Judged(r.kind, r.key, r.was, r.bound)
 	if refs := r.kind.Rows.Refs(r.key.Namespace, next.Spec); len(refs) > 0 || len(before.Waits) > 0 {
@@ -81,10 +81,10 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 	return next, j, nil
 }
 
-// relateAsNamed judges of a state that a newer gateway has judged, by declarations of its
+// relateSuperseded judges of a state that a newer gateway has judged, by declarations of its
 // own, what this gateway can name. Whatever else it waits for it waits for still, and then
 // its conditions stay as they are: the newer gateway judges it anew.
-func (s *Service) relateAsNamed(ctx context.Context, r relating, next *kind.State) (*kind.State, dependency.Judgement, error) {
+func (s *Service) relateSuperseded(ctx context.Context, r relating, next *kind.State) (*kind.State, dependency.Judgement, error) {
 	was := r.kind.Rows.Refs(r.key.Namespace, r.was.Spec)
 	rel := dependency.Of(r.key, r.kind.Rows.Refs(r.key.Namespace, next.Spec), dependency.Before{Refs: was, Waits: r.was.Meta.Waits})
 	targets, err := s.targets(ctx, rel.Open(), r.lookup)

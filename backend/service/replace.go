@@ -92,7 +92,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	}
 	in = in.keeping(was)
 	found := &in.found
-	if !current.concealed || !in.keepsConcealed() { // else the spec stays, and not all of it is known
+	if !current.kept { // else the spec stays, and not all of it is known
 		found = in.judge(ctx, was)
 	}
 	if err := found.Err(in.key); err != nil {
@@ -107,7 +107,23 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	if in.meta.ExpiresAt.Set {
 		next.ExpiresAt = in.meta.ExpiresAt.Value
 	}
+	if err := in.heldAtExpiry(next).Err(in.key); err != nil {
+		return nil, err
+	}
 	return s.save(ctx, in, current, was, next)
+}
+
+// heldAtExpiry refuses finalizers on what goes at its time whoever holds it.
+func (in *intent) heldAtExpiry(next *kind.State) *kind.Violations {
+	var found kind.Violations
+	switch {
+	case next.ExpiresAt.IsZero() || len(next.Meta.Finalizers) == 0:
+	case in.meta.Finalizers.Set:
+		found.Add("metadata.finalizers", "expires", nil, "cannot be set on a resource that has expiresAt: it goes at that time whoever holds it; clear metadata.expiresAt first")
+	case in.meta.ExpiresAt.Set:
+		found.Add("metadata.expiresAt", "finalizers", nil, "cannot be set on a resource that has finalizers: it would go at that time although they hold it; remove metadata.finalizers first")
+	}
+	return &found
 }
 
 // rewrite stores an intent in place of a body that does not decode, of which
@@ -129,6 +145,11 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored
 	if err != nil {
 		return nil, failure.Of(err, in.key)
 	}
+	var found kind.Violations
+	found.Maxima(in.kind.Status, "status", status, was.Status)
+	if err := found.Err(in.key); err != nil {
+		return nil, err
+	}
 	status = jsontree.Clone(status).(map[string]any)
 	if old := was.Status(); in.kind.Status != nil && old != nil {
 		in.kind.Status.KeepUnknown(status, old)
@@ -139,8 +160,7 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored
 // save writes the next state if it differs from what was, nil for what could not be read.
 func (s *Service) save(ctx context.Context, in *intent, current *stored, was, next *kind.State) (*Written, error) {
 	out := &Written{Outcome: Updated, Warnings: in.warnings, DryRun: in.dryRun}
-	kept := current.concealed && in.keepsConcealed()
-	respecified := was == nil || !next.SameSpec(was) || current.concealed && !kept
+	respecified := was == nil || !next.SameSpec(was) || current.concealed && !current.kept
 	if !respecified && next.SameBesides(was) {
 		out.Outcome, out.Resource = Unchanged, s.present(in.kind, current.Resource)
 		return out, nil
@@ -149,7 +169,7 @@ func (s *Service) save(ctx context.Context, in *intent, current *stored, was, ne
 		next.Meta.Generation++
 	}
 	t := target{
-		kind: in.kind, key: in.key, uid: current.UID, caller: in.spec != nil, deleting: current.Deleting, kept: kept,
+		kind: in.kind, key: in.key, uid: current.UID, caller: in.spec != nil, deleting: current.Deleting, kept: current.kept,
 		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
 	}
 	if was != nil {

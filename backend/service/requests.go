@@ -58,7 +58,7 @@ type StatusRequest struct {
 	// DryRun checks everything, writes nothing and says what would be stored.
 	DryRun           bool
 	ExpectedRevision string
-	// Status is anything whose JSON is the status; it is not validated.
+	// Status is anything whose JSON is the status. Its maxima are checked, nothing else.
 	Status any
 }
 

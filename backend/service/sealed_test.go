@@ -197,6 +197,14 @@ func TestWithoutTheKeyMetadataCanBeChanged(t *testing.T) {
 	if got := was.pin(); got != "1234" {
 		t.Errorf("pin %q", got)
 	}
+	w, err := f.Update(t.Context(), anon, service.UpdateRequest{
+		Identity: safeNamed(), ExpectedRevision: revision, Spec: json.RawMessage(`{"owner":"ada","door":{"colour":"red"}}`),
+		Metadata: service.Metadata{Description: service.Optional[string]{Set: true, Value: "of ada"}},
+	})
+	if err != nil || was.pin() != "1234" {
+		t.Fatalf("what says the same of the spec: %v, pin %q", err, was.pin())
+	}
+	revision = w.Resource.Stored.Revision.String()
 	patch(finalizers("example.org/x"))
 	if w, err := f.Delete(t.Context(), anon, service.DeleteRequest{Identity: safeNamed()}); err != nil || w.Deletion != service.Finalizing {
 		t.Fatalf("%+v, %v", w, err)

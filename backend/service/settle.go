@@ -78,26 +78,26 @@ type settling struct {
 
 // settlings says what is to be judged anew of resources.
 func (s *Service) settlings(ctx context.Context, resources []*backend.Resource) (out []*settling, err error) {
-	otherwise := false
+	others := false
 	for _, r := range resources {
 		if one := s.settling(r); one != nil {
 			out = append(out, one)
-			otherwise = otherwise || one.otherwise()
+			others = others || one.judgedByOthers()
 		}
 	}
-	if !otherwise {
+	if !others {
 		return out, nil
 	}
 	held, err := s.keeper.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(out, func(one *settling) bool { return one.otherwise() && !(*held)[one.kind.Name] }), nil
+	return slices.DeleteFunc(out, func(one *settling) bool { return one.judgedByOthers() && !(*held)[one.kind.Name] }), nil
 }
 
-// otherwise says whether a resource was judged by other declarations than those of this
+// judgedByOthers says whether a resource was judged by other declarations than those of this
 // gateway. If a newer gateway has made them the judgement is left to that.
-func (one *settling) otherwise() bool { return one.was.Meta.Judged != one.kind.Declared }
+func (one *settling) judgedByOthers() bool { return one.was.Meta.Judged != one.kind.Declared }
 
 // settling says what is to be judged anew of a resource, nil if nothing is.
 func (s *Service) settling(r *backend.Resource) *settling {
@@ -179,7 +179,7 @@ func (s *Service) settled(one *settling, j dependency.Judgement) ([]backend.Acti
 	if !slices.Equal(next.Meta.Waits, one.was.Meta.Waits) || len(j.Waits) > 0 || s.unconcluded(one.kind, one.was) {
 		st, _ = s.conclude(relating{kind: one.kind, key: one.stored.Key, was: one.was}, st, j.Waits)
 	}
-	if slices.Equal(next.Meta.Waits, one.was.Meta.Waits) && st.SameStatus(one.was) && !(one.otherwise() && j.Free()) {
+	if slices.Equal(next.Meta.Waits, one.was.Meta.Waits) && st.SameStatus(one.was) && !(one.judgedByOthers() && j.Unbound()) {
 		return nil, nil
 	}
 	t := target{

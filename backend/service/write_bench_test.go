@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
 // BenchmarkPatch patches resources of a kind without conditions, of one with them, and of
@@ -65,6 +66,59 @@ func BenchmarkPatch(b *testing.B) {
 				if _, err := s.Patch(ctx, access.Caller{}, service.PatchRequest{Identity: identity(of, name), ExpectedRevision: got[0].Revision.String(), Patch: patch}); err != nil {
 					b.Fatal(err)
 				}
+			}
+		})
+	}
+}
+
+// BenchmarkUpdateStatus reports statuses of a kind without maxima, and of one in which
+// almost every field has one.
+func BenchmarkUpdateStatus(b *testing.B) {
+	conditions := []any{
+		map[string]any{"type": "Available", "status": "True", "reason": "Success", "message": "OpenStack resource is available"},
+		map[string]any{"type": "Progressing", "status": "False", "reason": "Success", "message": "OpenStack resource is up to date"},
+	}
+	reported := map[string]any{
+		"id": "5d6b9a0e-7b1c-4f7e-9a43-0c5f3a9d2b11", "conditions": conditions,
+		"resource": map[string]any{
+			"name": "net-a", "description": "Of the shop", "projectID": "3f1c", "status": "ACTIVE", "mtu": 1500,
+			"tags": []any{"web", "shop", "blue"}, "subnets": []any{"a", "b", "c", "d"}, "availabilityZoneHints": []any{"nova"},
+			"provider": map[string]any{"networkType": "vxlan", "physicalNetwork": "p", "segmentationID": 7},
+		},
+	}
+	for _, of := range []struct {
+		kind   string
+		spec   any
+		status map[string]any
+	}{
+		{"Room", json.RawMessage(`{}`), map[string]any{"conditions": conditions}},
+		{"Network", json.RawMessage(`{"cloudCredentialsRef":{"secretName":"s","cloudName":"c"},"resource":{}}`), reported},
+	} {
+		b.Run(of.kind, func(b *testing.B) {
+			store, err := memory.Open(memory.Config{LogEntries: 1000})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = store.Close() }()
+			s, err := service.New(service.Config{Kinds: append(building(), kindstest.Kinds(b)...), Store: store})
+			if err != nil {
+				b.Fatal(err)
+			}
+			created, err := s.Create(b.Context(), access.Caller{}, service.CreateRequest{Identity: identity(of.kind, "a"), Spec: of.spec})
+			if err != nil {
+				b.Fatal(err)
+			}
+			revision := created.Resource.Stored.Revision.String()
+			n := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				n++
+				conditions[0].(map[string]any)["message"] = fmt.Sprint("try ", n)
+				out, err := s.UpdateStatus(b.Context(), access.Caller{}, service.StatusRequest{Identity: identity(of.kind, "a"), ExpectedRevision: revision, Status: of.status})
+				if err != nil {
+					b.Fatal(err)
+				}
+				revision = out.Resource.Stored.Revision.String()
 			}
 		})
 	}

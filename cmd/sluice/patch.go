@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -55,6 +57,9 @@ resource is to have before; otherwise it is left alone.`,
 			if len(list) != 1 {
 				return usageError{errors.New("patch: one resource at a time")}
 			}
+			if err := mergesUnseen(list[0], text); err != nil {
+				return err
+			}
 			m.uid = before.UID
 			m.change = func(was string) (string, error) {
 				next, err := manifests.MergePatch(was, text)
@@ -73,6 +78,32 @@ resource is to have before; otherwise it is left alone.`,
 	cmd.Flags().StringVar(&form, "type", "merge", "kind of patch; merge is the only one")
 	return cmd
 }
+
+// mergesUnseen refuses a patch that merges an object into a write-only field: nobody shows
+// what is there, so that all else in it would be lost.
+func mergesUnseen(s subject, patch string) error {
+	for _, f := range s.kind.Fields {
+		path := strings.Split(f.Path, ".")
+		if f.ManifestAt != "" {
+			path = []string{f.ManifestAt}
+		}
+		if !f.WriteOnly || f.MergeInto != "" || !manifests.Merges(patch, path...) {
+			continue
+		}
+		at := strings.Join(path, ".")
+		advice := "the mutation patch" + s.kind.Name + " merges into it, and an apply of a manifest with all of it replaces it"
+		for _, from := range s.kind.Fields {
+			if from.MergeInto != "" && parent(from.Path)+from.MergeInto == f.Path {
+				advice = fmt.Sprintf("use %s, whose entries are merged into it, or apply a manifest with all of it", cmp.Or(from.ManifestAt, from.Path))
+			}
+		}
+		return usageError{fmt.Errorf("patch: %s is write-only, so what it has besides is not known here and would be lost; %s", at, advice)}
+	}
+	return nil
+}
+
+// parent is the path of the object that a field is in, with the dot behind it.
+func parent(path string) string { return path[:strings.LastIndex(path, ".")+1] }
 
 // readPatch reads a patch, which has at most as many bytes as a manifest.
 func readPatch(path string, stdin io.Reader) (string, error) {

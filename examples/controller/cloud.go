@@ -47,6 +47,7 @@ var (
 const (
 	cloudTimeout = 10 * time.Second
 	maxAnswer    = 16 << 20 // bytes
+	maxProblem   = 1000     // characters of what went wrong: it goes into a status, which has a maximum
 )
 
 // cloud speaks to the API of the cloud.
@@ -139,6 +140,9 @@ func (c *cloud) do(ctx context.Context, method string, path []string, in *wish, 
 	}
 	var problem struct{ Error string }
 	_ = json.Unmarshal(raw, &problem)
+	if said := []rune(problem.Error); len(said) > maxProblem {
+		problem.Error = string(said[:maxProblem])
+	}
 	switch res.StatusCode {
 	case http.StatusNotFound:
 		return errNotThere

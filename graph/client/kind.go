@@ -40,6 +40,9 @@ type Field struct {
 	// ManifestAt is the key at the top of a manifest that holds the field; empty: it
 	// is in the manifest's spec.
 	ManifestAt string
+	// MergeInto is the field of the same object into which the entries of this map are
+	// put; empty: none.
+	MergeInto  string
 	EnumValues []EnumValue
 	WriteOnly  bool
 	// All that follows is empty but for [Client.DescribedKinds].

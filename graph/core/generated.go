@@ -323,7 +323,7 @@ type KindField {
   listType: KindListType
   "Fields that tell the elements of a MAP apart."
   keys: [String!]!
-  "What the value is bound by. A status is not validated: its limits are those of what is indexed."
+  "What the value is bound by. Of a status nothing else is validated."
   limits: KindFieldLimits!
   "Values of an enum."
   enumValues: [KindEnumValue!]!

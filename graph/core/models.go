@@ -75,7 +75,7 @@ type KindField struct {
 	ListType *descriptor.ListType `json:"listType,omitzero"`
 	// Fields that tell the elements of a MAP apart.
 	Keys []string `json:"keys"`
-	// What the value is bound by. A status is not validated: its limits are those of what is indexed.
+	// What the value is bound by. Of a status nothing else is validated.
 	Limits *KindFieldLimits `json:"limits"`
 	// Values of an enum.
 	EnumValues []*KindEnumValue `json:"enumValues"`

@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -42,6 +43,9 @@ func (d *typeDerivation) filter(k *Kind, s *descriptor.Shape, path string) {
 		text := f.Description
 		if f.Default != nil {
 			text = paragraph(text, "Absent means "+effective(f)+", in filters too.")
+		}
+		if f.Type == descriptor.TypeString && longest(f) > maxIndexed && strings.HasPrefix(at, "status.") {
+			text = paragraph(text, fmt.Sprintf("A value of more than %d characters counts as absent.", maxIndexed))
 		}
 		def.Fields = append(def.Fields, &ast.FieldDefinition{
 			Name: f.Name, Type: &ast.Type{NamedType: name}, Description: text, Directives: deprecated(f.Deprecated),

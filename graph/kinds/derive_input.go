@@ -6,8 +6,13 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// maxStatus is what bounds a status.
-const maxStatus = "Not validated; the whole resource is at most 1 MiB."
+// What is said of a field of a status: of one without a maximum, of a list of objects
+// without one, and of one that has a maximum.
+const (
+	notValidated = "Not validated; the whole resource is at most 1 MiB."
+	unbounded    = "As many elements as fit; the whole resource is at most 1 MiB."
+	nothingElse  = "Nothing else is validated."
+)
 
 // typeDerivation derives inputs, patches and filters from the object types and
 // enums of specs and statuses.
@@ -26,14 +31,14 @@ func deriveTypes(schema *Schema) *typeDerivation {
 	}
 	// Specs first: a type of both has the limits of the spec.
 	for _, k := range schema.Kinds {
-		d.input(k.Spec, "")
+		d.input(k.Spec, inSpec)
 		if k.Has(descriptor.VerbPatch) {
 			d.patch(k.Spec)
 		}
 	}
 	for _, k := range schema.Kinds {
 		if k.Status != nil && k.Has(descriptor.VerbStatus) {
-			d.input(k.Status, maxStatus)
+			d.input(k.Status, inStatus)
 		}
 		if k.Has(descriptor.VerbList) || k.Has(descriptor.VerbWatch) {
 			d.filter(&k, k.Spec, "spec")
@@ -55,8 +60,8 @@ func (d *typeDerivation) of(name string) []*ast.Definition {
 }
 
 // input derives the input of an object type: its fields, no defaults, and
-// descriptions that state the limits, or what is said instead of them.
-func (d *typeDerivation) input(s *descriptor.Shape, instead string) {
+// descriptions that state the limits.
+func (d *typeDerivation) input(s *descriptor.Shape, p part) {
 	if d.inputs[s.Name] != nil {
 		return
 	}
@@ -65,16 +70,14 @@ func (d *typeDerivation) input(s *descriptor.Shape, instead string) {
 	for i := range s.Fields {
 		f := &s.Fields[i]
 		text := limits(f)
-		if instead != "" && f.Shape == nil {
-			text = instead
-		} else if instead != "" {
-			text = map[bool]string{true: instead}[f.List]
+		if p == inStatus {
+			text = statusLimits(f)
 		}
 		def.Fields = append(def.Fields, &ast.FieldDefinition{
 			Name: f.Name, Type: inputType(f, InputType), Description: paragraph(f.Description, text), Directives: deprecated(f.Deprecated),
 		})
 		if f.Shape != nil {
-			d.input(f.Shape, instead)
+			d.input(f.Shape, p)
 		}
 	}
 }

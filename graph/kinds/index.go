@@ -88,8 +88,13 @@ func (l *loader) indexable(p *place, d, sortable *directive) bool {
 		l.report(sortable.Position, "%s: @sortable is not for lists; use @index", where)
 	case f.Type == descriptor.TypeString && l.isMalformed(p.ast.Directives, "constraint"):
 		return false // its length is not known
+	case f.Type == descriptor.TypeString && strings.HasPrefix(p.path, "status."):
+		if f.Constraint.MaxLength != nil {
+			return l.filterNames(p, d, where) // longer values than an index takes have no row
+		}
+		l.report(d.Position, "%s: @%s of a String wants a maxLength", where, d.Name)
 	case f.Type == descriptor.TypeString && longest(f) > maxIndexed:
-		l.report(d.Position, "%s: @%s of a String wants a maxLength of at most %d", where, d.Name, maxIndexed)
+		l.report(d.Position, "%s: @%s of a String in a spec wants a maxLength of at most %d", where, d.Name, maxIndexed)
 	default:
 		return l.filterNames(p, d, where)
 	}
@@ -121,22 +126,6 @@ func longest(f *descriptor.Field) int {
 		return len(slices.MaxFunc(c.In, func(a, b string) int { return len(a) - len(b) }))
 	}
 	return maxIndexed + 1
-}
-
-// statusLimit reads @constraint of a field of a status: maxLength of a String,
-// and that for its index only.
-func (l *loader) statusLimit(out *descriptor.Field, f *ast.FieldDefinition, where string) {
-	d := l.read(f.Directives, "constraint")
-	if d == nil {
-		return
-	}
-	indexed := f.Directives.ForName("index") != nil || f.Directives.ForName("sortable") != nil
-	if !indexed || out.Type != descriptor.TypeString || len(d.Arguments) != 1 || !d.has("maxLength") {
-		l.report(d.Position, "%s: a status is not validated: @constraint(maxLength) of an indexed String bounds what is indexed, nothing else has an effect", where)
-		return
-	}
-	l.bounds(d, where, "minLength", "maxLength")
-	out.Constraint.MaxLength = d.integer("maxLength")
 }
 
 // OrderValue is the name of the order by an index: SPEC_RESOURCE_MTU of

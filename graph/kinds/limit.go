@@ -90,6 +90,23 @@ func writeOnly(f *descriptor.Field) string {
 
 func sentences(a, b string) string { return strings.TrimSpace(a + " " + b) }
 
+// statusLimits says what a field of a status is bound by. Fields of objects say it
+// themselves.
+func statusLimits(f *descriptor.Field) string {
+	c := f.Constraint
+	switch bounded := c.MaxLength != nil || c.MaxItems != nil || c.KeyMaxLength != nil; {
+	case bounded && f.Shape != nil:
+		return limits(f)
+	case bounded:
+		return sentences(limits(f), nothingElse)
+	case f.Shape != nil && f.List:
+		return unbounded
+	case f.Shape != nil:
+		return ""
+	}
+	return notValidated
+}
+
 // mapLimits says what a map accepts.
 func mapLimits(f *descriptor.Field) string {
 	c := f.Constraint

@@ -154,11 +154,19 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 		{Name: "teamRef", Type: descriptor.TypeString, Required: true, Constraint: name(253)},
 		{Name: "sentBy", Type: descriptor.TypeString, Constraint: name(253)},
 	}}
+	wanted := &descriptor.Shape{Name: "Origin", MinProperties: 1, Rules: []descriptor.Rule{{CEL: "self.host != 'a'", Message: "no"}}, Fields: []descriptor.Field{
+		{Name: "host", Type: descriptor.TypeString, Immutable: true, Constraint: descriptor.Constraint{MinLength: new(1), MaxLength: new(20), Pattern: "^a"}},
+		{Name: "ports", Type: descriptor.TypeInt, List: true, ListType: descriptor.ListSet, Constraint: descriptor.Constraint{MinItems: new(1), MaxItems: new(2), Unique: true}},
+		{Name: "marks", Type: descriptor.TypeMap, Immutable: true, Constraint: descriptor.Constraint{
+			MinItems: new(1), MaxItems: new(6), MaxLength: new(9), Pattern: "^a", Format: descriptor.FormatUUID, KeyMinLength: new(2), KeyMaxLength: new(7), KeyPattern: "^k",
+		}},
+	}}
 	resource := &descriptor.Shape{Name: "ServiceResource", Fields: []descriptor.Field{
 		{Name: "tier", Type: descriptor.TypeInt, Default: json.Number("3")},
 		{Name: "teamRefs", Type: descriptor.TypeString, List: true, ListType: descriptor.ListSet, Constraint: descriptor.Constraint{MinLength: new(1), MaxLength: new(63), MaxItems: new(5)}},
 	}}
 	spec := &descriptor.Shape{Name: "ServiceSpec", Rules: []descriptor.Rule{{CEL: "!has(self.size) || self.size >= oldSelf.size", Message: "size only grows"}}, Fields: []descriptor.Field{
+		{Name: "origin", Type: descriptor.TypeObject, Shape: wanted},
 		{Name: "size", Type: descriptor.TypeInt, Since: "1.2", Until: "1.10"},
 		{Name: "ownerRef", Type: descriptor.TypeString, Constraint: name(253), Deprecated: "use resource.teamRefs"},
 		{Name: "members", Type: descriptor.TypeObject, List: true, ListType: descriptor.ListAtomic, Shape: member, Constraint: descriptor.Constraint{MaxItems: new(3)}},
@@ -167,15 +175,26 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 			MinItems: new(1), MaxItems: new(8), MaxLength: new(9), Pattern: "^a", KeyMinLength: new(2), KeyMaxLength: new(7), KeyPattern: "^k",
 		}},
 	}}
+	// The type of both keeps of its constraints the maxima, where it is part of a status.
+	reported := &descriptor.Shape{Name: "Origin", Fields: []descriptor.Field{
+		{Name: "host", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: new(20)}},
+		{Name: "ports", Type: descriptor.TypeInt, List: true, Constraint: descriptor.Constraint{MaxItems: new(2)}},
+		{Name: "marks", Type: descriptor.TypeMap, Constraint: descriptor.Constraint{MaxItems: new(6), MaxLength: new(9), KeyMaxLength: new(7)}},
+	}}
 	status := &descriptor.Shape{Name: "ServiceStatus", Fields: []descriptor.Field{
-		{Name: "id", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: new(36)}},
+		{Name: "id", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: new(1024)}},
+		{Name: "notes", Type: descriptor.TypeString, List: true, Constraint: descriptor.Constraint{MaxLength: new(300), MaxItems: new(3)}},
+		{Name: "counts", Type: descriptor.TypeInt, List: true, Constraint: descriptor.Constraint{MaxItems: new(4)}},
 		{Name: "extras", Type: descriptor.TypeMap},
+		{Name: "labels", Type: descriptor.TypeMap, Constraint: descriptor.Constraint{MaxItems: new(8), MaxLength: new(9), KeyMaxLength: new(7)}},
+		{Name: "origin", Type: descriptor.TypeObject, Shape: reported},
+		{Name: "origins", Type: descriptor.TypeObject, List: true, Shape: reported, Constraint: descriptor.Constraint{MaxItems: new(5)}},
 	}}
 	want := descriptor.Kind{
 		Name: "Service", Singular: "service", Plural: "services", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced,
 		Verbs:    []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbDelete},
 		SubKinds: []string{"web", "batch-2"},
-		Indexes:  []descriptor.Index{{Path: "spec.resource.tier", Sortable: true}, {Path: "status.id"}, {Path: "spec.ownerRef"}, {Path: "spec.resource.teamRefs"}},
+		Indexes:  []descriptor.Index{{Path: "spec.resource.tier", Sortable: true}, {Path: "status.id"}, {Path: "status.notes"}, {Path: "spec.ownerRef"}, {Path: "spec.resource.teamRefs"}},
 		References: []descriptor.Reference{
 			{Path: "spec.ownerRef", Kind: "Team", Field: "owner", Guard: true},
 			{Path: "spec.members.teamRef", Kind: "Team", Field: "team", Inverse: "memberships"},

@@ -24,14 +24,14 @@ func (l *loader) mapping(out *descriptor.Field, f *ast.FieldDefinition, where st
 		l.report(f.Position, "%s: a map is written [%s!]", where, mapEntry)
 	}
 	out.List = false // one object, as it is stored
-	out.Immutable = l.read(f.Directives, "immutable") != nil
+	out.Immutable = p == inSpec && l.read(f.Directives, "immutable") != nil
 	for _, name := range []string{"constraint", "list", "default", "ref", "index", "sortable"} {
 		if other := f.Directives.ForName(name); other != nil {
 			l.report(other.Position, "%s: @%s is not for maps", where, name)
 		}
 	}
 	if p == inStatus && out.Required {
-		l.report(f.Position, "%s: fields of a status are nullable: a controller can store any status", where)
+		l.report(f.Position, "%s: fields of a status are nullable: a controller can leave out any of them", where)
 	}
 	if d == nil {
 		if f.Directives.ForName("map") == nil {
@@ -41,6 +41,7 @@ func (l *loader) mapping(out *descriptor.Field, f *ast.FieldDefinition, where st
 	}
 	l.mapLimits(out, d, where)
 	if p == inStatus {
+		out.Constraint = maximaOf(out.Constraint)
 		return true
 	}
 	for _, arg := range []string{"maxProperties", "maxLength", "keyMaxLength"} {

@@ -77,7 +77,7 @@ func published(t *testing.T) map[string]*openAPI {
 	return out
 }
 
-// read adds what a published schema says. Of a status that is names and types alone.
+// read adds what a published schema says. Of a status that is names, types and maxima alone.
 func (f facts) read(at string, s *openAPI) {
 	status := strings.HasPrefix(at, "status")
 	typ := map[string]string{"integer": s.Format, "string": "string"}[s.Type]
@@ -101,6 +101,9 @@ func (f facts) read(at string, s *openAPI) {
 		}
 	}
 	if status {
+		f.bound(at, "maxLength", s.MaxLength)
+		f.bound(at, "maxItems", s.MaxItems)
+		f.bound(at, "maxProperties", s.MaxProperties)
 		return
 	}
 	f.add(at, "enum", strings.Trim(fmt.Sprint(s.Enum), "[]"))
@@ -181,6 +184,8 @@ func (f facts) field(at string, d *descriptor.Field) {
 		f.describe(each, d.Shape)
 	}
 	if status {
+		f.bound(each, "maxLength", c.MaxLength)
+		f.bound(at, "maxItems", c.MaxItems)
 		return
 	}
 	if d.Required {

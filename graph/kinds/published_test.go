@@ -25,6 +25,7 @@ func differences() []difference {
 	const (
 		bounded = "every String, list and map of a spec has a maximum"
 		said    = "the rule says it"
+		room    = "a controller can report as many as the published spec can ask for, 256"
 	)
 	return []difference{
 		{"*", "spec/resyncPeriod", "format", "", "duration", "the description asks for a duration"},
@@ -33,6 +34,8 @@ func differences() []difference {
 		{"*", "spec/*/ipVersion", "enum", "4 6", "", "the rule that ipVersion is 4 or 6 says it: there are no enums of numbers"},
 		{"*", "spec/*/*/ipVersion", "enum", "4 6", "", "the rule that ipVersion is 4 or 6 says it: there are no enums of numbers"},
 		{"ApplicationCredential", "spec/resource/roleRefs", "maxItems", "256", "100", "the connection of a list of references reads at most 100 at once"},
+		{"ApplicationCredential", "status/resource/accessRules", "maxItems", "64", "256", room},
+		{"ApplicationCredential", "status/resource/roles", "maxItems", "64", "256", room},
 		{"Image", "spec/resource/content/download/url", "format", "uri", "", "the pattern says it"},
 		{"Image", "spec/resource/content/download/url", "pattern", "", "^[A-Za-z][A-Za-z0-9+.-]*:[!-~]+$", "a URI as in RFC 3986, with a scheme and without spaces"},
 		{"RouterInterface", "spec/type", "immutable", "", "true", said}, {"RouterInterface", "spec", "rule 1", "a rule", "", "type is @immutable"},
@@ -94,7 +97,8 @@ func (d difference) matches(kind, where, what string) bool {
 }
 
 // TestTheKindsSayWhatThePublishedSchemasSay compares the kinds with the schemas
-// that others published for them: fields, types, and every constraint of a spec.
+// that others published for them: fields, types, every constraint of a spec, and every
+// maximum of a status.
 // Whatever one has and not the other is listed above with its reason.
 func TestTheKindsSayWhatThePublishedSchemasSay(t *testing.T) {
 	schemas := published(t)
@@ -133,7 +137,7 @@ func TestTheKindsSayWhatThePublishedSchemasSay(t *testing.T) {
 		delete(ours, "spec.resource rule: ipVersion is 4 or 6")
 		delete(ours, "spec.import.filter rule: ipVersion is 4 or 6")
 		for fact := range merged(theirs, ours) {
-			if theirs[fact] == ours[fact] || strings.HasPrefix(fact, "status.conditions") {
+			if theirs[fact] == ours[fact] {
 				continue
 			}
 			where, what, _ := strings.Cut(fact, " ")
@@ -166,4 +170,33 @@ func merged(a, b facts) facts {
 	out := maps.Clone(a)
 	maps.Copy(out, b)
 	return out
+}
+
+// TestAStatusHasRoomForWhatItsSpecAsksFor compares the fields that a kind's spec.resource and
+// status.resource share by name: a controller can report all that a caller may ask for.
+func TestAStatusHasRoomForWhatItsSpecAsksFor(t *testing.T) {
+	compared := 0
+	for _, k := range kindstest.Kinds(t) {
+		wanted, _ := k.FieldAt("spec.resource")
+		shown, _ := k.FieldAt("status.resource")
+		if wanted == nil || shown == nil {
+			continue
+		}
+		for _, in := range wanted.Shape.Fields {
+			out := shown.Shape.Field(in.Name)
+			if out == nil {
+				continue
+			}
+			for what, of := range map[string][2]*int{"maxLength": {in.Constraint.MaxLength, out.Constraint.MaxLength}, "maxItems": {in.Constraint.MaxItems, out.Constraint.MaxItems}} {
+				if spec, status := of[0], of[1]; spec != nil && status != nil {
+					if compared++; *spec > *status {
+						t.Errorf("%s: %s of %s is %d in the spec and %d in the status", k.Name, what, in.Name, *spec, *status)
+					}
+				}
+			}
+		}
+	}
+	if compared < 50 {
+		t.Errorf("%d maxima were compared", compared)
+	}
 }

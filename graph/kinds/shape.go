@@ -40,7 +40,7 @@ func (l *loader) shape(def *ast.Definition, p part, above []*ast.Definition) *de
 		s.Fields = append(s.Fields, l.field(def, f, p, above))
 	}
 	if p == inStatus {
-		return s // never validated
+		return s // checked for its size alone
 	}
 	l.properties(s, l.read(def.Directives, "constraint"), def.Name)
 	if d := l.read(def.Directives, "constraint"); d != nil {
@@ -136,17 +136,17 @@ func (l *loader) enumOf(def *ast.Definition) *descriptor.Enum {
 	return e
 }
 
-// statusDirectives are those with a meaning in a status; @constraint bounds
-// what is indexed, never what is stored.
+// statusDirectives are those with a meaning in a status; of @constraint and @map
+// the maxima have one.
 func statusDirectives() []string {
 	return []string{"index", "sortable", "constraint", "since", "until", "map"}
 }
 
 // statusField refuses what would bind what a controller may store.
 func (l *loader) statusField(out *descriptor.Field, f *ast.FieldDefinition, where string) {
-	l.statusLimit(out, f, where)
+	l.maxima(out, f, where)
 	if out.Required {
-		l.report(f.Position, "%s: fields of a status are nullable: a controller can store any status", where)
+		l.report(f.Position, "%s: fields of a status are nullable: a controller can leave out any of them", where)
 	}
 	if out.Type == descriptor.TypeEnum {
 		l.report(f.Position, "%s: a status holds String where a spec has an enum: a controller can store any value", where)
@@ -230,7 +230,8 @@ func (l *loader) leftovers() {
 			continue
 		}
 		if u != nil {
-			l.noEffect(def, "type "+def.Name+" is part of no spec, and a status is not validated", statusDirectives()...)
+			l.noEffect(def, "type "+def.Name+" is part of no spec, and a status is checked for its size alone", statusDirectives()...)
+			l.maximaAlone(def)
 			continue
 		}
 		l.noEffect(def, "type "+def.Name+" is part of no spec or status")

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,9 +105,11 @@ func verbs() map[string]func(*teller) {
 			}}
 			c.Tell("A controller asks whether its status would be taken, and writes it. The generation stays: it counts the spec's changes.")
 			c.ask(status, with(input, "dryRun", true))
-			c.ask(status, with(input))
+			revision := revisionIn(c.t, c.ask(status, with(input)))
 			c.Tell("Its next status is by the old revision: any change since then is a conflict.")
 			c.ask(status, with(input))
+			c.Tell("Of a status the size alone is checked: a network has at most 32 conditions, whatever they say.")
+			c.ask(status, with(input, "expectedRevision", revision, "status", map[string]any{"conditions": slices.Repeat([]any{map[string]any{}}, 33)}))
 		},
 		"delete.txt": func(c *teller) {
 			remove := mutation("deleteNetwork", "DeleteNetworkInput", "clientMutationId\n    dryRun\n    state\n    deletedNetworkId\n    network { metadata { name revision } }")

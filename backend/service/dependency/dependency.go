@@ -223,9 +223,9 @@ func (r Relation) judge(stateOf func(backend.Key) State) Judgement {
 	return j
 }
 
-// Free says whether some reference is relied on without a guard: of these the stored
+// Unbound says whether some reference is not bound: of those without a guard the stored
 // references do not say whether they are relied on, so what they were judged by has to.
-func (j Judgement) Free() bool {
+func (j Judgement) Unbound() bool {
 	return slices.ContainsFunc(j.Refs, func(ref backend.Ref) bool { return !ref.Bound })
 }
 

@@ -47,7 +47,9 @@ type Kind struct {
 type Shape struct {
 	*descriptor.Shape
 	fields map[string]*Field
-	rules  []rule
+	// bounded are the fields that have a maximum, or a field below that has one.
+	bounded []*Field
+	rules   []rule
 	// together are all rules about one state, nil if there are not several.
 	together cel.Program
 	// Hides says that a field is write-only, or one of an object below.
@@ -177,6 +179,9 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 		}
 		f.shape = c.shape(f.Shape)
 		out.fields[f.Name] = f
+		if c := f.Constraint; c.MaxLength != nil || c.MaxItems != nil || c.KeyMaxLength != nil || f.shape != nil && len(f.shape.bounded) > 0 {
+			out.bounded = append(out.bounded, f)
+		}
 		out.Hides = out.Hides || f.WriteOnly || f.shape != nil && f.shape.Hides
 		out.deprecates = out.deprecates || f.Deprecated != "" || f.shape != nil && f.shape.deprecates
 		out.merges = out.merges || f.MergeInto != "" || f.shape != nil && f.shape.merges

@@ -109,9 +109,9 @@ func (s *Shape) KeepWriteOnly(next, old map[string]any, path string, sent Sent) 
 	}
 }
 
-// Conceals says whether a spec gives or clears every write-only field, so that it keeps
-// none of those that are stored.
-func (s *Shape) Conceals(path string, tree map[string]any, sent Sent) bool {
+// GivesWriteOnly says whether a spec gives or clears every write-only field, so that it keeps
+// none of those that are stored. A map that goes into another one is not stored.
+func (s *Shape) GivesWriteOnly(path string, tree map[string]any, sent Sent) bool {
 	if !s.Hides {
 		return true
 	}
@@ -120,9 +120,10 @@ func (s *Shape) Conceals(path string, tree map[string]any, sent Sent) bool {
 		at := failure.Join(path, name)
 		inner, _ := value.(map[string]any)
 		switch {
+		case f.MergeInto != "":
 		case f.WriteOnly && (!has && !sent.Cleared[at] || sent.Added[at]):
 			return false
-		case !f.WriteOnly && inner != nil && f.shape != nil && !f.shape.Conceals(at, inner, sent):
+		case !f.WriteOnly && inner != nil && f.shape != nil && !f.shape.GivesWriteOnly(at, inner, sent):
 			return false
 		}
 	}

@@ -179,7 +179,7 @@ func (p *filterParser) tests(attribute string, f *descriptor.Field, value any, a
 		for _, v := range values {
 			encoded := encodeOperand(f, v)
 			if encoded == nil {
-				return nil, failure.BadInput(at+"."+op, "%s.%s: the value is not one that this attribute can have", at, op)
+				return nil, noOperand(f, v, at+"."+op)
 			}
 			t.values = append(t.values, encoded)
 		}
@@ -194,6 +194,14 @@ func (p *filterParser) tests(attribute string, f *descriptor.Field, value any, a
 		out = append(out, t)
 	}
 	return out, nil
+}
+
+// noOperand refuses a value that no value of an index equals.
+func noOperand(f *descriptor.Field, v any, at string) error {
+	if _, text := v.(string); text && f != nil && f.Type == descriptor.TypeString {
+		return failure.BadInput(at, "%s: at most %d characters are accepted; filters find no longer values", at, row.MaxIndexChars)
+	}
+	return failure.BadInput(at, "%s: the value is not one that this attribute can have", at)
 }
 
 // noOperator refuses an object of operators that has none.

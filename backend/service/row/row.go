@@ -4,7 +4,7 @@ package row
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -27,11 +27,12 @@ const (
 	ConditionIndex = "conditions"
 )
 
-// Limits of an indexed string. A longer one, which only a status can hold, has no row.
-const (
-	maxIndexChars = 256
-	maxIndexBytes = 1024
-)
+// MaxIndexChars is the most characters of an indexed string. A longer one, which only a
+// status can hold, has no row.
+const MaxIndexChars = 256
+
+// maxIndexBytes is the most bytes that such a string, or a type and status of a condition, has.
+const maxIndexBytes = 1024
 
 // Definition says which index rows and references the resources of a kind have.
 type Definition struct {
@@ -111,22 +112,25 @@ func (d *Definition) Index(path string) *index {
 }
 
 // fingerprint tells definitions of index rows apart: fields, types, effective
-// defaults, the order of enums and what references refer to.
+// defaults, the order of enums and what references refer to. It is short, since each
+// resource has it twice.
 func fingerprint(indexes []index, references []descriptor.Reference) string {
-	h := sha256.New()
-	_, _ = fmt.Fprintln(h, "rows 1")
+	var lines []string
 	for _, i := range indexes {
-		_, _ = fmt.Fprintln(h, i.path, i.Field.Type, i.Field.List, i.Field.Default)
+		line := fmt.Sprintln(i.path, i.Field.Type, i.Field.List, i.Field.Default)
 		if i.Field.Enum != nil {
 			for _, v := range i.Field.Enum.Values {
-				_, _ = fmt.Fprintln(h, "-", v.Stored)
+				line += fmt.Sprintln("-", v.Stored)
 			}
 		}
+		lines = append(lines, line)
 	}
 	for _, r := range references {
-		_, _ = fmt.Fprintln(h, "ref", r.Path, r.Kind, r.Guard)
+		lines = append(lines, fmt.Sprintln("ref", r.Path, r.Kind, r.Guard))
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	slices.Sort(lines)
+	h := sha256.Sum256([]byte("rows 2\n" + strings.Join(lines, "")))
+	return base64.RawURLEncoding.EncodeToString(h[:6])
 }
 
 // Of returns the index rows of a resource, no two equal, by its labels and its body:
@@ -261,7 +265,7 @@ func Encode(f *descriptor.Field, v any) []byte {
 			}
 			return EncodeTime(t)
 		}
-		if len(v) > maxIndexBytes || utf8.RuneCountInString(v) > maxIndexChars {
+		if len(v) > maxIndexBytes || utf8.RuneCountInString(v) > MaxIndexChars {
 			return nil
 		}
 		return backend.AppendString(nil, v)

@@ -28,6 +28,19 @@ func MergePatch(text, patch string) (string, error) {
 	return string(out), err
 }
 
+// Merges says whether a patch merges an object into what stands at a path of a manifest.
+// A patch that cannot be read merges nothing.
+func Merges(patch string, path ...string) bool {
+	at, err := object(patch)
+	for _, key := range path {
+		if err != nil || at == nil {
+			return false
+		}
+		at, _ = at[key].(map[string]any)
+	}
+	return at != nil
+}
+
 // Precondition is what a patch says of a resource that it does not change: empty where
 // it says nothing.
 type Precondition struct{ Revision, UID string }

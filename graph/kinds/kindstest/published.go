@@ -3,7 +3,10 @@ package kindstest
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/sluicegw/sluice/backend/manifest"
 )
 
 // Published is the folder of the schemas (crds) and manifests (samples, examples)
@@ -29,4 +32,54 @@ func Published(t testing.TB) string {
 		t.Skipf("the published schemas and manifests are not at hand: %v", err)
 	}
 	return folder
+}
+
+// Mistake is what a published manifest does that its own schema forbids.
+type Mistake struct {
+	// Says is a part of the refusal.
+	Says string
+	// Mend is what is to be replaced in the manifest, and By what by.
+	Mend, By string
+}
+
+// Mistakes are those of the published manifests, by file and name of the resource.
+func Mistakes() map[string]Mistake {
+	return map[string]Mistake{
+		"samples/trunk.yaml Trunk/trunk-sample":                                {`spec.resource.subPorts: is not a field of TrunkResourceSpec; did you mean "subports"?`, "subPorts:", "subports:"},
+		"samples/volume.yaml Volume/volume-sample":                             {"spec.resource.metadata: must be a list", "      key1: value1\n      key2: value2", "      - {name: key1, value: value1}\n      - {name: key2, value: value2}"},
+		"examples/local-config/external-network.yaml Network/external-network": {"import is required while managementPolicy is UNMANAGED", "  import:", "  import: {filter: {name: public}}"},
+	}
+}
+
+// Manifests are the documents of folders of published manifests, in their order, without
+// mistakes and without Secrets.
+func Manifests(t testing.TB, folders ...string) (out []string) {
+	t.Helper()
+	root, mistakes := Published(t), Mistakes()
+	for _, folder := range folders {
+		files, err := filepath.Glob(filepath.Join(root, folder, "*.yaml"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", folder, len(files), err)
+		}
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, part := range manifest.Split(string(raw)) {
+				d, err := manifest.Parse(part.Text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text := part.Text
+				if m, ok := mistakes[folder+"/"+filepath.Base(file)+" "+d.Kind+"/"+d.Metadata.Name]; ok {
+					text = strings.Replace(text, m.Mend, m.By, 1)
+				}
+				if d.Kind != "Secret" {
+					out = append(out, text)
+				}
+			}
+		}
+	}
+	return out
 }

@@ -1,0 +1,59 @@
+package kinds
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// What a controller reports is checked for its size, and for nothing else.
+
+// maxima reads @constraint of a field of a status: its maxima. Whatever else it says is
+// for specs that have the type too; see [loader.maximaAlone].
+func (l *loader) maxima(out *descriptor.Field, f *ast.FieldDefinition, where string) {
+	d := l.read(f.Directives, "constraint")
+	if d == nil {
+		return
+	}
+	if out.Type != "" {
+		l.restrict(d, where, []string{"maxLength"}, out.Type == descriptor.TypeString, "String")
+		l.restrict(d, where, []string{"maxItems"}, out.List, "lists")
+	}
+	l.bounds(d, where, "minLength", "maxLength")
+	l.bounds(d, where, "minItems", "maxItems")
+	out.Constraint = descriptor.Constraint{MaxLength: d.integer("maxLength"), MaxItems: d.integer("maxItems")}
+}
+
+// maximaOf are the maxima of a map.
+func maximaOf(c descriptor.Constraint) descriptor.Constraint {
+	return descriptor.Constraint{MaxItems: c.MaxItems, MaxLength: c.MaxLength, KeyMaxLength: c.KeyMaxLength}
+}
+
+// maximaAlone refuses what the fields of a type that is part of statuses alone say besides
+// maxima.
+func (l *loader) maximaAlone(def *ast.Definition) {
+	accepted := map[string][]string{
+		"constraint": {"maxLength", "maxItems"},
+		"map":        {"maxProperties", "maxLength", "keyMaxLength"},
+	}
+	for _, f := range def.Fields {
+		for _, name := range []string{"constraint", "map"} {
+			d := l.read(f.Directives, name)
+			if d == nil {
+				continue
+			}
+			var others []string
+			for _, a := range d.Arguments {
+				if !slices.Contains(accepted[name], a.Name) {
+					others = append(others, a.Name)
+				}
+			}
+			if len(others) > 0 || name == "constraint" && len(d.Arguments) == 0 {
+				l.report(d.Position, "%s.%s: @%s(%s) has no effect: a status is checked for its size alone; %s are accepted", def.Name, f.Name, name, strings.Join(others, ", "), strings.Join(accepted[name], ", "))
+			}
+		}
+	}
+}
