@@ -47,6 +47,10 @@ type Page struct {
 	More bool
 	// Count is the number asked for by Range.Count or Range.Estimate.
 	Count int
+	// Unreadable is how many resources were left out because they do not decode: up to
+	// the last one of the page if there are more, so that no two pages tell of the same.
+	// It is 0 with Range.Count.
+	Unreadable int
 }
 
 // Validate says what is wrong with the range itself: ErrInvalid.

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -356,6 +357,60 @@ func TestTheExampleControllerImportsWhatIsThere(t *testing.T) {
 			t.Errorf("%s, not %s", r.Status, id)
 		}
 	})
+}
+
+func TestTheExampleControllerLooksForWhatAChangedImportNames(t *testing.T) {
+	h := startControlled(t, "--work", "20ms")
+	imports := func(how string) { h.spec("Network", "net", `managementPolicy: unmanaged, import: {`+how+`}`) }
+	a, b := h.cloud.make("Network", map[string]any{"name": "xa"}), h.cloud.make("Network", map[string]any{"name": "xb"})
+	for _, step := range []struct{ how, id string }{{"id: " + a, a}, {"id: " + b, b}, {"filter: {name: xa}", a}, {"filter: {name: xb}", b}, {"id: " + a, a}} {
+		imports(step.how)
+		if r := h.ready("Network", "net"); statusOf(r).ID != step.id {
+			t.Errorf("%s: it shows %s, not %s", step.how, r.Status, step.id)
+		}
+	}
+	for _, step := range []struct{ how, reason, message string }{
+		{"id: 11111111-1111-4111-8111-111111111111", "UnrecoverableError", "referenced resource does not exist in OpenStack"},
+		{"filter: {name: xc}", "Progressing", "Waiting for OpenStack resource to be created externally"},
+	} {
+		imports("id: " + a)
+		h.ready("Network", "net")
+		imports(step.how)
+		if s := statusOf(h.says("Network", "net", step.reason, step.message)); s.ID != "" || s.Resource != nil || s.LastSyncTime != "" {
+			t.Errorf("%s: it still shows %+v", step.how, s)
+		}
+	}
+}
+
+func TestTheExampleControllerWritesNothingWhileTheCloudIsAtWork(t *testing.T) {
+	h := startControlled(t, "--work", "1s")
+	h.laterIsReady("first")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var events []string
+	begin, err := h.client.Position(ctx, h.kind("Network"), "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.spec("Network", "net", `resource: {}`)
+	h.ready("Network", "net")
+	h.delete("Network", "net")
+	for change, err := range h.client.Changes(ctx, client.ChangesRequest{Kind: h.kind("Network"), Namespace: "default", Name: "net", After: begin}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if change.Resource == nil {
+			continue
+		}
+		p := change.Resource.Condition("Progressing")
+		if events = append(events, fmt.Sprint(change.Type, " ", p.Message)); change.Type == "DELETED" {
+			break
+		}
+	}
+	// Created, held, building, ready, asked to go, going, gone.
+	if len(events) > 9 {
+		t.Errorf("%d changes: %q", len(events), events)
+	}
 }
 
 func TestTheExampleControllerLooksAgainAsOftenAsItIsTold(t *testing.T) {

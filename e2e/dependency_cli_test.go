@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // wiredNetwork is a gateway with the network net-a and subnets of it.
@@ -148,6 +149,55 @@ func TestATreeIsReadAgainAfterChangesAlone(t *testing.T) {
 	}
 }
 
+func TestATreeThatCannotBeReadForAWhileIsReadAgainWithoutAChange(t *testing.T) {
+	g := wiredNetwork(t, "sub-a")
+	to, err := url.Parse(g.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var down atomic.Bool
+	failed := make(chan struct{}, 1)
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		if down.Load() && bytes.Contains(body, []byte("query Tree")) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"errors": [{"message": "the store is away", "extensions": {"code": "UNAVAILABLE", "retryable": true}}]}`)
+			select {
+			case failed <- struct{}{}:
+			default:
+			}
+			return
+		}
+		r.Body, r.Host = io.NopCloser(bytes.NewReader(body)), to.Host
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	direct := g.address
+	g.address = srv.URL
+	tree := g.run("tree", "network/net-a", "--watch")
+	g.address = direct
+	tree.until("subnet/sub-a", "BOUND")
+	down.Store(true)
+	g.cli("", "delete", "subnet", "sub-a") // one change, and no other comes
+	for range 2 {
+		select {
+		case <-failed:
+		case <-time.After(patience):
+			t.Fatal("the tree is not read again")
+		}
+	}
+	down.Store(false)
+	tree.until("referred to by: nothing")
+	if err := tree.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	tree.ends(0)
+}
+
 func TestADeletionThatWaitsSaysWhatHoldsTheResource(t *testing.T) {
 	g := wiredNetwork(t, "a", "b", "c", "d", "e")
 	g.expect(0, "Network net-a PENDING (dry run): subnet/a, subnet/b, subnet/c and 2 more hold it\n  subnet/a\n  subnet/b\n  subnet/c\n  subnet/d\n  subnet/e\n", "", "delete", "network", "net-a", "--dry-run")
@@ -190,6 +240,31 @@ func TestADeletionThatWaitsSaysWhatHoldsTheResource(t *testing.T) {
 	}
 }
 
+func TestADeletionThatIsRequestedIsToldSoThoughWhatBlocksItCannotBeListed(t *testing.T) {
+	g := start(t, "", "--limit-held", "65536")
+	text := credentials("s") + wired()
+	for _, name := range []string{"a", "b", "c"} {
+		text += "---\n" + strings.Replace(subnet(name), "metadata:\n", "metadata:\n  annotations: {a: "+strings.Repeat("x", 30_000)+"}\n", 1)
+	}
+	if out, errOut, code := g.cli(text, "apply", "-f", "-"); code != 0 {
+		t.Fatal(out, errOut)
+	}
+	if out, errOut, code := g.cli("", "delete", "network", "net-a", "--dry-run"); code != 1 || out != "" || !strings.Contains(errOut, "(LIMIT_EXCEEDED)") {
+		t.Errorf("a dry run: exit %d\n%s%s", code, out, errOut)
+	}
+	const told = "Network net-a: the deletion was requested; what blocks it could not be listed: "
+	for _, args := range [][]string{{"delete", "network", "net-a"}, {"delete", "networks", "-l", "team=web"}} {
+		if out, errOut, code := g.cli("", args...); code != 0 || errOut != "" || !strings.Contains(out, told[strings.Index(told, ":"):]) || !strings.HasSuffix(out, "(LIMIT_EXCEEDED)\n") {
+			t.Errorf("%v: exit %d\n%s%s", args, code, out, errOut)
+		}
+	}
+	waits := g.run("delete", "network", "net-a", "--wait")
+	waits.until(told)
+	g.expect(0, "Subnet a DELETED\nSubnet b DELETED\nSubnet c DELETED\n", "", "delete", "subnet", "a", "b", "c")
+	waits.until("Network net-a DELETED")
+	waits.ends(0)
+}
+
 func TestAKindIsGivenToAControllerAndTakenBack(t *testing.T) {
 	g := start(t, "")
 	controlled := func(kind string) string {
@@ -218,6 +293,39 @@ func TestAKindIsGivenToAControllerAndTakenBack(t *testing.T) {
 		if out, errOut, got := g.cli("", strings.Fields(line)...); got != code || out != "" {
 			t.Errorf("%s: exit %d, want %d\n%s%s", line, got, code, out, errOut)
 		}
+	}
+}
+
+func TestNoCommandThatWritesPassesOverADryRun(t *testing.T) {
+	s := openShop(t, racks)
+	s.cli("apiVersion: example.org/v1\nkind: Note\nmetadata: {name: a}\nspec: {text: x}\n", "apply", "-f", "-")
+	state := func() string {
+		resources, _, _ := s.cli("", "get", "note", "a", "-o", "json")
+		return resources + s.details() + s.sdl()
+	}
+	before := state()
+	t.Setenv("SLUICE_DRY_RUN", "server")
+	for line, want := range map[string]struct {
+		code         int
+		says, failed string
+	}{
+		"label note a b=c":               {0, "Note default/a UPDATED (dry run)\n", ""},
+		"finalize note a --add x.y/z":    {0, "Note default/a UPDATED (dry run): finalizers x.y/z\n", ""},
+		"finalize note a --remove x.y/z": {0, "Note default/a UNCHANGED (dry run)\n", ""},
+		"control note":                   {2, "", "sluice: dry-run: "},
+		"control note --off":             {2, "", "sluice: dry-run: "},
+		"delete note a":                  {0, "Note a DELETED (dry run)\n", ""},
+	} {
+		if out, errOut, code := s.cli("", strings.Fields(line)...); code != want.code || out != want.says || !strings.Contains(errOut, want.failed) {
+			t.Errorf("%s: exit %d\n%s%s", line, code, out, errOut)
+		}
+	}
+	next := s.write("next", strings.Replace(racks, "  text: String", "  more: Int\n  text: String", 1))
+	if out, errOut, code := s.schema("apply", next); code != 0 || !strings.Contains(out, "nothing was changed") {
+		t.Errorf("schema apply: exit %d\n%s%s", code, out, errOut)
+	}
+	if after := state(); after != before {
+		t.Errorf("it was\n%s\nand is\n%s", before, after)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicegw/sluice/graph/client"
 	"github.com/sluicegw/sluice/internal/redistest"
@@ -258,6 +259,40 @@ func (w *witness) reveals() {
 		if value, err := data.Entries[i].Bytes(); err != nil || string(value) != w.secret || *data.Entries[i].Key != key {
 			t.Errorf("%s: %v", key, err)
 		}
+	}
+}
+
+func TestAGatewayWithoutKeysIsNotStartedOverEncryptedValues(t *testing.T) {
+	data, file := t.TempDir(), keysFile(t, "a")
+	g := start(t, data, "--encryption-keys-file", file)
+	if a := g.post(`mutation { upsertSecret(input: {name: "s", spec: {stringData: [{key: "a", value: "planted"}]}}) { created } }`, nil); len(a.Errors) > 0 {
+		t.Fatal(a.Errors)
+	}
+	g.stop()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // one that serves does not end
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, append([]string{"serve", "--listen", "127.0.0.1:0"}, store(t, data)...)...)
+	out, _ := cmd.CombinedOutput()
+	text := strings.TrimSpace(string(out))
+	if cmd.ProcessState.ExitCode() != 2 || strings.Contains(text, "\n") || !strings.HasPrefix(text, "sluice: encryption-keys-file: the store has values that are encrypted with the key a, and no key is given.") {
+		t.Errorf("exit %d: %s", cmd.ProcessState.ExitCode(), text)
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := filepath.Join(t.TempDir(), "keys")
+	writeFile(t, plain, "plain\n"+string(raw))
+	for name, keys := range map[string]string{"a new key": keysFile(t, "b"), "the word plain and the key": plain} {
+		g := start(t, data, "--encryption-keys-file", keys)
+		if a := g.post(`{ secret(name: "s") { id } }`, nil); len(a.Errors) > 0 {
+			t.Errorf("%s: %v", name, a.Errors)
+		}
+		g.stop()
 	}
 }
 

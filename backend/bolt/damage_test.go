@@ -139,6 +139,15 @@ func TestDamage(t *testing.T) {
 				t.Errorf("%d were counted after range %d", n, i)
 			}
 		}
+		r := backend.Range{Kind: "Net", Limit: 1}
+		for i, want := range []int{0, 1} { // the one before c is told of with c
+			page, err := s.Range(t.Context(), r)
+			wantErr(t, err, nil)
+			if page.Unreadable != want || len(page.Resources) != 1 {
+				t.Fatalf("page %d has %d resources and tells of %d that do not decode", i, len(page.Resources), page.Unreadable)
+			}
+			r.Start = backend.Successor(backend.OrderTuple(page.Resources[0].Namespace, page.Resources[0].Name))
+		}
 		_, err = s.Apply(t.Context(), batch(s, "x", "b", "2"))
 		wantErr(t, err, backend.ErrUnreadable)
 		mustPut(t, s, "d")

@@ -177,7 +177,7 @@ func (s *scan) run(ctx context.Context) error {
 	return walk(ctx, s.cursor(bucket), interval{start, end}, s.r.Reverse, func(k, v []byte) bool {
 		target, err := entryTarget(k, v)
 		if err != nil {
-			s.core.skip("range", k, err)
+			s.skip(k, err)
 			return true
 		}
 		if !bytes.HasPrefix(target, within) {
@@ -188,12 +188,18 @@ func (s *scan) run(ctx context.Context) error {
 	})
 }
 
+// skip passes over what does not decode.
+func (s *scan) skip(key []byte, err error) {
+	s.core.skip("range", key, err)
+	s.page.Skip()
+}
+
 // visit takes the encoded resource under a key, and says whether to go on.
 func (s *scan) visit(key, form []byte) bool {
 	gone, err := expiredForm(form, s.now)
 	switch {
 	case err != nil:
-		s.core.skip("range", key, err)
+		s.skip(key, err)
 		return true
 	case gone:
 		return true
@@ -206,7 +212,7 @@ func (s *scan) visit(key, form []byte) bool {
 	}
 	r, err := s.decode(key, form)
 	if err != nil {
-		s.core.skip("range", key, err)
+		s.skip(key, err)
 		return true
 	}
 	return s.page.Add(r)

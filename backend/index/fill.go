@@ -21,8 +21,7 @@ func (x *Index) fill(ctx context.Context, s *shelf) {
 	s.state = fills
 	filling := s.fillings
 	x.mu.Unlock()
-	skipped := x.skipped()
-	err := x.fillPages(ctx, s, filling)
+	damaged, err := x.fillPages(ctx, s, filling)
 	var head backend.Head
 	if err == nil {
 		head, err = backend.HeadOf(ctx, x.cfg.Store)
@@ -36,9 +35,9 @@ func (x *Index) fill(ctx context.Context, s *shelf) {
 			x.cfg.Logger.Warn("a kind cannot be filled; it is read from the store", zap.String("kind", s.Name), zap.Error(err))
 		}
 		x.giveUp(s)
-	case x.skipped() != skipped:
+	case damaged > 0:
 		// A single read says what is damaged, and the index cannot.
-		x.cfg.Logger.Warn("a kind is read from the store: something that is stored is damaged", zap.String("kind", s.Name))
+		x.cfg.Logger.Warn("a kind is read from the store: some of its resources are damaged", zap.String("kind", s.Name), zap.Int("damaged", damaged))
 		x.giveUp(s)
 	default:
 		x.change(s, nil) // those that came since the last page
@@ -49,22 +48,16 @@ func (x *Index) fill(ctx context.Context, s *shelf) {
 	}
 }
 
-// skipped is how many damaged resources the reads of the store have passed over.
-func (x *Index) skipped() uint64 {
-	if s, ok := x.cfg.Store.(interface{ Unreadable() uint64 }); ok {
-		return s.Unreadable()
-	}
-	return 0
-}
-
-// fillPages reads the pages of a kind, as long as it is not cleared.
-func (x *Index) fillPages(ctx context.Context, s *shelf, filling int) error {
+// fillPages reads the pages of a kind, as long as it is not cleared. It says how many
+// of its resources they leave out because they do not decode.
+func (x *Index) fillPages(ctx context.Context, s *shelf, filling int) (damaged int, err error) {
 	r := backend.Range{Kind: s.Name, Limit: backend.MaxLimit}
 	for {
 		page, err := x.cfg.Store.Range(ctx, r)
 		if err != nil {
-			return err
+			return damaged, err
 		}
+		damaged += page.Unreadable
 		made := make([]change, len(page.Resources))
 		for i, stored := range page.Resources {
 			made[i] = change{key: stored.Key, revision: stored.Revision, entry: s.entry(stored)}
@@ -72,12 +65,12 @@ func (x *Index) fillPages(ctx context.Context, s *shelf, filling int) error {
 		for len(made) > 0 {
 			n := min(len(made), fillStep)
 			if !x.put(s, filling, made[:n]) {
-				return nil
+				return damaged, nil
 			}
 			made = made[n:]
 		}
 		if !x.put(s, filling, nil) || !page.More || len(page.Resources) == 0 {
-			return nil
+			return damaged, nil
 		}
 		last := page.Resources[len(page.Resources)-1]
 		r.Start = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))

@@ -69,12 +69,18 @@ func (sc *scanner) fetch(ctx context.Context, keys []backend.Key) error {
 	return err
 }
 
+// skip passes over what does not decode.
+func (sc *scanner) skip(k backend.Key, err error) {
+	sc.store.core.skip("range", k, err)
+	sc.built.Skip()
+}
+
 // resource reads the resource that a member leads to, nil if that is not live.
 // most is how many resources of the range are still wanted.
 func (sc *scanner) resource(ctx context.Context, r *backend.Range, f found, runs []*run, most int) (*backend.Resource, error) {
 	k := f.key
 	if f.err != nil {
-		sc.store.core.skip("range", k, f.err)
+		sc.skip(k, f.err)
 		return nil, nil
 	}
 	if r.Namespace != "" && k.Namespace != r.Namespace {
@@ -96,7 +102,7 @@ func (sc *scanner) resource(ctx context.Context, r *backend.Range, f found, runs
 	}
 	out, err := decode(k, record)
 	if err != nil {
-		sc.store.core.skip("range", k, err)
+		sc.skip(k, err)
 		return nil, nil
 	}
 	if !f.leads(record) {

@@ -41,6 +41,8 @@ type scanner struct {
 	chunk int
 	// last says that this is the last try.
 	last bool
+	// built is the page of the range that is read.
+	built *driver.PageBuilder
 }
 
 // run is the part of a range that is in one shard.
@@ -93,16 +95,16 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	}
 	pages := make([]backend.Page, len(sc.ranges))
 	// The scanner leaves out what is expired: shards have different clocks.
-	b := driver.NewPageBuilder(backend.Range{}, time.Time{})
+	sc.built = driver.NewPageBuilder(backend.Range{}, time.Time{})
 	for i := range sc.ranges {
 		r, runs := &sc.ranges[i], sc.runs[i]
-		b.Next(*r)
+		sc.built.Next(*r)
 		var err error
 		if r.Count || r.Estimate {
 			pages[i].Count, err = sc.count(ctx, r, runs)
 		} else {
-			err = sc.page(ctx, r, runs, b)
-			pages[i] = b.Page()
+			err = sc.page(ctx, r, runs)
+			pages[i] = sc.built.Page()
 		}
 		if err != nil || sc.moved {
 			return nil, err
@@ -341,7 +343,7 @@ func leading(runs []*run, members func(*run) []found) (least *run) {
 }
 
 // page adds resources until the page is full or the range ends.
-func (sc *scanner) page(ctx context.Context, r *backend.Range, runs []*run, b *driver.PageBuilder) error {
+func (sc *scanner) page(ctx context.Context, r *backend.Range, runs []*run) error {
 	for added := 0; ; {
 		m, ok, err := sc.next(ctx, runs)
 		if err != nil || !ok {
@@ -354,7 +356,7 @@ func (sc *scanner) page(ctx context.Context, r *backend.Range, runs []*run, b *d
 		if out == nil {
 			continue
 		}
-		if !b.Add(out) {
+		if !sc.built.Add(out) {
 			return nil
 		}
 		added++

@@ -168,6 +168,18 @@ func TestAMissingKeyLosesNothing(t *testing.T) {
 	}
 }
 
+func TestAGatewayWithoutKeysSaysThatValuesAreEncrypted(t *testing.T) {
+	store := memoryStore(t)
+	was, _ := sealed(t, store, "a")
+	was.upsertSafe(fullSafe)
+	f, logs := sealed(t, store)
+	const says = "sensitive values are encrypted, and this gateway has no keys: what it writes is stored in plain form"
+	f.runUntil(logs, says)
+	if line := logs.FilterMessage(says).All()[0].ContextMap(); fmt.Sprint(line["keys"]) != "[a]" {
+		t.Errorf("%v", line)
+	}
+}
+
 func TestWithoutTheKeyMetadataCanBeChanged(t *testing.T) {
 	store := memoryStore(t)
 	was, _ := sealed(t, store, "a")

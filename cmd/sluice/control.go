@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 func controlCommand(std streams) *cobra.Command {
 	var r remote
 	var off bool
+	var dry dryRun
 	cmd := &cobra.Command{
 		Use:   "control KIND...",
 		Short: "Let a controller say when resources of a kind are ready, or no longer",
@@ -37,13 +39,18 @@ func controlCommand(std streams) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.writer(cmd)
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case bool(dry):
+				return usageError{errors.New("dry-run: whether a controller has a kind can only be changed, not tried; `sluice api-resources` shows how it is")}
 			}
 			return control(cmd.Context(), std, c, args, !off)
 		},
 	}
 	r.register(cmd)
+	dry.register(cmd) // who has asked for it, perhaps by the environment, hears that there is none
+	_ = cmd.Flags().MarkHidden("dry-run")
 	cmd.Flags().BoolVar(&off, "off", false, "take the kinds from the controller")
 	return cmd
 }

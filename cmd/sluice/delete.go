@@ -134,6 +134,11 @@ func (d *deletion) try(ctx context.Context, what string, req client.DeleteReques
 		d.note(what, req, deletion)
 	case code(err) == "NOT_FOUND" && d.ignoreAbsent:
 		return nil
+	case applied(err) != nil:
+		d.done++
+		d.reportUnseen(what, applied(err))
+		d.note(what, req, deletion)
+		return nil
 	}
 	return writeError(ctx, err, d.dry)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +39,15 @@ func (d *deletion) report(what string, deletion client.Deletion) {
 			_, _ = fmt.Fprintf(d.std.out, "  and %d more\n", left)
 		}
 	}
+}
+
+// reportUnseen prints that a deletion was requested whose answer could not be given.
+func (d *deletion) reportUnseen(what string, cause *client.Error) {
+	missing := "how far it has come could not be told"
+	if slices.Contains(cause.Path, any("blockers")) || slices.Contains(strings.Split(cause.Extensions.Selection, "."), "blockers") {
+		missing = "what blocks it could not be listed"
+	}
+	_, _ = fmt.Fprintf(d.std.out, "%s: the deletion was requested; %s: %s (%s)\n", printable(what), missing, printable(cause.Message), printable(cause.Extensions.Code))
 }
 
 // holders says what a deletion waits for: "subnet/a, subnet/b, subnet/c and 97 more hold it".

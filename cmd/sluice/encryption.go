@@ -1,10 +1,16 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/keyring"
+	"github.com/sluicegw/sluice/backend/service/reseal"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 )
 
@@ -37,4 +43,24 @@ func encryptionKeys(file string) (*keyring.Keyring, error) {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
 	return keys, nil
+}
+
+// refuseWithoutKeys says what is wrong with a gateway without keys over a store with
+// encrypted values: the keys were forgotten, and what it wrote would be stored in plain form.
+func refuseWithoutKeys(ctx context.Context, store backend.Store, kinds []descriptor.Kind) error {
+	var sensitive []string
+	for _, k := range kinds {
+		if k.Sensitive {
+			sensitive = append(sensitive, k.Name)
+		}
+	}
+	ids, err := reseal.Sealed(ctx, store, sensitive)
+	switch {
+	case err != nil:
+		return errors.New(oneLine(err))
+	case len(ids) == 0:
+		return nil
+	}
+	return usageError{fmt.Errorf("%s: the store has values that are encrypted with the key %s, and no key is given. Give it; to end encryption, give it behind the word plain; "+
+		"if it is lost, give a new one: then these values cannot be read, but written anew and deleted", keysSetting, strings.Join(ids, ", "))}
 }

@@ -49,6 +49,7 @@ func finalizeCommand(std streams) *cobra.Command {
 		},
 	}
 	r.register(cmd)
+	f.dry.register(cmd)
 	cmd.Flags().StringArrayVar(&f.add, "add", nil, "finalizer to add; may be repeated")
 	cmd.Flags().StringArrayVar(&f.remove, "remove", nil, "finalizer to remove; may be repeated")
 	return cmd
@@ -58,6 +59,7 @@ func finalizeCommand(std streams) *cobra.Command {
 type finalizers struct {
 	std         streams
 	client      *client.Client
+	dry         dryRun
 	add, remove []string
 }
 
@@ -79,23 +81,23 @@ func (f *finalizers) one(ctx context.Context, s subject) error {
 			}
 		}
 		if slices.Equal(next, has) {
-			outcome(f.std, keyOf(res).String(), "UNCHANGED", false)
+			outcome(f.std, keyOf(res).String(), "UNCHANGED", f.dry)
 			return nil
 		}
 		_, err = f.client.SetFinalizers(ctx, client.FinalizersRequest{
-			Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: res.Metadata.Revision, Finalizers: next,
+			Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: res.Metadata.Revision, Finalizers: next, DryRun: bool(f.dry),
 		})
 		if code(err) == "CONFLICT" && try < maxTries && wait.For(ctx, rand.N(maxPause)) {
 			continue
 		}
 		if err != nil {
-			return writeError(ctx, err, false)
+			return writeError(ctx, err, f.dry)
 		}
 		text := strings.Join(next, ", ")
 		if text == "" {
 			text = "none"
 		}
-		_, err = fmt.Fprintf(f.std.out, "%s UPDATED: finalizers %s\n", printable(keyOf(res).String()), printable(text))
+		_, err = fmt.Fprintf(f.std.out, "%s UPDATED%s: finalizers %s\n", printable(keyOf(res).String()), f.dry.mark(), printable(text))
 		return err
 	}
 }

@@ -89,6 +89,8 @@ func hint(e *client.Error) string {
 	switch {
 	case e.Extensions.Outcome == "UNKNOWN":
 		parts = append(parts, "look with sluice get before you repeat it")
+	case e.Extensions.Outcome == "APPLIED":
+		parts = append(parts, "the change was made, and its answer could not be given; look with sluice get")
 	case e.Extensions.Retryable:
 		parts = append(parts, "try again")
 	case e.Extensions.Code == "ALREADY_EXISTS":

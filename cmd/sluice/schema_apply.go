@@ -25,15 +25,17 @@ func (r *running) register(cmd *cobra.Command) {
 	f.StringVar(&r.socket, "admin-socket", "", "admin socket of the gateway; by default that in the folder of --data")
 	f.StringVar(&r.data, "data", config.NewGateway().Store.Data, "folder of the gateway's embedded store")
 	f.BoolVar(&r.req.AllowBreaking, "allow-breaking", false, "serve the catalogue although it breaks what is stored; this one only")
-	f.BoolVar(&r.req.DryRun, "dry-run", false, "say what would change, and change nothing")
+	f.Var((*dryRun)(&r.req.DryRun), "dry-run", "say what would change, and change nothing")
+	f.Lookup("dry-run").NoOptDefVal = "server"
 }
 
 // send asks the gateway, and prints what it answers. The environment says where the
-// gateway is, and not what it is to accept.
+// gateway is and may ask for a dry run; what is to be accepted is said on the command line.
 func (r *running) send(cmd *cobra.Command, std streams) error {
 	where := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
-	where.AddFlag(cmd.Flags().Lookup("admin-socket"))
-	where.AddFlag(cmd.Flags().Lookup("data"))
+	for _, name := range []string{"admin-socket", "data", "dry-run"} {
+		where.AddFlag(cmd.Flags().Lookup(name))
+	}
 	if err := loadFlags(cmd, where); err != nil {
 		return err
 	}

@@ -85,6 +85,11 @@ func (s serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err = accept(ctx, gate.Gate{Store: store, Logger: log}, candidate); err != nil {
 		return err
 	}
+	if keys == nil {
+		if err = refuseWithoutKeys(ctx, store, c.kinds); err != nil {
+			return err
+		}
+	}
 	if s.Catalogue.Dir != "" {
 		if err := folder.Tidy(s.Catalogue.Dir); err != nil {
 			log.Warn("what an interrupted change of the catalogue has left cannot be removed", zap.Error(err))

@@ -67,6 +67,12 @@ func treeCommand(std streams) *cobra.Command {
 func directions() []string  { return []string{"up", "down", "both"} }
 func treeFormats() []string { return []string{"table", "json", "yaml"} }
 
+// Pauses before a tree that could not be read is read again: the first, and the longest.
+const (
+	firstReadPause = 250 * time.Millisecond
+	lastReadPause  = 10 * time.Second
+)
+
 // tree is one run of the command.
 type tree struct {
 	std               streams
@@ -178,23 +184,30 @@ func (t *tree) follow(ctx context.Context, id string) error {
 	}
 	changed, ended := make(chan struct{}, 1), make(chan error, 1)
 	go func() { ended <- t.listen(ctx, events, changed) }()
+	var pause time.Duration // 0 unless the tree could not be read
 	for {
 		found, err := t.read(ctx, id)
 		switch {
 		case err == nil:
-			err = t.show(found)
+			pause, err = 0, t.show(found)
 		case ctx.Err() == nil && passing(err):
-			// The stream loses its connection too, and a new one begins with an event.
-			_, _ = fmt.Fprintf(t.std.err, "sluice: the tree cannot be read at present: %s\n", printable(err.Error()))
-			err = nil
+			if pause == 0 {
+				_, _ = fmt.Fprintf(t.std.err, "sluice: the tree cannot be read at present: %s\n", printable(err.Error()))
+			}
+			pause, err = min(max(2*pause, firstReadPause), lastReadPause), nil
 		}
 		if err != nil {
 			stop()
 			<-ended
 			return err
 		}
+		again, next := changed, (<-chan time.Time)(nil)
+		if pause > 0 { // whatever changes: it is read anew then
+			again, next = nil, time.After(pause)
+		}
 		select {
-		case <-changed:
+		case <-again:
+		case <-next:
 		case err := <-ended:
 			return err
 		}
@@ -231,7 +244,7 @@ func (t *tree) listen(ctx context.Context, req client.EventsRequest, changed cha
 	return nil
 }
 
-// passing says whether what went wrong with a read may be over at the next change.
+// passing says whether what went wrong with a read may be over soon.
 func passing(err error) bool {
 	var e *client.Error
 	return errors.As(err, new(*client.UnansweredError)) || errors.As(err, &e) && e.Extensions.Retryable

@@ -25,6 +25,20 @@ func writeError(ctx context.Context, err error, dry dryRun) error {
 	return err
 }
 
+// applied is the error that says of a change that it was made, though not all of its
+// answer could be given; nil for none.
+func applied(err error) *client.Error {
+	all := client.Errors{}
+	if errors.As(err, &all) {
+		for _, e := range all {
+			if e.Extensions.Outcome == "APPLIED" {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
 // readError is an error of a request that a command makes before it writes.
 func readError(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.As(err, new(*client.UnansweredError)) {

@@ -68,6 +68,7 @@ func (c *controller) step(ctx context.Context, r *resource) (time.Duration, erro
 	if wait, settled := c.settled(r); settled {
 		return wait, nil
 	}
+	r.anew = r.looksAnew()
 	var err error
 	if r.cloud, err = c.connect(ctx, r); err != nil {
 		return c.conclude(ctx, r, outcome{err: err})
@@ -180,11 +181,11 @@ func (c *controller) find(ctx context.Context, r *resource) (*object, error) {
 	return r.cloud.owned(ctx, r.key.Kind, r.meta.UID)
 }
 
-// adopt looks for the object of a resource that is not managed: one that was found
-// before by its id, others as the import says.
+// adopt looks for the object of a resource that is not managed: one that was found by
+// this import before by its id, others as the import says.
 func (c *controller) adopt(ctx context.Context, r *resource) outcome {
 	id, absent := r.status.ID, &terminalError{reasonUnrecoverable, sayGone}
-	if id == "" && r.spec.Import.ID != "" {
+	if r.anew || id == "" {
 		id, absent = r.spec.Import.ID, &terminalError{reasonUnrecoverable, sayMissing}
 	}
 	var o *object
@@ -202,10 +203,10 @@ func (c *controller) adopt(ctx context.Context, r *resource) outcome {
 			return outcome{err: &terminalError{reasonConfiguration, saySeveral}}
 		case len(found) == 1:
 			o = found[0]
-		case r.status.LastSyncTime.IsZero():
+		case r.anew || r.status.LastSyncTime.IsZero():
 			return outcome{waiting: sayExternally}
 		default: // of a kind whose objects have no ids
-			return outcome{gone: true, err: absent}
+			return outcome{gone: true, err: &terminalError{reasonUnrecoverable, sayGone}}
 		}
 	}
 	if err != nil {

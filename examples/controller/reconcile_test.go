@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -47,6 +48,48 @@ func TestAResourceIsLeftAloneUntilItIsDue(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestALookThatShowsNothingNewIsNoStatus(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	r := &resource{meta: client.Metadata{Generation: 2}}
+	for _, path := range []string{"id", "lastSyncTime", "conditions", "resource", "resource.status"} {
+		r.kind.Fields = append(r.kind.Fields, client.Field{Path: "status." + path, Type: "String"})
+	}
+	// report notes what the gateway would store.
+	report := func(o outcome) (written bool) {
+		t.Helper()
+		now = now.Add(time.Second)
+		next := r.next(o, now)
+		if next == nil {
+			return false
+		}
+		raw, err := json.Marshal(next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.stored, r.status = nil, status{}
+		if err := errors.Join(json.Unmarshal(raw, &r.stored), json.Unmarshal(raw, &r.status)); err != nil {
+			t.Fatal(err)
+		}
+		return true
+	}
+	building := outcome{object: &object{ID: "a", State: "BUILD"}, waiting: sayReady}
+	broken := outcome{object: building.object, err: errors.New("in use")}
+	ready := outcome{object: &object{ID: "a", State: stateActive}}
+	for i, step := range []struct {
+		outcome outcome
+		writes  bool
+	}{
+		{building, true}, {building, false}, {building, false}, {broken, true}, {broken, false}, {outcome{err: errors.New("away")}, true},
+		{outcome{err: errors.New("away")}, false}, {building, true}, {building, false}, {ready, true}, {ready, true},
+	} {
+		if written := report(step.outcome); written != step.writes {
+			t.Errorf("step %d: written %v", i, written)
+		} else if written && step.outcome.object != nil && !r.status.LastSyncTime.Equal(now) {
+			t.Errorf("step %d: read at %v, not %v", i, r.status.LastSyncTime, now)
+		}
 	}
 }
 

@@ -55,6 +55,9 @@ type resource struct {
 	stored map[string]any
 	// needs are what the resource refers to.
 	needs []need
+	// anew: its import may have changed since it was looked at, so that what the status
+	// shows may be another object.
+	anew bool
 	// blocked: others rely on it.
 	blocked bool
 	// cloud with the credentials of the spec; nil until it is needed.
@@ -122,6 +125,15 @@ func (r *resource) condition(of string) client.Condition {
 		}
 	}
 	return client.Condition{}
+}
+
+// looksAnew says whether the object of a resource that is not managed is to be found by
+// its import, whatever the status shows. The reason Progressing is the gateway's too,
+// which has not looked at the object.
+func (r *resource) looksAnew() bool {
+	p := r.condition(progressing)
+	looked := p.ObservedGeneration == r.meta.Generation && p.Reason != reasonProgressing
+	return r.spec.ManagementPolicy == unmanaged && !looked && (r.spec.Import.ID == "" || r.spec.Import.ID != r.status.ID)
 }
 
 // period is how often the resource is looked at though nothing has changed; 0 is never.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"reflect"
 	"time"
 
 	"github.com/sluicegw/sluice/graph/client"
@@ -75,9 +77,22 @@ func (o outcome) conditions() []client.Condition {
 	return []client.Condition{a, p}
 }
 
-// report writes the status of a resource that follows from an outcome.
+// report writes the status of a resource that follows from an outcome, if it says
+// anything new: each write is a change for all who listen, the controller included.
 func (c *controller) report(ctx context.Context, r *resource, o outcome) error {
-	now := c.now().UTC().Truncate(time.Millisecond)
+	next := r.next(o, c.now().UTC().Truncate(time.Millisecond))
+	if next == nil {
+		return nil
+	}
+	_, err := c.gateway.UpdateStatus(ctx, client.StatusRequest{
+		Kind: r.kind, Namespace: r.key.Namespace, Name: r.key.Name, ExpectedRevision: r.meta.Revision, Status: next,
+	})
+	return err
+}
+
+// next is the status that follows from an outcome, nil if the stored one says the same.
+// While the cloud is at work, that the object was read again is nothing new.
+func (r *resource) next(o outcome, now time.Time) map[string]any {
 	next := make(map[string]any, len(r.stored))
 	set := func(name string, value any) {
 		if r.kind.Field("status."+name) != nil {
@@ -87,19 +102,19 @@ func (c *controller) report(ctx context.Context, r *resource, o outcome) error {
 	for name, value := range r.stored {
 		set(name, value)
 	}
-	if o.gone {
+	if o.gone || r.anew && o.object == nil {
 		delete(next, "id")
 		delete(next, "resource")
+		delete(next, "lastSyncTime")
 	}
 	if o.object != nil {
 		set("id", o.object.ID)
 		set("resource", shown(r.kind, o.object))
-		set("lastSyncTime", now.Format(time.RFC3339Nano))
 	}
 	var list []any
 	for _, condition := range o.conditions() {
 		before := r.condition(condition.Type)
-		if condition.Type == available && condition.Reason == reasonTransient && o.object == nil && r.status.ID != "" {
+		if condition.Type == available && condition.Reason == reasonTransient && o.object == nil && r.status.ID != "" && !r.anew {
 			condition.Status = isUnknown // it was there, and now the cloud does not say
 		}
 		since := before.LastTransitionTime
@@ -112,8 +127,18 @@ func (c *controller) report(ctx context.Context, r *resource, o outcome) error {
 		})
 	}
 	set("conditions", list)
-	_, err := c.gateway.UpdateStatus(ctx, client.StatusRequest{
-		Kind: r.kind, Namespace: r.key.Namespace, Name: r.key.Name, ExpectedRevision: r.meta.Revision, Status: next,
-	})
-	return err
+	if (o.err != nil || o.waiting != "") && same(next, r.stored) {
+		return nil
+	}
+	if o.object != nil {
+		set("lastSyncTime", now.Format(time.RFC3339Nano))
+	}
+	return next
+}
+
+// same says whether a status is what was read.
+func same(next, stored map[string]any) bool {
+	raw, err := json.Marshal(next)
+	var read map[string]any
+	return err == nil && json.Unmarshal(raw, &read) == nil && reflect.DeepEqual(read, stored)
 }

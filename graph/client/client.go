@@ -110,7 +110,10 @@ type Error struct {
 		CurrentRevision string `json:"currentRevision"`
 		Retryable       bool   `json:"retryable"`
 		Outcome         string `json:"outcome"`
-		RequestID       string `json:"requestId"`
+		// Selection is the place in the document at which a limit was reached: names of
+		// fields with dots between them.
+		Selection string `json:"selection"`
+		RequestID string `json:"requestId"`
 	} `json:"extensions"`
 }
 

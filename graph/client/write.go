@@ -55,6 +55,8 @@ type FinalizersRequest struct {
 	ExpectedRevision string
 	// Finalizers are all that are to hold the resource; nil for none.
 	Finalizers []string
+	// DryRun says what would happen and writes nothing.
+	DryRun bool
 }
 
 // SetFinalizers replaces finalizers at the expected revision, and returns the new one.
@@ -65,7 +67,7 @@ func (c *Client) SetFinalizers(ctx context.Context, req FinalizersRequest) (revi
 		return "", err
 	}
 	in := k.named(req.Namespace, req.Name)
-	in["expectedRevision"], in["finalizers"] = req.ExpectedRevision, req.Finalizers
+	in["expectedRevision"], in["finalizers"], in["dryRun"] = req.ExpectedRevision, req.Finalizers, req.DryRun
 	return c.written(ctx, k.document(finalizersTemplate), in)
 }
 

@@ -32,10 +32,10 @@ func TestFinalizersAreReplacedAtARevision(t *testing.T) {
 	c, variables := asked(t, `{"data": {"update": {"written": {"metadata": {"revision": "1-3"}}}}}`)
 	disk := client.Kind{Name: "Disk", Singular: "disk"}
 	revision, err := c.SetFinalizers(context.Background(), client.FinalizersRequest{Kind: disk, Name: "a", ExpectedRevision: "1-2", Finalizers: []string{"x.org/y"}})
-	if revision != "1-3" || err != nil || variables() != `{"expectedRevision":"1-2","finalizers":["x.org/y"],"name":"a"}` {
+	if revision != "1-3" || err != nil || variables() != `{"dryRun":false,"expectedRevision":"1-2","finalizers":["x.org/y"],"name":"a"}` {
 		t.Errorf("%s %v: %s", revision, err, variables())
 	}
-	if _, err = c.SetFinalizers(context.Background(), client.FinalizersRequest{Kind: disk, Name: "a", ExpectedRevision: "1-3"}); err != nil || variables() != `{"expectedRevision":"1-3","finalizers":null,"name":"a"}` {
+	if _, err = c.SetFinalizers(context.Background(), client.FinalizersRequest{Kind: disk, Name: "a", ExpectedRevision: "1-3"}); err != nil || variables() != `{"dryRun":false,"expectedRevision":"1-3","finalizers":null,"name":"a"}` {
 		t.Errorf("%v: %s", err, variables())
 	}
 }

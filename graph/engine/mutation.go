@@ -44,19 +44,18 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 	return s.Delete(ctx, c, service.DeleteRequest{Identity: id, DryRun: dry, ExpectedRevision: optional[string](in, "expectedRevision")})
 }
 
-// newWritten is the payload of a mutation, whose links are to be read.
-func (r *run) newWritten(f *field, w *service.Written, in map[string]any) *written {
-	out := &written{Written: w, field: f, mutationID: optional[string](in, "clientMutationId")}
-	if b := bodyOf(w.Resource); b != nil {
+// readWritten reads what the payload of a mutation has besides what was written, and
+// notes the links that are to be read.
+func (r *run) readWritten(out *written) {
+	if b := bodyOf(out.Resource); b != nil {
 		out.item = &item{body: b, kind: r.kindOf(b)}
 	}
-	for i := range f.sub.fields {
-		switch p := &f.sub.fields[i]; {
+	for i := range out.field.sub.fields {
+		switch p := &out.field.sub.fields[i]; {
 		case p.op == opWritten && out.item != nil:
 			r.visit(out.item, p.on(out.item.kind))
 		case p.op == opBlockers:
-			out.blockers = append(out.blockers, r.readBlockers(p, w))
+			out.blockers = append(out.blockers, r.readBlockers(p, out.Written))
 		}
 	}
-	return out
 }

@@ -106,7 +106,8 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 		w, err := r.write(f, in)
 		r.moment.Forget() // what is read for the answer sees the write
 		if a.err = err; err == nil {
-			a.written = r.newWritten(f, w, in)
+			a.written = &written{Written: w, field: f, mutationID: optional[string](in, "clientMutationId")}
+			r.readWritten(a.written) // which may halt: that the change was made is known then
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -21,7 +22,7 @@ type Config struct {
 	Store backend.Store
 	// Kinds are the names of the sensitive kinds.
 	Kinds []string
-	// Keys encrypt; nil is none, and then nothing is done.
+	// Keys encrypt; nil is none: nothing is written, and what is encrypted is told of.
 	Keys   *keyring.Keyring
 	Logger *zap.Logger
 	// Clock is that of the store.
@@ -37,12 +38,47 @@ type Config struct {
 // pageSize is how many records are read at a time.
 const pageSize = 64
 
+// Sealed returns the ids of the keys that have encrypted records of some kinds, in order.
+// It looks at the first records of each kind.
+func Sealed(ctx context.Context, store backend.Store, kinds []string) ([]string, error) {
+	var ids []string
+	for _, kind := range kinds {
+		page, err := store.Range(ctx, backend.Range{Kind: backend.SensitiveKind(kind), Limit: pageSize})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Resources {
+			var none *keyring.Keyring
+			var sealed *keyring.Error
+			if _, err := none.Open(r.Key, r.UID, r.Body); errors.As(err, &sealed) && !slices.Contains(ids, sealed.ID) {
+				ids = append(ids, sealed.ID)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// warn says that there are values which a gateway without keys cannot decrypt.
+func (cfg Config) warn(ctx context.Context) error {
+	for {
+		ids, err := Sealed(ctx, cfg.Store, cfg.Kinds)
+		switch {
+		case err == nil && len(ids) > 0:
+			cfg.Logger.Warn("sensitive values are encrypted, and this gateway has no keys: what it writes is stored in plain form", zap.Strings("keys", ids))
+			return nil
+		case err == nil || !wait.For(ctx, cfg.Retry):
+			return nil
+		}
+	}
+}
+
 // Run encrypts all that is stored in another form once, each record on the condition
 // that nobody has written it since it was read. What it cannot decrypt it leaves. It
 // returns when it is done or ctx ends, which is no error.
 func Run(ctx context.Context, cfg Config) error {
 	if cfg.Keys == nil {
-		return nil
+		return cfg.warn(ctx)
 	}
 	var done, left int
 	for _, kind := range cfg.Kinds {
@@ -52,7 +88,9 @@ func Run(ctx context.Context, cfg Config) error {
 			if err == nil {
 				var n, m int
 				n, m, err = cfg.page(ctx, page.Resources)
-				done, left = done+n, left+m
+				if done += n; err == nil {
+					left += m + page.Unreadable // the store has logged each that does not decode
+				}
 			}
 			if err != nil { // the page is read again: what is done is passed over
 				if !wait.For(ctx, cfg.Retry) {
