@@ -72,7 +72,7 @@ func getCommand(std streams) *cobra.Command {
 	f.BoolVar(&g.options.NoHeaders, "no-headers", false, "leave the titles of the columns out")
 	f.BoolVarP(&g.everywhere, "all-namespaces", "A", false, "all namespaces")
 	f.BoolVar(&explained, "explain", false, "tell on standard error how the gateway did each read, and how many resources it looked at")
-	f.BoolVarP(&g.watch, "watch", "w", false, "go on with changes as they happen")
+	f.BoolVarP(&g.watch, "watch", "w", false, "then print changes as they happen")
 	completeReading(cmd)
 	return cmd
 }

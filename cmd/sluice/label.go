@@ -141,7 +141,7 @@ func (p pairs) change(manifest, field string) (string, error) {
 	}
 	for key, value := range p.set {
 		if old, ok := present[key]; ok && old != value && !p.overwrite {
-			return "", fmt.Errorf("%s has the value %q already; --overwrite lets it have another", key, old)
+			return "", fmt.Errorf("%s already has the value %q; use --overwrite to replace it", key, old)
 		}
 		present[key] = value
 	}

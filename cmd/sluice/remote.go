@@ -89,7 +89,7 @@ func hint(e *client.Error) string {
 	switch {
 	case e.Extensions.Outcome == "UNKNOWN":
 		parts = append(parts, "look with sluice get before you repeat it")
-	case e.Extensions.Retryable:
+	case e.Extensions.Retryable && !strings.Contains(e.Message, "try again"):
 		parts = append(parts, "try again")
 	case e.Extensions.Code == "ALREADY_EXISTS":
 		parts = append(parts, "sluice apply replaces it, sluice edit changes it")

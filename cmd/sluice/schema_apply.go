@@ -81,8 +81,8 @@ func schemaApplyCommand(std streams) *cobra.Command {
 	var r running
 	cmd := &cobra.Command{
 		Use:   "apply DIR",
-		Short: "Check a catalogue, and put it in the place of that of a running gateway",
-		Long: "Check a catalogue, put its files in the place of those of the running gateway's --schema folder, and serve them.\n\n" +
+		Short: "Check a catalogue, and let it replace that of a running gateway",
+		Long: "Check a catalogue, replace the files in the running gateway's --schema folder by its own, and serve them.\n\n" +
 			"The folder is replaced as a whole, and only if the catalogue is served; else it stays as it is. The gateway prints what the\n" +
 			"catalogue changes of what is stored and read.",
 		Example: "  sluice schema apply ./kinds --data ./sluice-data",

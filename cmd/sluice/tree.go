@@ -58,7 +58,7 @@ func treeCommand(std streams) *cobra.Command {
 	f.StringVar(&t.direction, "direction", "both", "up, to what the resource refers to; down, to what refers to it; or both")
 	f.IntVar(&t.depth, "depth", defaultDepth, fmt.Sprintf("how many levels are followed, 1 to %d", maxDepth))
 	f.StringVarP(&t.format, "output", "o", "table", "table, json or yaml")
-	f.BoolVarP(&t.watching, "watch", "w", false, "go on with changes as they happen")
+	f.BoolVarP(&t.watching, "watch", "w", false, "then draw the tree again when changes have made it another one")
 	completeFlag(cmd, "direction", cobra.FixedCompletions(directions(), cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(cmd, "output", cobra.FixedCompletions(treeFormats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd

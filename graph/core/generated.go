@@ -339,7 +339,7 @@ type KindField {
   mergeInto: String
   "The first version of the API that has the field; null: the first of all."
   since: String
-  "The first version of the API that has the field no more; null: none."
+  "The first version of the API that no longer has the field; null: none."
   until: String
   "Why the field should not be used; null: it can be."
   deprecated: String

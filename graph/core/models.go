@@ -91,7 +91,7 @@ type KindField struct {
 	MergeInto *string `json:"mergeInto,omitzero"`
 	// The first version of the API that has the field; null: the first of all.
 	Since *string `json:"since,omitzero"`
-	// The first version of the API that has the field no more; null: none.
+	// The first version of the API that no longer has the field; null: none.
 	Until *string `json:"until,omitzero"`
 	// Why the field should not be used; null: it can be.
 	Deprecated *string `json:"deprecated,omitzero"`

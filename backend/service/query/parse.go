@@ -211,7 +211,7 @@ func noOperator(at string) error {
 
 // nullOperator refuses null as the value of an operator.
 func nullOperator(at, op string) error {
-	return failure.BadInput(at+"."+op, "%s.%s is null; give a value, ask for absence by isNull where there is one, or leave the operator out", at, op)
+	return failure.BadInput(at+"."+op, "%s.%s is null; give a value, use isNull to ask for absence, or leave the operator out", at, op)
 }
 
 func encodeOperand(f *descriptor.Field, v any) []byte {

@@ -94,8 +94,8 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "redis-ca", Value: &st.CA, Needs: "redis", Help: "file with the certificates (PEM) that Redis is trusted by"},
 		{Name: "redis-cert", Value: &st.Cert, Needs: "redis", Help: "file with the gateway's own certificate (PEM) for Redis"},
 		{Name: "redis-key", Value: &st.Key, Needs: "redis", Help: "file with the key (PEM) of that certificate"},
-		{Name: "encryption-keys-file", Value: &g.KeysFile, Help: "file with the keys that encrypt the values of sensitive kinds in the store, each as id:base64 of 32 bytes, one a line: the first encrypts, all decrypt; the word plain before it: nothing is encrypted. Or they are in the variable SLUICE_ENCRYPTION_KEYS, separated by commas"},
-		{Name: "index-memory", Value: &g.IndexMemory, Unit: "bytes", Auto: "a quarter of what the process may take: of GOMEMLIMIT, its control group or the machine", Help: "most bytes of resources that are kept in memory, where reads find them; kinds that do not fit are read from the store, and less than 1 MiB keeps none. The process takes about twice as much, for garbage"},
+		{Name: "encryption-keys-file", Value: &g.KeysFile, Help: "file with the keys that encrypt the values of sensitive kinds in the store, each as id:base64 of 32 bytes, one a line: the first encrypts, all decrypt; if the word plain precedes it, nothing is encrypted. Alternatively, the variable SLUICE_ENCRYPTION_KEYS has the keys, separated by commas"},
+		{Name: "index-memory", Value: &g.IndexMemory, Unit: "bytes", Auto: "a quarter of what the process may take: of GOMEMLIMIT, its control group or the machine", Help: "most bytes of the index in memory, from which reads are answered; kinds that do not fit are read from the store, and with less than 1 MiB there is none. The process takes about twice as much, for garbage"},
 		{Name: "retain-entries", Value: &st.LogEntries, Help: "most changes kept for listeners that resume; on Redis in each shard"},
 		{Name: "retain-bytes", Value: &st.LogBytes, Unit: "bytes", Help: "most bytes of changes kept; on Redis in each shard"},
 		{Name: "retain-age", Value: &st.LogAge, Help: "longest time changes are kept"},
@@ -108,7 +108,7 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "limit-body", Value: &l.Body, Unit: "bytes", Help: "most bytes of the body of a request", Why: "a bulk of manifests fits; a request is held in memory while it runs"},
 		{Name: "limit-memory", Value: &l.Memory, Unit: "bytes", Auto: "64 MiB, but no less than four of the largest requests or of the largest answers", Help: "most bytes that all clients together make the gateway hold: requests that are being read or executed, what running operations have read and write, answers and events that are being sent", Why: "clients that send slowly, do not read, or ask for much at once must not take all memory; the process takes about twice as much, for garbage"},
 		{Name: "body-timeout", Value: &sv.BodyTimeout, Help: "how long a client may take to send 64 KiB of a request; a whole body may take a minute"},
-		{Name: "limit-connections", Value: &l.Connections, Auto: "1,000 more than `limit-sockets` and `limit-streams` together", Help: "most connections; requests of more are answered 503, but for `/healthz`, `/readyz` and `/metrics`", Why: "each needs a file descriptor and a few kilobytes"},
+		{Name: "limit-connections", Value: &l.Connections, Auto: "1,000 more than `limit-sockets` and `limit-streams` together", Help: "most connections; requests on further ones are answered 503, except for `/healthz`, `/readyz` and `/metrics`", Why: "each needs a file descriptor and a few kilobytes"},
 		{Name: "limit-time", Value: &l.Time, Help: "how long a query or mutation may take, parsing and validation included", Why: "longer than any answer within the other limits takes; shorter than the patience of proxies"},
 		{Name: "limit-tokens", Value: &l.Tokens, Help: "most lexical tokens of a document, comments included", Why: "a document is held parsed; a page of a frontend has some hundred"},
 		{Name: "limit-text", Value: &l.Text, Unit: "bytes", Help: "most bytes of names and strings in a document; longer ones go into variables", Why: "names and strings are compared and hashed; data belongs into variables"},
@@ -123,13 +123,13 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "limit-objects", Value: &l.Objects, Help: "most resources that an operation may return; each place in the answer counts", Why: "less than 0.1 s of writing few fields each; a hundred pages of the largest size"},
 		{Name: "limit-answer", Value: &l.Answer, Unit: "bytes", Help: "most bytes of an answer", Why: "what one client makes the gateway hold; browsers are slow with more"},
 		{Name: "limit-held", Value: &l.Held, Unit: "bytes", Help: "most bytes of stored resources that an operation holds at a time", Why: "a page is read before it is written; 20,000 small resources, or 30 of the largest"},
-		{Name: "limit-events", Value: &l.Events, Help: "how much work dear events of subscriptions may be together at once; a quarter comes back in each second, and one connection has a quarter. The first 200 of each event are free. A resource that is looked at or returned is one, a page or a count ten, and 256 bytes of an event of more than 8 KiB one", Why: "about a quarter of a second: one change may be an event for ten thousand listeners"},
+		{Name: "limit-events", Value: &l.Events, Help: "allowance of work for expensive events of all subscriptions; a quarter of it is refilled each second, and one connection may use a quarter. The first 200 units of each event are free. Looking at or returning a resource is one unit, a page or a count ten, and 256 bytes of an event of more than 8 KiB one", Why: "about a quarter of a second: one change may be an event for ten thousand listeners"},
 		{Name: "limit-introspection", Value: &l.Introspection, Help: "most values of the schema that an introspection may return; 64 bytes of a description or of an alias are one more", Why: "about 0.4 s, which ends when its client leaves; the whole schema of the 27 kinds of the binary has 96,000"},
-		{Name: "limit-cached-tokens", Value: &l.CachedTokens, Help: "how many tokens the documents have that are kept parsed, of 100 to 400 bytes each", Why: "a few hundred documents of a frontend, in at most 40 MB"},
+		{Name: "limit-cached-tokens", Value: &l.CachedTokens, Help: "most tokens of parsed documents in the cache; each takes 100 to 400 bytes", Why: "a few hundred documents of a frontend, in at most 40 MB"},
 		{Name: "limit-sockets", Value: &l.Sockets, Help: "most WebSocket connections; each needs a file descriptor", Why: "an idle one takes some 30 KB"},
 		{Name: "limit-sockets-waiting", Value: &l.SocketsWaiting, Auto: "half of `limit-sockets`", Help: "most WebSocket connections that have not sent connection_init; one more closes the oldest of them", Why: "a client that never initialises must not keep others out"},
 		{Name: "init-timeout", Value: &sv.InitTimeout, Help: "how long a WebSocket client may take to initialise"},
-		{Name: "ping-interval", Value: &sv.PingInterval, Help: "how often a WebSocket client is asked whether it is there; one silent for two of them is gone"},
+		{Name: "ping-interval", Value: &sv.PingInterval, Help: "how often a WebSocket client is pinged; one that is silent for two intervals is disconnected"},
 		{Name: "limit-operations", Value: &l.Operations, Help: "most operations that run on one WebSocket connection", Why: "a frontend has a few dozen at once; all share one core of validation"},
 		{Name: "limit-message", Value: &l.Message, Unit: "bytes", Help: "most bytes of a WebSocket message", Why: "as `limit-body`"},
 		{Name: "limit-streams", Value: &l.Streams, Help: "most connections that receive server-sent events; subscriptions over WebSocket do not count", Why: "as `limit-sockets`"},
@@ -187,5 +187,5 @@ func (g *Gateway) checkListen() error {
 	if g.AllowAnonymous || host == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("%s is not loopback, and everybody who reaches it may read and change everything; say --allow-anonymous if that is meant", g.Listen)
+	return fmt.Errorf("%s is not loopback, and everybody who reaches it may read and change everything; use --allow-anonymous to allow that", g.Listen)
 }
