@@ -14,13 +14,13 @@ type explanation struct {
 
 func explanations() []explanation {
 	return []explanation{
-		{CodeNotFound, "a write names a resource that is not there", "create it, or leave it"},
-		{CodeAlreadyExists, "a create names a resource that is there", "update or upsert it"},
-		{CodeConflict, "the spec was changed since the revision that is expected; extensions.currentRevision is the present one", "read again, repeat the change; if retryable, just send it again"},
+		{CodeNotFound, "a write names a resource that does not exist", "create it, or leave it"},
+		{CodeAlreadyExists, "a create names a resource that exists already", "update or upsert it"},
+		{CodeConflict, "the spec was changed since the revision that is expected; extensions.currentRevision is the current one", "read again, repeat the change; if retryable, just send it again"},
 		{CodeBeingDeleted, "the deletion of the resource was requested: its spec is frozen", "wait until it is gone; only its status can be changed, and finalizers removed by a patch of nothing else"},
 		{CodeValidationFailed, "a value breaks a constraint or rule: extensions.path, field, rule and limit; one error for each", "correct the values"},
 		{CodeBadUserInput, "the request does not make sense: an unknown kind, a page that is too large, a manifest that does not parse", "correct the request"},
-		{CodePositionExpired, "the changes after the cursor are not available any more", "watch with `snapshot: true`, or list again and watch after the `changeCursor` of the first page"},
+		{CodePositionExpired, "the changes after the cursor are no longer available", "watch with `snapshot: true`, or list again and watch after the `changeCursor` of the first page"},
 		{CodeLagged, "the listener was too slow", "resume after extensions.cursor"},
 		{CodeCatalogueChanged, "the kinds of the gateway were replaced since the stream began; it went on for ten minutes, until two more replacements, or until one that hides what it showed", "resume after extensions.cursor, with a document that is valid now; without a cursor begin again"},
 		{CodeCursorInvalid, "the text is no cursor, or one of another connection", "take cursors from the same field with the same arguments"},
