@@ -83,7 +83,7 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 	r.register(cmd)
 	m.register(cmd)
 	by.register(cmd, "change")
-	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "let a key that is there have another value")
+	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "replace the value of a key that is set already")
 	return cmd
 }
 

@@ -24,7 +24,7 @@ func (r *running) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.socket, "admin-socket", "", "admin socket of the gateway; by default that in the folder of --data")
 	f.StringVar(&r.data, "data", config.NewGateway().Store.Data, "folder of the gateway's embedded store")
-	f.BoolVar(&r.req.AllowBreaking, "allow-breaking", false, "serve the catalogue although it breaks what is stored; this one only")
+	f.BoolVar(&r.req.AllowBreaking, "allow-breaking", false, "accept that the catalogue breaks what is stored; only this time")
 	f.BoolVar(&r.req.DryRun, "dry-run", false, "say what would change, and change nothing")
 }
 

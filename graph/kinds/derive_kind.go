@@ -225,7 +225,7 @@ func (d *derivation) roots(k *Kind) {
 		args = append(args,
 			argument("name", "String", "Name to follow. A DNS-1123 subdomain of at most 253 characters. null: all."),
 			argument("filter", k.Name+"Filter", "Which resources to follow; null: all."),
-			argument("after", "String", "Cursor of the event seen last, or changeCursor of a connection; opaque. null: from now on."),
+			argument("after", "String", "Cursor of the last event seen, or changeCursor of a connection; opaque. null: from now on."),
 			otherwise(argument("snapshot", "Boolean", "Whether the state comes first if the stream does not continue from a cursor. null: false."), ast.BooleanValue, "false"))
 		d.subscription = append(d.subscription, field(k.Singular+"Changes", k.Name+"Change!",
 			"Changes of resources of kind "+k.Name+", as they happen. With `after`, the\nchanges after that cursor come first. If some of them are no longer available,\nthen or later, the stream sends the whole state with `snapshot`, and ends with\nPOSITION_EXPIRED without. With `snapshot` and without `after` the state comes first:\nRESET, SNAPSHOT for each resource, and IN_SYNC. Idle streams get BOOKMARK.\nWith `filter` a resource that no longer matches is DELETED, and one that begins\nto match is ADDED; with a filter on updatedAt it may be MODIFIED, and one that\nwas never shown DELETED.", args...))
