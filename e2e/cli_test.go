@@ -129,7 +129,7 @@ func contents(t *testing.T, g *gateway) string {
 	return string(raw)
 }
 
-func TestAnUnknownVariableIsToldEachThatIsKnownOnce(t *testing.T) {
+func TestAnUnknownVariableIsToldEachOfItsCommandOnce(t *testing.T) {
 	t.Setenv("SLUICE_SOMETHING_ELSE", "1")
 	_, stderr, code := sluice(t, "", "serve", "--data", t.TempDir())
 	_, list, found := strings.Cut(stderr, "known are ")
@@ -137,7 +137,7 @@ func TestAnUnknownVariableIsToldEachThatIsKnownOnce(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
 	known := strings.Split(strings.TrimSpace(list), ", ")
-	if !slices.Contains(known, "SLUICE_LISTEN") || !slices.Contains(known, "SLUICE_EDITOR") || slices.Contains(known, "SLUICE_HELP") {
+	if !slices.Contains(known, "SLUICE_LISTEN") || !slices.Contains(known, "SLUICE_ENCRYPTION_KEYS") || slices.Contains(known, "SLUICE_EDITOR") || slices.Contains(known, "SLUICE_FOR") || slices.Contains(known, "SLUICE_HELP") {
 		t.Errorf("known are %v", known)
 	}
 	if once := slices.Compact(slices.Sorted(slices.Values(known))); !slices.Equal(known, once) {
@@ -204,7 +204,7 @@ func TestMistakesOnTheCommandLineAreOneClearLine(t *testing.T) {
 			}
 		})
 	}
-	for text, says := range map[string]string{"\xff": "is not UTF-8", networkManifest + "---\n" + strings.Replace(networkManifest, "foo", "other", 1): "different things"} {
+	for text, says := range map[string]string{"\xff": "is not UTF-8", networkManifest + "---\n" + strings.Replace(networkManifest, "foo", "other", 1): "but differ"} {
 		if _, errOut, code := g.cli(text, "apply", "-f", "-"); code != 2 || !strings.Contains(errOut, says) {
 			t.Errorf("%q: exit %d %s", text, code, errOut)
 		}

@@ -159,7 +159,7 @@ func TestTwoDocumentsOfOneResourceThatDifferAreRefusedTogether(t *testing.T) {
 		}
 	}
 	out, errOut, code := g.cli("", "apply", "-f", dir)
-	if code != 2 || out != "" || !strings.Contains(errOut, "a.yaml:1 and ") || !strings.Contains(errOut, "b.yaml:1 say different things") {
+	if code != 2 || out != "" || !strings.Contains(errOut, "a.yaml:1 and ") || !strings.Contains(errOut, "b.yaml:1 are of the same resource, ") {
 		t.Errorf("exit %d %s%s", code, out, errOut)
 	}
 	if out, _, _ := g.cli("", "get", "networks"); strings.Contains(out, "net-a") {

@@ -29,7 +29,7 @@ func TestLabelsAreSetRemovedAndNotOverwrittenUnasked(t *testing.T) {
 	}
 	before := g.revision("net-a")
 	g.expect(0, "Network default/net-a UNCHANGED\n", "", "label", "network/net-a", "stage=prod", "absent-")
-	g.expect(1, "", "Network net-a: stage has the value \"prod\" already; --overwrite lets it have another\n", "label", "network/net-a", "stage=test")
+	g.expect(1, "", "Network net-a: stage already has the value \"prod\"; use --overwrite to replace it\n", "label", "network/net-a", "stage=test")
 	g.expect(0, "Network default/net-a UPDATED (dry run)\n", "", "label", "network/net-a", "stage=test", "--overwrite", "--dry-run")
 	g.expect(1, "", `sluice: Network "net-a" in namespace "default" was changed since you read it: revision "1-1" is expected, "`+before+"\" is current; read it again and repeat the change (CONFLICT)\n",
 		"label", "network/net-a", "new=1", "--revision", "1-1")

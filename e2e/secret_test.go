@@ -365,7 +365,7 @@ func TestSecretDataIsRefusedInTheWordsOfTheAPI(t *testing.T) {
 		`kind: "secrets", id: "` + own + `"`:      "",
 		`namespace: "default", name: "s"`:         "",
 		`name: "absent"`:                          "null",
-		`kind: "Network", name: "n"`:              "BAD_USER_INPUT [kind] kind Network is not sensitive: it keeps no values apart; sensitive kinds: Secret",
+		`kind: "Network", name: "n"`:              "BAD_USER_INPUT [kind] kind Network is not sensitive, so it has no values to reveal; sensitive kinds: Secret",
 		`kind: "Nothing", name: "n"`:              `BAD_USER_INPUT [kind] kind "Nothing" is not known; sensitive kinds: Secret`,
 		`id: "` + network + `"`:                   "BAD_USER_INPUT [id] the id is that of a resource of kind Network, not of kind Secret",
 		`id: "x"`:                                 `BAD_USER_INPUT [id] id "x" is not an id of this API; take ids from the id field of a resource`,

@@ -89,7 +89,7 @@ func (t Thing) text() string {
 	case Held:
 		return "reads resources of more than the %d bytes that it may hold"
 	case Work:
-		return "is one of too many dear events: together they may be %d of work at once"
+		return "is one of too many expensive events: together they may be %d units of work at once"
 	}
 	return "asks for more than the %d values of the schema that it may"
 }
@@ -287,7 +287,7 @@ func (b *Budget) Release(n int) {
 	}
 }
 
-// bytesPerWork are those of the answer that are as dear as a row.
+// bytesPerWork are those of the answer that cost as much as a row.
 const bytesPerWork = 256
 
 // Grow is [Budget.Hold] of the answer, which has a limit of its own.

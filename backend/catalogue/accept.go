@@ -43,7 +43,7 @@ type RefusedError struct {
 
 // Lines are the text of the error.
 func (e *RefusedError) Lines() []string {
-	advice := "say --allow-breaking if that is meant: what is not read any more stays stored"
+	advice := "use --allow-breaking to accept that: what can no longer be read stays stored"
 	if e.Final {
 		advice = "delete the resources first, or serve them by a kind of another name"
 	}

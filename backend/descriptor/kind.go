@@ -245,7 +245,7 @@ type Field struct {
 	// MergeInto is the map of the same shape that takes the entries of this one, which
 	// is not stored itself; empty if it is stored. Both are write-only.
 	MergeInto string
-	// Immutable: the effective value may not change where both sides have one.
+	// Immutable: the effective value cannot be changed to another one, but removed.
 	Immutable bool
 	// Default is the effective default in stored form (a number as a
 	// json.Number), nil for none. It is used

@@ -106,7 +106,7 @@ func (r *reader) into(m map[string]json.RawMessage, path, key string, dst any) {
 		want := "a string"
 		switch dst.(type) {
 		case *map[string]string:
-			want = "a mapping of strings to strings (quote numbers and booleans)"
+			want = "a mapping of strings to strings (quote numbers and Booleans; YAML reads y, n, yes, no, on and off as Booleans)"
 		case *map[string]json.RawMessage:
 			want = "a mapping"
 		}

@@ -88,6 +88,8 @@ func TestManifestsAreHeldToTheirForm(t *testing.T) {
 		"no version":          {replace("apiVersion: example.org/v1\n", ""), "example.org/v1", failure.CodeBadUserInput},
 		"unknown key":         {replace("metadata:", "metadata:\n  nmae: b"), "metadata.nmae", failure.CodeBadUserInput},
 		"number label":        {replace("{app: x}", "{app: 1}"), "metadata.labels", failure.CodeBadUserInput},
+		"Boolean of YAML 1.1": {replace("[foo, bar]", "[x, y]"), "spec.tags[1]: must be a string; quote it: YAML reads y, n,", failure.CodeValidationFailed},
+		"Boolean label":       {replace("{app: x}", "{app: y}"), "(quote numbers and Booleans; YAML reads y, n,", failure.CodeBadUserInput},
 		"misspelt spec field": {replace("title: A", "titel: A"), `did you mean "title"?`, failure.CodeValidationFailed},
 		"no spec":             {widgetManifest[:strings.Index(widgetManifest, "spec:")], "spec", failure.CodeBadUserInput},
 		"no name":             {replace("  name: a\n", ""), "metadata.name", failure.CodeValidationFailed},

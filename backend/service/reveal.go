@@ -112,7 +112,7 @@ func (s *Service) sensitive(name string) error {
 	e := &failure.Error{Code: failure.CodeBadUserInput, Path: "kind", Kind: failure.Shorten(name)}
 	if e.Message = fmt.Sprintf("kind %q is not known; sensitive kinds: %s", e.Kind, which); err == nil {
 		e.Kind = k.Name
-		e.Message = fmt.Sprintf("kind %s is not sensitive: it keeps no values apart; sensitive kinds: %s", k.Name, which)
+		e.Message = fmt.Sprintf("kind %s is not sensitive, so it has no values to reveal; sensitive kinds: %s", k.Name, which)
 	}
 	return e
 }

@@ -58,9 +58,9 @@ func TestRevealIsForSensitiveKindsThatOfferIt(t *testing.T) {
 		kind  string
 		says  string
 	}{
-		{[]descriptor.Kind{plain, closed, sensitive}, "Box", "kind Box is not sensitive: it keeps no values apart; sensitive kinds: Crypt, Safe"},
+		{[]descriptor.Kind{plain, closed, sensitive}, "Box", "kind Box is not sensitive, so it has no values to reveal; sensitive kinds: Crypt, Safe"},
 		{[]descriptor.Kind{plain, closed, sensitive}, "Nothing", `kind "Nothing" is not known; sensitive kinds: Crypt, Safe`},
-		{[]descriptor.Kind{plain}, "box", "kind Box is not sensitive: it keeps no values apart; sensitive kinds: there are none"},
+		{[]descriptor.Kind{plain}, "box", "kind Box is not sensitive, so it has no values to reveal; sensitive kinds: there are none"},
 		{[]descriptor.Kind{closed}, "crypts", "kind Crypt does not offer REVEAL"},
 	} {
 		s, err := service.New(service.Config{Kinds: c.kinds, Store: store})

@@ -199,7 +199,7 @@ func TestAnImmutableSecretStaysAsItIs(t *testing.T) {
 		"immutable: true\ndata: null":              "values of an immutable secret cannot be changed",
 		"immutable: false":                         "immutable stays true",
 		"stringData: {a: '1'}":                     "immutable stays true",
-		"immutable: true\ntype: example.org/other": "cannot be changed once it is set",
+		"immutable: true\ntype: example.org/other": "cannot be changed to another value",
 	} {
 		if _, err := apply(lines); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q", lines, err, says)

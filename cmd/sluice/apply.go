@@ -61,7 +61,7 @@ func createCommand(std streams) *cobra.Command {
 	var dry dryRun
 	cmd := &cobra.Command{
 		Use:   "create -f FILE|FOLDER|-",
-		Short: "Create resources from manifests; one that is there is left alone",
+		Short: "Create resources from manifests; existing ones are left alone",
 		Example: `  sluice create -f network.yaml
   sluice create -f network.yaml --dry-run=server`,
 		Args:              usage(cobra.NoArgs),

@@ -20,8 +20,8 @@ func completionCommand(std streams) *cobra.Command {
 		Use:   "completion bash|zsh|fish",
 		Short: "Print what makes a shell complete this command line",
 		Long: "Print what makes a shell complete this command line: commands, flags, kinds, names, namespaces, labels and formats.\n" +
-			"The shell asks the gateway that the command line would ask; it waits for at most two seconds, and where nobody\n" +
-			"answers it completes nothing.",
+			"The shell asks the gateway that the command line would ask; it waits for at most two seconds, and completes\n" +
+			"nothing if nobody answers.",
 		Example: "  source <(sluice completion bash)\n  sluice completion zsh > \"${fpath[1]}/_sluice\"\n" +
 			"  sluice completion fish > ~/.config/fish/completions/sluice.fish",
 		Args:                  usage(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),

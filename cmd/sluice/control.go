@@ -16,7 +16,7 @@ func controlCommand(std streams) *cobra.Command {
 	var dry dryRun
 	cmd := &cobra.Command{
 		Use:   "control KIND...",
-		Short: "Let a controller say when resources of a kind are ready, or no longer",
+		Short: "Let a controller say when resources of a kind are ready, or take that from it",
 		Long: "Give kinds to a controller: from then on their resources become ready only by the status that it writes, in all\n" +
 			"gateways of the store. With --off they are ready again when what they refer to is. `sluice api-resources` shows\n" +
 			"which kinds a controller has.",

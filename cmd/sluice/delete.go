@@ -21,14 +21,14 @@ func deleteCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete KIND NAME... | KIND/NAME... | KIND -l SELECTOR | -f FILE|FOLDER|-",
 		Short: "Delete resources",
-		Long: `Delete resources by their names, by their labels, or those that manifests are of.
+		Long: `Delete resources by name, by labels or by manifest.
 
-A resource that others rely on, or that finalizers hold, goes when they do not any more: it
-is PENDING or FINALIZING until then, which cannot be cancelled. --dry-run shows what would go
+A resource that others rely on, or that finalizers hold, goes when nothing holds it any longer:
+it is PENDING or FINALIZING until then, which cannot be cancelled. --dry-run shows what would go
 at once and what holds the rest; --wait ends when all are gone.
 
-By labels, a resource is deleted only while it has them: one that somebody changes meanwhile
-is looked at again. Manifests name resources; nothing else in them is looked at.`,
+With -l, a resource is deleted only while it has the labels: one that somebody changes meanwhile
+is checked again. Manifests only name the resources; everything else in them is ignored.`,
 		Example: `  sluice delete network net-a net-b
   sluice delete network net-a --wait --timeout 2m
   sluice delete network/net-a subnet/sub-a --ignore-not-found
@@ -94,7 +94,7 @@ is looked at again. Manifests name resources; nothing else in them is looked at.
 	files.register(cmd)
 	d.dry.register(cmd)
 	by.register(cmd, "delete")
-	cmd.Flags().BoolVar(&d.ignoreAbsent, "ignore-not-found", false, "that a resource is not there is no error")
+	cmd.Flags().BoolVar(&d.ignoreAbsent, "ignore-not-found", false, "do not fail if a resource does not exist")
 	cmd.Flags().BoolVar(&d.wait, "wait", false, "wait until what is deleted is really gone")
 	cmd.Flags().StringVar(&revision, "revision", "", "delete only at this revision")
 	return cmd

@@ -20,7 +20,7 @@ func describeCommand(std streams) *cobra.Command {
 		Use:   "describe KIND NAME | KIND/NAME",
 		Short: "Show all of a resource, for people",
 		Long: "Show all of a resource, for people: metadata, spec, status, conditions with their reasons, what it refers to and\n" +
-			"what refers to it. With --watch the changes since then follow, each with what it changed.",
+			"what refers to it. With --watch, go on and show what each change changes.",
 		Example: "  sluice describe network net-a\n  sluice describe net/net-a --watch",
 		Args:    usage(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,7 +45,7 @@ func describeCommand(std streams) *cobra.Command {
 		},
 	}
 	r.register(cmd)
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on with changes as they happen")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "then print changes as they happen")
 	return cmd
 }
 

@@ -22,7 +22,7 @@ type documents struct {
 
 func (d *documents) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&d.files, "filename", "f", nil, "file, folder (its .yaml, .yml and .json files) or - for standard input; may be repeated")
-	cmd.Flags().BoolVarP(&d.recursive, "recursive", "R", false, "read the folders of folders too")
+	cmd.Flags().BoolVarP(&d.recursive, "recursive", "R", false, "read folders inside folders too")
 }
 
 // read reads all files before the first document is sent. Who waits at a terminal or

@@ -27,8 +27,8 @@ func editCommand(std streams) *cobra.Command {
 		Short: "Change a resource in an editor ($SLUICE_EDITOR, $VISUAL, $EDITOR or vi)",
 		Long: `Change a resource in an editor: $SLUICE_EDITOR, $VISUAL, $EDITOR or vi.
 
-What the gateway refuses opens again, with the refusal as a comment at the top; save it as it
-is to give up. If somebody else has changed the resource meanwhile, nothing is written, both
+If the gateway refuses the text, it opens again with the error as a comment at the top; save it
+unchanged to give up. If somebody else has changed the resource meanwhile, nothing is written, both
 changes are shown and your text is kept in a file.`,
 		Example: `  sluice edit network net-a
   EDITOR="code --wait" sluice edit network/net-a

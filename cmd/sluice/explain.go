@@ -16,7 +16,7 @@ func explainCommand(std streams) *cobra.Command {
 		Use:   "explain KIND[.FIELD.PATH]",
 		Short: "Say what a kind and its fields are",
 		Long: "Say what a kind is, or a field of it: type, description, limits, default, accepted values and the fields of an\n" +
-			"object. It is what the gateway's catalogue says.",
+			"object. It comes from the gateway's catalogue.",
 		Example:           "  sluice explain network\n  sluice explain net.spec.resource.mtu\n  sluice explain ports.spec --recursive",
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeFields,

@@ -22,8 +22,8 @@ func getCommand(std streams) *cobra.Command {
 		Short: "Print resources",
 		Long: "Print resources: all of a kind or several kinds, or those that are named.\n\n" +
 			"A kind is named by its name, singular, plural or short name, in any case; `sluice api-resources` lists them.\n" +
-			"With yaml and json resources come whole, with status and revision, in a form that `sluice apply` takes back;\n" +
-			"manifest is what apply needs and no more.",
+			"With -o yaml and json, resources are printed whole, with status and revision, and `sluice apply` accepts them;\n" +
+			"manifest prints only what apply needs.",
 		Example: "  sluice get networks\n  sluice get networks,ports -A -o wide\n  sluice get net/web port/web-1 -o yaml\n" +
 			"  sluice get networks -l team=web --filter 'spec.resource.mtu>1500' --sort-by .spec.resource.mtu\n" +
 			"  sluice get networks -o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}'\n" +
@@ -68,11 +68,11 @@ func getCommand(std streams) *cobra.Command {
 	f.StringVarP(&format, "output", "o", "table", "table, wide, yaml, json, manifest, name, jsonpath=TEMPLATE or custom-columns=NAME:PATH,...")
 	f.StringArrayVarP(&g.selectors, "selector", "l", nil, "labels that resources must have: key=value, key!=value, key in (a,b), key notin (a,b), key, !key; joined by commas")
 	f.StringArrayVar(&g.filters, "filter", nil, "fields that resources must have: PATH=value, with !=, <, <=, >, >=, ^= (begins with), *= (contains), in (a,b), notin (a,b), PATH, !PATH; joined by commas")
-	f.StringVar(&sortBy, "sort-by", "", "path of the field that the order goes by, like .metadata.createdAt")
-	f.BoolVar(&g.options.NoHeaders, "no-headers", false, "leave the titles of the columns out")
+	f.StringVar(&sortBy, "sort-by", "", "path of the field to sort by, like .metadata.createdAt")
+	f.BoolVar(&g.options.NoHeaders, "no-headers", false, "leave out the titles of the columns")
 	f.BoolVarP(&g.everywhere, "all-namespaces", "A", false, "all namespaces")
-	f.BoolVar(&explained, "explain", false, "tell on standard error how the gateway did each read, and how many resources it looked at")
-	f.BoolVarP(&g.watch, "watch", "w", false, "go on with changes as they happen")
+	f.BoolVar(&explained, "explain", false, "print to standard error how the gateway did each read, and how many resources it looked at")
+	f.BoolVarP(&g.watch, "watch", "w", false, "then print changes as they happen")
 	completeReading(cmd)
 	return cmd
 }

@@ -53,7 +53,7 @@ func kindsCommand(std streams) *cobra.Command {
 	}
 	r.register(cmd)
 	cmd.Flags().StringVarP(&format, "output", "o", "table", "table or name")
-	cmd.Flags().BoolVar(&noHeaders, "no-headers", false, "leave the titles of the columns out")
+	cmd.Flags().BoolVar(&noHeaders, "no-headers", false, "leave out the titles of the columns")
 	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"table", "name"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

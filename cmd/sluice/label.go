@@ -83,7 +83,7 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 	r.register(cmd)
 	m.register(cmd)
 	by.register(cmd, "change")
-	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "let a key that is there have another value")
+	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "replace the value of a key that is set already")
 	return cmd
 }
 
@@ -141,7 +141,7 @@ func (p pairs) change(manifest, field string) (string, error) {
 	}
 	for key, value := range p.set {
 		if old, ok := present[key]; ok && old != value && !p.overwrite {
-			return "", fmt.Errorf("%s has the value %q already; --overwrite lets it have another", key, old)
+			return "", fmt.Errorf("%s already has the value %q; use --overwrite to replace it", key, old)
 		}
 		present[key] = value
 	}

@@ -34,7 +34,7 @@ type modification struct {
 
 func (m *modification) register(cmd *cobra.Command) {
 	m.dry.register(cmd)
-	cmd.Flags().StringVar(&m.revision, "revision", "", "change only this revision; without it, the change is made anew if somebody else is faster")
+	cmd.Flags().StringVar(&m.revision, "revision", "", "change only this revision; without it, the change is repeated if another one comes first")
 }
 
 // all changes resources one by one; one that fails does not stop the others.

@@ -22,7 +22,7 @@ type prune struct {
 
 func (p *prune) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&p.want, "prune", false, "when every document is applied, delete what has the labels of -l, is of the kinds and namespaces of the documents, and is in none of them")
+	f.BoolVar(&p.want, "prune", false, "when every document is applied, delete resources that have the labels of -l, are of a kind and in a namespace of the documents, and are in none of them")
 	f.StringArrayVarP(&p.selectors, "selector", "l", nil, "labels of what --prune may delete: "+selector.LabelForms)
 	f.BoolVar(&p.yes, "yes", false, "prune without asking")
 }

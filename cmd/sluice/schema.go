@@ -16,7 +16,7 @@ func schemaCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "schema",
 		Short:   "Check, print and compare catalogues of kinds, and give them to a running gateway",
-		Long:    "Check, print and compare catalogues of kinds, and give them to a running gateway.\n\nA catalogue is a folder of SDL files, as `sluice serve --schema` takes it. Without a folder it is that of this release.",
+		Long:    "Check, print and compare catalogues of kinds, and give them to a running gateway.\n\nA catalogue is a folder of SDL files, as `sluice serve --schema` takes it. Without a folder, the catalogue of this release is used.",
 		Example: "  sluice schema check ./kinds\n  sluice schema diff ./kinds --from ./kinds-of-yesterday",
 		// Nothing here is to be tidied up, so a signal ends it at once.
 		PersistentPreRun: func(*cobra.Command, []string) { signal.Reset(os.Interrupt, syscall.SIGTERM) },
@@ -79,8 +79,8 @@ func schemaDiffCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff [DIR]",
 		Short: "Print what a catalogue changes of what is stored and read",
-		Long: "Print what a catalogue changes of what is stored and read, against another one or that of this release.\n\n" +
-			"The exit code is 1 if a change is breaking: if resources that are stored could not be read whole any more.",
+		Long: "Print what a catalogue changes of what is stored and read, compared with another one or that of this release.\n\n" +
+			"The exit code is 1 if a change is breaking: if resources that are stored could no longer be read whole.",
 		Example: "  sluice schema diff ./kinds --from ./kinds-of-yesterday",
 		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {

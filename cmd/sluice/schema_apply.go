@@ -24,7 +24,7 @@ func (r *running) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.socket, "admin-socket", "", "admin socket of the gateway; by default that in the folder of --data")
 	f.StringVar(&r.data, "data", config.NewGateway().Store.Data, "folder of the gateway's embedded store")
-	f.BoolVar(&r.req.AllowBreaking, "allow-breaking", false, "serve the catalogue although it breaks what is stored; this one only")
+	f.BoolVar(&r.req.AllowBreaking, "allow-breaking", false, "accept that the catalogue breaks what is stored; only this time")
 	f.Var((*dryRun)(&r.req.DryRun), "dry-run", "say what would change, and change nothing")
 	f.Lookup("dry-run").NoOptDefVal = "server"
 }
@@ -83,8 +83,8 @@ func schemaApplyCommand(std streams) *cobra.Command {
 	var r running
 	cmd := &cobra.Command{
 		Use:   "apply DIR",
-		Short: "Check a catalogue, and put it in the place of that of a running gateway",
-		Long: "Check a catalogue, put its files in the place of those of the running gateway's --schema folder, and serve them.\n\n" +
+		Short: "Check a catalogue, and let it replace that of a running gateway",
+		Long: "Check a catalogue, replace the files in the running gateway's --schema folder by its own, and serve them.\n\n" +
 			"The folder is replaced as a whole, and only if the catalogue is served; else it stays as it is. The gateway prints what the\n" +
 			"catalogue changes of what is stored and read.",
 		Example: "  sluice schema apply ./kinds --data ./sluice-data",

@@ -20,16 +20,28 @@ func loadSettings(cmd *cobra.Command) error { return loadFlags(cmd, cmd.Flags())
 
 // loadFlags is loadSettings for some of the flags of a command.
 func loadFlags(cmd *cobra.Command, flags *pflag.FlagSet) error {
-	known := map[string]bool{editorVariable: true, keysVariable: true} // commands share names of flags
+	own, others := map[string]bool{}, map[string]bool{}
+	variables(own, cmd.Name(), flags)
 	for _, c := range cmd.Root().Commands() {
-		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if f.Name != "help" {
-				known[config.EnvName(f.Name)] = true
-			}
-		})
+		variables(others, c.Name(), c.Flags())
 	}
-	if err := config.Load(flags, slices.Sorted(maps.Keys(known))); err != nil {
+	if err := config.Load(flags, slices.Sorted(maps.Keys(own)), slices.Sorted(maps.Keys(others))); err != nil {
 		return usageError{errors.New(oneLine(err))}
 	}
 	return nil
+}
+
+// variables adds the names of the environment variables of a command with these flags.
+func variables(to map[string]bool, command string, flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" {
+			to[config.EnvName(f.Name)] = true
+		}
+	})
+	switch command {
+	case "serve":
+		to[keysVariable] = true
+	case "edit":
+		to[editorVariable] = true
+	}
 }

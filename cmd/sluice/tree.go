@@ -28,7 +28,7 @@ func treeCommand(std streams) *cobra.Command {
 		Use:   "tree KIND NAME | KIND/NAME",
 		Short: "Show what a resource refers to and what refers to it, level by level",
 		Long: "Show what a resource refers to and what refers to it, level by level, with the state of each reference: MISSING,\n" +
-			"NOT_READY, DELETING or BOUND. With --watch the tree is drawn again when changes have made it another one.",
+			"NOT_READY, DELETING or BOUND. With --watch the tree is drawn again when it has changed.",
 		Example: "  sluice tree network net-a\n  sluice tree net/net-a --direction down --depth 5\n  sluice tree server/web --watch\n  sluice tree network net-a -o json",
 		Args:    usage(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,7 +58,7 @@ func treeCommand(std streams) *cobra.Command {
 	f.StringVar(&t.direction, "direction", "both", "up, to what the resource refers to; down, to what refers to it; or both")
 	f.IntVar(&t.depth, "depth", defaultDepth, fmt.Sprintf("how many levels are followed, 1 to %d", maxDepth))
 	f.StringVarP(&t.format, "output", "o", "table", "table, json or yaml")
-	f.BoolVarP(&t.watching, "watch", "w", false, "go on with changes as they happen")
+	f.BoolVarP(&t.watching, "watch", "w", false, "then draw the tree again when it has changed")
 	completeFlag(cmd, "direction", cobra.FixedCompletions(directions(), cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(cmd, "output", cobra.FixedCompletions(treeFormats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd

@@ -19,7 +19,7 @@ func waitCommand(std streams) *cobra.Command {
 	var selectors []string
 	cmd := &cobra.Command{
 		Use:   "wait KIND NAME... | KIND/NAME... | KIND -l SELECTOR --for=condition=TYPE[=STATUS]|delete|jsonpath={PATH}[=VALUE]",
-		Short: "Wait until resources are as wanted",
+		Short: "Wait for a condition, the deletion or a value of resources",
 		Long: "Wait until resources have a condition, are deleted, or have a value at a path. What happens is followed on the\n" +
 			"change stream. The exit code is 1 if it does not happen in time, and 3 if a resource does not exist.",
 		Example: "  sluice wait network/net-a --for=condition=Available\n  sluice wait net/net-a port/p1 --for=delete --timeout 2m\n" +
@@ -62,7 +62,7 @@ func waitCommand(std streams) *cobra.Command {
 	}
 	r.register(cmd)
 	cmd.Flags().Lookup("timeout").Usage = "how long to wait in all"
-	cmd.Flags().StringArrayVarP(&selectors, "selector", "l", nil, "labels of the resources that are waited for: those that have them at the beginning")
+	cmd.Flags().StringArrayVarP(&selectors, "selector", "l", nil, "labels of the resources to wait for: those that have them at the beginning")
 	cmd.Flags().StringVar(&until, "for", "", "condition=TYPE[=STATUS], delete or jsonpath={PATH}[=VALUE]")
 	completeFlag(cmd, "for", cobra.FixedCompletions([]string{"condition=", "delete", "jsonpath="}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	return cmd

@@ -58,7 +58,7 @@ func watchCommand(std streams) *cobra.Command {
 	}
 	r.register(cmd)
 	cmd.Flags().StringVarP(&format, "output", "o", "table", "table or json (one event a line)")
-	cmd.Flags().StringVar(&after, "after", "", "cursor of the event seen last; the state comes first without one")
+	cmd.Flags().StringVar(&after, "after", "", "cursor of the last event seen; without one, the state comes first")
 	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "all namespaces")
 	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd

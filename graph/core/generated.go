@@ -202,7 +202,7 @@ type DependencyTree {
 
 "One resource of a tree."
 type DependencyNode {
-  "Global id of the resource, also of one that is missing."
+  "Global id of the resource, even if it is missing."
   id: ID!
   "Name of the kind."
   kind: String!
@@ -216,9 +216,9 @@ type DependencyNode {
   from: ID
   "The reference that led to it, as a path in the kind that has it: spec.resource.networkRef. null for the root."
   path: String
-  "Whether the resource referred to must stay while it is in use. null for the root."
+  "Whether the target of the reference that led to it must stay while it is relied on. null for the root."
   guarded: Boolean
-  "The state of the reference that led to it: how far what is referred to is, for the one that refers to it. null for the root."
+  "State of the target of the reference that led to it, for the resource that refers to it. null for the root."
   state: DependencyState
   "Whether the node was met before on the way from the root: references make a cycle, which is not followed again."
   cycle: Boolean!
@@ -226,9 +226,9 @@ type DependencyNode {
   resource: Resource
 }
 
-"How far a resource is that another refers to, for that other one."
+"State of the target of a reference, for the resource that refers to it."
 enum DependencyState {
-  "It is not there, or cannot be read."
+  "It does not exist, or cannot be read."
   MISSING
   "It is not ready: its condition Available is not True."
   NOT_READY
@@ -244,7 +244,7 @@ enum DependencyState {
 }
 
 extend type Mutation {
-  "Change what holds for all resources of a kind, in the store: for all gateways."
+  "Change a setting of a kind in the store: it holds for all its resources and all gateways."
   updateKind(
     "Which kind, and what it becomes."
     input: UpdateKindInput!
@@ -263,7 +263,7 @@ input UpdateKindInput {
 
 "What updateKind answers."
 type UpdateKindPayload {
-  "That of the input."
+  "clientMutationId of the input."
   clientMutationId: String
   "The kind as it is now."
   kind: Kind!
@@ -293,7 +293,7 @@ type Kind {
   subKinds: [String!]!
   "Whether callers may set expiresAt."
   expires: Boolean!
-  "Whether a controller says when its resources are ready: their condition Available becomes True by the field that updates their status alone. Other kinds are ready when what they refer to is."
+  "Whether a controller says when its resources are ready: their condition Available becomes True only by an update of their status. Resources of other kinds are ready when what they refer to is."
   controlled: Boolean!
   "All fields of spec and status, each after the object that it is in."
   fields: [KindField!]!
@@ -301,21 +301,21 @@ type Kind {
   references: [KindReference!]!
   "The fields that filters can name, and orders."
   indexes: [KindIndex!]!
-  "What tables show of a resource of the kind, in their order, beside what they show of every resource."
+  "Columns of tables of the kind, in their order, besides those that all tables have."
   columns: [KindColumn!]!
 }
 
 "One field of the spec or status of a kind."
 type KindField {
-  "Where the field stands: spec.resource.mtu. Steps into lists are by the name of the list."
+  "Path of the field: spec.resource.mtu. Steps into lists are by the name of the list."
   path: String!
   "Name of the field in the API, in manifests and in the store."
   name: String!
-  "String, Int, Int64, Float, Boolean, MapEntry, or the name of an enum or object type; of a list that of its elements."
+  "String, Int, Int64, Float, Boolean, MapEntry, or the name of an enum or object type; of a list, the type of its elements."
   type: String!
   "What the field is."
   description: String!
-  "Whether the field is there on every write and read."
+  "Whether every write and read has the field."
   required: Boolean!
   "Whether the field is a list; its elements are never null."
   list: Boolean!
@@ -323,23 +323,23 @@ type KindField {
   listType: KindListType
   "Fields that tell the elements of a MAP apart."
   keys: [String!]!
-  "What the value is bound by. Of a status nothing else is validated."
+  "Bounds of the value. In a status nothing else is validated."
   limits: KindFieldLimits!
   "Values of an enum."
   enumValues: [KindEnumValue!]!
   "The effective value where the field is absent, as JSON in stored form."
   default: String
-  "Whether the effective value stays once it is set."
+  "Whether the effective value cannot be changed to another one; the field can be removed."
   immutable: Boolean!
   "Key at the top of a manifest that holds the field; null: it is in the manifest's spec."
   manifestAt: String
-  "Whether the field is taken and never shown."
+  "Whether the field is accepted in writes and never shown."
   writeOnly: Boolean!
-  "The map of the same object that takes the entries of this one, which is not stored itself; null: it is stored."
+  "The map of the same object into which this one is merged instead of being stored; null: it is stored."
   mergeInto: String
   "The first version of the API that has the field; null: the first of all."
   since: String
-  "The first version of the API that has the field no more; null: none."
+  "The first version of the API that no longer has the field; null: none."
   until: String
   "Why the field should not be used; null: it can be."
   deprecated: String
@@ -355,7 +355,7 @@ enum KindListType {
   ATOMIC
 }
 
-"What a value is bound by; null: not. Lengths count characters (Unicode code points)."
+"Bounds of a value; null: none. Lengths count characters (Unicode code points)."
 type KindFieldLimits {
   "Least characters of a text."
   minLength: Int
@@ -401,21 +401,21 @@ type KindEnumValue {
 
 "A field that names resources of a kind."
 type KindReference {
-  "Where the field stands: spec.resource.networkRef. Steps into lists are by the name of the list."
+  "Path of the field: spec.resource.networkRef. Steps into lists are by the name of the list."
   path: String!
   "Kind referred to."
   kind: String!
   "Field of the API that resolves the reference."
   field: String!
-  "Field of the kind referred to that lists who refers to it; null if there is none."
+  "Field of the kind referred to that lists the resources which refer to it; null if there is none."
   inverse: String
-  "Whether the resource referred to must stay while it is in use."
+  "Whether the target must stay while it is relied on."
   guard: Boolean!
 }
 
 "A field that filters can name."
 type KindIndex {
-  "Where the field stands: spec.resource.mtu."
+  "Path of the field: spec.resource.mtu."
   path: String!
   "Whether orders can name it too."
   sortable: Boolean!
@@ -425,7 +425,7 @@ type KindIndex {
 type KindColumn {
   "Title of the column: MTU."
   name: String!
-  "Where the value stands: spec.resource.mtu. Steps into lists are by the name of the list: there may be several values."
+  "Path of the value: spec.resource.mtu. Steps into lists are by the name of the list: there may be several values."
   path: String!
   "Whether only wide tables have the column."
   wide: Boolean!
@@ -490,7 +490,7 @@ type SecretData {
   namespace: String
   "Name of the resource."
   name: String!
-  "What tells the resource from others that had its name."
+  "Tells the resource from an earlier one of the same name."
   uid: String!
   "Revision of the resource that all the values are of."
   revision: String!
@@ -506,13 +506,13 @@ type SecretDataEntry {
   key: String
   "The value as it is stored; a number or truth value as JSON writes it."
   value: String!
-  "How the value is written."
+  "Encoding of the value."
   encoding: SecretDataEncoding!
-  "The value in plain text; null: it is no text, but base64 of bytes that are not UTF-8."
+  "The value in plain text; null: its bytes are not UTF-8."
   text: String
 }
 
-"How a value is written."
+"Encoding of a value."
 enum SecretDataEncoding {
   "In plain text."
   PLAIN

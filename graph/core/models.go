@@ -13,7 +13,7 @@ import (
 
 // One resource of a tree.
 type DependencyNode struct {
-	// Global id of the resource, also of one that is missing.
+	// Global id of the resource, even if it is missing.
 	ID string `json:"id"`
 	// Name of the kind.
 	Kind string `json:"kind"`
@@ -27,7 +27,7 @@ type DependencyNode struct {
 	From *string `json:"from,omitzero"`
 	// The reference that led to it, as a path in the kind that has it: spec.resource.networkRef. null for the root.
 	Path *string `json:"path,omitzero"`
-	// Whether the resource referred to must stay while it is in use. null for the root.
+	// Whether the target of the reference that led to it must stay while it is relied on. null for the root.
 	Guarded *bool `json:"guarded,omitzero"`
 	// Whether the node was met before on the way from the root: references make a cycle, which is not followed again.
 	Cycle bool `json:"cycle"`
@@ -59,15 +59,15 @@ type KindEnumValue struct {
 
 // One field of the spec or status of a kind.
 type KindField struct {
-	// Where the field stands: spec.resource.mtu. Steps into lists are by the name of the list.
+	// Path of the field: spec.resource.mtu. Steps into lists are by the name of the list.
 	Path string `json:"path"`
 	// Name of the field in the API, in manifests and in the store.
 	Name string `json:"name"`
-	// String, Int, Int64, Float, Boolean, MapEntry, or the name of an enum or object type; of a list that of its elements.
+	// String, Int, Int64, Float, Boolean, MapEntry, or the name of an enum or object type; of a list, the type of its elements.
 	Type string `json:"type"`
 	// What the field is.
 	Description string `json:"description"`
-	// Whether the field is there on every write and read.
+	// Whether every write and read has the field.
 	Required bool `json:"required"`
 	// Whether the field is a list; its elements are never null.
 	List bool `json:"list"`
@@ -75,29 +75,29 @@ type KindField struct {
 	ListType *descriptor.ListType `json:"listType,omitzero"`
 	// Fields that tell the elements of a MAP apart.
 	Keys []string `json:"keys"`
-	// What the value is bound by. Of a status nothing else is validated.
+	// Bounds of the value. In a status nothing else is validated.
 	Limits *KindFieldLimits `json:"limits"`
 	// Values of an enum.
 	EnumValues []*KindEnumValue `json:"enumValues"`
 	// The effective value where the field is absent, as JSON in stored form.
 	Default *string `json:"default,omitzero"`
-	// Whether the effective value stays once it is set.
+	// Whether the effective value cannot be changed to another one; the field can be removed.
 	Immutable bool `json:"immutable"`
 	// Key at the top of a manifest that holds the field; null: it is in the manifest's spec.
 	ManifestAt *string `json:"manifestAt,omitzero"`
-	// Whether the field is taken and never shown.
+	// Whether the field is accepted in writes and never shown.
 	WriteOnly bool `json:"writeOnly"`
-	// The map of the same object that takes the entries of this one, which is not stored itself; null: it is stored.
+	// The map of the same object into which this one is merged instead of being stored; null: it is stored.
 	MergeInto *string `json:"mergeInto,omitzero"`
 	// The first version of the API that has the field; null: the first of all.
 	Since *string `json:"since,omitzero"`
-	// The first version of the API that has the field no more; null: none.
+	// The first version of the API that no longer has the field; null: none.
 	Until *string `json:"until,omitzero"`
 	// Why the field should not be used; null: it can be.
 	Deprecated *string `json:"deprecated,omitzero"`
 }
 
-// What a value is bound by; null: not. Lengths count characters (Unicode code points).
+// Bounds of a value; null: none. Lengths count characters (Unicode code points).
 type KindFieldLimits struct {
 	// Least characters of a text.
 	MinLength *int32 `json:"minLength,omitzero"`
@@ -133,15 +133,15 @@ type KindFieldLimits struct {
 
 // A field that names resources of a kind.
 type KindReference struct {
-	// Where the field stands: spec.resource.networkRef. Steps into lists are by the name of the list.
+	// Path of the field: spec.resource.networkRef. Steps into lists are by the name of the list.
 	Path string `json:"path"`
 	// Kind referred to.
 	Kind string `json:"kind"`
 	// Field of the API that resolves the reference.
 	Field string `json:"field"`
-	// Field of the kind referred to that lists who refers to it; null if there is none.
+	// Field of the kind referred to that lists the resources which refer to it; null if there is none.
 	Inverse *string `json:"inverse,omitzero"`
-	// Whether the resource referred to must stay while it is in use.
+	// Whether the target must stay while it is relied on.
 	Guard bool `json:"guard"`
 }
 
@@ -161,7 +161,7 @@ type SecretData struct {
 	Namespace *string `json:"namespace,omitzero"`
 	// Name of the resource.
 	Name string `json:"name"`
-	// What tells the resource from others that had its name.
+	// Tells the resource from an earlier one of the same name.
 	UID string `json:"uid"`
 	// Revision of the resource that all the values are of.
 	Revision string `json:"revision"`
@@ -177,9 +177,9 @@ type SecretDataEntry struct {
 	Key *string `json:"key,omitzero"`
 	// The value as it is stored; a number or truth value as JSON writes it.
 	Value string `json:"value"`
-	// How the value is written.
+	// Encoding of the value.
 	Encoding SecretDataEncoding `json:"encoding"`
-	// The value in plain text; null: it is no text, but base64 of bytes that are not UTF-8.
+	// The value in plain text; null: its bytes are not UTF-8.
 	Text *string `json:"text,omitzero"`
 }
 
@@ -195,7 +195,7 @@ type UpdateKindInput struct {
 
 // What updateKind answers.
 type UpdateKindPayload struct {
-	// That of the input.
+	// clientMutationId of the input.
 	ClientMutationID *string `json:"clientMutationId,omitzero"`
 	// The kind as it is now.
 	Kind *descriptor.Kind `json:"kind"`
@@ -262,11 +262,11 @@ func (e DependencyDirection) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// How far a resource is that another refers to, for that other one.
+// State of the target of a reference, for the resource that refers to it.
 type DependencyState string
 
 const (
-	// It is not there, or cannot be read.
+	// It does not exist, or cannot be read.
 	DependencyStateMissing DependencyState = "MISSING"
 	// It is not ready: its condition Available is not True.
 	DependencyStateNotReady DependencyState = "NOT_READY"
@@ -326,7 +326,7 @@ func (e DependencyState) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// How a value is written.
+// Encoding of a value.
 type SecretDataEncoding string
 
 const (

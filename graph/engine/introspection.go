@@ -25,7 +25,7 @@ type shown struct {
 }
 
 // descriptionBytes, of a description or of the name that the document gives a value,
-// are as dear as one value more.
+// cost as much as one value more.
 const descriptionBytes = 64
 
 // maxIntrospection stands for any count that is larger.

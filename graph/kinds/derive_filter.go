@@ -20,7 +20,7 @@ func (d *typeDerivation) filter(k *Kind, s *descriptor.Shape, path string) {
 	if def == nil {
 		def = &ast.Definition{
 			Kind: ast.InputObject, Name: FilterType(s.Name),
-			Description: "Which resources a filter keeps by their " + s.Name + ": those for which all that is given holds; null is as if left out.",
+			Description: "Keeps resources by their " + s.Name + ": those for which everything given holds; null counts as left out.",
 		}
 		d.filters[s.Name] = def
 	}
@@ -87,7 +87,7 @@ func (d *typeDerivation) enumOperators(f *descriptor.Field) {
 	if f.List {
 		d.listFilters[e] = &ast.Definition{
 			Kind: ast.InputObject, Name: ListFilterType(e),
-			Description: "Which lists a filter keeps: those for which all operators hold, of which there is at least one; none is null. An absent list is empty.",
+			Description: "Keeps lists for which all operators hold. At least one is given, and none is null. An absent list counts as empty.",
 			Fields: ast.FieldList{
 				field("hasAll", many, "The list has each of them. At most 100 elements."),
 				field("hasAny", many, "The list has at least one of them. At most 100 elements."),
@@ -99,7 +99,7 @@ func (d *typeDerivation) enumOperators(f *descriptor.Field) {
 	}
 	d.filters[e] = &ast.Definition{
 		Kind: ast.InputObject, Name: FilterType(e),
-		Description: "Which values a filter keeps: those for which all operators hold, of which there is at least one; none is null.",
+		Description: "Keeps values for which all operators hold. At least one is given, and none is null.",
 		Fields: ast.FieldList{
 			field("eq", one, "Equal."),
 			field("ne", one, "Not equal, or absent."),

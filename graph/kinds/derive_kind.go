@@ -74,11 +74,11 @@ func (d *derivation) resource(k *Kind) {
 		when(k.Status != nil, func() *ast.FieldDefinition {
 			return field("status", k.Status.Name, k.about("status", aboutStatus))
 		}),
-		field("specJSON", "JSON!", "The spec in stored form, for programs that know no kind. What is write-only is not in it."),
+		field("specJSON", "JSON!", "The spec in stored form, without write-only fields, for programs that know no kind."),
 		field("statusJSON", "JSON", "The status in stored form, for programs that know no kind; null if there is none."),
-		field("dependencies", "DependencyConnection!", "What the resource refers to, in the order in which its kind declares the references, and of the names.", paging("References")...),
+		field("dependencies", "DependencyConnection!", "What the resource refers to, in the order in which its kind declares the references, then of the names.", paging("References")...),
 		field("dependents", "DependencyConnection!", "What refers to the resource, in the order of kind, namespace, name and path.", paging("References")...),
-		field("blockedBy", "DependencyConnection!", "What relies on the resource by a guarded reference: while there is anything, a deletion of the resource is PENDING. In the order of kind, namespace, name and path.", paging("References")...),
+		field("blockedBy", "DependencyConnection!", "What relies on the resource by a guarded reference. While anything does, a deletion of the resource is PENDING. In the order of kind, namespace, name and path.", paging("References")...),
 	)
 	def.Interfaces = []string{"Node", "Resource"}
 	for _, r := range referencesOn(d.owners[k.Name]) {
@@ -92,8 +92,8 @@ func (d *derivation) resource(k *Kind) {
 		f.Directives = deprecated(r.Deprecated)
 		def.Fields = append(def.Fields, f)
 	}
-	def.Fields = append(def.Fields, field("manifest", "String!", "The manifest that would apply the resource UNCHANGED.",
-		otherwise(argument("format", "ManifestFormat", "How it is written. null: YAML."), ast.EnumValue, "YAML")))
+	def.Fields = append(def.Fields, field("manifest", "String!", "A manifest that leaves the resource UNCHANGED when it is applied.",
+		otherwise(argument("format", "ManifestFormat", "Format of the manifest. null: YAML."), ast.EnumValue, "YAML")))
 	d.add(def)
 }
 
@@ -103,7 +103,7 @@ func referenceField(r Reference) *ast.FieldDefinition {
 	f := field(r.Field, r.Kind, fmt.Sprintf("The %s that %s names; null if there is none.", r.Kind, name))
 	if r.List {
 		f = field(r.Field, r.Kind+"Connection!",
-			fmt.Sprintf("Resources of kind %s that %s names, those that there are, in the order of their names.", r.Kind, name), pagingArguments()...)
+			fmt.Sprintf("Resources of kind %s that %s names and that exist, in the order of their names.", r.Kind, name), pagingArguments()...)
 	}
 	f.Directives = deprecated(r.Deprecated)
 	return f
@@ -156,8 +156,8 @@ func (d *derivation) connection(k *Kind) {
 			field("edges", "["+k.Name+"Edge!]!", "The resources of the page, each with its cursor."),
 			field("nodes", "["+k.Name+"!]!", "The resources of the page."),
 			field("pageInfo", "PageInfo!", "Where the page lies in the connection."),
-			field("totalCount", "Int!", "Number of resources in the whole connection. Counted when it is asked for."),
-			field("changeCursor", "String", "Cursor for the field after of a stream of changes: taken before the page was\nread, so that what the page does not show is told there. A client that pages\nuses that of the first page."),
+			field("totalCount", "Int!", "Number of resources in the whole connection. Counted only if it is selected."),
+			field("changeCursor", "String", "Cursor for the argument after of a stream of changes: taken before the page was\nread, so that the stream sends every change that the page does not show. A client\nthat reads several pages uses that of the first."),
 		),
 		object(k.Name+"Edge", "One resource of a page.",
 			field("cursor", "String!", "Place of the resource in the connection; opaque."),
@@ -174,7 +174,7 @@ func (d *derivation) connection(k *Kind) {
 // kindFilter derives the filter of a kind.
 func kindFilter(k *Kind) *ast.Definition {
 	name := k.Name + "Filter"
-	return input(name, "Which resources of kind "+k.Name+" are kept: those for which all that is given\nholds; null is as if left out. and, or and not are nested at most 5 deep, with\nat most 50 conditions in all.",
+	return input(name, "Keeps resources of kind "+k.Name+" for which everything given holds; null\ncounts as left out. and, or and not are nested at most 5 deep, with\nat most 50 conditions in all.",
 		field("and", "["+name+"!]", "All of these hold. At most 50 elements."),
 		field("or", "["+name+"!]", "One of these holds. At most 50 elements."),
 		field("not", name, "This does not hold."),
@@ -225,9 +225,9 @@ func (d *derivation) roots(k *Kind) {
 		args = append(args,
 			argument("name", "String", "Name to follow. A DNS-1123 subdomain of at most 253 characters. null: all."),
 			argument("filter", k.Name+"Filter", "Which resources to follow; null: all."),
-			argument("after", "String", "Cursor of the event seen last, or changeCursor of a connection; opaque. null: from now on."),
-			otherwise(argument("snapshot", "Boolean", "Whether the state comes first where the stream does not continue from a cursor. null: false."), ast.BooleanValue, "false"))
+			argument("after", "String", "Cursor of the last event seen, or changeCursor of a connection; opaque. null: from now on."),
+			otherwise(argument("snapshot", "Boolean", "Whether the state comes first if the stream does not continue from a cursor. null: false."), ast.BooleanValue, "false"))
 		d.subscription = append(d.subscription, field(k.Singular+"Changes", k.Name+"Change!",
-			"Changes of resources of kind "+k.Name+", as they happen. With `after`, the\nchanges after that cursor come first. Where they are not all available any\nmore, then or later, the state comes anew with `snapshot`, else\nPOSITION_EXPIRED. With `snapshot` and without `after` the state comes first:\nRESET, SNAPSHOT for each resource, and IN_SYNC. BOOKMARK comes to idle streams.\nWith `filter` a resource that no longer matches is DELETED, and one that comes\nto match is ADDED; with a filter on updatedAt it may be MODIFIED, and one that\nwas never shown DELETED.", args...))
+			"Changes of resources of kind "+k.Name+", as they happen. With `after`, the\nchanges after that cursor come first. If some of them are no longer available,\nthen or later, the stream sends the whole state with `snapshot`, and ends with\nPOSITION_EXPIRED without. With `snapshot` and without `after` the state comes first:\nRESET, SNAPSHOT for each resource, and IN_SYNC. Idle streams get BOOKMARK.\nWith `filter` a resource that no longer matches is DELETED, and one that begins\nto match is ADDED; with a filter on updatedAt it may be MODIFIED, and one that\nwas never shown DELETED.", args...))
 	}
 }

@@ -30,7 +30,7 @@ func (d *derivation) writes(k *Kind) {
 	stored := "The resource as it is stored; with dryRun as it would be."
 	if k.Has(descriptor.VerbCreate) {
 		d.write(k, write{
-			name: "create" + k.Name, about: "Create a resource of kind " + k.Name + ". One that is there already is ALREADY_EXISTS.",
+			name: "create" + k.Name, about: "Create a resource of kind " + k.Name + ". If it exists, the answer is ALREADY_EXISTS.",
 			input:   slices.Concat(subKind(k, ""), newMetadata(k), []*ast.FieldDefinition{spec(k.about("spec", aboutSpec))}),
 			payload: "The resource as it is stored; with dryRun as it would be: without uid and revision.", nonNull: true,
 		})
@@ -52,9 +52,9 @@ func (d *derivation) writes(k *Kind) {
 	}
 	if k.Has(descriptor.VerbUpsert) {
 		d.write(k, write{
-			name: "upsert" + k.Name, about: "Create a resource of kind " + k.Name + ", or replace the spec of the one that is there, whatever its revision.",
-			input:   slices.Concat(subKind(k, " A resource that is there keeps its own, which must be this one if it is given."), changedMetadata(k, false), []*ast.FieldDefinition{spec(replaced)}),
-			payload: stored, nonNull: true, after: []*ast.FieldDefinition{field("created", "Boolean!", "Whether the resource was not there before.")},
+			name: "upsert" + k.Name, about: "Create a resource of kind " + k.Name + ", or replace the spec of an existing one, whatever its revision.",
+			input:   slices.Concat(subKind(k, " An existing resource keeps its own; if one is given, it must be the same."), changedMetadata(k, false), []*ast.FieldDefinition{spec(replaced)}),
+			payload: stored, nonNull: true, after: []*ast.FieldDefinition{field("created", "Boolean!", "Whether the resource did not exist before.")},
 		})
 	}
 	if k.Has(descriptor.VerbStatus) {
@@ -69,12 +69,12 @@ func (d *derivation) writes(k *Kind) {
 	}
 	if k.Has(descriptor.VerbDelete) {
 		d.write(k, write{
-			name: "delete" + k.Name, existing: true, about: "Delete a resource of kind " + k.Name + ". One that others rely on, or that finalizers hold, stays until they do not: its deletion is requested.",
-			input:   []*ast.FieldDefinition{field("expectedRevision", "String", "Revision that the deletion is based on; opaque, from metadata.revision. Absent: whatever it is.")},
-			payload: "The resource in its last state, or while its deletion waits in its present one; null if that cannot be read.",
+			name: "delete" + k.Name, existing: true, about: "Delete a resource of kind " + k.Name + ". If others rely on it, or finalizers hold it, its deletion is requested and waits for them.",
+			input:   []*ast.FieldDefinition{field("expectedRevision", "String", "Revision that the deletion is based on; opaque, from metadata.revision. Absent: any.")},
+			payload: "The resource in its last state, or in its present one while its deletion waits; null if that cannot be read.",
 			before:  []*ast.FieldDefinition{field("deleted"+k.Name+"Id", "ID", "Global id of the resource that is gone; null unless the state is DELETED, and with dryRun.")},
 			after: []*ast.FieldDefinition{
-				field("state", "DeletionState!", "How far the deletion has come; with dryRun how far it would."),
+				field("state", "DeletionState!", "How far the deletion has come; with dryRun how far it would come."),
 				field("blockers", "ResourceConnection!", "The resources that rely on the resource, for which the deletion waits, or with dryRun would wait. In the order of kind, namespace and name.",
 					argument("first", "Int", "Resources wanted from the front, 0 to 1,000. null: 100."),
 					argument("after", "String", "Only what follows this cursor; opaque, from pageInfo or an edge of this field with the same arguments.")),
@@ -98,7 +98,7 @@ func (d *derivation) write(k *Kind, w write) {
 		}),
 		name,
 	}
-	dry := field("dryRun", "Boolean", "Check everything, write nothing and say what would be. null: false.")
+	dry := field("dryRun", "Boolean", "Check everything, write nothing and answer what would be stored. null: false.")
 	dry.DefaultValue = &ast.Value{Kind: ast.BooleanValue, Raw: "false"}
 	d.add(input(typ+"Input", "What "+w.name+" is asked.", append(slices.Concat(who, w.input), dry)...))
 	of := k.Name
@@ -106,7 +106,7 @@ func (d *derivation) write(k *Kind, w write) {
 		of += "!"
 	}
 	d.add(object(typ+"Payload", "What "+w.name+" answers.", slices.Concat(
-		[]*ast.FieldDefinition{field("clientMutationId", "String", "That of the input.")}, w.before,
+		[]*ast.FieldDefinition{field("clientMutationId", "String", "clientMutationId of the input.")}, w.before,
 		[]*ast.FieldDefinition{field(k.Singular, of, w.payload)}, w.after,
 		[]*ast.FieldDefinition{
 			field("dryRun", "Boolean!", "Whether nothing was written."),
@@ -127,10 +127,10 @@ func subKind(k *Kind, more string) []*ast.FieldDefinition {
 func newMetadata(k *Kind) []*ast.FieldDefinition {
 	return []*ast.FieldDefinition{
 		field("labels", "[LabelInput!]", "Pairs to find resources by. At most 128, no two with one key."),
-		field("annotations", "[AnnotationInput!]", "Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all."),
+		field("annotations", "[AnnotationInput!]", "Pairs that tools keep for themselves. No two with one key; at most 256 KiB in all."),
 		field("description", "String", "A note for people. At most 1,024 characters."),
 		when(k.Expires, func() *ast.FieldDefinition {
-			return field("expiresAt", "Time", "When the resource goes away by itself. Absent: never.")
+			return field("expiresAt", "Time", "When the resource expires and is deleted. Absent: never.")
 		}),
 	}
 }
@@ -140,13 +140,13 @@ func newMetadata(k *Kind) []*ast.FieldDefinition {
 func changedMetadata(k *Kind, existing bool) []*ast.FieldDefinition {
 	return []*ast.FieldDefinition{
 		field("labels", "[LabelInput!]", "Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none."),
-		field("annotations", "[AnnotationInput!]", "Pairs that tools leave for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none."),
+		field("annotations", "[AnnotationInput!]", "Pairs that tools keep for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none."),
 		field("description", "String", "A note for people. At most 1,024 characters. Left out: unchanged; null: none."),
 		when(k.Expires, func() *ast.FieldDefinition {
-			return field("expiresAt", "Time", "When the resource goes away by itself. Left out: unchanged; null: never.")
+			return field("expiresAt", "Time", "When the resource expires and is deleted. Left out: unchanged; null: never.")
 		}),
 		when(existing, func() *ast.FieldDefinition {
-			return field("finalizers", "[String!]", "What holds the resource while its deletion waits: names like the keys of labels. At most 64, no two equal. Left out: unchanged; null or []: none. While the deletion waits a patch of nothing else may remove some; none can be added.")
+			return field("finalizers", "[String!]", "What keeps the resource when its deletion is requested: names like the keys of labels. At most 64, no two equal. Left out: unchanged; null or []: none. While the deletion waits, a patch of nothing else can remove some; none can be added.")
 		}),
 	}
 }

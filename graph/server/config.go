@@ -89,7 +89,7 @@ type Limits struct {
 	// Validation is the most comparisons of fields that the validation of a
 	// document may take: estimated before, and from above.
 	Validation int
-	// CachedTokens is how many tokens the documents have that are kept parsed, of 100 to 400 bytes each.
+	// CachedTokens is the most tokens of parsed documents in the cache; each takes 100 to 400 bytes.
 	CachedTokens int
 	// Repeats is how often one selection set may name the same field.
 	Repeats int
@@ -103,8 +103,8 @@ type Limits struct {
 	Answer int64
 	// Held is the most bytes of stored resources that an operation holds at a time.
 	Held int64
-	// Events is how much work dear events may be together at once, beyond
-	// [budget.FreeWork] of each: one for a resource that is looked at.
+	// Events is the allowance of work for expensive events of all subscriptions, beyond
+	// [budget.FreeWork] of each: one unit for a resource that is looked at.
 	Events int
 	// Introspection is the most values of the schema that an operation may return.
 	Introspection int

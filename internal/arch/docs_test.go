@@ -3,10 +3,12 @@ package arch_test
 import (
 	"go/ast"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -22,6 +24,8 @@ var (
 	// shape is a step of a walk, with the function that makes it: (7: `encode`).
 	shape    = regexp.MustCompile(`\(\d+:[^)]*\)`)
 	function = regexp.MustCompile("`([a-z]\\w*)`")
+	// punctuation is what GitHub leaves out of anchors.
+	punctuation = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
 // TestTheDocsNameWhatThereIs holds the paths and links of all documents, and the
@@ -87,13 +91,39 @@ func heading(t *testing.T, to, own, anchor string) bool {
 	if err != nil {
 		return false
 	}
-	for line := range strings.Lines(string(raw)) {
-		if title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") &&
-			strings.ReplaceAll(strings.ToLower(strings.TrimSpace(title)), " ", "-") == anchor {
-			return true
+	return anchors(string(raw))[anchor]
+}
+
+// anchors are those of the headings of a document, as GitHub makes them: in lower
+// case, without punctuation, hyphens for spaces, and a number for each that is there
+// already.
+func anchors(text string) map[string]bool {
+	out, count, fenced := map[string]bool{}, map[string]int{}, false
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			fenced = !fenced
 		}
+		title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " ")
+		if fenced || !ok || !strings.HasPrefix(line, "#") {
+			continue
+		}
+		anchor := strings.ReplaceAll(punctuation.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), ""), " ", "-")
+		count[anchor]++
+		if n := count[anchor] - 1; n > 0 {
+			anchor += "-" + strconv.Itoa(n)
+		}
+		out[anchor] = true
 	}
-	return false
+	return out
+}
+
+func TestAnchorsAreThoseOfGitHub(t *testing.T) {
+	text := "# Check, print, compare\n## What was wrong, and where?\n```sh\n# no heading\n```\n## `a_b` and c-d\n## Twice\n## Twice\n"
+	got := anchors(text)
+	want := []string{"a_b-and-c-d", "check-print-compare", "twice", "twice-1", "what-was-wrong-and-where"}
+	if all := slices.Sorted(maps.Keys(got)); !slices.Equal(all, want) {
+		t.Errorf("anchors %v, want %v", all, want)
+	}
 }
 
 // names are what the module declares: package.Name, Type.Method, package.Type.Method,

@@ -14,13 +14,13 @@ type explanation struct {
 
 func explanations() []explanation {
 	return []explanation{
-		{CodeNotFound, "a write names a resource that is not there", "create it, or leave it"},
-		{CodeAlreadyExists, "a create names a resource that is there", "update or upsert it"},
-		{CodeConflict, "the spec was changed since the revision that is expected; extensions.currentRevision is the present one", "read again, repeat the change; if retryable, just send it again"},
+		{CodeNotFound, "a write names a resource that does not exist", "create it, or leave it"},
+		{CodeAlreadyExists, "a create names a resource that exists already", "update or upsert it"},
+		{CodeConflict, "the spec was changed since the revision that is expected; extensions.currentRevision is the current one", "read again, repeat the change; if retryable, just send it again"},
 		{CodeBeingDeleted, "the deletion of the resource was requested: its spec is frozen", "wait until it is gone; only its status can be changed, and finalizers removed by a patch of nothing else"},
-		{CodeValidationFailed, "a value breaks a constraint or rule: extensions.path, field, rule and limit; one error for each", "mend the values"},
-		{CodeBadUserInput, "the request does not make sense: an unknown kind, a page that is too large, a manifest that does not parse", "mend the request"},
-		{CodePositionExpired, "the changes after the cursor are not available any more", "watch with `snapshot: true`, or list again and watch after the `changeCursor` of the first page"},
+		{CodeValidationFailed, "a value breaks a constraint or rule: extensions.path, field, rule and limit; one error for each", "correct the values"},
+		{CodeBadUserInput, "the request does not make sense: an unknown kind, a page that is too large, a manifest that does not parse", "correct the request"},
+		{CodePositionExpired, "the changes after the cursor are no longer available", "watch with `snapshot: true`, or list again and watch after the `changeCursor` of the first page"},
 		{CodeLagged, "the listener was too slow", "resume after extensions.cursor"},
 		{CodeCatalogueChanged, "the kinds of the gateway were replaced since the stream began; it went on for ten minutes, until two more replacements, or until one that hides what it showed", "resume after extensions.cursor, with a document that is valid now; without a cursor begin again"},
 		{CodeCursorInvalid, "the text is no cursor, or one of another connection", "take cursors from the same field with the same arguments"},
@@ -30,8 +30,8 @@ func explanations() []explanation {
 		{CodeUnavailable, "the store does not answer; with extensions.outcome UNKNOWN the change may have been made", "if retryable, send it again later; after UNKNOWN, read first"},
 		{CodeTimeout, "the request took longer than it may; nothing was changed", "send it again, or ask for less"},
 		{CodeInternal, "a fault of the gateway; the log has its cause under extensions.requestId", "tell the operator"},
-		{CodeParseFailed, "the document is not written as GraphQL is", "mend the document"},
-		{CodeDocumentInvalid, "the document or its variables are not those of this API, or not of the types that it has", "mend the document or the variables; a schema that was loaded long ago may be an older one"},
+		{CodeParseFailed, "the document is not valid GraphQL syntax", "correct the document"},
+		{CodeDocumentInvalid, "the document or its variables are not those of this API, or not of the types that it has", "correct the document or the variables; a schema that was loaded long ago may be an older one"},
 		{CodePersistedQueryNotFound, "the document was named by its hash, which the gateway does not know", "send the hash and the document"},
 	}
 }
@@ -52,9 +52,10 @@ func Document() string {
 
 Generated from backend/service: go test ./backend/service/failure -run ListOfErrors -update
 
-Every error has ` + "`message`, `extensions.code` and `extensions.requestId`" + `. Those of a resource also have
+Every error has ` + "`message`, `extensions.code` and `extensions.requestId`" + `. Errors about a resource also have
 ` + "`kind`, `namespace` and `name`" + `. One about a value of the request
 has ` + "`path`, a list from the argument (`[\"input\", \"spec\", \"resource\", \"tags\", 1]`), and `field`, the same as text (`input.spec.resource.tags[1]`)" + `; ` + "`retryable: true`" + ` says that nothing was changed and that the same request may succeed later.
+
 | code | means | then |
 |---|---|---|
 `)

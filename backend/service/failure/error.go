@@ -139,7 +139,7 @@ func translations() []translation {
 		{is: backend.ErrReferenced, code: CodeConflict, retryable: true, text: "%s is in use by others"},
 		{is: backend.ErrTooLarge, code: CodeLimitExceeded, text: "%s is larger than a resource may be (1 MiB)"},
 		{is: backend.ErrDeadline, code: CodeTimeout, retryable: true, text: "the store did not get to the change in time; nothing was changed"},
-		{is: backend.ErrPositionExpired, code: CodePositionExpired, text: "the changes after this cursor are not available any more: watch with snapshot: true, or list again and watch after the changeCursor of the first page"},
+		{is: backend.ErrPositionExpired, code: CodePositionExpired, text: "the changes after this cursor are no longer available: watch with snapshot: true, or list again and watch after the changeCursor of the first page"},
 		{is: backend.ErrLagged, code: CodeLagged, retryable: true, text: "the listener was too slow; resume after extensions.cursor"},
 		{is: hub.ErrFull, code: CodeLimitExceeded, retryable: true, text: "the gateway has as many listeners as it can serve; try again later"},
 		{is: backend.ErrNoSpace, code: CodeUnavailable, retryable: true, text: "the store has no space left and takes no changes until there is some; nothing was changed"},

@@ -179,7 +179,7 @@ func (v *Violations) value(ctx context.Context, f *Field, path string, value any
 		if s, ok := value.(string); ok {
 			v.text(f, path, s)
 		} else {
-			v.Add(path, "type", "String", "must be a string")
+			v.noString(path, value)
 		}
 	}
 }
@@ -208,9 +208,18 @@ func (v *Violations) mapping(f *Field, path string, value any) {
 		if s, ok := m[key].(string); ok {
 			v.text(f, at, s)
 		} else {
-			v.Add(at, "type", "String", "must be a string")
+			v.noString(at, m[key])
 		}
 	}
+}
+
+// noString refuses a value that is no string. A Boolean often was a word in YAML.
+func (v *Violations) noString(path string, value any) {
+	text := "must be a string"
+	if _, ok := value.(bool); ok {
+		text += "; quote it: YAML reads y, n, yes, no, on and off as Booleans"
+	}
+	v.Add(path, "type", "String", "%s", text)
 }
 
 func (v *Violations) mapKey(f *Field, at, key string) {
@@ -309,7 +318,7 @@ func (v *Violations) Transition(ctx context.Context, s *Shape, path string, next
 		}
 		at := failure.Join(path, f.Name)
 		if f.Immutable && !f.same(now, was, effective) {
-			v.Add(at, "immutable", nil, "cannot be changed once it is set")
+			v.Add(at, "immutable", nil, "cannot be changed to another value")
 			continue
 		}
 		if f.shape == nil {

@@ -158,7 +158,7 @@ func (p *filterParser) tests(attribute string, f *descriptor.Field, value any, a
 			return nil, err
 		}
 		if m[op] == nil {
-			return nil, nullOperator(at, op)
+			return nil, nullOperator(at, op, "isNull")
 		}
 		if op == "isNull" {
 			want, ok := m[op].(bool)
@@ -209,9 +209,14 @@ func noOperator(at string) error {
 	return failure.BadInput(at, "%s has no operator; give at least one, or leave %s out (a variable that is not defined counts as left out)", at, at)
 }
 
-// nullOperator refuses null as the value of an operator.
-func nullOperator(at, op string) error {
-	return failure.BadInput(at+"."+op, "%s.%s is null; give a value, ask for absence by isNull where there is one, or leave the operator out", at, op)
+// nullOperator refuses null as the value of an operator, beside one that asks for
+// absence, if there is one.
+func nullOperator(at, op, absence string) error {
+	advice := "give a value, "
+	if absence != "" {
+		advice += "use " + absence + " to ask for absence, "
+	}
+	return failure.BadInput(at+"."+op, "%s.%s is null; %sor leave the operator out", at, op, advice)
 }
 
 func encodeOperand(f *descriptor.Field, v any) []byte {
@@ -273,7 +278,7 @@ func labelTest(m map[string]any, at string) (expr, error) {
 			continue
 		}
 		if m[op] == nil {
-			return nil, nullOperator(at, op)
+			return nil, nullOperator(at, op, "exists")
 		}
 		ops = append(ops, op)
 	}
@@ -320,7 +325,7 @@ func conditionTest(m map[string]any, at string) (expr, error) {
 	}
 	status, given := m["status"]
 	if given && status == nil {
-		return nil, nullOperator(at, "status")
+		return nil, nullOperator(at, "status", "")
 	}
 	if !given {
 		return withKey(row.ConditionIndex, typ), nil

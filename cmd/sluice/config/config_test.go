@@ -108,7 +108,7 @@ func TestWhatCannotBeMeantIsRefusedByItsName(t *testing.T) {
 		{[]string{"--retain-entries", "-5"}, "retain-entries: -5 is negative"},
 		{[]string{"--log-level", "loud"}, "log-level"},
 		{[]string{"--listen", "8080"}, `listen: "8080" is not an address`},
-		{[]string{"--listen", "0.0.0.0:80"}, "say --allow-anonymous"},
+		{[]string{"--listen", "0.0.0.0:80"}, "use --allow-anonymous"},
 		{[]string{"--allowed-hosts", "*"}, "allowed-hosts: \"*\": wildcards"},
 		{[]string{"--allowed-hosts", "gateway.example.com:8443"}, "leave it out"},
 		{[]string{"--allowed-hosts", "https://gateway.example.com"}, "not a URL"},
@@ -136,7 +136,7 @@ func TestAFlagTakesPrecedenceOverTheEnvironmentAndThatOverTheFile(t *testing.T) 
 	t.Setenv("SLUICE_LIMIT_DEPTH", "9")
 	t.Setenv("SLUICE_LIMIT_FIELDS", "10")
 	g, f := given(t, "--config", file, "--limit-depth", "11")
-	if err := config.Load(f, known(f)); err != nil {
+	if err := config.Load(f, known(f), []string{"SLUICE_FOR"}); err != nil {
 		t.Fatal(err)
 	}
 	if l := g.Server.Limits; l.Depth != 11 || l.Fields != 10 || g.Store.LogAge != time.Hour || !slices.Equal(g.Server.AllowedHosts, []string{"a", "b"}) {
@@ -155,6 +155,7 @@ func TestWhatIsNotKnownIsRefused(t *testing.T) {
 		says      string
 	}{
 		"a variable":         {env: "SLUICE_LISEN", says: `unknown environment variable SLUICE_LISEN; did you mean "SLUICE_LISTEN"?`},
+		"one like another's": {env: "SLUICE_FOO", says: "unknown environment variable SLUICE_FOO; known are SLUICE_"},
 		"a key":              {file: "lisen: x", says: `unknown key "lisen"; did you mean "listen"?`},
 		"a key twice":        {file: "listen: a\nlisten: b", says: "already set"},
 		"a key without more": {file: "listen:", says: "listen: there is no value"},
@@ -174,7 +175,7 @@ func TestWhatIsNotKnownIsRefused(t *testing.T) {
 				args = append(args, "--config", path)
 			}
 			_, f := given(t, args...)
-			if err := config.Load(f, known(f)); err == nil || !strings.Contains(err.Error(), c.says) {
+			if err := config.Load(f, known(f), []string{"SLUICE_FOR"}); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -189,7 +190,7 @@ func TestVariablesOfOthersAreLeftAlone(t *testing.T) {
 		t.Setenv(name, "x")
 	}
 	_, f := given(t)
-	if err := config.Load(f, known(f)); err != nil {
+	if err := config.Load(f, known(f), []string{"SLUICE_FOR"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -197,7 +198,7 @@ func TestVariablesOfOthersAreLeftAlone(t *testing.T) {
 // TestAFileWithoutAnEndIsNotRead as it would take all memory.
 func TestAFileWithoutAnEndIsNotRead(t *testing.T) {
 	_, f := given(t, "--config", "/dev/zero")
-	if err := config.Load(f, known(f)); err == nil || !strings.Contains(err.Error(), "more than the 1048576 bytes") {
+	if err := config.Load(f, known(f), []string{"SLUICE_FOR"}); err == nil || !strings.Contains(err.Error(), "more than the 1048576 bytes") {
 		t.Error(err)
 	}
 }

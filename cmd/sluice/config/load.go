@@ -42,10 +42,10 @@ func ReadFile(path string) ([]byte, error) {
 }
 
 // Load fills the flags that the command line left out from the environment, then
-// from the configuration file. known are the names of the variables of all
-// commands.
-func Load(flags *pflag.FlagSet, known []string) error {
-	errs := []error{checkEnvironment(os.Environ(), known)}
+// from the configuration file. own are the names of the variables of the command;
+// others, those of other commands, are accepted without effect.
+func Load(flags *pflag.FlagSet, own, others []string) error {
+	errs := []error{checkEnvironment(os.Environ(), own, others)}
 	set := func(f *pflag.Flag, value, source string) {
 		if err := flags.Set(f.Name, value); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %q is not acceptable: %w", source, value, err))
@@ -89,13 +89,14 @@ func Load(flags *pflag.FlagSet, known []string) error {
 // service whose name begins with sluice, and those of our own tests.
 var foreign = regexp.MustCompile(`^SLUICE_(TEST_.*|(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?))$`)
 
-// checkEnvironment refuses variables that look like settings and are none.
-func checkEnvironment(environ, known []string) error {
+// checkEnvironment refuses variables that look like settings and are none, and
+// suggests those of the command.
+func checkEnvironment(environ, own, others []string) error {
 	var errs []error
 	for _, one := range environ {
 		name, _, _ := strings.Cut(one, "=")
-		if strings.HasPrefix(name, EnvPrefix) && !slices.Contains(known, name) && !foreign.MatchString(name) {
-			errs = append(errs, fmt.Errorf("unknown environment variable %s%s", name, suggest(name, known)))
+		if strings.HasPrefix(name, EnvPrefix) && !slices.Contains(own, name) && !slices.Contains(others, name) && !foreign.MatchString(name) {
+			errs = append(errs, fmt.Errorf("unknown environment variable %s%s", name, suggest(name, own)))
 		}
 	}
 	return errors.Join(errs...)

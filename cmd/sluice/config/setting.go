@@ -122,12 +122,12 @@ func Limits(settings []Setting) string {
 
 Generated from cmd/sluice/config: go test ./cmd/sluice/config -run Documented -update
 
-A frontend never meets them at their defaults. Most limits answer LIMIT_EXCEEDED, and extensions.key names the setting. The others:
+At their defaults, no frontend should reach them. Most limits answer LIMIT_EXCEEDED, and extensions.key names the setting. The others:
 ` + "`limit-time` answers TIMEOUT, `limit-memory` UNAVAILABLE, `limit-connections` and `limit-sockets` the status 503, `limit-message` closes the" + `
 ` + "WebSocket with 1009, `limit-sockets-waiting` closes the oldest that waits, `limit-queue` and `limit-queue-bytes` bound what waits for a slow listener," + `
-` + "and `limit-cached-tokens` is the size of a cache and refuses nothing." + ` [clients.md](clients.md) says when each is looked at, and what becomes of queries, mutations and streams.
+` + "and `limit-cached-tokens` is the size of a cache and refuses nothing." + ` [clients.md](clients.md) says when each is checked, and what happens to queries, mutations and streams.
 What an operation spent is told in extensions.cost of its answer if the request has "extensions": {"cost": true}, and in the metric
-sluice_operation_spent of all of them; ` + "`slow-log`" + ` writes the dearest. Times are of one core of a small server.
+sluice_operation_spent of all of them; ` + "`slow-log`" + ` logs the most expensive. Times are of one core of a small server.
 
 All that is in flight shares ` + "`limit-memory`" + `. An operation begins if 64 KiB of it are free. What it needs beyond that
 comes out of a half of it that all operations share. When that half is in use, operations wait, and the one that began first goes on

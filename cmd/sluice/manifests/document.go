@@ -134,7 +134,7 @@ func member(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// RefuseTwins refuses documents that say two different things of one resource. What a
+// RefuseTwins refuses documents of one resource that differ. What a
 // document leaves out of its namespace is the namespace of the command, and that of a
 // command without one is the default one. That kinds may be GLOBAL makes no difference:
 // their documents have no namespace, or are refused.
@@ -156,7 +156,7 @@ func RefuseTwins(docs []Document, namespace string) error {
 			if twin.Namespace == "" && d.Namespace == "" && namespace == "" {
 				key = d.String() // its kind may be GLOBAL
 			}
-			return fmt.Errorf("%s and %s say different things of %s; nothing was sent", twin.Where(), d.Where(), key)
+			return fmt.Errorf("%s and %s are of the same resource, %s, but differ; nothing was sent", twin.Where(), d.Where(), key)
 		}
 	}
 	return nil

@@ -65,11 +65,11 @@ func TestTwinsAreRefusedOnlyWhereTheyDiffer(t *testing.T) {
 	for name, c := range map[string]struct{ text, namespace, says string }{
 		"the same twice":                    {doc("", "1") + doc("", "1"), "prod", ""},
 		"two namespaces":                    {doc("", "1") + doc(", namespace: test", "2"), "prod", ""},
-		"two things":                        {doc("", "1") + doc("", "2"), "prod", "standard input:1 and standard input:4 say different things of K prod/a; nothing was sent"},
-		"of a namespace that is not stated": {doc("", "1") + doc(", namespace: prod", "2"), "prod", "say different things of K prod/a"},
-		"of the default namespace":          {doc(", namespace: default", "1") + doc("", "2"), "", "say different things of K default/a; nothing was sent"},
+		"two things":                        {doc("", "1") + doc("", "2"), "prod", "standard input:1 and standard input:4 are of the same resource, K prod/a, but differ; nothing was sent"},
+		"of a namespace that is not stated": {doc("", "1") + doc(", namespace: prod", "2"), "prod", "are of the same resource, K prod/a, but differ"},
+		"of the default namespace":          {doc(", namespace: default", "1") + doc("", "2"), "", "are of the same resource, K default/a, but differ; nothing was sent"},
 		"the same in the default namespace": {doc(", namespace: default", "1") + doc("", "1"), "", ""},
-		"two things of no namespace":        {doc("", "1") + doc("", "2"), "", "say different things of K a; nothing was sent"},
+		"two things of no namespace":        {doc("", "1") + doc("", "2"), "", "are of the same resource, K a, but differ; nothing was sent"},
 		"what does not parse":               {doc("", "1") + "kind: [\n---\nkind: [\n", "prod", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

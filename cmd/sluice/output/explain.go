@@ -72,18 +72,18 @@ func metadataFields(k client.Kind) []client.Field {
 	}
 	out = append(out,
 		client.Field{Path: "metadata.labels", Type: "MapEntry", Description: "Pairs to find resources by."},
-		client.Field{Path: "metadata.annotations", Type: "MapEntry", Description: "Pairs that tools leave for themselves."},
+		client.Field{Path: "metadata.annotations", Type: "MapEntry", Description: "Pairs that tools keep for themselves."},
 		client.Field{Path: "metadata.description", Type: "String", Description: "A note for people."},
 		client.Field{Path: "metadata.uid", Type: "String", Description: "Tells a resource from an earlier one of the same name." + owned},
 		client.Field{Path: "metadata.revision", Type: "String", Description: "The last change. In a manifest that is applied: the change that it is based on."},
 		client.Field{Path: "metadata.generation", Type: "Int64", Description: "Counts the changes of the spec, from 1." + owned},
 		client.Field{Path: "metadata.createdAt", Type: "Time", Description: "When the resource was created." + owned},
 		client.Field{Path: "metadata.updatedAt", Type: "Time", Description: "When the resource was last changed." + owned},
-		client.Field{Path: "metadata.deletionRequestedAt", Type: "Time", Description: "When the deletion of the resource was requested, which waits since then; absent: it was not." + owned},
-		client.Field{Path: "metadata.finalizers", Type: "String", List: true, Description: "What holds the resource while its deletion waits. A manifest does not set it."},
+		client.Field{Path: "metadata.deletionRequestedAt", Type: "Time", Description: "When the deletion of the resource was requested; it has waited since then. Absent: it was not." + owned},
+		client.Field{Path: "metadata.finalizers", Type: "String", List: true, Description: "What keeps the resource when its deletion is requested. A manifest does not set it."},
 	)
 	if k.Expires {
-		out = append(out, client.Field{Path: "metadata.expiresAt", Type: "Time", Description: "When the resource goes away by itself; absent: never."})
+		out = append(out, client.Field{Path: "metadata.expiresAt", Type: "Time", Description: "When the resource expires and is deleted; absent: never."})
 	}
 	return out
 }
@@ -132,13 +132,13 @@ func (e explanation) ofField(path string) error {
 		}
 	}
 	if f.ManifestAt != "" {
-		e.text("MANIFEST", "It stands at the top of a manifest, as "+f.ManifestAt+".")
+		e.text("MANIFEST", "It is at the top of a manifest, as "+f.ManifestAt+".")
 	}
 	for _, r := range e.kind.References {
 		if r.Path == path {
 			text := "The name of a resource of kind " + r.Kind + "."
 			if r.Guard {
-				text += " It must stay while it is in use."
+				text += " It must stay while this resource relies on it."
 			}
 			e.text("REFERENCE", text)
 		}

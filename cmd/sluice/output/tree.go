@@ -43,7 +43,7 @@ func DrawTree(to io.Writer, tree *client.Tree, o TreeOptions) error {
 	}
 	var err error
 	if d.repeated {
-		_, err = io.WriteString(to, "(*) what follows from it is shown where it stands without the mark\n")
+		_, err = io.WriteString(to, "(*) its references are shown where it appears without the mark\n")
 	}
 	if tree.Truncated {
 		_, err = io.WriteString(to, "There is more than a tree may hold: a smaller --depth or one --direction shows less.\n")

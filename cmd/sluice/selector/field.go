@@ -181,7 +181,7 @@ func find(k client.Kind, path string) (field, error) {
 	if k.HasConditions() {
 		conditions = " and status.conditions.TYPE"
 	}
-	return field{}, fmt.Errorf("%q is nothing that filters of kind %s can name; they can name %s%s", path, k.Name, strings.Join(Paths(k), ", "), conditions)
+	return field{}, fmt.Errorf("%q cannot be used in filters of kind %s; usable are %s%s", path, k.Name, strings.Join(Paths(k), ", "), conditions)
 }
 
 // nest puts the operators where the filter of the API has them.
