@@ -166,6 +166,10 @@ func New(cfg Config) (*Service, error) {
 	s.keeper = reindex.New(reindex.Config{
 		Store: cfg.Store, Kinds: kinds, Unreadable: s.unreadable, Logger: cfg.Logger,
 		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout,
+		Settle: func(ctx context.Context, resources []*backend.Resource) error {
+			_, err := s.Settle(ctx, resources, nil) // the changes wake who waits for them
+			return err
+		},
 	})
 	s.reconciler = reconcile.New(reconcile.Config{
 		Store: cfg.Store, Hub: s.hub, Kinds: kinds, Judge: s, Logger: cfg.Logger,

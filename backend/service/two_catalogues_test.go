@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -153,4 +154,26 @@ func TestAnOlderGatewayLeavesWhatANewerOneWaitsFor(t *testing.T) {
 	recent.run()
 	recent.create("Room", "missing", `{}`)
 	recent.becomes("Key", "k", "True")
+}
+
+func TestWhatWaitsIsJudgedAnewOnceItsRowsAreRebuilt(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *house) {
+		h.run()
+		h.follows("first")
+		h.create("Door", "d", `{"roomRef":"r"}`)
+		h.create("Key", "k", `{"doorRefs":["d"]}`)
+		// An older gateway that does not know the reference, and not yet that it is the older
+		// one, makes rows of its own.
+		door := h.get("Door", "d")
+		_, err := h.store.Apply(t.Context(), backend.Batch{
+			RequestID: "older", Deadline: time.Now().Add(time.Minute),
+			Actions: []backend.Action{{Key: door.Key, If: backend.Condition{Revision: door.Revision}, Op: backend.OpReindex, Put: backend.Put{Fingerprint: "older"}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.create("Room", "r", `{}`)
+		h.becomes("Door", "d", "True")
+		h.becomes("Key", "k", "True")
+	})
 }

@@ -28,6 +28,10 @@ type Config struct {
 	NewID func() string
 	// WriteTimeout is how long the store may take to begin a batch.
 	WriteTimeout time.Duration
+	// Settle judges anew what resources of one namespace wait for, once their references are
+	// those of this gateway's definition: while they were those of another, what is waited for
+	// may have changed and not have found them.
+	Settle func(ctx context.Context, resources []*backend.Resource) error
 }
 
 // Keeper keeps the index rows of every kind of this gateway's definition.

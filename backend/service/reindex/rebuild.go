@@ -131,15 +131,18 @@ func (p *Keeper) rebuild(ctx context.Context, k *kind.Kind, r backend.Range) (n 
 // namespace each, and returns how many it did.
 func (p *Keeper) reindex(ctx context.Context, k *kind.Kind, resources []*backend.Resource) (n int, err error) {
 	var batch []backend.Action
+	var waiting []*backend.Resource
 	size := 0
 	flush := func() error {
 		some, err := p.applyEach(ctx, batch)
-		n += some
-		batch, size = nil, 0
+		if n += some; err == nil {
+			err = p.settle(ctx, waiting)
+		}
+		batch, waiting, size = nil, nil, 0
 		return err
 	}
 	for _, r := range resources {
-		a := p.derive(k, r)
+		a, waits := p.derive(k, r)
 		if a.Put.Fingerprint == r.Fingerprint {
 			continue // still unreadable
 		}
@@ -151,20 +154,41 @@ func (p *Keeper) reindex(ctx context.Context, k *kind.Kind, resources []*backend
 		}
 		batch = append(batch, a)
 		size += one.Size()
+		if waits {
+			waiting = append(waiting, r)
+		}
 	}
 	return n, flush()
 }
 
-// derive is the reindex of one resource. It stays bound to what this gateway does not
-// know that it refers to.
-func (p *Keeper) derive(k *kind.Kind, r *backend.Resource) backend.Action {
+// settle has resources of one namespace judged anew, until that succeeds: they are not
+// found here again.
+func (p *Keeper) settle(ctx context.Context, resources []*backend.Resource) error {
+	if len(resources) == 0 {
+		return nil
+	}
+	for {
+		err := p.cfg.Settle(ctx, resources)
+		if err == nil || errors.Is(err, backend.ErrClosed) {
+			return err
+		}
+		p.cfg.Logger.Warn("judging resources whose rows were rebuilt failed and is tried again", zap.Error(err))
+		if !wait.For(ctx, reindexPause) {
+			return ctx.Err()
+		}
+	}
+}
+
+// derive is the reindex of one resource, and says whether it waits for others. It stays
+// bound to what this gateway does not know that it refers to.
+func (p *Keeper) derive(k *kind.Kind, r *backend.Resource) (reindex backend.Action, waits bool) {
 	put := backend.Put{Fingerprint: k.Rows.Fingerprint}
 	var judgement dependency.Judgement
 	if st, err := kind.StateOf(r); err != nil {
 		p.cfg.Unreadable.Note(r, err)
 		put.Fingerprint += unreadableMark
 	} else {
-		put.Rows = k.Rows.Of(st.Meta.Labels, st.Root())
+		put.Rows, waits = k.Rows.Of(st.Meta.Labels, st.Root()), len(st.Meta.Waits) > 0
 		judgement = dependency.Of(r.Key, k.Rows.Refs(r.Namespace, st.Spec), dependency.Judged(k, r.Key, st, r.Refs)).Kept()
 		if err := row.Check(r.Key, put.Rows); err != nil { // only under a definition that has more indexes than the one it was written under
 			p.cfg.Logger.Warn("a stored resource is not found by all of its values", zap.Stringer("key", r.Key), zap.Error(err))
@@ -172,7 +196,7 @@ func (p *Keeper) derive(k *kind.Kind, r *backend.Resource) backend.Action {
 		}
 	}
 	put.Refs = judgement.With(r.Refs)
-	return backend.Action{Key: r.Key, If: backend.Condition{Revision: r.Revision}, Op: backend.OpReindex, Put: put}
+	return backend.Action{Key: r.Key, If: backend.Condition{Revision: r.Revision}, Op: backend.OpReindex, Put: put}, waits
 }
 
 // applyEach applies the actions but for those whose conditions fail, and
