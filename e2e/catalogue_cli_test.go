@@ -65,7 +65,7 @@ func TestTheCommandLineServesCataloguesThatItDoesNotKnow(t *testing.T) {
 		{[]string{"get", "all", "-o", "name"}, 0, "board/x\nshelf/x\n"},
 		{[]string{"get", "shelves", "-A", "-o", "wide"}, 0, "NAME   AGE   REVISION"},
 		{[]string{"get", "boards", "-A"}, 0, "NAMESPACE   NAME   AGE"},
-		{[]string{"get", "shelves", "--filter", "spec.colour=red"}, 2, "they can name metadata.name, metadata.createdAt, metadata.updatedAt"},
+		{[]string{"get", "shelves", "--filter", "spec.colour=red"}, 2, "usable are metadata.name, metadata.createdAt, metadata.updatedAt"},
 		{[]string{"describe", "shelf", "x"}, 0, "colour: red"},
 		{[]string{"wait", "shelf/x", "--for=jsonpath={.spec.colour}=red"}, 0, "shelf/x condition met"},
 		{[]string{"wait", "shelf/x", "--for=condition=Available"}, 2, "kind Shelf has no conditions"},

@@ -248,6 +248,8 @@ func (in *intent) base(current *stored) (*kind.State, error) {
 // the rest of the spec as it is shown.
 func (in *intent) keepsConcealed(shown *kind.State) bool {
 	switch {
+	case in.meta.ExpiresAt.Set && !in.meta.ExpiresAt.Value.Equal(shown.ExpiresAt): // they expire with the resource
+		return false
 	case in.verb == descriptor.VerbStatus || in.unspecified:
 		return true
 	case in.patch || in.verb == descriptor.VerbPatch || len(in.sent.Cleared)+len(in.sent.Added) > 0:
@@ -257,8 +259,8 @@ func (in *intent) keepsConcealed(shown *kind.State) bool {
 	return jsontree.Equal(known, in.spec) && jsontree.Equal(known, in.kind.Spec.Shown(shown.Spec))
 }
 
-// replacesConcealed says whether the intent gives or clears all write-only fields, so that
-// none of them is kept.
+// replacesConcealed says whether the intent gives all write-only fields, so that none of
+// them is kept.
 func (in *intent) replacesConcealed() bool {
 	return !in.patch && in.verb != descriptor.VerbPatch && in.kind.Spec.GivesWriteOnly("spec", in.spec, in.sent)
 }

@@ -174,8 +174,9 @@ const maxLoads = 16
 // mixed says whether the sensitive values are those of another resource.
 func (c *stored) mixed() bool { return c.sensitive != nil && c.sensitive.UID != c.UID }
 
-// recent is what the index has of a resource, nil if it has nothing. It may be older
-// than what is stored: what is judged by it is true only if a write that is
+// recent is what the index has of a resource, nil if it has nothing, and for what was
+// judged by other declarations: the index does not have what that is bound to. It may be
+// older than what is stored: what is judged by it is true only if a write that is
 // conditional on its revision was applied.
 func (s *Service) recent(k *kind.Kind, key backend.Key) *stored {
 	if s.index == nil || k.Sensitive {
@@ -185,8 +186,12 @@ func (s *Service) recent(k *kind.Kind, key backend.Key) *stored {
 	if r == nil {
 		return nil
 	}
+	st, err := kind.StateOf(r)
+	if err != nil || st.Meta.Judged != k.Declared {
+		return nil
+	}
 	r.Fingerprint = k.Rows.Fingerprint
-	return &stored{Resource: r}
+	return &stored{Resource: r, read: st}
 }
 
 // loadSensitive adds the record with the sensitive values, if the kind has them.

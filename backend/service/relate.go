@@ -53,6 +53,9 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 			j = dependency.Of(r.key, refs, dependency.Before{Refs: refs, Waits: next.Meta.Waits}).Kept()
 			j.Waits = nil // they are not new
 		}
+		if superseded {
+			j.Refs = j.Keeping(r.bound, r.named())
+		}
 		j.Transition = r.reported
 		next, j.Overruled = s.report(r, next)
 		return next, j, nil
@@ -81,21 +84,26 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 	return next, j, nil
 }
 
+// named are the references of the state before that this gateway can name.
+func (r relating) named() []row.Ref { return r.kind.Rows.Refs(r.key.Namespace, r.was.Spec) }
+
 // relateSuperseded judges of a state that a newer gateway has judged, by declarations of its
 // own, what this gateway can name. Whatever else it waits for it waits for still, and then
 // its conditions stay as they are: the newer gateway judges it anew.
 func (s *Service) relateSuperseded(ctx context.Context, r relating, next *kind.State) (*kind.State, dependency.Judgement, error) {
-	was := r.kind.Rows.Refs(r.key.Namespace, r.was.Spec)
+	was := r.named()
 	rel := dependency.Of(r.key, r.kind.Rows.Refs(r.key.Namespace, next.Spec), dependency.Before{Refs: was, Waits: r.was.Meta.Waits})
 	targets, err := s.targets(ctx, rel.Open(), r.lookup)
 	if err != nil {
 		return nil, dependency.Judgement{}, err
 	}
 	j := rel.Judge(targets)
+	j.Refs = j.Keeping(r.bound, was)
 	others := slices.DeleteFunc(slices.Clone(r.was.Meta.Waits), func(wait string) bool {
 		return slices.ContainsFunc(was, func(ref row.Ref) bool { return dependency.Name(ref.Key) == wait })
 	})
-	next.Meta.Waits, next.Meta.Judged = append(j.Stored(), others...), r.was.Meta.Judged
+	// What changed may be a reference to the newer gateway: nobody has judged it by that.
+	next.Meta.Waits, next.Meta.Judged = append(j.Stored(), others...), ""
 	if len(others) == 0 {
 		next, j.Transition = s.conclude(r, next, j.Waits)
 		return next, j, nil

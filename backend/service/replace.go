@@ -12,7 +12,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/row"
 )
 
 // create stores an intent whose own violations are none.
@@ -179,9 +178,6 @@ func (s *Service) save(ctx context.Context, in *intent, current *stored, was, ne
 	next, t.related, err = s.relate(ctx, relating{kind: in.kind, key: in.key, was: was, bound: current.Refs, respecified: respecified, reported: in.verb == descriptor.VerbStatus, lookup: in.lookup()}, next)
 	if err != nil {
 		return nil, failure.Of(err, in.key)
-	}
-	if was != nil {
-		t.related.Refs = t.related.Keeping(current.Refs, func() []row.Ref { return in.kind.Rows.Refs(in.key.Namespace, was.Spec) })
 	}
 	if next.Meta.Finalizing && !slices.Equal(next.Meta.Finalizers, was.Meta.Finalizers) && dependency.SaysFinalizing(next.Status()) {
 		next, t.related.Transition = s.finalizing(in.kind, next), true

@@ -222,10 +222,11 @@ func TestWithoutTheKeyAllValuesCanBeWrittenAnew(t *testing.T) {
 		ok   bool
 	}{
 		"each is given":                {`{"owner":"ada","pin":"99","door":{"code":"1"},"pair":{"left":"x"},"codes":["b"]}`, true},
-		"some are cleared":             {`{"owner":"ada","pin":"99","pair":null,"codes":[]}`, true},
-		"all are cleared":              {`{"owner":"ada","pin":null,"pair":null,"codes":null}`, true},
-		"one is left out":              {`{"owner":"ada","pin":"99","pair":null}`, false},
-		"one in an object is left out": {`{"owner":"ada","pin":"99","pair":null,"codes":null,"door":{"colour":"red"}}`, false},
+		"an object is left out":        {`{"owner":"ada","pin":"99","pair":{"left":"x"},"codes":["b"]}`, true},
+		"some are cleared":             {`{"owner":"ada","pin":"99","pair":null,"codes":[]}`, false},
+		"all are cleared":              {`{"owner":"ada","pin":null,"pair":null,"codes":null}`, false},
+		"one is left out":              {`{"owner":"ada","pin":"99","pair":{"left":"x"}}`, false},
+		"one in an object is left out": {`{"owner":"ada","pin":"99","pair":{"left":"x"},"codes":["b"],"door":{"colour":"red"}}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := memoryStore(t)

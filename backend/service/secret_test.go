@@ -214,3 +214,35 @@ func TestAnImmutableSecretStaysAsItIs(t *testing.T) {
 		t.Errorf("a label: %+v, %v", w, err)
 	}
 }
+
+func TestWithoutTheKeyAPatchOfStringDataIsRefused(t *testing.T) {
+	store := memoryStore(t)
+	open := func(id string) *fixture {
+		s, err := service.New(service.Config{Kinds: kindstest.Kinds(t), Store: store, Keys: keysOf(t, id)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &fixture{Service: s, t: t, store: store}
+	}
+	was, f := open("a"), open("b")
+	w, err := was.Apply(t.Context(), anon, service.ApplyRequest{Manifest: secretManifest("stringData: {a: '1', b: '2'}")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := json.RawMessage(`{"stringData":{"b":"planted"}}`)
+	_, err = f.Patch(t.Context(), anon, service.PatchRequest{Identity: secretNamed(), ExpectedRevision: w.Resource.Stored.Revision.String(), Patch: patch})
+	wantCode(t, err, failure.CodeUnreadable)
+	if diff := cmp.Diff(map[string]string{"a": "1", "b": "2"}, was.revealed()); diff != "" {
+		t.Error(diff)
+	}
+	page, err := store.Range(t.Context(), backend.Range{Kind: "Secret", Limit: 10})
+	if err != nil || strings.Contains(string(page.Resources[0].Body), `"data":`) {
+		t.Errorf("the resource itself is %s, %v", page.Resources[0].Body, err)
+	}
+	if _, err := f.Apply(t.Context(), anon, service.ApplyRequest{Manifest: secretManifest("data: {b: Mw==}"), IgnoreRevision: true}); err != nil {
+		t.Fatalf("all of data: %v", err)
+	}
+	if diff := cmp.Diff(map[string]string{"b": "3"}, f.revealed()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -179,7 +179,7 @@ func (s *Service) settled(one *settling, j dependency.Judgement) ([]backend.Acti
 	if !slices.Equal(next.Meta.Waits, one.was.Meta.Waits) || len(j.Waits) > 0 || s.unconcluded(one.kind, one.was) {
 		st, _ = s.conclude(relating{kind: one.kind, key: one.stored.Key, was: one.was}, st, j.Waits)
 	}
-	if slices.Equal(next.Meta.Waits, one.was.Meta.Waits) && st.SameStatus(one.was) && !(one.judgedByOthers() && j.Unbound()) {
+	if slices.Equal(next.Meta.Waits, one.was.Meta.Waits) && st.SameStatus(one.was) && (!one.judgedByOthers() || j.BoundIn(one.stored.Refs)) {
 		return nil, nil
 	}
 	t := target{

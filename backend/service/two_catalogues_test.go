@@ -96,12 +96,66 @@ func TestGatewaysOfTwoCataloguesDoNotUndoWhatTheOtherJudged(t *testing.T) {
 	})
 }
 
+// inOrder runs two gateways so that the declarations of the second are the newer ones.
+func inOrder(old, recent *house) (stopRecent func()) {
+	old.t.Helper()
+	old.run()
+	old.follows("old") // its declarations held
+	stop := recent.run()
+	old.create("Key", "fence", `{}`)
+	if err := recent.patch("Key", "fence", `{"title":"x"}`, service.Metadata{}); err != nil { // looks whose declarations hold: its own do now
+		old.t.Fatal(err)
+	}
+	return stop
+}
+
+func TestWhatAnOlderGatewayWritesIntoAReferenceThatItDoesNotKnowIsJudged(t *testing.T) {
+	store := open(t)
+	before := annex() // in which the field is there, and no reference yet
+	key := &before[3]
+	key.References = key.References[:len(key.References)-1]
+	guarded := annex()
+	guarded[3].References[len(guarded[3].References)-1].Guard = true
+	old, recent := openHouseOf(t, store, before), openHouseOf(t, store, guarded)
+	inOrder(old, recent)
+	recent.create("Room", "r", `{}`)
+	recent.create("Key", "k", `{"roomRef":"r"}`)
+	if err := old.patch("Key", "k", `{"roomRef":"missing"}`, service.Metadata{}); err != nil {
+		t.Fatal(err)
+	}
+	recent.becomes("Key", "k", "Waiting for Room/missing to be created")
+	if slices.ContainsFunc(recent.get("Key", "k").Refs, func(ref backend.Ref) bool { return ref.Key.Name == "missing" && ref.Bound }) {
+		t.Error("the key relies on a room that is not there")
+	}
+	recent.create("Room", "missing", `{}`)
+	recent.becomes("Key", "k", "True")
+}
+
+func TestAReferenceThatACatalogueDropsHoldsNothingOnceItsFieldIsCleared(t *testing.T) {
+	store := open(t)
+	guarded := annex()
+	guarded[3].References[len(guarded[3].References)-1].Guard = true
+	dropped := annex()
+	dropped[3].References = dropped[3].References[:len(dropped[3].References)-1]
+	old, recent := openHouseOf(t, store, guarded), openHouseOf(t, store, dropped)
+	inOrder(old, recent)
+	old.create("Room", "r", `{}`)
+	old.create("Key", "k", `{"roomRef":"r"}`)
+	if err := recent.patch("Key", "k", `{"roomRef":null}`, service.Metadata{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := recent.delete("Room", "r"); got != service.Deleted {
+		t.Errorf("the room that nobody names is %s", got)
+	}
+}
+
 func TestAnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
 	store := open(t)
 	guarded := annex()
 	last := &guarded[3].References[len(guarded[3].References)-1]
 	last.Guard = true
 	old, recent := openHouse(t, store), openHouseOf(t, store, guarded)
+	inOrder(old, recent)
 	recent.create("Room", "r", `{}`)
 	recent.create("Key", "k", `{"roomRef":"r"}`)
 	for what, write := range []func() error{
@@ -133,13 +187,7 @@ func TestAnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
 func TestAnOlderGatewayLeavesWhatANewerOneWaitsFor(t *testing.T) {
 	store := open(t)
 	old, recent := openHouse(t, store), openHouseOf(t, store, annex())
-	old.run()
-	old.follows("old") // its declarations held
-	stop := recent.run()
-	old.create("Key", "other", `{}`)
-	if err := recent.patch("Key", "other", `{"title":"x"}`, service.Metadata{}); err != nil { // looks whose declarations hold: its own do now
-		t.Fatal(err)
-	}
+	stop := inOrder(old, recent)
 	recent.create("Key", "k", `{"roomRef":"missing"}`)
 	stop() // so that nobody judges it anew
 	for _, spec := range []string{`{"title":"x"}`, `{"guestRef":"g"}`, `{"guestRef":null}`} {
@@ -176,4 +224,25 @@ func TestWhatWaitsIsJudgedAnewOnceItsRowsAreRebuilt(t *testing.T) {
 		h.becomes("Door", "d", "True")
 		h.becomes("Key", "k", "True")
 	})
+}
+
+func TestAGuardedReferenceThatACatalogueAddsBindsWhatIsReady(t *testing.T) {
+	store := open(t)
+	before, guarded := annex(), annex()
+	before[3].References = before[3].References[:len(before[3].References)-1]
+	guarded[3].References[len(guarded[3].References)-1].Guard = true
+	old := openHouseOf(t, store, before)
+	stop := old.run()
+	old.create("Room", "r", `{}`)
+	old.create("Key", "k", `{"roomRef":"r"}`)
+	stop()
+	recent := openHouseOf(t, store, guarded)
+	recent.run()
+	room := backend.Key{Kind: "Room", Namespace: "default", Name: "r"}
+	recent.until("the key is bound to its room", func() bool {
+		return slices.Contains(recent.get("Key", "k").Refs, backend.Ref{Key: room, Bound: true})
+	})
+	if got := recent.delete("Room", "r"); got != service.Pending {
+		t.Errorf("the room that a key relies on is %s", got)
+	}
 }

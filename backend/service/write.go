@@ -133,7 +133,7 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 	if err != nil {
 		return nil, err
 	}
-	in.expected, in.dryRun, in.unspecified = &req.ExpectedRevision, req.DryRun, len(patch) == 0
+	in.expected, in.dryRun, in.unspecified = &req.ExpectedRevision, req.DryRun, len(patch)+len(later) == 0
 	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
 		if current == nil {
 			return nil, failure.Of(backend.ErrNotFound, in.key)

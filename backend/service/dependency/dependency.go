@@ -223,10 +223,10 @@ func (r Relation) judge(stateOf func(backend.Key) State) Judgement {
 	return j
 }
 
-// Unbound says whether some reference is not bound: of those without a guard the stored
-// references do not say whether they are relied on, so what they were judged by has to.
-func (j Judgement) Unbound() bool {
-	return slices.ContainsFunc(j.Refs, func(ref backend.Ref) bool { return !ref.Bound })
+// BoundIn says whether all references are stored as bound: then the stored ones say all
+// that is relied on, and by what they were judged need not be stored.
+func (j Judgement) BoundIn(stored []backend.Ref) bool {
+	return !slices.ContainsFunc(j.Refs, func(ref backend.Ref) bool { return !ref.Bound || !slices.Contains(stored, ref) })
 }
 
 // With are the references of a judgement, and the bound ones of those that are stored
@@ -244,12 +244,8 @@ func (j Judgement) With(stored []backend.Ref) []backend.Ref {
 
 // Keeping are the references of a judgement, and the bound ones of those that are stored
 // which neither it nor the state before names: a newer gateway has declared them.
-func (j Judgement) Keeping(stored []backend.Ref, before func() []row.Ref) []backend.Ref {
+func (j Judgement) Keeping(stored []backend.Ref, named []row.Ref) []backend.Ref {
 	out := j.With(stored)
-	if len(out) == len(j.Refs) {
-		return out
-	}
-	named := before()
 	return slices.DeleteFunc(slices.Clone(out), func(ref backend.Ref) bool {
 		return !slices.ContainsFunc(j.Refs, func(o backend.Ref) bool { return o.Key == ref.Key }) &&
 			slices.ContainsFunc(named, func(o row.Ref) bool { return o.Key == ref.Key })

@@ -109,8 +109,8 @@ func (s *Shape) KeepWriteOnly(next, old map[string]any, path string, sent Sent) 
 	}
 }
 
-// GivesWriteOnly says whether a spec gives or clears every write-only field, so that it keeps
-// none of those that are stored. A map that goes into another one is not stored.
+// GivesWriteOnly says whether a spec gives every write-only field, so that it keeps none of
+// those that are stored. One that it clears is not given: nobody knows what was there. A map that goes into another one is not stored.
 func (s *Shape) GivesWriteOnly(path string, tree map[string]any, sent Sent) bool {
 	if !s.Hides {
 		return true
@@ -121,7 +121,7 @@ func (s *Shape) GivesWriteOnly(path string, tree map[string]any, sent Sent) bool
 		inner, _ := value.(map[string]any)
 		switch {
 		case f.MergeInto != "":
-		case f.WriteOnly && (!has && !sent.Cleared[at] || sent.Added[at]):
+		case f.WriteOnly && (!has || sent.Added[at]):
 			return false
 		case !f.WriteOnly && inner != nil && f.shape != nil && !f.shape.GivesWriteOnly(at, inner, sent):
 			return false

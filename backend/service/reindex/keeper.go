@@ -59,17 +59,15 @@ func (p *Keeper) Held() *Held { return p.held.Load() }
 
 // Look looks now for which kinds this gateway's definition holds.
 func (p *Keeper) Look(ctx context.Context) (*Held, error) {
-	if _, err := p.claim(ctx); err != nil {
-		return nil, err
-	}
-	return p.Held(), nil
+	_, held, err := p.claim(ctx)
+	return held, err
 }
 
 // claim claims what it can, and returns the kinds whose rows this gateway makes.
-func (p *Keeper) claim(ctx context.Context) ([]*kind.Kind, error) {
+func (p *Keeper) claim(ctx context.Context) ([]*kind.Kind, *Held, error) {
 	mine, err := p.claimKinds(ctx)
 	if err != nil {
-		return mine, err
+		return nil, nil, err
 	}
 	held := make(Held, len(mine))
 	for _, k := range mine {
@@ -79,5 +77,5 @@ func (p *Keeper) claim(ctx context.Context) ([]*kind.Kind, error) {
 		p.held.Store(&held)
 	}
 	p.once.Do(func() { close(p.claimed) })
-	return mine, nil
+	return mine, &held, nil
 }

@@ -50,7 +50,7 @@ func (p *Keeper) Run(ctx context.Context) error {
 // reindexKinds looks at all kinds and rebuilds what it finds. With retry it
 // also tries anew what could not be read before. done says that it came to the end.
 func (p *Keeper) reindexKinds(ctx context.Context, retry bool) (done bool, err error) {
-	mine, err := p.claim(ctx)
+	mine, _, err := p.claim(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -117,7 +117,7 @@ func (p *Keeper) rebuild(ctx context.Context, k *kind.Kind, r backend.Range) (n 
 		}
 		r.Start = backend.Successor(append(backend.AppendString(nil, last.Fingerprint), backend.OrderTuple(last.Namespace, last.Name)...))
 		p.cfg.Logger.Debug("rebuilding index rows", zap.String("kind", k.Name), zap.Int("resources", n))
-		mine, err := p.claim(ctx)
+		mine, _, err := p.claim(ctx)
 		if err != nil {
 			return n, err
 		}
