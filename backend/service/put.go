@@ -111,7 +111,7 @@ func (s *Service) actions(t target, st *kind.State) ([]backend.Action, error) {
 	// The gateway's own writes have the room up to backend.MaxStoredBytes: a resource as
 	// large as callers can make it still gets its conditions, and can be deleted. So
 	// callers may make smaller what is larger than they could make it.
-	smaller := t.was != nil && len(put.Body) < len(t.was.resource.Body)
+	smaller := t.was != nil && len(sensitive) == 0 && len(put.Body) < len(t.was.resource.Body)
 	if size := (backend.Batch{Actions: actions}).Size(); !t.own && !smaller && size > backend.MaxResourceBytes {
 		return nil, fmt.Errorf("%s: %d bytes, at most %d: %w", t.key, size, backend.MaxResourceBytes, backend.ErrTooLarge)
 	}

@@ -46,15 +46,15 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 		if err != nil {
 			return nil, j, err
 		}
-		superseded = !(*held)[r.kind.Name]
+		superseded = !held[r.kind.Name]
 	}
 	if !r.respecified && (judged || superseded) {
 		if refs := r.kind.Rows.Refs(r.key.Namespace, next.Spec); len(refs) > 0 {
 			j = dependency.Of(r.key, refs, dependency.Before{Refs: refs, Waits: next.Meta.Waits}).Kept()
 			j.Waits = nil // they are not new
 		}
-		if superseded {
-			j.Refs = j.Keeping(r.bound, r.named())
+		if superseded { // the spec stays, and so does what it is bound to
+			j.Refs = r.bound
 		}
 		j.Transition = r.reported
 		next, j.Overruled = s.report(r, next)
@@ -84,14 +84,11 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 	return next, j, nil
 }
 
-// named are the references of the state before that this gateway can name.
-func (r relating) named() []row.Ref { return r.kind.Rows.Refs(r.key.Namespace, r.was.Spec) }
-
 // relateSuperseded judges of a state that a newer gateway has judged, by declarations of its
 // own, what this gateway can name. Whatever else it waits for it waits for still, and then
 // its conditions stay as they are: the newer gateway judges it anew.
 func (s *Service) relateSuperseded(ctx context.Context, r relating, next *kind.State) (*kind.State, dependency.Judgement, error) {
-	was := r.named()
+	was := r.kind.Rows.Refs(r.key.Namespace, r.was.Spec)
 	rel := dependency.Of(r.key, r.kind.Rows.Refs(r.key.Namespace, next.Spec), dependency.Before{Refs: was, Waits: r.was.Meta.Waits})
 	targets, err := s.targets(ctx, rel.Open(), r.lookup)
 	if err != nil {

@@ -106,20 +106,21 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	if in.meta.ExpiresAt.Set {
 		next.ExpiresAt = in.meta.ExpiresAt.Value
 	}
-	if err := in.heldAtExpiry(next).Err(in.key); err != nil {
+	if err := in.heldAtExpiry(was, next).Err(in.key); err != nil {
 		return nil, err
 	}
 	return s.save(ctx, in, current, was, next)
 }
 
-// heldAtExpiry refuses finalizers on what goes at its time whoever holds it.
-func (in *intent) heldAtExpiry(next *kind.State) *kind.Violations {
+// heldAtExpiry refuses new finalizers on what goes at its time whoever holds it.
+func (in *intent) heldAtExpiry(was, next *kind.State) *kind.Violations {
 	var found kind.Violations
+	isNew := func(f string) bool { return !slices.Contains(was.Meta.Finalizers, f) }
 	switch {
 	case next.ExpiresAt.IsZero() || len(next.Meta.Finalizers) == 0:
-	case in.meta.Finalizers.Set:
+	case slices.ContainsFunc(next.Meta.Finalizers, isNew):
 		found.Add("metadata.finalizers", "expires", nil, "cannot be set on a resource that has expiresAt: it goes at that time whoever holds it; clear metadata.expiresAt first")
-	case in.meta.ExpiresAt.Set:
+	case !next.ExpiresAt.Equal(was.ExpiresAt):
 		found.Add("metadata.expiresAt", "finalizers", nil, "cannot be set on a resource that has finalizers: it would go at that time although they hold it; remove metadata.finalizers first")
 	}
 	return &found

@@ -170,6 +170,7 @@ func New(cfg Config) (*Service, error) {
 			_, err := s.Settle(ctx, resources, nil) // the changes wake who waits for them
 			return err
 		},
+		Finish: s.Finish,
 	})
 	s.reconciler = reconcile.New(reconcile.Config{
 		Store: cfg.Store, Hub: s.hub, Kinds: kinds, Judge: s, Logger: cfg.Logger,

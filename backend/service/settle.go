@@ -92,7 +92,7 @@ func (s *Service) settlings(ctx context.Context, resources []*backend.Resource) 
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(out, func(one *settling) bool { return one.judgedByOthers() && !(*held)[one.kind.Name] }), nil
+	return slices.DeleteFunc(out, func(one *settling) bool { return one.judgedByOthers() && !held[one.kind.Name] }), nil
 }
 
 // judgedByOthers says whether a resource was judged by other declarations than those of this

@@ -3,12 +3,14 @@ package service_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/internal/redistest"
 )
 
 // annex is building with one more reference of Keys.
@@ -60,14 +62,12 @@ func TestGatewaysOfTwoCataloguesDoNotUndoWhatTheOtherJudged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		old.run()
-		old.follows("first") // its declarations hold
 		old.create("Guest", "g", `{}`)
 		for _, name := range []string{"a", "b", "c"} { // judged by the old catalogue, with a reference that nothing guards
 			old.create("Key", name, `{"guestRef":"g"}`)
 		}
 		recent := openHouseOf(t, old.store, annex())
-		recent.run()
+		inOrder(old, recent)
 		write := func(h *house, name string, spec string) {
 			t.Helper()
 			if err := h.patch("Key", name, spec, service.Metadata{}); err != nil {
@@ -100,12 +100,15 @@ func TestGatewaysOfTwoCataloguesDoNotUndoWhatTheOtherJudged(t *testing.T) {
 func inOrder(old, recent *house) (stopRecent func()) {
 	old.t.Helper()
 	old.run()
-	old.follows("old") // its declarations held
+	old.follows("old") // its declarations hold
 	stop := recent.run()
-	old.create("Key", "fence", `{}`)
-	if err := recent.patch("Key", "fence", `{"title":"x"}`, service.Metadata{}); err != nil { // looks whose declarations hold: its own do now
-		old.t.Fatal(err)
-	}
+	redistest.Await(old.t, "the declarations of the second hold", func() error {
+		got, err := old.store.Get(old.t.Context(), backend.Key{Kind: "_index", Name: "definitions"})
+		if err == nil && !strings.Contains(string(got[0].Body), `"number":2`) {
+			err = fmt.Errorf("%s", got[0].Body)
+		}
+		return err
+	})
 	return stop
 }
 

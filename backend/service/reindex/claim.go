@@ -99,19 +99,11 @@ func (d definition) claim(fingerprint string, now time.Time) (next definition, m
 // rows this gateway makes.
 func (p *Keeper) claimKinds(ctx context.Context) ([]*kind.Kind, error) {
 	for range maxClaims {
-		got, err := p.cfg.Store.Get(ctx, definitionsKey())
-		if err != nil && !errors.Is(err, backend.ErrUnreadable) {
+		current, d, err := p.definitions(ctx)
+		if err != nil {
 			return nil, err
 		}
-		var d definitions
-		put := backend.Action{Key: definitionsKey(), If: backend.Condition{Presence: backend.Absent}, Op: backend.OpPut}
-		if err == nil && got[0] != nil {
-			put.If = backend.Condition{Revision: got[0].Revision}
-			// A record that cannot be read begins anew: it saves work and guards nothing.
-			if d, err = decodeDefinitions(got[0].Body); errors.Is(err, errDefinitionFormat) {
-				return nil, err
-			}
-		}
+		put := backend.Action{Key: definitionsKey(), If: current, Op: backend.OpPut}
 		next, mine, changed := d.claimAll(p.cfg.Kinds, p.cfg.Clock().UTC().Truncate(time.Millisecond))
 		if !changed {
 			return mine, nil
@@ -127,6 +119,22 @@ func (p *Keeper) claimKinds(ctx context.Context) ([]*kind.Kind, error) {
 		}
 	}
 	return nil, backend.ErrConflict
+}
+
+// definitions reads the record, and says what holds of it as long as nobody writes it. One
+// that cannot be read begins anew: it saves work and guards nothing.
+func (p *Keeper) definitions(ctx context.Context) (current backend.Condition, d definitions, err error) {
+	got, err := p.cfg.Store.Get(ctx, definitionsKey())
+	switch {
+	case err != nil && !errors.Is(err, backend.ErrUnreadable):
+		return current, d, err
+	case err != nil || got[0] == nil:
+		return backend.Condition{Presence: backend.Absent}, d, nil
+	}
+	if d, err = decodeDefinitions(got[0].Body); !errors.Is(err, errDefinitionFormat) {
+		err = nil
+	}
+	return backend.Condition{Revision: got[0].Revision}, d, err
 }
 
 // claimAll claims all kinds of a catalogue and leaves others as they are.

@@ -4,6 +4,7 @@ package reindex
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -32,6 +33,9 @@ type Config struct {
 	// those of this gateway's definition: while they were those of another, what is waited for
 	// may have changed and not have found them.
 	Settle func(ctx context.Context, resources []*backend.Resource) error
+	// Finish deletes a resource whose deletion waits, if nothing holds it, once a definition
+	// with fewer guards has let go of it.
+	Finish func(ctx context.Context, key backend.Key) error
 }
 
 // Keeper keeps the index rows of every kind of this gateway's definition.
@@ -57,25 +61,39 @@ func (p *Keeper) Claimed() <-chan struct{} { return p.claimed }
 // it does every two seconds; nil before the first time. Another set is another pointer.
 func (p *Keeper) Held() *Held { return p.held.Load() }
 
-// Look looks now for which kinds this gateway's definition holds.
-func (p *Keeper) Look(ctx context.Context) (*Held, error) {
-	_, held, err := p.claim(ctx)
-	return held, err
+// Look reads for which kinds this gateway's definition holds, or will hold once the Keeper
+// has claimed them. It writes nothing.
+func (p *Keeper) Look(ctx context.Context) (Held, error) {
+	_, d, err := p.definitions(ctx)
+	switch {
+	case errors.Is(err, errDefinitionFormat):
+		return Held{}, nil // a newer release holds all
+	case err != nil:
+		return nil, err
+	}
+	_, mine, _ := d.claimAll(p.cfg.Kinds, p.cfg.Clock())
+	return heldOf(mine), nil
 }
 
-// claim claims what it can, and returns the kinds whose rows this gateway makes.
-func (p *Keeper) claim(ctx context.Context) ([]*kind.Kind, *Held, error) {
-	mine, err := p.claimKinds(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	held := make(Held, len(mine))
+func heldOf(mine []*kind.Kind) Held {
+	out := make(Held, len(mine))
 	for _, k := range mine {
-		held[k.Name] = true
+		out[k.Name] = true
 	}
+	return out
+}
+
+// claim claims what it can, and returns the kinds whose rows this gateway makes: none
+// beside a newer release, whose record it cannot read.
+func (p *Keeper) claim(ctx context.Context) ([]*kind.Kind, error) {
+	mine, err := p.claimKinds(ctx)
+	if err != nil && !errors.Is(err, errDefinitionFormat) {
+		return nil, err
+	}
+	held := heldOf(mine)
 	if old := p.held.Load(); old == nil || !maps.Equal(*old, held) {
 		p.held.Store(&held)
 	}
 	p.once.Do(func() { close(p.claimed) })
-	return mine, &held, nil
+	return mine, err
 }

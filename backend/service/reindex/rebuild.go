@@ -50,7 +50,7 @@ func (p *Keeper) Run(ctx context.Context) error {
 // reindexKinds looks at all kinds and rebuilds what it finds. With retry it
 // also tries anew what could not be read before. done says that it came to the end.
 func (p *Keeper) reindexKinds(ctx context.Context, retry bool) (done bool, err error) {
-	mine, _, err := p.claim(ctx)
+	mine, err := p.claim(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -117,7 +117,7 @@ func (p *Keeper) rebuild(ctx context.Context, k *kind.Kind, r backend.Range) (n 
 		}
 		r.Start = backend.Successor(append(backend.AppendString(nil, last.Fingerprint), backend.OrderTuple(last.Namespace, last.Name)...))
 		p.cfg.Logger.Debug("rebuilding index rows", zap.String("kind", k.Name), zap.Int("resources", n))
-		mine, _, err := p.claim(ctx)
+		mine, err := p.claim(ctx)
 		if err != nil {
 			return n, err
 		}
@@ -132,13 +132,18 @@ func (p *Keeper) rebuild(ctx context.Context, k *kind.Kind, r backend.Range) (n 
 func (p *Keeper) reindex(ctx context.Context, k *kind.Kind, resources []*backend.Resource) (n int, err error) {
 	var batch []backend.Action
 	var waiting []*backend.Resource
+	var released []backend.Key
 	size := 0
 	flush := func() error {
+		err := p.judge(ctx, waiting, nil) // before, too: nobody finds them again if this gateway ends in between
+		if err != nil {
+			return err
+		}
 		some, err := p.applyEach(ctx, batch)
 		if n += some; err == nil {
-			err = p.settle(ctx, waiting)
+			err = p.judge(ctx, waiting, released)
 		}
-		batch, waiting, size = nil, nil, 0
+		batch, waiting, released, size = nil, nil, nil, 0
 		return err
 	}
 	for _, r := range resources {
@@ -157,18 +162,20 @@ func (p *Keeper) reindex(ctx context.Context, k *kind.Kind, resources []*backend
 		if waits {
 			waiting = append(waiting, r)
 		}
+		for _, ref := range r.Refs {
+			if ref.Bound && !slices.Contains(a.Put.Refs, ref) {
+				released = append(released, ref.Key)
+			}
+		}
 	}
 	return n, flush()
 }
 
-// settle has resources of one namespace judged anew, until that succeeds: they are not
-// found here again.
-func (p *Keeper) settle(ctx context.Context, resources []*backend.Resource) error {
-	if len(resources) == 0 {
-		return nil
-	}
+// judge has resources of one namespace judged anew that wait, and finishes deletions that
+// waited for what was released, until that succeeds: they are not found here again.
+func (p *Keeper) judge(ctx context.Context, waiting []*backend.Resource, released []backend.Key) error {
 	for {
-		err := p.cfg.Settle(ctx, resources)
+		err := p.tryJudge(ctx, waiting, released)
 		if err == nil || errors.Is(err, backend.ErrClosed) {
 			return err
 		}
@@ -177,6 +184,20 @@ func (p *Keeper) settle(ctx context.Context, resources []*backend.Resource) erro
 			return ctx.Err()
 		}
 	}
+}
+
+func (p *Keeper) tryJudge(ctx context.Context, waiting []*backend.Resource, released []backend.Key) error {
+	if len(waiting) > 0 {
+		if err := p.cfg.Settle(ctx, waiting); err != nil {
+			return err
+		}
+	}
+	for _, key := range released {
+		if err := p.cfg.Finish(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // derive is the reindex of one resource, and says whether it waits for others. It stays
