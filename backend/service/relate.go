@@ -100,7 +100,7 @@ func (s *Service) relateSuperseded(ctx context.Context, r relating, next *kind.S
 		return slices.ContainsFunc(was, func(ref row.Ref) bool { return dependency.Name(ref.Key) == wait })
 	})
 	// What changed may be a reference to the newer gateway: nobody has judged it by that.
-	next.Meta.Waits, next.Meta.Judged = append(j.Stored(), others...), ""
+	next.Meta.Waits, next.Meta.Judged = append(j.Stored(), others...), dependency.Unjudged
 	if len(others) == 0 {
 		next, j.Transition = s.conclude(r, next, j.Waits)
 		return next, j, nil

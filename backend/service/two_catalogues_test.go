@@ -249,3 +249,30 @@ func TestAGuardedReferenceThatACatalogueAddsBindsWhatIsReady(t *testing.T) {
 		t.Errorf("the room that a key relies on is %s", got)
 	}
 }
+
+func TestAnOlderGatewayWhoseKindHasNoReferencesLeavesThoseOfANewerOne(t *testing.T) {
+	store := open(t)
+	before, guarded := annex(), annex()
+	before[3].References = nil
+	guarded[3].References[len(guarded[3].References)-1].Guard = true
+	old, recent := openHouseOf(t, store, before), openHouseOf(t, store, guarded)
+	stop := inOrder(old, recent)
+	recent.create("Room", "r", `{}`)
+	recent.create("Key", "bound", `{"roomRef":"r"}`)
+	recent.create("Key", "waits", `{"roomRef":"missing"}`)
+	stop() // so that nobody judges them anew
+	room := backend.Ref{Key: backend.Key{Kind: "Room", Namespace: "default", Name: "r"}, Bound: true}
+	for _, title := range []string{"1", "2", "3"} {
+		for _, key := range []string{"bound", "waits"} {
+			if err := old.patch("Key", key, `{"title":"`+title+`"}`, service.Metadata{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := old.get("Key", "bound").Refs; !slices.Contains(got, room) {
+			t.Errorf("after title %s the key refers to %+v", title, got)
+		}
+		if got := old.says("Key", "waits"); got != "Waiting for Room/missing to be created" {
+			t.Errorf("after title %s the key that waits says %q", title, got)
+		}
+	}
+}

@@ -107,6 +107,10 @@ type Before struct {
 	Waits []string
 }
 
+// Unjudged is the name, in the metadata of a resource, of no declarations: those of no
+// gateway have judged all of it.
+const Unjudged = "-"
+
 // Judged is what a stored state of a kind referred to. Where it was judged by other
 // declarations of references it relies on nothing but what bound, the stored
 // references, says.
