@@ -19,7 +19,6 @@ import (
 // BenchmarkChain creates a chain of 50 resources of which each waits for the one before,
 // in its order and in reverse, until the last is ready.
 func BenchmarkChain(b *testing.B) {
-	const links = 50
 	stores := map[string]func(b *testing.B) (backend.Store, error){
 		"bolt": func(b *testing.B) (backend.Store, error) { return bolt.Open(bolt.Config{Path: b.TempDir() + "/store"}) },
 		"redis": func(b *testing.B) (backend.Store, error) {
@@ -33,19 +32,7 @@ func BenchmarkChain(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				s, err := service.New(service.Config{Kinds: building(), Store: store})
-				if err != nil {
-					b.Fatal(err)
-				}
-				ctx, cancel := context.WithCancel(context.Background())
-				done := make(chan error, 1)
-				go func() { done <- s.Run(ctx) }()
-				defer func() {
-					cancel()
-					if err := <-done; err != nil {
-						b.Error(err)
-					}
-				}()
+				s, ctx := follow(b, store), b.Context()
 				for n := 0; b.Loop(); n++ {
 					at, err := store.Position(ctx)
 					if err != nil {
@@ -97,4 +84,23 @@ func awaitReady(b *testing.B, w backend.Watcher, name string) {
 			}
 		}
 	}
+}
+
+// follow runs a gateway over a store, with the kinds of building, until the benchmark ends.
+func follow(b *testing.B, store backend.Store) *service.Service {
+	b.Helper()
+	s, err := service.New(service.Config{Kinds: building(), Store: store})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	b.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.Error(err)
+		}
+	})
+	return s
 }

@@ -373,3 +373,30 @@ func TestWhatIsStoredIsEncryptedAnew(t *testing.T) {
 		t.Errorf("with another key of the same id: %v", line)
 	}
 }
+
+func TestWithoutTheKeyValuesKeepTheirExpiry(t *testing.T) {
+	store := memoryStore(t)
+	k := sensitiveSafe()
+	k.Expires = true
+	serve := func(id string) *fixture {
+		s, err := service.New(service.Config{Kinds: []descriptor.Kind{k}, Store: store, Keys: keysOf(t, id)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &fixture{Service: s, t: t, store: store}
+	}
+	was, f := serve("a"), serve("b")
+	revision := was.upsertSafe(fullSafe).Resource.Stored.Revision.String()
+	later := service.Metadata{ExpiresAt: service.ExpiresAt(time.Now().Add(time.Hour))}
+	patch := func(f *fixture) error {
+		_, err := f.Patch(t.Context(), anon, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Metadata: later})
+		return err
+	}
+	wantCode(t, patch(f), failure.CodeUnreadable)
+	if err := patch(was); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := f.get(safeKey()).ExpiresAt, f.get(safeKey().Sensitive()).ExpiresAt; a.IsZero() || !a.Equal(b) {
+		t.Errorf("the resource expires at %v, its values at %v", a, b)
+	}
+}

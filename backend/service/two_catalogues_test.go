@@ -276,3 +276,21 @@ func TestAnOlderGatewayWhoseKindHasNoReferencesLeavesThoseOfANewerOne(t *testing
 		}
 	}
 }
+
+func TestAWriteOfMetadataThroughAnOlderGatewayBindsNothing(t *testing.T) {
+	store := open(t)
+	guarded, dropped := annex(), annex()
+	guarded[3].References[len(guarded[3].References)-1].Guard = true
+	dropped[3].References = dropped[3].References[:len(dropped[3].References)-1]
+	old, recent := openHouseOf(t, store, guarded), openHouseOf(t, store, dropped)
+	stop := inOrder(old, recent)
+	recent.create("Key", "k", `{"roomRef":"gone"}`)
+	stop() // so that nobody judges it anew
+	if err := old.patch("Key", "k", "", finalizers("example.org/x")); err != nil {
+		t.Fatal(err)
+	}
+	old.report("Key", "k", `{}`)
+	if got := old.get("Key", "k").Refs; slices.ContainsFunc(got, func(ref backend.Ref) bool { return ref.Bound }) {
+		t.Errorf("the key relies on %+v, of which nobody has looked whether it is there", got)
+	}
+}

@@ -1,7 +1,6 @@
 package service_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
@@ -24,19 +23,7 @@ func BenchmarkPatch(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			s, err := service.New(service.Config{Kinds: building(), Store: store})
-			if err != nil {
-				b.Fatal(err)
-			}
-			ctx, cancel := context.WithCancel(context.Background())
-			done := make(chan error, 1)
-			go func() { done <- s.Run(ctx) }()
-			defer func() {
-				cancel()
-				if err := <-done; err != nil {
-					b.Error(err)
-				}
-			}()
+			s, ctx := follow(b, store), b.Context()
 			create := func(of, name, spec string) {
 				if _, err := s.Create(ctx, access.Caller{}, service.CreateRequest{Identity: identity(of, name), Spec: json.RawMessage(spec)}); err != nil {
 					b.Fatal(err)

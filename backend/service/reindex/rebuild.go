@@ -163,7 +163,7 @@ func (p *Keeper) reindex(ctx context.Context, k *kind.Kind, resources []*backend
 			waiting = append(waiting, r)
 		}
 		for _, ref := range r.Refs {
-			if ref.Bound && !slices.Contains(a.Put.Refs, ref) {
+			if ref.Bound && !slices.Contains(a.Put.Refs, ref) && !slices.Contains(released, ref.Key) {
 				released = append(released, ref.Key)
 			}
 		}
