@@ -1,8 +1,8 @@
 package body
 
 import (
+	"encoding/binary"
 	"iter"
-	"unsafe"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -10,9 +10,10 @@ import (
 // Span is where a value is, or that there is none, its zero value.
 type Span struct {
 	// begin and end are the bytes of a scalar, a list of scalars or a map in the
-	// body; a negative end says that they are not in the API's form. Of an object
-	// begin is its table. Of a list of objects begin is the first one's table and
-	// end tells their number.
+	// body; a negative end says that they are not in the API's form, and a negative
+	// begin that they lie among those of [Body] near, from its complement on. Of an
+	// object begin is its table. Of a list of objects begin is the first one's table
+	// and end tells their number.
 	begin, end int32
 }
 
@@ -38,17 +39,29 @@ type Body struct {
 	Shape *Shape
 	raw   []byte
 	tape  []Span
+	// near is of a body that was kept: its tape, if it has no other, and copies of values.
+	near []byte
 }
 
-// Size is how many bytes the table takes.
-func (b *Body) Size() int { return len(b.tape) * int(unsafe.Sizeof(Span{})) }
-
 // At is the span of a field of the object at a table.
-func (b *Body) At(t Table, slot int) Span { return b.tape[int(t)+1+slot] }
+func (b *Body) At(t Table, slot int) Span { return b.span(int(t) + 1 + slot) }
+
+func (b *Body) span(at int) Span {
+	if b.tape != nil {
+		return b.tape[at]
+	}
+	s := binary.LittleEndian.Uint32(b.near[shortBytes*at:])
+	return Span{int32(int16(s)), int32(int16(s >> 16))}
+}
 
 // Bytes are those of a scalar, a list of scalars or a map, as they are stored.
 // They are shared and must not be changed.
-func (b *Body) Bytes(s Span) []byte { return b.raw[s.begin:abs(s.end)] }
+func (b *Body) Bytes(s Span) []byte {
+	if s.begin < 0 {
+		return b.near[^s.begin:abs(s.end)]
+	}
+	return b.raw[s.begin:abs(s.end)]
+}
 
 // Object is the table of an object.
 func (b *Body) Object(s Span) Table { return Table(s.begin) }
@@ -64,7 +77,7 @@ func (b *Body) Objects(s Span) iter.Seq2[int, Table] {
 			if !yield(i, at) {
 				return
 			}
-			at = Table(b.tape[at].begin) // the head of a table leads to the next one of its list
+			at = Table(b.span(int(at)).begin) // the head of a table leads to the next one of its list
 		}
 	}
 }
@@ -75,9 +88,10 @@ func (b *Body) Text(s Span) string {
 	case s.end == 0:
 		return ""
 	case s.end > 0:
-		return string(b.raw[s.begin+1 : s.end-1])
+		raw := b.Bytes(s)
+		return string(raw[1 : len(raw)-1])
 	}
-	return string(Unquote(nil, b.raw[s.begin:-s.end]))
+	return string(Unquote(nil, b.Bytes(s)))
 }
 
 // Scalars are the elements of a list of scalars, as they are stored.

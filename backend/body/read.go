@@ -3,7 +3,6 @@ package body
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -25,6 +24,8 @@ type Arena struct {
 	bodies slab.Slab[Body]
 	spans  []Span // what is free of the last chunk, which had room for so many
 	room   int
+	// piece is where the piece of a body is made that is kept.
+	piece []byte
 }
 
 // maxTape is the most spans of a chunk.
@@ -44,22 +45,6 @@ func (a *Arena) Read(s *Shape, stored *backend.Resource) (*Body, error) {
 	}
 	b := a.bodies.One()
 	*b = Body{Stored: stored, Shape: s, raw: raw, tape: tape[:n:n]}
-	return b, nil
-}
-
-// Keep is [Shape.Read] for a body that is kept for long: into memory of its own. The room
-// of the arena is free for the next one.
-func (a *Arena) Keep(s *Shape, stored *backend.Resource) (*Body, error) {
-	raw, tape, err := a.scan(s, stored)
-	if err != nil {
-		return nil, err
-	}
-	b := &Body{Stored: stored, Shape: s, raw: raw, tape: slices.Clone(tape)}
-	clear(tape)
-	a.spans = tape[:0]
-	if cap(tape) > maxTape {
-		a.spans = nil
-	}
 	return b, nil
 }
 

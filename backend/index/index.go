@@ -55,8 +55,8 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("config: Bytes, Wait and Retry cannot be negative"))
 	}
 	for _, d := range c.Kinds {
-		if d.Name == "" || d.Rows == nil || d.Body == nil {
-			errs = append(errs, fmt.Errorf("config: kind %q: Name, Rows and Body are required", d.Name))
+		if d.Name == "" || d.Rows == nil || d.Keep == nil {
+			errs = append(errs, fmt.Errorf("config: kind %q: Name, Rows and Keep are required", d.Name))
 		}
 	}
 	return errors.Join(errs...)

@@ -77,11 +77,11 @@ func thing(name string) index.Definition {
 	return index.Definition{
 		Name: name, Indexes: []string{"colour", index.NameIndex}, Sortable: []string{"colour"},
 		Rows: func(r *backend.Resource) ([]backend.Row, error) { return r.Rows, nil },
-		Body: func(r *backend.Resource) (*body.Body, error) {
+		Keep: func(r *backend.Resource) (body.Body, int, error) {
 			if raw, err := backend.DecodeBody(r.Body); err != nil || string(raw) == "bad" {
-				return nil, backend.ErrUnreadable
+				return body.Body{}, len(r.Body), backend.ErrUnreadable
 			}
-			return &body.Body{Stored: r}, nil
+			return body.Body{Stored: r}, len(r.Body), nil
 		},
 	}
 }

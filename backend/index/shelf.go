@@ -24,8 +24,8 @@ type Definition struct {
 	Sortable []string
 	// Rows are the index rows of a resource by this gateway's definition.
 	Rows func(*backend.Resource) ([]backend.Row, error)
-	// Body reads the body of a resource, into memory of its own.
-	Body func(*backend.Resource) (*body.Body, error)
+	// Keep reads the body of a resource into memory of its own, as [body.Arena.Keep] does.
+	Keep func(*backend.Resource) (kept body.Body, bytes int, err error)
 }
 
 // The indexes that every kind has besides those of its definition.
@@ -45,15 +45,16 @@ func NullIndex(index string) string { return index + "\x00" }
 
 // Entry is a resource in the index. It is never changed once it is in a tree.
 type Entry struct {
-	// Resource has no rows, references and fingerprint, see [backend.Range.Bare].
-	Resource backend.Resource
-	// Body of the resource, nil if Err says why it cannot be read.
-	Body *body.Body
-	Err  error
-	// slot is the resource's, from the first change to the last.
-	slot *slot
 	// version counts the changes of the index: a view shows what is not newer than itself.
 	version uint64
+	// slot is the resource's, from the first change to the last.
+	slot *slot
+	// Err says why the body cannot be read.
+	Err error
+	// Body of the resource, unless there is an Err.
+	Body body.Body
+	// Resource has no rows, references and fingerprint, see [backend.Range.Bare].
+	Resource backend.Resource
 	// rows are ordered by index and value.
 	rows  []row
 	bytes int64
@@ -172,45 +173,29 @@ func (s *shelf) clear() {
 	s.fillings++
 }
 
-// What an entry takes beside its bytes: itself, the body's table and the places in trees.
+// What an entry takes beside its bytes: itself and the places in trees.
 const (
-	entryBytes = int64(unsafe.Sizeof(Entry{})) + int64(unsafe.Sizeof(body.Body{})) + 64
+	entryBytes = int64(unsafe.Sizeof(Entry{})) + 64
 	rowBytes   = int64(unsafe.Sizeof(row{})) + 2*int64(unsafe.Sizeof(item{}))
 )
 
-// entry makes the entry of a resource: a copy in one piece, so that it keeps nothing
-// else in memory.
+// entry makes the entry of a resource: a copy, which keeps nothing else in memory.
 func (s *shelf) entry(r *backend.Resource) *Entry {
-	e := &Entry{Resource: backend.Resource{Key: r.Key, Envelope: r.Envelope}}
+	e := &Entry{Resource: backend.Resource{Key: r.Key, Envelope: r.Envelope, Body: r.Body}}
 	e.Resource.Kind, e.Resource.Namespace, e.Resource.Fingerprint = s.Name, unique.Make(r.Namespace).Value(), ""
+	e.slot = &slot{place: string(backend.OrderTuple(r.Namespace, r.Name))}
 	found, err := s.Rows(r)
 	if err != nil {
 		found = nil
 	}
 	rows := s.rowsOf(r, found)
-	piece := make([]byte, 0, len(r.Body)+len(r.Name)+len(r.UID))
-	keep := func(text string) string {
-		begin := len(piece)
-		piece = append(piece, text...)
-		return unsafe.String(unsafe.SliceData(piece[begin:]), len(text)) // piece is not changed any more, and had room
+	kept, bytes, unreadable := s.Keep(&e.Resource)
+	if e.Body, e.Err = kept, cmp.Or(err, unreadable); e.Err == nil {
+		e.rows = rows
 	}
-	piece = append(piece, r.Body...)
-	e.Resource.Body = piece[:len(r.Body):len(r.Body)]
-	e.Resource.Name, e.Resource.UID = keep(r.Name), keep(r.UID)
-	e.slot = &slot{place: string(backend.OrderTuple(r.Namespace, r.Name))}
-	e.rows = rows
-	if err == nil {
-		e.Body, err = s.Body(&e.Resource)
-	}
-	if e.Err = err; err != nil {
-		e.rows = nil
-	}
-	e.bytes = int64(cap(piece)+len(e.slot.place)) + entryBytes + rowBytes*int64(len(e.rows))
+	e.bytes = int64(bytes+len(e.slot.place)) + entryBytes + rowBytes*int64(len(e.rows))
 	for _, row := range e.rows {
 		e.bytes += int64(len(row.value))
-	}
-	if e.Body != nil {
-		e.bytes += int64(e.Body.Size())
 	}
 	return e
 }

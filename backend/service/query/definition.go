@@ -30,16 +30,16 @@ func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 				}
 				return v.rows, nil
 			},
-			Body: bodiesOf(k),
+			Keep: keeperOf(k),
 		})
 	}
 	return out
 }
 
-// bodiesOf reads bodies of a kind that are kept.
-func bodiesOf(k *kind.Kind) func(*backend.Resource) (*body.Body, error) {
+// keeperOf reads bodies of a kind that are kept.
+func keeperOf(k *kind.Kind) func(*backend.Resource) (body.Body, int, error) {
 	arenas := sync.Pool{New: func() any { return new(body.Arena) }}
-	return func(r *backend.Resource) (*body.Body, error) {
+	return func(r *backend.Resource) (body.Body, int, error) {
 		a := arenas.Get().(*body.Arena)
 		defer arenas.Put(a)
 		return a.Keep(k.Body, r)

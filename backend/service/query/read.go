@@ -68,7 +68,7 @@ func (r *Reader) getIndexed(k *index.Kind, key backend.Key, now time.Time) (*Res
 		r.unreadable.Note(&e.Resource, e.Err)
 		return nil, failure.Of(e.Err, key)
 	}
-	return &Resource{Stored: &e.Resource, Body: e.Body}, nil
+	return &Resource{Stored: &e.Resource, Body: &e.Body}, nil
 }
 
 // Node returns the resource of a global id, nil if there is none.
@@ -187,7 +187,7 @@ func (r *Reader) lookupIndexed(ctx context.Context, keys []backend.Key, out []*R
 		case e.Err != nil:
 			r.unreadable.Note(&e.Resource, e.Err)
 		default:
-			all[i] = Resource{Stored: &e.Resource, Body: e.Body}
+			all[i] = Resource{Stored: &e.Resource, Body: &e.Body}
 			out[i] = &all[i]
 		}
 	}

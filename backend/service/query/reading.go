@@ -166,7 +166,7 @@ func (rd *reading) within(place string) bool {
 // add puts a resource on a page that is read in order, and says whether it has all it wants.
 func (rd *reading) add(e *index.Entry) (done bool) {
 	if rd.sees(e) {
-		edge := Edge{Resource: Resource{Stored: &e.Resource, Body: e.Body}}
+		edge := Edge{Resource: Resource{Stored: &e.Resource, Body: &e.Body}}
 		if len(rd.query.order) > 0 {
 			rd.key = rd.query.order.appendKey(rd.key[:0], &rd.resource)
 			if !rd.in.holds(rd.key) {
@@ -201,7 +201,7 @@ func (rd *reading) offer(e *index.Entry) (beyond bool) {
 	if full && (bytes.Compare(rd.key, rd.found[0].key) < 0) == rd.backward {
 		return true
 	}
-	edge := Edge{key: bytes.Clone(rd.key), Resource: Resource{Stored: &e.Resource, Body: e.Body}}
+	edge := Edge{key: bytes.Clone(rd.key), Resource: Resource{Stored: &e.Resource, Body: &e.Body}}
 	if full {
 		rd.found[0] = edge
 		heap.Fix(rd.scan, 0)
