@@ -215,8 +215,11 @@ type pageRequests struct {
 
 // sameRequest is what the lists of references have in common that are read once.
 type sameRequest struct {
-	field            *field
-	namespace, names string
+	field     *field
+	namespace string
+	// names are one name as it is, or several encoded, of which n says how many they are.
+	names string
+	n     int
 }
 
 // maxAsked is how many requests have room that is used again.
@@ -254,11 +257,7 @@ func (r *run) requests() (out pageRequests) {
 		if w.field.op == opInverse {
 			req.Parent = query.Parent{Reference: w.field.inverse.path, Key: stored.Key}
 		} else {
-			r.scratch = r.scratch[:0]
-			for _, name := range w.names {
-				r.scratch = backend.AppendString(r.scratch, name)
-			}
-			key := sameRequest{w.field, stored.Namespace, string(r.scratch)}
+			key := sameRequest{w.field, stored.Namespace, r.joined(w.names), len(w.names)}
 			if n, ok := out.same[key]; ok {
 				out.of = append(out.of, n)
 				continue
@@ -273,6 +272,18 @@ func (r *run) requests() (out pageRequests) {
 		out.list = append(out.list, req)
 	}
 	return out
+}
+
+// joined are names as one text, by which lists of as many names are told apart.
+func (r *run) joined(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	r.scratch = r.scratch[:0]
+	for _, name := range names {
+		r.scratch = backend.AppendString(r.scratch, name)
+	}
+	return string(r.scratch)
 }
 
 // linkResources gives the links of references what was found.

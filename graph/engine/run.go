@@ -42,6 +42,8 @@ type run struct {
 	asked pageRequests
 	// found are the resources that references led to, nil for none.
 	found map[backend.Key]*body.Body
+	// kind is that of the resource which was shown last.
+	kind *kindInfo
 	// items are those of references, by selection and resource.
 	items map[itemKey]*item
 	// moment is the state of the store that all reads see until it is forgotten.
@@ -112,8 +114,13 @@ func bodyOf(r *query.Resource) *body.Body {
 	return r.Body
 }
 
-// kindOf is the kind of a resource.
-func (r *run) kindOf(b *body.Body) *kindInfo { return r.engine.types[b.Stored.Kind].kind }
+// kindOf is the kind of a resource, which mostly is that of the one before.
+func (r *run) kindOf(b *body.Body) *kindInfo {
+	if name := b.Stored.Kind; r.kind == nil || name != r.kind.Name {
+		r.kind = r.engine.types[name].kind
+	}
+	return r.kind
+}
 
 // newItem is an item whose links are to be read.
 func (r *run) newItem(b *body.Body, f *field) *item {

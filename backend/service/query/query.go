@@ -77,13 +77,23 @@ func (r *Reader) query(k *kind.Kind, req *ListRequest, f Filter) (q query, err e
 		if len(req.Names) > MaxFilterValues {
 			return q, failure.Limited("names", "more than %d names", MaxFilterValues)
 		}
-		q.names = append([]string{}, req.Names...) // never nil
-		slices.Sort(q.names)
-		q.names = slices.Compact(q.names)
+		q.names = inOrder(req.Names)
 	}
 	q.asked = q.namespace
 	q.narrow()
 	return q, nil
+}
+
+// inOrder are names in order and each once: the ones given, if they are so.
+func inOrder(names []string) []string {
+	for i := range names {
+		if i > 0 && names[i-1] >= names[i] {
+			names = slices.Clone(names)
+			slices.Sort(names)
+			return slices.Compact(names)
+		}
+	}
+	return names
 }
 
 // indexed says whether to try the index rows of a kind. Whether they are all of
@@ -159,6 +169,9 @@ const maxCursor = 16 << 10
 
 // bound reads a cursor of this query; nil and "" mean none.
 func (q *query) bound(argument string, cursor *string) ([]byte, error) {
+	if cursor == nil || *cursor == "" {
+		return nil, nil // most have none: then nothing is made for it
+	}
 	return bound(argument, cursor, cursorOf{kind: q.kind.Name, hash: q.hash, check: q.order.check})
 }
 

@@ -18,7 +18,8 @@ type ListRequest struct {
 	// Parent leaves only what refers to a resource; the zero value leaves everything.
 	Parent Parent
 	// Names, if not nil, leaves only the resources of these names in Namespace, or
-	// of a GLOBAL kind: at most MaxFilterValues. They are read by their keys.
+	// of a GLOBAL kind: at most MaxFilterValues. They are read by their keys. They must
+	// not change while the page is used.
 	Names []string
 	// ChangeCursor asks for [Page.ChangeCursor], taken before the first read.
 	ChangeCursor bool
