@@ -39,7 +39,8 @@ type Body struct {
 	Shape *Shape
 	raw   []byte
 	tape  []Span
-	// near is of a body that was kept: its tape, if it has no other, and copies of values.
+	// near is of a body that was kept: its tape, if it has no other, what is read of the
+	// resource besides, and the raw bytes or copies of short values.
 	near []byte
 }
 

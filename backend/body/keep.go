@@ -53,8 +53,8 @@ func (a *Arena) Keep(s *Shape, r *backend.Resource) (kept Body, size int, err er
 	}
 	a.piece, piece = piece[:0], bytes.Clone(piece)
 	if apart {
-		r.Body = bytes.Clone(r.Body)
-		size = cap(r.Body)
+		r.Body = slices.Clip(bytes.Clone(r.Body))
+		size = len(r.Body)
 	} else {
 		r.Body = piece[texts:len(piece):len(piece)]
 	}

@@ -16,3 +16,16 @@ func (k *Kind) Content(index string) []string {
 	})
 	return out
 }
+
+// Packed are rows, each an index and a value, after they were packed.
+func Packed(indexes []int, values []string) (gotIndexes []int, gotValues []string) {
+	var rows []row
+	for i, index := range indexes {
+		rows = append(rows, row{index, values[i]})
+	}
+	p, _ := pack(rows, nil)
+	for r := range p.all() {
+		gotIndexes, gotValues = append(gotIndexes, r.index), append(gotValues, r.value)
+	}
+	return gotIndexes, gotValues
+}

@@ -538,3 +538,20 @@ func FuzzOrderOfItems(f *testing.F) {
 		}
 	})
 }
+
+func TestRowsArePackedWhateverTheirNumbersAndLengths(t *testing.T) {
+	var indexes []int
+	var values []string
+	for _, index := range []int{0, 1, 127, 128, 16_383, 16_384} {
+		for _, length := range []int{0, 1, 127, 128, 16_384, 70_000} {
+			indexes, values = append(indexes, index), append(values, strings.Repeat("\x80", length))
+		}
+	}
+	gotIndexes, gotValues := index.Packed(indexes, values)
+	if !slices.Equal(gotIndexes, indexes) || !slices.Equal(gotValues, values) {
+		t.Errorf("rows that were packed differ: %v", gotIndexes)
+	}
+	if none, _ := index.Packed(nil, nil); none != nil {
+		t.Errorf("no rows are %v", none)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"unique"
 	"unsafe"
 
@@ -55,9 +56,8 @@ type Entry struct {
 	Body body.Body
 	// Resource has no rows, references and fingerprint, see [backend.Range.Bare].
 	Resource backend.Resource
-	// rows are ordered by index and value.
-	rows  []row
-	bytes int64
+	rows     packed
+	bytes    int64
 }
 
 // row is a row of an entry.
@@ -108,6 +108,8 @@ type shelf struct {
 	// defined are the names of the trees whose rows are those of the definition, by
 	// their numbers; "" for the others.
 	defined []string
+	// room is memory in which entries are made: a *rowRoom.
+	room sync.Pool
 
 	state state
 	// fillings counts how often the kind was begun to be filled or was cleared.
@@ -155,6 +157,7 @@ func newShelf(d *Definition, number int) *shelf {
 			s.defined[s.trees[name]] = name
 		}
 	}
+	s.room.New = func() any { return new(rowRoom) }
 	s.clear()
 	return s
 }
@@ -176,7 +179,7 @@ func (s *shelf) clear() {
 // What an entry takes beside its bytes: itself and the places in trees.
 const (
 	entryBytes = int64(unsafe.Sizeof(Entry{})) + 64
-	rowBytes   = int64(unsafe.Sizeof(row{})) + 2*int64(unsafe.Sizeof(item{}))
+	rowBytes   = 2 * int64(unsafe.Sizeof(item{}))
 )
 
 // entry makes the entry of a resource: a copy, which keeps nothing else in memory.
@@ -188,25 +191,32 @@ func (s *shelf) entry(r *backend.Resource) *Entry {
 	if err != nil {
 		found = nil
 	}
-	rows := s.rowsOf(r, found)
+	room := s.room.Get().(*rowRoom)
+	rows := s.rowsOf(r, found, room)
 	kept, bytes, unreadable := s.Keep(&e.Resource)
 	if e.Body, e.Err = kept, cmp.Or(err, unreadable); e.Err == nil {
-		e.rows = rows
+		e.rows, room.packed = pack(rows, room.packed[:0])
+		e.bytes = rowBytes * int64(len(rows))
 	}
-	e.bytes = int64(bytes+len(e.slot.place)) + entryBytes + rowBytes*int64(len(e.rows))
-	for _, row := range e.rows {
-		e.bytes += int64(len(row.value))
-	}
+	s.room.Put(room)
+	e.bytes += int64(bytes+len(e.slot.place)+len(e.rows)) + entryBytes
 	return e
 }
 
-// rowsOf are the rows of an entry, whose values are one piece.
-func (s *shelf) rowsOf(r *backend.Resource, found []backend.Row) []row {
+// rowRoom is memory in which the rows of an entry are made.
+type rowRoom struct {
+	rows   []row
+	values []byte
+	packed []byte
+}
+
+// rowsOf are the rows of an entry, in order. They are in the room until it is used again.
+func (s *shelf) rowsOf(r *backend.Resource, found []backend.Row, room *rowRoom) []row {
 	n := 4*timeBytes + len(r.Name) + 2
 	for _, f := range found {
 		n += len(f.Value)
 	}
-	out, piece := make([]row, 0, len(found)+3+len(s.nulls)), make([]byte, 0, n)
+	out, piece := room.rows[:0], slices.Grow(room.values[:0], n)
 	add := func(index string, appendTo func([]byte) []byte) {
 		if at, known := s.trees[index]; known {
 			from := len(piece)
@@ -231,6 +241,7 @@ func (s *shelf) rowsOf(r *backend.Resource, found []backend.Row) []row {
 		}
 	}
 	slices.SortFunc(out, compareRows)
+	room.rows, room.values = out, piece
 	return slices.Compact(out)
 }
 
@@ -300,19 +311,22 @@ func (s *shelf) apply(c change, version uint64) {
 // replace changes the rows in which two entries of a slot differ.
 func (s *shelf) replace(was, now *Entry) {
 	s.bytes += now.bytes - was.bytes
-	for a, b := was.rows, now.rows; len(a)+len(b) > 0; {
+	for a, b := was.rows, now.rows; a != b; { // what follows is equal where the rest is
+		x, behindX := a.first()
+		y, behindY := b.first()
+		order := compareRows(x, y)
+		if order <= 0 {
+			a = behindX
+		}
+		if order >= 0 {
+			b = behindY
+		}
 		switch {
-		case len(b) == 0 || len(a) > 0 && compareRows(a[0], b[0]) < 0:
-			s.rows[a[0].index].remove(item{a[0].value, was.slot})
-			a = a[1:]
-		case len(a) == 0 || compareRows(a[0], b[0]) > 0:
-			tree := &s.rows[b[0].index]
-			b[0].value = tree.shared(b[0].value)
-			tree.put(item{b[0].value, now.slot})
-			b = b[1:]
-		default:
-			b[0].value = a[0].value // the tree has this string: one copy is enough
-			a, b = a[1:], b[1:]
+		case order < 0:
+			s.rows[x.index].remove(item{x.value, was.slot})
+		case order > 0:
+			tree := &s.rows[y.index]
+			tree.put(item{tree.shared(y.value), now.slot})
 		}
 	}
 	switch {

@@ -56,8 +56,8 @@ func (x *Index) Recent(key backend.Key) *backend.Resource {
 		return nil
 	}
 	r := e.Resource
-	r.Rows = make([]backend.Row, 0, len(e.rows))
-	for _, row := range e.rows {
+	r.Rows = make([]backend.Row, 0, len(s.defined))
+	for row := range e.rows.all() {
 		if name := s.defined[row.index]; name != "" {
 			r.Rows = append(r.Rows, backend.Row{Index: name, Value: unsafe.Slice(unsafe.StringData(row.value), len(row.value))})
 		}
@@ -367,12 +367,12 @@ func (k *Kind) Number(index string) int {
 // Any says whether the resource has a value in an index, by its number, that is
 // accepted. The values come in order; they are shared and must not be changed.
 func (e *Entry) Any(number int, accepts func([]byte) bool) bool {
-	for i := range e.rows {
-		switch r := &e.rows[i]; {
-		case r.index < number:
-		case r.index > number:
+	for row := range e.rows.all() {
+		switch {
+		case row.index < number:
+		case row.index > number:
 			return false
-		case accepts(unsafe.Slice(unsafe.StringData(r.value), len(r.value))):
+		case accepts(unsafe.Slice(unsafe.StringData(row.value), len(row.value))):
 			return true
 		}
 	}
@@ -388,9 +388,9 @@ func (k *Kind) First(e *Entry, r Run) (value string, ok bool) {
 		return "", in("")
 	}
 	number := k.Number(r.Index)
-	for i := range e.rows {
-		if e.rows[i].index == number && in(e.rows[i].value) {
-			return e.rows[i].value, true
+	for row := range e.rows.all() {
+		if row.index == number && in(row.value) {
+			return row.value, true
 		}
 	}
 	return "", false

@@ -1,0 +1,54 @@
+package index
+
+import (
+	"encoding/binary"
+	"iter"
+	"math"
+	"unsafe"
+)
+
+// packed are the rows of an entry in one piece, which has no pointers for the collector
+// to follow: of each the number of its index and the length of its value, both as a
+// varint, and the value. They are ordered by index and value.
+type packed string
+
+// pack makes the piece of rows. Scratch is memory that it may use.
+func pack(rows []row, scratch []byte) (p packed, used []byte) {
+	for _, r := range rows {
+		scratch = binary.AppendUvarint(scratch, uint64(r.index))
+		scratch = binary.AppendUvarint(scratch, uint64(len(r.value)))
+		scratch = append(scratch, r.value...)
+	}
+	return packed(scratch), scratch
+}
+
+// first takes the first row off, whose value shares the piece; of none it is a row behind
+// all others.
+func (p packed) first() (r row, rest packed) {
+	if p == "" {
+		return row{index: math.MaxInt}, ""
+	}
+	index, p := p.varint()
+	length, p := p.varint()
+	return row{index, string(p[:length])}, p[length:]
+}
+
+func (p packed) varint() (n int, rest packed) {
+	if p[0] < 0x80 {
+		return int(p[0]), p[1:]
+	}
+	v, size := binary.Uvarint(unsafe.Slice(unsafe.StringData(string(p)), len(p)))
+	return int(v), p[size:]
+}
+
+// all are the rows in order.
+func (p packed) all() iter.Seq[row] {
+	return func(yield func(row) bool) {
+		for len(p) > 0 {
+			var r row
+			if r, p = p.first(); !yield(r) {
+				return
+			}
+		}
+	}
+}
