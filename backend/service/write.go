@@ -79,8 +79,8 @@ func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, writ
 // overLimit says whether a write is too large, or has too many values: which is judged
 // with the status that was taken over, before the write is sent.
 func overLimit(err error) bool {
-	var known *failure.Error
-	return errors.As(err, &known) && known.Code == failure.CodeLimitExceeded
+	known, ok := errors.AsType[*failure.Error](err)
+	return ok && known.Code == failure.CodeLimitExceeded
 }
 
 // Pauses of a write that lost a race against another gateway; each is random up to its bound.
