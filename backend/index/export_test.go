@@ -1,6 +1,10 @@
 package index
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+)
 
 // CompareItems is how items are ordered, of two values with the places behind them.
 func CompareItems(value, place, other, otherPlace string) int {
@@ -28,4 +32,20 @@ func Packed(indexes []int, values []string) (gotIndexes []int, gotValues []strin
 		gotIndexes, gotValues = append(gotIndexes, r.index), append(gotValues, r.value)
 	}
 	return gotIndexes, gotValues
+}
+
+// Shelf is a kind as the index changes it, without a store.
+type Shelf struct{ *shelf }
+
+// NewShelf makes an empty kind that takes changes.
+func NewShelf(d *Definition) Shelf { return Shelf{newShelf(d, 0)} }
+
+// Put takes a resource.
+func (s Shelf) Put(r *backend.Resource) {
+	s.apply(change{key: r.Key, revision: r.Revision, entry: s.entry(r)}, 1)
+}
+
+// Remove takes a deletion.
+func (s Shelf) Remove(key backend.Key, at backend.Revision) {
+	s.apply(change{key: key, revision: at}, 1)
 }

@@ -45,10 +45,7 @@ type fixture struct {
 func onEachStore(t *testing.T, test func(t *testing.T, open func(*testing.T) store)) {
 	t.Run("memory", func(t *testing.T) { test(t, openMemory) })
 	t.Run("bolt", func(t *testing.T) {
-		test(t, func(t *testing.T) store {
-			s, err := bolt.Open(bolt.Config{Path: filepath.Join(t.TempDir(), "sluice.db")})
-			return opened(t, s, err)
-		})
+		test(t, openBolt)
 	})
 	t.Run("redis", func(t *testing.T) {
 		test(t, func(t *testing.T) store {
@@ -60,6 +57,11 @@ func onEachStore(t *testing.T, test func(t *testing.T, open func(*testing.T) sto
 
 func openMemory(t *testing.T) store {
 	s, err := memory.Open(memory.Config{})
+	return opened(t, s, err)
+}
+
+func openBolt(t *testing.T) store {
+	s, err := bolt.Open(bolt.Config{Path: filepath.Join(t.TempDir(), "sluice.db")})
 	return opened(t, s, err)
 }
 
@@ -554,4 +556,36 @@ func TestRowsArePackedWhateverTheirNumbersAndLengths(t *testing.T) {
 	if none, _ := index.Packed(nil, nil); none != nil {
 		t.Errorf("no rows are %v", none)
 	}
+}
+
+// A row that stays in a tree must not keep all rows of the entry that brought it.
+func TestRowsThatChangeOneAtATimeKeepNoOthersInMemory(t *testing.T) {
+	const count, length, changes = 300, 200, 2000
+	kind := thing("Thing")
+	s := index.NewShelf(&kind)
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	value := func(i int) backend.Row { return colour(fmt.Sprintf("%0*d", length, i)) }
+	r := &backend.Resource{Key: key("a"), Body: backend.EncodeBody([]byte("x"))}
+	for i := range count {
+		r.Rows = append(r.Rows, value(i))
+	}
+	before := heap()
+	for i := range changes {
+		r.Rows[i%count] = value(count + i)
+		r.Revision.Seq++
+		s.Put(r)
+	}
+	if grown, most := heap()-before, int64(20*count*length); grown > most {
+		t.Errorf("after %d changes of one of %d rows they take %d bytes, want at most %d", changes, count, grown, most)
+	}
+	s.Remove(r.Key, backend.Revision{Seq: r.Revision.Seq + 1})
+	if grown, most := heap()-before, int64(10*count*length); grown > most {
+		t.Errorf("what is gone takes %d bytes, want at most %d", grown, most)
+	}
+	runtime.KeepAlive(s)
 }

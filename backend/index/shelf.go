@@ -311,6 +311,9 @@ func (s *shelf) apply(c change, version uint64) {
 // replace changes the rows in which two entries of a slot differ.
 func (s *shelf) replace(was, now *Entry) {
 	s.bytes += now.bytes - was.bytes
+	// A row stays in its tree as long as its value does: the piece of a later entry would be
+	// kept by the one row that was new in it.
+	alone := was.rows != ""
 	for a, b := was.rows, now.rows; a != b; { // what follows is equal where the rest is
 		x, behindX := a.first()
 		y, behindY := b.first()
@@ -326,7 +329,7 @@ func (s *shelf) replace(was, now *Entry) {
 			s.rows[x.index].remove(item{x.value, was.slot})
 		case order > 0:
 			tree := &s.rows[y.index]
-			tree.put(item{tree.shared(y.value), now.slot})
+			tree.put(item{tree.shared(y.value, alone), now.slot})
 		}
 	}
 	switch {

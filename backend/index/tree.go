@@ -75,12 +75,17 @@ type rows struct {
 // maxCommon is how many values of a tree are shared.
 const maxCommon = 1024
 
-// shared is a value, in the one copy that the rows of a common one have.
-func (r *rows) shared(value string) string {
+// shared is a value, in the one copy that the rows of a common one have. With alone it
+// never shares the memory of the value that was given, which is part of something larger.
+func (r *rows) shared(value string, alone bool) string {
 	if known, ok := r.common[value]; ok {
 		return known
 	}
-	if len(r.common) < maxCommon {
+	room := len(r.common) < maxCommon
+	if room || alone {
+		value = strings.Clone(value)
+	}
+	if room {
 		if r.common == nil {
 			r.common = map[string]string{}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/internal/loglimit"
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
@@ -159,13 +160,14 @@ func (s *Service) knowOwners(ctx context.Context) error {
 
 // followOwners reads the record again and again until ctx ends.
 func (s *Service) followOwners(ctx context.Context) error {
+	logger := loglimit.Once(s.cfg.Logger)
 	for {
 		record, _, err := s.readControllers(ctx)
 		switch {
 		case ctx.Err() != nil || errors.Is(err, backend.ErrClosed):
 			return nil
 		case err != nil:
-			s.cfg.Logger.Warn("the kinds that controllers own could not be read", zap.Error(err))
+			logger.Warn("the kinds that controllers own could not be read", zap.Error(err))
 		default:
 			s.owners.set(record.Kinds)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/row"
+	"github.com/sluicegw/sluice/internal/loglimit"
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
@@ -32,14 +33,14 @@ const unreadableMark = "!"
 // an older definition has made, and what an older gateway goes on writing. It
 // returns nil when ctx ends or the store is closed; what fails is logged and tried again.
 func (p *Keeper) Run(ctx context.Context) error {
-	first := true
+	logger, first := loglimit.Once(p.cfg.Logger), true
 	for {
 		done, err := p.reindexKinds(ctx, first)
 		switch {
 		case ctx.Err() != nil || errors.Is(err, backend.ErrClosed):
 			return nil
 		case err != nil:
-			p.cfg.Logger.Warn("reindexing failed and is tried again", zap.Error(err))
+			logger.Warn("reindexing failed and is tried again", zap.Error(err))
 		}
 		if first = first && !done; !wait.For(ctx, reindexPause) {
 			return nil
