@@ -22,7 +22,11 @@ type Range struct {
 	// by (namespace, name).
 	Index string
 	// Namespace, if set, leaves out all others.
-	Namespace  string
+	Namespace string
+	// Shard, if not 0, leaves out all namespaces but those of the shard of that number,
+	// from 1: of a store that is no [Sharder] 1 is everything. Not together with
+	// Namespace or Referenced, which lie in one shard.
+	Shard      int
 	Start, End []byte
 	Reverse    bool
 	// Limit is the number of resources wanted, 1 to MaxLimit.
@@ -53,8 +57,8 @@ type Page struct {
 	Unreadable int
 }
 
-// Validate says what is wrong with the range itself: ErrInvalid.
-func (r Range) Validate() error {
+// Validate says what is wrong with the range itself, for a store of so many shards: ErrInvalid.
+func (r Range) Validate(shards int) error {
 	switch {
 	case r.Kind == "" && r.Referenced == nil:
 		return fmt.Errorf("range: no kind: %w", ErrInvalid)
@@ -64,6 +68,12 @@ func (r Range) Validate() error {
 		return fmt.Errorf("range: references: %w", errKey())
 	case r.Referenced == nil && r.BoundOnly:
 		return fmt.Errorf("range: bound references to no key: %w", ErrInvalid)
+	}
+	if r.Shard < 0 || r.Shard > shards {
+		return fmt.Errorf("range: shard %d, 1 to %d wanted, or 0 for all: %w", r.Shard, shards, ErrInvalid)
+	}
+	if r.Shard > 0 && (r.Namespace != "" || r.Referenced != nil) {
+		return fmt.Errorf("range: a shard beside a namespace or a reference: %w", ErrInvalid)
 	}
 	if r.Count && r.Estimate {
 		return fmt.Errorf("range: a count and an estimate: %w", ErrInvalid)
@@ -140,13 +150,14 @@ type Ranger interface {
 	Ranges(ctx context.Context, rs []Range) ([]Page, error)
 }
 
-// ValidateRanges says what is wrong with a call of [Ranger.Ranges]: ErrInvalid.
-func ValidateRanges(rs []Range) error {
+// ValidateRanges says what is wrong with a call of [Ranger.Ranges], for a store of so many
+// shards: ErrInvalid.
+func ValidateRanges(rs []Range, shards int) error {
 	if len(rs) > MaxRanges {
 		return fmt.Errorf("ranges: %d, at most %d: %w", len(rs), MaxRanges, ErrInvalid)
 	}
 	for i, r := range rs {
-		if err := r.Validate(); err != nil {
+		if err := r.Validate(shards); err != nil {
 			return fmt.Errorf("range %d: %w", i, err)
 		}
 	}

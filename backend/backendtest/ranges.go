@@ -53,6 +53,52 @@ func rangesStatements() []statement {
 			_, err = f.ranges(f.ctx(), append(rs, backend.Range{Kind: "Net", Limit: 1}))
 			f.wantErr(err, backend.ErrInvalid)
 		}},
+		{"the ranges of the shards have everything, each what lies in its namespaces", func(f *fixture) {
+			f.start()
+			shards, of := f.position().Shards(), func(string) int { return 0 }
+			if s, ok := f.Store.(backend.Sharder); ok {
+				of = s.Shard
+			}
+			want := make([][]string, shards)
+			for i := range 40 {
+				k := backend.Key{Kind: "Net", Namespace: fmt.Sprintf("ns-%02d", i), Name: "n"}
+				f.must(rows(create(k, "1"), row("i", "x")))
+				want[of(k.Namespace)] = append(want[of(k.Namespace)], k.Namespace)
+			}
+			for shard := range shards {
+				for _, r := range []backend.Range{{Kind: "Net", Limit: 3}, {Kind: "Net", Index: "i", Limit: 7}} {
+					r.Shard = shard + 1
+					var got []string
+					for {
+						page := f.list(r)
+						for _, one := range page.Resources {
+							got = append(got, one.Namespace)
+						}
+						if !page.More {
+							break
+						}
+						last := page.Resources[len(page.Resources)-1]
+						r.Start = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
+						if r.Index != "" {
+							r.Start = append(backend.AppendString(nil, "x"), r.Start...)
+						}
+					}
+					equal(f, got, want[shard])
+				}
+				count := f.list(backend.Range{Kind: "Net", Shard: shard + 1, Count: true})
+				equal(f, count.Count, len(want[shard]))
+			}
+			target := key("t")
+			for _, r := range []backend.Range{
+				{Kind: "Net", Limit: 1, Shard: -1}, {Kind: "Net", Limit: 1, Shard: shards + 1},
+				{Kind: "Net", Limit: 1, Shard: 1, Namespace: "a"}, {Referenced: &target, Limit: 1, Shard: 1},
+			} {
+				_, err := f.Range(f.ctx(), r)
+				f.wantErr(err, backend.ErrInvalid)
+				_, err = f.ranges(f.ctx(), []backend.Range{r})
+				f.wantErr(err, backend.ErrInvalid)
+			}
+		}},
 		{"one range that is invalid fails all", func(f *fixture) {
 			f.start()
 			_, err := f.ranges(f.ctx(), []backend.Range{{Kind: "Net", Limit: 1}, {Kind: "Net"}})

@@ -122,7 +122,7 @@ func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error
 	if err := s.ready(ctx); err != nil {
 		return backend.Page{}, err
 	}
-	if err := r.Validate(); err != nil {
+	if err := r.Validate(1); err != nil {
 		return backend.Page{}, err
 	}
 	pages, err := s.core.ranges(ctx, []backend.Range{r})
@@ -137,7 +137,7 @@ func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page,
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	if err := backend.ValidateRanges(rs); err != nil {
+	if err := backend.ValidateRanges(rs, 1); err != nil {
 		return nil, err
 	}
 	return s.core.ranges(ctx, rs)

@@ -134,7 +134,7 @@ func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error
 		return backend.Page{}, err
 	}
 	defer s.data.mu.RUnlock()
-	if err := r.Validate(); err != nil {
+	if err := r.Validate(1); err != nil {
 		return backend.Page{}, err
 	}
 	b := driver.NewPageBuilder(r, s.Now())
@@ -148,7 +148,7 @@ func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page,
 		return nil, err
 	}
 	defer s.data.mu.RUnlock()
-	if err := backend.ValidateRanges(rs); err != nil {
+	if err := backend.ValidateRanges(rs, 1); err != nil {
 		return nil, err
 	}
 	out := make([]backend.Page, len(rs))

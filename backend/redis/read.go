@@ -243,7 +243,7 @@ func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error
 	if err := s.ready(ctx); err != nil {
 		return backend.Page{}, err
 	}
-	if err := r.Validate(); err != nil {
+	if err := r.Validate(len(s.core.shards)); err != nil {
 		return backend.Page{}, err
 	}
 	pages, err := s.ranges(ctx, []backend.Range{r})
@@ -260,7 +260,7 @@ func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page,
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	if err := backend.ValidateRanges(rs); err != nil {
+	if err := backend.ValidateRanges(rs, len(s.core.shards)); err != nil {
 		return nil, err
 	}
 	return s.ranges(ctx, rs)

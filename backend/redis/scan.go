@@ -146,6 +146,8 @@ func (sc *scanner) shards(r *backend.Range) []shard {
 	case r.Namespace != "":
 		n := sc.store.Shard(r.Namespace)
 		return all[n : n+1]
+	case r.Shard > 0:
+		return all[r.Shard-1 : r.Shard]
 	}
 	return all
 }

@@ -13,13 +13,14 @@ func (f *follower) scan(ctx context.Context) (at backend.Position, err error) {
 	if at, err = f.r.cfg.Store.Position(ctx); err != nil {
 		return at, err
 	}
+	shard := f.lease.shard + 1 // as a range has it
 	for _, k := range f.r.cfg.Kinds.All() {
 		if len(k.References) > 0 || k.Conditions != nil {
-			err = f.again(ctx, func() error { return f.scanRange(ctx, backend.Range{Kind: k.Name}, f.settleAll) })
+			err = f.again(ctx, func() error { return f.scanRange(ctx, backend.Range{Kind: k.Name, Shard: shard}, f.settleAll) })
 		}
 		if err == nil {
 			err = f.again(ctx, func() error {
-				return f.scanRange(ctx, backend.Range{Kind: k.Name, Index: backend.DeletingIndex}, f.finishEach)
+				return f.scanRange(ctx, backend.Range{Kind: k.Name, Index: backend.DeletingIndex, Shard: shard}, f.finishEach)
 			})
 		}
 		if err != nil {
