@@ -49,6 +49,7 @@ func (s *Store) propose(ctx context.Context, p *proposal, deadline time.Time) ([
 			return nil, err
 		}
 		reply, err := s.send(ctx, ses, p, deadline)
+		ses.locate(err)
 		ses.inflight.Done()
 		if text(reply, 0) == "epoch" {
 			// The epoch is not that of these connections.
@@ -92,9 +93,6 @@ func (s *Store) send(ctx context.Context, ses *session, p *proposal, deadline ti
 		reply, err = s.sendAndWait(ctx, on, p.keys, args)
 	} else {
 		reply, err = ses.writers(on).run(ctx, &scriptCall{keys: p.keys, args: args, size: p.batch.Size()})
-	}
-	if err != nil && (elsewhere(err) || unsent(err)) {
-		ses.reload(ctx)
 	}
 	return reply, err
 }
@@ -153,9 +151,6 @@ func (s *Store) Sync(ctx context.Context, namespace string) error {
 		pipe.HIncrBy(ctx, sh.meta, "syncs", 1)
 		wait := s.waitForReplica(ctx, pipe)
 		if _, err := pipe.Exec(ctx); err != nil {
-			if elsewhere(err) || unsent(err) {
-				ses.reload(ctx)
-			}
 			return err
 		}
 		if n, _ := wait.Int64(); n < 1 {
@@ -181,9 +176,16 @@ func (s *session) primary(ctx context.Context, sh *shard) (*goredis.Client, erro
 	return nil, fmt.Errorf("unknown client %T: %w", s.client, backend.ErrUnavailable)
 }
 
-// reload asks again which node has which slots.
-func (s *session) reload(ctx context.Context) {
-	if c, ok := s.client.(*goredis.ClusterClient); ok {
-		c.ReloadState(ctx)
+// locate asks again, in the background, which node has which slots, if a call has failed
+// with an error that may mean that it is another one: also if the node did not answer,
+// since one that is gone for good redirects nobody.
+func (s *session) locate(failed error) {
+	if failed == nil || replied(failed) && !refused(failed) {
+		return
+	}
+	for _, client := range []goredis.UniversalClient{s.client, s.blocking} {
+		if c, ok := client.(*goredis.ClusterClient); ok {
+			c.ReloadState(context.Background())
+		}
 	}
 }

@@ -97,6 +97,9 @@ func (s *Store) read(ctx context.Context, operation string, call func(context.Co
 		limited, cancel := context.WithTimeout(ctx, s.core.cfg.Timeout)
 		err = call(limited, ses)
 		cancel()
+		if !contractual(err) && ctx.Err() == nil {
+			ses.locate(err)
+		}
 		ses.inflight.Done()
 		switch {
 		case err == nil:

@@ -2,7 +2,9 @@ package redis_test
 
 import (
 	"testing"
+	"time"
 
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
@@ -68,6 +70,46 @@ func TestSyncFollowsASlotThatMoved(t *testing.T) {
 	n.Migrate(slot, to).Finish()
 	if err := st.Sync(t.Context(), "ns0"); err != nil {
 		t.Errorf("after its slot moved: %v", err)
+	}
+}
+
+func TestANodeThatIsGoneForGoodIsNotAskedForLong(t *testing.T) {
+	t.Parallel()
+	for says, lose := range map[string]func(*redistest.Server){"killed": (*redistest.Server).Kill, "silent": (*redistest.Server).Stop} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			n := redistest.Cluster(t)
+			cfg := redis.Config{URL: n.URL(), Prefix: redistest.Prefix(), Shards: 1, Timeout: time.Second}
+			st, err := redis.Open(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = st.Close() })
+			k := faultKey(0, 0)
+			putOne(t, st, k, "1")
+			slot := n.Slot(cfg.Prefix + "m:{0}")
+			gone := n.Owner(slot)
+			lose(gone)
+			n.AwaitFailover(slot, gone)
+			redistest.Await(t, "a read from the new master", func() error {
+				_, err := st.Get(t.Context(), k)
+				return err
+			})
+			w, err := st.Watch(t.Context(), backend.Watch{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			for d, err := w.Next(t.Context()); !d.CaughtUp; d, err = w.Next(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			putOne(t, st, k, "2")
+			if d, err := w.Next(t.Context()); err != nil || len(d.Events) != 1 {
+				t.Errorf("the watcher is told of %d changes, %v", len(d.Events), err)
+			}
+		})
 	}
 }
 

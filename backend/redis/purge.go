@@ -104,9 +104,6 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 		reply, err := s.core.scripts.apply.run(ctx, on, keys, args...)
 		switch {
 		case err != nil:
-			if elsewhere(err) || unsent(err) {
-				ses.reload(ctx)
-			}
 			return err
 		case text(reply, 0) == "epoch":
 			s.core.renew(ses)

@@ -305,6 +305,9 @@ func (w *watcher) start(group int) bool {
 		cmd.SetFirstKeyPos(int8(6))
 		_ = ses.blocking.Process(context.Background(), cmd)
 		streams, err := cmd.Result()
+		if !errors.Is(err, goredis.Nil) { // nothing came in time
+			ses.locate(err)
+		}
 		w.results <- waited{group: group, streams: streams, err: err}
 	})
 }
