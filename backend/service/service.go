@@ -28,7 +28,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/reindex"
 	"github.com/sluicegw/sluice/backend/service/reseal"
 	"github.com/sluicegw/sluice/backend/service/unreadable"
-	"github.com/sluicegw/sluice/internal/loglimit"
 )
 
 // Config of a service.
@@ -174,7 +173,7 @@ func New(cfg Config) (*Service, error) {
 		Finish: s.Finish,
 	})
 	s.reconciler = reconcile.New(reconcile.Config{
-		Store: cfg.Store, Hub: s.hub, Kinds: kinds, Judge: s, Logger: loglimit.Once(cfg.Logger),
+		Store: cfg.Store, Hub: s.hub, Kinds: kinds, Judge: s, Logger: cfg.Logger,
 		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout,
 	})
 	return s, nil

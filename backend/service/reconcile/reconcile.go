@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/internal/loglimit"
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
@@ -66,6 +67,7 @@ func New(cfg Config) *Reconciler {
 	for _, k := range cfg.Kinds.All() {
 		_, _ = fmt.Fprintln(h, k.Name, k.Declared, k.Conditions != nil)
 	}
+	cfg.Logger = loglimit.Once(cfg.Logger) // all shards say alike what the store does not answer
 	return &Reconciler{cfg: cfg, holder: cfg.NewID(), catalogue: hex.EncodeToString(h.Sum(nil)[:8])}
 }
 

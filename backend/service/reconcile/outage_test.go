@@ -1,0 +1,46 @@
+package reconcile_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
+)
+
+// away is a store of many shards that answers once and then no more.
+type away struct {
+	backend.Store
+	asked atomic.Bool
+}
+
+func (s *away) Position(context.Context) (backend.Position, error) {
+	if s.asked.Swap(true) {
+		return backend.Position{}, backend.ErrUnavailable
+	}
+	return backend.NewPosition(make([]backend.Revision, 256)...), nil
+}
+
+func TestAStoreOfManyShardsThatIsAwayIsLoggedOnceInAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.DebugLevel)
+		r := reconcile.New(reconcile.Config{
+			Store: &away{}, Kinds: kind.Catalogue{}, Logger: zap.New(core), Clock: time.Now, NewID: func() string { return "id" }, WriteTimeout: time.Second,
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := r.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if n := logs.FilterMessage("the lease of a shard could not be read").Len(); n < 1 || n > 13 {
+			t.Errorf("%d lines in a minute", n)
+		}
+	})
+}
