@@ -261,11 +261,18 @@ func check(t *testing.T, text string) {
 	if diff := cmp.Diff(want, tree(b, b.Shape, body.Root)); diff != "" {
 		t.Errorf("%q: %s", text, diff)
 	}
+	stored := *b.Stored
+	if kept, _, err := new(body.Arena).Keep(b.Shape, &stored); err != nil {
+		t.Errorf("%q: read, and not kept: %v", text, err)
+	} else if d := difference(b.Shape, &kept, body.Root, b, body.Root); d != "" {
+		t.Errorf("%q: kept otherwise than read: %s", text, d)
+	}
 }
 
 func bodies() []string {
 	whole := `{"subKind":"s","version":"v1","metadata":{"generation":3,"labels":{"a":"b"},"description":"d"},"spec":{"text":"t","int":-5,"int64":9007199254740991,"float":1.5e3,"bool":true,"enum":"dark-red","map":{"k":"v","a":null},"texts":["a","b"],"ints":[1,2],"floats":[0.5],"bools":[true,false],"enums":["blue"],"one":{"need":1},"many":[{"need":2,"text":"x"},{"need":3,"texts":[]}]},"status":{"text":"s"}}`
-	out := []string{whole, strings.ReplaceAll(strings.ReplaceAll(whole, ":", " : "), ",", "\n,\t"), `{"spec":{}}`, ``, `null`, `[]`, `{`, `{}`, `{"spec":null}`, `{"spec":[]}`, `{"spec":{}}x`, `{"spec":{}} `, `{"spec":{},}`, `{"spec":{},"status":null}`}
+	out := []string{whole, strings.ReplaceAll(strings.ReplaceAll(whole, ":", " : "), ",", "\n,\t"),
+		strings.Replace(whole, `"description":"d"`, `"description":"`+strings.Repeat("d", 300)+`"`, 1), `{"spec":{}}`, ``, `null`, `[]`, `{`, `{}`, `{"spec":null}`, `{"spec":[]}`, `{"spec":{}}x`, `{"spec":{}} `, `{"spec":{},}`, `{"spec":{},"status":null}`}
 	for _, value := range []string{
 		`"a"`, `""`, `"\u003c\n\"\\\/\b\f\r\t"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\ude00\ud83d"`, `"\ud83dx"`, `"\x"`, `"\u12"`, `"`, "\"\x01\"", "\"\xff\"", "\"a\xc3\"", "\"\u2028\"",
 		`0`, `-0`, `1`, `01`, `1.`, `.5`, `1.0`, `1e2`, `1E+2`, `1e`, `-`, `+1`, `2147483647`, `2147483648`, `-2147483648`, `9223372036854775807`, `9223372036854775808`, `1e999`,
