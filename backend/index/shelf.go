@@ -199,7 +199,8 @@ func (s *shelf) entry(r *backend.Resource) *Entry {
 		e.bytes = rowBytes * int64(len(rows))
 	}
 	s.room.Put(room)
-	e.bytes += int64(bytes+len(e.slot.place)+len(e.rows)) + entryBytes
+	// The rows count twice: the trees have the values of another entry's piece, or copies.
+	e.bytes += int64(bytes+len(e.slot.place)+2*len(e.rows)) + entryBytes
 	return e
 }
 
