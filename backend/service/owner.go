@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +43,10 @@ type controllersRecord struct {
 // owners are the kinds that controllers own, as this gateway last read them.
 type owners struct {
 	kinds atomic.Pointer[map[string]bool] // nil until they were read
+
+	mu sync.Mutex // held by who changes them
+	// changes counts them: what was read before the last one is not believed after it.
+	changes uint64
 }
 
 // controlled says whether a controller owns a kind.
@@ -50,6 +55,31 @@ func (o *owners) controlled(kind string) bool {
 	return kinds != nil && (*kinds)[kind]
 }
 
+// now is how often they have changed, for [owners.read].
+func (o *owners) now() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.changes
+}
+
+// read takes what the store had, unless they have changed since the reading began.
+func (o *owners) read(kinds []string, since uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.changes == since {
+		o.set(kinds)
+	}
+}
+
+// written takes what this gateway has stored.
+func (o *owners) written(kinds []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.changes++ // also if it is what was known: a reading may have begun before
+	o.set(kinds)
+}
+
+// set replaces the kinds, if they differ. The caller holds mu.
 func (o *owners) set(kinds []string) {
 	if before := o.kinds.Load(); before != nil && len(*before) == len(kinds) && !slices.ContainsFunc(kinds, func(kind string) bool { return !(*before)[kind] }) {
 		return
@@ -58,6 +88,7 @@ func (o *owners) set(kinds []string) {
 	for _, kind := range kinds {
 		set[kind] = true
 	}
+	o.changes++
 	o.kinds.Store(&set)
 }
 
@@ -90,12 +121,13 @@ func (s *Service) SetControlled(ctx context.Context, c access.Caller, kind strin
 		return failure.BadInput("controlled", "kind %s has no conditions by which a controller could say that a resource is ready", k.Name)
 	}
 	for range maxControllerWrites {
+		since := s.owners.now()
 		record, stored, err := s.readControllers(ctx)
 		if err != nil {
 			return failure.Of(err, backend.Key{})
 		}
 		if slices.Contains(record.Kinds, k.Name) == controlled {
-			s.owners.set(record.Kinds)
+			s.owners.read(record.Kinds, since)
 			return nil
 		}
 		if controlled {
@@ -105,7 +137,7 @@ func (s *Service) SetControlled(ctx context.Context, c access.Caller, kind strin
 			record.Kinds = slices.DeleteFunc(record.Kinds, func(o string) bool { return o == k.Name })
 		}
 		if err = s.writeControllers(ctx, record, stored); err == nil {
-			s.owners.set(record.Kinds)
+			s.owners.written(record.Kinds)
 			return nil
 		}
 		if !errors.Is(err, backend.ErrConflict) && !errors.Is(err, backend.ErrExists) && !errors.Is(err, backend.ErrNotFound) {
@@ -150,11 +182,12 @@ func (s *Service) knowOwners(ctx context.Context) error {
 	if s.owners.kinds.Load() != nil {
 		return nil
 	}
+	since := s.owners.now()
 	record, _, err := s.readControllers(ctx)
 	if err != nil {
 		return err
 	}
-	s.owners.set(record.Kinds)
+	s.owners.read(record.Kinds, since)
 	return nil
 }
 
@@ -162,6 +195,7 @@ func (s *Service) knowOwners(ctx context.Context) error {
 func (s *Service) followOwners(ctx context.Context) error {
 	logger := loglimit.Once(s.cfg.Logger)
 	for {
+		since := s.owners.now()
 		record, _, err := s.readControllers(ctx)
 		switch {
 		case ctx.Err() != nil || errors.Is(err, backend.ErrClosed):
@@ -169,7 +203,7 @@ func (s *Service) followOwners(ctx context.Context) error {
 		case err != nil:
 			logger.Warn("the kinds that controllers own could not be read", zap.Error(err))
 		default:
-			s.owners.set(record.Kinds)
+			s.owners.read(record.Kinds, since)
 		}
 		if !wait.For(ctx, controllersPause) {
 			return nil
