@@ -20,7 +20,12 @@ const (
 
 // check validates what the caller gave and returns labels and annotations as maps.
 func (m Metadata) check(v *kind.Violations) (labels, annotations map[string]string) {
-	labels, annotations = map[string]string{}, map[string]string{}
+	if n := len(m.Labels.Value); n > 0 {
+		labels = make(map[string]string, n)
+	}
+	if n := len(m.Annotations.Value); n > 0 {
+		annotations = make(map[string]string, n)
+	}
 	for i, l := range m.Labels.Value {
 		key, value := m.places("metadata.labels", i, l.Key)
 		checkPair(v, key, l.Key, labels)

@@ -99,11 +99,10 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 		ctx, cancel = context.WithTimeout(ctx, s.cfg.RetryTimeout)
 		defer cancel()
 	}
-	release, ok := s.turns.take(ctx, key)
-	if !ok {
+	if !s.turns.take(ctx, key) {
 		return nil, failure.Of(backend.ErrConflict, key)
 	}
-	defer release()
+	defer s.turns.pass(key)
 	for pause := minRacePause; ; pause = min(2*pause, maxRacePause) {
 		out, err := write()
 		switch {

@@ -4,6 +4,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -27,21 +28,30 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 	revision, dry := value[string](in, "expectedRevision"), value[bool](in, "dryRun")
 	switch f.verb {
 	case descriptor.VerbCreate:
-		return s.Create(ctx, c, service.CreateRequest{Identity: id, DryRun: dry, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: in["spec"]})
+		return s.Create(ctx, c, service.CreateRequest{Identity: id, DryRun: dry, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: given(f, in["spec"])})
 	case descriptor.VerbUpdate:
-		return s.Update(ctx, c, service.UpdateRequest{Identity: id, DryRun: dry, Metadata: metadata(in), ExpectedRevision: revision, Spec: in["spec"]})
+		return s.Update(ctx, c, service.UpdateRequest{Identity: id, DryRun: dry, Metadata: metadata(in), ExpectedRevision: revision, Spec: given(f, in["spec"])})
 	case descriptor.VerbPatch:
-		spec, given := in["spec"]
-		if given && spec == nil {
+		spec, isGiven := in["spec"]
+		if isGiven && spec == nil {
 			return nil, &failure.Error{Code: failure.CodeBadUserInput, Path: "spec", Kind: f.kind.Name, Message: "spec: null clears nothing; leave it out, or name what changes"}
 		}
-		return s.Patch(ctx, c, service.PatchRequest{Identity: id, DryRun: dry, Metadata: metadata(in), ExpectedRevision: revision, Patch: spec})
+		return s.Patch(ctx, c, service.PatchRequest{Identity: id, DryRun: dry, Metadata: metadata(in), ExpectedRevision: revision, Patch: given(f, spec)})
 	case descriptor.VerbUpsert:
-		return s.Upsert(ctx, c, service.UpsertRequest{Identity: id, DryRun: dry, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: in["spec"]})
+		return s.Upsert(ctx, c, service.UpsertRequest{Identity: id, DryRun: dry, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: given(f, in["spec"])})
 	case descriptor.VerbStatus:
-		return s.UpdateStatus(ctx, c, service.StatusRequest{Identity: id, DryRun: dry, ExpectedRevision: revision, Status: in["status"]})
+		return s.UpdateStatus(ctx, c, service.StatusRequest{Identity: id, DryRun: dry, ExpectedRevision: revision, Status: given(f, in["status"])})
 	}
 	return s.Delete(ctx, c, service.DeleteRequest{Identity: id, DryRun: dry, ExpectedRevision: optional[string](in, "expectedRevision")})
+}
+
+// given is an object of the arguments, which the service may change unless the next
+// request has the same arguments.
+func given(f *field, tree any) any {
+	if tree, ok := tree.(map[string]any); ok && f.args == nil {
+		return jsontree.Given(tree)
+	}
+	return tree
 }
 
 // readWritten reads what the payload of a mutation has besides what was written, and

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"sync"
 	"testing"
 
@@ -110,6 +112,7 @@ func BenchmarkGraph(b *testing.B) {
 		serve(b, e, request(`{ networks { nodes { `+fields12+` subnets { nodes { id metadata { name uid revision createdAt } spec { resource { cidr ipVersion networkRef } } ports { nodes { id kind version metadata { name namespace uid revision generation createdAt updatedAt } spec { managementPolicy resource { networkRef addresses { subnetRef ip } } } } } } } } } }`, nil))
 	})
 	b.Run("update-64-clients", benchUpdate)
+	b.Run("patch-from-the-index", benchPatch)
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("filter-sort-first-50-of-%d", n), func(b *testing.B) {
 			e := newEdge(b, plain, server.Config{})
@@ -223,4 +226,46 @@ func benchUpdate(b *testing.B) {
 		})
 	}
 	wg.Wait()
+}
+
+// benchPatch patches a field that is in no index of networks which wait for their
+// credentials, served from memory.
+func benchPatch(b *testing.B) {
+	const many = 64
+	const patch = `{"query":"mutation($i:PatchNetworkInput!){patchNetwork(input:$i){network{id metadata{revision} spec{resource{description}}}}}",` +
+		`"variables":{"i":{"namespace":"default","name":"n%d","expectedRevision":"%s","spec":{"resource":{"description":"tenant network, seen %d times"}}}}}`
+	e := newIndexedEdge(b)
+	const createOne = `mutation($i: CreateNetworkInput!) { createNetwork(input: $i) { network { metadata { revision } } } }`
+	revisions := make([]string, many)
+	revision := regexp.MustCompile(`"revision":"([^"]+)"`)
+	for i := range many {
+		answer := e.post(b, createOne, map[string]any{"i": map[string]any{
+			"name": fmt.Sprint("n", i), "labels": []map[string]any{{"key": "app", "value": "app-27"}, {"key": "team", "value": "team-5"}, {"key": "tier", "value": "bronze"}},
+			"spec": map[string]any{
+				"cloudCredentialsRef": map[string]any{"secretName": "openstack", "cloudName": "openstack"}, "managementPolicy": "MANAGED",
+				"resource": map[string]any{"description": "tenant network", "adminStateUp": true, "mtu": 1450, "tags": []string{"zone-0", "rack-36"}},
+			},
+		}})
+		found := revision.FindStringSubmatch(answer)
+		if found == nil {
+			b.Fatal(answer)
+		}
+		revisions[i] = found[1]
+	}
+	n := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		i := n % many
+		n++
+		r := httptest.NewRequest(http.MethodPost, "/graphql", strings.NewReader(fmt.Sprintf(patch, i, revisions[i], n)))
+		r.Host = "localhost"
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		found := revision.FindSubmatch(w.Body.Bytes())
+		if found == nil {
+			b.Fatal(w.Body)
+		}
+		revisions[i] = string(found[1])
+	}
 }

@@ -78,8 +78,14 @@ func appendObject(dst []byte, tree map[string]any) ([]byte, error) {
 
 // AppendTexts appends the JSON of a map of texts, its keys in their order.
 func AppendTexts(dst []byte, texts map[string]string) []byte {
+	var space [16]string
+	keys := space[:0]
+	for key := range texts {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
 	dst = append(dst, '{')
-	for i, key := range Keys(texts) {
+	for i, key := range keys {
 		if i > 0 {
 			dst = append(dst, ',')
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Parse reads one JSON object, numbers as written, without null members:
@@ -23,16 +24,25 @@ func Parse(raw []byte) (map[string]any, error) {
 }
 
 // Members reads one JSON object and gives each of its members to visit, in the
-// order in which they stand. The member is read when visit asks for it.
+// order in which they stand. The member is read when visit asks for it. The texts that
+// are read share the memory of raw, which must not change any more.
 func Members(raw []byte, visit func(name string, m *Member) error) error {
-	p := parser{text: string(raw)}
+	p := parser{text: unsafe.String(unsafe.SliceData(raw), len(raw))}
 	p.space()
+	if err := p.visit(raw, visit); err != nil {
+		return err
+	}
+	return p.end()
+}
+
+// visit gives the members of an object to visit.
+func (p *parser) visit(raw []byte, visit func(name string, m *Member) error) error {
 	if p.peek() != '{' {
 		return fmt.Errorf("json: an object wanted")
 	}
 	p.at++
-	m := Member{p: &p, raw: raw}
-	err := p.members(func(name string) error {
+	m := Member{p: p, raw: raw}
+	return p.members(func(name string) error {
 		m.read = false
 		if err := visit(name, &m); err != nil || m.read {
 			return err
@@ -40,10 +50,6 @@ func Members(raw []byte, visit func(name string, m *Member) error) error {
 		_, err := m.Skip()
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	return p.end()
 }
 
 // Member is the value of a member, which is read once.
@@ -60,6 +66,15 @@ func (m *Member) Tree() (value any, raw []byte, err error) {
 	m.read = true
 	value, err = m.p.value(MaxDepth)
 	return value, m.raw[begin:m.p.at], err
+}
+
+// IsNull says whether the value is null.
+func (m *Member) IsNull() bool { return m.p.peek() == 'n' }
+
+// Members gives the members of the value, an object, to visit, as [Members] does.
+func (m *Member) Members(visit func(name string, m *Member) error) error {
+	m.read = true
+	return m.p.visit(m.raw, visit)
 }
 
 // Skip are the bytes of the value, which share the memory that is read. They are as
@@ -214,10 +229,13 @@ func (p *parser) further(end byte) (bool, error) {
 
 func (p *parser) list(depth int) ([]any, error) {
 	p.at++
-	out := []any{}
 	if p.space(); p.peek() == ']' {
 		p.at++
-		return out, nil
+		return []any{}, nil
+	}
+	var out []any
+	if !p.skipping {
+		out = make([]any, 0, 4)
 	}
 	for {
 		p.space()

@@ -15,12 +15,21 @@ import (
 // MaxDepth bounds the nesting of a spec.
 const MaxDepth = 64
 
-// Object is the object that a caller gave: a tree of JSON, which is copied,
-// or any value whose JSON is one. nil is none.
+// Given is a tree of JSON, of strings, truth values, [json.Number], maps and lists of any,
+// that its maker gives away: whoever gets it may change it.
+type Given map[string]any
+
+// Object is the object that a caller gave: a tree of JSON, which is copied unless it is
+// [Given], or any value whose JSON is one. nil is none.
 func Object(value any) (map[string]any, error) {
 	switch v := value.(type) {
 	case nil:
 		return nil, nil
+	case Given:
+		if !within(map[string]any(v), MaxDepth) {
+			return nil, errTooDeep
+		}
+		return v, nil
 	case map[string]any:
 		out, err := copyOf(v, MaxDepth)
 		if err != nil {
@@ -205,7 +214,17 @@ func shortNumber(n json.Number) string {
 }
 
 // Keys are the keys of a map in their order.
-func Keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func Keys[V any](m map[string]V) []string {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make([]string, 0, len(m))
+	for key := range m {
+		out = append(out, key)
+	}
+	slices.Sort(out)
+	return out
+}
 
 // DropListNulls drops the nulls inside lists: lists are values and are replaced
 // whole, so null in them is the same as absent.

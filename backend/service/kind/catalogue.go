@@ -50,8 +50,8 @@ type Shape struct {
 	// bounded are the fields that have a maximum, or a field below that has one.
 	bounded []*Field
 	rules   []rule
-	// together are all rules about one state, nil if there are not several.
-	together cel.Program
+	// together are all rules about one state, nil if there are none, or none together.
+	together *conjunction
 	// Hides says that a field is write-only, or one of an object below.
 	Hides bool
 	// merges says that a field goes into another one, or one of an object below.
@@ -67,6 +67,8 @@ type Field struct {
 	*descriptor.Field
 	pattern, keyPattern *regexp.Regexp
 	shape               *Shape
+	// escaped is the name in rules.
+	escaped string
 }
 
 type rule struct {
@@ -164,7 +166,7 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 	out := &Shape{Shape: s, fields: make(map[string]*Field, len(s.Fields))}
 	c.done[s] = out
 	for i := range s.Fields {
-		f := &Field{Field: &s.Fields[i]}
+		f := &Field{Field: &s.Fields[i], escaped: escapeCEL(s.Fields[i].Name)}
 		if p := f.Constraint.Pattern; p != "" {
 			var err error
 			if f.pattern, err = regexp.Compile(p); err != nil {
@@ -205,8 +207,8 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 		}
 		out.rules = append(out.rules, rule{Rule: r, program: p, transition: transition})
 	}
-	if len(states) > 1 {
-		out.together = c.conjunction(states)
+	if len(states) > 0 {
+		out.together = c.conjunction(out, states)
 	}
 	return out
 }
@@ -214,20 +216,6 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 // program of a rule.
 func (c *compiler) program(ast *cel.Ast) (cel.Program, error) {
 	return c.env.Program(ast, cel.CostLimit(ruleCost), cel.InterruptCheckFrequency(1000))
-}
-
-// conjunction is one program for several rules, which costs less than one for each;
-// nil if there is none, as where a rule is no Boolean.
-func (c *compiler) conjunction(rules []string) cel.Program {
-	ast, iss := c.env.Compile(strings.Join(rules, " && "))
-	if iss.Err() != nil {
-		return nil
-	}
-	p, err := c.program(ast)
-	if err != nil {
-		return nil
-	}
-	return p
 }
 
 func (c *compiler) fail(err error) { c.err = errors.Join(c.err, err) }

@@ -1,8 +1,8 @@
 package kind
 
 import (
-	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/internal/timestamp"
@@ -15,13 +15,13 @@ func (s *Shape) effective(tree map[string]any) map[string]any {
 	out := make(map[string]any, len(tree))
 	for name, v := range tree {
 		if f := s.fields[name]; f != nil {
-			out[escapeCEL(name)] = f.effective(v)
+			out[f.escaped] = f.effective(v)
 		}
 	}
 	for i := range s.Fields {
 		f := s.fields[s.Fields[i].Name]
 		if _, ok := tree[f.Name]; !ok && f.Default != nil {
-			out[escapeCEL(f.Name)] = f.effective(f.Default)
+			out[f.escaped] = f.effective(f.Default)
 		}
 	}
 	return out
@@ -63,7 +63,7 @@ func (f *Field) effective(v any) any {
 const celReserved = " true false null in as break const continue else for function if import let loop package namespace return var void while "
 
 func escapeCEL(name string) string {
-	if bytes.Contains([]byte(celReserved), []byte(" "+name+" ")) {
+	if strings.Contains(celReserved, " "+name+" ") {
 		return "__" + name + "__"
 	}
 	return name

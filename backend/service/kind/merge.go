@@ -28,7 +28,7 @@ func (v *Violations) TakeMerged(ctx context.Context, s *Shape, path string, tree
 		}
 		delete(tree, from.Name)
 		before := len(v.list)
-		if v.field(ctx, from, failure.Join(at, from.Name), entries); len(v.list) > before {
+		if v.field(ctx, from, &location{in: &location{name: at}, name: from.Name}, entries); len(v.list) > before {
 			return // refused once, and not for where it goes too
 		}
 		if target := failure.Join(at, into.Name); !sent && !cleared[target] {
@@ -75,7 +75,7 @@ func (v *Violations) givenEntries(ctx context.Context, f *Field, path string, en
 	given := maps.Clone(entries)
 	maps.DeleteFunc(given, func(_ string, value any) bool { return value == nil })
 	if len(given) > 0 {
-		v.field(ctx, f, path, given)
+		v.field(ctx, f, &location{name: path}, given)
 	}
 }
 

@@ -32,7 +32,8 @@ type State struct {
 	status map[string]any
 }
 
-// StateOf reads what is stored, with all that this gateway does not know.
+// StateOf reads what is stored, with all that this gateway does not know. The state shares
+// the memory of the body.
 func StateOf(r *backend.Resource) (*State, error) {
 	raw, err := backend.DecodeBody(r.Body)
 	if err != nil {
@@ -52,7 +53,6 @@ func StateOf(r *backend.Resource) (*State, error) {
 // read reads a part of a body.
 func (st *State) read(name string, m *jsontree.Member) error {
 	switch name {
-	case "subKind", "metadata", "spec":
 	case "status":
 		raw, err := m.Skip()
 		if err == nil && raw[0] != '{' {
@@ -60,6 +60,13 @@ func (st *State) read(name string, m *jsontree.Member) error {
 		}
 		st.stored.status = raw
 		return err
+	case "metadata":
+		st.Meta = body.Metadata{}
+		if m.IsNull() {
+			return nil
+		}
+		return m.Members(st.readMetadata)
+	case "subKind", "spec":
 	default:
 		return nil
 	}
@@ -68,17 +75,59 @@ func (st *State) read(name string, m *jsontree.Member) error {
 		return err
 	}
 	ok := true
-	switch name {
-	case "subKind":
+	if name == "subKind" {
 		st.SubKind, ok = textOf(value)
-	case "metadata":
-		st.Meta, ok = metadataOf(value)
-	case "spec":
+	} else {
 		st.Spec, ok = value.(map[string]any)
 		st.stored.spec = raw
 	}
 	if !ok {
 		return errPart(name)
+	}
+	return nil
+}
+
+// readMetadata reads a part of the metadata; null is none.
+func (st *State) readMetadata(name string, m *jsontree.Member) error {
+	switch name {
+	case "labels", "annotations":
+		texts, err := textsOf(m)
+		if err != nil {
+			return fmt.Errorf("metadata.%s: %w", name, err)
+		}
+		if name == "labels" {
+			st.Meta.Labels = texts
+		} else {
+			st.Meta.Annotations = texts
+		}
+		return nil
+	case "generation", "description", "deletionRequestedAt", "judged", "finalizing", "finalizers", "waits":
+	default:
+		return nil
+	}
+	value, _, err := m.Tree()
+	if err != nil {
+		return err
+	}
+	ok := true
+	switch name {
+	case "generation":
+		st.Meta.Generation, ok = wholeOf(value)
+	case "description":
+		st.Meta.Description, ok = textOf(value)
+	case "deletionRequestedAt":
+		st.Meta.DeletionRequestedAt, ok = timeOf(value)
+	case "judged":
+		st.Meta.Judged, _ = value.(string)
+	case "finalizing":
+		st.Meta.Finalizing, _ = value.(bool)
+	case "finalizers":
+		st.Meta.Finalizers, ok = listOf(value)
+	case "waits":
+		st.Meta.Waits, ok = listOf(value)
+	}
+	if !ok {
+		return errPart("metadata." + name)
 	}
 	return nil
 }
@@ -99,52 +148,47 @@ func textOf(v any) (string, bool) {
 	return text, ok || v == nil
 }
 
-// textsOf are the entries of a map of texts; null is none.
-func textsOf(v any) (map[string]string, bool) {
-	tree, ok := v.(map[string]any)
-	if !ok {
-		return nil, v == nil
+// wholeOf is a whole number; null is 0.
+func wholeOf(v any) (int64, bool) {
+	if v == nil {
+		return 0, true
 	}
-	out := make(map[string]string, len(tree))
-	for key, value := range tree {
-		if out[key], ok = value.(string); !ok {
-			return nil, false
-		}
-	}
-	return out, true
+	number, _ := v.(json.Number)
+	n, err := number.Int64()
+	return n, err == nil
 }
 
-func metadataOf(v any) (m body.Metadata, ok bool) {
-	tree, ok := v.(map[string]any)
-	if !ok {
-		return m, v == nil
+// timeOf is a time; null is none.
+func timeOf(v any) (time.Time, bool) {
+	if v == nil {
+		return time.Time{}, true
 	}
-	if n, has := tree["generation"]; has {
-		number, _ := n.(json.Number)
-		var err error
-		if m.Generation, err = number.Int64(); err != nil {
-			return m, false
+	text, _ := v.(string)
+	t, err := timestamp.Parse(text)
+	return t, err == nil
+}
+
+// textsOf are the entries of a map of texts; null is none, of the map and of an entry.
+func textsOf(m *jsontree.Member) (out map[string]string, err error) {
+	if m.IsNull() {
+		return nil, nil
+	}
+	out = map[string]string{}
+	return out, m.Members(func(key string, m *jsontree.Member) error {
+		value, _, err := m.Tree()
+		text, ok := value.(string)
+		switch {
+		case err != nil:
+			return err
+		case value == nil:
+			delete(out, key)
+		case !ok:
+			return errPart(key)
+		default:
+			out[key] = text
 		}
-	}
-	var ok1, ok2, ok3 bool
-	m.Labels, ok1 = textsOf(tree["labels"])
-	m.Annotations, ok2 = textsOf(tree["annotations"])
-	m.Description, ok3 = textOf(tree["description"])
-	if !ok1 || !ok2 || !ok3 {
-		return m, false
-	}
-	if requested, has := tree["deletionRequestedAt"]; has {
-		text, _ := requested.(string)
-		var err error
-		if m.DeletionRequestedAt, err = timestamp.Parse(text); err != nil {
-			return m, false
-		}
-	}
-	m.Judged, _ = tree["judged"].(string)
-	m.Finalizing, _ = tree["finalizing"].(bool)
-	m.Finalizers, ok1 = listOf(tree["finalizers"])
-	m.Waits, ok2 = listOf(tree["waits"])
-	return m, ok1 && ok2
+		return nil
+	})
 }
 
 // listOf are the texts of a list; null is none.

@@ -17,7 +17,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/internal/timestamp"
 )
@@ -25,36 +24,42 @@ import (
 // maxSafeInteger is the greatest integer that every JSON reader keeps exact.
 const maxSafeInteger = 1<<53 - 1
 
-// Object checks the structure and the constraints of an object, then its rules.
+// Object checks the structure and the constraints of the object at a path, then its rules.
 func (v *Violations) Object(ctx context.Context, s *Shape, path string, tree map[string]any) {
+	v.object(ctx, s, &location{name: path}, tree)
+}
+
+func (v *Violations) object(ctx context.Context, s *Shape, at *location, tree map[string]any) {
 	before := len(v.list)
 	for _, name := range s.unknown(tree) {
 		switch {
 		case v.hidden:
-			v.Add(path, "unknown", nil, "has a field that is none of %s; its fields are %s", s.Name, s.names())
+			v.Add(at.String(), "unknown", nil, "has a field that is none of %s; its fields are %s", s.Name, s.names())
 		default:
-			v.Add(failure.Join(path, name), "unknown", nil, "is not a field of %s%s", s.Name, s.suggest(name))
+			v.Add(at.with(name).String(), "unknown", nil, "is not a field of %s%s", s.Name, s.suggest(name))
 		}
 	}
+	inner := location{in: at} // of one field after the other, so that it is not on the heap
 	for i := range s.Fields {
 		f := s.fields[s.Fields[i].Name]
 		value, ok := tree[f.Name]
 		switch {
 		case ok:
-			v.field(ctx, f, failure.Join(path, f.Name), value)
+			inner.name = f.Name
+			v.field(ctx, f, &inner, value)
 		case f.Required:
-			v.Add(failure.Join(path, f.Name), "required", nil, "is required")
+			v.Add(at.with(f.Name).String(), "required", nil, "is required")
 		}
 	}
 	if n := len(tree); s.MinProperties > 0 && n < s.MinProperties {
-		v.Add(path, "minProperties", s.MinProperties, "must have at least %d of the fields %s", s.MinProperties, s.names())
+		v.Add(at.String(), "minProperties", s.MinProperties, "must have at least %d of the fields %s", s.MinProperties, s.names())
 	} else if s.MaxProperties > 0 && n > s.MaxProperties {
-		v.Add(path, "maxProperties", s.MaxProperties, "must have at most %d of the fields %s", s.MaxProperties, s.names())
+		v.Add(at.String(), "maxProperties", s.MaxProperties, "must have at most %d of the fields %s", s.MaxProperties, s.names())
 	}
 	if len(s.rules) == 0 || len(v.list) > before {
 		return // rules may rely on the types
 	}
-	v.rules(ctx, s, path, tree)
+	v.rules(ctx, s, at, tree)
 }
 
 // unknown are the names in a tree that are none of the shape's fields, in their order.
@@ -93,37 +98,38 @@ func (s *Shape) suggest(name string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-func (v *Violations) field(ctx context.Context, f *Field, path string, value any) {
+func (v *Violations) field(ctx context.Context, f *Field, at *location, value any) {
 	if f.WriteOnly && !v.hidden {
 		v.hidden = true
 		defer func() { v.hidden = false }()
 	}
 	if !f.List {
-		v.value(ctx, f, path, value)
+		v.value(ctx, f, at, value)
 		return
 	}
 	list, ok := value.([]any)
 	if !ok {
-		v.Add(path, "type", "list", "must be a list")
+		v.Add(at.String(), "type", "list", "must be a list")
 		return
 	}
 	c := f.Constraint
 	if c.MinItems != nil && len(list) < *c.MinItems {
-		v.Add(path, "minItems", *c.MinItems, "must have at least %d elements%s", *c.MinItems, v.has(len(list)))
+		v.Add(at.String(), "minItems", *c.MinItems, "must have at least %d elements%s", *c.MinItems, v.has(len(list)))
 	}
 	if c.MaxItems != nil && len(list) > *c.MaxItems {
-		v.Add(path, "maxItems", *c.MaxItems, "must have at most %d elements%s", *c.MaxItems, v.has(len(list)))
+		v.Add(at.String(), "maxItems", *c.MaxItems, "must have at most %d elements%s", *c.MaxItems, v.has(len(list)))
 		return
 	}
+	element := location{in: at}
 	for i, e := range list {
-		at := failure.Element(path, i)
+		element.element = i + 1
 		if e == nil {
-			v.Add(at, "type", string(f.Type), "must not be null")
+			v.Add(element.String(), "type", string(f.Type), "must not be null")
 			continue
 		}
-		v.value(ctx, f, at, e)
+		v.value(ctx, f, &element, e)
 		if j := f.repeats(list, i); j >= 0 {
-			v.Add(at, "unique", nil, "repeats element %d", j)
+			v.Add(element.String(), "unique", nil, "repeats element %d", j)
 		}
 	}
 }
@@ -146,83 +152,83 @@ func (f *Field) repeats(list []any, i int) int {
 	return -1
 }
 
-func (v *Violations) value(ctx context.Context, f *Field, path string, value any) {
+func (v *Violations) value(ctx context.Context, f *Field, at *location, value any) {
 	switch f.Type {
 	case descriptor.TypeObject:
 		if m, ok := value.(map[string]any); ok {
-			v.Object(ctx, f.shape, path, m)
+			v.object(ctx, f.shape, at, m)
 		} else {
-			v.Add(path, "type", "object", "must be an object with the fields %s", f.shape.names())
+			v.Add(at.String(), "type", "object", "must be an object with the fields %s", f.shape.names())
 		}
 	case descriptor.TypeMap:
-		v.mapping(f, path, value)
+		v.mapping(f, at, value)
 	case descriptor.TypeBoolean:
 		if _, ok := value.(bool); !ok {
-			v.Add(path, "type", "Boolean", "must be true or false")
+			v.Add(at.String(), "type", "Boolean", "must be true or false")
 		}
 	case descriptor.TypeInt, descriptor.TypeInt64, descriptor.TypeFloat:
-		v.number(f, path, value)
+		v.number(f, at, value)
 	case descriptor.TypeEnum:
 		if s, _ := value.(string); !f.Enum.Has(s) && !slices.Contains(v.kept[f], s) {
 			accepted := make([]string, len(f.Enum.Values))
 			for i, e := range f.Enum.Values {
 				accepted[i] = e.Stored
 			}
-			v.Add(path, "enum", strings.Join(accepted, ", "), "must be one of %s", strings.Join(accepted, ", "))
+			v.Add(at.String(), "enum", strings.Join(accepted, ", "), "must be one of %s", strings.Join(accepted, ", "))
 		}
 	case descriptor.TypeTime:
 		s, _ := value.(string)
 		if _, err := timestamp.Parse(s); err != nil {
-			v.Add(path, "type", "Time", "is no time: %s", err)
+			v.Add(at.String(), "type", "Time", "is no time: %s", err)
 		}
 	default:
 		if s, ok := value.(string); ok {
-			v.text(f, path, s)
+			v.text(f, at, s)
 		} else {
-			v.noString(path, value)
+			v.noString(at, value)
 		}
 	}
 }
 
 // mapping checks a map of strings to strings: its keys, and each value by the constraint of the field.
-func (v *Violations) mapping(f *Field, path string, value any) {
+func (v *Violations) mapping(f *Field, at *location, value any) {
 	m, ok := value.(map[string]any)
 	if !ok {
-		v.Add(path, "type", "map", "must be a mapping of strings to strings")
+		v.Add(at.String(), "type", "map", "must be a mapping of strings to strings")
 		return
 	}
 	c := f.Constraint
 	if c.MinItems != nil && len(m) < *c.MinItems {
-		v.Add(path, "minProperties", *c.MinItems, "must have at least %d keys%s", *c.MinItems, v.has(len(m)))
+		v.Add(at.String(), "minProperties", *c.MinItems, "must have at least %d keys%s", *c.MinItems, v.has(len(m)))
 	}
 	if c.MaxItems != nil && len(m) > *c.MaxItems {
-		v.Add(path, "maxProperties", *c.MaxItems, "must have at most %d keys%s", *c.MaxItems, v.has(len(m)))
+		v.Add(at.String(), "maxProperties", *c.MaxItems, "must have at most %d keys%s", *c.MaxItems, v.has(len(m)))
 		return
 	}
 	for _, key := range jsontree.Keys(m) {
-		at := failure.Join(path, key)
-		if v.hidden {
-			at = path
+		entry := at
+		if !v.hidden {
+			entry = &location{in: at, name: key}
 		}
-		v.mapKey(f, at, key)
+		v.mapKey(f, entry, key)
 		if s, ok := m[key].(string); ok {
-			v.text(f, at, s)
+			v.text(f, entry, s)
 		} else {
-			v.noString(at, m[key])
+			v.noString(entry, m[key])
 		}
 	}
 }
 
 // noString refuses a value that is no string. A Boolean often was a word in YAML.
-func (v *Violations) noString(path string, value any) {
+func (v *Violations) noString(at *location, value any) {
 	text := "must be a string"
 	if _, ok := value.(bool); ok {
 		text += "; quote it: YAML reads y, n, yes, no, on and off as Booleans"
 	}
-	v.Add(path, "type", "String", "%s", text)
+	v.Add(at.String(), "type", "String", "%s", text)
 }
 
-func (v *Violations) mapKey(f *Field, at, key string) {
+func (v *Violations) mapKey(f *Field, at *location, key string) {
 	c, n := f.Constraint, utf8.RuneCountInString(key)
 	least, most := 1, MaxName
 	if c.KeyMinLength != nil {
@@ -233,23 +239,23 @@ func (v *Violations) mapKey(f *Field, at, key string) {
 	}
 	switch {
 	case n < least:
-		v.Add(at, "keyMinLength", least, "the key must have at least %d characters", least)
+		v.Add(at.String(), "keyMinLength", least, "the key must have at least %d characters", least)
 	case n > most:
-		v.Add(at, "keyMaxLength", most, "the key must have at most %d characters", most)
+		v.Add(at.String(), "keyMaxLength", most, "the key must have at most %d characters", most)
 	case f.keyPattern != nil && !f.keyPattern.MatchString(key):
-		v.Add(at, "keyPattern", c.KeyPattern, "the key must match %s", c.KeyPattern)
+		v.Add(at.String(), "keyPattern", c.KeyPattern, "the key must match %s", c.KeyPattern)
 	}
 }
 
-func (v *Violations) number(f *Field, path string, value any) {
+func (v *Violations) number(f *Field, at *location, value any) {
 	n, ok := value.(json.Number)
 	if !ok {
-		v.Add(path, "type", string(f.Type), "must be a number")
+		v.Add(at.String(), "type", string(f.Type), "must be a number")
 		return
 	}
 	x, err := n.Float64()
 	if err != nil {
-		v.Add(path, "type", string(f.Type), "must be a number that fits 64 bits")
+		v.Add(at.String(), "type", string(f.Type), "must be a number that fits 64 bits")
 		return
 	}
 	if f.Type != descriptor.TypeFloat {
@@ -258,14 +264,14 @@ func (v *Violations) number(f *Field, path string, value any) {
 			limit = math.MaxInt32
 		}
 		if x != math.Trunc(x) || x > limit || x < -limit-1 || f.Type == descriptor.TypeInt64 && x < -limit {
-			v.Add(path, "type", string(f.Type), "must be a whole number within +-%d", int64(limit))
+			v.Add(at.String(), "type", string(f.Type), "must be a whole number within +-%d", int64(limit))
 			return
 		}
 	}
 	if c := f.Constraint; c.Min != nil && x < *c.Min {
-		v.Add(path, "min", *c.Min, "must be at least %s", number(*c.Min))
+		v.Add(at.String(), "min", *c.Min, "must be at least %s", number(*c.Min))
 	} else if c.Max != nil && x > *c.Max {
-		v.Add(path, "max", *c.Max, "must be at most %s", number(*c.Max))
+		v.Add(at.String(), "max", *c.Max, "must be at most %s", number(*c.Max))
 	}
 }
 
@@ -279,28 +285,28 @@ func (v *Violations) has(n int) string {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-func (v *Violations) text(f *Field, path, s string) {
+func (v *Violations) text(f *Field, at *location, s string) {
 	c, n := f.Constraint, utf8.RuneCountInString(s)
 	if !utf8.ValidString(s) {
-		v.Add(path, "type", "String", "must be valid UTF-8")
+		v.Add(at.String(), "type", "String", "must be valid UTF-8")
 		return
 	}
 	if c.MinLength != nil && n < *c.MinLength {
-		v.Add(path, "minLength", *c.MinLength, "must have at least %d characters%s", *c.MinLength, v.has(n))
+		v.Add(at.String(), "minLength", *c.MinLength, "must have at least %d characters%s", *c.MinLength, v.has(n))
 		return
 	}
 	if c.MaxLength != nil && n > *c.MaxLength {
-		v.Add(path, "maxLength", *c.MaxLength, "must have at most %d characters%s", *c.MaxLength, v.has(n))
+		v.Add(at.String(), "maxLength", *c.MaxLength, "must have at most %d characters%s", *c.MaxLength, v.has(n))
 		return
 	}
 	if f.pattern != nil && !f.pattern.MatchString(s) {
-		v.Add(path, "pattern", c.Pattern, "must match %s", c.Pattern)
+		v.Add(at.String(), "pattern", c.Pattern, "must match %s", c.Pattern)
 	}
 	if len(c.In) > 0 && !slices.Contains(c.In, s) {
-		v.Add(path, "in", strings.Join(c.In, ", "), "must be one of %s", strings.Join(c.In, ", "))
+		v.Add(at.String(), "in", strings.Join(c.In, ", "), "must be one of %s", strings.Join(c.In, ", "))
 	}
 	if c.Format != "" && !accepts(c.Format, s) {
-		v.Add(path, "format", string(c.Format), "must be %s", says(c.Format))
+		v.Add(at.String(), "format", string(c.Format), "must be %s", says(c.Format))
 	}
 }
 
@@ -308,17 +314,22 @@ func (v *Violations) text(f *Field, path, s string) {
 // immutable field, where both sides have one, is the same, and the rules that
 // mention oldSelf. Both are compared in what the shape can name.
 func (v *Violations) Transition(ctx context.Context, s *Shape, path string, next, old map[string]any) {
+	v.transition(ctx, s, &location{name: path}, next, old)
+}
+
+func (v *Violations) transition(ctx context.Context, s *Shape, at *location, next, old map[string]any) {
 	before := len(v.list)
+	inner := location{in: at}
 	for i := range s.Fields {
 		f := s.fields[s.Fields[i].Name]
+		inner.name = f.Name
 		now, ok1 := f.valueIn(next)
 		was, ok2 := f.valueIn(old)
 		if !ok1 || !ok2 {
 			continue
 		}
-		at := failure.Join(path, f.Name)
 		if f.Immutable && !f.same(now, was, effective) {
-			v.Add(at, "immutable", nil, "cannot be changed to another value")
+			v.Add(inner.String(), "immutable", nil, "cannot be changed to another value")
 			continue
 		}
 		if f.shape == nil {
@@ -326,11 +337,11 @@ func (v *Violations) Transition(ctx context.Context, s *Shape, path string, next
 		}
 		if m, ok := now.(map[string]any); ok {
 			if o, ok := was.(map[string]any); ok {
-				v.Transition(ctx, f.shape, at, m, o)
+				v.transition(ctx, f.shape, &inner, m, o)
 			}
 		}
 		if f.ListType == descriptor.ListMap {
-			v.transitionElements(ctx, f, at, now, was)
+			v.transitionElements(ctx, f, &inner, now, was)
 		}
 	}
 	if len(v.list) > before {
@@ -338,23 +349,25 @@ func (v *Violations) Transition(ctx context.Context, s *Shape, path string, next
 	}
 	for _, r := range s.rules {
 		if r.transition {
-			v.rule(ctx, r, path, map[string]any{"self": s.effective(next), "oldSelf": s.effective(old)})
+			v.rule(ctx, r, at, map[string]any{"self": s.effective(next), "oldSelf": s.effective(old)})
 		}
 	}
 }
 
 // transitionElements pairs the objects of two lists by their keys.
-func (v *Violations) transitionElements(ctx context.Context, f *Field, path string, now, was any) {
+func (v *Violations) transitionElements(ctx context.Context, f *Field, at *location, now, was any) {
 	next, _ := now.([]any)
 	old, _ := was.([]any)
+	element := location{in: at}
 	for i, e := range next {
 		m, ok := e.(map[string]any)
 		if !ok {
 			continue
 		}
+		element.element = i + 1
 		for _, o := range old {
 			if w, ok := o.(map[string]any); ok && f.sameElement(m, w) {
-				v.Transition(ctx, f.shape, failure.Element(path, i), m, w)
+				v.transition(ctx, f.shape, &element, m, w)
 			}
 		}
 	}

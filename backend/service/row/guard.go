@@ -68,21 +68,32 @@ func (d *Definition) Refs(namespace string, spec map[string]any) []Ref {
 		return nil
 	}
 	var out []Ref
-	root := map[string]any{"spec": spec}
-	seen := map[backend.Key]int{}
+	var seen map[backend.Key]int // once they are many
 	for _, r := range d.references {
-		d.Index(r.Path).Walk(root, 0, func(v any) {
+		d.Index(r.Path).walk(spec, 1, func(v any) {
 			name, _ := v.(string)
 			key := backend.Key{Kind: r.Kind, Namespace: namespace, Name: name}
-			if at, ok := seen[key]; ok {
+			at, ok := seen[key]
+			if seen == nil {
+				at = slices.IndexFunc(out, func(o Ref) bool { return o.Key == key })
+				ok = at >= 0
+			}
+			switch {
+			case ok:
 				out[at].Guard = out[at].Guard || r.Guard
 				return
-			}
-			if name == "" || len(name) > maxIndexBytes/2 || len(out) == backend.MaxRefs {
+			case name == "" || len(name) > maxIndexBytes/2 || len(out) == backend.MaxRefs:
 				return
 			}
-			seen[key] = len(out)
 			out = append(out, Ref{Key: key, Guard: r.Guard, Path: r.Path})
+			if seen != nil {
+				seen[key] = len(out) - 1
+			} else if len(out) == fewRows {
+				seen = make(map[backend.Key]int, 2*fewRows)
+				for i, o := range out {
+					seen[o.Key] = i
+				}
+			}
 		})
 	}
 	return out

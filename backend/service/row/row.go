@@ -17,7 +17,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
@@ -137,8 +136,9 @@ func fingerprint(indexes []index, references []descriptor.Reference) string {
 // the object with its spec and status. Null has no row, and neither has a text that
 // is longer than an index takes.
 func (d *Definition) Of(labels map[string]string, root map[string]any) []backend.Row {
-	out := d.fields(labels, root, nil)
+	spec, _ := root["spec"].(map[string]any)
 	status, _ := root["status"].(map[string]any)
+	out := d.fields(labels, spec, status, nil)
 	if conditions, ok := status[ConditionIndex].([]any); ok {
 		of := rows{all: out, from: len(out)}
 		for _, c := range conditions {
@@ -160,26 +160,33 @@ func (d *Definition) Of(labels map[string]string, root map[string]any) []backend
 // changed and whose status has not: before are its rows until then, made by this
 // definition. Those of the status are among them.
 func (d *Definition) AfterSpec(labels map[string]string, spec map[string]any, before []backend.Row) []backend.Row {
-	return appendIndex(d.fields(labels, map[string]any{"spec": spec}, before), before, ConditionIndex)
+	return appendIndex(d.fields(labels, spec, nil, before), before, ConditionIndex)
 }
 
 // fields returns the rows of labels and of declared indexes. Those of the status are
-// taken from before, if it is given.
-func (d *Definition) fields(labels map[string]string, root map[string]any, before []backend.Row) []backend.Row {
-	of := rows{all: make([]backend.Row, 0, max(len(before), len(labels)+len(d.indexes)))}
-	for _, key := range jsontree.Keys(labels) {
-		of.add(LabelIndex, Pair(key, labels[key]))
+// taken from before, if it is given, and of the others those that are as before.
+func (d *Definition) fields(labels map[string]string, spec, status map[string]any, before []backend.Row) []backend.Row {
+	of := rows{all: make([]backend.Row, 0, max(len(before), len(labels)+len(d.indexes))), before: before}
+	var space [16]string
+	keys := space[:0]
+	for key := range labels {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		of.add(LabelIndex, appendPair(of.scratch[:0], key, labels[key]))
 	}
 	for i := range d.indexes {
 		idx := &d.indexes[i]
-		if before != nil && idx.steps[0] == "status" {
-			of.all = appendIndex(of.all, before, idx.path)
-			continue
-		}
 		of.from, of.seen = len(of.all), nil
-		idx.Walk(root, 0, func(v any) { of.add(idx.path, Encode(idx.Field, v)) })
-		if idx.steps[0] == "status" {
+		switch ofStatus := idx.steps[0] == "status"; {
+		case ofStatus && before != nil:
+			of.all = appendIndex(of.all, before, idx.path)
+		case ofStatus:
+			of.walk(idx, status)
 			of.sort()
+		default:
+			of.walk(idx, spec)
 		}
 	}
 	return of.all
@@ -214,14 +221,18 @@ func Check(key backend.Key, rows []backend.Row) error {
 
 // Pair is the value of a label or of a condition: its key or type, then its value
 // or status.
-func Pair(a, b string) []byte { return backend.AppendString(backend.AppendString(nil, a), b) }
+func Pair(a, b string) []byte { return appendPair(nil, a, b) }
 
-// Walk visits every value of the index in a tree, and the effective default of
-// a field that is absent from an object that is there.
-func (i *index) Walk(v any, step int, visit func(any)) {
+func appendPair(dst []byte, a, b string) []byte {
+	return backend.AppendString(backend.AppendString(dst, a), b)
+}
+
+// walk visits every value of the index in a tree, from a step of its path on, and the
+// effective default of a field that is absent from an object that is there.
+func (i *index) walk(v any, step int, visit func(any)) {
 	if list, ok := v.([]any); ok {
 		for _, e := range list {
-			i.Walk(e, step, visit)
+			i.walk(e, step, visit)
 		}
 		return
 	}
@@ -236,41 +247,44 @@ func (i *index) Walk(v any, step int, visit func(any)) {
 	next, ok := m[i.steps[step]]
 	switch {
 	case ok:
-		i.Walk(next, step+1, visit)
+		i.walk(next, step+1, visit)
 	case step == len(i.steps)-1 && i.Field.Default != nil:
-		i.Walk(i.Field.Default, step+1, visit)
+		i.walk(i.Field.Default, step+1, visit)
 	}
 }
 
 // Encode is the place of a value in an index: strings by bytes, enums by
 // declaration. Nil means that the value has none.
 func Encode(f *descriptor.Field, v any) []byte {
+	out, ok := appendValue(nil, f, v)
+	if !ok {
+		return nil
+	}
+	return out
+}
+
+// appendValue appends what [Encode] returns; false says that the value has no place.
+func appendValue(dst []byte, f *descriptor.Field, v any) ([]byte, bool) {
 	switch v := v.(type) {
 	case bool:
-		return backend.AppendBool(nil, v)
+		return backend.AppendBool(dst, v), true
 	case json.Number:
-		return encodeNumber(f, v)
+		return appendNumber(dst, f, v)
 	case string:
 		if f.Enum != nil {
 			i := slices.IndexFunc(f.Enum.Values, func(e descriptor.EnumValue) bool { return e.Stored == v })
-			if i < 0 {
-				return nil
-			}
-			return backend.AppendInt(nil, int64(i))
+			return backend.AppendInt(dst, int64(i)), i >= 0
 		}
 		if f.Type == descriptor.TypeTime {
 			t, err := timestamp.Parse(v)
-			if err != nil {
-				return nil
-			}
-			return EncodeTime(t)
+			return AppendTime(dst, t), err == nil
 		}
 		if len(v) > maxIndexBytes || utf8.RuneCountInString(v) > MaxIndexChars {
-			return nil
+			return dst, false
 		}
-		return backend.AppendString(nil, v)
+		return backend.AppendString(dst, v), true
 	}
-	return nil
+	return dst, false
 }
 
 // EncodeTime is nanoseconds since 1970. What lies before the first or after the
@@ -290,18 +304,18 @@ func AppendTime(dst []byte, t time.Time) []byte {
 	return backend.AppendInt(dst, t.UnixNano())
 }
 
-func encodeNumber(f *descriptor.Field, n json.Number) []byte {
+func appendNumber(dst []byte, f *descriptor.Field, n json.Number) ([]byte, bool) {
 	x, err := n.Float64()
 	if err != nil || math.IsNaN(x) {
-		return nil
+		return dst, false
 	}
 	if f.Type != descriptor.TypeFloat {
-		return backend.AppendInt(nil, int64(x))
+		return backend.AppendInt(dst, int64(x)), true
 	}
 	// The bits of a float order as a signed integer does, once those of the negative ones are flipped.
 	bits := int64(math.Float64bits(x + 0))
 	if bits < 0 {
 		bits ^= math.MaxInt64
 	}
-	return backend.AppendInt(nil, bits)
+	return backend.AppendInt(dst, bits), true
 }
