@@ -3,13 +3,17 @@ package service_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
@@ -268,4 +272,71 @@ func FuzzPatch(f *testing.F) {
 			t.Fatalf("a patch that was applied is not UNCHANGED the second time: %+v %v", again, err)
 		}
 	})
+}
+
+// TestARuleSeesWhatItNames: rules are judged together by the fields that they name. It
+// makes no difference whether they look at one, ask whether it is there, or take the whole object.
+func TestARuleSeesWhatItNames(t *testing.T) {
+	const says = "the rule is broken"
+	spec := func(rules ...string) *descriptor.Shape {
+		inner := &descriptor.Shape{Name: "Inner", Fields: []descriptor.Field{{Name: "x", Type: descriptor.TypeInt}, {Name: "y", Type: descriptor.TypeInt, Default: json.Number("7")}}}
+		out := &descriptor.Shape{Name: "RuledSpec", Fields: []descriptor.Field{
+			{Name: "text", Type: descriptor.TypeString}, {Name: "policy", Type: descriptor.TypeString, Default: "open"}, {Name: "import", Type: descriptor.TypeString},
+			{Name: "numbers", Type: descriptor.TypeInt, List: true}, {Name: "inner", Type: descriptor.TypeObject, Shape: inner},
+		}}
+		for _, r := range rules {
+			out.Rules = append(out.Rules, descriptor.Rule{CEL: r, Message: says})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		rule              string
+		refused, accepted string // specs; empty: none is accepted
+	}{
+		{`has(self.text)`, `{}`, `{"text":"a"}`},
+		{`!has(self.policy)`, `{}`, ``},
+		{`self.policy == 'open' || has(self.__import__)`, `{"policy":"closed"}`, `{"policy":"closed","import":"a"}`},
+		{`!has(self.inner) || self.inner.y == 7`, `{"inner":{"y":8}}`, `{"inner":{}}`},
+		{`!has(self.inner.x)`, `{"inner":{"x":1}}`, `{"inner":{}}`},
+		{`size(self) < 4`, `{"text":"a","import":"b","numbers":[]}`, `{"text":"a","import":"b"}`},
+		{`!('text' in self)`, `{"text":"a"}`, `{}`},
+		{`!has(self.text) || self['text'] == 'a'`, `{"text":"b"}`, `{"text":"a"}`},
+		{`!has(self.numbers) || self.numbers.all(n, n > 1)`, `{"numbers":[2,1]}`, `{"numbers":[2,3]}`},
+		{`[self].all(s, !has(s.text))`, `{"text":"a"}`, `{}`},
+		{`!has(self.text) || self.text.matches('^a+$')`, `{"text":"ab"}`, `{"text":"aa"}`},
+		{`!has(self.text) || self.text + 'b' == 'ab'`, `{"text":"b"}`, `{"text":"a"}`},
+		{`self.text == 'a'`, `{}`, `{"text":"a"}`},
+	} {
+		for _, rules := range [][]string{{c.rule}, {"true", c.rule}, {c.rule, "self.policy != 'none'"}} {
+			k := widget()
+			k.Name, k.Singular, k.Plural, k.Spec = "Ruled", "ruled", "ruleds", spec(rules...)
+			k.Status, k.Indexes, k.References, k.SubKinds = nil, nil, nil, nil
+			compiled, err := kind.Compile([]descriptor.Kind{k})
+			if err != nil {
+				t.Fatalf("%s: %v", c.rule, err)
+			}
+			judge := func(text string) []failure.Violation {
+				tree, err := jsontree.Parse([]byte(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var found kind.Violations
+				found.Object(t.Context(), compiled.All()[0].Spec, "spec", tree)
+				var e *failure.Error
+				if errors.As(found.Err(backend.Key{}), &e) {
+					return e.Violations
+				}
+				return nil
+			}
+			if got := judge(c.refused); len(got) != 1 || got[0].Path != "spec" || got[0].Limit != c.rule || !strings.HasPrefix(got[0].Message, says) {
+				t.Errorf("%s of %s: %+v", c.rule, c.refused, got)
+			}
+			if c.accepted == "" {
+				continue
+			}
+			if got := judge(c.accepted); len(got) > 0 {
+				t.Errorf("%s of %s: %+v", c.rule, c.accepted, got)
+			}
+		}
+	}
 }

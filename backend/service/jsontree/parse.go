@@ -64,8 +64,10 @@ type Member struct {
 func (m *Member) Tree() (value any, raw []byte, err error) {
 	begin := m.p.at
 	m.read = true
-	value, err = m.p.value(MaxDepth)
-	return value, m.raw[begin:m.p.at], err
+	if value, err = m.p.value(MaxDepth); err != nil {
+		return nil, nil, err
+	}
+	return value, m.raw[begin:m.p.at], nil
 }
 
 // IsNull says whether the value is null.

@@ -71,7 +71,7 @@ func plainCalls() []string {
 	return []string{
 		operators.Conditional, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Equals, operators.NotEquals,
 		operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.In, operators.Index,
-		"size", "startsWith", "endsWith", "contains", "matches",
+		"size", "startsWith", "endsWith", "contains",
 	}
 }
 

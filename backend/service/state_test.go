@@ -1,0 +1,88 @@
+package service_test
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// bodies as they are, and as they should not be.
+func bodies() []string {
+	return []string{
+		`{"version":"v1","metadata":{"generation":3,"labels":{"a":"b","é":"\u00e9"},"annotations":{},"description":"d","judged":"x","waits":["A/b/c"],"finalizers":["f"]},"spec":{"a":[1,{"b":null}]},"status":{"id":"x"}}`,
+		`{"metadata":null,"spec":{}}`,
+		`{"metadata":{"labels":null,"annotations":{"a":null},"description":null,"generation":null,"finalizers":null},"spec":{}}`,
+		`{"metadata":{"labels":{"a":"b"}},"metadata":{"generation":2},"spec":{}}`,
+		`{"metadata":{"labels":{"a":"b","a":null},"labels":{"c":"d"}},"spec":{"x":1},"spec":{}}`,
+		`{"metadata":{"deletionRequestedAt":"2026-01-02T03:04:05.678Z","finalizing":true},"subKind":"S","spec":{}}`,
+		`{"metadata":{"labels":{"a":1}},"spec":{}}`, `{"metadata":{"labels":[]},"spec":{}}`, `{"metadata":[],"spec":{}}`, `{"metadata":{"generation":1.5},"spec":{}}`,
+		`{"metadata":{"deletionRequestedAt":"yesterday"},"spec":{}}`, `{"metadata":{"finalizers":["a",1]},"spec":{}}`, `{"metadata":{}}`, `{"metadata":nul,"spec":{}}`,
+		`{"metadata":{"labels":{"a":"b"}`, `{"spec":{},"status":[]}`, `{"spec":null}`, `{"spec":{"a":"\`, `{"subKind":1,"spec":{}}`, ``, `[]`,
+	}
+}
+
+// checkState holds a state against the tree of its body, and reads what it writes.
+func checkState(t *testing.T, raw string) {
+	t.Helper()
+	st, err := kind.StateOf(&backend.Resource{Body: backend.EncodeBody([]byte(raw))})
+	if err != nil {
+		if !errors.Is(err, backend.ErrUnreadable) {
+			t.Errorf("%q: %v", raw, err)
+		}
+		return
+	}
+	tree, err := jsontree.Parse([]byte(raw))
+	if err != nil {
+		t.Fatalf("%q is no body: %v", raw, err)
+	}
+	metadata, _ := tree["metadata"].(map[string]any)
+	wanted := func(name string) map[string]string {
+		entries, _ := metadata[name].(map[string]any)
+		out := map[string]string{}
+		for key, value := range entries {
+			out[key], _ = value.(string)
+		}
+		return out
+	}
+	generation, _ := metadata["generation"].(json.Number)
+	wantGeneration, _ := generation.Int64()
+	description, _ := metadata["description"].(string)
+	requested, _ := metadata["deletionRequestedAt"].(string)
+	wantRequested, _ := time.Parse(time.RFC3339Nano, requested)
+	if m := st.Meta; !maps.Equal(m.Labels, wanted("labels")) || !maps.Equal(m.Annotations, wanted("annotations")) || m.Generation != wantGeneration ||
+		m.Description != description || wantRequested.IsZero() != m.DeletionRequestedAt.IsZero() {
+		t.Errorf("%q: metadata %+v, want %v", raw, m, metadata)
+	}
+	if !reflect.DeepEqual(any(st.Spec), tree["spec"]) || st.Status() != nil && !reflect.DeepEqual(any(st.Status()), tree["status"]) {
+		t.Errorf("%q: spec %v, status %v", raw, st.Spec, st.Status())
+	}
+	body, err := st.Encode(&kind.Kind{Kind: new(widget())})
+	if err != nil {
+		t.Fatalf("%q: %v", raw, err)
+	}
+	again, err := kind.StateOf(&backend.Resource{Body: body})
+	if err != nil || !again.SameSpec(st) || !again.SameBesides(st) || !slices.Equal(again.Meta.Waits, st.Meta.Waits) || again.Meta.Judged != st.Meta.Judged || again.Meta.Finalizing != st.Meta.Finalizing {
+		t.Errorf("%q is written as %s and read as %+v: %v", raw, body, again, err)
+	}
+}
+
+func TestAStateIsWhatItsBodySays(t *testing.T) {
+	for _, raw := range bodies() {
+		checkState(t, raw)
+	}
+}
+
+func FuzzState(f *testing.F) {
+	for _, raw := range bodies() {
+		f.Add(raw)
+	}
+	f.Fuzz(checkState)
+}
