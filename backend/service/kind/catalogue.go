@@ -46,7 +46,8 @@ type Kind struct {
 // Shape is a compiled [descriptor.Shape].
 type Shape struct {
 	*descriptor.Shape
-	fields map[string]*Field
+	fields  map[string]*Field
+	ordered []*Field
 	// bounded are the fields that have a maximum, or a field below that has one.
 	bounded []*Field
 	rules   []rule
@@ -58,6 +59,8 @@ type Shape struct {
 	merges bool
 	// timed says that a field is a time, or one of an object below.
 	timed bool
+	// chooses says that a field is an enum, or one of an object below.
+	chooses bool
 	// deprecates says that a field is deprecated, or one of an object below.
 	deprecates bool
 }
@@ -180,11 +183,12 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 			}
 		}
 		f.shape = c.shape(f.Shape)
-		out.fields[f.Name] = f
+		out.fields[f.Name], out.ordered = f, append(out.ordered, f)
 		if c := f.Constraint; c.MaxLength != nil || c.MaxItems != nil || c.KeyMaxLength != nil || f.shape != nil && len(f.shape.bounded) > 0 {
 			out.bounded = append(out.bounded, f)
 		}
 		out.Hides = out.Hides || f.WriteOnly || f.shape != nil && f.shape.Hides
+		out.chooses = out.chooses || f.Enum != nil || f.shape != nil && f.shape.chooses
 		out.deprecates = out.deprecates || f.Deprecated != "" || f.shape != nil && f.shape.deprecates
 		out.merges = out.merges || f.MergeInto != "" || f.shape != nil && f.shape.merges
 		out.timed = out.timed || f.Type == descriptor.TypeTime || f.shape != nil && f.shape.timed

@@ -18,8 +18,7 @@ func (s *Shape) effective(tree map[string]any) map[string]any {
 			out[f.escaped] = f.effective(v)
 		}
 	}
-	for i := range s.Fields {
-		f := s.fields[s.Fields[i].Name]
+	for _, f := range s.ordered {
 		if _, ok := tree[f.Name]; !ok && f.Default != nil {
 			out[f.escaped] = f.effective(f.Default)
 		}

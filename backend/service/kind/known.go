@@ -138,9 +138,9 @@ const (
 
 // same compares two objects in all that the shape can name.
 func (s *Shape) same(a, b map[string]any, c comparison) bool {
-	for name, f := range s.fields {
-		x, ok1 := a[name]
-		y, ok2 := b[name]
+	for _, f := range s.ordered {
+		x, ok1 := a[f.Name]
+		y, ok2 := b[f.Name]
 		if c == effective {
 			x, ok1 = f.valueIn(a)
 			y, ok2 = f.valueIn(b)
@@ -192,20 +192,23 @@ type keptEnums map[*Field][]string
 
 // Keep accepts what a stored tree has where it stands.
 func (v *Violations) Keep(s *Shape, stored map[string]any) {
-	v.kept = keptEnums{}
+	v.kept = nil
 	v.kept.add(s, stored)
 }
 
 // add collects them from a stored tree.
-func (k keptEnums) add(s *Shape, tree map[string]any) {
-	for name, value := range tree {
-		if f := s.fields[name]; f != nil && (f.shape != nil || f.Enum != nil) {
-			k.addValue(f, value)
+func (k *keptEnums) add(s *Shape, tree map[string]any) {
+	if !s.chooses {
+		return
+	}
+	for _, f := range s.ordered {
+		if f.shape != nil || f.Enum != nil {
+			k.addValue(f, tree[f.Name])
 		}
 	}
 }
 
-func (k keptEnums) addValue(f *Field, value any) {
+func (k *keptEnums) addValue(f *Field, value any) {
 	switch value := value.(type) {
 	case []any:
 		for _, e := range value {
@@ -217,7 +220,10 @@ func (k keptEnums) addValue(f *Field, value any) {
 		}
 	case string:
 		if f.Enum != nil && !f.Enum.Has(value) {
-			k[f] = append(k[f], value)
+			if *k == nil {
+				*k = keptEnums{}
+			}
+			(*k)[f] = append((*k)[f], value)
 		}
 	}
 }

@@ -49,8 +49,7 @@ func (v *Violations) TakeMergedPatch(ctx context.Context, s *Shape, path string,
 		return nil
 	}
 	out := map[string]any{}
-	for i := range s.Fields {
-		f := s.fields[s.Fields[i].Name]
+	for _, f := range s.ordered {
 		value, given := patch[f.Name]
 		inner, isMap := value.(map[string]any)
 		switch {
@@ -94,8 +93,7 @@ func (s *Shape) eachMerged(path string, tree map[string]any, visit func(from, in
 	if !s.merges {
 		return
 	}
-	for i := range s.Fields {
-		f := s.fields[s.Fields[i].Name]
+	for _, f := range s.ordered {
 		if _, ok := tree[f.Name]; ok && f.MergeInto != "" {
 			visit(f, s.fields[f.MergeInto], path, tree)
 		} else if inner, isObject := tree[f.Name].(map[string]any); isObject && f.shape != nil {

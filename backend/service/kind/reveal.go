@@ -41,8 +41,7 @@ func (s *Shape) revealed(out []Value, path string, tree map[string]any, hidden b
 	if !hidden && !s.Hides {
 		return out
 	}
-	for i := range s.Fields {
-		f := s.fields[s.Fields[i].Name]
+	for _, f := range s.ordered {
 		if value, ok := tree[f.Name]; ok && value != nil {
 			out = f.revealed(out, failure.Join(path, f.Name), value, hidden || f.WriteOnly)
 		}

@@ -40,8 +40,7 @@ func (v *Violations) object(ctx context.Context, s *Shape, at *location, tree ma
 		}
 	}
 	inner := location{in: at} // of one field after the other, so that it is not on the heap
-	for i := range s.Fields {
-		f := s.fields[s.Fields[i].Name]
+	for _, f := range s.ordered {
 		value, ok := tree[f.Name]
 		switch {
 		case ok:
@@ -320,8 +319,7 @@ func (v *Violations) Transition(ctx context.Context, s *Shape, path string, next
 func (v *Violations) transition(ctx context.Context, s *Shape, at *location, next, old map[string]any) {
 	before := len(v.list)
 	inner := location{in: at}
-	for i := range s.Fields {
-		f := s.fields[s.Fields[i].Name]
+	for _, f := range s.ordered {
 		inner.name = f.Name
 		now, ok1 := f.valueIn(next)
 		was, ok2 := f.valueIn(old)
