@@ -228,7 +228,7 @@ func (c *core) commitGroup(group []*call) {
 		finishAll(group, fmt.Errorf("%w: %w", backend.ErrUnavailable, err))
 		return
 	}
-	w, err := newWriter(c, tx)
+	w, err := newWriter(c, tx, len(group))
 	errs := make([]error, len(group))
 	for i, call := range group {
 		if err != nil {
