@@ -129,38 +129,36 @@ func (c *core) settle(ctx context.Context) error {
 // commitQueue commits groups until the queue is empty.
 func (c *core) commitQueue() {
 	defer c.running.Done()
-	for last := (round{}); ; {
-		c.gather(last)
+	for p := (pace{}); ; {
+		c.gather(&p)
 		group := c.take()
 		if group == nil {
 			return
 		}
 		began := time.Now()
 		c.commitGroup(group)
-		last = round{calls: len(group), behind: c.behind, took: time.Since(began)}
+		p.calls, p.behind, p.took = len(group), c.behind, time.Since(began)
 	}
 }
-
-// round is a group that was committed.
-type round struct {
-	calls int
-	// behind are those that were queued when the group was on disk.
-	behind int
-	took   time.Duration
-}
-
-// maxGather bounds how long a group may wait for more calls.
-const maxGather = 2 * time.Millisecond
 
 // gather lets the writers that the last group has woken queue their next calls, so that
 // these share a transaction: a group costs much, and a call in it little. It waits until
-// as many calls are queued as the last round saw, for as long as that round took at
+// as many calls are queued as the last round saw, for as long as the pace allows at
 // most. Writers that come one by one are not kept waiting.
-func (c *core) gather(last round) {
-	if last.calls < 2 {
+func (c *core) gather(p *pace) {
+	if p.calls < 2 {
 		return
 	}
-	want := min(last.calls+last.behind, groupCalls)
+	want := min(p.calls+p.behind, groupCalls)
+	limit, long := p.limit(want)
+	came := c.await(want, limit)
+	if long {
+		p.learn(came)
+	}
+}
+
+// await waits until some calls are queued, and says whether they came in time.
+func (c *core) await(want int, limit time.Duration) (came bool) {
 	for grown, seen := true, 0; grown; {
 		runtime.Gosched()
 		c.mu.Lock()
@@ -175,22 +173,24 @@ func (c *core) gather(last round) {
 	}
 	c.mu.Unlock()
 	if enough {
-		return
+		return true
 	}
-	timer := time.NewTimer(min(last.took, maxGather))
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case <-c.gathered:
-		return
+		return true
 	case <-timer.C:
 	case <-c.closing:
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.awaited == 0 {
+	came = c.awaited == 0
+	if came {
 		<-c.gathered
 	}
 	c.awaited = 0
+	return came
 }
 
 // take removes a group from the queue, nil if it is empty.
@@ -228,7 +228,7 @@ func (c *core) commitGroup(group []*call) {
 		finishAll(group, fmt.Errorf("%w: %w", backend.ErrUnavailable, err))
 		return
 	}
-	w, err := newWriter(c, tx)
+	w, err := newWriter(c, tx, len(group))
 	errs := make([]error, len(group))
 	for i, call := range group {
 		if err != nil {

@@ -62,7 +62,7 @@ func appendRefs(b []byte, refs []backend.Ref) []byte {
 
 // framed appends a version byte and what write appends, after its length.
 func framed(b []byte, version byte, write func([]byte) []byte) []byte {
-	var space [256]byte
+	var space [512]byte
 	part := write(space[:0])
 	return append(binary.AppendUvarint(append(b, version), uint64(len(part))), part...)
 }

@@ -82,8 +82,10 @@ func writeLogRecord(tx *bbolt.Tx, l *logRecord) error {
 }
 
 // entryKey orders log entries by revision.
-func entryKey(r backend.Revision) []byte {
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(make([]byte, 0, 16), r.Epoch), r.Seq)
+func entryKey(r backend.Revision) []byte { return appendEntryKey(make([]byte, 0, 16), r) }
+
+func appendEntryKey(b []byte, r backend.Revision) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, r.Epoch), r.Seq)
 }
 
 func decodeEntryKey(b []byte) (backend.Revision, error) {

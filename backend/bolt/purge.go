@@ -68,9 +68,12 @@ func (w *writer) expired(k []byte, now time.Time) (*backend.Resource, error) {
 // trim removes the oldest entries beyond the log's bounds, but never the last one.
 func (w *writer) trim(now time.Time) error {
 	cfg := &w.core.cfg
-	var old [][]byte
 	cursor, most := w.logEntries.Cursor(), max(trimRound, 2*len(w.events))
-	for k, v := cursor.First(); k != nil && len(old) < most && w.log.Count > 1; k, v = cursor.Next() {
+	for n := 0; n < most && w.log.Count > 1; n++ {
+		k, v := cursor.First() // after a deletion a cursor has to be placed again
+		if k == nil {
+			break
+		}
 		size, at, err := entryHead(v)
 		if err != nil {
 			w.core.cfg.Logger.Warn("a log entry does not decode", zap.Binary("key", k), zap.Error(err))
@@ -79,19 +82,16 @@ func (w *writer) trim(now time.Time) error {
 		if w.log.Count <= int64(cfg.LogEntries) && w.log.Bytes <= cfg.LogBytes && now.Sub(at) <= cfg.LogAge {
 			break
 		}
-		old = append(old, bytes.Clone(k))
-		w.log.Count--
-		w.log.Bytes = max(w.log.Bytes-size, 0)
-	}
-	for _, k := range old {
-		w.changed = true
-		if err := w.logEntries.Delete(k); err != nil {
-			return err
-		}
 		rev, err := decodeEntryKey(k)
 		if err != nil {
 			return err
 		}
+		w.changed = true
+		if err := cursor.Delete(); err != nil {
+			return err
+		}
+		w.log.Count--
+		w.log.Bytes = max(w.log.Bytes-size, 0)
 		w.log.State.Trim(rev)
 	}
 	return nil

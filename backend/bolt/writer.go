@@ -22,22 +22,28 @@ type writer struct {
 	changed                                   bool
 	// trims says that the log is to be trimmed when the group is done.
 	trims bool
+	// stored looks resources up. A cursor that is kept needs no memory for each look-up.
+	stored *bbolt.Cursor
+	// key is memory in which keys are made. bbolt keeps none of those that it is given.
+	key []byte
 	// lent is where resources are decoded to that share the memory of the transaction;
 	// lends says that Stored does that.
 	lent  arena
 	lends bool
 }
 
-func newWriter(c *core, tx *bbolt.Tx) (*writer, error) {
+// newWriter makes a writer for a number of calls.
+func newWriter(c *core, tx *bbolt.Tx, calls int) (*writer, error) {
 	log, err := readLogRecord(tx)
 	if err != nil {
 		return nil, err
 	}
 	w := &writer{
-		core: c, tx: tx, id: int64(tx.ID()), log: log, lent: arena{shares: true},
+		core: c, tx: tx, id: int64(tx.ID()), log: log, lent: arena{shares: true}, events: make([]backend.Event, 0, calls),
 		resources: tx.Bucket([]byte(resourceBucket)), rows: tx.Bucket([]byte(rowBucket)),
 		refs: tx.Bucket([]byte(refBucket)), expiry: tx.Bucket([]byte(expiryBucket)), logEntries: tx.Bucket([]byte(logBucket)),
 	}
+	w.stored = w.resources.Cursor()
 	w.logEntries.FillPercent = 1 // entries are only ever appended
 	return w, nil
 }
@@ -109,8 +115,9 @@ var _ driver.ShardState = (*writer)(nil)
 
 // Stored is part of [driver.ShardState].
 func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
-	v := w.resources.Get(k.Append(nil))
-	if v == nil {
+	w.key = k.Append(w.key[:0])
+	found, v := w.stored.Seek(w.key)
+	if v == nil || !bytes.Equal(found, w.key) {
 		return nil, nil
 	}
 	a := &w.lent
@@ -161,7 +168,8 @@ func (w *writer) write(c *driver.Write) error {
 	if err := w.store(c, form); err != nil {
 		return err
 	}
-	if err := w.logEntries.Put(entryKey(c.Event.Revision), entry); err != nil {
+	w.key = appendEntryKey(w.key[:0], c.Event.Revision)
+	if err := w.logEntries.Put(w.key, entry); err != nil {
 		return err
 	}
 	w.log.Count++
@@ -177,7 +185,8 @@ func (w *writer) store(c *driver.Write, form []byte) error {
 	if r == nil {
 		r = c.Before
 	}
-	key := r.Key.Append(nil)
+	w.key = r.Key.Append(w.key[:0])
+	key := w.key
 	if c.Damaged {
 		if err := w.sweep(r.Key, key); err != nil {
 			return err

@@ -26,15 +26,16 @@ func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (bac
 	if now.After(b.Deadline) {
 		return backend.Result{}, nil, backend.ErrDeadline
 	}
-	p := ledger{requestID: b.RequestID, now: now.UTC().Truncate(time.Millisecond), log: log.Clone()}
+	p := ledger{requestID: b.RequestID, now: now.UTC().Truncate(time.Millisecond), log: log.counts()}
 	stored := make([]*backend.Resource, len(b.Actions)) // expired or not
 	damaged := make([]bool, len(b.Actions))
-	for i, a := range b.Actions {
+	for i := range b.Actions {
+		a := &b.Actions[i]
 		var err error
-		if stored[i], damaged[i], err = find(&a, state); err != nil {
+		if stored[i], damaged[i], err = find(a, state); err != nil {
 			return backend.Result{}, nil, err
 		}
-		if err := holds(&a, stored[i], now, state); err != nil {
+		if err := holds(a, stored[i], now, state); err != nil {
 			var ce *backend.ConditionError
 			if errors.As(err, &ce) {
 				ce.Action = i
@@ -43,8 +44,9 @@ func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (bac
 		}
 	}
 	res := backend.Result{Resources: make([]*backend.Resource, len(b.Actions)), Revisions: make([]backend.Revision, len(b.Actions))}
-	for i, a := range b.Actions {
-		old := stored[i]
+	p.writes = make([]Write, 0, len(b.Actions))
+	for i := range b.Actions {
+		a, old := &b.Actions[i], stored[i]
 		if old != nil && old.ExpiredAt(now) {
 			if a.Op == backend.OpPut {
 				p.delete(old, false)
@@ -104,25 +106,25 @@ func holds(a *backend.Action, stored *backend.Resource, now time.Time, state Sha
 type ledger struct {
 	requestID string
 	now       time.Time // to the millisecond
-	log       LogState  // after the writes
+	log       counts    // after the writes
 	writes    []Write
 }
 
 // add takes the next write.
 func (p *ledger) add(w Write) {
-	p.log.Follow(&w)
+	p.log.follow(&w)
 	p.writes = append(p.writes, w)
 }
 
 func (p *ledger) delete(old *backend.Resource, damaged bool) backend.Revision {
-	w := deletion(old, p.log.Next(old.Key), p.requestID, p.now)
+	w := deletion(old, p.log.next(old.Key), p.requestID, p.now)
 	w.Damaged = damaged
 	p.add(w)
 	return w.Revision
 }
 
-func (p *ledger) put(a backend.Action, old *backend.Resource) (*backend.Resource, backend.Revision) {
-	rev := p.log.Next(a.Key)
+func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resource, backend.Revision) {
+	rev := p.log.next(a.Key)
 	r := &backend.Resource{
 		Key: a.Key,
 		Envelope: backend.Envelope{
@@ -156,7 +158,7 @@ func (p *ledger) put(a backend.Action, old *backend.Resource) (*backend.Resource
 	return r, rev
 }
 
-func (p *ledger) reindex(a backend.Action, old *backend.Resource) *backend.Resource {
+func (p *ledger) reindex(a *backend.Action, old *backend.Resource) *backend.Resource {
 	r := *old
 	r.Rows, r.Refs, r.Fingerprint = a.Put.Rows, a.Put.Refs, a.Put.Fingerprint
 	p.add(Write{Before: old, After: &r})

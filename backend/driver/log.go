@@ -32,21 +32,43 @@ func (s *LogState) Head() backend.Revision {
 // Next is the revision of the next change of a key. Internal records are
 // counted apart, so that the sequence of the entries has no holes.
 func (s *LogState) Next(k backend.Key) backend.Revision {
-	next := s.Head()
+	c := s.counts()
+	return c.next(k)
+}
+
+// Follow notes that a write was made.
+func (s *LogState) Follow(w *Write) {
+	c := s.counts()
+	c.follow(w)
+	s.Internal = c.internal
+	if w.Logged() {
+		s.Advance(c.head)
+	}
+}
+
+// counts are what the revisions of the next writes follow from.
+type counts struct {
+	head     backend.Revision
+	internal uint64
+}
+
+func (s *LogState) counts() counts { return counts{s.Head(), s.Internal} }
+
+func (c *counts) next(k backend.Key) backend.Revision {
+	next := c.head
 	if k.Internal() {
-		next.Seq = s.Internal
+		next.Seq = c.internal
 	}
 	next.Seq++
 	return next
 }
 
-// Follow notes that a write was made.
-func (s *LogState) Follow(w *Write) {
+func (c *counts) follow(w *Write) {
 	switch {
 	case w.Logged():
-		s.Advance(w.Revision)
+		c.head = w.Revision
 	case !w.Revision.IsZero():
-		s.Internal = w.Revision.Seq
+		c.internal = w.Revision.Seq
 	}
 }
 

@@ -20,6 +20,7 @@ type LogReader interface {
 
 // LogPage is one view of a log.
 type LogPage struct {
+	// Events belong to the caller, who may change them; what they lead to does not.
 	Events  []backend.Event
 	State   LogState
 	Changed <-chan struct{}
@@ -127,13 +128,14 @@ func (l *LogWatcher) take(page LogPage) (backend.Delivery, bool) {
 	head, from := page.State.Head(), l.pos
 	var d backend.Delivery
 	size := 0
-	for _, e := range page.Events {
-		if size += e.Size(); size > backend.MaxDeliveryBytes && len(d.Events) > 0 {
+	for i := range page.Events {
+		e := &page.Events[i]
+		if size += e.Size(); size > backend.MaxDeliveryBytes && i > 0 {
 			break
 		}
 		l.pos = e.Revision
 		e.Position = backend.NewPosition(e.Revision)
-		d.Events = append(d.Events, e)
+		d.Events = page.Events[: i+1 : i+1]
 	}
 	if page.State.Behind(l.pos) == 0 {
 		l.pos = head

@@ -30,7 +30,7 @@ func (w *Write) Logged() bool { return w.Event.Type != 0 }
 // Rows returns the index rows that end and those that begin with the write,
 // reserved ones included. Rows that stay are in neither.
 func (w *Write) Rows() (ended, begun []backend.Row) {
-	if b, a := w.Before, w.After; b != nil && a != nil && b.Fingerprint == a.Fingerprint && b.Deleting == a.Deleting && slices.EqualFunc(b.Rows, a.Rows, backend.Row.Equal) {
+	if b, a := w.Before, w.After; b != nil && a != nil && b.Fingerprint == a.Fingerprint && b.Deleting == a.Deleting && w.rowsStay() {
 		return nil, nil
 	}
 	if w.Before != nil {
@@ -40,6 +40,14 @@ func (w *Write) Rows() (ended, begun []backend.Row) {
 		begun = w.After.IndexRows()
 	}
 	return without(ended, begun, backend.Row.Equal), without(begun, ended, backend.Row.Equal)
+}
+
+// rowsStay says whether the rows after the write, which is no deletion, are those before.
+func (w *Write) rowsStay() bool {
+	if w.Event.Type == backend.Modified {
+		return !w.Event.RowsChanged() // mostly they are the same list by now
+	}
+	return slices.EqualFunc(w.Before.Rows, w.After.Rows, backend.Row.Equal)
 }
 
 // OwnRows copies the rows before the change that the event keeps, whose values share

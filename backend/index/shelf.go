@@ -186,12 +186,13 @@ const (
 func (s *shelf) entry(r *backend.Resource) *Entry {
 	e := &Entry{Resource: backend.Resource{Key: r.Key, Envelope: r.Envelope, Body: r.Body}}
 	e.Resource.Kind, e.Resource.Namespace, e.Resource.Fingerprint = s.Name, unique.Make(r.Namespace).Value(), ""
-	e.slot = &slot{place: string(backend.OrderTuple(r.Namespace, r.Name))}
 	found, err := s.Rows(r)
 	if err != nil {
 		found = nil
 	}
 	room := s.room.Get().(*rowRoom)
+	room.place = backend.AppendString(backend.AppendString(room.place[:0], r.Namespace), r.Name) // as [backend.OrderTuple] has it
+	e.slot = &slot{place: string(room.place)}
 	rows := s.rowsOf(r, found, room)
 	kept, bytes, unreadable := s.Keep(&e.Resource)
 	if e.Body, e.Err = kept, cmp.Or(err, unreadable); e.Err == nil {
@@ -209,6 +210,7 @@ type rowRoom struct {
 	rows   []row
 	values []byte
 	packed []byte
+	place  []byte
 }
 
 // rowsOf are the rows of an entry, in order. They are in the room until it is used again.

@@ -85,6 +85,9 @@ func wakes(k *kind.Kind, e *backend.Event) bool {
 	if e.Type != backend.Modified || e.Resource.Deleting || e.FingerprintBefore != e.Resource.Fingerprint {
 		return true
 	}
+	if !e.RowsChanged() {
+		return false // the conditions are rows
+	}
 	before := backend.Resource{Rows: e.RowsBefore}
 	return dependency.Ready(k, &before) != dependency.Ready(k, e.Resource)
 }

@@ -1,0 +1,73 @@
+package bolt_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluicegw/sluice/backend/bolt"
+)
+
+// slow opens a store whose commits take 5 ms, and counts them.
+func slow(t *testing.T) (s *bolt.Store, commits *int) {
+	commits = new(int)
+	return mustOpen(t, bolt.Config{Path: filepath.Join(t.TempDir(), "sluice.db")}.WithCommit(func(commit func() error) error {
+		time.Sleep(5 * time.Millisecond) // of the bubble
+		*commits++
+		return commit()
+	})), commits
+}
+
+func TestPace(t *testing.T) {
+	for _, test := range []struct {
+		says string
+		run  func(t *testing.T)
+	}{
+		{"writers who come back late share a commit all the same", func(t *testing.T) {
+			const writers, rounds = 32, 100
+			s, commits := slow(t)
+			var all sync.WaitGroup
+			for i := range writers {
+				all.Go(func() {
+					for range rounds {
+						mustPut(t, s, fmt.Sprint("n", i))
+						time.Sleep(time.Duration(3000+100*i) * time.Microsecond)
+					}
+				})
+			}
+			all.Wait()
+			if *commits > rounds*5/4 {
+				t.Errorf("%d commits for %d rounds of %d writers", *commits, rounds, writers)
+			}
+			mustClose(t, s)
+		}},
+		{"where there are always other writers, nobody waits for more of them", func(t *testing.T) {
+			const calls = 4000
+			s, commits := slow(t)
+			var all sync.WaitGroup
+			var mu sync.Mutex
+			var whole time.Duration
+			for i := range calls {
+				all.Go(func() {
+					began := time.Now()
+					mustPut(t, s, fmt.Sprint("n", i))
+					mu.Lock()
+					defer mu.Unlock()
+					whole += time.Since(began)
+				})
+				time.Sleep(200 * time.Microsecond)
+			}
+			all.Wait()
+			// Half of a round of 2 ms before the commit, and of the commit, and the commit.
+			if mean := whole / calls; mean > 9500*time.Microsecond {
+				t.Errorf("a call takes %v, in %d commits", mean, *commits)
+			}
+			mustClose(t, s)
+		}},
+	} {
+		t.Run(test.says, func(t *testing.T) { synctest.Test(t, test.run) })
+	}
+}
