@@ -54,10 +54,14 @@ func (c *core) submit(ctx context.Context, w *call) error {
 	w.ctx, w.done = ctx, make(chan struct{})
 	select {
 	case c.slots <- struct{}{}:
-	case <-c.closing:
-		return backend.ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
+	default:
+		select {
+		case c.slots <- struct{}{}:
+		case <-c.closing:
+			return backend.ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	defer func() { <-c.slots }()
 	c.mu.Lock()
@@ -73,9 +77,18 @@ func (c *core) submit(ctx context.Context, w *call) error {
 	if !c.committing {
 		c.committing = true
 		c.running.Add(1)
+		c.patience = time.AfterFunc(patience, c.losePatience)
 		go c.commitQueue()
 	}
+	impatient := c.impatient
 	c.mu.Unlock()
+	if end, ok := ctx.Deadline(); !ok || time.Until(end) > 2*patience {
+		select {
+		case <-w.done:
+			return w.err
+		case <-impatient:
+		}
+	}
 	select {
 	case <-w.done:
 		return w.err
@@ -97,6 +110,21 @@ func (c *core) submit(ctx context.Context, w *call) error {
 	c.setPlace()
 	c.mu.Unlock()
 	return fmt.Errorf("%w: %w", backend.ErrUnknown, ctx.Err())
+}
+
+// patience is for how long a call waits, at most, without looking whether its context has
+// ended: most calls are answered before, and a context that is waited for costs a timer.
+const patience = 50 * time.Millisecond
+
+// losePatience lets all calls that wait look at their contexts too.
+func (c *core) losePatience() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.committing {
+		close(c.impatient)
+		c.impatient = make(chan struct{})
+		c.patience.Reset(patience)
+	}
 }
 
 // settle waits for the commits of calls whose callers gave up. To learn what
@@ -204,6 +232,7 @@ func (c *core) take() []*call {
 	}
 	if n == 0 {
 		c.committing = false
+		c.patience.Stop()
 		return nil
 	}
 	group := slices.Clone(c.queue[:n])

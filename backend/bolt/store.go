@@ -39,7 +39,7 @@ func Open(cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("bolt: %w", err)
 	}
-	c := &core{cfg: cfg.withDefaults(), closing: make(chan struct{}), slots: make(chan struct{}, queueCalls), gathered: make(chan struct{}, 1), handles: 1}
+	c := &core{cfg: cfg.withDefaults(), closing: make(chan struct{}), impatient: make(chan struct{}), slots: make(chan struct{}, queueCalls), gathered: make(chan struct{}, 1), handles: 1}
 	db, log, err := c.openFile()
 	if err != nil {
 		return nil, err
