@@ -64,7 +64,7 @@ type Config struct {
 	// Timeout of one exchange with a server; 0 means 3 seconds.
 	Timeout time.Duration
 	// Connections is the maximum number of connections to one server that calls
-	// share; 0 means 64.
+	// share; 0 means 64. Questions about the heads have one of their own besides.
 	Connections int
 	// Logger receives what no caller is told; nil logs nothing.
 	Logger *zap.Logger

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"net"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -60,6 +61,9 @@ func namesFor(shared bool) names {
 	}
 	return nil
 }
+
+// NewLine is what the store makes of a connection.
+func NewLine(conn net.Conn) net.Conn { return newLine(conn) }
 
 // Outcome is what the caller of a batch is told.
 type Outcome struct {

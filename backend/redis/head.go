@@ -17,6 +17,8 @@ const headTimeout = 5 * time.Second
 // headQuestions lets all who want to know the heads at about the same time ask together:
 // whoever comes while a question is under way joins the next one. The zero value is ready.
 type headQuestions struct {
+	direct directLine // for who asks
+
 	mu     sync.Mutex // guards all below
 	asking bool
 	next   *headQuestion
@@ -107,11 +109,15 @@ func (qs *headQuestions) gather() {
 
 // askHeads asks the primaries. If there is something new, watchers do not pause.
 func (s *Store) askHeads() (backend.Head, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), headTimeout)
-	defer cancel()
-	at, err := s.Position(ctx)
-	if err != nil {
-		return backend.Head{}, err
+	until := time.Now().Add(headTimeout)
+	at, ok := s.core.questions.direct.ask(s)
+	if !ok {
+		ctx, cancel := context.WithDeadline(context.Background(), until)
+		defer cancel()
+		var err error
+		if at, err = s.Position(ctx); err != nil {
+			return backend.Head{}, err
+		}
 	}
 	if last := s.core.asked.Swap(&at); last == nil || !last.Equal(at) {
 		select {

@@ -2,8 +2,10 @@ package redis_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,5 +45,31 @@ func TestAQuestionAboutTheHeadsIsAskedHoweverManyComeAndGo(t *testing.T) {
 	defer cancel()
 	if _, err := st.Head(patient); err != nil {
 		t.Error(err)
+	}
+}
+
+func BenchmarkHead(b *testing.B) {
+	st, err := redis.Open(b.Context(), redis.Config{URL: redistest.Start(b).URL()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = st.Close() })
+	for _, readers := range []int{1, 16, 64} {
+		b.Run(fmt.Sprint(readers), func(b *testing.B) {
+			b.ReportAllocs()
+			var crowd sync.WaitGroup
+			left := new(atomic.Int64)
+			left.Store(int64(b.N))
+			for range readers {
+				crowd.Go(func() {
+					for left.Add(-1) >= 0 {
+						if _, err := st.Head(b.Context()); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			crowd.Wait()
+		})
 	}
 }

@@ -14,12 +14,13 @@ import (
 	"github.com/sluicegw/sluice/backend/driver"
 )
 
-// askState asks for the state of a shard's log, as log.lua reads it too.
-func askState(ctx context.Context, pipe goredis.Pipeliner, sh *shard) *goredis.SliceCmd {
-	return pipe.HMGet(ctx, sh.meta, "epoch", "seq", "trimmed", "epochs")
+// askHead asks where a shard's log ends.
+func askHead(ctx context.Context, pipe goredis.Pipeliner, sh *shard) *goredis.SliceCmd {
+	return pipe.HMGet(ctx, sh.meta, "epoch", "seq")
 }
 
-// readState decodes the state of a shard's log. If the epoch is not the one in which
+// readState decodes the state of a shard's log, as log.lua reads it, or the part of it
+// that askHead asks for. If the epoch is not the one in which
 // the session was verified, the session is renewed.
 func (s *Store) readState(ses *session, shard int, values []any) (driver.LogState, error) {
 	epoch, seq := text(values, 0), text(values, 1)

@@ -291,27 +291,31 @@ func (s *Store) Position(ctx context.Context) (p backend.Position, err error) {
 		return backend.Position{}, err
 	}
 	err = s.read(ctx, "position", func(ctx context.Context, ses *session) error {
-		pipe := ses.client.Pipeline()
-		clock := s.askTime(ctx, pipe)
-		cmds := make([]*goredis.SliceCmd, len(s.core.shards))
-		for i := range s.core.shards {
-			cmds[i] = askState(ctx, pipe, &s.core.shards[i])
-		}
-		asked := time.Now()
-		if _, err := pipe.Exec(ctx); err != nil {
-			return err
-		}
-		s.tellTime(clock, asked)
-		heads := make([]backend.Revision, len(cmds))
-		for i, cmd := range cmds {
-			state, err := s.readState(ses, i, cmd.Val())
-			if err != nil {
-				return err
-			}
-			heads[i] = state.Head()
-		}
-		p = backend.NewPosition(heads...)
-		return nil
+		p, err = s.position(ctx, ses, ses.client.Pipeline())
+		return err
 	})
 	return p, err
+}
+
+// position asks the primaries where their logs end.
+func (s *Store) position(ctx context.Context, ses *session, pipe goredis.Pipeliner) (backend.Position, error) {
+	clock := s.askTime(ctx, pipe)
+	cmds := make([]*goredis.SliceCmd, len(s.core.shards))
+	for i := range s.core.shards {
+		cmds[i] = askHead(ctx, pipe, &s.core.shards[i])
+	}
+	asked := time.Now()
+	if _, err := pipe.Exec(ctx); err != nil {
+		return backend.Position{}, err
+	}
+	s.tellTime(clock, asked)
+	heads := make([]backend.Revision, len(cmds))
+	for i, cmd := range cmds {
+		state, err := s.readState(ses, i, cmd.Val())
+		if err != nil {
+			return backend.Position{}, err
+		}
+		heads[i] = state.Head()
+	}
+	return backend.NewPosition(heads...), nil
 }

@@ -53,7 +53,8 @@ type verification struct {
 
 func newSession(c *core) *session {
 	s := &session{core: c, verified: map[verification]bool{}, writing: map[*goredis.Client]*writers{}}
-	s.client = s.connect(pool{timeout: c.cfg.Timeout, size: c.cfg.Connections})
+	// One more is for questions about the heads.
+	s.client = s.connect(pool{timeout: c.cfg.Timeout, size: c.cfg.Connections + 1})
 	// Usually one watcher waits, that of the gateway's hub. Connections of others
 	// are not kept when they are idle.
 	s.blocking = s.connect(pool{timeout: blockTime + c.cfg.Timeout/2, size: 1024, idle: max(2, len(c.shards))})
@@ -88,6 +89,7 @@ func (s *session) connect(p pool) goredis.UniversalClient {
 	if o.TLSConfig == nil && at.TLS {
 		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
+	o.Dialer = dialer(&goredis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.TLSConfig})
 	return goredis.NewUniversalClient(o)
 }
 
