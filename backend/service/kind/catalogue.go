@@ -76,7 +76,7 @@ type Field struct {
 
 type rule struct {
 	descriptor.Rule
-	program cel.Program
+	program program
 	// transition: the rule mentions oldSelf.
 	transition bool
 }
@@ -89,9 +89,6 @@ type Catalogue struct {
 
 // oldSelf recognises a rule about a change.
 var oldSelf = regexp.MustCompile(`\boldSelf\b`)
-
-// ruleCost bounds the evaluation of one rule, in CEL's cost units.
-const ruleCost = 1_000_000
 
 // NewRuleEnv is the CEL environment of rules: the object as self, what is
 // stored as oldSelf, the standard library and the string extensions.
@@ -215,11 +212,6 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 		out.together = c.conjunction(out, states)
 	}
 	return out
-}
-
-// program of a rule.
-func (c *compiler) program(ast *cel.Ast) (cel.Program, error) {
-	return c.env.Program(ast, cel.CostLimit(ruleCost), cel.InterruptCheckFrequency(1000))
 }
 
 func (c *compiler) fail(err error) { c.err = errors.Join(c.err, err) }

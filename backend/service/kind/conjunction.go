@@ -7,17 +7,13 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
-	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 )
 
 // conjunction are the rules of a shape about one state as one program. It costs less than
 // one for each rule, and is given no more of the object than the rules name.
 type conjunction struct {
-	program cel.Program
-	// counted says that the cost of an evaluation is counted: it can be more than some
-	// passes over the object.
-	counted bool
+	program
 	// whole says that the rules look at the object itself; else at these fields of it.
 	whole  bool
 	fields []ruledField
@@ -37,42 +33,13 @@ func (c *compiler) conjunction(s *Shape, rules []string) *conjunction {
 	if iss.Err() != nil {
 		return nil
 	}
-	root := ast.NavigateAST(compiled.NativeRep())
-	out := &conjunction{counted: !isPlain(root)}
+	out := &conjunction{}
 	var err error
-	if out.counted {
-		out.program, err = c.program(compiled)
-	} else {
-		out.program, err = c.env.Program(compiled)
-	}
-	if err != nil {
+	if out.program, err = c.program(compiled); err != nil {
 		return nil
 	}
-	out.look(s, root)
+	out.look(s, ast.NavigateAST(compiled.NativeRep()))
 	return out
-}
-
-// isPlain says whether an expression does nothing but compare: it has no loops, and
-// nothing in it makes a value that is larger than those it is made of. Such an expression
-// costs at most a pass over the object for each of its parts.
-func isPlain(root ast.NavigableExpr) bool {
-	return len(ast.MatchDescendants(root, func(e ast.NavigableExpr) bool {
-		switch e.Kind() {
-		case ast.ComprehensionKind:
-			return true
-		case ast.CallKind:
-			return !slices.Contains(plainCalls(), e.AsCall().FunctionName())
-		}
-		return false
-	})) == 0
-}
-
-func plainCalls() []string {
-	return []string{
-		operators.Conditional, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Equals, operators.NotEquals,
-		operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.In, operators.Index,
-		"size", "startsWith", "endsWith", "contains",
-	}
 }
 
 // look notes the fields that an expression names.
@@ -112,11 +79,7 @@ func (c *conjunction) holds(ctx context.Context, s *Shape, tree map[string]any) 
 	} else {
 		self.object = c.effective(tree)
 	}
-	if !c.counted {
-		out, _, err := c.program.Eval(&self)
-		return err == nil && out == types.True
-	}
-	out, _, err := c.program.ContextEval(ctx, &self)
+	out, err := c.evaluate(ctx, &self)
 	return err == nil && out == types.True
 }
 

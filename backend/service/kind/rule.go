@@ -17,7 +17,7 @@ func (v *Violations) rules(ctx context.Context, s *Shape, at *location, tree map
 }
 
 func (v *Violations) rule(ctx context.Context, r rule, at *location, vars map[string]any) {
-	out, _, err := r.program.ContextEval(ctx, vars)
+	out, err := r.program.evaluate(ctx, vars)
 	if err != nil {
 		v.Add(at.String(), "rule", r.CEL, "%s (the rule could not be evaluated)", r.Message)
 	} else if ok, isBool := out.Value().(bool); !isBool || !ok {

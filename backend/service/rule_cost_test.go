@@ -1,0 +1,64 @@
+package service_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// TestTheCostOfARuleDoesNotDependOnOthers: what one rule says of an object is the same
+// whether another rule is broken or not, also if it costs much.
+func TestTheCostOfARuleDoesNotDependOnOthers(t *testing.T) {
+	long := strings.Repeat("x", 12_000)
+	numbers := make([]any, 400_000)
+	for i := range numbers {
+		numbers[i] = json.Number(strconv.Itoa(i % 10))
+	}
+	for _, c := range []struct {
+		rule string
+		tree map[string]any
+	}{
+		{"self.a.contains(self.b)", map[string]any{"a": long, "b": long}},
+		{"self.a.contains('xx')", map[string]any{"a": long}},
+		{"self.a in ['y', self.b]", map[string]any{"a": long, "b": long}},
+		{"size(self.a) > 3 && self.a != 'y'", map[string]any{"a": long}},
+		{strings.Repeat("self.numbers == self.numbers && ", 60) + "true", map[string]any{"numbers": numbers}},
+		{strings.Repeat("self.a.replace('x', 'xx') != 'y' && ", 100) + "true", map[string]any{"a": long}},
+	} {
+		k := widget()
+		k.Name, k.Singular, k.Plural, k.Status, k.Indexes, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
+		k.Spec = &descriptor.Shape{
+			Name:   "RuledSpec",
+			Fields: []descriptor.Field{{Name: "a", Type: descriptor.TypeString}, {Name: "b", Type: descriptor.TypeString}, {Name: "broken", Type: descriptor.TypeBoolean}, {Name: "numbers", Type: descriptor.TypeInt, List: true}},
+			Rules:  []descriptor.Rule{{CEL: c.rule, Message: "costly"}, {CEL: "!has(self.broken)", Message: "broken"}},
+		}
+		compiled, err := kind.Compile([]descriptor.Kind{k})
+		if err != nil {
+			t.Fatal(err)
+		}
+		judge := func() (out []string) {
+			var found kind.Violations
+			found.Object(t.Context(), compiled.All()[0].Spec, "spec", c.tree)
+			var e *failure.Error
+			if errors.As(found.Err(backend.Key{}), &e) {
+				for _, v := range e.Violations {
+					out = append(out, v.Message)
+				}
+			}
+			return out
+		}
+		alone := judge()
+		c.tree["broken"] = true
+		if both := judge(); !slices.Equal(both, append(alone, "broken")) {
+			t.Errorf("%.60s: %q, and %q with another rule that is broken", c.rule, alone, both)
+		}
+	}
+}
