@@ -137,7 +137,7 @@ func expiredForm(b []byte, now time.Time) (bool, error) {
 	return e.ExpiredAt(now), err
 }
 
-// decodeEvent reads what encodeEvent wrote. The result has its own memory.
+// decodeEvent reads what appendEvent wrote. The result has its own memory.
 func decodeEvent(rev backend.Revision, b []byte) (backend.Event, error) {
 	d, rest, err := part(b, entryForm)
 	if err != nil {

@@ -18,6 +18,9 @@ const (
 	entryForm    byte = 1
 )
 
+// formRoom is how many bytes a form takes beside the size of its event or resource, as a rule.
+const formRoom = 256
+
 const (
 	flagDeleting byte = 1 << iota
 	flagExpires
@@ -92,9 +95,10 @@ func appendResource(b []byte, r *backend.Resource) []byte {
 	return append(b, r.Body...)
 }
 
-// encodeEvent returns the form of a log entry and, as its end, that of its resource.
-func encodeEvent(e *backend.Event) (entry, resource []byte) {
-	b := framed(make([]byte, 0, e.Size()+256), entryForm, func(b []byte) []byte {
+// appendEvent appends the form of a log entry and returns with it its end, which is the
+// form of its resource.
+func appendEvent(b []byte, e *backend.Event) (entry, resource []byte) {
+	b = framed(b, entryForm, func(b []byte) []byte {
 		b = binary.AppendVarint(binary.AppendUvarint(b, uint64(e.Size())), e.Time.UnixMilli())
 		b = append(b, byte(e.Type))
 		b = appendString(appendString(appendString(b, e.Resource.Kind), e.Resource.Namespace), e.Resource.Name)

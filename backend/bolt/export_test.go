@@ -65,10 +65,12 @@ func (s *Store) Queued() int {
 
 // The forms, for the fuzz tests.
 var (
-	EncodeEvent = encodeEvent
 	DecodeEvent = decodeEvent
 	EntryKey    = entryKey
 )
+
+// EncodeEvent returns the form of a log entry and, as its end, that of its resource.
+func EncodeEvent(e *backend.Event) (entry, resource []byte) { return appendEvent(nil, e) }
 
 // DecodeResource reads one form.
 func DecodeResource(k backend.Key, form []byte) (*backend.Resource, error) {

@@ -38,6 +38,7 @@ func newWriter(c *core, tx *bbolt.Tx, calls int) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.forms.Reset()
 	w := &writer{
 		core: c, tx: tx, id: int64(tx.ID()), log: log, lent: arena{shares: true}, events: make([]backend.Event, 0, calls),
 		resources: tx.Bucket([]byte(resourceBucket)), rows: tx.Bucket([]byte(rowBucket)),
@@ -160,11 +161,11 @@ func (w *writer) write(c *driver.Write) error {
 	if !c.Logged() {
 		var form []byte
 		if c.After != nil {
-			form = appendResource(nil, c.After)
+			form = appendResource(w.room(c.After.Size()), c.After)
 		}
 		return w.store(c, form)
 	}
-	entry, form := encodeEvent(&c.Event)
+	entry, form := appendEvent(w.room(c.Event.Size()), &c.Event)
 	if err := w.store(c, form); err != nil {
 		return err
 	}
@@ -177,6 +178,9 @@ func (w *writer) write(c *driver.Write) error {
 	w.events = append(w.events, c.Event)
 	return nil
 }
+
+// room is memory for a form of something of a size, until the transaction ends.
+func (w *writer) room(size int) []byte { return w.core.forms.Take(size + formRoom)[:0] }
 
 // store replaces one resource and the entries that lead to it. form is the
 // encoded resource after the change.

@@ -253,7 +253,7 @@ func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		k.rows[k.shelf.trees[expiryIndex]].Scan(func(i item) bool {
 			e := k.entry(i.slot)
-			return e.Resource.ExpiredAt(now) && yield(e)
+			return e.ExpiredAt(now) && yield(e)
 		})
 	}
 }
@@ -270,23 +270,73 @@ func (k *Kind) Scan(r Run, reverse bool, yield func(value string, e *Entry) bool
 		return
 	}
 	start, end := item{value: text(r.Start)}, item{value: text(r.End)}
+	next := batch{kind: k, yield: yield}
 	if !reverse {
-		tree.Ascend(start, func(i item) bool {
-			return (r.End == nil || less(i, end)) && yield(i.value, k.entry(i.slot))
-		})
+		tree.Ascend(start, func(i item) bool { return (r.End == nil || less(i, end)) && next.add(i) })
+		next.show()
 		return
 	}
 	down := func(i item) bool {
 		if r.End != nil && !less(i, end) {
 			return true
 		}
-		return (r.Start == nil || !less(i, start)) && yield(i.value, k.entry(i.slot))
+		return (r.Start == nil || !less(i, start)) && next.add(i)
 	}
 	if r.End == nil {
 		tree.Reverse(down)
 	} else {
 		tree.Descend(end, down)
 	}
+	next.show()
+}
+
+// batch shows the resources of a few rows together, so that it waits for all of them to
+// come from memory at once.
+type batch struct {
+	kind  *Kind
+	yield func(value string, e *Entry) bool
+	items [batchRows]item
+	n     int
+	// touched is what was read of the rows, so that it is read.
+	touched [batchRows]byte
+}
+
+const batchRows = 16
+
+// add adds a row. It returns false if no more are wanted.
+func (b *batch) add(i item) bool {
+	b.items[b.n] = i
+	b.n++
+	return b.n < batchRows || b.show()
+}
+
+// show calls yield with the resources of the rows that were added.
+func (b *batch) show() bool {
+	var entries [batchRows]*Entry
+	var versions [batchRows]uint64
+	items := b.items[:b.n]
+	b.n = 0
+	for i := range items {
+		entries[i] = items[i].slot.newest.Load()
+	}
+	for i := range items {
+		if entries[i] != nil {
+			versions[i] = entries[i].version
+			if rows := entries[i].rows; rows != "" {
+				b.touched[i] = rows[0]
+			}
+		}
+	}
+	for i := range items {
+		e := entries[i]
+		if e == nil || versions[i] > b.kind.version {
+			e = b.kind.named(items[i].slot)
+		}
+		if !b.yield(items[i].value, e) {
+			return false
+		}
+	}
+	return true
 }
 
 // entry is what the view shows of a slot that it has: the newest resource, or if that
@@ -295,6 +345,11 @@ func (k *Kind) entry(s *slot) *Entry {
 	if e := s.newest.Load(); e != nil && e.version <= k.version {
 		return e
 	}
+	return k.named(s)
+}
+
+// named is the resource of a slot that the view's tree of names has.
+func (k *Kind) named(s *slot) *Entry {
 	found, _ := k.names.Get(named{place: s.place})
 	return found.Entry
 }

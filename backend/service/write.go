@@ -144,7 +144,10 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 		if err != nil {
 			return nil, failure.Of(err, in.key)
 		}
-		in.spec, in.patch = jsontree.Merged(jsontree.Merged(in.kind.Spec.Known(was.Spec), patch), later), true
+		in.spec, in.patch = jsontree.Merged(in.kind.Spec.Known(was.Spec), patch), true
+		if len(later) > 0 {
+			in.spec = jsontree.Merged(in.spec, later)
+		}
 		return s.replace(ctx, in, current)
 	})
 }

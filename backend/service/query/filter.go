@@ -110,6 +110,8 @@ type indexedResource struct {
 	// attribute was asked for last, and number is that of its index.
 	attribute string
 	number    int
+	// encoded is memory for a value that no row has.
+	encoded []byte
 }
 
 // IndexedOf takes the stored index rows, or makes them anew if another definition made them.
@@ -135,16 +137,20 @@ const (
 // has says whether the resource has a value of an attribute, encoded, that is accepted.
 // The value is not to be kept.
 func (v *indexedResource) has(attribute string, accepts func(value []byte) bool) bool {
-	var space [64]byte
+	to := v.encoded[:0]
 	switch attribute {
 	case nameAttribute:
-		return accepts(backend.AppendString(space[:0], v.Name))
+		v.encoded = backend.AppendString(to, v.Name)
+		return accepts(v.encoded)
 	case namespaceAttribute:
-		return v.Namespace != "" && accepts(backend.AppendString(space[:0], v.Namespace)) // not of a GLOBAL kind
+		v.encoded = backend.AppendString(to, v.Namespace)
+		return v.Namespace != "" && accepts(v.encoded) // not of a GLOBAL kind
 	case createdAttribute:
-		return accepts(row.AppendTime(space[:0], v.CreatedAt))
+		v.encoded = row.AppendTime(to, v.CreatedAt)
+		return accepts(v.encoded)
 	case updatedAttribute:
-		return accepts(row.AppendTime(space[:0], v.UpdatedAt))
+		v.encoded = row.AppendTime(to, v.UpdatedAt)
+		return accepts(v.encoded)
 	}
 	if v.entry != nil {
 		if v.attribute != attribute {

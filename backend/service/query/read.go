@@ -62,7 +62,7 @@ func (r *Reader) Get(ctx context.Context, c access.Caller, id kind.Identity) (*R
 func (r *Reader) getIndexed(k *index.Kind, key backend.Key, now time.Time) (*Resource, error) {
 	e := k.Get(key.Namespace, key.Name)
 	switch {
-	case e == nil || e.Resource.ExpiredAt(now):
+	case e == nil || e.ExpiredAt(now):
 		return nil, nil
 	case e.Err != nil:
 		r.unreadable.Note(&e.Resource, e.Err)
@@ -183,7 +183,7 @@ func (r *Reader) lookupIndexed(ctx context.Context, keys []backend.Key, out []*R
 		}
 		e := k.Get(key.Namespace, key.Name)
 		switch {
-		case e == nil || e.Resource.ExpiredAt(view.Now()):
+		case e == nil || e.ExpiredAt(view.Now()):
 		case e.Err != nil:
 			r.unreadable.Note(&e.Resource, e.Err)
 		default:

@@ -151,7 +151,7 @@ func (rd *reading) sees(e *index.Entry) bool {
 		rd.reader.unreadable.Note(&e.Resource, e.Err)
 		return false
 	}
-	if e.Resource.ExpiredAt(rd.now) {
+	if e.ExpiredAt(rd.now) {
 		return false
 	}
 	rd.resource.Resource, rd.resource.entry = &e.Resource, e
