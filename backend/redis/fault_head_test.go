@@ -121,3 +121,46 @@ func TestFaultNoAnswerAboutTheHeadsIsOlderThanItsQuestion(t *testing.T) {
 		}
 	})
 }
+
+// A server that a replica has replaced, and whose connections nobody cut, follows that
+// replica as fast as it can.
+func TestFaultServerThatWasReplacedIsNotAskedAboutTheHeads(t *testing.T) {
+	t.Parallel()
+	for _, learns := range []bool{false, true} {
+		t.Run(fmt.Sprintf("the gateway has met the new primary %v", learns), func(t *testing.T) {
+			t.Parallel()
+			old, next := redistest.Start(t), redistest.Start(t)
+			next.Follow(old.Addr)
+			old.AwaitReplicas(1)
+			front, link := redistest.NewProxy(t, old.Addr), redistest.NewProxy(t, next.Addr)
+			st := openLate(t, front.URL(), "sluice:")
+			if _, err := st.Head(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			putOne(t, st, faultKey(0, 0), "kept")
+			old.AwaitReplicas(1)
+			next.Promote()
+			old.Follow(link.Addr)
+			front.Lead(next.Addr)
+			other := openLate(t, next.URL(), "sluice:")
+			epoch := func(s *redistest.Server) string { return s.Client().HGet(t.Context(), "sluice:m:{0}", "epoch").Val() }
+			redistest.Await(t, "the new epoch", func() error {
+				if was, is := epoch(old), epoch(next); was != is {
+					return fmt.Errorf("epochs %s and %s", was, is)
+				}
+				return nil
+			})
+			link.Pause()
+			after := putOne(t, other, faultKey(0, 1), "new").Revision
+			var calls sync.WaitGroup
+			for range 16 * map[bool]int{true: 1}[learns] { // more at once than there are connections
+				calls.Go(func() { _, _ = st.Get(t.Context(), faultKey(0, 1)) })
+			}
+			calls.Wait()
+			head, err := st.Head(t.Context())
+			if err != nil || head.Position.Shard(0).Compare(after) < 0 {
+				t.Errorf("the head is %s after a change at %s, error %v", head.Position.Shard(0), after, err)
+			}
+		})
+	}
+}
