@@ -176,7 +176,7 @@ func (c *core) commitQueue() {
 // as many calls are queued as the last round saw, for as long as the pace allows at
 // most. Writers that come one by one are not kept waiting.
 func (c *core) gather(p *pace) {
-	if p.calls < 2 {
+	if !p.shares() {
 		return
 	}
 	want := min(p.calls+p.behind, groupCalls)
@@ -239,6 +239,7 @@ func (c *core) take() []*call {
 	}
 	group := slices.Clone(c.queue[:n])
 	c.queue = slices.Delete(c.queue, 0, n)
+	c.behind = len(c.queue)
 	return group
 }
 

@@ -37,8 +37,8 @@ type core struct {
 	settled      driver.Broadcast
 	// gathered is of one element, see awaited.
 	gathered chan struct{}
-	// behind is how many calls were queued at the last commit. It belongs to the
-	// goroutine that commits.
+	// behind is how many calls were queued when the last group was on disk, or when it was
+	// taken if it wrote nothing. It belongs to the goroutine that commits.
 	behind int
 	// forms is memory for what a transaction puts into the buckets, of which bbolt makes
 	// pages when it commits. It belongs to the goroutine that commits.

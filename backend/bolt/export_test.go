@@ -2,7 +2,10 @@ package bolt
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -111,4 +114,22 @@ func RecodeLog(b []byte) ([]byte, error) {
 func LogForm(state driver.LogState, count, size int64) []byte {
 	l := logRecord{State: state, Count: count, Bytes: size}
 	return l.encode()
+}
+
+// Idle says what is left of calls although none is under way.
+func (s *Store) Idle() error {
+	c := s.core
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case len(c.queue) > 0 || len(c.slots) > 0:
+		return fmt.Errorf("%d calls wait, %d slots are taken", len(c.queue), len(c.slots))
+	case c.committing || c.patience.Stop():
+		return errors.New("somebody commits")
+	case c.awaited != 0 || len(c.gathered) > 0:
+		return fmt.Errorf("%d calls are awaited, %d signals are left", c.awaited, len(c.gathered))
+	case slices.ContainsFunc(c.abandoned, func(w *call) bool { return !w.ended() }):
+		return errors.New("a call that was given up is not answered")
+	}
+	return nil
 }

@@ -13,6 +13,8 @@ type pace struct {
 	// groups counts those that were large enough for a long wait. trust grows with each
 	// long wait that brought the expected calls, and shrinks with each that did not.
 	groups, trust int
+	// turns counts groups of one call with others behind it.
+	turns int
 }
 
 // Bounds of how long a group may wait for more calls.
@@ -24,7 +26,21 @@ const (
 	longGroup = 24
 	longTry   = 16
 	maxTrust  = 8
+	// turnTry is how often a group of one call with others behind it is followed by a wait.
+	turnTry = 8
 )
+
+// shares says whether a group should wait for more calls. Two writers that keep coming back
+// may take turns for ever: each is behind when the other's call is on disk. One wait is enough
+// for them to share every group from then on. If they come only once, such a wait is in vain,
+// so there are few.
+func (p *pace) shares() bool {
+	if p.calls > 1 || p.behind == 0 {
+		return p.calls > 1
+	}
+	p.turns++
+	return p.turns%turnTry == 0
+}
 
 // limit is how long a group may wait until as many calls are queued as it wants: no longer
 // than the last group took, or twice as long while such long waits bring these calls. They

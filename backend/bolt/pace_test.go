@@ -2,6 +2,7 @@ package bolt_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -41,6 +42,48 @@ func TestPace(t *testing.T) {
 			all.Wait()
 			if *commits > rounds*5/4 {
 				t.Errorf("%d commits for %d rounds of %d writers", *commits, rounds, writers)
+			}
+			mustClose(t, s)
+		}},
+		{"two writers who come back at once share their commits", func(t *testing.T) {
+			const rounds = 100
+			s, commits := slow(t)
+			var all sync.WaitGroup
+			for i := range 2 {
+				all.Go(func() {
+					for range rounds {
+						mustPut(t, s, fmt.Sprint("n", i))
+						time.Sleep(100 * time.Microsecond)
+					}
+				})
+			}
+			all.Wait()
+			if *commits > rounds*5/4 {
+				t.Errorf("%d commits for %d rounds of two writers", *commits, rounds)
+			}
+			mustClose(t, s)
+		}},
+		{"writers who come one by one do not wait for others", func(t *testing.T) {
+			const calls = 1000
+			s, _ := slow(t)
+			rnd := rand.New(rand.NewPCG(1, 2))
+			var all sync.WaitGroup
+			var mu sync.Mutex
+			var whole time.Duration
+			for i := range calls {
+				all.Go(func() {
+					began := time.Now()
+					mustPut(t, s, fmt.Sprint("n", i))
+					mu.Lock()
+					defer mu.Unlock()
+					whole += time.Since(began)
+				})
+				time.Sleep(time.Duration(7e6 * rnd.ExpFloat64()))
+			}
+			all.Wait()
+			// With a wait after every commit that another call was behind it is 7.3 ms.
+			if mean := whole / calls; mean > 7*time.Millisecond {
+				t.Errorf("a call takes %v", mean)
 			}
 			mustClose(t, s)
 		}},

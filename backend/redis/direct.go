@@ -18,6 +18,16 @@ type directLine struct {
 	used    time.Time
 }
 
+// exchangeEnd is a context that tells a connection when an exchange has to end. It does not
+// end by itself, so it needs no timer.
+type exchangeEnd struct {
+	context.Context
+	at time.Time
+}
+
+// Deadline is [context.Context.Deadline].
+func (e exchangeEnd) Deadline() (time.Time, bool) { return e.at, true }
+
 // directIdle is how long a connection is kept between two questions.
 const directIdle = time.Second
 
@@ -37,10 +47,12 @@ func (l *directLine) ask(s *Store) (at backend.Position, ok bool) {
 	if l.conn != nil && (l.session != ses || now.Sub(l.used) > directIdle) {
 		l.release()
 	}
-	ctx := context.Background() // the connection bounds each exchange
+	// Half of the time is left for the pool.
+	limit := min(s.core.cfg.Timeout, headTimeout/2)
+	var ctx context.Context = exchangeEnd{context.Background(), now.Add(limit)}
 	if l.conn == nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.core.cfg.Timeout)
+		ctx, cancel = context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		l.session, l.conn = ses, server.Conn()
 	}

@@ -31,6 +31,7 @@ func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error
 		if known && h != (history{}) {
 			continue
 		}
+		was := s.core.epochs[i].Load()
 		err := s.core.begin(ctx, cn, &s.core.shards[i], h, false)
 		if s.core.at.Cluster && err != nil && elsewhere(err) {
 			continue // the shard lies on another node
@@ -44,7 +45,14 @@ func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error
 		}
 		s.mu.Lock()
 		s.verified[v] = true
+		others := false // there are connections to what was the primary before
+		for v := range s.verified {
+			others = others || v.history != h
+		}
 		s.mu.Unlock()
+		if others && s.core.epochs[i].Load() != was {
+			s.core.renew(s)
+		}
 	}
 	return nil
 }

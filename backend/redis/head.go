@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -115,7 +116,10 @@ func (s *Store) askHeads() (backend.Head, error) {
 		ctx, cancel := context.WithDeadline(context.Background(), until)
 		defer cancel()
 		var err error
-		if at, err = s.Position(ctx); err != nil {
+		if at, err = s.Position(ctx); err != nil && ctx.Err() != nil {
+			// It is not the caller's time that has run out.
+			return backend.Head{}, fmt.Errorf("head: no answer within %v: %w", headTimeout, backend.ErrUnavailable)
+		} else if err != nil {
 			return backend.Head{}, err
 		}
 	}

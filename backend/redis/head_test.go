@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
@@ -45,6 +47,47 @@ func TestAQuestionAboutTheHeadsIsAskedHoweverManyComeAndGo(t *testing.T) {
 	defer cancel()
 	if _, err := st.Head(patient); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestWhoAsksAMuteServerAboutTheHeadsHearsInTimeThatItIsUnavailable(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		says    string
+		timeout time.Duration // 0 is the default
+		kept    bool          // there is a connection already
+	}{
+		{"over the connection that is kept", 0, true},
+		{"over the connection that is kept, with long exchanges", time.Minute, true},
+		{"over a new connection, with long exchanges", time.Minute, false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			p := redistest.NewProxy(t, server.Addr)
+			st, err := redis.Open(t.Context(), redis.Config{URL: p.URL(), Timeout: c.timeout})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = st.Close() })
+			if c.kept {
+				if _, err := st.Head(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.Pause()
+			began := time.Now()
+			_, err = st.Head(t.Context())
+			p.Cut() // else the store would wait for its connections when it is closed
+			if took := time.Since(began); !errors.Is(err, backend.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || took > 8*time.Second {
+				t.Errorf("after %v: %v", took, err)
+			}
+			p.Resume()
+			redistest.Await(t, "an answer", func() error {
+				_, err := st.Head(t.Context())
+				return err
+			})
+		})
 	}
 }
 

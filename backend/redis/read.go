@@ -317,5 +317,9 @@ func (s *Store) position(ctx context.Context, ses *session, pipe goredis.Pipelin
 		}
 		heads[i] = state.Head()
 	}
+	if !s.core.current(ses) {
+		// The server may not be a primary any more, and not have all of the new epoch.
+		return backend.Position{}, fmt.Errorf("the epoch has changed: %w", backend.ErrUnavailable)
+	}
 	return backend.NewPosition(heads...), nil
 }

@@ -71,7 +71,8 @@ type pool struct {
 }
 
 // connect makes a client. The client repeats nothing: only the caller knows
-// whether a call may be sent twice.
+// whether a call may be sent twice. It has no second pool for pipelines, whose connections
+// would come on top of the configured number: most calls are pipelines.
 func (s *session) connect(p pool) goredis.UniversalClient {
 	cfg, at := &s.core.cfg, s.core.at
 	o := &goredis.UniversalOptions{
@@ -82,7 +83,7 @@ func (s *session) connect(p pool) goredis.UniversalClient {
 		Protocol:         2, OnConnect: s.onConnect,
 		MaxRetries: -1, DialerRetries: 1, DialTimeout: min(cfg.Timeout, 2*time.Second),
 		ReadTimeout: p.timeout, WriteTimeout: cfg.Timeout, ContextTimeoutEnabled: true,
-		PoolSize: p.size, MaxIdleConns: p.idle, PoolTimeout: cfg.Timeout, ConnMaxIdleTime: 5 * time.Minute,
+		PoolSize: p.size, PipelinePoolSize: -1, MaxIdleConns: p.idle, PoolTimeout: cfg.Timeout, ConnMaxIdleTime: 5 * time.Minute,
 		TLSConfig: cfg.TLS, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}

@@ -208,6 +208,13 @@ func (c *core) background(run func()) bool {
 	return !c.closing
 }
 
+// current says whether no other session has replaced this one.
+func (c *core) current(s *session) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session == s
+}
+
 // renew replaces a session whose connections were verified in an epoch that is
 // not the current one.
 func (c *core) renew(old *session) {

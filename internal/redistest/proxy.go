@@ -165,10 +165,15 @@ func (p *Proxy) Cut() {
 // Redirect cuts all connections and leads new ones to another server, like an
 // address that moves to a promoted replica.
 func (p *Proxy) Redirect(addr string) {
-	p.mu.Lock()
-	p.target = addr
-	p.mu.Unlock()
+	p.Lead(addr)
 	p.Cut()
+}
+
+// Lead leads new connections to another server, and leaves the others as they are.
+func (p *Proxy) Lead(addr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = addr
 }
 
 // lie is what replies say instead of the truth.
