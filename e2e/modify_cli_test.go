@@ -161,6 +161,7 @@ func TestAPatchSaysWhatTheResourceIsToBeBefore(t *testing.T) {
 		{2, "metadata.revision: it says what the resource is to have before", []string{patch("revision: null")}},
 		{2, "metadata.generation: only the gateway writes it", []string{patch("generation: 7")}},
 		{2, "metadata.resourceVersion: only the gateway writes it", []string{patch("resourceVersion: '7'")}},
+		{2, "metadata.finalizers: a patch does not write them; sluice finalize does", []string{patch("finalizers: [example.org/cloud]")}},
 		{2, "edit --subresource=status does", []string{"{status: {}}"}},
 	} {
 		args := append([]string{"patch", "network", "net-a", "-p"}, c.args...)

@@ -142,7 +142,7 @@ func (l *loader) kindNames(kinds []Kind) {
 // fileName refuses files that are not named as the others.
 func (l *loader) fileName(f *ast.Source) {
 	if base, ok := strings.CutSuffix(path.Base(f.Name), ".graphqls"); !ok || !fileForm.MatchString(base) {
-		l.report(&ast.Position{Src: f, Line: 1}, "the file's name: lower case letters, digits and _ are wanted, and the ending .graphqls")
+		l.report(&ast.Position{Src: f, Line: 1}, "the file's name: lower case letters, digits and _ that begin with a letter are wanted, and the ending .graphqls")
 	}
 }
 

@@ -16,7 +16,7 @@ func explanations() []explanation {
 	return []explanation{
 		{CodeNotFound, "a write names a resource that does not exist", "create it, or leave it"},
 		{CodeAlreadyExists, "a create names a resource that exists already", "update or upsert it"},
-		{CodeConflict, "the spec was changed since the revision that is expected; extensions.currentRevision is the current one", "read again, repeat the change; if retryable, just send it again"},
+		{CodeConflict, "the resource was changed since the revision that is expected (a new status counts only for writes of the status); extensions.currentRevision is the current one", "read again, repeat the change; if retryable, just send it again"},
 		{CodeBeingDeleted, "the deletion of the resource was requested: its spec is frozen", "wait until it is gone; only its status can be changed, and finalizers removed by a patch of nothing else"},
 		{CodeValidationFailed, "a value breaks a constraint or rule: extensions.path, field, rule and limit; one error for each", "correct the values"},
 		{CodeBadUserInput, "the request does not make sense: an unknown kind, a page that is too large, a manifest that does not parse", "correct the request"},
@@ -62,7 +62,7 @@ has ` + "`path`, a list from the argument (`[\"input\", \"spec\", \"resource\", 
 	for _, e := range explanations() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", e.code, e.means, e.then)
 	}
-	b.WriteString("\n## What failures of the store become\n\n| failure | code | retryable | outcome |\n|---|---|---|---|\n")
+	b.WriteString("\n## What failures of the store become\n\nA CONFLICT of this table means that others were faster again and again. One with the revision that the client expects is no failure of the store, and not retryable.\n\n| failure | code | retryable | outcome |\n|---|---|---|---|\n")
 	for _, t := range translations() {
 		fmt.Fprintf(&b, "| %v | %s | %v | %s |\n", t.is, t.code, t.retryable, t.outcome)
 	}

@@ -67,7 +67,10 @@ func CutPrecondition(patch string) (rest string, p Precondition, err error) {
 		delete(metadata, key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
-		if manifest.Owned(key) {
+		switch {
+		case key == "finalizers":
+			return "", p, errors.New("patch: metadata.finalizers: a patch does not write them; sluice finalize does")
+		case manifest.Owned(key):
 			return "", p, fmt.Errorf("patch: metadata.%s: only the gateway writes it; leave it out", key)
 		}
 	}
