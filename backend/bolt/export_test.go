@@ -59,6 +59,26 @@ func (s *Store) ForgetTail() {
 	s.core.tail = tail{base: s.core.state.Head()}
 }
 
+// Tail is memory of the newest changes.
+type Tail struct{ tail }
+
+// TailEntries is how many changes a tail has, at most.
+const TailEntries = tailEntries
+
+// Append adds changes.
+func (t *Tail) Append(events []backend.Event) { t.append(events) }
+
+// State is what the tail has, the revision before that, how much room it takes, and how
+// many changes it keeps there besides.
+func (t *Tail) State() (events []backend.Event, base backend.Revision, room, kept int) {
+	for _, e := range t.room[:cap(t.room)] {
+		if e.Resource != nil {
+			kept++
+		}
+	}
+	return t.events, t.base, cap(t.room), kept - len(t.events)
+}
+
 // Queued is the number of calls that wait for a transaction.
 func (s *Store) Queued() int {
 	s.core.mu.Lock()

@@ -45,9 +45,9 @@ func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error
 		}
 		s.mu.Lock()
 		s.verified[v] = true
-		others := false // there are connections to what was the primary before
-		for v := range s.verified {
-			others = others || v.history != h
+		others := false // there are connections to what was the shard's primary before
+		for other := range s.verified {
+			others = others || other.shard == i && other.history != h
 		}
 		s.mu.Unlock()
 		if others && s.core.epochs[i].Load() != was {
