@@ -95,6 +95,18 @@ func TestANodeThatIsGoneForGoodIsNotAskedForLong(t *testing.T) {
 				_, err := st.Get(t.Context(), k)
 				return err
 			})
+			for range 20 { // none of a client's first calls waits for the node that is gone
+				fresh, err := redis.Open(t.Context(), cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := fresh.Get(t.Context(), k); err != nil {
+					t.Errorf("a new store: %v", err)
+				}
+				if err := fresh.Close(); err != nil {
+					t.Error(err)
+				}
+			}
 			w, err := st.Watch(t.Context(), backend.Watch{})
 			if err != nil {
 				t.Fatal(err)

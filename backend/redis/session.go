@@ -91,6 +91,9 @@ func (s *session) connect(p pool) goredis.UniversalClient {
 		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	o.Dialer = dialer(&goredis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.TLSConfig})
+	if at.Cluster {
+		return newClusterClient(o.Cluster(), cfg.Timeout)
+	}
 	return goredis.NewUniversalClient(o)
 }
 
