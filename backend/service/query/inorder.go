@@ -162,10 +162,14 @@ func (rd *reading) walkOf(e expr) (w walk, ok bool) {
 // onlyWalk is the walk in the order of creation that has just what the query keeps: then
 // nothing can be shorter.
 func (rd *reading) onlyWalk(by string) (w walk, ok bool) {
-	if by != index.CreatedIndex || len(rd.query.order) > 1 || len(rd.query.filter.all) != 1 || rd.query.reference != "" || !rd.everywhere() {
+	if by != index.CreatedIndex || len(rd.query.order) > 1 || rd.query.reference != "" || !rd.everywhere() {
 		return walk{}, false
 	}
-	t, _ := rd.query.filter.all[0].(test)
+	conditions := rd.conditions(nil, rd.query.filter.all)
+	if len(conditions) != 1 {
+		return walk{}, false
+	}
+	t, _ := conditions[0].(test)
 	w, ok = rd.walkOf(t)
 	return w, ok && len(t.values) == 1
 }
