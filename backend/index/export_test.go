@@ -45,6 +45,9 @@ func (s Shelf) Put(r *backend.Resource) {
 	s.apply(change{key: r.Key, revision: r.Revision, entry: s.entry(r)}, 1)
 }
 
+// Kind is how readers see it.
+func (s Shelf) Kind() *Kind { return s.copy(nil, 1) }
+
 // Remove takes a deletion.
 func (s Shelf) Remove(key backend.Key, at backend.Revision) {
 	s.apply(change{key: key, revision: at}, 1)

@@ -24,6 +24,9 @@ type Definition struct {
 	// Sortable are those of the Indexes of which the resources without a row are
 	// found too, see [NullIndex].
 	Sortable []string
+	// ByCreation are those of the Indexes of which the resources with one value are found
+	// in the order of their creation too, see [CreationIndex].
+	ByCreation []string
 	// Rows are the index rows of a resource by this gateway's definition.
 	Rows func(*backend.Resource) ([]backend.Row, error)
 	// Keep reads the body of a resource into memory of its own, as [body.Arena.Keep] does.
@@ -44,6 +47,11 @@ const (
 
 // NullIndex has the resources without a row in a sortable index, by their names alone.
 func NullIndex(index string) string { return index + "\x00" }
+
+// CreationIndex has the rows of an index in another order: those of one value by the time
+// at which the resource was created, before its name. That time, as [CreatedIndex] has it,
+// stands for the value where a run is read, and behind the value in the bounds of a run.
+func CreationIndex(index string) string { return index + "\x00" + CreatedIndex }
 
 // Entry is a resource in the index. It is never changed once it is in a tree.
 //
@@ -80,7 +88,7 @@ func compareRows(a, b row) int {
 }
 
 // Place is where the resource stands in the order of names, as [backend.OrderTuple] has it.
-func (e *Entry) Place() string { return e.slot.place }
+func (e *Entry) Place() string { return e.slot.place() }
 
 // state of a kind.
 type state int
@@ -114,6 +122,10 @@ type shelf struct {
 	number int
 	trees  map[string]int
 	nulls  map[int]int
+	// byCreation is the tree of the same rows by creation, by the number of a tree; 0 if there is none.
+	byCreation []int
+	// created says which trees, by their numbers, are such trees.
+	created []bool
 	// defined are the names of the trees whose rows are those of the definition, by
 	// their numbers; "" for the others.
 	defined []string
@@ -160,6 +172,14 @@ func newShelf(d *Definition, number int) *shelf {
 			s.trees[NullIndex(name)], s.nulls[of] = at, at
 		}
 	}
+	s.byCreation = make([]int, len(s.trees)+len(d.ByCreation))
+	s.created = make([]bool, len(s.trees)+len(d.ByCreation))
+	for _, name := range d.ByCreation {
+		if of, known := s.trees[name]; known {
+			at := len(s.trees)
+			s.trees[CreationIndex(name)], s.byCreation[of], s.created[at] = at, at, true
+		}
+	}
 	s.defined = make([]string, len(s.trees))
 	for _, name := range d.Indexes {
 		if name != NameIndex {
@@ -176,9 +196,9 @@ func (s *shelf) clear() {
 	s.names = btree.NewBTreeGOptions(lessNamed, btree.Options{Degree: degree, NoLocks: true})
 	s.rows = make([]rows, len(s.trees))
 	for i := range s.rows {
-		s.rows[i] = newRows()
+		s.rows[i] = newRows(s.created[i])
 	}
-	s.unreadable = newRows()
+	s.unreadable = newRows(false)
 	s.changed, s.bytes = true, 0
 	s.waiting, s.waitingBytes = nil, 0
 	s.since = backend.Position{}
@@ -200,26 +220,31 @@ func (s *shelf) entry(r *backend.Resource) *Entry {
 		found = nil
 	}
 	room := s.room.Get().(*rowRoom)
-	room.place = backend.AppendString(backend.AppendString(room.place[:0], r.Namespace), r.Name) // as [backend.OrderTuple] has it
-	e.slot = &slot{place: string(room.place)}
+	room.created = backend.AppendInt(room.created[:0], r.CreatedAt.UnixNano())
+	room.created = backend.AppendString(backend.AppendString(room.created, r.Namespace), r.Name) // as [backend.OrderTuple] has it
+	e.slot = &slot{created: string(room.created)}
 	rows := s.rowsOf(r, found, room)
 	kept, bytes, unreadable := s.Keep(&e.Resource)
 	if e.Body, e.Err = kept, cmp.Or(err, unreadable); e.Err == nil {
 		e.rows, room.packed = pack(rows, room.packed[:0])
-		bytes += rowBytes * len(rows)
+		for _, row := range rows {
+			if bytes += rowBytes; s.byCreation[row.index] != 0 {
+				bytes += rowBytes
+			}
+		}
 	}
 	s.room.Put(room)
 	// The rows count twice: the trees have the values of another entry's piece, or copies.
-	e.bytes = uint32(bytes + len(e.slot.place) + 2*len(e.rows) + entryBytes)
+	e.bytes = uint32(bytes + len(e.slot.created) + 2*len(e.rows) + entryBytes)
 	return e
 }
 
 // rowRoom is memory in which the rows of an entry are made.
 type rowRoom struct {
-	rows   []row
-	values []byte
-	packed []byte
-	place  []byte
+	rows    []row
+	values  []byte
+	packed  []byte
+	created []byte
 }
 
 // rowsOf are the rows of an entry, in order. They are in the room until it is used again.
@@ -293,7 +318,7 @@ func (s *shelf) takeWaiting(version uint64) {
 func (s *shelf) apply(c change, version uint64) {
 	var place string
 	if c.entry != nil {
-		place = c.entry.slot.place
+		place = c.entry.slot.place()
 	} else {
 		place = string(backend.OrderTuple(c.key.Namespace, c.key.Name))
 	}
@@ -309,13 +334,17 @@ func (s *shelf) apply(c change, version uint64) {
 		s.replace(was, &Entry{slot: was.slot})
 		was.slot.newest.Store(nil)
 		return
-	case known:
+	case known && was.slot.created == now.slot.created:
 		now.slot = was.slot
+	case known: // another one of that name
+		s.replace(was, &Entry{slot: was.slot})
+		was.slot.newest.Store(nil)
+		was = &Entry{slot: now.slot}
 	default:
 		was = &Entry{slot: now.slot}
 	}
 	now.version = version
-	s.names.Set(named{now.slot.place, now})
+	s.names.Set(named{now.slot.place(), now})
 	s.replace(was, now)
 	now.slot.newest.Store(now)
 }
@@ -339,9 +368,16 @@ func (s *shelf) replace(was, now *Entry) {
 		switch {
 		case order < 0:
 			s.rows[x.index].remove(item{x.value, was.slot})
+			if at := s.byCreation[x.index]; at != 0 {
+				s.rows[at].remove(item{x.value, was.slot})
+			}
 		case order > 0:
 			tree := &s.rows[y.index]
-			tree.put(item{tree.shared(y.value, alone), now.slot})
+			put := item{tree.shared(y.value, alone), now.slot}
+			tree.put(put)
+			if at := s.byCreation[y.index]; at != 0 {
+				s.rows[at].put(put)
+			}
 		}
 	}
 	switch {

@@ -17,21 +17,35 @@ type item struct {
 // slot stands for a resource in all trees but that of the names, as long as it is
 // there: a change replaces what is in it and leaves the rows that stay as they are.
 type slot struct {
-	place string
+	// created is when the resource was created, as the rows of [CreatedIndex] have it,
+	// and behind it its place.
+	created string
 	// newest is the resource after the last change; nil once it is gone. A reader
 	// takes it if it is not newer than its view.
 	newest atomic.Pointer[Entry]
 }
 
+func (s *slot) place() string { return s.created[timeBytes:] }
+
 func (i item) place() string {
 	if i.slot == nil {
 		return ""
 	}
-	return i.slot.place
+	return i.slot.place()
 }
 
-// less orders items by value and place as if they were one string.
-func less(a, b item) bool { return compare(a.value, a.place(), b.value, b.place()) < 0 }
+func (i item) created() string {
+	if i.slot == nil {
+		return ""
+	}
+	return i.slot.created
+}
+
+// byPlace orders items by value and place as if they were one string.
+func byPlace(a, b item) bool { return compare(a.value, a.place(), b.value, b.place()) < 0 }
+
+// byCreation orders items by value, the time of creation and place as if they were one string.
+func byCreation(a, b item) bool { return compare(a.value, a.created(), b.value, b.created()) < 0 }
 
 // compare compares two values, each with the place behind it.
 func compare(value, place, other, otherPlace string) int {
@@ -94,7 +108,11 @@ func (r *rows) shared(value string, alone bool) string {
 	return value
 }
 
-func newRows() rows {
+func newRows(created bool) rows {
+	less := byPlace
+	if created {
+		less = byCreation
+	}
 	return rows{tree: btree.NewBTreeGOptions(less, btree.Options{Degree: degree, NoLocks: true})}
 }
 
@@ -108,12 +126,25 @@ func (r *rows) remove(i item) {
 	r.dirty = true
 }
 
+// ordered is a tree and its order: by creation or by place.
+type ordered struct {
+	*btree.BTreeG[item]
+	created bool
+}
+
+func (t ordered) less(a, b item) bool {
+	if t.created {
+		return byCreation(a, b)
+	}
+	return byPlace(a, b)
+}
+
 // rank is how many items lie before a bound.
-func rank(t *btree.BTreeG[item], bound string) int {
+func (t ordered) rank(bound string) int {
 	low, high := 0, t.Len()
 	for low < high {
 		middle := int(uint(low+high) >> 1)
-		if at, _ := t.GetAt(middle); less(at, item{value: bound}) {
+		if at, _ := t.GetAt(middle); t.less(at, item{value: bound}) {
 			low = middle + 1
 		} else {
 			high = middle

@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"iter"
+	"sort"
 	"time"
 	"unsafe"
 
@@ -192,7 +193,7 @@ func (k *Kind) Len(r Run) int {
 		return k.lenNames(r)
 	}
 	tree := k.tree(r.Index)
-	if tree == nil {
+	if tree.BTreeG == nil {
 		return 0
 	}
 	if r.Start == nil && r.End == nil {
@@ -200,7 +201,7 @@ func (k *Kind) Len(r Run) int {
 	}
 	n, start, end := 0, item{value: text(r.Start)}, item{value: text(r.End)}
 	tree.Ascend(start, func(i item) bool {
-		if r.End != nil && !less(i, end) {
+		if r.End != nil && !tree.less(i, end) {
 			return false
 		}
 		n++
@@ -209,17 +210,17 @@ func (k *Kind) Len(r Run) int {
 	if n < few {
 		return n
 	}
-	return lenOf(tree, r)
+	return tree.lenOf(r)
 }
 
 // lenOf is how many items of a tree lie in a run.
-func lenOf(tree *btree.BTreeG[item], r Run) int {
-	end := tree.Len()
+func (t ordered) lenOf(r Run) int {
+	end := t.Len()
 	if r.End != nil {
-		end = rank(tree, text(r.End))
+		end = t.rank(text(r.End))
 	}
 	if r.Start != nil {
-		end -= rank(tree, text(r.Start))
+		end -= t.rank(text(r.Start))
 	}
 	return max(end, 0)
 }
@@ -245,7 +246,7 @@ func (k *Kind) lenNames(r Run) int {
 
 // Unreadable is how many resources of a run of the names cannot be read.
 func (k *Kind) Unreadable(r Run) int {
-	return lenOf(k.unreadable, r)
+	return ordered{k.unreadable, false}.lenOf(r)
 }
 
 // Expired are the resources that have expired and are still there.
@@ -259,33 +260,39 @@ func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
 }
 
 // Scan calls yield with the resources of a run, in order or in the reverse, once for
-// each row, until it returns false. Value is that of the row, without the name.
+// each row, until it returns false. Value is that of the row, without the name, or in a
+// [CreationIndex] the time.
 func (k *Kind) Scan(r Run, reverse bool, yield func(value string, e *Entry) bool) {
 	if r.Index == "" {
 		k.scanNames(r, reverse, func(n named) bool { return yield("", n.Entry) })
 		return
 	}
 	tree := k.tree(r.Index)
-	if tree == nil {
+	if tree.BTreeG == nil {
 		return
 	}
 	start, end := item{value: text(r.Start)}, item{value: text(r.End)}
-	next := batch{kind: k, yield: yield}
+	next := batch{kind: k, yield: yield, created: tree.created}
 	if !reverse {
-		tree.Ascend(start, func(i item) bool { return (r.End == nil || less(i, end)) && next.add(i) })
+		if r.End != nil {
+			next.beyond = func(i item) bool { return !tree.less(i, end) }
+		}
+		tree.Ascend(start, next.add)
 		next.show()
 		return
 	}
-	down := func(i item) bool {
-		if r.End != nil && !less(i, end) {
-			return true
-		}
-		return (r.Start == nil || !less(i, start)) && next.add(i)
+	if r.Start != nil {
+		next.beyond = func(i item) bool { return tree.less(i, start) }
 	}
 	if r.End == nil {
-		tree.Reverse(down)
+		tree.Reverse(next.add)
 	} else {
-		tree.Descend(end, down)
+		first := true
+		tree.Descend(end, func(i item) bool { // from the end itself on, if there is a row
+			excluded := first && !tree.less(i, end)
+			first = false
+			return excluded || next.add(i)
+		})
 	}
 	next.show()
 }
@@ -295,8 +302,12 @@ func (k *Kind) Scan(r Run, reverse bool, yield func(value string, e *Entry) bool
 type batch struct {
 	kind  *Kind
 	yield func(value string, e *Entry) bool
-	items [batchRows]item
-	n     int
+	// created says that the time of creation is shown for the value.
+	created bool
+	// beyond says that a row lies behind the run, as do all that follow it; nil if none does.
+	beyond func(item) bool
+	items  [batchRows]item
+	n      int
 	// touched is what was read of the rows, so that it is read.
 	touched [batchRows]byte
 }
@@ -316,6 +327,10 @@ func (b *batch) show() bool {
 	var versions [batchRows]uint64
 	items := b.items[:b.n]
 	b.n = 0
+	ends := b.beyond != nil && len(items) > 0 && b.beyond(items[len(items)-1])
+	if ends {
+		items = items[:sort.Search(len(items), func(i int) bool { return b.beyond(items[i]) })]
+	}
 	for i := range items {
 		entries[i] = items[i].slot.newest.Load()
 	}
@@ -332,11 +347,15 @@ func (b *batch) show() bool {
 		if e == nil || versions[i] > b.kind.version {
 			e = b.kind.named(items[i].slot)
 		}
-		if !b.yield(items[i].value, e) {
+		value := items[i].value
+		if b.created {
+			value = items[i].slot.created[:timeBytes]
+		}
+		if !b.yield(value, e) {
 			return false
 		}
 	}
-	return true
+	return !ends
 }
 
 // entry is what the view shows of a slot that it has: the newest resource, or if that
@@ -350,7 +369,7 @@ func (k *Kind) entry(s *slot) *Entry {
 
 // named is the resource of a slot that the view's tree of names has.
 func (k *Kind) named(s *slot) *Entry {
-	found, _ := k.names.Get(named{place: s.place})
+	found, _ := k.names.Get(named{place: s.place()})
 	return found.Entry
 }
 
@@ -375,12 +394,13 @@ func (k *Kind) scanNames(r Run, reverse bool, yield func(named) bool) {
 	}
 }
 
-func (k *Kind) tree(index string) *btree.BTreeG[item] {
+// tree is that of an index, without a tree if there is none.
+func (k *Kind) tree(index string) ordered {
 	at, known := k.shelf.trees[index]
 	if !known {
-		return nil
+		return ordered{}
 	}
-	return k.rows[at]
+	return ordered{k.rows[at], k.shelf.created[at]}
 }
 
 // nameRank is how many names lie before a bound; nil is behind all of them.
@@ -434,10 +454,11 @@ func (e *Entry) Any(number int, accepts func([]byte) bool) bool {
 	return false
 }
 
-// First is the first row by which a resource is in a run, by its value; false if it is not in it.
+// First is the first row by which a resource is in a run, by its value; false if it is not
+// in it. The run is not of a [CreationIndex].
 func (k *Kind) First(e *Entry, r Run) (value string, ok bool) {
 	in := func(value string) bool {
-		return (r.Start == nil || compare(value, e.slot.place, text(r.Start), "") >= 0) && (r.End == nil || compare(value, e.slot.place, text(r.End), "") < 0)
+		return (r.Start == nil || compare(value, e.slot.place(), text(r.Start), "") >= 0) && (r.End == nil || compare(value, e.slot.place(), text(r.End), "") < 0)
 	}
 	if r.Index == "" {
 		return "", in("")

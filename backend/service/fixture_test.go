@@ -93,7 +93,13 @@ type fixture struct {
 
 func setup(t *testing.T) *fixture {
 	t.Helper()
-	store, err := memory.Open(memory.Config{Rand: rand.New(rand.NewPCG(1, 2))})
+	return setupOn(t, memory.Config{Rand: rand.New(rand.NewPCG(1, 2))})
+}
+
+// setupOn is setup with a store of another configuration.
+func setupOn(t *testing.T, cfg memory.Config) *fixture {
+	t.Helper()
+	store, err := memory.Open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -26,6 +30,8 @@ type item struct {
 	colour   *string
 	weight   *int
 	tags     []string
+	tier     string // a label; empty if it is not there
+	created  int64  // ns
 }
 
 func (i item) key() string { return i.ns + "/" + i.name }
@@ -63,6 +69,7 @@ func (o *oracle) random(name string) item {
 	if o.rnd.IntN(3) > 0 {
 		i.weight = pointer(100 + o.rnd.IntN(5))
 	}
+	i.tier = []string{"", "web", "db"}[o.rnd.IntN(3)]
 	for _, tag := range []string{"x", "y"} {
 		if o.rnd.IntN(2) == 0 {
 			i.tags = append(i.tags, tag)
@@ -92,6 +99,9 @@ func (o *oracle) condition(depth int) condition {
 		return map[string]any{"spec": map[string]any{field: map[string]any{op: value}}}
 	}
 	w, s := 100+o.rnd.IntN(5), string(rune('a'+o.rnd.IntN(4)))
+	tier := func(op string, value any) map[string]any {
+		return map[string]any{"labels": []any{map[string]any{"key": "tier", op: value}}}
+	}
 	weight := func(holds func(int) bool) func(item) bool {
 		return func(i item) bool { return i.weight != nil && holds(*i.weight) }
 	}
@@ -116,6 +126,10 @@ func (o *oracle) condition(depth int) condition {
 		{of("tags", "hasAll", []string{"x", "y"}), func(i item) bool { return len(i.tags) == 2 }},
 		{of("tags", "hasAny", []string{"x", "z"}), func(i item) bool { return slices.Contains(i.tags, "x") }},
 		{of("tags", "hasNone", []string{"x"}), func(i item) bool { return !slices.Contains(i.tags, "x") }},
+		{tier("eq", "web"), func(i item) bool { return i.tier == "web" }},
+		{tier("in", []any{"web"}), func(i item) bool { return i.tier == "web" }},
+		{tier("in", []any{"web", "db"}), func(i item) bool { return i.tier != "" }},
+		{tier("ne", "web"), func(i item) bool { return i.tier != "web" }},
 		{map[string]any{"name": map[string]any{"gte": "n5"}}, func(i item) bool { return i.name >= "n5" }},
 		{map[string]any{"name": map[string]any{"eq": "n5"}}, func(i item) bool { return i.name == "n5" }},
 		{map[string]any{"name": map[string]any{"in": []string{"n7", "n1", "n1", "Bad Name"}}}, func(i item) bool { return i.name == "n7" || i.name == "n1" }},
@@ -154,8 +168,9 @@ func (o *oracle) orders() ([]query.Order, func(a, b item) int) {
 		"spec.colour": func(a, b item) int { return cmp.Compare(a.effective(), b.effective()) },
 		"spec.weight": func(a, b item) int { return null(a.weight, b.weight) },
 		"name":        func(a, b item) int { return cmp.Compare(a.name, b.name) },
+		"createdAt":   func(a, b item) int { return cmp.Compare(a.created, b.created) },
 	}
-	fields := []string{"spec.title", "spec.colour", "spec.weight", "name"}
+	fields := []string{"spec.title", "spec.colour", "spec.weight", "name", "createdAt"}
 	for range o.rnd.IntN(3) {
 		f, descending := fields[o.rnd.IntN(len(fields))], o.rnd.IntN(2) == 0
 		orders = append(orders, query.Order{Field: f, Descending: descending})
@@ -176,12 +191,18 @@ func (o *oracle) orders() ([]query.Order, func(a, b item) int) {
 	}
 }
 
-func (f *fixture) write(i item) {
+// write stores an item and says when it was created.
+func (f *fixture) write(i item) (created int64) {
 	f.t.Helper()
-	id := kind.Identity{Kind: "Widget", Namespace: &i.ns, Name: i.name}
-	if _, err := f.Upsert(context.Background(), anon, service.UpsertRequest{Identity: id, Spec: i.spec()}); err != nil {
+	req := service.UpsertRequest{Identity: kind.Identity{Kind: "Widget", Namespace: &i.ns, Name: i.name}, Spec: i.spec()}
+	if i.tier != "" {
+		req.Labels = service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "tier", Value: i.tier}}}
+	}
+	out, err := f.Upsert(context.Background(), anon, req)
+	if err != nil {
 		f.t.Fatal(err)
 	}
+	return out.Resource.Stored.CreatedAt.UnixNano()
 }
 
 func TestListsAreThoseOfAPlainSortInMemory(t *testing.T) {
@@ -199,8 +220,8 @@ func testLists(t *testing.T, setup func(*testing.T) *fixture) {
 		f := setup(t)
 		for i := range 10 + o.rnd.IntN(50) {
 			it := o.random("n" + strconv.Itoa(i))
+			it.created = f.write(it)
 			o.items[it.key()] = it
-			f.write(it)
 		}
 		for range 10 {
 			cond := o.condition(2)
@@ -210,6 +231,60 @@ func testLists(t *testing.T, setup func(*testing.T) *fixture) {
 				req.Namespace = pointer("ns0")
 			}
 			o.check(f, req, cond.holds, compare, fmt.Sprintf("seed %d round %d: %s", seed, round, text(req)))
+		}
+	}
+}
+
+// What has one label is read in the order of creation along rows of its own, also where
+// more are created at once than are turned round in one piece.
+func TestTheNewestOfALabelAreThoseOfAPlainSort(t *testing.T) {
+	for round := range 12 {
+		seed := uint64(20261123)
+		o := &oracle{rnd: rand.New(rand.NewPCG(seed, uint64(round))), items: map[string]item{}}
+		var now atomic.Int64
+		now.Store(1_700_000_000_000)
+		f := setupOn(t, memory.Config{Rand: rand.New(rand.NewPCG(1, 2)), Clock: func() time.Time { return time.UnixMilli(now.Load()) }})
+		f.serveIndexed()
+		often := []int{1, 20, 300}[round%3]
+		for i := range 300 {
+			if i%often == 0 {
+				now.Add(1)
+			}
+			it := o.random("n" + strconv.Itoa(i))
+			it.created = f.write(it)
+			o.items[it.key()] = it
+		}
+		now.Add(1000) // what is written while pages are read is newer
+		for range 12 {
+			cond := condition{map[string]any{"labels": []any{map[string]any{"key": "tier", "eq": "web"}}}, func(i item) bool { return i.tier == "web" }}
+			if o.rnd.IntN(2) == 0 {
+				more := o.condition(1)
+				both := map[string]any{"and": []any{cond.filter, more.filter}}
+				if more.filter["labels"] == nil && o.rnd.IntN(2) == 0 {
+					both = maps.Clone(more.filter)
+					both["labels"] = cond.filter["labels"]
+				}
+				cond = condition{both, func(i item) bool { return i.tier == "web" && more.holds(i) }}
+			}
+			descending := o.rnd.IntN(2) == 0
+			orders, compare := []query.Order{{Field: "createdAt", Descending: descending}}, func(a, b item) int { return 0 }
+			if o.rnd.IntN(3) == 0 {
+				var more []query.Order
+				more, compare = o.orders()
+				orders = append(orders, more...)
+			}
+			then := func(a, b item) int {
+				by := cmp.Compare(a.created, b.created)
+				if descending {
+					by = -by
+				}
+				return cmp.Or(by, compare(a, b), cmp.Compare(a.ns, b.ns), cmp.Compare(a.name, b.name))
+			}
+			req := query.ListRequest{Filter: cond.filter, OrderBy: orders}
+			if o.rnd.IntN(3) == 0 {
+				req.Namespace = pointer("ns0")
+			}
+			o.check(f, req, cond.holds, then, fmt.Sprintf("seed %d round %d: %s", seed, round, text(req)))
 		}
 	}
 }

@@ -73,6 +73,8 @@ type socket struct {
 	writers sync.WaitGroup
 	gather  *time.Timer // starts it a moment later; nil until that was needed
 	wrote   time.Time   // when it wrote last
+	// writeBy is the deadline of writes that the connection has.
+	writeBy time.Time
 
 	// receiving says that a message has begun, and taken how much of the budget it
 	// uses. Only the reader uses them.

@@ -60,11 +60,11 @@ func (s *socket) write() {
 	}
 }
 
-// send writes in parts, each with a deadline of its own.
+// send writes in parts, each with a time limit of its own.
 func (s *socket) send(data []byte) error {
 	for len(data) > 0 {
 		n := min(len(data), maxWrite)
-		if err := s.net.SetWriteDeadline(s.writeBy()); err != nil {
+		if err := s.limitWrite(); err != nil {
 			return err
 		}
 		if _, err := s.net.Write(data[:n]); err != nil {
@@ -75,13 +75,22 @@ func (s *socket) send(data []byte) error {
 	return nil
 }
 
-func (s *socket) writeBy() time.Time {
+// limitWrite sets the deadline of the next write: three quarters of the time-out from now,
+// up to the whole of it. So it is moved rarely: on a busy connection that costs more than
+// a frame.
+func (s *socket) limitWrite() error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ending != nil {
-		return s.endBy
+	ending, by := s.ending != nil, s.endBy
+	s.mu.Unlock()
+	if !ending {
+		limit, now := s.parent.cfg.WriteTimeout, time.Now()
+		if s.writeBy.Sub(now) >= limit*3/4 {
+			return nil
+		}
+		by = now.Add(limit)
 	}
-	return time.Now().Add(s.parent.cfg.WriteTimeout)
+	s.writeBy = by
+	return s.net.SetWriteDeadline(by)
 }
 
 // farewell ends the connection after the last frame.

@@ -8,6 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/row"
 )
 
 // Definitions are the kinds of a catalogue for the index in memory, but for those that
@@ -22,7 +23,7 @@ func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 			names = append(names, index.NameIndex)
 		}
 		out = append(out, index.Definition{
-			Name: k.Name, Indexes: names, Sortable: sortable,
+			Name: k.Name, Indexes: names, Sortable: sortable, ByCreation: []string{row.LabelIndex},
 			Rows: func(r *backend.Resource) ([]backend.Row, error) {
 				v, err := IndexedOf(k, r)
 				if err != nil {

@@ -67,6 +67,11 @@ const maxReady = 128
 func (rd *reading) readPage() {
 	by, ordered := rd.orderedBy()
 	names := by == "" && ordered
+	if along, ok := rd.onlyWalk(by); ok {
+		rd.whole = true
+		rd.scanOrder(by, along)
+		return
+	}
 	chosen, ok := rd.best()
 	if names && ok && chosen.named && len(chosen.runs) == 1 {
 		rd.whole = chosen.exact
@@ -85,24 +90,88 @@ func (rd *reading) readPage() {
 	}
 	// In the order every so-many-th resource is a match, as far as one can tell. That of an
 	// index has the resources of all namespaces.
-	among := all.rows
+	among, along := all.rows, walk{}
 	if by != "" && ordered {
-		among = rd.kind.Len(index.Run{})
+		along, among = rd.walk(by, &chosen)
 	}
-	inOrder := min((rd.wanted()*among+chosen.rows-1)/chosen.rows, among) + rd.tied(by)
+	inOrder := min((rd.wanted()*among+chosen.rows-1)/chosen.rows, among) + rd.tied(by, along)
 	switch {
 	case names && (!ok || inOrder <= chosen.rows):
 		rd.explain("order of names in ", &all)
 		rd.scanNames(all.runs[0])
 	case ordered && inOrder < chosen.rows:
 		rd.whole = !rd.query.filtered() && rd.everywhere()
-		rd.by = "order of " + by
-		rd.scanOrder(by)
+		rd.scanOrder(by, along)
 	default:
 		rd.whole = chosen.exact
 		rd.explain("", &chosen)
 		rd.collect(chosen)
 	}
+}
+
+// walk is what a page is read along: the rows of an index in the order of the page, or
+// those of one value of another index in that order.
+type walk struct {
+	index string
+	// of is the other index, and value the value; nil for all resources.
+	of    string
+	value []byte
+}
+
+// run is the part of the walk between bounds of the order.
+func (w walk) run(b bounds) index.Run {
+	if w.value != nil {
+		b = b.behind(w.value)
+	}
+	return index.Run{Index: w.index, Start: b.start, End: b.end}
+}
+
+// walk is the shortest walk in the order of an index that has all that the query keeps,
+// and how many resources it has, in all namespaces.
+func (rd *reading) walk(by string, chosen *choice) (w walk, rows int) {
+	w, rows = walk{index: by}, rd.kind.Len(index.Run{})
+	if by != index.CreatedIndex {
+		return w, rows
+	}
+	for _, e := range rd.conditions(nil, rd.query.filter.all) {
+		one, ok := rd.walkOf(e)
+		if !ok {
+			continue
+		}
+		run, n := index.Run{Index: one.of, Start: one.value, End: backend.PrefixEnd(one.value)}, chosen.rows
+		if len(chosen.runs) != 1 || keyOf(chosen.runs[0]) != keyOf(run) {
+			n = rd.kind.Len(run)
+		}
+		if n < rows {
+			w, rows = one, n
+		}
+	}
+	return w, rows
+}
+
+// walkOf is the walk in the order of creation that has all that a condition keeps.
+func (rd *reading) walkOf(e expr) (w walk, ok bool) {
+	t, _ := e.(test)
+	if _, one, ok := t.bounds(); !ok || !one {
+		return walk{}, false
+	}
+	w = walk{index: index.CreationIndex(t.attribute), of: t.attribute, value: t.values[0]}
+	return w, rd.kind.Has(w.index)
+}
+
+// onlyWalk is the walk in the order of creation that has just what the query keeps: then
+// nothing can be shorter.
+func (rd *reading) onlyWalk(by string) (w walk, ok bool) {
+	if by != index.CreatedIndex || len(rd.query.order) > 1 || rd.query.reference != "" || !rd.everywhere() {
+		return walk{}, false
+	}
+	conditions := rd.conditions(nil, rd.query.filter.all)
+	if len(conditions) != 1 {
+		return walk{}, false
+	}
+	t, _ := conditions[0].(test)
+	w, ok = rd.walkOf(t)
+	return w, ok && len(t.values) == 1
 }
 
 // explain says in words how the page or the count is read, if anybody asks.
@@ -129,13 +198,13 @@ func (c *chooser) orderedBy() (by string, ok bool) {
 
 // tied is how many resources are probably read to have those with the first value of
 // an order, if others of its criteria decide among them.
-func (rd *reading) tied(by string) (most int) {
+func (rd *reading) tied(by string, along walk) (most int) {
 	if len(rd.query.order) < 2 || by == "" {
 		return 0
 	}
 	for _, reverse := range []bool{false, true} {
-		rd.kind.Scan(index.Run{Index: by}, reverse, func(value string, _ *index.Entry) bool {
-			most = max(most, rd.kind.Len(rd.valued(by, []byte(value))))
+		rd.kind.Scan(along.run(bounds{}), reverse, func(value string, _ *index.Entry) bool {
+			most = max(most, rd.kind.Len(along.run(rd.scope.behind([]byte(value)))))
 			return false
 		})
 	}
@@ -217,14 +286,17 @@ func onlyPlace(b []byte) []byte {
 }
 
 // scanOrder reads in the order of an index: first those without a value, if it ascends.
-func (rd *reading) scanOrder(by string) {
+func (rd *reading) scanOrder(by string, along walk) {
+	if rd.by = "order of " + by; along.value != nil {
+		rd.by += ", of one value of " + along.of
+	}
 	value, place := rd.start()
 	nullsFirst := rd.query.order[0].Descending == rd.backward
 	inNulls := place != nil && value == nil
 	if nullsFirst && (place == nil || inNulls) && rd.scanNulls(by, place) {
 		return
 	}
-	if !nullsFirst && inNulls || !rd.scanValues(by, value, place) {
+	if !nullsFirst && inNulls || !rd.scanValues(by, along, value, place) {
 		if !nullsFirst {
 			if !inNulls {
 				place = nil
@@ -297,14 +369,14 @@ func (rd *reading) scanTied(r index.Run) (done bool) {
 // scanValues reads the values of an index in their order, or the reverse, and the
 // resources of each by their names: from the first one on, if it is not nil, and of
 // that from a place on.
-func (rd *reading) scanValues(by string, first, place []byte) (done bool) {
+func (rd *reading) scanValues(by string, along walk, first, place []byte) (done bool) {
 	upward := rd.query.order[0].Descending == rd.backward
 	inRun := upward == !rd.backward && len(rd.query.order) == 1 // the order is that of the rows
-	r := index.Run{Index: by}
+	var page, kept bounds
 	if !rd.many(by) {
-		r = rd.kept(by)
+		r := rd.kept(by)
+		kept = bounds{r.Start, r.End}
 	}
-	var page bounds
 	switch {
 	case first == nil:
 	case upward && inRun:
@@ -316,10 +388,9 @@ func (rd *reading) scanValues(by string, first, place []byte) (done bool) {
 	default:
 		page.end = backend.PrefixEnd(first)
 	}
-	page = page.and(bounds{r.Start, r.End})
-	r.Start, r.End = page.start, page.end
+	page = page.and(kept)
 	if inRun {
-		rd.kind.Scan(r, rd.backward, func(_ string, e *index.Entry) bool {
+		rd.kind.Scan(along.run(page), rd.backward, func(_ string, e *index.Entry) bool {
 			done = rd.add(e)
 			return !done
 		})
@@ -327,35 +398,35 @@ func (rd *reading) scanValues(by string, first, place []byte) (done bool) {
 	}
 	if len(rd.query.order) == 1 {
 		var ok bool
-		if r, done, ok = rd.scanFewTied(r, !upward); ok {
+		if page, done, ok = rd.scanFewTied(along, page, !upward); ok {
 			return done
 		}
 	}
 	for {
 		var value []byte
-		rd.kind.Scan(r, !upward, func(v string, _ *index.Entry) bool {
+		rd.kind.Scan(along.run(page), !upward, func(v string, _ *index.Entry) bool {
 			value = []byte(v)
 			return false
 		})
 		if rd.look(); value == nil || rd.err != nil {
 			return rd.err != nil
 		}
-		tied := rd.valued(by, value)
+		tied := rd.scope.behind(value)
 		if string(value) == string(first) && len(rd.query.order) == 1 {
 			at := append(slices.Clone(value), place...)
 			if rd.backward {
-				tied.End = bounds{end: tied.End}.and(bounds{end: at}).end
+				tied = tied.and(bounds{end: at})
 			} else {
-				tied.Start = bounds{start: tied.Start}.and(bounds{start: at}).start
+				tied = tied.and(bounds{start: at})
 			}
 		}
-		if rd.scanTied(tied) {
+		if rd.scanTied(along.run(tied)) {
 			return true
 		}
 		if upward {
-			r.Start = backend.PrefixEnd(value)
+			page.start = backend.PrefixEnd(value)
 		} else {
-			r.End = value
+			page.end = value
 		}
 	}
 }
@@ -365,7 +436,7 @@ const maxTied = 64
 
 // scanFewTied reads values against the order of the names, and turns those of one value
 // round. If it meets one that many have, it returns what is left, and false.
-func (rd *reading) scanFewTied(r index.Run, reverse bool) (left index.Run, done, ok bool) {
+func (rd *reading) scanFewTied(along walk, b bounds, reverse bool) (left bounds, done, ok bool) {
 	var space [maxTied]*index.Entry
 	ties, of := space[:0], ""
 	flush := func() bool {
@@ -376,7 +447,7 @@ func (rd *reading) scanFewTied(r index.Run, reverse bool) (left index.Run, done,
 		return !done
 	}
 	ok = true
-	rd.kind.Scan(r, reverse, func(value string, e *index.Entry) bool {
+	rd.kind.Scan(along.run(b), reverse, func(value string, e *index.Entry) bool {
 		if len(ties) > 0 && value != of && !flush() {
 			return false
 		}
@@ -391,11 +462,11 @@ func (rd *reading) scanFewTied(r index.Run, reverse bool) (left index.Run, done,
 	case ok:
 		flush()
 	case reverse:
-		r.End = backend.PrefixEnd([]byte(of))
+		b.end = backend.PrefixEnd([]byte(of))
 	default:
-		r.Start = []byte(of)
+		b.start = []byte(of)
 	}
-	return r, done, ok
+	return b, done, ok
 }
 
 // start is the value with which the page begins, and the place behind it; nil if it
