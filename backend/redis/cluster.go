@@ -15,10 +15,11 @@ import (
 // the nodes know is not asked, since every command here has a key and goes to its master.
 func newClusterClient(o *goredis.ClusterOptions, limit time.Duration) *goredis.ClusterClient {
 	o.DisableRoutingPolicies = true
-	slots := &slotsLimit{most: limit}
-	slots.limit.Store(int64(limit))
+	slots := &slotsLimit{most: int64(limit)}
+	slots.limit.Store(slots.most)
 	if len(o.Addrs) > 1 { // there is a next node
-		slots.limit.Store(int64(limit / 4))
+		slots.most = int64(limit / 2)
+		slots.limit.Store(slots.most / 2)
 	}
 	client := goredis.NewClusterClient(o)
 	client.OnNewNode(func(node *goredis.Client) { node.AddHook(slots) })
@@ -27,10 +28,10 @@ func newClusterClient(o *goredis.ClusterOptions, limit time.Duration) *goredis.C
 
 // slotsLimit is how long a node has to say which node has which slots, its connection
 // included. After one that took longer the next has twice the time, up to the most: it may be
-// the network that is slow.
+// the network that is slow. Both are in nanoseconds.
 type slotsLimit struct {
-	limit atomic.Int64 // a [time.Duration]
-	most  time.Duration
+	limit atomic.Int64
+	most  int64
 }
 
 var _ goredis.Hook = (*slotsLimit)(nil)
@@ -54,7 +55,7 @@ func (l *slotsLimit) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 		defer cancel()
 		err := next(limited, cmd)
 		if limited.Err() != nil && ctx.Err() == nil {
-			l.limit.CompareAndSwap(limit, min(2*limit, int64(l.most)))
+			l.limit.CompareAndSwap(limit, min(2*limit, l.most))
 		}
 		return err
 	}
