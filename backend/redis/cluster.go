@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -14,32 +15,48 @@ import (
 // the nodes know is not asked, since every command here has a key and goes to its master.
 func newClusterClient(o *goredis.ClusterOptions, limit time.Duration) *goredis.ClusterClient {
 	o.DisableRoutingPolicies = true
+	slots := &slotsLimit{most: int64(limit)}
+	slots.limit.Store(slots.most)
+	if len(o.Addrs) > 1 { // there is a next node
+		slots.most = int64(limit / 2)
+		slots.limit.Store(slots.most / 2)
+	}
 	client := goredis.NewClusterClient(o)
-	client.OnNewNode(func(node *goredis.Client) { node.AddHook(slotsLimit(limit / 4)) })
+	client.OnNewNode(func(node *goredis.Client) { node.AddHook(slots) })
 	return client
 }
 
-// slotsLimit is how long a node has to say which node has which slots, its connection included.
-type slotsLimit time.Duration
+// slotsLimit is how long a node has to say which node has which slots, its connection
+// included. After one that took longer the next has twice the time, up to the most: it may be
+// the network that is slow. Both are in nanoseconds.
+type slotsLimit struct {
+	limit atomic.Int64
+	most  int64
+}
 
-var _ goredis.Hook = slotsLimit(0)
+var _ goredis.Hook = (*slotsLimit)(nil)
 
 // DialHook is [goredis.Hook.DialHook].
-func (slotsLimit) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+func (*slotsLimit) DialHook(next goredis.DialHook) goredis.DialHook { return next }
 
 // ProcessPipelineHook is [goredis.Hook.ProcessPipelineHook].
-func (slotsLimit) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+func (*slotsLimit) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
 	return next
 }
 
 // ProcessHook is [goredis.Hook.ProcessHook].
-func (l slotsLimit) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+func (l *slotsLimit) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
 		if cmd.Name() != "cluster" {
 			return next(ctx, cmd)
 		}
-		ctx, cancel := context.WithTimeout(ctx, time.Duration(l))
+		limit := l.limit.Load()
+		limited, cancel := context.WithTimeout(ctx, time.Duration(limit))
 		defer cancel()
-		return next(ctx, cmd)
+		err := next(limited, cmd)
+		if limited.Err() != nil && ctx.Err() == nil {
+			l.limit.CompareAndSwap(limit, min(2*limit, l.most))
+		}
+		return err
 	}
 }

@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -121,6 +122,31 @@ func TestANodeThatIsGoneForGoodIsNotAskedForLong(t *testing.T) {
 			if d, err := w.Next(t.Context()); err != nil || len(d.Events) != 1 {
 				t.Errorf("the watcher is told of %d changes, %v", len(d.Events), err)
 			}
+		})
+	}
+}
+
+// A connection that takes long to be made is no silent node.
+func TestAClusterWhoseNodesAnswerSlowlyIsReached(t *testing.T) {
+	t.Parallel()
+	n := redistest.Cluster(t)
+	const timeout = 3 * time.Second
+	for says, known := range map[string]int{"one address": 1, "several addresses": 3} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			var addrs []string
+			for _, s := range n.All[:known] {
+				p := redistest.NewProxy(t, s.Addr)
+				p.Slow(timeout*3/10, redistest.Command("hello"))
+				addrs = append(addrs, p.Addr)
+			}
+			cfg := redis.Config{URL: "redis-cluster://" + strings.Join(addrs, ","), Prefix: redistest.Prefix(), Shards: 1, Timeout: timeout}
+			st, err := redis.Open(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = st.Close() })
+			putOne(t, st, faultKey(0, 0), "1")
 		})
 	}
 }

@@ -303,6 +303,7 @@ func TestARuleSeesWhatItNames(t *testing.T) {
 		{`!has(self.text) || self['text'] == 'a'`, `{"text":"b"}`, `{"text":"a"}`},
 		{`!has(self.numbers) || self.numbers.all(n, n > 1)`, `{"numbers":[2,1]}`, `{"numbers":[2,3]}`},
 		{`[self].all(s, !has(s.text))`, `{"text":"a"}`, `{}`},
+		{`[1].all(self, !has(.self.text))`, `{"text":"a"}`, `{}`},
 		{`!has(self.text) || self.text.matches('^a+$')`, `{"text":"ab"}`, `{"text":"aa"}`},
 		{`!has(self.text) || self.text + 'b' == 'ab'`, `{"text":"b"}`, `{"text":"a"}`},
 		{`self.text == 'a'`, `{}`, `{"text":"a"}`},

@@ -73,8 +73,6 @@ type socket struct {
 	writers sync.WaitGroup
 	gather  *time.Timer // starts it a moment later; nil until that was needed
 	wrote   time.Time   // when it wrote last
-	// writeBy is the deadline of writes that the connection has.
-	writeBy time.Time
 
 	// receiving says that a message has begun, and taken how much of the budget it
 	// uses. Only the reader uses them.
@@ -90,6 +88,7 @@ type socket struct {
 	draining   bool      // closes when answers is zero
 	ending     *closing  // nil while the connection lives
 	endBy      time.Time // when the last write of a connection that ends has failed
+	writeBy    time.Time // the deadline of writes
 	work       sync.WaitGroup
 }
 
@@ -256,6 +255,9 @@ func (s *socket) close(end closing) {
 	}
 	s.ending, s.endBy = &end, time.Now().Add(s.parent.cfg.WriteTimeout)
 	_ = s.net.SetReadDeadline(s.endBy.Add(closeWait))
+	if s.writeBy.After(s.endBy) {
+		_ = s.net.SetWriteDeadline(s.endBy)
+	}
 	if s.beat != nil {
 		s.beat.Stop()
 	}

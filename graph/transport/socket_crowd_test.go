@@ -167,8 +167,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestAStalledClientGoesWithinTheWriteTimeout has an exact clock.
-func TestAStalledClientGoesWithinTheWriteTimeout(t *testing.T) {
+// TestAStalledClientGoesSoonAfterTheWriteTimeout has an exact clock.
+func TestAStalledClientGoesSoonAfterTheWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := serveInMemory(t, transport.SocketConfig{WriteTimeout: 7 * time.Second, Queue: 10}, nil)
 		defer g.stop()
@@ -183,11 +183,62 @@ func TestAStalledClientGoesWithinTheWriteTimeout(t *testing.T) {
 			other.hear(fmt.Sprintf(`{"id":"1","type":"next","payload":{"data":{"feed":%d}}}`, i))
 		}
 		<-g.fed // its subscription has ended
-		if took := time.Since(begin); took < 7*time.Second || took > 7*time.Second+10*time.Millisecond {
+		if took := time.Since(begin); took < 7*time.Second || took > 7*time.Second*5/4+10*time.Millisecond {
 			t.Errorf("it was closed after %v", took)
 		}
 		_ = stalled.Close()
 		_ = other.Close()
+	})
+}
+
+func TestAConnectionEndsWithinTheWriteTimeoutWhileItsClientStalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 8 * time.Second
+		gone := make(chan struct{})
+		g := serveInMemory(t, transport.SocketConfig{WriteTimeout: timeout, Opened: func(d int) {
+			if d < 0 {
+				close(gone)
+			}
+		}}, nil)
+		defer g.stop()
+		stalled := g.open()
+		stalled.subscribe("1", "subscription{feed}")
+		<-g.fed
+		time.Sleep(2 * timeout) // of the bubble: the next write has a time limit of its own
+		g.publish(1)
+		synctest.Wait()
+		begin := time.Now()
+		stalled.say("no message")
+		<-gone
+		if took := time.Since(begin); took != timeout {
+			t.Errorf("it was closed after %v", took)
+		}
+		_ = stalled.Close()
+	})
+}
+
+func TestAClientHasTheWriteTimeoutForEachWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 8 * time.Second
+		g := serveInMemory(t, transport.SocketConfig{WriteTimeout: timeout, PingInterval: time.Hour}, nil)
+		defer g.stop()
+		slow := g.open()
+		slow.subscribe("1", "subscription{feed}")
+		<-g.fed
+		_ = slow.SetReadDeadline(time.Time{})
+		hear := func(i int) {
+			t.Helper()
+			slow.hear(fmt.Sprintf(`{"id":"1","type":"next","payload":{"data":{"feed":%d}}}`, i))
+		}
+		for i := range 20 {
+			g.publish(2 * i)
+			hear(2 * i)
+			time.Sleep(timeout / 16 * time.Duration(i)) // of the bubble: since the write before
+			g.publish(2*i + 1)
+			time.Sleep(timeout - time.Millisecond)
+			hear(2*i + 1)
+		}
+		_ = slow.Close()
 	})
 }
 

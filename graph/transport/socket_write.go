@@ -75,22 +75,21 @@ func (s *socket) send(data []byte) error {
 	return nil
 }
 
-// limitWrite sets the deadline of the next write: three quarters of the time-out from now,
-// up to the whole of it. So it is moved rarely: on a busy connection that costs more than
-// a frame.
+// limitWrite sets the deadline of the next write: the time-out from now, up to a quarter
+// of it later. So it is moved rarely: on a busy connection that costs more than a frame.
 func (s *socket) limitWrite() error {
+	limit, now := s.parent.cfg.WriteTimeout, time.Now()
 	s.mu.Lock()
-	ending, by := s.ending != nil, s.endBy
-	s.mu.Unlock()
-	if !ending {
-		limit, now := s.parent.cfg.WriteTimeout, time.Now()
-		if s.writeBy.Sub(now) >= limit*3/4 {
-			return nil
-		}
-		by = now.Add(limit)
+	defer s.mu.Unlock()
+	switch {
+	case s.ending != nil:
+		s.writeBy = s.endBy
+	case s.writeBy.Sub(now) >= limit:
+		return nil
+	default:
+		s.writeBy = now.Add(limit + limit/4)
 	}
-	s.writeBy = by
-	return s.net.SetWriteDeadline(by)
+	return s.net.SetWriteDeadline(s.writeBy)
 }
 
 // farewell ends the connection after the last frame.

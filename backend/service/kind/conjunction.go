@@ -45,7 +45,8 @@ func (c *compiler) conjunction(s *Shape, rules []string) *conjunction {
 // look notes the fields that an expression names.
 func (c *conjunction) look(s *Shape, root ast.NavigableExpr) {
 	for _, e := range ast.MatchDescendants(root, ast.AllMatcher()) {
-		if e.Kind() != ast.IdentKind || e.AsIdent() != "self" {
+		// With a dot before it, it is the object also where a macro gives the name to something else.
+		if e.Kind() != ast.IdentKind || strings.TrimPrefix(e.AsIdent(), ".") != "self" {
 			continue
 		}
 		in, ok := e.Parent()
