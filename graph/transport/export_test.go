@@ -19,3 +19,17 @@ func (e *Executor) Shared() (all, parked int) {
 	}
 	return all, parked
 }
+
+// ReadingState is how many streams share executions that read the state.
+func (e *Executor) ReadingState() (n int) {
+	e.groups.mu.Lock()
+	defer e.groups.mu.Unlock()
+	for _, g := range e.groups.open {
+		g.mu.Lock()
+		if !g.live {
+			n += len(g.followers)
+		}
+		g.mu.Unlock()
+	}
+	return n
+}

@@ -93,10 +93,7 @@ func TestAllWhoShareAnExecutionAreToldWhenTheGatewayLosesItsPlace(t *testing.T) 
 	s.allParked(t, 2*listeners)
 	before := s.answered.Load()
 	lose()
-	until(t, "all who asked for the state have asked again", func() bool {
-		all, parked := s.exec.Shared()
-		return all == listeners && parked == 0
-	})
+	until(t, "all who asked for the state have asked again", func() bool { return s.exec.ReadingState() == listeners })
 	close(state)
 	for i := range listeners {
 		if n := read(with[i], "BOOKMARK"); n != networks { // it is in sync once only
