@@ -42,6 +42,10 @@ func (e *Engine) coerceInto(out *arguments, f *field, vars map[string]any) {
 		if !ok {
 			continue
 		}
+		if scalar.IsText(def.Type, v) { // most are
+			out.values[def.Name] = v
+			continue
+		}
 		at := spot{name: def.Name}
 		if out.values[def.Name], out.err = e.coerce(def.Type, v, &at); out.err != nil {
 			return

@@ -55,9 +55,10 @@ func (a *api) drain(ctx context.Context) {
 
 // ServeHTTP hands a request to its transport.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx := contextOf(w, r)
 	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		a.sockets.ServeHTTP(w, r)
+		a.sockets.ServeHTTP(w, r.WithContext(ctx))
 		return
 	}
-	a.http.ServeHTTP(w, r)
+	a.http.Serve(ctx, w, r)
 }

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"net"
+
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator"
@@ -21,3 +23,6 @@ func CoerceByParser(schema *ast.Schema, op *ast.OperationDefinition, given map[s
 	}
 	return validator.VariableValues(schema, op, given)
 }
+
+// Unhurried is a connection whose deadlines are armed only where they have to be.
+func Unhurried(c net.Conn) net.Conn { return &unhurried{Conn: c} }

@@ -41,11 +41,10 @@ func (b *bounded) Accept() (net.Conn, error) {
 			_ = conn.Close()
 			continue
 		}
-		c := counted{Conn: conn, over: over, closed: sync.OnceFunc(b.leave)}
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			return &countedTCP{counted: c, tcp: tcp}, nil
+			return &countedTCP{counted: counted{unhurried: unhurried{Conn: conn}, over: over, closed: sync.OnceFunc(b.leave)}, tcp: tcp}, nil
 		}
-		return &c, nil
+		return &counted{unhurried: unhurried{Conn: conn}, over: over, closed: sync.OnceFunc(b.leave)}, nil
 	}
 }
 
@@ -57,7 +56,7 @@ func (b *bounded) leave() {
 
 // counted is a connection that counts towards the limit until it is closed.
 type counted struct {
-	net.Conn
+	unhurried
 	over   bool // the limit had been reached when it arrived
 	closed func()
 }

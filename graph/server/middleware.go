@@ -26,26 +26,24 @@ func (s *Server) edge(next http.Handler) http.Handler {
 	next = s.crossOrigin(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := s.newRequest(w, r)
-		rec := &q.recorder
-		r = r.WithContext(&q.facts)
 		defer func() {
 			if p := recover(); p != nil {
 				if p == http.ErrAbortHandler {
 					panic(p)
 				}
 				s.cfg.Logger.Error("panic", zap.String("requestId", q.id), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
-				refuse(rec, r, http.StatusInternalServerError, failure.CodeInternal, "internal error")
+				refuse(q, r, http.StatusInternalServerError, failure.CodeInternal, "internal error")
 			}
 			s.ended(q, r)
 		}()
 		switch {
-		case s.overConnections(rec, r):
+		case s.overConnections(q, r):
 		case !s.hostAllowed(r.Host):
-			refuse(rec, r, http.StatusForbidden, failure.CodeForbidden, "this Host is not served; add it to allowed-hosts")
+			refuse(q, r, http.StatusForbidden, failure.CodeForbidden, "this Host is not served; add it to allowed-hosts")
 		case !s.originAllowed(r):
-			refuse(rec, r, http.StatusForbidden, failure.CodeForbidden, "this Origin is not served; add it to allowed-origins")
+			refuse(q, r, http.StatusForbidden, failure.CodeForbidden, "this Origin is not served; add it to allowed-origins")
 		default:
-			next.ServeHTTP(rec, r)
+			next.ServeHTTP(q, r)
 		}
 	})
 }
@@ -106,7 +104,7 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, code failure.Cod
 
 // refuseWith is refuse with extensions of the error.
 func refuseWith(w http.ResponseWriter, r *http.Request, status int, message string, extensions map[string]any) {
-	extensions["requestId"] = requestID(r.Context())
+	extensions["requestId"] = requestID(contextOf(w, r))
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]any{"message": message, "extensions": extensions}}})

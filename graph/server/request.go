@@ -61,6 +61,15 @@ type request struct {
 	header [1]string
 }
 
+// contextOf is the context of a request that the edge has begun, for which it is also the
+// writer of the answer. An [http.Request] that has the context would be a copy of each.
+func contextOf(w http.ResponseWriter, r *http.Request) context.Context {
+	if q, ok := w.(*request); ok {
+		return &q.facts
+	}
+	return r.Context()
+}
+
 // newRequest begins a request: its id and the headers that each answer has.
 func (s *Server) newRequest(w http.ResponseWriter, r *http.Request) *request {
 	q := &request{begin: time.Now()}

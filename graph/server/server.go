@@ -102,7 +102,9 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) shortcut(api, mux http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.cfg.Paths[r.URL.Path] == "" || r.Method == http.MethodConnect {
-			mux.ServeHTTP(w, r)
+			whole := r.WithContext(contextOf(w, r))
+			defer func() { r.Pattern = whole.Pattern }()
+			mux.ServeHTTP(w, whole)
 			return
 		}
 		r.Pattern = r.URL.Path

@@ -55,7 +55,7 @@ func (v variables) MutateOperationParameters(ctx context.Context, p *graphql.Raw
 func (v variables) judge(op *ast.OperationDefinition, values map[string]any) *gqlerror.Error {
 	for _, def := range op.VariableDefinitions {
 		value, given := values[def.Variable]
-		if !given {
+		if !given || scalar.IsText(def.Type, value) {
 			continue
 		}
 		if err := v.check(&place{name: def.Variable}, def.Type, value); err != nil {
@@ -122,7 +122,7 @@ func (v variables) settles(op *ast.OperationDefinition, values map[string]any) b
 }
 
 func (v variables) settled(t *ast.Type, value any) bool {
-	if value == nil {
+	if value == nil || scalar.IsText(t, value) {
 		return true
 	}
 	if t.Elem != nil {

@@ -31,7 +31,8 @@ func (h *HTTP) body(in *incoming, w http.ResponseWriter, r *http.Request) (data 
 	}()
 	data, taken, err = reading{from: r.Body, most: h.Body, budget: h.Bodies, announced: r.ContentLength, pace: in, space: in.space[:]}.read()
 	if err == nil {
-		in.finish() // the answer has a time of its own
+		in.finish()          // the answer has a time of its own
+		err = r.Body.Close() // else net/http looks for its end again
 	}
 	return data, taken, err
 }

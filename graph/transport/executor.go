@@ -72,6 +72,8 @@ type Operation struct {
 	context  *graphql.OperationContext
 	// end is when a query or mutation must have ended; zero is never.
 	end time.Time
+	// own is context, unless gqlgen has made that.
+	own graphql.OperationContext
 }
 
 // Prepare parses and checks a request, in the time that ctx has. The errors are
@@ -99,7 +101,8 @@ func (e *Executor) prepare(ctx context.Context, op *Operation, query string, r *
 			return errs
 		}
 		if definition := e.direct.operation(doc, r.OperationName); definition != nil {
-			op.context = &graphql.OperationContext{Operation: definition, RawQuery: query, Stats: began(now)}
+			op.context = &op.own
+			op.own.Operation, op.own.RawQuery, op.own.Stats = definition, query, began(now)
 			if err := e.direct.prepare(op.context, doc, r); err != nil {
 				return withoutValues(gqlerror.List{err})
 			}

@@ -43,41 +43,45 @@ type HTTP struct {
 }
 
 // ServeHTTP answers one request.
-func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.Serve(r.Context(), w, r) }
+
+// Serve is ServeHTTP in a context that derives from that of the request. A request that has
+// it costs a copy.
+func (h *HTTP) Serve(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	varies(w.Header())
 	req, taken, status, err := h.read(w, r)
 	defer func() { h.Bodies.give(taken) }() // until the answer is there
 	if err != nil {
-		h.refuse(w, r, status, err)
+		h.refuse(ctx, w, r, status, err)
 		return
 	}
-	ctx := timedFrom(r.Context(), time.Now(), h.Time)
-	defer ctx.cancel()
-	op, errs := h.Executor.Prepare(ctx, req)
+	limited := timedFrom(ctx, time.Now(), h.Time)
+	defer limited.cancel()
+	op, errs := h.Executor.Prepare(limited, req)
 	if len(errs) > 0 {
-		h.refuse(w, r, 0, errs...)
+		h.refuse(ctx, w, r, 0, errs...)
 		return
 	}
 	switch {
 	case op.Kind() == ast.Subscription:
 		// Whoever did not ask for events by name would wait for an answer that never ends.
 		if !names(r.Header.Values("Accept"), typeEvents) {
-			h.refuse(w, r, http.StatusNotAcceptable, badRequest("a subscription is answered as text/event-stream, which Accept must name, or over WebSocket (graphql-transport-ws)"))
+			h.refuse(ctx, w, r, http.StatusNotAcceptable, badRequest("a subscription is answered as text/event-stream, which Accept must name, or over WebSocket (graphql-transport-ws)"))
 			return
 		}
 		done, ok := h.Bodies.keep(taken)
 		if taken = 0; !ok {
 			h.busy(w)
-			h.refuse(w, r, http.StatusServiceUnavailable, h.Bodies.overBudget())
+			h.refuse(ctx, w, r, http.StatusServiceUnavailable, h.Bodies.overBudget())
 			return
 		}
 		defer done()
-		h.Events.Serve(w, r, op)
+		h.Events.Serve(w, r.WithContext(ctx), op)
 	case op.Kind() == ast.Mutation && r.Method == http.MethodGet:
 		w.Header().Set("Allow", "POST")
-		h.refuse(w, r, http.StatusMethodNotAllowed, badRequest("a mutation is sent by POST"))
+		h.refuse(ctx, w, r, http.StatusMethodNotAllowed, badRequest("a mutation is sent by POST"))
 	default:
-		h.answer(ctx, w, r, op)
+		h.answer(limited, w, r, op)
 	}
 }
 
@@ -139,15 +143,15 @@ func isUTF8(charset string) bool {
 	return charset == "" || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }
 
-// answer runs a query or a mutation.
-func (h *HTTP) answer(ctx context.Context, w http.ResponseWriter, r *http.Request, op *Operation) {
+// answer runs a query or a mutation, in the time that ctx has.
+func (h *HTTP) answer(ctx *timed, w http.ResponseWriter, r *http.Request, op *Operation) {
 	media := negotiate(r.Header.Values("Accept"), typeJSON, typeResponse)
 	if media == "" && negotiate(r.Header.Values("Accept"), typeEvents) != "" {
-		h.Events.Serve(w, r, op)
+		h.Events.Serve(w, r.WithContext(ctx.Context), op) // which is sent after that time
 		return
 	}
 	if media == "" {
-		h.refuse(w, r, http.StatusNotAcceptable, badRequest("answers are application/graphql-response+json or application/json; Accept names neither"))
+		h.refuse(ctx.Context, w, r, http.StatusNotAcceptable, badRequest("answers are application/graphql-response+json or application/json; Accept names neither"))
 		return
 	}
 	op.DoWith(ctx, func(answer []byte, busy bool) {
@@ -167,11 +171,11 @@ func (h *HTTP) busy(w http.ResponseWriter) {
 
 // refuse answers what is not executed. Without a status it is that of a document
 // that does not parse or is not valid, which older clients expect with 200.
-func (h *HTTP) refuse(w http.ResponseWriter, r *http.Request, status int, errs ...*gqlerror.Error) {
+func (h *HTTP) refuse(ctx context.Context, w http.ResponseWriter, r *http.Request, status int, errs ...*gqlerror.Error) {
 	media := negotiate(r.Header.Values("Accept"), typeJSON, typeResponse)
 	switch {
 	case media == "" && status == 0 && negotiate(r.Header.Values("Accept"), typeEvents) != "":
-		h.Events.Refuse(w, r, errs...) // an EventSource shows its page no other answer
+		h.Events.Refuse(w, r.WithContext(ctx), errs...) // an EventSource shows its page no other answer
 		return
 	case media == "":
 		media = typeJSON
@@ -183,7 +187,7 @@ func (h *HTTP) refuse(w http.ResponseWriter, r *http.Request, status int, errs .
 			status = http.StatusBadRequest
 		}
 	}
-	h.write(w, r, media, status, h.Executor.Refuse(r.Context(), errs...))
+	h.write(w, r, media, status, h.Executor.Refuse(ctx, errs...))
 }
 
 // compressFrom is the size from which an answer is compressed, in bytes: below
