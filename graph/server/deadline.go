@@ -56,7 +56,7 @@ func (d *deadline) passed(err error, arm func(time.Time) error) bool {
 	if !d.asked.IsZero() && !d.asked.After(time.Now()) {
 		return true
 	}
-	d.armed, d.broken = d.asked, false
+	d.armed = d.asked
 	return arm(d.armed) != nil
 }
 
