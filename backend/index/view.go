@@ -57,7 +57,13 @@ func (x *Index) Recent(key backend.Key) *backend.Resource {
 		return nil
 	}
 	r := e.Resource
-	r.Rows = make([]backend.Row, 0, len(s.defined))
+	n := 0
+	for row := range e.rows.all() {
+		if s.defined[row.index] != "" {
+			n++
+		}
+	}
+	r.Rows = make([]backend.Row, 0, n)
 	for row := range e.rows.all() {
 		if name := s.defined[row.index]; name != "" {
 			r.Rows = append(r.Rows, backend.Row{Index: name, Value: unsafe.Slice(unsafe.StringData(row.value), len(row.value))})
