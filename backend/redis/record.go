@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,10 +38,22 @@ const (
 
 const deletingFlag = "y"
 
+// Bytes of an entry of a row beside its index and value: its type and length, and what
+// ends the name of the index.
+const (
+	entryHead     = 3
+	entryOverhead = entryHead + 2
+)
+
 // appendEntries appends the entries of the resource.
 func appendEntries(b []byte, r *backend.Resource) []byte {
-	for _, row := range r.IndexRows() {
-		b = appendEntry(b, entryRow, append(backend.AppendString(nil, row.Index), row.Value...))
+	rows := r.IndexRows()
+	b = slices.Grow(b, rowsSize(rows)+entryOverhead*len(rows))
+	for _, row := range rows {
+		at := len(b)
+		b = append(b, entryRow, 0, 0)
+		b = append(backend.AppendString(b, row.Index), row.Value...)
+		binary.BigEndian.PutUint16(b[at+1:], uint16(len(b)-at-entryHead))
 	}
 	for _, ref := range r.RefEntries() {
 		b = appendEntry(b, entryRef, backend.AppendBool(ref.Key.Append(nil), ref.Bound))

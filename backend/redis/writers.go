@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -68,10 +69,8 @@ func (s *session) writers(on *goredis.Client) *writers {
 // holds the session.
 func (w *writers) run(ctx context.Context, c *scriptCall) ([]any, error) {
 	c.done = make(chan struct{})
-	select {
-	case w.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, &refusal{err: ctx.Err()}
+	if err := w.admit(ctx); err != nil {
+		return nil, &refusal{err: err}
 	}
 	defer func() { <-w.slots }()
 	w.mu.Lock()
@@ -82,10 +81,8 @@ func (w *writers) run(ctx context.Context, c *scriptCall) ([]any, error) {
 		go w.fly()
 	}
 	w.mu.Unlock()
-	select {
-	case <-c.done:
+	if c.answered(ctx) {
 		return c.reply, c.err
-	case <-ctx.Done():
 	}
 	w.mu.Lock()
 	i := slices.Index(w.queue, c)
@@ -101,6 +98,49 @@ func (w *writers) run(ctx context.Context, c *scriptCall) ([]any, error) {
 		return c.reply, c.err
 	default:
 		return nil, ctx.Err()
+	}
+}
+
+// admit takes a slot for a call.
+func (w *writers) admit(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case w.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case w.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// inattention is for how long a call waits, at most, without looking whether its context
+// has ended: waiting for that costs more than the call.
+const inattention = 50 * time.Millisecond
+
+// answered waits for the reply, and says whether it is there before ctx ends.
+func (c *scriptCall) answered(ctx context.Context) bool {
+	limit := inattention
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(end))
+	}
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case <-c.done:
+		return true
+	case <-t.C:
+	}
+	select {
+	case <-c.done:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/document"
+	"github.com/sluicegw/sluice/internal/limited"
 )
 
 // Documents parses and validates the text of documents within the limits of the gateway.
@@ -175,9 +176,9 @@ func (o *Operation) DoWith(ctx context.Context, send func(answer []byte, busy bo
 	}
 	defer share.Close()
 	if end, ok := ctx.Deadline(); !o.end.IsZero() && (!ok || end.After(o.end)) {
-		limited := within(ctx, o.end)
-		defer limited.cancel()
-		ctx = limited
+		inTime := limited.Until(ctx, o.end)
+		defer inTime.Cancel()
+		ctx = inTime
 	}
 	run := running{Context: ctx, shared: budget.Shared{Memory: share}, memory: answer.Memory{Head: dataHead, Room: len(dataTail)}}
 	memory := &run.memory

@@ -55,9 +55,9 @@ func (h *HTTP) Serve(ctx context.Context, w http.ResponseWriter, r *http.Request
 		h.refuse(ctx, w, r, status, err)
 		return
 	}
-	limited := timedFrom(ctx, time.Now(), h.Time)
-	defer limited.cancel()
-	op, errs := h.Executor.Prepare(limited, req)
+	inTime := timedFrom(ctx, time.Now(), h.Time)
+	defer inTime.Cancel()
+	op, errs := h.Executor.Prepare(inTime, req)
 	if len(errs) > 0 {
 		h.refuse(ctx, w, r, 0, errs...)
 		return
@@ -81,7 +81,7 @@ func (h *HTTP) Serve(ctx context.Context, w http.ResponseWriter, r *http.Request
 		w.Header().Set("Allow", "POST")
 		h.refuse(ctx, w, r, http.StatusMethodNotAllowed, badRequest("a mutation is sent by POST"))
 	default:
-		h.answer(limited, w, r, op)
+		h.answer(ctx, inTime, w, r, op)
 	}
 }
 
@@ -143,18 +143,18 @@ func isUTF8(charset string) bool {
 	return charset == "" || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }
 
-// answer runs a query or a mutation, in the time that ctx has.
-func (h *HTTP) answer(ctx *timed, w http.ResponseWriter, r *http.Request, op *Operation) {
+// answer runs a query or a mutation, in time. The answer is sent as long as that takes.
+func (h *HTTP) answer(ctx context.Context, inTime *timed, w http.ResponseWriter, r *http.Request, op *Operation) {
 	media := negotiate(r.Header.Values("Accept"), typeJSON, typeResponse)
 	if media == "" && negotiate(r.Header.Values("Accept"), typeEvents) != "" {
-		h.Events.Serve(w, r.WithContext(ctx.Context), op) // which is sent after that time
+		h.Events.Serve(w, r.WithContext(ctx), op)
 		return
 	}
 	if media == "" {
-		h.refuse(ctx.Context, w, r, http.StatusNotAcceptable, badRequest("answers are application/graphql-response+json or application/json; Accept names neither"))
+		h.refuse(ctx, w, r, http.StatusNotAcceptable, badRequest("answers are application/graphql-response+json or application/json; Accept names neither"))
 		return
 	}
-	op.DoWith(ctx, func(answer []byte, busy bool) {
+	op.DoWith(inTime, func(answer []byte, busy bool) {
 		status := http.StatusOK
 		if busy {
 			h.busy(w)

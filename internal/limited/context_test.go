@@ -1,4 +1,4 @@
-package transport
+package limited_test
 
 import (
 	"context"
@@ -6,12 +6,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sluicegw/sluice/internal/limited"
 )
 
 // ofTest is the key of a value.
 type ofTest struct{}
 
-func TestAnOperationsContextEndsAtItsDeadlineWhetherOrNotSomebodyWaits(t *testing.T) {
+func TestALimitedContextEndsAtItsDeadlineWhetherOrNotSomebodyWaits(t *testing.T) {
 	for name, look := range map[string]func(context.Context){
 		"asked":  func(context.Context) { time.Sleep(time.Minute) },
 		"waited": func(ctx context.Context) { <-ctx.Done() },
@@ -24,8 +26,8 @@ func TestAnOperationsContextEndsAtItsDeadlineWhetherOrNotSomebodyWaits(t *testin
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
-				ctx := within(t.Context(), begin.Add(time.Second))
-				defer ctx.cancel()
+				ctx := limited.Until(t.Context(), begin.Add(time.Second))
+				defer ctx.Cancel()
 				if ctx.Err() != nil {
 					t.Error("it has ended before:", ctx.Err())
 				}
@@ -41,12 +43,12 @@ func TestAnOperationsContextEndsAtItsDeadlineWhetherOrNotSomebodyWaits(t *testin
 	}
 }
 
-func TestAnOperationsContextEndsWithThatOfItsRequest(t *testing.T) {
+func TestALimitedContextEndsWithThatOfItsRequest(t *testing.T) {
 	reason := errors.New("the client has gone")
 	request, leave := context.WithCancelCause(t.Context())
-	asked, waited := within(request, time.Now().Add(time.Hour)), within(request, time.Now().Add(time.Hour))
-	defer asked.cancel()
-	defer waited.cancel()
+	asked, waited := limited.Until(request, time.Now().Add(time.Hour)), limited.Until(request, time.Now().Add(time.Hour))
+	defer asked.Cancel()
+	defer waited.Cancel()
 	done := waited.Done()
 	leave(reason)
 	<-done
@@ -57,13 +59,13 @@ func TestAnOperationsContextEndsWithThatOfItsRequest(t *testing.T) {
 	}
 }
 
-func TestAnOperationsContextEndsWhenItIsCancelled(t *testing.T) {
+func TestALimitedContextEndsWhenItIsCancelled(t *testing.T) {
 	for _, first := range []bool{true, false} {
-		ctx := within(t.Context(), time.Now().Add(time.Hour))
+		ctx := limited.Until(t.Context(), time.Now().Add(time.Hour))
 		if first {
 			_ = ctx.Done()
 		}
-		ctx.cancel()
+		ctx.Cancel()
 		if !errors.Is(ctx.Err(), context.Canceled) {
 			t.Error(ctx.Err())
 		}
@@ -71,12 +73,12 @@ func TestAnOperationsContextEndsWhenItIsCancelled(t *testing.T) {
 	}
 }
 
-func TestAnOperationsContextKeepsTheSoonerDeadline(t *testing.T) {
+func TestALimitedContextKeepsTheSoonerDeadline(t *testing.T) {
 	soon := time.Now().Add(time.Minute)
 	request, cancel := context.WithDeadline(t.Context(), soon)
 	defer cancel()
-	ctx := within(request, soon.Add(time.Hour))
-	defer ctx.cancel()
+	ctx := limited.Until(request, soon.Add(time.Hour))
+	defer ctx.Cancel()
 	if end, ok := ctx.Deadline(); !ok || !end.Equal(soon) {
 		t.Error(end, ok)
 	}
