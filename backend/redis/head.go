@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/internal/limited"
 )
 
 var _ backend.Heads = (*Store)(nil)
@@ -40,12 +41,10 @@ func (s *Store) Head(ctx context.Context) (backend.Head, error) {
 		return backend.Head{}, err
 	}
 	q := s.core.questions.join(s)
-	select {
-	case <-q.answered:
+	if limited.Await(ctx, q.answered) {
 		return q.head, q.err
-	case <-ctx.Done():
-		return backend.Head{}, ctx.Err()
 	}
+	return backend.Head{}, ctx.Err()
 }
 
 // join is the next question, and lets somebody ask it.

@@ -5,9 +5,10 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/sluicegw/sluice/internal/limited"
 )
 
 // Bounds of the writers of one server.
@@ -81,7 +82,7 @@ func (w *writers) run(ctx context.Context, c *scriptCall) ([]any, error) {
 		go w.fly()
 	}
 	w.mu.Unlock()
-	if c.answered(ctx) {
+	if limited.Await(ctx, c.done) {
 		return c.reply, c.err
 	}
 	w.mu.Lock()
@@ -116,31 +117,6 @@ func (w *writers) admit(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-// inattention is for how long a call waits, at most, without looking whether its context
-// has ended: waiting for that costs more than the call.
-const inattention = 50 * time.Millisecond
-
-// answered waits for the reply, and says whether it is there before ctx ends.
-func (c *scriptCall) answered(ctx context.Context) bool {
-	limit := inattention
-	if end, ok := ctx.Deadline(); ok {
-		limit = min(limit, time.Until(end))
-	}
-	t := time.NewTimer(limit)
-	defer t.Stop()
-	select {
-	case <-c.done:
-		return true
-	case <-t.C:
-	}
-	select {
-	case <-c.done:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
