@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
@@ -79,6 +80,11 @@ func (c *countedTCP) SetWriteBuffer(bytes int) error { return c.tcp.SetWriteBuff
 
 // SetLinger is that of [net.TCPConn].
 func (c *countedTCP) SetLinger(seconds int) error { return c.tcp.SetLinger(seconds) }
+
+var _ syscall.Conn = (*countedTCP)(nil)
+
+// SyscallConn is that of [net.TCPConn]. What is written there is written to the same connection.
+func (c *countedTCP) SyscallConn() (syscall.RawConn, error) { return c.tcp.SyscallConn() }
 
 // markConnection notes in the context of a connection's requests that it is one too many.
 func markConnection(ctx context.Context, c net.Conn) context.Context {

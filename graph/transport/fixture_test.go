@@ -203,11 +203,17 @@ func executorOf(t testing.TB, es graphql.ExecutableSchema) *transport.Executor {
 // serve starts the transports over the test's own schema, on a loopback address.
 func serve(t testing.TB, cfg transport.SocketConfig, events *transport.Events) *gateway {
 	t.Helper()
+	return serveWrapped(t, cfg, events, nil)
+}
+
+// serveWrapped does the same with connections that are wrapped, if wrap is not nil.
+func serveWrapped(t testing.TB, cfg transport.SocketConfig, events *transport.Events, wrap func(net.Conn) net.Conn) *gateway {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gateway{api: newAPI(), t: t, dial: func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) }}
+	g := &gateway{api: newAPI(), t: t, wrap: wrap, dial: func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) }}
 	g.start(l, executorOf(t, executable{g.api}), cfg, events)
 	t.Cleanup(func() { g.stop(); noGoroutines(t) })
 	return g

@@ -11,6 +11,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -58,13 +59,14 @@ type closing struct {
 	echo bool
 }
 
-// socket is one connection. One goroutine reads; one writes while there is
-// something to write; each operation has its own.
+// socket is one connection. One goroutine reads; one, which may be a worker of the crew,
+// writes while there is something to write; each operation has its own.
 type socket struct {
 	parent *Sockets
 	conn   *websocket.Conn // reads
 	in     *bufio.Reader   // what it reads from
 	net    net.Conn        // writes
+	raw    syscall.RawConn // writes without waiting; nil if that is not possible
 	out    outbox
 	cancel context.CancelFunc
 	place  *list.Element // in parent.waiting, whose lock guards it
@@ -73,6 +75,7 @@ type socket struct {
 	writers sync.WaitGroup
 	gather  *time.Timer // starts it a moment later; nil until that was needed
 	wrote   time.Time   // when it wrote last
+	after   *socket     // the next in parent.crew, whose lock guards it
 
 	// receiving says that a message has begun, and taken how much of the budget it
 	// uses. Only the reader uses them.
@@ -93,7 +96,7 @@ type socket struct {
 }
 
 func newSocket(parent *Sockets, conn *websocket.Conn, h *hijacker) *socket {
-	s := &socket{parent: parent, conn: conn, in: h.in, net: h.conn.Conn, operations: map[string]*operation{}}
+	s := &socket{parent: parent, conn: conn, in: h.in, net: h.conn.Conn, raw: rawConn(h.conn.Conn), operations: map[string]*operation{}}
 	s.out = outbox{messages: parent.cfg.Queue, bytes: parent.cfg.QueueBytes, memory: parent.cfg.Messages.events(), wake: s.wake}
 	conn.SetReadLimit(maxFirstMessage)
 	conn.SetPingHandler(func(data string) error {

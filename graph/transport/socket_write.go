@@ -11,12 +11,42 @@ const (
 
 // buffer is the memory of a writer that is at work.
 type buffer struct {
-	frames []frame
+	frames []frame // taken, and not yet in bytes
 	bytes  []byte
+	sent   int // of bytes
+}
+
+// fill takes what is next in the outbox of a socket. If that is nothing, its writer is done.
+func (b *buffer) fill(s *socket) (ok, ended bool) {
+	b.bytes, b.sent = b.bytes[:0], 0
+	frames, ended := s.out.take(b.frames[:0], maxBatch)
+	if len(frames) == 0 {
+		return false, ended
+	}
+	b.frames = frames
+	return true, false
+}
+
+// size is how many bytes the frames have that were taken.
+func (b *buffer) size() (n int) {
+	for i := range b.frames {
+		n += b.frames[i].size()
+	}
+	return n
+}
+
+// encode turns frames into bytes.
+func (b *buffer) encode() {
+	for i := range b.frames {
+		b.bytes = appendFrame(b.bytes, &b.frames[i])
+	}
+	clear(b.frames) // the payloads can be freed while they are being sent
+	b.frames = b.frames[:0]
 }
 
 // wake starts the writer at once, or a moment later so that events that arrive
-// close together leave in one write.
+// close together leave in one write. Events are written by the crew, if it can. What is
+// for one client alone does not wait behind those for all.
 func (s *socket) wake(soon bool) {
 	s.writers.Add(1)
 	if soon {
@@ -28,35 +58,40 @@ func (s *socket) wake(soon bool) {
 			}
 			return
 		}
+		if s.raw != nil {
+			s.parent.crew.add(s)
+			return
+		}
 	}
 	go s.write()
 }
 
-// write empties the outbox, with one system call for all frames that are queued.
-func (s *socket) write() {
+// write empties the outbox.
+func (s *socket) write() { s.writeFrom(s.parent.buffers.Get().(*buffer)) }
+
+// writeFrom sends what is in the buffer, and then empties the outbox, with one system call for
+// all frames that are queued.
+func (s *socket) writeFrom(b *buffer) {
 	defer s.writers.Done()
-	b := s.parent.buffers.Get().(*buffer)
 	defer s.parent.keep(b)
 	for {
-		frames, ended := s.out.take(b.frames[:0], maxBatch)
-		if len(frames) == 0 {
-			if ended {
-				s.farewell()
-			}
-			return
-		}
-		b.frames, b.bytes = frames, b.bytes[:0]
-		for i := range frames {
-			b.bytes = appendFrame(b.bytes, &frames[i])
-		}
-		clear(frames) // the payloads can be freed while they are being sent
-		if err := s.send(b.bytes); err != nil {
+		b.encode()
+		if err := s.send(b.bytes[b.sent:]); err != nil {
 			s.out.end()
 			s.close(closing{})
 			s.abort()
 			return
 		}
-		s.wrote = time.Now()
+		if len(b.bytes) > 0 {
+			s.wrote = time.Now()
+		}
+		ok, ended := b.fill(s)
+		if ended {
+			s.farewell()
+		}
+		if !ok {
+			return
+		}
 	}
 }
 
@@ -64,7 +99,7 @@ func (s *socket) write() {
 func (s *socket) send(data []byte) error {
 	for len(data) > 0 {
 		n := min(len(data), maxWrite)
-		if err := s.limitWrite(); err != nil {
+		if err := s.limitWrite(time.Now()); err != nil {
 			return err
 		}
 		if _, err := s.net.Write(data[:n]); err != nil {
@@ -77,8 +112,8 @@ func (s *socket) send(data []byte) error {
 
 // limitWrite sets the deadline of the next write: the time-out from now, up to a quarter
 // of it later. So it is moved rarely: on a busy connection that costs more than a frame.
-func (s *socket) limitWrite() error {
-	limit, now := s.parent.cfg.WriteTimeout, time.Now()
+func (s *socket) limitWrite(now time.Time) error {
+	limit := s.parent.cfg.WriteTimeout
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -107,6 +142,7 @@ func (s *socket) farewell() {
 func (s *Sockets) keep(b *buffer) {
 	if cap(b.bytes) <= 2*maxBatch && cap(b.frames) <= DefaultQueue {
 		clear(b.frames[:cap(b.frames)])
+		b.frames, b.bytes, b.sent = b.frames[:0], b.bytes[:0], 0
 		s.buffers.Put(b)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ type Sockets struct {
 	upgrader websocket.Upgrader
 	// buffers pools the memory of writers.
 	buffers sync.Pool
+	crew    crew
 
 	mu      sync.Mutex
 	open    int // connections, and requests on their way to become one
@@ -50,6 +52,7 @@ func NewSockets(cfg SocketConfig) (*Sockets, error) {
 	cfg.setDefaults()
 	s := &Sockets{cfg: cfg, sockets: map[*socket]struct{}{}, waiting: list.New()}
 	s.buffers.New = func() any { return new(buffer) }
+	s.crew = crew{parent: s, most: runtime.GOMAXPROCS(0)}
 	s.upgrader = websocket.Upgrader{
 		HandshakeTimeout: cfg.WriteTimeout,
 		// A connection has a reader of its own, see [hijacker], and no memory to write from.
