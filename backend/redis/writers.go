@@ -28,7 +28,8 @@ const (
 
 // writers send the scripts of callers that come together to one server as a pipeline:
 // in one write, in their order, each answered by itself. A caller that gives up
-// before its script was sent takes it back; the others notice nothing.
+// before its script was sent takes it back, up to [limited.Inattention] later; the others
+// notice nothing.
 type writers struct {
 	session *session
 	on      *goredis.Client

@@ -11,17 +11,23 @@ import (
 // unhurried is a connection whose deadlines are moved in the runtime only when they have
 // to be: net/http moves them eight times a request, mostly further away. The one that is
 // armed is never later than the one that was asked for; when it has passed too soon, the
-// next is armed and nobody else hears of it.
+// next is armed and nobody else hears of it. So the connection must recover from a
+// time-out, as TCP does and TLS does not.
 type unhurried struct {
 	net.Conn
 	reads, writes deadline
 }
+
+func newUnhurried(c net.Conn) *unhurried { return &unhurried{Conn: c, writes: deadline{ahead: true}} }
 
 // deadline of one direction. Zero times are none.
 type deadline struct {
 	mu    sync.Mutex
 	asked time.Time
 	armed time.Time
+	// ahead says that none is left armed that has passed: a write that does not wait, like
+	// those of the workers of sockets, would fail on it.
+	ahead bool
 	// broken says that the armed one was in the past, to interrupt whoever waits.
 	broken bool
 }
@@ -38,7 +44,9 @@ func (d *deadline) move(t time.Time, arm func(time.Time) error) error {
 	switch {
 	case d.broken && t.IsZero():
 		d.broken, d.armed = false, time.Now().Add(breather)
-	case !d.broken && t.IsZero() && d.armed.IsZero(), !d.broken && !d.armed.IsZero() && (t.IsZero() || !t.Before(d.armed)):
+	case !d.broken && t.IsZero() && d.armed.IsZero():
+		return nil
+	case !d.broken && !d.armed.IsZero() && (t.IsZero() || !t.Before(d.armed)) && (!d.ahead || d.armed.After(time.Now())):
 		return nil
 	default:
 		d.armed, d.broken = t, !t.IsZero() && !t.After(time.Now())

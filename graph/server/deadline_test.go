@@ -197,3 +197,24 @@ func TestRequestsMoveDeadlinesRarely(t *testing.T) {
 		})
 	}
 }
+
+// TestAWriteDeadlineThatIsMovedIsAhead: a write that does not wait, and so is not repeated,
+// must not fail because the one before has passed.
+func TestAWriteDeadlineThatIsMovedIsAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		defer func() { _, _ = near.Close(), far.Close() }()
+		c := server.Unhurried(near)
+		for range 5 {
+			if err := c.SetWriteDeadline(time.Now().Add(time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			go func() { _, _ = io.ReadFull(far, make([]byte, 4)) }()
+			synctest.Wait()
+			if _, err := near.Write([]byte("data")); err != nil {
+				t.Error("around the connection's own writes:", err)
+			}
+			time.Sleep(time.Minute)
+		}
+	})
+}

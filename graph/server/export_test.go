@@ -25,4 +25,4 @@ func CoerceByParser(schema *ast.Schema, op *ast.OperationDefinition, given map[s
 }
 
 // Unhurried is a connection whose deadlines are armed only where they have to be.
-func Unhurried(c net.Conn) net.Conn { return &unhurried{Conn: c} }
+func Unhurried(c net.Conn) net.Conn { return newUnhurried(c) }

@@ -42,10 +42,12 @@ func (b *bounded) Accept() (net.Conn, error) {
 			_ = conn.Close()
 			continue
 		}
+		c := counted{Conn: conn, over: over, closed: sync.OnceFunc(b.leave)}
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			return &countedTCP{counted: counted{unhurried: unhurried{Conn: conn}, over: over, closed: sync.OnceFunc(b.leave)}, tcp: tcp}, nil
+			c.Conn = newUnhurried(conn)
+			return &countedTCP{counted: c, tcp: tcp}, nil
 		}
-		return &counted{unhurried: unhurried{Conn: conn}, over: over, closed: sync.OnceFunc(b.leave)}, nil
+		return &c, nil
 	}
 }
 
@@ -57,7 +59,7 @@ func (b *bounded) leave() {
 
 // counted is a connection that counts towards the limit until it is closed.
 type counted struct {
-	unhurried
+	net.Conn
 	over   bool // the limit had been reached when it arrived
 	closed func()
 }

@@ -63,7 +63,8 @@ type request struct {
 }
 
 // contextOf is the context of a request that the edge has begun, for which it is also the
-// writer of the answer. An [http.Request] that has the context would be a copy of each.
+// writer of the answer: nothing between the edge and the API may wrap that. An
+// [http.Request] that has the context would be a copy of each.
 func contextOf(w http.ResponseWriter, r *http.Request) context.Context {
 	if q, ok := w.(*request); ok {
 		return &q.facts

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
@@ -54,6 +55,7 @@ func (w losingWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 func TestAllWhoShareAnExecutionAreToldWhenTheGatewayLosesItsPlace(t *testing.T) {
 	const listeners, networks = 50, 20
 	state := make(chan struct{})
+	tell := sync.OnceFunc(func() { close(state) })
 	lost, lose := context.WithCancel(t.Context())
 	defer lose()
 	s := openStoreBehind(t, memory.Config{}, func(m backend.Store) backend.Store { return &losing{Store: m, left: lost, state: state} })
@@ -62,6 +64,7 @@ func TestAllWhoShareAnExecutionAreToldWhenTheGatewayLosesItsPlace(t *testing.T) 
 	}
 	g := s.serve(t)
 	defer g.stop()
+	defer tell()
 	with, without := make([]*peer, listeners), make([]*peer, listeners)
 	for i := range listeners {
 		with[i], without[i] = g.open(), g.open()
@@ -94,7 +97,7 @@ func TestAllWhoShareAnExecutionAreToldWhenTheGatewayLosesItsPlace(t *testing.T) 
 	before := s.answered.Load()
 	lose()
 	until(t, "all who asked for the state have asked again", func() bool { return s.exec.ReadingState() == listeners })
-	close(state)
+	tell()
 	for i := range listeners {
 		if n := read(with[i], "BOOKMARK"); n != networks { // it is in sync once only
 			t.Errorf("%d in the new state", n)
