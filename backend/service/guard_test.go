@@ -26,18 +26,37 @@ func (h *house) patch(of, name, spec string, meta service.Metadata) error {
 	if spec != "" {
 		patch = json.RawMessage(spec)
 	}
-	_, err := h.Patch(h.t.Context(), access.Caller{}, service.PatchRequest{Identity: identity(of, name), Metadata: meta, ExpectedRevision: h.get(of, name).Revision.String(), Patch: patch})
-	return err
+	return h.atCurrent(of, name, func(revision string) error {
+		_, err := h.Patch(h.t.Context(), access.Caller{}, service.PatchRequest{Identity: identity(of, name), Metadata: meta, ExpectedRevision: revision, Patch: patch})
+		return err
+	})
 }
 
 // report reports a status, as a controller does.
-func (h *house) report(of, name, status string) []failure.Warning {
+func (h *house) report(of, name, status string) (warnings []failure.Warning) {
 	h.t.Helper()
-	out, err := h.UpdateStatus(h.t.Context(), access.Caller{}, service.StatusRequest{Identity: identity(of, name), ExpectedRevision: h.get(of, name).Revision.String(), Status: json.RawMessage(status)})
+	err := h.atCurrent(of, name, func(revision string) error {
+		out, err := h.UpdateStatus(h.t.Context(), access.Caller{}, service.StatusRequest{Identity: identity(of, name), ExpectedRevision: revision, Status: json.RawMessage(status)})
+		if err == nil {
+			warnings = out.Warnings
+		}
+		return err
+	})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return out.Warnings
+	return warnings
+}
+
+// atCurrent makes a change at the current revision of a resource. It reads that again after a
+// conflict, as clients do: a gateway may judge the resource anew at any time.
+func (h *house) atCurrent(of, name string, change func(revision string) error) error {
+	for {
+		err := change(h.get(of, name).Revision.String())
+		if err == nil || h.t.Context().Err() != nil || failure.Of(err, backend.Key{}).Code != failure.CodeConflict {
+			return err
+		}
+	}
 }
 
 func finalizers(names ...string) service.Metadata {
