@@ -190,6 +190,68 @@ func TestADeletionGoesOnOnceACatalogueGuardsNoMore(t *testing.T) {
 	h.becomes("Room", "r", "none")
 }
 
+// lateKeeper is a store on which the rows of doors are rebuilt only once a door was written.
+type lateKeeper struct {
+	backend.Store
+	door backend.Revision // as it was
+}
+
+func (l lateKeeper) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
+	if r.Kind == "Door" && r.Index == backend.DefinitionIndex {
+		at, err := l.Store.Position(ctx)
+		if err != nil {
+			return backend.Page{}, err
+		}
+		w, err := l.Store.Watch(ctx, backend.Watch{From: at})
+		if err != nil {
+			return backend.Page{}, err
+		}
+		defer w.Close()
+		for {
+			got, err := l.Store.Get(ctx, backend.Key{Kind: "Door", Namespace: "default", Name: "d"})
+			if err != nil {
+				return backend.Page{}, err
+			}
+			if got[0].Revision != l.door {
+				break
+			}
+			if _, err := w.Next(ctx); err != nil {
+				return backend.Page{}, err
+			}
+		}
+	}
+	return l.Store.Range(ctx, r)
+}
+
+// TestADeletionGoesOnWhoeverLetsGoOfIt: what a door no longer holds under a new catalogue is
+// deleted, whether the door was written when everything was judged anew, or by somebody else.
+func TestADeletionGoesOnWhoeverLetsGoOfIt(t *testing.T) {
+	for name, write := range map[string]func(h *house) error{
+		"judged anew": func(*house) error { return nil },
+		"patched":     func(h *house) error { return h.patch("Door", "d", `{"title":"x"}`, service.Metadata{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := open(t)
+			h := openHouse(t, store)
+			stop := h.run()
+			h.create("Room", "r", `{}`)
+			h.create("Door", "d", `{"roomRef":"r"}`)
+			if got := h.delete("Room", "r"); got != service.Pending {
+				t.Fatal(got)
+			}
+			stop()
+			next := building()
+			next[2].References[0].Guard = false
+			h = openHouseOf(t, lateKeeper{store, h.get("Door", "d").Revision}, next)
+			h.run()
+			if err := write(h); err != nil {
+				t.Fatal(err)
+			}
+			h.becomes("Room", "r", "none")
+		})
+	}
+}
+
 func TestTheConditionsNameTheFinalizersThatAreLeft(t *testing.T) {
 	h := openHouse(t, open(t))
 	h.run()

@@ -73,6 +73,13 @@ func (c *consequences) add(k *kind.Kind, e *backend.Event, ahead bool) {
 	if e.Type == backend.Added && k.Conditions != nil {
 		c.created = append(c.created, r)
 	}
+	if e.Type == backend.Modified && e.FingerprintBefore != r.Fingerprint {
+		for _, ref := range r.Refs { // another definition may have bound it
+			if !ref.Bound {
+				c.released[ref.Key] = true
+			}
+		}
+	}
 	if e.RowsChanged() {
 		for _, key := range k.Rows.Dropped(r.Namespace, e.RowsBefore, r.Rows) {
 			c.released[key] = true

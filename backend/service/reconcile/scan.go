@@ -14,16 +14,19 @@ func (f *follower) scan(ctx context.Context) (at backend.Position, err error) {
 		return at, err
 	}
 	shard := f.lease.shard + 1 // as a range has it
-	for _, k := range f.r.cfg.Kinds.All() {
-		if len(k.References) > 0 || k.Conditions != nil {
-			err = f.again(ctx, func() error { return f.scanRange(ctx, backend.Range{Kind: k.Name, Shard: shard}, f.settleAll) })
+	kinds := f.r.cfg.Kinds.All()
+	for _, k := range kinds {
+		if len(k.References) == 0 && k.Conditions == nil {
+			continue
 		}
-		if err == nil {
-			err = f.again(ctx, func() error {
-				return f.scanRange(ctx, backend.Range{Kind: k.Name, Index: backend.DeletingIndex, Shard: shard}, f.finishEach)
-			})
+		if err := f.again(ctx, func() error { return f.scanRange(ctx, backend.Range{Kind: k.Name, Shard: shard}, f.settleAll) }); err != nil {
+			return at, err
 		}
-		if err != nil {
+	}
+	for _, k := range kinds { // behind all others, which may have held them
+		if err := f.again(ctx, func() error {
+			return f.scanRange(ctx, backend.Range{Kind: k.Name, Index: backend.DeletingIndex, Shard: shard}, f.finishEach)
+		}); err != nil {
 			return at, err
 		}
 	}
