@@ -13,9 +13,9 @@ import (
 const heapReserve = 64 << 20
 
 // heapGrowth is how much the heap may grow, in percent of what is in use, before
-// garbage is collected. Each collection visits all resources that are kept in memory:
-// with half as much growth there are twice as many.
-const heapGrowth = 100
+// garbage is collected. Each collection visits all resources that are kept in memory: with
+// Go's default, 100, an update costs some 5 % more; 200 gains nothing.
+const heapGrowth = 150
 
 // reserveHeap returns memory that is never touched, so that it takes room in the
 // collector's account alone, and what gives it up. Who sets GOGC or GOMEMLIMIT

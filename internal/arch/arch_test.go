@@ -74,6 +74,7 @@ var rules = []rule{
 	{"internal/generator", []string{"graph/kinds"}, "the generator never knows what it generated"},
 	{"internal/setting", nil, "it checks numbers of any configuration"},
 	{"internal/loglimit", nil, "it bounds what is logged, of whatever"},
+	{"internal/hugepage", []string{"internal/wait"}, "it knows pages and nothing of what is in them"},
 	{"internal/limited", nil, "a context ends whatever runs in it"},
 	{"internal/wait", nil, "it waits, for whatever"},
 	{"internal/timestamp", nil, "a time is text that everybody reads alike"},
