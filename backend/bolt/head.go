@@ -14,6 +14,9 @@ func (s *Store) Head(ctx context.Context) (backend.Head, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Head{}, err
 	}
+	if at := s.core.place.Load(); at != nil {
+		return backend.Head{Position: *at, Now: s.Now()}, nil
+	}
 	s.core.mu.Lock()
 	at := s.core.state.Head()
 	s.core.mu.Unlock()

@@ -29,7 +29,10 @@ func (x *Index) View(ctx context.Context) (View, bool) {
 	}
 	head, err := backend.HeadOf(ctx, x.cfg.Store)
 	if err == nil {
-		x.head.Store(&head.Position)
+		if last := x.head.Load(); last == nil || !last.Equal(head.Position) {
+			at := head.Position // head itself would be allocated for each read
+			x.head.Store(&at)
+		}
 		if s = x.await(ctx, head.Position); s != nil && s.served > 0 {
 			x.reads.Add(1)
 			return View{x, s, head.Now}, true

@@ -66,7 +66,8 @@ func (s *Server) hostAllowed(host string) bool {
 	if net.ParseIP(name) == nil && name != "localhost" && !slices.Contains(s.cfg.AllowedHosts, name) {
 		return false
 	}
-	s.lastHost.Store(&host)
+	last := host // host itself would be allocated for each request
+	s.lastHost.Store(&last)
 	return true
 }
 

@@ -84,7 +84,8 @@ type rule struct {
 // Catalogue finds kinds by name.
 type Catalogue struct {
 	ordered []*Kind
-	byName  map[string]*Kind
+	// byName has each kind by its names in lower case, and by its name as it is.
+	byName map[string]*Kind
 }
 
 // oldSelf recognises a rule about a change.
@@ -124,6 +125,7 @@ func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 			}
 			c.byName[strings.ToLower(name)] = k
 		}
+		c.byName[k.Name] = k
 	}
 	for i := range kinds {
 		for _, r := range kinds[i].References {
@@ -218,6 +220,9 @@ func (c *compiler) fail(err error) { c.err = errors.Join(c.err, err) }
 
 // Find finds a kind by its name, singular or plural, in any case.
 func (c Catalogue) Find(name string) (*Kind, error) {
+	if k := c.byName[name]; k != nil { // nearly all who ask have it from the catalogue
+		return k, nil
+	}
 	if k := c.byName[strings.ToLower(name)]; k != nil {
 		return k, nil
 	}
