@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,12 +18,15 @@ import (
 const (
 	// interval is how often memory is looked at.
 	interval = 10 * time.Second
-	// restInterval is how often, where the system has no huge pages to give.
-	restInterval = time.Hour
+	// restInterval is how often, where the system has no huge pages, or none to give.
+	restInterval = time.Minute
 	// share of the time of one processor, as 1/share, is what is spent at most.
 	share = 5
 	// noticeable is less than it takes to fill a huge page, and more than to see that one is there.
 	noticeable = 50 * time.Microsecond
+	// largest huge page that is filled, in bytes. Whoever uses the memory waits until that is
+	// done: machines with base pages of 64 KiB have huge ones of 512 MiB.
+	largest = 4 << 20
 )
 
 // Run collapses memory into huge pages from time to time, until ctx ends. It never fails:
@@ -66,7 +70,7 @@ func newCollapser() (*collapser, bool) {
 		return nil, false
 	}
 	size, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, strconv.IntSize)
-	if err != nil || size < uint64(os.Getpagesize()) {
+	if err != nil || size < uint64(os.Getpagesize()) || size > largest {
 		return nil, false
 	}
 	return &collapser{size: uintptr(size), present: make([]byte, size/uint64(os.Getpagesize()))}, true
@@ -80,12 +84,13 @@ func (c *collapser) collapseAll(ctx context.Context) bool {
 		return false
 	}
 	for _, r := range regions(string(maps)) {
-		for at := (r.from + c.size - 1) / c.size * c.size; at < r.to && r.to-at >= c.size; at += c.size {
+		for at := c.above(r.from); at >= r.from && at < r.to && r.to-at >= c.size; at += c.size {
 			if !c.dense(at) {
 				continue
 			}
 			begin := time.Now()
-			if err := collapse(at, c.size); errors.Is(err, unix.ENOMEM) {
+			err := collapse(at, c.size)
+			if errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EBUSY) { // of the machine, or of the control group
 				return false
 			}
 			if spent := time.Since(begin); spent > noticeable && !wait.For(ctx, (share-1)*spent) {
@@ -96,17 +101,17 @@ func (c *collapser) collapseAll(ctx context.Context) bool {
 	return true
 }
 
-// dense says whether nearly all of the memory at an address is there, so that a huge page
-// takes hardly more. What is no memory any more is not dense.
+// above is the first address from at on where a huge page may lie.
+func (c *collapser) above(at uintptr) uintptr { return (at + c.size - 1) / c.size * c.size }
+
+// dense says whether all of the memory at an address is there, so that a huge page takes no
+// more of it, but for what was only read yet. If some was given back, Go would not know that
+// it is there again. What is no memory any more is not dense.
 func (c *collapser) dense(at uintptr) bool {
 	if _, _, failed := unix.Syscall(unix.SYS_MINCORE, at, c.size, uintptr(unsafe.Pointer(&c.present[0]))); failed != 0 {
 		return false
 	}
-	missing := 0
-	for _, p := range c.present {
-		missing += int(1 - p&1)
-	}
-	return missing <= len(c.present)/16
+	return !slices.ContainsFunc(c.present, func(p byte) bool { return p&1 == 0 })
 }
 
 // collapse puts the memory at an address into a huge page, see madvise(2).
@@ -121,7 +126,7 @@ func collapse(at, size uintptr) error {
 type region struct{ from, to uintptr }
 
 // regions are those of a list (see proc_pid_maps(5)) that are no file's and that the process
-// alone writes in. Where the kernel has names for them, they are those of Go's heap.
+// alone writes in, unless they have another name than Go's heap.
 func regions(maps string) []region {
 	var out []region
 	for line := range strings.Lines(maps) {

@@ -17,7 +17,7 @@ import (
 )
 
 // TestDenseMemoryIsInHugePages: what is all there is in huge pages afterwards and says what
-// it said; what has holes stays as it is.
+// it said; what has holes stays as it is, unless the kernel fills it by itself.
 func TestDenseMemoryIsInHugePages(t *testing.T) {
 	c, ok := newCollapser()
 	if !ok {
@@ -33,21 +33,33 @@ func TestDenseMemoryIsInHugePages(t *testing.T) {
 		}
 	}
 	was, holes := bytes.Clone(dense), inHugePages(t, holey)
-	if err := collapse(address(dense)/c.size*c.size+c.size, c.size); errors.Is(err, unix.EINVAL) {
+	if err := collapse(c.above(address(dense)), c.size); errors.Is(err, unix.EINVAL) {
 		t.Skip("the kernel cannot collapse memory: it is older than Linux 6.1")
 	}
-	if !c.collapseAll(t.Context()) {
-		t.Fatal("the system had no huge page to give")
+	for try := 0; inHugePages(t, dense) < (pages-1)*int(c.size); try++ {
+		if !c.collapseAll(t.Context()) {
+			t.Skip("the system has no huge pages to give")
+		}
+		if try == 50 { // a page that the kernel uses at the moment is left for the next time
+			t.Fatalf("%d of %d bytes are in huge pages", inHugePages(t, dense), len(dense))
+		}
 	}
-	if got := inHugePages(t, dense); got < int(c.size)*(pages-1) {
-		t.Errorf("%d of %d bytes are in huge pages", got, len(dense))
-	}
-	if got := inHugePages(t, holey); got != holes {
+	if got := inHugePages(t, holey); got != holes && !always(t) {
 		t.Errorf("%d bytes that have holes are in huge pages, %d before", got, holes)
 	}
 	if !bytes.Equal(dense, was) {
 		t.Error("the memory says something else")
 	}
+}
+
+// always says whether the kernel looks for memory to collapse by itself.
+func always(t *testing.T) bool {
+	t.Helper()
+	enabled, err := os.ReadFile(enabledPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(string(enabled), "[always]")
 }
 
 // anonymous is memory in a region of its own.
@@ -90,19 +102,19 @@ func TestWhatMayBeInHugePages(t *testing.T) {
 01a0d000-01a7f000 rw-p 0160c000 fe:00 1313 /usr/bin/sluice
 01a7f000-01ad2000 rw-p 00000000 00:00 0
 1b3f0000-1b411000 rw-p 00000000 00:00 0 [heap]
-c000000000-c000c00000 rw-p 00000000 00:00 0                              [anon: Go: heap]
-c000c00000-c004000000 ---p 00000000 00:00 0                              [anon: Go: heap reservation]
+c0000000-c0c00000 rw-p 00000000 00:00 0                              [anon: Go: heap]
+c0c00000-c4000000 ---p 00000000 00:00 0                              [anon: Go: heap reservation]
 7f1000000000-7f1010000000 rw-s 00000000 00:01 77 /dev/zero (deleted)
 7f3528009000-7f35281ff000 rw-p 00000000 00:00 0 [anon: Go: page summary]
 7ffd0c5f6000-7ffd0c617000 rw-p 00000000 00:00 0 [stack]
 no region
 ffffffffffffffffff-0 rw-p 00000000 00:00 0
 `
-	want := []region{{0x1a7f000, 0x1ad2000}, {0xc000000000, 0xc000c00000}}
+	want := []region{{0x1a7f000, 0x1ad2000}, {0xc0000000, 0xc0c00000}}
 	if got := regions(maps); !slices.Equal(got, want) {
 		t.Errorf("%x, want %x", got, want)
 	}
-	if got := regions("c000000000-c000c00000 rw-p"); got != nil {
+	if got := regions("c0000000-c0c00000 rw-p"); got != nil {
 		t.Errorf("%x of a line that was cut off", got)
 	}
 }
