@@ -19,7 +19,7 @@ need     = @command -v $(1) >/dev/null 2>&1 && exit 0; \
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build npm console test redis-server tmux browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
+.PHONY: help run build npm console test test-all redis-server tmux browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
 
 help: ## print this help
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,11 +35,16 @@ build: ## build bin/sluice, with GraphiQL where there is npm
 console: npm ## fetch GraphiQL for the page at /, checked by its hashes; does nothing the second time
 	graph/console/fetch.sh
 
-test: redis-server tmux ## vet and run all tests, with the race detector where there is a C compiler
+# e2e takes longest, so it begins first.
+test: redis-server tmux ## vet and run the tests, the long ones smaller or not at all: four minutes on two cores
 	$(GO) vet ./...
-	$(GO) test $(RACE) -shuffle=on -timeout 9m ./...
-	SLUICE_TEST_STORE=redis $(GO) test $(RACE) -shuffle=on -timeout 9m ./e2e
-	$(if $(RACE),$(GO) test -shuffle=on -timeout 5m $(REDUCED))
+	$(GO) test -short -vet=off -shuffle=on -timeout 9m ./e2e ./...
+
+test-all: redis-server tmux ## vet and run all tests in full, with the race detector where there is a C compiler: twenty minutes
+	$(GO) vet ./...
+	$(GO) test $(RACE) -vet=off -shuffle=on -timeout 20m ./...
+	SLUICE_TEST_STORE=redis $(GO) test $(RACE) -vet=off -shuffle=on -timeout 20m ./e2e
+	$(if $(RACE),$(GO) test -vet=off -shuffle=on -timeout 9m $(REDUCED))
 
 redis-server: ## make sure that the tests find redis-server; install Debian's package if they would not
 	$(call need,redis-server,redis-server,'the tests start redis-server 7.0 or newer; install it (Debian: apt-get install redis-server)')

@@ -40,7 +40,8 @@ type Action struct {
 	Key Key
 	If  Condition
 	Op  Op
-	// Put is what an OpPut stores; of it an OpReindex takes Fingerprint, Rows and Refs.
+	// Put is what an OpPut stores; of it an OpReindex takes Fingerprint and Rows, and an
+	// OpRebind Declared and Refs.
 	Put Put
 }
 
@@ -57,20 +58,25 @@ const (
 	// whatever the condition. It works on what does not decode, too, if its
 	// condition is of presence alone: then the last state has nothing but the key.
 	OpDelete
-	// OpReindex replaces what is derived from the body: rows, references and the
-	// fingerprint of the definition that derived them. That has changed and the
-	// resource has not: no revision, no log entry, no event, no UpdatedAt. Its
-	// condition names the revision that the rows were made of. The log does not
-	// tell whether it was applied; doing it again does no harm.
+	// OpReindex replaces the index rows and the fingerprint of the definition that
+	// derived them. That has changed and the resource has not: no revision, no log
+	// entry, no event, no UpdatedAt. Its condition names the revision that the rows
+	// were made of. The log does not tell whether it was applied; doing it again does
+	// no harm.
 	OpReindex
+	// OpRebind replaces the references and the fingerprint of the declarations that they
+	// were taken by, and adds one to [Envelope.Passes]. Like an OpReindex it has no
+	// revision, log entry or event. Its condition names the revision that the references
+	// were taken from and the number of passes, so a second rebind of the same state fails.
+	OpRebind
 )
 
 // Result is what an applied batch left behind.
 type Result struct {
-	// Resources are parallel to the actions: for a put and a reindex the stored
+	// Resources are parallel to the actions: for a put, a reindex and a rebind the stored
 	// resource, for a delete the last state, for a check the state that was checked or nil.
 	Resources []*Resource
-	// Revisions are parallel to the actions: the revision of each change, zero for a check and a reindex.
+	// Revisions are parallel to the actions: the revision of each put and delete, zero for others.
 	Revisions []Revision
 	// Position has seen the batch. It says nothing (zero) of other shards than that of the batch.
 	Position Position
@@ -156,6 +162,8 @@ func (a Action) validate() error {
 		return a.Put.validate(a)
 	case OpReindex:
 		return a.Put.validateReindex(a)
+	case OpRebind:
+		return a.Put.validateRebind(a)
 	}
 	return fmt.Errorf("%s: unknown operation %d: %w", a.Key, a.Op, ErrInvalid)
 }

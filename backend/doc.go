@@ -7,10 +7,11 @@
 // that log from a [Position] and follows it. Every driver passes the
 // conformance suite in backendtest, which holds each sentence of this package.
 //
-// What a store keeps of a resource beside its body follows from it by a
-// definition that gateways may change, so every resource carries the
-// fingerprint of the one that was used: [DefinitionIndex] tells which resources
-// another definition has made, and a [OpReindex] makes them anew.
+// What a store keeps of a resource beside its body follows from it by
+// definitions that gateways may change, so every resource carries the
+// fingerprints of those that were used. [DefinitionIndex] tells which resources
+// have index rows of another definition, and an [OpReindex] replaces them; an
+// [OpRebind] replaces references that were taken by other declarations.
 //
 // What drivers have in common is in driver; what a kind is, in descriptor: a store
 // knows neither its kinds nor what is in a body.

@@ -22,7 +22,11 @@ type Put struct {
 	Caller bool
 	// Rows are the index rows. Names of indexes that begin with "_" are reserved.
 	Rows []Row
-	// Refs are the resources referred to, each once.
+	// Declared is the fingerprint of the declarations that Refs were taken by, at most
+	// MaxFingerprint bytes. Empty leaves fingerprint and references as they are: a new
+	// resource has none.
+	Declared string
+	// Refs are the resources referred to, each once; none if Declared is empty.
 	Refs []Ref
 	Body []byte
 }
@@ -49,18 +53,31 @@ func (p Put) validate(a Action) error {
 	return p.validateIndex(a.Key)
 }
 
-// validateReindex wants what is derived from a body, and nothing else.
+// validateReindex wants index rows and their fingerprint, and nothing else.
 func (p Put) validateReindex(a Action) error {
 	if a.If.Revision.IsZero() {
 		return fmt.Errorf("%s: a reindex without the revision it is of: %w", a.Key, ErrInvalid)
 	}
-	if p.UID != "" || p.Deleting || p.Finalizers != nil || p.Caller || !p.ExpiresAt.IsZero() || p.Body != nil {
-		return fmt.Errorf("%s: a reindex of more than rows, references and fingerprint: %w", a.Key, ErrInvalid)
-	}
-	if err := p.validateRefs(a.Key); err != nil {
-		return err
+	if p.changesResource() || p.Declared != "" || p.Refs != nil {
+		return fmt.Errorf("%s: a reindex of more than rows and their fingerprint: %w", a.Key, ErrInvalid)
 	}
 	return p.validateIndex(a.Key)
+}
+
+// validateRebind wants references and their fingerprint, and nothing else.
+func (p Put) validateRebind(a Action) error {
+	if a.If.Revision.IsZero() || a.If.Passes == 0 {
+		return fmt.Errorf("%s: a rebind without the revision and the passes it is of: %w", a.Key, ErrInvalid)
+	}
+	if p.changesResource() || p.Fingerprint != "" || p.Rows != nil {
+		return fmt.Errorf("%s: a rebind of more than references and their fingerprint: %w", a.Key, ErrInvalid)
+	}
+	return p.validateRefs(a.Key)
+}
+
+// changesResource reports whether p has what an OpPut alone changes.
+func (p Put) changesResource() bool {
+	return p.UID != "" || p.Deleting || p.Finalizers != nil || p.Caller || !p.ExpiresAt.IsZero() || p.Body != nil
 }
 
 func (p Put) validateIndex(key Key) error {
@@ -85,6 +102,9 @@ func (p Put) validateIndex(key Key) error {
 }
 
 func (p Put) validateRefs(key Key) error {
+	if len(p.Declared) > MaxFingerprint || p.Declared == "" && len(p.Refs) > 0 {
+		return fmt.Errorf("%s: references wanted with a fingerprint of their declarations, of 1 to %d bytes: %w", key, MaxFingerprint, ErrInvalid)
+	}
 	if len(p.Refs) > MaxRefs {
 		return fmt.Errorf("%s: %d references, at most %d: %w", key, len(p.Refs), MaxRefs, ErrInvalid)
 	}

@@ -51,10 +51,11 @@ type Page struct {
 	More bool
 	// Count is the number asked for by Range.Count or Range.Estimate.
 	Count int
-	// Unreadable is how many resources were left out because they do not decode: up to
-	// the last one of the page if there are more, so that no two pages tell of the same.
-	// It is 0 with Range.Count.
-	Unreadable int
+	// Unreadable are the keys of resources that were left out because they do not decode, in
+	// the order of the range: up to the last one of the page if there are more, so that no
+	// two pages tell of the same. A key is zero where that does not decode either. There are
+	// none with Range.Count.
+	Unreadable []Key
 }
 
 // Validate says what is wrong with the range itself, for a store of so many shards: ErrInvalid.

@@ -34,6 +34,12 @@ type Envelope struct {
 	Finalizers int
 	// Fingerprint of the index definition that made Rows; at most 64 bytes.
 	Fingerprint string
+	// Declared is the fingerprint of the reference declarations that Refs were taken by;
+	// at most 64 bytes, empty for a resource without references.
+	Declared string
+	// Passes is how often Refs were taken from the body as it is: 1, and one more for each
+	// [OpRebind]. Stamped by the store.
+	Passes uint32
 	// ExpiresAt, by the store's clock, to the millisecond; zero means never.
 	ExpiresAt time.Time
 	// CreatedAt and UpdatedAt are stamped by the store's clock, in UTC to the millisecond.

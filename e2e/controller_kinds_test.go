@@ -37,6 +37,9 @@ Image content: {diskFormat: qcow2, download: {url: "https://example.org/image"}}
 `)
 
 func TestTheExampleControllerServesEachKindOfTheManagedProfile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	h := startControlled(t, "--work", "20ms")
 	made := map[string]bool{}
 	var kinds []string

@@ -383,6 +383,9 @@ func TestTheExampleControllerLooksForWhatAChangedImportNames(t *testing.T) {
 }
 
 func TestTheExampleControllerWritesNothingWhileTheCloudIsAtWork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	h := startControlled(t, "--work", "1s")
 	h.laterIsReady("first")
 	ctx, stop := context.WithCancel(t.Context())

@@ -56,7 +56,7 @@ func TestANetworkIsGoneOnceAfterItsLastSubnet(t *testing.T) {
 		s.subscribe("1", watchDeletion, nil)
 		cursor := s.next("1").get("resourceChanges", "cursor").(string)
 		s.close()
-		remove := fmt.Sprintf(`mutation { deleteNetwork(input: {name: %q}) { state blockers(first: 100) { totalCount nodes { metadata { name } } pageInfo { hasNextPage } } } }`, network)
+		remove := fmt.Sprintf(`mutation { deleteNetwork(input: {name: %q}) { state blockers(first: 100) { totalCount nodes { name } pageInfo { hasNextPage } } } }`, network)
 		a := g.must(remove)
 		blockers, _ := a.get("deleteNetwork", "blockers", "nodes").([]any)
 		if a.get("deleteNetwork", "state") != "PENDING" || len(blockers) != subnets || a.get("deleteNetwork", "blockers", "pageInfo", "hasNextPage") != false {

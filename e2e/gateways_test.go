@@ -87,6 +87,9 @@ func hammer(ctx context.Context, c *client.Client, rnd *rand.Rand, until time.Ti
 }
 
 func TestTwoGatewaysOnOneRedisAgree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	server := redistest.Start(t)
 	var clients [2]*client.Client
 	for i := range clients {

@@ -297,7 +297,7 @@ type CredentialSpec @rule(cel: "!has(self.text) || size(self.text) == 1", messag
 	apply(head+"stringData: {a: b, c: d}\n", "spec: one text is enough")
 	apply(head+"data: {a: b}\n", "UPDATED") // and the text is kept
 	apply(head+"data: null\nstringData: null\n", "UPDATED")
-	apply(head+"data: [a]\n", "spec.data: must be a mapping of strings to strings")
+	apply(head+"data: [a]\n", "data: must be a mapping of strings to strings")
 	apply(head+"spec: {variety: x}\n", "spec.variety stands at the top of a manifest of kind Credential, as type")
 	apply(head+"spec: [1]\n", "spec is not acceptable")
 	apply(head+"text: {a: b}\n", "text is not a field of a manifest; accepted are apiVersion, version, kind, subKind, metadata, spec, data, stringData, type")

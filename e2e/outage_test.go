@@ -12,6 +12,9 @@ import (
 // TestAGatewayLivesThroughAnOutageOfRedis kills the server, and another time
 // cuts it off without a word.
 func TestAGatewayLivesThroughAnOutageOfRedis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	const list = `{ networks { nodes { id } } }`
 	for name, outage := range map[string]struct {
 		begin, end func(*redistest.Server)

@@ -41,6 +41,9 @@ func copyModule(t *testing.T, to string) {
 // TestAFieldOfYourOwn does what examples/quota says, and what the files of
 // testdata/own need beside: a field for everything that one can return or take.
 func TestAFieldOfYourOwn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	dir := t.TempDir()
 	copyModule(t, dir)
 	binary := filepath.Join(dir, "sluice")

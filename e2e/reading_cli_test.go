@@ -360,8 +360,8 @@ func TestWaitEndsWhenWhatItWaitsForHappens(t *testing.T) {
 	for r, code := range waits {
 		r.ends(code)
 	}
-	out, errOut, code := g.cli("", "wait", "net/net-a", "--for=condition=Available=False", "--timeout", "300ms")
-	if code != 1 || out != "" || !strings.Contains(errOut, "timed out after 300ms waiting for condition=Available=False: Available is True: ready") {
+	out, errOut, code := g.cli("", "wait", "net/net-a", "--for=condition=Available=False", "--timeout", "3s")
+	if code != 1 || out != "" || !strings.Contains(errOut, "timed out after 3s waiting for condition=Available=False: Available is True: ready") {
 		t.Errorf("exit %d\n%s%s", code, out, errOut)
 	}
 	for _, c := range []struct {
@@ -372,7 +372,7 @@ func TestWaitEndsWhenWhatItWaitsForHappens(t *testing.T) {
 		{"wait net -l team=web --for=condition=Available", 0, "network/net-a condition met\n"},
 		{"wait net -l team=nobody --for=condition=Available", 3, "no networks have the labels"},
 		{"wait net -l team=nobody --for=delete", 0, ""},
-		{"wait net -l team=web --for=delete --timeout 300ms", 1, "it is there"},
+		{"wait net -l team=web --for=delete --timeout 3s", 1, "it is there"},
 		{"wait net net-a -l team=web --for=delete", 2, "does not go with names"},
 		{"wait net -l a>b --for=delete", 2, "selector"},
 	} {
@@ -380,13 +380,13 @@ func TestWaitEndsWhenWhatItWaitsForHappens(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s%s", c.line, code, out, errOut)
 		}
 	}
-	if out, errOut, code := g.cli("", "wait", "net/far", "net/net-a", "-n", "other", "--for=jsonpath={.spec.resource.mtu}=1", "--timeout", "300ms"); code != 1 || !strings.Contains(errOut, `"net-a" does not exist`) {
+	if out, errOut, code := g.cli("", "wait", "net/far", "net/net-a", "-n", "other", "--for=jsonpath={.spec.resource.mtu}=1", "--timeout", "3s"); code != 1 || !strings.Contains(errOut, `"net-a" does not exist`) {
 		t.Errorf("not all were looked at: exit %d\n%s%s", code, out, errOut)
 	}
 	if _, errOut, code := g.cli(strings.ReplaceAll(networkManifest, "net-a", "net-d"), "apply", "-f", "-"); code != 0 {
 		t.Fatal(errOut)
 	}
-	if out, errOut, code := g.cli("", "wait", "net/net-d", "net/net-a", "--for=jsonpath={.status.id}", "--timeout", "300ms"); code != 1 || out != "network/net-a condition met\n" {
+	if out, errOut, code := g.cli("", "wait", "net/net-d", "net/net-a", "--for=jsonpath={.status.id}", "--timeout", "3s"); code != 1 || out != "network/net-a condition met\n" {
 		t.Errorf("not all were looked at: exit %d\n%s%s", code, out, errOut)
 	}
 	if out, _, code := g.cli("", "wait", "net/net-a", "--for=condition=Available"); code != 0 || out != "network/net-a condition met\n" {

@@ -122,6 +122,9 @@ func (l *listener) told(name string) (more bool) {
 }
 
 func TestTenThousandEventsSurviveRestartsOfTheGateway(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	data := t.TempDir()
 	g := start(t, data)
 	address := g.address

@@ -43,6 +43,9 @@ const secretDataQuery = `{ secretData(name: "s") { id kind namespace name uid re
 // TestASecretIsWhereItBelongsAlone uses a Secret in every way, and searches all that is
 // said and all that is stored for its value, in plain form and in base64.
 func TestASecretIsWhereItBelongsAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	for _, on := range []string{"bolt", "redis"} {
 		for _, encrypted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, encrypted %v", on, encrypted), func(t *testing.T) {
@@ -135,7 +138,7 @@ func (w *witness) useSecret() {
 		{strings.Replace(manifest, "  plain", "  a/"+w.secret, 1), false, "the key must match"},
 		{strings.Replace(manifest, "data:\n  coded: "+encoded, "data: "+encoded, 1), false, "must be a mapping"},
 		{strings.Replace(manifest, "plain: "+w.secret, "plain: ["+w.secret+"]", 1), false, "must be a string"},
-		{strings.Replace(manifest, "Opaque", "kubernetes.io/tls", 1), false, "has the keys tls.crt and tls.key"},
+		{strings.Replace(manifest, "Opaque", "kubernetes.io/tls", 1), false, "add the keys tls.crt and tls.key"},
 		{strings.Replace(manifest, "  plain: "+w.secret, "  plain: "+strings.Repeat(w.secret, 40_000), 1), false, "must have at most 750000 characters"},
 	} {
 		w.fails(apply, map[string]any{"m": c.manifest, "dry": c.dry}, c.says)

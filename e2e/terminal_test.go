@@ -175,6 +175,9 @@ func TestThePasswordOfAGatewayIsNotPrinted(t *testing.T) {
 }
 
 func TestManyLargeResourcesAreListed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	g := start(t, "")
 	const n = 80
 	labels := make([]any, 0, 1)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -43,6 +41,15 @@ func (r queryResolver) DependencyTree(ctx context.Context, id string, wanted *co
 	if err != nil {
 		return nil, err
 	}
+	tree, err := r.loaders(ctx).Once(ctx, fmt.Sprint("dependencyTree", key, direction, depth), func() (any, error) {
+		return r.tree(ctx, key, direction, depth)
+	})
+	t, _ := tree.(*core.DependencyTree)
+	return t, err
+}
+
+// tree walks the tree of a resource, nil if that is not there.
+func (r *Resolver) tree(ctx context.Context, key backend.Key, direction core.DependencyDirection, depth int32) (*core.DependencyTree, error) {
 	root, err := r.loaders(ctx).Resource(ctx, key)
 	if err != nil || root == nil {
 		return nil, err
@@ -50,14 +57,14 @@ func (r queryResolver) DependencyTree(ctx context.Context, id string, wanted *co
 	t := &core.DependencyTree{Root: node(key), Up: []*core.DependencyNode{}, Down: []*core.DependencyNode{}}
 	begin := &place{node: t.Root, key: key, resource: root}
 	if direction != core.DependencyDirectionDown {
-		w := &walk{Resolver: r.Resolver, expand: r.up, up: true, depth: int(depth), seen: map[backend.Key]bool{key: true}}
+		w := &walk{Resolver: r, expand: r.up, up: true, depth: int(depth), seen: map[backend.Key]bool{key: true}}
 		if t.Up, err = w.run(ctx, begin); err != nil {
 			return nil, err
 		}
 		t.Truncated = w.truncated
 	}
 	if direction != core.DependencyDirectionUp {
-		w := &walk{Resolver: r.Resolver, expand: r.down, depth: int(depth), seen: map[backend.Key]bool{key: true}}
+		w := &walk{Resolver: r, expand: r.down, depth: int(depth), seen: map[backend.Key]bool{key: true}}
 		if t.Down, err = w.run(ctx, begin); err != nil {
 			return nil, err
 		}
@@ -115,6 +122,9 @@ func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, er
 	level := []*place{root}
 	for n := 1; n <= w.depth && len(level) > 0; n++ {
 		steps, more, err := w.expand(ctx, level)
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -183,42 +193,35 @@ func (r *Resolver) down(ctx context.Context, level []*place) ([][]step, bool, er
 	out := make([][]step, len(level))
 	type question struct {
 		place     int
-		kind      *descriptor.Kind
 		reference descriptor.Reference
-		page      *query.Page
 	}
-	var questions []*question
+	var questions []question
+	var requests []query.ListRequest
 	for i, p := range level {
 		for _, k := range r.service.Kinds() {
 			for _, ref := range k.References {
-				if ref.Kind == p.key.Kind && k.Has(descriptor.VerbList) {
-					questions = append(questions, &question{place: i, kind: k, reference: ref})
+				if ref.Kind != p.key.Kind || !k.Has(descriptor.VerbList) {
+					continue
 				}
+				questions = append(questions, question{i, ref})
+				req := query.ListRequest{Kind: k.Name, First: new(maxReferrers), Ahead: true, Parent: query.Parent{Reference: ref.Path, Key: p.key}}
+				if p.key.Namespace != "" {
+					req.Namespace = &p.key.Namespace
+				}
+				requests = append(requests, req)
 			}
 		}
 	}
-	// All are asked together, so that the loaders make one call for each kind of them.
-	var g errgroup.Group
-	for _, q := range questions {
-		g.Go(func() (err error) {
-			key := level[q.place].key
-			req := query.ListRequest{Kind: q.kind.Name, First: new(maxReferrers), Ahead: true, Parent: query.Parent{Reference: q.reference.Path, Key: key}}
-			if key.Namespace != "" {
-				req.Namespace = &key.Namespace
-			}
-			q.page, err = r.loaders(ctx).Page(ctx, req)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	pages, err := r.loaders(ctx).Pages(ctx, requests)
+	if err != nil {
 		return nil, false, err
 	}
 	more := false
-	for _, q := range questions {
-		for _, e := range q.page.Edges {
+	for i, q := range questions {
+		for _, e := range pages[i].Edges {
 			out[q.place] = append(out[q.place], step{q.reference, e.Resource.Stored.Key})
 		}
-		cut, err := q.page.PageInfo().HasNextPage(ctx)
+		cut, err := pages[i].PageInfo().HasNextPage(ctx)
 		if err != nil {
 			return nil, false, err
 		}

@@ -116,8 +116,8 @@ func (r queryResolver) Kinds(context.Context) ([]*descriptor.Kind, error) {
 }
 
 // Fields resolves Kind.fields.
-func (kindResolver) Fields(_ context.Context, k *descriptor.Kind) ([]*core.KindField, error) {
-	return fieldsOf(k), nil
+func (r kindResolver) Fields(_ context.Context, k *descriptor.Kind) ([]*core.KindField, error) {
+	return r.fields()[k.Name], nil
 }
 
 // Controlled resolves Kind.controlled.

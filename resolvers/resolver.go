@@ -6,19 +6,31 @@ package resolvers
 
 import (
 	"context"
+	"sync"
 
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/graph/core"
 	"github.com/sluicegw/sluice/graph/loader"
 )
 
 // Resolver is the root of all resolvers.
 type Resolver struct {
 	service *service.Service
+	// fields are those of all kinds, by their names; they are made once.
+	fields func() map[string][]*core.KindField
 }
 
 // New returns the resolvers over a service.
-func New(s *service.Service) *Resolver { return &Resolver{service: s} }
+func New(s *service.Service) *Resolver {
+	return &Resolver{service: s, fields: sync.OnceValue(func() map[string][]*core.KindField {
+		out := map[string][]*core.KindField{}
+		for _, k := range s.Kinds() {
+			out[k.Name] = fieldsOf(k)
+		}
+		return out
+	})}
+}
 
 // loaders are those of the response.
 func (r *Resolver) loaders(ctx context.Context) *loader.Loaders {

@@ -231,7 +231,7 @@ func resultStatements() []statement {
 		{"a put returns what a get returns, envelope, rows and body", func(f *fixture) {
 			f.start()
 			a := expiring(rows(create(key("a"), `{"x":1}`), row("i", "1"), row("j", "\x00\xff")), f.clock.Now().Add(1e12))
-			a.Put.Fingerprint, a.Put.Deleting, a.Put.Finalizers = "f1", true, new(backend.MaxFinalizers)
+			a.Put.Fingerprint, a.Put.Deleting, a.Put.Finalizers, a.Put.Declared = "f1", true, new(backend.MaxFinalizers), "d"
 			res := f.must(a)
 			got := f.get(key("a"))
 			equal(f, res.Resources[0], got)
@@ -240,7 +240,7 @@ func resultStatements() []statement {
 			equal(f, *got, backend.Resource{
 				Key: key("a"),
 				Envelope: backend.Envelope{
-					UID: "uid-a", Revision: rev, SpecRevision: rev, Deleting: true, Finalizers: backend.MaxFinalizers, Fingerprint: "f1",
+					UID: "uid-a", Revision: rev, SpecRevision: rev, Deleting: true, Finalizers: backend.MaxFinalizers, Fingerprint: "f1", Declared: "d", Passes: 1,
 					ExpiresAt: now.Add(1e12), CreatedAt: now, UpdatedAt: now,
 				},
 				Rows: a.Put.Rows, Body: a.Put.Body,

@@ -76,6 +76,9 @@ func (m *model) condition() backend.Condition {
 	if m.chance(20) && len(m.revisions) > 0 {
 		c.Revision = m.revisions[len(m.revisions)-1-m.rnd.IntN(min(len(m.revisions), 20))]
 	}
+	if m.chance(10) {
+		c.Passes = 1 + m.rnd.Uint32N(3)
+	}
 	c.Unreferenced = m.chance(25)
 	c.Unfinalized = m.chance(20)
 	switch m.rnd.IntN(10) {
@@ -98,7 +101,7 @@ func (m *model) put(namespace string) backend.Put {
 	if m.chance(1) {
 		p.Finalizers = new(backend.MaxFinalizers + m.rnd.IntN(2))
 	}
-	p.Refs = m.refs(namespace)
+	p.Refs, p.Declared = m.refs(namespace)
 	p.Rows, p.Fingerprint = m.rows()
 	if m.chance(30) {
 		p.ExpiresAt = m.clock.Now().Add(time.Duration(m.rnd.IntN(20_000)-2_000) * time.Millisecond)
@@ -106,9 +109,15 @@ func (m *model) put(namespace string) backend.Put {
 	return p
 }
 
-// refs are random references. Some are invalid: the same key twice, or a key in
-// another namespace.
-func (m *model) refs(namespace string) (refs []backend.Ref) {
+// refs are random references with the fingerprint of their declarations. Some are
+// invalid: the same key twice, a key in another namespace, or no fingerprint.
+func (m *model) refs(namespace string) (refs []backend.Ref, declared string) {
+	if m.chance(40) {
+		return nil, ""
+	}
+	if !m.chance(1) {
+		declared = fmt.Sprint("d", m.rnd.IntN(3))
+	}
 	for range m.rnd.IntN(3) {
 		ref := backend.Ref{Key: backend.Key{Kind: m.pick(modelKinds()), Namespace: namespace, Name: m.pick(modelNames())}, Bound: m.chance(30)}
 		if m.chance(1) {
@@ -116,7 +125,7 @@ func (m *model) refs(namespace string) (refs []backend.Ref) {
 		}
 		refs = append(refs, ref)
 	}
-	return refs
+	return refs, declared
 }
 
 func (m *model) rows() (rows []backend.Row, fingerprint string) {
@@ -136,9 +145,21 @@ func (m *model) rows() (rows []backend.Row, fingerprint string) {
 func (m *model) reindex(k backend.Key) backend.Action {
 	a := backend.Action{Key: k, Op: backend.OpReindex, If: backend.Condition{Revision: backend.Revision{Epoch: 1, Seq: 1}}}
 	a.Put.Rows, a.Put.Fingerprint = m.rows()
-	a.Put.Refs = m.refs(k.Namespace)
 	if rs, err := m.stores[1].Get(m.Context(), k); err == nil && rs[0] != nil {
 		a.If.Revision = rs[0].Revision
+	}
+	return a
+}
+
+// rebind is a rebind, mostly of a live resource that has had as many passes.
+func (m *model) rebind(k backend.Key) backend.Action {
+	a := backend.Action{Key: k, Op: backend.OpRebind, If: backend.Condition{Revision: backend.Revision{Epoch: 1, Seq: 1}, Passes: 1}}
+	a.Put.Refs, a.Put.Declared = m.refs(k.Namespace)
+	if rs, err := m.stores[1].Get(m.Context(), k); err == nil && rs[0] != nil {
+		a.If.Revision = rs[0].Revision
+		if !m.chance(10) {
+			a.If.Passes = rs[0].Passes
+		}
 	}
 	return a
 }
@@ -163,8 +184,11 @@ func (m *model) batch() backend.Batch {
 			a.Op = backend.OpCheck
 		case n < 30:
 			a.Op = backend.OpDelete
-		case n < 45:
+		case n < 37:
 			b.Actions = append(b.Actions, m.reindex(k))
+			continue
+		case n < 45:
+			b.Actions = append(b.Actions, m.rebind(k))
 			continue
 		default:
 			a.Put = m.put(namespace)

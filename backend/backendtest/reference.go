@@ -9,7 +9,7 @@ import (
 
 // refs gives a put its references.
 func refs(a backend.Action, rs ...backend.Ref) backend.Action {
-	a.Put.Refs = rs
+	a.Put.Refs, a.Put.Declared = rs, "declared"
 	return a
 }
 

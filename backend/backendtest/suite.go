@@ -70,6 +70,7 @@ func Run(t *testing.T, open Opener) {
 		{"bare reads", bareStatements()},
 		{"references", referenceStatements()},
 		{"reindex", reindexStatements()},
+		{"rebind", rebindStatements()},
 		{"watch", watchStatements()},
 		{"resume", resumeStatements()},
 		{"head", headStatements()},

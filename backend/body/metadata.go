@@ -16,9 +16,6 @@ type Metadata struct {
 	// Finalizing says that the deletion waits for finalizers alone, and that the
 	// conditions have said so.
 	Finalizing bool
-	// Judged names the references by whose declarations the resource was judged last;
-	// empty for none.
-	Judged string
 	// Waits are the resources that this one waits for before it relies on them, as
 	// "Kind/name", in their order. It relies on all others that it refers to.
 	Waits []string

@@ -60,7 +60,8 @@ func (a *arena) resource(k backend.Key, form []byte) (*backend.Resource, error) 
 	}
 	r.Revision, r.SpecRevision = d.revision(), d.revision()
 	r.CreatedAt, r.UpdatedAt = d.time(), d.time()
-	r.UID, r.Fingerprint = a.string(d.bytes()), a.again(d.bytes(), like.Fingerprint)
+	r.UID, r.Declared, r.Passes = a.string(d.bytes()), a.again(d.bytes(), like.Declared), d.passes()
+	r.Fingerprint = a.again(d.bytes(), like.Fingerprint)
 	if a.bare {
 		d.rest = nil
 	} else {

@@ -15,7 +15,10 @@ import (
 // it acknowledged is there, the buckets agree, and a watch that goes on from
 // its last position sees each change exactly once.
 func TestCrash(t *testing.T) {
-	const rounds = 20
+	rounds := 20
+	if testing.Short() {
+		rounds = 5
+	}
 	cfg := bolt.Config{Path: filepath.Join(t.TempDir(), "sluice.db"), LogEntries: 1 << 30, LogBytes: 1 << 40}
 	s := mustOpen(t, cfg)
 	start, err := s.Position(t.Context())

@@ -158,6 +158,9 @@ func (c *crowd) judge(history []backend.Event) {
 // call is answered late, lied to or forgotten.
 func TestCrowd(t *testing.T) {
 	for seed, size := range []int{1, 2, 2, 3, 10, 24, 25, 40, 130, 300, 1100} {
+		if testing.Short() && size > 130 {
+			continue
+		}
 		for _, closes := range []bool{false, true} {
 			t.Run(fmt.Sprintf("seed %d, %d writers, closed early %v", seed, size, closes), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -58,7 +58,7 @@ func TestOpenErrors(t *testing.T) {
 			return store(t, func(tx *bbolt.Tx) error {
 				return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{bolt.Format - 1})
 			})
-		}, backend.ErrFormat, "the file has format 2, written before the first release; this one reads 3: begin with an empty folder"},
+		}, backend.ErrFormat, "the file has format 3, written before the first release; this one reads 4: begin with an empty folder"},
 		{"a file without its log record", func(t *testing.T) string {
 			return store(t, func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Delete([]byte("log")) })
 		}, backend.ErrFormat, "log record"},
@@ -76,6 +76,7 @@ func TestOpenErrors(t *testing.T) {
 			wantErr(t, os.Truncate(path, 32<<10), nil)
 			return path
 		}, backend.ErrFormat, "cut off"},
+		{"an empty file", func(t *testing.T) string { return file(t, "") }, backend.ErrFormat, "the file is empty, and no store ever is: restore a copy, or remove the file to begin with an empty store"},
 		{"a directory", func(t *testing.T) string { return t.TempDir() }, nil, "is a directory"},
 		{"a path through a file", func(t *testing.T) string { return filepath.Join(file(t, "x"), "sluice.db") }, nil, "not a directory"},
 	} {
@@ -143,8 +144,8 @@ func TestDamage(t *testing.T) {
 		for i, want := range []int{0, 1} { // the one before c is told of with c
 			page, err := s.Range(t.Context(), r)
 			wantErr(t, err, nil)
-			if page.Unreadable != want || len(page.Resources) != 1 {
-				t.Fatalf("page %d has %d resources and tells of %d that do not decode", i, len(page.Resources), page.Unreadable)
+			if len(page.Unreadable) != want || len(page.Resources) != 1 {
+				t.Fatalf("page %d has %d resources and tells of %d that do not decode", i, len(page.Resources), len(page.Unreadable))
 			}
 			r.Start = backend.Successor(backend.OrderTuple(page.Resources[0].Namespace, page.Resources[0].Name))
 		}
@@ -160,7 +161,7 @@ func TestDamage(t *testing.T) {
 		b := batch(s, "x", "b", "1")
 		b.Actions[0].Put.ExpiresAt = s.Now().AddDate(1, 0, 0)
 		b.Actions[0].Put.Rows = []backend.Row{{Index: "i", Value: backend.AppendString(nil, "v")}}
-		b.Actions[0].Put.Refs = []backend.Ref{{Key: key("a"), Bound: true}}
+		b.Actions[0].Put.Refs, b.Actions[0].Put.Declared = []backend.Ref{{Key: key("a"), Bound: true}}, "declared"
 		_, err := s.Apply(t.Context(), b)
 		wantErr(t, err, nil)
 		mustPut(t, s, "a")
@@ -199,7 +200,7 @@ func TestDamage(t *testing.T) {
 		} {
 			s := setup(t)
 			b := batch(s, "x", "b", "1")
-			b.Actions[0].Put.Refs = []backend.Ref{{Key: key("a"), Bound: true}}
+			b.Actions[0].Put.Refs, b.Actions[0].Put.Declared = []backend.Ref{{Key: key("a"), Bound: true}}, "declared"
 			_, err := s.Apply(t.Context(), b)
 			wantErr(t, err, nil)
 			wantErr(t, s.Check(t.Context()), nil)

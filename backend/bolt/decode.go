@@ -97,6 +97,16 @@ func (d *decoder) finalizers() int {
 	return int(n)
 }
 
+// passes reads a number of passes: 0 of a deleted resource that did not decode.
+func (d *decoder) passes() uint32 {
+	n := d.uvarint()
+	if n > math.MaxUint32 {
+		d.bad = true
+		return 0
+	}
+	return uint32(n)
+}
+
 // count reads the length of a list whose elements take a byte at least.
 func (d *decoder) count() int {
 	n := d.uvarint()

@@ -14,7 +14,7 @@ import (
 // time, so that counts and trimming need to read only these. Flags say whether an
 // expiry and a number of finalizers follow.
 const (
-	resourceForm byte = 2
+	resourceForm byte = 3
 	entryForm    byte = 1
 )
 
@@ -90,7 +90,8 @@ func appendResource(b []byte, r *backend.Resource) []byte {
 		}
 		b = appendRevision(appendRevision(b, r.Revision), r.SpecRevision)
 		b = binary.AppendVarint(binary.AppendVarint(b, r.CreatedAt.UnixMilli()), r.UpdatedAt.UnixMilli())
-		return appendRefs(appendRows(appendString(appendString(b, r.UID), r.Fingerprint), r.Rows), r.Refs)
+		b = binary.AppendUvarint(appendString(appendString(b, r.UID), r.Declared), uint64(r.Passes))
+		return appendRefs(appendRows(appendString(b, r.Fingerprint), r.Rows), r.Refs)
 	})
 	return append(b, r.Body...)
 }

@@ -35,7 +35,8 @@ func mapSize() int {
 	return 64 << 20
 }
 
-// openFile opens the file, begins a new epoch in it, and returns its log record.
+// openFile opens the file, which it makes if there is none, begins a new epoch in it, and
+// returns its log record.
 func (c *core) openFile() (db *bbolt.DB, log logRecord, err error) {
 	defer func() {
 		if err != nil {
@@ -45,16 +46,13 @@ func (c *core) openFile() (db *bbolt.DB, log logRecord, err error) {
 	if err := os.MkdirAll(filepath.Dir(c.cfg.Path), 0o750); err != nil {
 		return nil, logRecord{}, pathCause(err)
 	}
-	db, err = openBolt(c.cfg.Path, &bbolt.Options{
-		Timeout:      c.cfg.LockTimeout,
-		FreelistType: bbolt.FreelistMapType,
-		// The list of free pages is not written with every commit, but by [core.closeFile]. After
-		// a crash Open reads all pages instead.
-		NoFreelistSync:  true,
-		InitialMmapSize: mapSize(),
-		NoStatistics:    true,
-		OpenFile:        openWhole,
-	})
+	db, err = openBolt(c.cfg.Path, c.options(openWhole))
+	if errors.Is(err, fs.ErrNotExist) {
+		if db, log, err = c.create(); !errors.Is(err, fs.ErrExist) {
+			return db, log, err
+		}
+		db, err = openBolt(c.cfg.Path, c.options(openWhole))
+	}
 	if err != nil {
 		return nil, logRecord{}, openCause(err)
 	}
@@ -62,6 +60,20 @@ func (c *core) openFile() (db *bbolt.DB, log logRecord, err error) {
 		return nil, logRecord{}, errors.Join(err, db.Close())
 	}
 	return db, log, nil
+}
+
+// options returns the options with which bbolt opens the file.
+func (c *core) options(open func(string, int, os.FileMode) (*os.File, error)) *bbolt.Options {
+	return &bbolt.Options{
+		Timeout:      c.cfg.LockTimeout,
+		FreelistType: bbolt.FreelistMapType,
+		// The list of free pages is not written with every commit, but by [core.closeFile]. After
+		// a crash Open reads all pages instead.
+		NoFreelistSync:  true,
+		InitialMmapSize: mapSize(),
+		NoStatistics:    true,
+		OpenFile:        open,
+	}
 }
 
 // openBolt turns bbolt's panics on damaged pages into errors.

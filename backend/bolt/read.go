@@ -191,7 +191,8 @@ func (s *scan) run(ctx context.Context) error {
 // skip passes over what does not decode.
 func (s *scan) skip(key []byte, err error) {
 	s.core.skip("range", key, err)
-	s.page.Skip()
+	k, _ := backend.DecodeKey(key) // the zero Key for an entry that leads to none
+	s.page.Skip(k)
 }
 
 // visit takes the encoded resource under a key, and says whether to go on.
@@ -199,7 +200,9 @@ func (s *scan) visit(key, form []byte) bool {
 	gone, err := expiredForm(form, s.now)
 	switch {
 	case err != nil:
-		s.skip(key, err)
+		if s.skip(key, err); s.r.Count && s.r.Referenced != nil {
+			s.count++
+		}
 		return true
 	case gone:
 		return true

@@ -22,16 +22,21 @@ const (
 )
 
 // openWhole opens a file for bbolt and refuses one that was cut off. bbolt maps
-// the file into memory, and reading a missing page would kill the process.
+// the file into memory, and reading a missing page would kill the process. It makes no
+// file, and refuses an empty one, in which bbolt would start a new store.
 func openWhole(path string, flag int, mode os.FileMode) (*os.File, error) {
-	f, err := os.OpenFile(path, flag, mode)
+	f, err := os.OpenFile(path, flag&^os.O_CREATE, mode)
 	if err != nil {
 		return nil, err
 	}
 	need := max(wholeSize(f, 0), wholeSize(f, 1))
 	// A writer grows the file before it says so in a meta page, so the size is read last.
 	info, err := f.Stat()
-	if err == nil && info.Size() < need {
+	switch {
+	case err != nil:
+	case info.Size() == 0:
+		err = fmt.Errorf("the file is empty, and no store ever is: restore a copy, or remove the file to begin with an empty store: %w", backend.ErrFormat)
+	case info.Size() < need:
 		err = fmt.Errorf("the file is damaged: cut off at %d bytes of at least %d: %w", info.Size(), need, backend.ErrFormat)
 	}
 	if err != nil {

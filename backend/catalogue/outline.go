@@ -40,6 +40,10 @@ type Field struct {
 	WriteOnly bool `json:"writeOnly,omitempty"`
 	// Values are the stored forms of an enum.
 	Values []string `json:"values,omitempty"`
+	// Refers is the kind that a reference names; empty if the field is none.
+	Refers string `json:"refers,omitempty"`
+	// Guarded: what is referred to must stay while it is relied on.
+	Guarded bool `json:"guarded,omitempty"`
 }
 
 // OutlineOf returns the outline of a catalogue.
@@ -49,6 +53,12 @@ func OutlineOf(kinds []descriptor.Kind) Outline {
 		o := Kind{Scope: k.Scope, Sensitive: k.Sensitive, Fields: map[string]Field{}}
 		o.add("spec", k.Spec)
 		o.add("status", k.Status)
+		for _, r := range k.References {
+			if f, ok := o.Fields[r.Path]; ok {
+				f.Refers, f.Guarded = r.Kind, r.Guard
+				o.Fields[r.Path] = f
+			}
+		}
 		out.Kinds[k.Name] = o
 	}
 	return out
@@ -191,6 +201,16 @@ func diffFields(kind string, from, to map[string]Field) []Change {
 				out[len(out)-1].shown = true
 			} else if !was.WriteOnly && is.WriteOnly {
 				add(path, false, "is @writeOnly now: it is not shown any more")
+			}
+			switch {
+			case was.Refers != "" && was.Refers != is.Refers:
+				add(path, true, "does not refer to kind %s any more: nothing waits for what it names, or keeps it from being deleted", was.Refers)
+			case was.Guarded && !is.Guarded:
+				add(path, true, "is not guarded any more: what it refers to can be deleted while it is relied on")
+			case is.Refers != "" && was.Refers == "":
+				add(path, false, "refers to kind %s now", is.Refers)
+			case is.Guarded && !was.Guarded:
+				add(path, false, "is guarded now: what it refers to stays while it is relied on")
 			}
 			if is.Required && !was.Required {
 				add(path, true, "is required now: resources without it cannot be read")

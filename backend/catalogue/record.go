@@ -50,6 +50,16 @@ func (g Gate) list(ctx context.Context) (accepted, *backend.Resource, error) {
 	return out, stored, err
 }
 
+// Newest returns the hash of the catalogue that a store has accepted last; empty if it has
+// accepted none.
+func Newest(ctx context.Context, store backend.Store) (string, error) {
+	list, _, err := Gate{Store: store}.list(ctx)
+	if err != nil || len(list.Hashes) == 0 {
+		return "", err
+	}
+	return list.Hashes[len(list.Hashes)-1], nil
+}
+
 // outline reads one that was accepted.
 func (g Gate) outline(ctx context.Context, hash string) (Outline, error) {
 	var out Outline

@@ -60,6 +60,8 @@ func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (bac
 			res.Resources[i], res.Revisions[i] = old, p.delete(old, damaged[i])
 		case backend.OpReindex:
 			res.Resources[i] = p.reindex(a, old)
+		case backend.OpRebind:
+			res.Resources[i] = p.rebind(a, old)
 		case backend.OpCheck:
 			res.Resources[i] = old
 		}
@@ -129,7 +131,7 @@ func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resourc
 		Key: a.Key,
 		Envelope: backend.Envelope{
 			UID: a.Put.UID, Revision: rev, SpecRevision: rev, Deleting: a.Put.Deleting,
-			Fingerprint: a.Put.Fingerprint, CreatedAt: p.now, UpdatedAt: p.now,
+			Fingerprint: a.Put.Fingerprint, Declared: a.Put.Declared, Passes: 1, CreatedAt: p.now, UpdatedAt: p.now,
 		},
 		Rows: a.Put.Rows,
 		Refs: a.Put.Refs,
@@ -149,7 +151,10 @@ func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resourc
 		if !ev.RowsChanged() {
 			ev.RowsBefore = r.Rows // so that the log's tail in memory does not keep old
 		}
-		r.UID, r.CreatedAt = old.UID, old.CreatedAt
+		r.UID, r.CreatedAt, r.Passes = old.UID, old.CreatedAt, old.Passes
+		if a.Put.Declared == "" {
+			r.Declared, r.Refs = old.Declared, old.Refs
+		}
 		if !a.Put.Caller {
 			r.SpecRevision = old.SpecRevision
 		}
@@ -160,7 +165,14 @@ func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resourc
 
 func (p *ledger) reindex(a *backend.Action, old *backend.Resource) *backend.Resource {
 	r := *old
-	r.Rows, r.Refs, r.Fingerprint = a.Put.Rows, a.Put.Refs, a.Put.Fingerprint
+	r.Rows, r.Fingerprint = a.Put.Rows, a.Put.Fingerprint
+	p.add(Write{Before: old, After: &r})
+	return &r
+}
+
+func (p *ledger) rebind(a *backend.Action, old *backend.Resource) *backend.Resource {
+	r := *old
+	r.Refs, r.Declared, r.Passes = a.Put.Refs, a.Put.Declared, old.Passes+1
 	p.add(Write{Before: old, After: &r})
 	return &r
 }

@@ -13,8 +13,8 @@ type PageBuilder struct {
 	now  time.Time
 	size int
 	page backend.Page
-	// skipped resources stand behind the last one of the page.
-	skipped int
+	// skipped are the keys of resources behind the last one of the page that do not decode.
+	skipped []backend.Key
 }
 
 // NewPageBuilder begins the page of a valid range; what is expired by now is left out.
@@ -22,7 +22,7 @@ func NewPageBuilder(r backend.Range, now time.Time) *PageBuilder { return &PageB
 
 // Next begins the page of another range of the same call, which shares the bytes.
 // The page before it must have been taken.
-func (b *PageBuilder) Next(r backend.Range) { b.r, b.page, b.skipped = r, backend.Page{}, 0 }
+func (b *PageBuilder) Next(r backend.Range) { b.r, b.page, b.skipped = r, backend.Page{}, nil }
 
 // Full says whether the page has as many resources as are wanted. The driver then
 // notes by [PageBuilder.Further] if the range has another one, and reads none.
@@ -55,7 +55,7 @@ func (b *PageBuilder) Add(r *backend.Resource) bool {
 		b.page.Resources = make([]*backend.Resource, 0, min(b.r.Limit, fewResources))
 	}
 	b.size += size
-	b.page.Unreadable, b.skipped = b.page.Unreadable+b.skipped, 0
+	b.page.Unreadable, b.skipped = append(b.page.Unreadable, b.skipped...), nil
 	b.page.Resources = append(b.page.Resources, r)
 	return true
 }
@@ -63,10 +63,10 @@ func (b *PageBuilder) Add(r *backend.Resource) bool {
 // fewResources is the room that a page begins with.
 const fewResources = 8
 
-// Skip notes that the next resource of the scan does not decode.
-func (b *PageBuilder) Skip() {
+// Skip notes that the next resource of the scan, under a key, does not decode.
+func (b *PageBuilder) Skip(k backend.Key) {
 	if !b.r.Count {
-		b.skipped++
+		b.skipped = append(b.skipped, k)
 	}
 }
 
@@ -74,7 +74,7 @@ func (b *PageBuilder) Skip() {
 func (b *PageBuilder) Page() backend.Page {
 	page := b.page
 	if !page.More {
-		page.Unreadable += b.skipped
+		page.Unreadable = append(page.Unreadable, b.skipped...)
 	}
 	return page
 }

@@ -14,10 +14,10 @@ type Write struct {
 	Before *backend.Resource
 	// After is what is stored then, nil if nothing is.
 	After *backend.Resource
-	// Revision of the write, zero for a reindex.
+	// Revision of the write, zero for a reindex and a rebind.
 	Revision backend.Revision
-	// Event is the log entry. Its Type is zero where there is none: for a reindex
-	// and for a write of an internal record.
+	// Event is the log entry. Its Type is zero where there is none: for a reindex, a
+	// rebind and a write of an internal record.
 	Event backend.Event
 	// Damaged says that what is stored does not decode: Before has no more than
 	// the key, and the driver looks for what makes it findable.

@@ -57,7 +57,7 @@ func (x *Index) fillPages(ctx context.Context, s *shelf, filling int) (damaged i
 		if err != nil {
 			return damaged, err
 		}
-		damaged += page.Unreadable
+		damaged += len(page.Unreadable)
 		made := make([]change, len(page.Resources))
 		for i, stored := range page.Resources {
 			made[i] = change{key: stored.Key, revision: stored.Revision, entry: s.entry(stored)}

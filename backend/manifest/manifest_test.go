@@ -32,6 +32,23 @@ func TestSplitCutsAtMarkersAndKeepsLines(t *testing.T) {
 	}
 }
 
+func TestAliasesAreBoundedBeforeTheyAreExpanded(t *testing.T) {
+	bomb := "a0: &a0 " + strings.Repeat("y", 1000) + "\n"
+	for i := range 8 { // 1,000 * 10^8 bytes
+		bomb += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 10), ","))
+	}
+	for name, text := range map[string]string{
+		"nested": bomb, "flat": "x: &a " + strings.Repeat("y", 1000) + "\nz: [" + strings.TrimSuffix(strings.Repeat("*a,", 30_000), ",") + "]",
+	} {
+		if _, err := manifest.ToJSON(text); err == nil || !strings.Contains(err.Error(), "aliases") || len(err.Error()) > 200 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got, err := manifest.ToJSON("x: &a {b: 1}\nz: *a\n"); err != nil || string(got) != `{"x":{"b":1},"z":{"b":1}}` {
+		t.Errorf("a few aliases: %s, %v", got, err)
+	}
+}
+
 func TestNullIsTheSameAsAbsent(t *testing.T) {
 	d, err := manifest.Parse("kind: K\nmetadata: {name: a, namespace: null, labels: null}\nspec: null\n")
 	if err != nil {

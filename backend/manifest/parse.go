@@ -139,9 +139,16 @@ func ToJSON(text string) ([]byte, error) {
 		}
 		return raw, nil
 	}
+	root, malformed := parseYAML(text)
+	if (expansion{}).of(root) > MaxBytes {
+		return nil, fmt.Errorf("not acceptable as YAML: with what its aliases stand for it has more than %d bytes", MaxBytes)
+	}
 	raw, err := yaml.YAMLToJSONStrict([]byte(text))
 	if err == nil {
-		err = checkYAML(text)
+		err = malformed
+	}
+	if err == nil {
+		err = checkNode(root)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("not acceptable as YAML: %s", withoutValues(err))

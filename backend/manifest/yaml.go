@@ -16,25 +16,47 @@ import (
 // acceptedTags are the types of YAML that JSON has too, and those that are read as strings.
 const acceptedTags = "!!str !!int !!float !!bool !!null !!map !!seq !!merge !!timestamp"
 
-// checkYAML refuses what the conversion to JSON reads without a word: what
-// stands after the value, tags of other types, and keys that are told apart in
-// YAML only.
-func checkYAML(text string) error {
+// parseYAML reads the nodes of one value. It refuses what stands after it; aliases are
+// not expanded.
+func parseYAML(text string) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	var first, next yaml.Node
 	if err := dec.Decode(&first); err != nil && !errors.Is(err, io.EOF) {
-		return err
+		return &first, err
 	}
 	switch err := dec.Decode(&next); {
 	case errors.Is(err, io.EOF):
 	case err != nil:
-		return err
+		return &first, err
 	default:
-		return fmt.Errorf("line %d: there is more after the end of the value", next.Line)
+		return &first, fmt.Errorf("line %d: there is more after the end of the value", next.Line)
 	}
-	return checkNode(&first)
+	return &first, nil
 }
 
+// expansion has the sizes of nodes, in bytes, with what aliases in them stand for. A node
+// of which an alias within it stands for itself counts as nothing: it is refused later.
+type expansion map[*yaml.Node]int
+
+// of returns the size of a node, and MaxBytes + 1 for any larger one.
+func (e expansion) of(n *yaml.Node) int {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if size, known := e[n]; known {
+		return size
+	}
+	e[n] = 0
+	size := len(n.Value) + 1
+	for _, c := range n.Content {
+		size = min(size+e.of(c), MaxBytes+1)
+	}
+	e[n] = size
+	return size
+}
+
+// checkNode refuses what the conversion to JSON reads without a word: tags of other types,
+// and keys that are told apart in YAML only.
 func checkNode(n *yaml.Node) error {
 	if tag := n.ShortTag(); n.Kind != yaml.DocumentNode && n.Kind != yaml.AliasNode && !slices.Contains(strings.Fields(acceptedTags), tag) {
 		return fmt.Errorf("line %d: it has a tag that is not accepted (a text that begins with ! needs quotes)", n.Line)

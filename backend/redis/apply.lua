@@ -21,11 +21,12 @@ end
 
 -- action returns the arguments of the i-th action by name, see action in
 -- proposal.go: the operation, the tuples of kind and name, the condition (presence, uid,
--- revision, deleting, refs, unfinalized), what a put or a reindex stores, and members to remove.
+-- revision, deleting, referrers, unfinalized, and passes behind members), what a put, a
+-- reindex or a rebind stores, and members to remove.
 local function action(i)
   local a, from = {}, HEAD + (i - 1) * STRIDE
-  a.op, a.kind, a.name, a.presence, a.uid, a.revision, a.deleting, a.refs, a.unfinalized, a.newuid, a.finalizers, a.entries, a.caller, a.fields, a.size, a.body,
-    a.members = unpack(ARGV, from + 1, from + STRIDE)
+  a.op, a.kind, a.name, a.presence, a.uid, a.revision, a.deleting, a.referrers, a.unfinalized, a.newuid, a.finalizers, a.entries, a.caller, a.fields, a.size, a.body,
+    a.members, a.passes, a.rowsize, a.declared, a.refs, a.refsize = unpack(ARGV, from + 1, from + STRIDE)
   a.own, a.unlogged = a.kind .. a.name, isInternal(a.kind)
   a.deletes = a.op == 'd' or a.op == 'x'
   return a
@@ -35,13 +36,14 @@ end
 local function judge(a, r)
   if a.presence == 'a' then return r and 'exists' or nil end
   if not r then
-    if a.presence == 'p' or a.uid ~= '' or a.revision ~= '' or a.deleting ~= '' or a.refs ~= '' or a.unfinalized ~= '' or a.deletes then
+    if a.presence == 'p' or a.uid ~= '' or a.revision ~= '' or a.deleting ~= '' or a.referrers ~= '' or a.unfinalized ~= '' or a.passes ~= '' or a.deletes then
       return 'absent'
     end
     return nil
   end
   if a.uid ~= '' and a.uid ~= r.uid then return 'conflict' end
   if a.revision ~= '' and a.revision ~= r.rev then return 'conflict' end
+  if a.passes ~= '' and a.passes ~= r.passes then return 'conflict' end
   if a.deleting == 'n' and r.deleting ~= '' then return 'deleting' end
   if a.deleting == 'y' and r.deleting == '' then return 'notdeleting' end
   return nil
@@ -54,7 +56,7 @@ local function unknown(entries)
   while i <= #entries do
     local t, hi, lo = byte(entries, i, i + 2)
     local last = i + 2 + hi * 256 + lo
-    if t ~= 105 and t ~= 114 and t ~= 120 then out = out .. sub(entries, i, last) end
+    if t ~= 105 and t ~= 120 then out = out .. sub(entries, i, last) end
     i = last + 1
   end
   return out
@@ -87,7 +89,7 @@ for i = 1, #KEYS - 3 do
   local r = load(key, a.op ~= 'p')
   if r and not r.damaged then
     was[i] = { n = 'n' .. a.own }
-    if not members(r.entries, a.kind, a.name, was[i]) then r, was[i] = { damaged = true }, nil end
+    if not members(r.entries, a.kind, a.name, was[i]) or not members(r.refs, a.kind, a.name, was[i]) then r, was[i] = { damaged = true }, nil end
   end
   if r and r.damaged then
     -- Only a delete that comes with the members to remove may go on.
@@ -99,22 +101,25 @@ for i = 1, #KEYS - 3 do
   live[i] = (r and (r.damaged or not expired(r, now))) and r or nil
   if a.op ~= 'e' and not (r and r.damaged) then
     local failed = judge(a, live[i])
-    if not failed and live[i] and a.refs ~= '' and bound(a.refs, a.own, key) then failed = 'referenced' end
+    if not failed and live[i] and a.referrers ~= '' and bound(a.referrers, a.own, key) then failed = 'referenced' end
     if not failed and live[i] and a.unfinalized ~= '' and live[i].finalizers ~= '0' then failed = 'finalized' end
     if failed then
       local current = live[i] and load(key, true)
       return { 'condition', tostring(i), failed, current and current.value or '' }
     end
   end
-  if a.op == 'r' and live[i] then a.entries = kept(r.entries, a.entries) end
-  local more = a.op == 'p' and live[i] and unknown(r.entries) or ''
-  if more ~= '' then
-    a.entries = a.entries .. more
-    a.fields = match(a.fields, '^(.*\n)%d+\n$') .. #a.entries .. '\n'
+  if live[i] and not r.damaged then
+    if a.op == 'r' then a.entries = kept(r.entries, a.entries) end
+    if a.op == 'p' then a.entries = a.entries .. unknown(r.entries) end
+    if a.op == 'b' then a.entries, a.rowsize = r.entries, r.rowsize end
+    if a.op == 'r' or a.op == 'p' and a.declared == '' then
+      a.refs, a.refsize, a.declared, a.keeps = r.refs, r.refsize, r.declared, true
+    end
   end
-  if a.op == 'p' or a.op == 'r' then
+  if a.op == 'p' or a.op == 'r' or a.op == 'b' then
     will[i] = { n = 'n' .. a.own }
     members(a.entries, a.kind, a.name, will[i])
+    members(a.refs, a.kind, a.name, will[i])
   end
 end
 
@@ -180,32 +185,35 @@ for i, a in ipairs(actions) do
       old = {}
     end
     local id = revision(a)
-    local uid, created, spec, ext, finalizers = a.newuid, ms, id, '', a.finalizers
+    local uid, created, spec, ext, finalizers, passes = a.newuid, ms, id, '', a.finalizers, '1'
     if r then
-      uid, created, ext = r.uid, r.created, r.ext
+      uid, created, ext, passes = r.uid, r.created, r.ext, r.passes
       if a.caller ~= 'c' then spec = r.spec end
     end
     if finalizers == '' then finalizers = r and r.finalizers or '0' end
     local stamped = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms .. '\n' .. finalizers
-    local value = stamped .. '\n' .. a.fields .. ext .. '\n' .. a.entries .. a.body
+    local size = a.size + a.refsize
+    local value = record(stamped, a.fields, size, a.rowsize, a.entries, a.refsize, a.refs, a.declared, passes, ext, a.body)
     if not r then
-      append(a, id, 'a', a.size + 64, value)
+      append(a, id, 'a', size + 64, value)
       reindexed(old, will[i])
     elseif r.entries == a.entries then
-      append(a, id, 'm', a.size + 64 + r.rowsize, value)
+      append(a, id, 'm', size + 64 + r.rowsize, value)
+      if r.refs ~= a.refs then reindexed(old, will[i]) end
     else
-      append(a, id, 'm', a.size + 64 + r.rowsize, value, r.entries)
+      append(a, id, 'm', size + 64 + r.rowsize, value, r.entries)
       reindexed(old, will[i])
     end
     call('SET', key, value)
     grown(#value)
-    reply[i + 2] = stamped
+    reply[i + 2] = stamped .. '\n' .. passes .. (a.keeps and '\n' .. a.declared .. '\n' .. a.refs or '')
   elseif a.deletes then
     reply[i + 2] = remove(i) .. '\n' .. (r.value or '')
-  elseif a.op == 'r' then
-    local head = match(r.value, '^[^\n]*\n[^\n]*\n[^\n]*\n%d+\n%d+\n%d+\n%d*\n%l?\n')
-    local size = format('%d', a.size + #r.value - r.at - r.length + 1) -- the caller does not know the body
-    local value = head .. size .. '\n' .. a.fields .. '\n' .. #a.entries .. '\n' .. r.ext .. '\n' .. a.entries .. sub(r.value, r.at + r.length)
+  elseif a.op == 'r' or a.op == 'b' then
+    local stamped, fields = match(r.value, '^([^\n]*\n[^\n]*\n[^\n]*\n%d+\n%d+\n%d+)\n(%d*\n%l?)\n')
+    local size = r.size - r.rowsize + a.rowsize - r.refsize + a.refsize -- the caller does not know the body
+    local passes = a.op == 'b' and format('%d', r.passes + 1) or r.passes
+    local value = record(stamped, fields, size, a.rowsize, a.entries, a.refsize, a.refs, a.declared, passes, r.ext, sub(r.value, r.bodyat))
     call('SET', key, value)
     grown(#value)
     reindexed(was[i], will[i])

@@ -3,7 +3,7 @@
 -- put.lua, single.lua, record.lua and apply.lua, in this order.
 -- KEYS  meta, index, log, then the resource of each action
 -- ARGV  HEAD arguments of the batch, then STRIDE of each action, see action()
-local HEAD, STRIDE = 9, 17
+local HEAD, STRIDE = 9, 22
 local call, KEYS, ARGV = redis.call, KEYS, ARGV
 local byte, format, match, sub = string.byte, string.format, string.match, string.sub
 
@@ -56,4 +56,11 @@ end
 -- The stored form of a resource, see record.go: header fields, each ended by a
 -- newline, then the entries and the body. A newer release may use ext, and every
 -- write keeps it.
-local HEADER = '^(%d+%-%d+)\n(%d+%-%d+)\n([^\n]*)\n(%d+)\n%d+\n(%d+)\n(%d*)\n(%l?)\n(%d+)\n(%d+)\n(%d+)\n([^\n]*)\n()'
+local HEADER = '^(%d+%-%d+)\n(%d+%-%d+)\n([^\n]*)\n(%d+)\n%d+\n(%d+)\n(%d*)\n(%l?)\n(%d+)\n(%d+)\n(%d+)\n(%d+)\n(%d+)\n([^\n]*)\n(%d+)\n([^\n]*)\n()'
+
+-- record makes the stored form. stamped are the fields up to the finalizers, fields
+-- those up to the flag of deletion.
+local function record(stamped, fields, size, rowsize, entries, refsize, refs, declared, passes, ext, body)
+  return stamped .. '\n' .. fields .. '\n' .. format('%d', size) .. '\n' .. rowsize .. '\n' .. #entries .. '\n' .. refsize .. '\n' .. #refs .. '\n' ..
+    declared .. '\n' .. passes .. '\n' .. ext .. '\n' .. entries .. refs .. body
+end

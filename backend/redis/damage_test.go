@@ -90,8 +90,8 @@ func TestABatchDeletesSeveralDamagedResources(t *testing.T) {
 	for i, want := range []struct{ resources, unreadable int }{{1, 1}, {0, 1}, {1, 0}} { // 0 and 2 are of one kind
 		k := faultKey(0, i)
 		page, err := st.Range(t.Context(), backend.Range{Kind: k.Kind, Start: backend.OrderTuple(k.Namespace, k.Name), Limit: 1})
-		if err != nil || len(page.Resources) != want.resources || page.Unreadable != want.unreadable {
-			t.Errorf("from %s: %d resources, %d that do not decode, %v", k, len(page.Resources), page.Unreadable, err)
+		if err != nil || len(page.Resources) != want.resources || len(page.Unreadable) != want.unreadable {
+			t.Errorf("from %s: %d resources, %d that do not decode, %v", k, len(page.Resources), len(page.Unreadable), err)
 		}
 	}
 	res, err := st.Apply(t.Context(), batchOf(st, backend.Action{Key: faultKey(0, 0), Op: backend.OpDelete},

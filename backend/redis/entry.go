@@ -14,7 +14,7 @@ import (
 //
 //	h  type, size, time in milliseconds, request id, each ended by a newline; the key's tuple
 //	d  the record after the change; for a delete, the last one
-//	b  the entries before a modification, if it changed them
+//	b  the entries before a modification, without references, if it changed them
 //
 // An entry of type s marks the beginning of an epoch and is no change.
 const (
@@ -82,7 +82,7 @@ func (n names) change(m goredis.XMessage) (e backend.Event, ok bool, err error) 
 	case typeModified:
 		e.Type, e.RowsBefore, e.FingerprintBefore = backend.Modified, e.Resource.Rows, e.Resource.Fingerprint
 		if before, changed := m.Values["b"].(string); changed {
-			if e.FingerprintBefore, e.RowsBefore, _, err = n.entries([]byte(before)); err != nil {
+			if e.FingerprintBefore, e.RowsBefore, err = n.entries([]byte(before)); err != nil {
 				return e, false, bad
 			}
 		}

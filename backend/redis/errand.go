@@ -12,12 +12,12 @@ type errand struct {
 
 // Where the arguments of a batch and of its first action are, see core.arguments.
 const (
-	argEpoch    = 0
-	argDeadline = 2
-	argClock    = 3
-	argRequest  = 4
-	argOp       = batchArguments
-	argRefs     = batchArguments + 7
+	argEpoch     = 0
+	argDeadline  = 2
+	argClock     = 3
+	argRequest   = 4
+	argOp        = batchArguments
+	argReferrers = batchArguments + 7
 )
 
 // bundle is what the batches of a group have in common.
@@ -28,7 +28,7 @@ type bundle struct {
 
 // groupable says whether the batch may be part of a group: one put.
 func (c *scriptCall) groupable() bool {
-	return len(c.keys) == shardKeys+1 && c.args[argOp] == opPut && c.args[argRefs] == ""
+	return len(c.keys) == shardKeys+1 && c.args[argOp] == opPut && c.args[argReferrers] == ""
 }
 
 // shardKeys is how many keys of a script are those of its shard.

@@ -17,6 +17,9 @@ func gateways(url string) []string { return []string{url, url} }
 // trialBySeed runs one trial for each seed, beside others.
 func trialBySeed(t *testing.T, seeds []uint64, trial func(*testing.T, uint64)) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	for _, seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			parallel(t)

@@ -72,7 +72,7 @@ func (sc *scanner) fetch(ctx context.Context, keys []backend.Key) error {
 // skip passes over what does not decode.
 func (sc *scanner) skip(k backend.Key, err error) {
 	sc.store.core.skip("range", k, err)
-	sc.built.Skip()
+	sc.built.Skip(k)
 }
 
 // resource reads the resource that a member leads to, nil if that is not live.

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -16,16 +17,16 @@ import (
 func records() []string {
 	head := "17-3\n17-2\nuid\n1750000000000\n1750000000001\n64\n1750000009999\ny\n200\n20\n"
 	rows := entry('i', "\x02_definition\x00\x02f\x00") + entry('i', "\x02color\x00\x03\x80\x00\x00\x00\x00\x00\x00\x01") +
-		entry('r', "\x02Net\x00\x02ns\x00\x02n\x00\x26") + entry('r', "\x02Net\x00\x02ns\x00\x02n\x00\x27") +
 		entry('x', "\x03\x80\x00\x01\x97\x74\xdc\x10\x00") + entry('q', "newer")
+	refs := entry('r', "\x02Net\x00\x02ns\x00\x02n\x00\x26") + entry('r', "\x02Net\x00\x02ns\x00\x02n\x00\x27")
 	return []string{
-		head + "0\n\n" + "j{}",
-		head + "104\next\n" + rows + "j{}",
-		head + "999\n\n" + rows,
-		strings.Replace(head, "uid", "%0A%25", 1) + "5\n\n" + "i\x00\x02\x02\xff",
-		strings.Replace(head, "\n64\n", "\n65\n", 1) + "0\n\n" + "j{}",
-		strings.Replace(head, "\n64\n", "\n064\n", 1) + "0\n\n" + "j{}",
-		"", "\n\n\n\n\n\n\n\n\n\n\n", "17-3",
+		head + "0\n0\n0\n\n1\n\n" + "j{}",
+		fmt.Sprintf("%s%d\n6\n%d\nd\n2\next\n%s%sj{}", head, len(rows), len(refs), rows, refs),
+		head + "999\n0\n0\n\n1\n\n" + rows,
+		strings.Replace(head, "uid", "%0A%25", 1) + "5\n0\n0\n%0A\n1\n\n" + "i\x00\x02\x02\xff",
+		strings.Replace(head, "\n64\n", "\n65\n", 1) + "0\n0\n0\n\n1\n\n" + "j{}",
+		strings.Replace(head, "\n64\n", "\n064\n", 1) + "0\n0\n0\n\n1\n\n" + "j{}",
+		"", "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n", "17-3",
 	}
 }
 
@@ -95,7 +96,7 @@ func FuzzEntry(f *testing.F) {
 
 func FuzzMember(f *testing.F) {
 	k := backend.Key{Kind: "Net", Namespace: "ns", Name: "n\x00m"}
-	r := &backend.Resource{Key: k, Rows: []backend.Row{{Index: "color", Value: backend.AppendInt(nil, 1)}}, Refs: []backend.Ref{{Key: k, Bound: true}}}
+	r := &backend.Resource{Key: k, Rows: []backend.Row{{Index: "color", Value: backend.AppendInt(nil, 1)}}, Refs: []backend.Ref{{Key: k, Bound: true}}, Envelope: backend.Envelope{Declared: "d", Passes: 1}}
 	r.ExpiresAt = time.UnixMilli(1_750_000_000_000)
 	for _, m := range redis.MembersOf(r) {
 		f.Add(string(m))

@@ -19,7 +19,7 @@ func member(kind byte, middle []byte, k backend.Key) []byte {
 // membersOf are all members that lead to a resource.
 func membersOf(r *backend.Resource) [][]byte {
 	out := [][]byte{member(memberName, nil, r.Key)}
-	for b := appendEntries(nil, r); len(b) > 0; {
+	for b := append(appendEntries(nil, r), refEntries(r)...); len(b) > 0; {
 		var kind byte
 		var middle []byte
 		kind, middle, b, _ = takeEntry(b)
@@ -37,7 +37,7 @@ func unknownMembers(k backend.Key, record string) (out [][]byte) {
 		var middle []byte
 		kind, middle, b, _ = takeEntry(b)
 		switch kind {
-		case entryRow, entryRef, entryExpiry:
+		case entryRow, entryExpiry:
 		default:
 			out = append(out, member(kind, middle, k))
 		}
@@ -85,7 +85,11 @@ func (f *found) leads(record string) bool {
 	if err != nil {
 		return false
 	}
-	for b := []byte(h.entries); len(b) > 0; {
+	entries := h.entries
+	if f.text[0] == entryRef {
+		entries = h.refs
+	}
+	for b := []byte(entries); len(b) > 0; {
 		var kind byte
 		var middle []byte
 		if kind, middle, b, err = takeEntry(b); err != nil {

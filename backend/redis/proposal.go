@@ -22,9 +22,9 @@ type action struct {
 	op string
 	// kind and name are the tuples that make the key.
 	kind, name []byte
-	// presence, uid, revision, deleting and refs are the condition; refs is what
-	// the members of bound references to the key begin with.
-	presence, uid, revision, deleting, refs, unfinalized string
+	// presence, uid, revision, deleting, referrers, unfinalized and passes are the
+	// condition; referrers is what the members of bound references to the key begin with.
+	presence, uid, revision, deleting, referrers, unfinalized, passes string
 	// newUID is that of a resource that a put creates.
 	newUID string
 	// finalizers is how many a put sets; empty leaves them as they are.
@@ -38,12 +38,12 @@ type action struct {
 }
 
 // actionArguments is the number of arguments of one action, STRIDE in batch.lua.
-const actionArguments = 17
+const actionArguments = 22
 
 // arguments are in the order of action() in apply.lua.
 func (a *action) arguments(args []any) []any {
-	return append(args, a.op, a.kind, a.name, a.presence, a.uid, a.revision, a.deleting, a.refs, a.unfinalized, a.newUID, a.finalizers,
-		a.entries, a.caller, a.fields, a.size, a.body, a.members)
+	return append(args, a.op, a.kind, a.name, a.presence, a.uid, a.revision, a.deleting, a.referrers, a.unfinalized, a.newUID, a.finalizers,
+		a.entries, a.caller, a.fields, a.size, a.body, a.members, a.passes, a.rowsSize, a.declared, a.refs, a.refsSize)
 }
 
 // The operations as the script calls them.
@@ -52,6 +52,7 @@ const (
 	opPut     = "p"
 	opDelete  = "d"
 	opReindex = "r"
+	opRebind  = "b"
 	// opDeleteDamaged also deletes a resource that does not decode.
 	opDeleteDamaged = "x"
 	// opExpire deletes what is expired.
@@ -66,6 +67,8 @@ func op(d backend.Op) string {
 		return opDelete
 	case backend.OpReindex:
 		return opReindex
+	case backend.OpRebind:
+		return opRebind
 	}
 	return opCheck
 }
@@ -99,50 +102,55 @@ func newProposal(sh *shard, b backend.Batch) *proposal {
 			to.deleting = "n"
 		}
 		if a.If.Unreferenced {
-			to.refs = string(entryRef) + string(backend.Range{Referenced: &a.Key, BoundOnly: true}.Prefix())
+			to.referrers = string(entryRef) + string(backend.Range{Referenced: &a.Key, BoundOnly: true}.Prefix())
 		}
 		if a.If.Unfinalized {
 			to.unfinalized = "y"
 		}
+		if a.If.Passes != 0 {
+			to.passes = strconv.FormatUint(uint64(a.If.Passes), 10)
+		}
 		if n := a.Put.Finalizers; n != nil {
 			to.finalizers = strconv.Itoa(*n)
 		}
-		if a.Op == backend.OpPut || a.Op == backend.OpReindex {
+		if a.Op == backend.OpPut || a.Op == backend.OpReindex || a.Op == backend.OpRebind {
 			to.derived = derive(a)
 		}
 	}
 	return p
 }
 
-// derived is what the script needs for a put or a reindex, besides the body.
+// derived is what the script needs for a put, a reindex or a rebind, besides the body.
 type derived struct {
 	entries []byte
 	caller  string // "c" if the caller made it
-	fields  []byte // from the expiry to the length of the entries; of a reindex the size of the rows
-	size    int    // of all
+	fields  []byte // the expiry and whether the deletion was requested
+	// size counts everything except the references.
+	size, rowsSize int
+	// declared is empty for a put that leaves the references as they are.
+	declared string
+	refs     []byte // entries of references
+	refsSize int
 }
 
 func derive(a *backend.Action) derived {
-	r := backend.Resource{Key: a.Key, Rows: a.Put.Rows, Refs: a.Put.Refs, Body: a.Put.Body}
+	r := backend.Resource{Key: a.Key, Rows: a.Put.Rows, Body: a.Put.Body}
 	r.Fingerprint, r.Deleting = a.Put.Fingerprint, a.Put.Deleting
+	size := r.Size()
+	r.Refs = a.Put.Refs
 	if !a.Put.ExpiresAt.IsZero() {
 		r.ExpiresAt = a.Put.ExpiresAt.UTC().Truncate(time.Millisecond)
 	}
-	d := derived{entries: appendEntries(nil, &r), size: r.Size()}
+	d := derived{
+		entries: appendEntries(nil, &r), size: size, rowsSize: rowsSize(r.Rows),
+		declared: escape(a.Put.Declared), refs: refEntries(&r), refsSize: r.Size() - size,
+	}
 	if a.Put.Caller {
 		d.caller = "c"
 	}
-	if a.Op == backend.OpReindex {
-		d.fields = strconv.AppendInt(nil, int64(rowsSize(r.Rows)), 10)
-		return d
-	}
-	d.fields = append(append(make([]byte, 0, 48), millis(r.ExpiresAt)...), '\n')
+	d.fields = append(append(make([]byte, 0, 16), millis(r.ExpiresAt)...), '\n')
 	if r.Deleting {
 		d.fields = append(d.fields, deletingFlag...)
-	}
-	d.fields = append(d.fields, '\n')
-	for _, n := range []int{d.size, rowsSize(r.Rows), len(d.entries)} {
-		d.fields = append(strconv.AppendInt(d.fields, int64(n), 10), '\n')
 	}
 	return d
 }

@@ -44,48 +44,60 @@ end
 -- is left to apply.lua, before anything is written. key is that of the resource, and
 -- the arguments of the action follow from.
 local function alone(key, from, request)
-  local _, kind, name, presence, wanted, revision, deleting, _, unfinalized, uid, finalizers, entries, caller, fields, size, body = unpack(ARGV, from + 1, from + STRIDE)
-  size = size + 64
+  local _, kind, name, presence, wanted, revision, deleting, _, unfinalized, uid, finalizers, entries, caller, fields, size, body, _, pass, rowsize, declared, refs, refsize =
+    unpack(ARGV, from + 1, from + STRIDE)
   local unlogged = isInternal(kind)
   local last = format('%d', (unlogged and internal or seq) + 1)
   local id = epoch .. '-' .. last
-  local event, spec, created, ext, gone, come, before = 'a', id, ms, '', nil, nil, nil
+  local event, spec, created, ext, passes, gone, come, before, replaced, kept = 'a', id, ms, '', '1', nil, nil, nil, 0, ''
   -- The header, and entries that are a little longer than the new ones.
-  local v = call('GETRANGE', key, '0', format('%d', #entries + 511))
+  local v = call('GETRANGE', key, '0', format('%d', #entries + #refs + 511))
   if v == '' then
-    if presence == 'p' or wanted ~= '' or revision ~= '' or deleting ~= '' or unfinalized ~= '' then return end
+    if presence == 'p' or wanted ~= '' or revision ~= '' or deleting ~= '' or unfinalized ~= '' or pass ~= '' then return end
     if finalizers == '' then finalizers = '0' end
     come = { '0', 'n' .. kind .. name }
-    local i, n, m = 1, #entries, 2
+    local all = entries .. refs
+    local i, n, m = 1, #all, 2
     while i <= n do -- as members() does
-      local t, hi, lo = byte(entries, i, i + 2)
+      local t, hi, lo = byte(all, i, i + 2)
       local last = i + 2 + hi * 256 + lo
       come[m + 1] = '0'
       if t == 105 or t == 120 then
-        come[m + 2] = sub(entries, i, i) .. kind .. sub(entries, i + 3, last) .. name
+        come[m + 2] = sub(all, i, i) .. kind .. sub(all, i + 3, last) .. name
       else
-        come[m + 2] = sub(entries, i, i) .. sub(entries, i + 3, last) .. kind .. name
+        come[m + 2] = sub(all, i, i) .. sub(all, i + 3, last) .. kind .. name
       end
       i, m = last + 1, m + 2
     end
     if m > 2000 then return end
   else
-    local rev, oldspec, olduid, oldcreated, held, expires, flag, _, rowsize, length, oldext, at = match(v, HEADER)
-    if not rev or presence == 'a' or expires ~= '' or wanted ~= '' and wanted ~= olduid or revision ~= '' and revision ~= rev or
+    local rev, oldspec, olduid, oldcreated, held, expires, flag, _, oldrowsize, length, oldrefsize, reflength, olddeclared, oldpasses, oldext, at = match(v, HEADER)
+    if not rev or presence == 'a' or expires ~= '' or wanted ~= '' and wanted ~= olduid or revision ~= '' and revision ~= rev or pass ~= '' and pass ~= oldpasses or
       deleting ~= '' and (deleting == 'y') ~= (flag ~= '') or unfinalized ~= '' and held ~= '0' then return end
-    local old = sub(v, at, at + length - 1)
-    if #old < length + 0 then return end -- there are more than were read
-    if old ~= entries then
-      before = old
-      gone, come = changes(old, entries, kind, name)
+    local middle, last = at + length, at + length + reflength - 1
+    if #v < last then v = call('GETRANGE', key, '0', format('%d', last - 1)) end
+    if #v < last then return end -- it is cut short
+    local old, oldrefs = sub(v, at, middle - 1), sub(v, middle, last)
+    if declared == '' then
+      refs, refsize, declared, kept = oldrefs, oldrefsize, olddeclared, '\n' .. olddeclared .. '\n' .. oldrefs
+    end
+    if old ~= entries then before = old end
+    if old ~= entries or oldrefs ~= refs then
+      if oldrefs == refs then
+        gone, come = changes(old, entries, kind, name)
+      else
+        gone, come = changes(old .. oldrefs, entries .. refs, kind, name)
+      end
       if not gone then return end
     end
-    event, uid, created, ext, size = 'm', olduid, oldcreated, oldext, size + rowsize
+    event, uid, created, ext, passes, replaced = 'm', olduid, oldcreated, oldext, oldpasses, oldrowsize
     if caller ~= 'c' then spec = oldspec end
     if finalizers == '' then finalizers = held end
   end
+  size = size + refsize
   local stamped = id .. '\n' .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. ms .. '\n' .. finalizers
-  local value = stamped .. '\n' .. fields .. ext .. '\n' .. entries .. body
+  local value = record(stamped, fields, size, rowsize, entries, refsize, refs, declared, passes, ext, body)
+  stamped = stamped .. '\n' .. passes .. kept
   call('SET', key, value)
   grown(#value)
   if gone and #gone > 0 then call('ZREM', KEYS[2], unpack(gone)) end
@@ -94,6 +106,7 @@ local function alone(key, from, request)
     internal = internal + 1
     return { 'ok', epoch .. '-' .. format('%d', seq), stamped }
   end
+  size = size + replaced + 64
   local head = event .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. request .. '\n' .. kind .. name
   if before then
     call('XADD', KEYS[3], id, 'h', head, 'd', value, 'b', before)

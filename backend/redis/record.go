@@ -15,17 +15,20 @@ import (
 // The stored form of a resource, which the scripts read too (HEADER in batch.lua):
 //
 //	revision, spec revision, uid, created, updated, finalizers, expires, deleting,
-//	size, size of the rows, length of the entries, ext: each ended by a newline
+//	size, size of the rows, length of the entries, size of the references, length of
+//	their entries, declared, passes, ext: each ended by a newline
 //	entries
+//	entries of references
 //	body
 //
 // Times are milliseconds since 1970; expires is empty for never, and deleting is
 // "y" or empty. Entries stand for the members of the index that lead to the
 // resource. Each has a type, its length in two bytes, and that many bytes: a row
-// (index and value), a reference (target and bound, as in
-// [backend.Resource.RefEntries]) or the expiry. ext is empty; a newer release may
+// (index and value), the expiry, or a reference (target and bound, as in
+// [backend.Resource.RefEntries]). Those of references stand apart, so that a put that
+// leaves them as they are need not look at them. ext is empty; a newer release may
 // use it, and every write keeps it.
-const headerFields = 12
+const headerFields = 16
 
 // The types of entries and of the members that they stand for. Every resource also
 // has a member of the type memberName, for which there is no entry.
@@ -45,7 +48,7 @@ const (
 	entryOverhead = entryHead + 2
 )
 
-// appendEntries appends the entries of the resource.
+// appendEntries appends the entries of the resource, except those of its references.
 func appendEntries(b []byte, r *backend.Resource) []byte {
 	rows := r.IndexRows()
 	b = slices.Grow(b, rowsSize(rows)+entryOverhead*len(rows))
@@ -55,11 +58,16 @@ func appendEntries(b []byte, r *backend.Resource) []byte {
 		b = append(backend.AppendString(b, row.Index), row.Value...)
 		binary.BigEndian.PutUint16(b[at+1:], uint16(len(b)-at-entryHead))
 	}
-	for _, ref := range r.RefEntries() {
-		b = appendEntry(b, entryRef, backend.AppendBool(ref.Key.Append(nil), ref.Bound))
-	}
 	if !r.ExpiresAt.IsZero() {
 		b = appendEntry(b, entryExpiry, backend.AppendInt(nil, r.ExpiresAt.UnixMilli()))
+	}
+	return b
+}
+
+// refEntries are the entries of the references of the resource.
+func refEntries(r *backend.Resource) (b []byte) {
+	for _, ref := range r.RefEntries() {
+		b = appendEntry(b, entryRef, backend.AppendBool(ref.Key.Append(nil), ref.Bound))
 	}
 	return b
 }
@@ -115,7 +123,9 @@ type header struct {
 	finalizers                int
 	deleting                  bool
 	size, rowsSize            int
-	entries, rest             string // rest is the body
+	declared                  string
+	passes                    uint32
+	entries, refs, rest       string // refs are the entries of references, rest is the body
 }
 
 func badRecord() error { return fmt.Errorf("record: %w", backend.ErrUnreadable) }
@@ -156,7 +166,13 @@ func parseHeader(value string) (h header, err error) {
 	if err1 != nil || err2 != nil || err3 != nil || n > uint64(len(rest)) || h.deleting && field[7] != deletingFlag {
 		return header{}, badRecord()
 	}
-	h.size, h.rowsSize, h.entries, h.rest = int(size), int(rowsSize), rest[:n], rest[n:]
+	refs, err1 := strconv.ParseUint(field[12], 10, 31)
+	passes, err2 := strconv.ParseUint(field[14], 10, 32)
+	if h.declared, err = unescape(field[13]); err != nil || err1 != nil || err2 != nil || refs > uint64(len(rest))-n || passes == 0 {
+		return header{}, badRecord()
+	}
+	h.size, h.rowsSize, h.passes = int(size), int(rowsSize), uint32(passes)
+	h.entries, h.refs, h.rest = rest[:n], rest[n:n+refs], rest[n+refs:]
 	return h, nil
 }
 
@@ -202,10 +218,13 @@ func (n names) record(k backend.Key, value string) (*backend.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := []byte(value[len(value)-len(h.entries)-len(h.rest):]) // one copy of both
+	own := []byte(value[len(value)-len(h.entries)-len(h.refs)-len(h.rest):]) // one copy of all
 	at := len(h.entries)
-	r := h.resource(k, own[at:])
-	r.Fingerprint, r.Rows, r.Refs, err = n.entries(own[:at:at])
+	end := at + len(h.refs)
+	r := h.resource(k, own[end:])
+	if r.Fingerprint, r.Rows, err = n.entries(own[:at:at]); err == nil {
+		r.Refs, err = n.references(own[at:end:end])
+	}
 	return r, err
 }
 
@@ -225,7 +244,7 @@ func (h *header) resource(k backend.Key, body []byte) *backend.Resource {
 		Key: k, Body: body,
 		Envelope: backend.Envelope{
 			UID: strings.Clone(h.uid), Revision: h.revision, SpecRevision: h.spec, Deleting: h.deleting, Finalizers: h.finalizers,
-			ExpiresAt: h.expires, CreatedAt: h.created, UpdatedAt: h.updated,
+			Declared: strings.Clone(h.declared), Passes: h.passes, ExpiresAt: h.expires, CreatedAt: h.created, UpdatedAt: h.updated,
 		},
 	}
 }
@@ -233,49 +252,60 @@ func (h *header) resource(k backend.Key, body []byte) *backend.Resource {
 // entries decodes the entries of a resource. The row of the reserved definition
 // index is the fingerprint, and that of the deleting index is left out: it follows
 // from the header. The result shares the memory of b.
-func (n names) entries(b []byte) (fingerprint string, rows []backend.Row, refs []backend.Ref, err error) {
+func (n names) entries(b []byte) (fingerprint string, rows []backend.Row, err error) {
 	for len(b) > 0 {
 		var kind byte
 		var middle []byte
 		if kind, middle, b, err = takeEntry(b); err != nil {
-			return "", nil, nil, err
+			return "", nil, err
 		}
-		switch kind {
-		case entryRow:
-			var index string
-			var value []byte
-			if index, value, err = n.take(middle); err != nil {
-				return "", nil, nil, err
+		if kind != entryRow {
+			continue
+		}
+		var index string
+		var value []byte
+		if index, value, err = n.take(middle); err != nil {
+			return "", nil, err
+		}
+		switch index {
+		case backend.DefinitionIndex:
+			if fingerprint, _, err = n.take(value); err != nil {
+				return "", nil, err
 			}
-			switch index {
-			case backend.DefinitionIndex:
-				if fingerprint, _, err = n.take(value); err != nil {
-					return "", nil, nil, err
-				}
-			case backend.DeletingIndex:
-			default:
-				if rows == nil {
-					rows = make([]backend.Row, 0, 4)
-				}
-				rows = append(rows, backend.Row{Index: index, Value: value[:len(value):len(value)]})
+		case backend.DeletingIndex:
+		default:
+			if rows == nil {
+				rows = make([]backend.Row, 0, 4)
 			}
-		case entryRef:
-			if len(middle) == 0 {
-				return "", nil, nil, fmt.Errorf("reference: %w", backend.ErrUnreadable)
-			}
-			target, bound := middle[:len(middle)-1], middle[len(middle)-1] == backend.AppendBool(nil, true)[0]
-			key, err := n.key(target)
-			if err != nil {
-				return "", nil, nil, err
-			}
-			if n := len(refs) - 1; bound && n >= 0 && refs[n].Key == key {
-				refs[n].Bound = true
-			} else {
-				refs = append(refs, backend.Ref{Key: key, Bound: bound})
-			}
+			rows = append(rows, backend.Row{Index: index, Value: value[:len(value):len(value)]})
 		}
 	}
-	return fingerprint, rows, refs, nil
+	return fingerprint, rows, nil
+}
+
+// references decodes the entries of references.
+func (n names) references(b []byte) (refs []backend.Ref, err error) {
+	for len(b) > 0 {
+		var kind byte
+		var middle []byte
+		if kind, middle, b, err = takeEntry(b); err != nil {
+			return nil, err
+		}
+		if kind != entryRef || len(middle) == 0 {
+			return nil, fmt.Errorf("reference: %w", backend.ErrUnreadable)
+		}
+		target, bound := middle[:len(middle)-1], middle[len(middle)-1] == backend.AppendBool(nil, true)[0]
+		key, err := n.key(target)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(refs) - 1; bound && n >= 0 && refs[n].Key == key {
+			refs[n].Bound = true
+		} else {
+			refs = append(refs, backend.Ref{Key: key, Bound: bound})
+		}
+	}
+	return refs, nil
 }
 
 // timeLength is the length of a time in a tuple.

@@ -2,10 +2,11 @@
 
 -- parse returns the record as a table, nil if it does not have the form.
 local function parse(v)
-  local rev, spec, uid, created, finalizers, expires, deleting, size, rowsize, length, ext, at = match(v, HEADER)
+  local rev, spec, uid, created, finalizers, expires, deleting, size, rowsize, length, refsize, reflength, declared, passes, ext, at = match(v, HEADER)
   if not rev then return nil end
   return { value = v, rev = rev, spec = spec, uid = uid, created = created, finalizers = finalizers, expires = expires, deleting = deleting,
-    size = size, rowsize = rowsize, length = tonumber(length), ext = ext, at = at }
+    size = size, rowsize = rowsize, refsize = refsize, declared = declared, passes = passes, ext = ext,
+    at = at, refsat = at + length, bodyat = at + length + reflength }
 end
 
 -- load reads what is stored under a key: nil if there is nothing, else a record,
@@ -22,11 +23,11 @@ local function load(key, whole)
   local r = parse(v)
   if not r then return { damaged = true } end
   r.whole = whole or #v < 1024
-  if #v < r.at + r.length - 1 then
+  if #v < r.bodyat - 1 then
     if r.whole then return { damaged = true } end
     return load(key, true)
   end
-  r.entries = sub(v, r.at, r.at + r.length - 1)
+  r.entries, r.refs = sub(v, r.at, r.refsat - 1), sub(v, r.refsat, r.bodyat - 1)
   return r
 end
 

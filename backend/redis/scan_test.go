@@ -105,7 +105,7 @@ func TestAResourceThatMovesWheneverItIsReadIsFoundInTheEnd(t *testing.T) {
 	p := redistest.NewProxy(t, s.Addr)
 	reader, writer := openScan(t, redis.Config{URL: p.URL()}), openScan(t, redis.Config{URL: s.URL()})
 	target := backend.Key{Kind: "Net", Namespace: "z", Name: "target"}
-	referring := func(put *backend.Put) { put.Refs = []backend.Ref{{Key: target}} }
+	referring := func(put *backend.Put) { put.Refs, put.Declared = []backend.Ref{{Key: target}}, "declared" }
 	fill(t, writer, 700, func(i int) backend.Key { return backend.Key{Kind: "Net", Namespace: "a", Name: fmt.Sprint("n", i)} },
 		func(put *backend.Put) { put.Rows = []backend.Row{title("b5")} })
 	fill(t, writer, 20, func(i int) backend.Key { return backend.Key{Kind: "Net", Namespace: "z", Name: fmt.Sprint("n", i)} }, referring)

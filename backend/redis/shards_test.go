@@ -20,6 +20,9 @@ func at(url string, shards int) backendtest.Opener {
 
 func TestStoreOfManyShards(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	backendtest.Run(t, at(server.Server(t).URL(), manyShards))
 }
 

@@ -3,6 +3,7 @@ package redis_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/sluicegw/sluice/backend/backendtest"
 	"github.com/sluicegw/sluice/backend/redis"
@@ -19,6 +20,7 @@ func instance(t testing.TB, o backendtest.Options) backendtest.Instance {
 func instanceOf(cfg redis.Config, o backendtest.Options) backendtest.Instance {
 	cfg.Prefix, cfg.Clock, cfg.Rand = redistest.Prefix(), o.Clock, o.Rand
 	cfg.LogEntries, cfg.LogAge, cfg.LogBytes, cfg.LogSlack, cfg.PurgeInterval = o.LogEntries, o.LogAge, o.LogBytes, -1, o.PurgeInterval
+	cfg.Timeout = time.Minute // a busy machine is no fault
 	cfg = redis.ForTest(cfg)
 	return backendtest.Instance{
 		Open:   func() (backendtest.Store, error) { return redis.Open(context.Background(), cfg) },

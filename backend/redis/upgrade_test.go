@@ -50,9 +50,9 @@ func (n *newer) modify(k backend.Key) {
 	meta := n.server.Client().HGetAll(n.Context(), n.prefix+"m:{0}").Val()
 	seq, _ := strconv.Atoi(meta["seq"])
 	id := fmt.Sprint(meta["epoch"], "-", seq+1)
-	field := strings.SplitN(n.server.Client().Get(n.Context(), n.item(k)).Val(), "\n", 13)
+	field := strings.SplitN(n.server.Client().Get(n.Context(), n.item(k)).Val(), "\n", 17)
 	length, _ := strconv.Atoi(field[10])
-	before, body := field[12][:length], field[12][length:]
+	before, body := field[16][:length], field[16][length:]
 	entries := before + entry('i', newerRow)
 	if !strings.Contains(before, entry('q', newerMiddle)) {
 		entries += entry('q', newerMiddle)
@@ -60,8 +60,8 @@ func (n *newer) modify(k backend.Key) {
 	rows := len("future") + len(newerRow) - len("\x02future\x00")
 	size, _ := strconv.Atoi(field[8])
 	rowsize, _ := strconv.Atoi(field[9])
-	field[0], field[8], field[9], field[10], field[11] = id, fmt.Sprint(size+rows), fmt.Sprint(rowsize+rows), fmt.Sprint(len(entries)), newerExt
-	record := strings.Join(field[:12], "\n") + "\n" + entries + body
+	field[0], field[8], field[9], field[10], field[15] = id, fmt.Sprint(size+rows), fmt.Sprint(rowsize+rows), fmt.Sprint(len(entries)), newerExt
+	record := strings.Join(field[:16], "\n") + "\n" + entries + body
 	weight := size + rows + rowsize + 64
 	head := fmt.Sprintf("m\n%d\n%s\nnewer\n%s", weight, field[4], k.Append(nil))
 	pipe := n.server.Client().TxPipeline()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -45,6 +46,11 @@ type attempt struct {
 // errLost that it was not applied for no fault of its own. Any other error, that
 // of the context too, says that nothing was applied.
 func (s *Service) apply(ctx context.Context, actions ...backend.Action) (backend.Result, error) {
+	return s.applyBy(ctx, s.cfg.Clock().Add(s.cfg.WriteTimeout), actions...)
+}
+
+// applyBy is apply with the instant, by the store's clock, up to which the store may begin.
+func (s *Service) applyBy(ctx context.Context, deadline time.Time, actions ...backend.Action) (backend.Result, error) {
 	key := actions[0].Key
 	leave, ok := s.cfg.Enter(key.Kind)
 	if !ok {
@@ -53,7 +59,7 @@ func (s *Service) apply(ctx context.Context, actions ...backend.Action) (backend
 	spent := budget.From(ctx)
 	spent.Leave()
 	defer spent.Return(ctx)
-	res, deadline, err := s.attempt(ctx, actions)
+	res, err := s.attempt(ctx, deadline, actions)
 	if errors.Is(err, backend.ErrUnknown) { // up to its deadline the store may apply it
 		time.AfterFunc(deadline.Add(settleGrace).Sub(s.cfg.Clock()), leave)
 	} else {
@@ -62,20 +68,20 @@ func (s *Service) apply(ctx context.Context, actions ...backend.Action) (backend
 	return res, err
 }
 
-// attempt sends actions in one batch, and says until when the store takes it.
-func (s *Service) attempt(ctx context.Context, actions []backend.Action) (res backend.Result, deadline time.Time, err error) {
+// attempt sends actions in one batch.
+func (s *Service) attempt(ctx context.Context, deadline time.Time, actions []backend.Action) (res backend.Result, err error) {
 	t := &attempt{service: s, store: s.cfg.Store, from: s.hub.Position()}
 	if t.from.IsZero() {
 		if t.from, err = t.store.Position(ctx); err != nil {
-			return res, deadline, err
+			return res, err
 		}
 	}
-	t.batch = backend.Batch{RequestID: s.cfg.NewID(), Deadline: s.cfg.Clock().Add(s.cfg.WriteTimeout), Actions: actions}
+	t.batch = backend.Batch{RequestID: s.tag + strconv.FormatUint(s.requests.Add(1), 36), Deadline: deadline, Actions: actions}
 	t.events = make([]*backend.Event, len(t.batch.Actions))
 	if res, err = t.store.Apply(ctx, t.batch); errors.Is(err, backend.ErrUnknown) {
 		res, err = t.settle(ctx, err)
 	}
-	return res, t.batch.Deadline, err
+	return res, err
 }
 
 // settle finds out what became of a batch whose answer is unknown: the result,

@@ -63,6 +63,7 @@ func TestAChainIsReadyWithoutWaitingForTheChangesOfItsLinks(t *testing.T) {
 	h := openHouse(t, &deafened{Store: store, after: "k0"})
 	h.store = store
 	h.run()
+	h.follows("first")
 	h.createChain()
 	h.create("Key", "k0", `{}`)
 	h.becomes("Key", fmt.Sprintf("k%d", links-1), "True")

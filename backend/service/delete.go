@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -27,7 +28,7 @@ func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest
 		return s.wouldDelete(ctx, k, key, req.ExpectedRevision)
 	}
 	return s.repeat(ctx, key, func() (*Written, error) {
-		actions := []backend.Action{{Key: key, If: removable(k), Op: backend.OpDelete}}
+		actions := []backend.Action{{Key: key, If: removable(), Op: backend.OpDelete}}
 		var current *stored
 		if req.ExpectedRevision != nil || k.Sensitive {
 			var err error
@@ -55,9 +56,10 @@ func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest
 	})
 }
 
-// removable is what must hold of a resource that is deleted at once.
-func removable(k *kind.Kind) backend.Condition {
-	return backend.Condition{Presence: backend.Present, Unreferenced: k.Guarded, Unfinalized: true}
+// removable is the condition for deleting a resource at once. The store knows which resources
+// are bound to it, even by references that this gateway's catalogue does not declare.
+func removable() backend.Condition {
+	return backend.Condition{Presence: backend.Present, Unreferenced: true, Unfinalized: true}
 }
 
 // doomed loads what is to be deleted, at the revision that is expected, if one is;
@@ -88,7 +90,7 @@ func (s *Service) wouldDelete(ctx context.Context, k *kind.Kind, key backend.Key
 		return out, nil
 	}
 	out.Resource = s.present(k, current.Resource)
-	held, err := s.relied(ctx, k, key)
+	held, err := s.relied(ctx, key)
 	switch {
 	case err != nil:
 		return nil, failure.Of(err, key)
@@ -101,20 +103,12 @@ func (s *Service) wouldDelete(ctx context.Context, k *kind.Kind, key backend.Key
 }
 
 // relied says whether others rely on a resource.
-func (s *Service) relied(ctx context.Context, k *kind.Kind, key backend.Key) (bool, error) {
-	if !k.Guarded {
-		return false, nil
-	}
+func (s *Service) relied(ctx context.Context, key backend.Key) (bool, error) {
 	page, err := s.cfg.Store.Range(ctx, backend.Range{Referenced: &key, BoundOnly: true, Limit: 2, Bare: true})
 	if err != nil {
 		return false, err
 	}
-	for _, r := range page.Resources {
-		if r.Key != key {
-			return true, nil
-		}
-	}
-	return false, nil
+	return len(page.Unreadable) > 0 || slices.ContainsFunc(page.Resources, func(r *backend.Resource) bool { return r.Key != key }), nil
 }
 
 // removal deletes what the store has of a resource, nil for what does not decode, if
@@ -123,7 +117,7 @@ func (s *Service) removal(ctx context.Context, k *kind.Kind, key backend.Key, cu
 	if current == nil {
 		return s.removalOfDamaged(ctx, k, key)
 	}
-	condition := removable(k)
+	condition := removable()
 	condition.Revision = current.Revision
 	out := []backend.Action{{Key: key, If: condition, Op: backend.OpDelete}}
 	return append(out, current.removalOfSensitive()...), nil
@@ -168,7 +162,7 @@ func (s *Service) requestDeletion(ctx context.Context, k *kind.Kind, key backend
 	if current == nil {
 		return s.deleteDamaged(ctx, k, key)
 	}
-	held, err := s.relied(ctx, k, key)
+	held, err := s.relied(ctx, key)
 	if err != nil {
 		return nil, failure.Of(err, key)
 	}
@@ -237,7 +231,6 @@ func (s *Service) rewritten(k *kind.Kind, current *backend.Resource, was, next *
 		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
 	}
 	t.related.Transition = true
-	t.related.Refs = dependency.Of(current.Key, k.Rows.Refs(current.Namespace, next.Spec), dependency.Judged(k, current.Key, was, current.Refs)).Kept().With(current.Refs)
 	return s.actions(t, next)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/bolt"
+	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/redis"
@@ -68,12 +69,15 @@ func openHouse(t *testing.T, store backend.Store) *house {
 
 func openHouseOf(t *testing.T, store backend.Store, kinds []descriptor.Kind) *house {
 	t.Helper()
-	svc, err := service.New(service.Config{Kinds: kinds, Store: store, RetryTimeout: 5 * time.Second})
+	svc, err := service.New(service.Config{Kinds: kinds, Store: store, RetryTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	compiled, err := kind.Compile(kinds)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (catalogue.Gate{Store: store}).Accept(t.Context(), catalogue.Candidate{Kinds: kinds, AllowBreaking: true}); err != nil {
 		t.Fatal(err)
 	}
 	return &house{Service: svc, t: t, store: store, kinds: compiled}
@@ -172,7 +176,7 @@ func (h *house) until(what string, holds func() bool) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(h.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
 	defer cancel()
 	w, err := h.store.Watch(ctx, backend.Watch{From: at})
 	if err != nil {

@@ -2,15 +2,13 @@ package service
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/reindex"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
 // Conclude looks at resources that were created and wait for nothing: a gateway that did not
@@ -29,7 +27,7 @@ func (s *Service) Conclude(ctx context.Context, created []*backend.Resource) err
 			continue
 		}
 		if !s.owners.controlled(k.Name) {
-			if _, err := s.Settle(ctx, []*backend.Resource{r}, nil); err != nil { // the change wakes who waits for it
+			if _, err := s.Settle(ctx, []*backend.Resource{r}, nil); err != nil && !errors.Is(err, reconcile.ErrNotNewest) { // the change wakes who waits for it
 				return err
 			}
 			continue
@@ -116,31 +114,4 @@ func (s *Service) announce(ctx context.Context, k *kind.Kind, current *stored) (
 		return true, nil
 	}
 	return true, err
-}
-
-// Judgements names what resources are judged by: another name means that all are to be
-// judged anew.
-func (s *Service) Judgements() string {
-	kinds, held := s.owners.kinds.Load(), s.keeper.Held()
-	if made := s.judgements.Load(); made != nil && made.kinds == kinds && made.held == held {
-		return made.name
-	}
-	h := sha256.New()
-	for _, k := range s.kinds.All() {
-		_, _ = fmt.Fprintln(h, k.Name, k.Conditions != nil, s.owners.controlled(k.Name), held != nil && (*held)[k.Name])
-		for _, r := range k.References {
-			_, _ = fmt.Fprintln(h, "-", r.Path, r.Kind, r.Guard)
-		}
-	}
-	made := &judgements{kinds: kinds, held: held, name: hex.EncodeToString(h.Sum(nil)[:8])}
-	s.judgements.Store(made)
-	return made.name
-}
-
-// judgements is what resources are judged by, while controllers own these kinds, and this
-// gateway's definitions of those hold.
-type judgements struct {
-	kinds *map[string]bool
-	held  *reindex.Held
-	name  string
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
 // widget is a kind that has one of everything.
@@ -104,12 +105,12 @@ func setupOn(t *testing.T, cfg memory.Config) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	unreadable := &atomic.Int32{}
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store, Unreadable: func(string) { unreadable.Add(1) }})
+	counted := &atomic.Int32{}
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store, Unreadable: unreadable.NewCounter(func(string) { counted.Add(1) })})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{Service: s, t: t, store: store, unreadable: unreadable}
+	return &fixture{Service: s, t: t, store: store, unreadable: counted}
 }
 
 // setupIndexed is setup of a service that runs, and serves all kinds from memory.

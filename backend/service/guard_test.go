@@ -369,7 +369,7 @@ func TestTwoReconcilersDoNoHarm(t *testing.T) {
 	h.run()
 	openHouse(t, store).run()
 	var seen []string
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	at, err := store.Position(ctx)
 	if err != nil {

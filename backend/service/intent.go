@@ -227,10 +227,11 @@ func (in *intent) keeping(was *kind.State) *intent {
 }
 
 // base is the state that the intent changes. Sensitive values that cannot be decrypted
-// need not be, if the intent leaves them as they are stored, or keeps none of them.
+// need not be, if the intent leaves them as they are stored, or keeps none of them; a
+// patch of metadata alone does not need what is damaged either.
 func (in *intent) base(current *stored) (*kind.State, error) {
 	was, err := current.state(in.kind)
-	if !errors.Is(err, backend.ErrEncrypted) {
+	if err == nil || !in.unspecified && !errors.Is(err, backend.ErrEncrypted) {
 		return was, err
 	}
 	shown, unread := kind.StateOf(current.Resource)

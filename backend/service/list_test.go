@@ -232,11 +232,11 @@ func TestAnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
 	if got := fmt.Sprint(pageNames(f.list(query.ListRequest{First: pointer(3)}))); got != "[a c d]" {
 		t.Errorf("page %s", got)
 	}
+	_, err = f.Get(context.Background(), anon, named("b"))
+	wantCode(t, err, failure.CodeUnreadable)
 	if n := f.unreadable.Load(); n != 1 {
 		t.Errorf("%d unreadable resources were counted, want 1", n)
 	}
-	_, err = f.Get(context.Background(), anon, named("b"))
-	wantCode(t, err, failure.CodeUnreadable)
 	var types []change.Type
 	for len(types) < 3 {
 		changes, err := stream.Next(context.Background())

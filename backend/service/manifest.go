@@ -25,10 +25,13 @@ func (s *Service) Apply(ctx context.Context, c access.Caller, req ApplyRequest) 
 	if err != nil {
 		return nil, err
 	}
+	in.found.Manifest = true
+	write := s.upsert
 	if req.CreateOnly {
-		return s.createValid(ctx, in)
+		write = s.createValid
 	}
-	return s.upsert(ctx, in)
+	out, err := write(ctx, in)
+	return inManifest(in.kind, out, err)
 }
 
 // headPath is the path of a key at the top of a manifest, or of its metadata.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -293,21 +294,25 @@ func TestAnApplyAsksForTheVerbThatItIs(t *testing.T) {
 		verbs   []descriptor.Verb
 		accepts map[string]bool
 	}{
-		"CREATE alone":      {[]descriptor.Verb{descriptor.VerbCreate}, map[string]bool{create: true, "apply of what is absent": true}},
-		"UPSERT alone":      {[]descriptor.Verb{descriptor.VerbUpsert}, map[string]bool{"apply of what is absent": true, "apply of what is there": true}},
-		"UPDATE alone":      {[]descriptor.Verb{descriptor.VerbUpdate}, map[string]bool{"apply of what is there": true}},
-		"CREATE and UPDATE": {[]descriptor.Verb{descriptor.VerbCreate, descriptor.VerbUpdate}, map[string]bool{create: true, "apply of what is absent": true, "apply of what is there": true}},
+		"CREATE alone":      {[]descriptor.Verb{descriptor.VerbCreate}, map[string]bool{create: true, "apply of what is absent": true, "apply of what is there and equal": true}},
+		"UPSERT alone":      {[]descriptor.Verb{descriptor.VerbUpsert}, map[string]bool{"apply of what is absent": true, "apply of what is there": true, "apply of what is there and equal": true}},
+		"UPDATE alone":      {[]descriptor.Verb{descriptor.VerbUpdate}, map[string]bool{"apply of what is there": true, "apply of what is there and equal": true}},
+		"CREATE and UPDATE": {[]descriptor.Verb{descriptor.VerbCreate, descriptor.VerbUpdate}, map[string]bool{create: true, "apply of what is absent": true, "apply of what is there": true, "apply of what is there and equal": true}},
 		"neither":           {[]descriptor.Verb{descriptor.VerbGet}, nil},
 	} {
 		for step, req := range map[string]service.ApplyRequest{
-			create:                    {Manifest: widgetManifest, CreateOnly: true},
-			"apply of what is absent": {Manifest: widgetManifest},
-			"apply of what is there":  {Manifest: strings.Replace(widgetManifest, "title: A", "title: B", 1)},
+			create:                               {Manifest: widgetManifest, CreateOnly: true},
+			"apply of what is absent":            {Manifest: widgetManifest},
+			"apply of what is there":             {Manifest: strings.Replace(widgetManifest, "title: A", "title: B", 1)},
+			"apply of what is there and invalid": {Manifest: strings.Replace(widgetManifest, "title: A", "nothing: B", 1)},
+			"apply of what is there and equal":   {Manifest: widgetManifest},
 		} {
 			t.Run(name+": "+step, func(t *testing.T) {
 				f := setup(t)
 				if strings.Contains(step, "there") {
-					f.create("a", `{"title":"A"}`)
+					if _, err := f.apply(widgetManifest); err != nil {
+						t.Fatal(err)
+					}
 				}
 				k := widget()
 				k.Verbs = c.verbs
@@ -315,11 +320,17 @@ func TestAnApplyAsksForTheVerbThatItIs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = s.Apply(t.Context(), anon, req)
+				out, err := s.Apply(t.Context(), anon, req)
 				if c.accepts[step] && err != nil {
 					t.Error(err)
 				}
-				if !c.accepts[step] {
+				if c.accepts[step] && strings.Contains(step, "equal") && (out.Outcome != service.Unchanged || out.DryRun) {
+					t.Errorf("%+v, want UNCHANGED", out)
+				}
+				updates := slices.Contains(c.verbs, descriptor.VerbUpdate) || slices.Contains(c.verbs, descriptor.VerbUpsert)
+				if updates && strings.Contains(step, "invalid") {
+					wantCode(t, err, failure.CodeValidationFailed)
+				} else if !c.accepts[step] {
 					if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "does not offer") {
 						t.Errorf("message %q", e.Message)
 					}

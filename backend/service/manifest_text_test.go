@@ -71,9 +71,13 @@ func TestTextOfEveryCharacterGoesThroughAManifestUnchanged(t *testing.T) {
 	for _, s := range texts {
 		one(s)
 	}
+	step := rune(1) // beyond the first 256
+	if testing.Short() {
+		step = 13
+	}
 	for r := rune(0); r <= utf8.MaxRune; r++ {
 		// Every character of the planes where some are special, one of many elsewhere.
-		if utf8.ValidRune(r) && (r < 0x3100 || r > 0xD000 && r < 0x10200 || r%257 == 0) {
+		if utf8.ValidRune(r) && (r < 0x100 || r%step == 0) && (r < 0x3100 || r > 0xD000 && r < 0x10200 || r%257 == 0) {
 			one(string(r))
 		}
 	}

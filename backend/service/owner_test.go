@@ -17,7 +17,7 @@ type slowAnswer struct {
 
 func (s *slowAnswer) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
 	got, err := s.Store.Get(ctx, keys...)
-	if keys[0].Internal() {
+	if keys[0].Kind == "_controllers" {
 		select {
 		case <-s.asked: // by an earlier question
 		default:

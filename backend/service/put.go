@@ -20,6 +20,8 @@ type target struct {
 	key  backend.Key
 	uid  string
 	cond backend.Condition
+	// passes is the [backend.Envelope.Passes] of the stored resource; 0 for a new one.
+	passes uint32
 	// caller marks a change of what callers set.
 	caller bool
 	// was is the resource that the state takes the place of, nil if it is none, or one
@@ -86,7 +88,7 @@ func (s *Service) actions(t target, st *kind.State) ([]backend.Action, error) {
 	finalizers := len(st.Meta.Finalizers)
 	put := backend.Put{
 		UID: t.uid, Caller: t.caller, ExpiresAt: st.ExpiresAt, Deleting: t.deleting, Finalizers: &finalizers,
-		Rows: rows, Refs: t.related.Refs, Fingerprint: t.kind.Rows.Fingerprint,
+		Rows: rows, Refs: t.related.Refs, Declared: t.related.Declared, Fingerprint: t.kind.Rows.Fingerprint,
 	}
 	var sensitive []backend.Action
 	if t.kind.Sensitive && !t.kept {
@@ -106,6 +108,9 @@ func (s *Service) actions(t target, st *kind.State) ([]backend.Action, error) {
 	var err error
 	if put.Body, err = st.Encode(t.kind); err != nil {
 		return nil, err
+	}
+	if put.Declared != "" {
+		t.cond.Passes = t.passes
 	}
 	actions := append([]backend.Action{{Key: t.key, If: t.cond, Op: backend.OpPut, Put: put}}, sensitive...)
 	// The gateway's own writes have the room up to backend.MaxStoredBytes: a resource as
@@ -174,8 +179,8 @@ const maxLoads = 16
 // mixed says whether the sensitive values are those of another resource.
 func (c *stored) mixed() bool { return c.sensitive != nil && c.sensitive.UID != c.UID }
 
-// recent is what the index has of a resource, nil if it has nothing, and for what was
-// judged by other declarations: the index does not have what that is bound to. It may be
+// recent is what the index has of a resource, nil if it has nothing, and for one whose
+// references were taken by other declarations: the index does not have them. It may be
 // older than what is stored: what is judged by it is true only if a write that is
 // conditional on its revision was applied.
 func (s *Service) recent(k *kind.Kind, key backend.Key) *stored {
@@ -187,7 +192,7 @@ func (s *Service) recent(k *kind.Kind, key backend.Key) *stored {
 		return nil
 	}
 	st, err := kind.StateOf(r)
-	if err != nil || st.Meta.Judged != k.Declared {
+	if err != nil || r.Declared != k.Declared {
 		return nil
 	}
 	r.Fingerprint = k.Rows.Fingerprint

@@ -192,30 +192,6 @@ func TestReindex(t *testing.T) {
 			b.want("weight", 100, "", "x")
 		})
 	})
-	t.Run("references follow from the spec, also those that the definition gains, and what is bound stays bound", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			store := open(t)
-			none := join(t, store, newer)
-			r := none.create("x", `{"title":"t","old":"y"}`).Resource.Stored
-			refers := func(k *descriptor.Kind) {
-				k.References = []descriptor.Reference{{Path: "spec.old", Kind: "Widget", Field: "oldWidget"}}
-			}
-			g := join(t, store, refers)
-			g.create("z", `{"title":"t","old":"y"}`)
-			held := backend.Ref{Key: backend.Key{Kind: "Widget", Namespace: "default", Name: "held"}, Bound: true}
-			g.put(r.Key, backend.Put{UID: r.UID, Body: r.Body, Refs: []backend.Ref{held}})
-			g.run()
-			synctest.Wait()
-			target := backend.Key{Kind: "Widget", Namespace: "default", Name: "y"}
-			page, err := store.Range(t.Context(), backend.Range{Referenced: &target, Limit: 10})
-			if got := namesOf(page.Resources); err != nil || !slices.Equal(got, []string{"x", "z"}) {
-				t.Errorf("%v refer to it, error %v", got, err)
-			}
-			if refs := g.stored("x").Refs; !slices.Contains(refs, held) {
-				t.Errorf("references %v", refs)
-			}
-		})
-	})
 }
 
 func TestTwoDefinitionsRace(t *testing.T) {

@@ -18,10 +18,10 @@ import (
 type relating struct {
 	kind *kind.Kind
 	key  backend.Key
-	// was is the state before, nil for none that could be read.
-	was *kind.State
-	// bound are the references that are stored, as far as they are known.
-	bound []backend.Ref
+	// stored is what the state takes the place of, nil for nothing, and was what could be
+	// read of it.
+	stored *backend.Resource
+	was    *kind.State
 	// respecified: the spec is another, or there was none.
 	respecified bool
 	// reported: a controller reports this status.
@@ -30,45 +30,43 @@ type relating struct {
 	lookup lookup
 }
 
+// before is what the resource referred to until now.
+func (r relating) before() dependency.Before {
+	if r.was == nil {
+		return dependency.Before{}
+	}
+	return dependency.Known(r.kind, r.stored, r.was)
+}
+
 // relate says what a state refers to, what it waits for, and what its conditions say
-// of that.
+// of that. A spec that stays leaves the stored references as they are.
 func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*kind.State, dependency.Judgement, error) {
+	j := dependency.Judgement{Transition: r.reported}
 	if r.kind.Conditions != nil {
 		if err := s.knowOwners(ctx); err != nil {
-			return nil, dependency.Judgement{}, err
-		}
-	}
-	var j dependency.Judgement
-	judged := r.was != nil && r.was.Meta.Judged == r.kind.Declared
-	superseded := false
-	if r.was != nil && !judged {
-		held, err := s.keeper.Look(ctx)
-		if err != nil {
 			return nil, j, err
 		}
-		superseded = !held[r.kind.Name]
 	}
-	if !r.respecified && (judged || superseded) {
-		if refs := r.kind.Rows.Refs(r.key.Namespace, next.Spec); len(refs) > 0 {
-			j = dependency.Of(r.key, refs, dependency.Before{Refs: refs, Waits: next.Meta.Waits}).Kept()
-			j.Waits = nil // they are not new
-		}
-		if superseded { // the spec stays, and so does what it is bound to
-			j.Refs = r.bound
-		}
-		j.Transition = r.reported
+	if !r.respecified {
 		next, j.Overruled = s.report(r, next)
 		return next, j, nil
 	}
-	if superseded {
-		return s.relateSuperseded(ctx, r, next)
+	foreign := r.stored != nil && r.stored.Declared != r.kind.Declared
+	if foreign {
+		newest, err := s.Newest(ctx)
+		if err != nil {
+			return nil, j, err
+		}
+		if !newest {
+			return s.relateSuperseded(ctx, r, next)
+		}
 	}
-	before := dependency.Judged(r.kind, r.key, r.was, r.bound)
+	before := r.before()
 	if refs := r.kind.Rows.Refs(r.key.Namespace, next.Spec); len(refs) > 0 || len(before.Waits) > 0 {
 		rel := dependency.Of(r.key, refs, before)
-		if status, ok := r.waitsOn(rel, next); ok && judged {
-			j.Refs = rel.Kept().Refs
-			return next.WithStoredStatus(status), j, nil
+		if status, ok := r.waitsOn(rel, next); ok && !foreign {
+			j := rel.Kept()
+			return next.WithStoredStatus(status), dependency.Judgement{Refs: j.Refs, Declared: r.kind.Declared}, nil
 		}
 		targets, err := s.targets(ctx, rel.Open(), r.lookup)
 		if err != nil {
@@ -76,31 +74,33 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 		}
 		j = rel.Judge(targets)
 	}
-	next.Meta.Waits, next.Meta.Judged = j.Stored(), r.kind.Declared
-	if next, j.Overruled = s.report(r, next); r.respecified || len(j.Waits) > 0 {
-		next, j.Transition = s.conclude(r, next, j.Waits)
-	}
-	j.Transition = j.Transition || r.reported
+	j.Declared = r.kind.Declared
+	next.Meta.Waits = j.Stored()
+	next, j.Transition = s.conclude(r, next, j.Waits)
 	return next, j, nil
 }
 
-// relateSuperseded judges of a state that a newer gateway has judged, by declarations of its
-// own, what this gateway can name. Whatever else it waits for it waits for still, and then
-// its conditions stay as they are: the newer gateway judges it anew.
+// relateSuperseded judges a spec whose references a gateway with a newer catalogue has
+// taken. What the resource is bound to stays bound, and what it waits for that this
+// gateway cannot name it waits for still: then its conditions stay as they are. The
+// newer gateway finds the change by the fingerprint of the references, and judges it.
 func (s *Service) relateSuperseded(ctx context.Context, r relating, next *kind.State) (*kind.State, dependency.Judgement, error) {
-	was := r.kind.Rows.Refs(r.key.Namespace, r.was.Spec)
-	rel := dependency.Of(r.key, r.kind.Rows.Refs(r.key.Namespace, next.Spec), dependency.Before{Refs: was, Waits: r.was.Meta.Waits})
+	var was []row.Ref
+	var waits []string
+	if r.was != nil {
+		was, waits = r.kind.Rows.Refs(r.key.Namespace, r.was.Spec), r.was.Meta.Waits
+	}
+	rel := dependency.Of(r.key, r.kind.Rows.Refs(r.key.Namespace, next.Spec), r.before())
 	targets, err := s.targets(ctx, rel.Open(), r.lookup)
 	if err != nil {
 		return nil, dependency.Judgement{}, err
 	}
 	j := rel.Judge(targets)
-	j.Refs = j.Keeping(r.bound, was)
-	others := slices.DeleteFunc(slices.Clone(r.was.Meta.Waits), func(wait string) bool {
+	j.Refs, j.Declared = j.Keeping(r.stored.Refs, was), dependency.Mixed
+	others := slices.DeleteFunc(slices.Clone(waits), func(wait string) bool {
 		return slices.ContainsFunc(was, func(ref row.Ref) bool { return dependency.Name(ref.Key) == wait })
 	})
-	// What changed may be a reference to the newer gateway: nobody has judged it by that.
-	next.Meta.Waits, next.Meta.Judged = append(j.Stored(), others...), dependency.Unjudged
+	next.Meta.Waits = append(j.Stored(), others...)
 	if len(others) == 0 {
 		next, j.Transition = s.conclude(r, next, j.Waits)
 		return next, j, nil

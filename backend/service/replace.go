@@ -91,18 +91,21 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	}
 	in = in.keeping(was)
 	found := &in.found
-	if !current.kept { // else the spec stays, and not all of it is known
+	if !in.unspecified && !current.kept { // else the spec stays, which need not be valid, nor known in full
 		found = in.judge(ctx, was)
 	}
 	if err := found.Err(in.key); err != nil {
 		return nil, err
 	}
-	spec := in.spec
-	if !in.patch { // that of a patch is made anew for each attempt
-		spec = jsontree.Clone(spec).(map[string]any)
+	next := was.WithMetadata(in.meta.applyTo(was.Meta, in.labels, in.annotations))
+	if !in.unspecified {
+		spec := in.spec
+		if !in.patch { // that of a patch is made anew for each attempt
+			spec = jsontree.Clone(spec).(map[string]any)
+		}
+		in.kind.Spec.KeepUnknown(spec, was.Spec)
+		next = next.WithSpec(spec)
 	}
-	in.kind.Spec.KeepUnknown(spec, was.Spec)
-	next := was.WithSpec(spec, in.meta.applyTo(was.Meta, in.labels, in.annotations))
 	if in.meta.ExpiresAt.Set {
 		next.ExpiresAt = in.meta.ExpiresAt.Value
 	}
@@ -169,14 +172,14 @@ func (s *Service) save(ctx context.Context, in *intent, current *stored, was, ne
 		next.Meta.Generation++
 	}
 	t := target{
-		kind: in.kind, key: in.key, uid: current.UID, caller: in.spec != nil, deleting: current.Deleting, kept: current.kept,
+		kind: in.kind, key: in.key, uid: current.UID, passes: current.Passes, caller: in.spec != nil, deleting: current.Deleting, kept: current.kept,
 		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
 	}
 	if was != nil {
 		t.was = &replaced{current.Resource, was}
 	}
 	var err error
-	next, t.related, err = s.relate(ctx, relating{kind: in.kind, key: in.key, was: was, bound: current.Refs, respecified: respecified, reported: in.verb == descriptor.VerbStatus, lookup: in.lookup()}, next)
+	next, t.related, err = s.relate(ctx, relating{kind: in.kind, key: in.key, was: was, stored: current.Resource, respecified: respecified, reported: in.verb == descriptor.VerbStatus, lookup: in.lookup()}, next)
 	if err != nil {
 		return nil, failure.Of(err, in.key)
 	}

@@ -1,12 +1,14 @@
 package service_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -60,5 +62,46 @@ func TestTheCostOfARuleDoesNotDependOnOthers(t *testing.T) {
 		if both := judge(); !slices.Equal(both, append(alone, "broken")) {
 			t.Errorf("%.60s: %q, and %q with another rule that is broken", c.rule, alone, both)
 		}
+	}
+}
+
+func TestARuleThatIsNotEvaluatedToItsEndIsNoViolation(t *testing.T) {
+	numbers := make([]any, 100_000)
+	for i := range numbers {
+		numbers[i] = json.Number("1")
+	}
+	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		rule string
+		want failure.Code
+	}{
+		"too costly":    {t.Context(), "self.numbers.all(n, !self.numbers.exists(m, m > n))", failure.CodeLimitExceeded},
+		"out of time":   {late, "self.numbers.all(n, n > 0)", failure.CodeTimeout},
+		"broken":        {t.Context(), "self.numbers.all(n, n > 1)", failure.CodeValidationFailed},
+		"it has no sum": {t.Context(), "self.sum > 1", failure.CodeValidationFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := widget()
+			k.Name, k.Singular, k.Plural, k.Status, k.Indexes, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
+			k.Spec = &descriptor.Shape{
+				Name: "RuledSpec", Fields: []descriptor.Field{{Name: "numbers", Type: descriptor.TypeInt, List: true}},
+				Rules: []descriptor.Rule{{CEL: c.rule, Message: "costly"}},
+			}
+			compiled, err := kind.Compile([]descriptor.Kind{k})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var found kind.Violations
+			found.Object(c.ctx, compiled.All()[0].Spec, "spec", map[string]any{"numbers": numbers})
+			var e *failure.Error
+			if err := found.Err(backend.Key{}); !errors.As(err, &e) || e.Code != c.want {
+				t.Fatalf("%v, want %s", err, c.want)
+			}
+			if e.Code == failure.CodeLimitExceeded && (e.Limit != 1_000_000 || e.Path != "spec") {
+				t.Errorf("limit %v at %q", e.Limit, e.Path)
+			}
+		})
 	}
 }

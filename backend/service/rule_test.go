@@ -109,11 +109,11 @@ func TestWhoOwnsAResourceSaysWhatItHas(t *testing.T) {
 			{`{` + resource + `}`, ""},
 			{`{"managementPolicy":"managed",` + resource + `,"managedOptions":{"onDelete":"detach"}}`, ""},
 			{`{"managementPolicy":"unmanaged",` + imported + `}`, ""},
-			{`{}`, "resource is required while managementPolicy is MANAGED"},
-			{`{` + resource + `,` + imported + `}`, "import is for resources whose managementPolicy is UNMANAGED"},
-			{`{"managementPolicy":"unmanaged",` + resource + `,` + imported + `}`, "resource is for resources whose managementPolicy is MANAGED"},
-			{`{"managementPolicy":"unmanaged"}`, "import is required while managementPolicy is UNMANAGED"},
-			{`{"managementPolicy":"unmanaged",` + imported + `,"managedOptions":{}}`, "managedOptions is for resources whose managementPolicy is MANAGED"},
+			{`{}`, "set resource: it is required while managementPolicy is MANAGED"},
+			{`{` + resource + `,` + imported + `}`, "remove import, or set managementPolicy to UNMANAGED"},
+			{`{"managementPolicy":"unmanaged",` + resource + `,` + imported + `}`, "remove resource, or set managementPolicy to MANAGED"},
+			{`{"managementPolicy":"unmanaged"}`, "set import: it is required while managementPolicy is UNMANAGED"},
+			{`{"managementPolicy":"unmanaged",` + imported + `,"managedOptions":{}}`, "remove managedOptions, or set managementPolicy to MANAGED"},
 		} {
 			_, _, err := r.create(k.Name, c.spec)
 			r.judge(k.Name+" "+c.spec, err, "spec", c.says)
@@ -139,22 +139,22 @@ func TestCrossFieldRulesOfTheKinds(t *testing.T) {
 	group := func(r string) string { return `{"resource":{` + r + `}}` }
 	assignment := func(r string) string { return `{"resource":{"roleRef":"r"` + r + `}}` }
 	const (
-		version    = "ipVersion is 4 or 6"
-		order      = "portRange.min is at most portRange.max where protocol is TCP, UDP, DCCP, SCTP, UDPLITE or absent"
-		icmpMin    = "portRange.min is at most 255 where protocol is ICMP, ICMPV6 or absent"
-		icmpMax    = "portRange.max is at most 255 where protocol is ICMP, ICMPV6 or absent"
-		noGroups   = "securityGroupRefs is for ports whose portSecurity is not DISABLED"
-		noPairs    = "allowedAddressPairs is for ports whose portSecurity is not DISABLED"
-		oneHost    = "either id or serverRef is given, and is not empty"
-		oneSource  = "either floatingNetworkRef or floatingSubnetRef is given"
-		oneActor   = "either userRef or groupRef is given"
-		oneScope   = "either projectRef or domainRef is given"
-		someDisk   = "imageRef or bootVolume is given"
-		oneDisk    = "imageRef and bootVolume are not given together"
-		perHost    = "rules.maxServerPerHost is for the policy ANTI_AFFINITY"
-		together   = "networkRef and subnetRef are given together"
-		onlySubnet = "subnetRef is given where type is SUBNET, and not otherwise"
-		content    = "resource.content is required unless the image is imported"
+		version    = "set ipVersion to 4 or 6"
+		order      = "set portRange.min to at most portRange.max: protocol is TCP, UDP, DCCP, SCTP, UDPLITE or absent"
+		icmpMin    = "set portRange.min to at most 255: protocol is ICMP, ICMPV6 or absent"
+		icmpMax    = "set portRange.max to at most 255: protocol is ICMP, ICMPV6 or absent"
+		noGroups   = "remove securityGroupRefs, or set portSecurity to ENABLED"
+		noPairs    = "remove allowedAddressPairs, or set portSecurity to ENABLED"
+		oneHost    = "set either id or serverRef, and not to an empty text"
+		oneSource  = "set either floatingNetworkRef or floatingSubnetRef"
+		oneActor   = "set either userRef or groupRef"
+		oneScope   = "set either projectRef or domainRef"
+		someDisk   = "set imageRef or bootVolume"
+		oneDisk    = "set either imageRef or bootVolume, not both"
+		perHost    = "remove rules.maxServerPerHost, or set policy to ANTI_AFFINITY"
+		together   = "set both networkRef and subnetRef, or neither"
+		onlySubnet = "set subnetRef if type is SUBNET, and remove it otherwise"
+		content    = "set resource.content: it is required unless the image is imported"
 	)
 	r := newRulings(t)
 	for _, c := range []struct{ kind, spec, path, says string }{
@@ -217,9 +217,9 @@ func TestCrossFieldRulesOfTheKinds(t *testing.T) {
 // was, by an update, an upsert and a patch.
 func TestRulesAboutAChangeOfTheKinds(t *testing.T) {
 	const (
-		unshared = "shared cannot be changed to false: a cloud does not take back what it shares"
-		inherit  = "portSecurity cannot be changed to INHERIT"
-		password = "passwordRef cannot be removed: a cloud does not take a password away; name another Secret"
+		unshared = "leave shared true: a cloud does not take back what it shares"
+		inherit  = "set portSecurity to ENABLED or DISABLED: it cannot be changed to INHERIT"
+		password = "leave passwordRef, or name another Secret in it: a cloud does not take a password away"
 	)
 	r := newRulings(t)
 	for _, c := range []struct{ kind, first, then, patch, says string }{

@@ -136,12 +136,12 @@ func TestSecretsAreValidatedAsKubernetesDoes(t *testing.T) {
 	}{
 		"no values":                      {"type: Opaque", ""},
 		"base64 with line breaks":        {"data:\n  a: |\n    TVE9\n    PQ==\n", ""},
-		"no base64":                      {"data: {a: 'planted-value'}", "spec.data: must be base64 with padding"},
+		"no base64":                      {"data: {a: 'planted-value'}", "data: must be base64 with padding"},
 		"base64 without padding":         {"data: {a: 'MQ'}", "must be base64"},
 		"base64 for URLs":                {"data: {a: '__8='}", "must be base64"},
-		"a value that is no text":        {"data: {a: 1}", "spec.data: must be a string"},
-		"a stringData that is no map":    {"stringData: [planted-value]", "spec.stringData: must be a mapping"},
-		"a value of a map":               {"stringData: {a: {planted-value: b}}", "spec.stringData: must be a string"},
+		"a value that is no text":        {"data: {a: 1}", "data: must be a string"},
+		"a stringData that is no map":    {"stringData: [planted-value]", "stringData: must be a mapping"},
+		"a value of a map":               {"stringData: {a: {planted-value: b}}", "stringData: must be a string"},
 		"all characters of keys":         {"stringData: {-._azAZ09: x, .hidden: w, " + key + ": z}", ""},
 		"a key with a slash":             {"stringData: {planted-value/b: x}", "the key must match"},
 		"a key that is a folder":         {"stringData: {.: x}", "the key must match"},
@@ -150,14 +150,14 @@ func TestSecretsAreValidatedAsKubernetesDoes(t *testing.T) {
 		"an empty key":                   {"stringData: {'': x}", "at least 1 characters"},
 		"a type of one's own":            {"type: example.org/thing", ""},
 		"TLS":                            {"type: kubernetes.io/tls\nstringData: {tls.crt: c}\ndata: {tls.key: MQ==}", ""},
-		"TLS without a key":              {"type: kubernetes.io/tls\nstringData: {tls.crt: c}", "has the keys tls.crt and tls.key"},
+		"TLS without a key":              {"type: kubernetes.io/tls\nstringData: {tls.crt: c}", "add the keys tls.crt and tls.key"},
 		"basic-auth":                     {"type: kubernetes.io/basic-auth\nstringData: {password: planted-value}", ""},
 		"basic-auth without anything":    {"type: kubernetes.io/basic-auth", "the key username or password"},
 		"ssh-auth":                       {"type: kubernetes.io/ssh-auth\nstringData: {ssh-privatekey: x}", ""},
 		"ssh-auth with an empty key":     {"type: kubernetes.io/ssh-auth\nstringData: {ssh-privatekey: ''}", "a value under the key ssh-privatekey"},
 		"dockerconfigjson":               {"type: kubernetes.io/dockerconfigjson\nstringData: {.dockerconfigjson: '{}'}", ""},
-		"dockerconfigjson with another":  {"type: kubernetes.io/dockerconfigjson\nstringData: {.dockercfg: '{}'}", "has the key .dockerconfigjson"},
-		"dockercfg without its key":      {"type: kubernetes.io/dockercfg", "has the key .dockercfg"},
+		"dockerconfigjson with another":  {"type: kubernetes.io/dockerconfigjson\nstringData: {.dockercfg: '{}'}", "add the key .dockerconfigjson"},
+		"dockercfg without its key":      {"type: kubernetes.io/dockercfg", "add the key .dockercfg"},
 		"data in the spec of a manifest": {"spec: {data: {a: MQ==}}", "stands at the top of a manifest"},
 		"a key that is unknown":          {"datta: {a: MQ==}", "datta is not a field of a manifest"},
 	} {
@@ -194,11 +194,11 @@ func TestAnImmutableSecretStaysAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for lines, says := range map[string]string{
-		"immutable: true\nstringData: {a: '2'}":    "values of an immutable secret cannot be changed",
-		"immutable: true\nstringData: {b: '2'}":    "values of an immutable secret cannot be changed",
-		"immutable: true\ndata: null":              "values of an immutable secret cannot be changed",
-		"immutable: false":                         "immutable stays true",
-		"stringData: {a: '1'}":                     "immutable stays true",
+		"immutable: true\nstringData: {a: '2'}":    "leave the values as they are",
+		"immutable: true\nstringData: {b: '2'}":    "leave the values as they are",
+		"immutable: true\ndata: null":              "leave the values as they are",
+		"immutable: false":                         "leave immutable true",
+		"stringData: {a: '1'}":                     "leave immutable true",
 		"immutable: true\ntype: example.org/other": "cannot be changed to another value",
 	} {
 		if _, err := apply(lines); err == nil || !strings.Contains(err.Error(), says) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/index"
@@ -49,7 +50,7 @@ type Config struct {
 	Logger *zap.Logger
 	// Clock is the gateway's; a store's own clock takes precedence. Default: time.Now.
 	Clock func() time.Time
-	// NewID makes uids and request ids. Default: random UUIDs.
+	// NewID makes uids, and what request ids begin with. Default: random UUIDs.
 	NewID func() string
 	// WriteTimeout is how long the store may take to begin a batch. Default 5 s.
 	WriteTimeout time.Duration
@@ -66,9 +67,9 @@ type Config struct {
 	// known what became of it. False: the kind is not to be written now, and the
 	// caller is told UNAVAILABLE. Default: all are written.
 	Enter func(kind string) (leave func(), ok bool)
-	// Unreadable is called for every stored body that does not decode, for
-	// metrics. Default: nothing.
-	Unreadable func(kind string)
+	// Unreadable counts the stored resources whose bodies do not decode. Default: a
+	// counter that nobody reads.
+	Unreadable *unreadable.Counter
 }
 
 // Validate returns every problem of the configuration, joined.
@@ -115,9 +116,12 @@ func (c *Config) setDefaults() {
 		c.Enter = func(string) (func(), bool) { return func() {}, true }
 	}
 	if c.Unreadable == nil {
-		c.Unreadable = func(string) {}
+		c.Unreadable = unreadable.NewCounter(func(string) {})
 	}
 }
+
+// maxTag is how many characters of an id begin the request ids of a service.
+const maxTag = 16
 
 // Service gives every kind of the catalogue its verbs. Those that read are of its
 // Reader, the streams of changes of its Feed.
@@ -136,7 +140,11 @@ type Service struct {
 	turns      turns
 	reveals    chan struct{} // has an element for each resource that is being revealed
 	owners     owners
-	judgements atomic.Pointer[judgements]
+	// catalogue is the hash of the kinds, as the store's record of catalogues has it.
+	catalogue string
+	// tag begins the request ids of this service, and requests counts them.
+	tag      string
+	requests atomic.Uint64
 }
 
 // New compiles the catalogue's rules and patterns. It starts nothing.
@@ -149,7 +157,11 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("service: %w", err)
 	}
-	s := &Service{cfg: cfg, kinds: kinds, hub: cfg.Hub, ownHub: cfg.Hub == nil, reveals: make(chan struct{}, maxReveals)}
+	s := &Service{
+		cfg: cfg, kinds: kinds, hub: cfg.Hub, ownHub: cfg.Hub == nil, reveals: make(chan struct{}, maxReveals),
+		catalogue: catalogue.OutlineOf(cfg.Kinds).Hash(), tag: cfg.NewID(),
+	}
+	s.tag = s.tag[:min(len(s.tag), maxTag)] + "-"
 	if s.ownHub {
 		if s.hub, err = hub.New(hub.Config{Store: cfg.Store, Logger: cfg.Logger}); err != nil {
 			return nil, fmt.Errorf("service: %w", err)
@@ -166,22 +178,17 @@ func New(cfg Config) (*Service, error) {
 	s.keeper = reindex.New(reindex.Config{
 		Store: cfg.Store, Kinds: kinds, Unreadable: s.unreadable, Logger: cfg.Logger,
 		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout,
-		Settle: func(ctx context.Context, resources []*backend.Resource) error {
-			_, err := s.Settle(ctx, resources, nil) // the changes wake who waits for them
-			return err
-		},
-		Finish: s.Finish,
 	})
 	s.reconciler = reconcile.New(reconcile.Config{
 		Store: cfg.Store, Hub: s.hub, Kinds: kinds, Judge: s, Logger: cfg.Logger,
-		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout,
+		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout, Tag: s.tag, Delay: rebindTime,
 	})
 	return s, nil
 }
 
 // Run follows the store's changes for all streams, unless the hub came with the
-// configuration, keeps the index rows of every kind of this gateway's definition, has
-// judged anew what waits for others, and encrypts with the first key what another or none
+// configuration, keeps the index rows of every kind of this gateway's definition,
+// re-evaluates what waits for others, and encrypts with the first key what another or none
 // has encrypted. Without it nothing stops waiting, each stream follows the store by
 // itself and queries may scan. It returns when ctx ends, which is no error.
 func (s *Service) Run(ctx context.Context) error {
@@ -192,22 +199,11 @@ func (s *Service) Run(ctx context.Context) error {
 	g.Go(func() error { return s.keeper.Run(ctx) })
 	g.Go(func() error { return reseal.Run(ctx, s.resealing()) })
 	g.Go(func() error { return s.followOwners(ctx) })
-	g.Go(func() error { return s.reconcile(ctx) })
+	g.Go(func() error { return s.reconciler.Run(ctx) })
 	if s.index != nil {
 		g.Go(func() error { return s.index.Run(ctx) })
 	}
 	return g.Wait()
-}
-
-// reconcile has judged anew what waits for others, once it is known which gateway's
-// declarations hold.
-func (s *Service) reconcile(ctx context.Context) error {
-	select {
-	case <-s.keeper.Claimed():
-		return s.reconciler.Run(ctx)
-	case <-ctx.Done():
-		return nil
-	}
 }
 
 // resealing says what is to be encrypted anew, and how.

@@ -1,10 +1,12 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -12,13 +14,14 @@ import (
 	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
 // maxSettleAttempts bounds how often one resource is judged anew against other writers
 // before that fails.
 const maxSettleAttempts = 16
 
-// Settle judges anew what stored resources of one namespace wait for, and stores what
+// Settle re-evaluates what stored resources of one namespace wait for, and stores what
 // has changed: what they rely on and their conditions. It returns, as they are stored
 // now, those that became ready by that. known are resources that the caller has just
 // stored. It is right whoever else does the same at the same time.
@@ -26,8 +29,9 @@ func (s *Service) Settle(ctx context.Context, resources, known []*backend.Resour
 	if err := s.knowOwners(ctx); err != nil {
 		return nil, err
 	}
-	todo, err := s.settlings(ctx, resources)
-	if err != nil || len(todo) == 0 {
+	todo, deadline, err := s.settlings(ctx, resources)
+	left := errors.Is(err, reconcile.ErrNotNewest)
+	if err != nil && !left || len(todo) == 0 {
 		return nil, err
 	}
 	var keys []backend.Key
@@ -55,20 +59,23 @@ func (s *Service) Settle(ctx context.Context, resources, known []*backend.Resour
 		targets[r.Key] = dependency.Target{Kind: k, Stored: r, Recent: true}
 	}
 	for len(todo) > 0 {
-		var batch settleBatch
-		if batch, todo, err = s.gather(todo, targets); err != nil {
+		batch := settleBatch{deadline: deadline}
+		if todo, err = s.gather(&batch, todo, targets); err != nil {
 			return ready, err
 		}
 		some, err := s.settleTogether(ctx, batch)
 		ready = append(ready, some...)
-		if err != nil {
+		if left = left || errors.Is(err, reconcile.ErrNotNewest); err != nil && !errors.Is(err, reconcile.ErrNotNewest) {
 			return ready, err
 		}
+	}
+	if left {
+		return ready, reconcile.ErrNotNewest
 	}
 	return ready, nil
 }
 
-// settling is a stored resource that is judged anew.
+// settling is a stored resource that is re-evaluated.
 type settling struct {
 	kind     *kind.Kind
 	stored   *backend.Resource
@@ -76,33 +83,41 @@ type settling struct {
 	relation dependency.Relation
 }
 
-// settlings says what is to be judged anew of resources.
-func (s *Service) settlings(ctx context.Context, resources []*backend.Resource) (out []*settling, err error) {
-	others := false
+// foreign reports whether the references of a resource were taken by declarations that
+// differ from this gateway's.
+func (one *settling) foreign() bool { return one.stored.Declared != one.kind.Declared }
+
+// settlings returns the resources that need re-evaluation, and the deadline of what is
+// stored of them; zero means the usual deadline. References that were taken by other
+// declarations are left to a gateway whose catalogue is the newest: with
+// [reconcile.ErrNotNewest] some were.
+func (s *Service) settlings(ctx context.Context, resources []*backend.Resource) (out []*settling, deadline time.Time, err error) {
+	foreign := false
 	for _, r := range resources {
 		if one := s.settling(r); one != nil {
 			out = append(out, one)
-			others = others || one.judgedByOthers()
+			foreign = foreign || one.foreign()
 		}
 	}
-	if !others {
-		return out, nil
+	if !foreign {
+		return out, time.Time{}, nil
 	}
-	held, err := s.keeper.Look(ctx)
+	deadline = s.cfg.Clock().Add(min(rebindTime, s.cfg.WriteTimeout))
+	newest, err := s.Newest(ctx)
 	if err != nil {
-		return nil, err
+		return nil, deadline, err
 	}
-	return slices.DeleteFunc(out, func(one *settling) bool { return one.judgedByOthers() && !held[one.kind.Name] }), nil
+	if !newest || !s.reconciler.Rebinds(resources[0].Namespace) {
+		out = slices.DeleteFunc(out, func(one *settling) bool { return one.foreign() })
+		return out, time.Time{}, reconcile.ErrNotNewest
+	}
+	return out, deadline, nil
 }
 
-// judgedByOthers says whether a resource was judged by other declarations than those of this
-// gateway. If a newer gateway has made them the judgement is left to that.
-func (one *settling) judgedByOthers() bool { return one.was.Meta.Judged != one.kind.Declared }
-
-// settling says what is to be judged anew of a resource, nil if nothing is.
+// settling returns what is to be re-evaluated of a resource, nil for nothing.
 func (s *Service) settling(r *backend.Resource) *settling {
 	k, err := s.kinds.Find(r.Kind)
-	if err != nil || r.Deleting {
+	if err != nil || r.Deleting && r.Declared == k.Declared {
 		return nil
 	}
 	st, err := kind.StateOf(r)
@@ -110,12 +125,11 @@ func (s *Service) settling(r *backend.Resource) *settling {
 		s.unreadable.Note(r, err)
 		return nil
 	}
-	refs := k.Rows.Refs(r.Namespace, st.Spec)
-	one := &settling{kind: k, stored: r, was: st, relation: dependency.Of(r.Key, refs, dependency.Judged(k, r.Key, st, r.Refs))}
-	if len(st.Meta.Waits) == 0 && st.Meta.Judged == k.Declared && !s.unconcluded(k, st) {
+	if len(st.Meta.Waits) == 0 && r.Declared == k.Declared && !s.unconcluded(k, st) {
 		return nil
 	}
-	return one
+	refs := k.Rows.Refs(r.Namespace, st.Spec)
+	return &settling{kind: k, stored: r, was: st, relation: dependency.Of(r.Key, refs, dependency.Known(k, r, st))}
 }
 
 // unconcluded says whether nobody has said yet that a resource which waits for nothing is
@@ -128,16 +142,20 @@ func (s *Service) unconcluded(k *kind.Kind, st *kind.State) bool {
 type settleBatch struct {
 	actions []backend.Action
 	of      []*settling
+	// deadline of the batch; zero means the usual one.
+	deadline time.Time
+	// released are the resources that others are bound to no more.
+	released []backend.Key
 }
 
-// gather makes the next batch of what is to be stored, and returns the rest. A batch
+// gather fills a batch with what is to be stored, and returns the rest. A batch
 // has resources of one kind.
-func (s *Service) gather(todo []*settling, targets map[backend.Key]dependency.Target) (b settleBatch, rest []*settling, err error) {
+func (s *Service) gather(b *settleBatch, todo []*settling, targets map[backend.Key]dependency.Target) (rest []*settling, err error) {
 	puts, checks := map[backend.Key]bool{}, map[backend.Key]bool{}
 	size := 0
 	var checked []backend.Action
 	for i, one := range todo {
-		j := one.relation.Judge(targets)
+		j := one.judge(targets)
 		fresh := 0
 		for _, c := range j.Checks {
 			if !checks[c.Key] {
@@ -158,7 +176,7 @@ func (s *Service) gather(todo []*settling, targets map[backend.Key]dependency.Ta
 			continue
 		}
 		size += (backend.Batch{Actions: put}).Size()
-		b.of, b.actions = append(b.of, one), append(b.actions, put...)
+		b.add(one, put)
 		puts[one.stored.Key] = true
 		for _, c := range j.Checks {
 			if !checks[c.Key] {
@@ -168,23 +186,55 @@ func (s *Service) gather(todo []*settling, targets map[backend.Key]dependency.Ta
 		}
 	}
 	b.actions = append(b.actions, checked...)
-	return b, rest, nil
+	return rest, nil
 }
 
-// settled puts what a judgement changes of a resource; nothing if that is nothing.
+// add adds what is stored of a resource.
+func (b *settleBatch) add(one *settling, put []backend.Action) {
+	b.of, b.actions = append(b.of, one), append(b.actions, put...)
+	if put[0].Op != backend.OpRebind && put[0].Put.Declared == "" {
+		return // the references stay
+	}
+	for _, ref := range one.stored.Refs {
+		if ref.Bound && !slices.Contains(put[0].Put.Refs, ref) && !slices.Contains(b.released, ref.Key) {
+			b.released = append(b.released, ref.Key)
+		}
+	}
+}
+
+// judge judges a resource by what it refers to. One that is being deleted relies on nothing
+// new, and waits for nothing.
+func (one *settling) judge(targets map[backend.Key]dependency.Target) dependency.Judgement {
+	if one.stored.Deleting {
+		return dependency.Judgement{Refs: one.relation.Kept().Refs}
+	}
+	return one.relation.Judge(targets)
+}
+
+// settled returns what a judgement changes of a resource; nothing if that is nothing. If
+// nothing changes but the references it is a rebind.
 func (s *Service) settled(one *settling, j dependency.Judgement) ([]backend.Action, error) {
 	next := *one.was
-	next.Meta.Waits, next.Meta.Judged = j.Stored(), one.kind.Declared
 	st := &next
-	if !slices.Equal(next.Meta.Waits, one.was.Meta.Waits) || len(j.Waits) > 0 || s.unconcluded(one.kind, one.was) {
-		st, _ = s.conclude(relating{kind: one.kind, key: one.stored.Key, was: one.was}, st, j.Waits)
+	if !one.stored.Deleting {
+		next.Meta.Waits = j.Stored()
+		if !slices.Equal(next.Meta.Waits, one.was.Meta.Waits) || len(j.Waits) > 0 || s.unconcluded(one.kind, one.was) {
+			st, _ = s.conclude(relating{kind: one.kind, key: one.stored.Key, was: one.was}, st, j.Waits)
+		}
 	}
-	if slices.Equal(next.Meta.Waits, one.was.Meta.Waits) && st.SameStatus(one.was) && (!one.judgedByOthers() || j.BoundIn(one.stored.Refs)) {
-		return nil, nil
+	if slices.Equal(next.Meta.Waits, one.was.Meta.Waits) && st.SameStatus(one.was) {
+		if !one.foreign() {
+			return nil, nil
+		}
+		return []backend.Action{{
+			Key: one.stored.Key, Op: backend.OpRebind, If: backend.Condition{Revision: one.stored.Revision, Passes: one.stored.Passes},
+			Put: backend.Put{Refs: j.Refs, Declared: one.kind.Declared},
+		}}, nil
 	}
 	t := target{
-		kind: one.kind, key: one.stored.Key, uid: one.stored.UID, deleting: one.stored.Deleting, was: &replaced{one.stored, one.was}, own: true, kept: one.kind.Sensitive,
-		cond: backend.Condition{Presence: backend.Present, Revision: one.stored.Revision}, related: dependency.Judgement{Refs: j.With(one.stored.Refs), Transition: true},
+		kind: one.kind, key: one.stored.Key, uid: one.stored.UID, passes: one.stored.Passes, deleting: one.stored.Deleting, was: &replaced{one.stored, one.was},
+		own: true, kept: one.kind.Sensitive, cond: backend.Condition{Presence: backend.Present, Revision: one.stored.Revision},
+		related: dependency.Judgement{Refs: j.Refs, Declared: one.kind.Declared, Transition: true},
 	}
 	return s.actions(t, st)
 }
@@ -195,28 +245,44 @@ func (s *Service) settleTogether(ctx context.Context, b settleBatch) (ready []*b
 	if len(b.of) == 0 {
 		return nil, nil
 	}
-	res, err := s.apply(ctx, b.actions...)
-	if err == nil {
-		return b.ready(res), nil
-	}
+	ready, err = s.storeBatch(ctx, b)
 	var failed *backend.ConditionError
-	if !errors.As(err, &failed) && !errors.Is(err, errLost) && !errors.Is(err, backend.ErrUnreadable) && !unstorable(err) {
-		return nil, err
+	if err == nil || !errors.As(err, &failed) && !errors.Is(err, errLost) && !errors.Is(err, backend.ErrUnreadable) && !unstorable(err) {
+		return ready, err
 	}
+	err = nil
 	for _, one := range b.of {
-		some, err := s.settleOne(ctx, one.stored.Key)
+		some, failed := s.settleOne(ctx, one.stored.Key)
 		ready = append(ready, some...)
-		if err != nil {
-			return ready, err
+		if err = cmp.Or(err, failed); failed != nil && !errors.Is(failed, reconcile.ErrNotNewest) {
+			return ready, failed
 		}
 	}
-	return ready, nil
+	return ready, err
+}
+
+// storeBatch stores a batch, finishes the deletions that waited for what it releases, and
+// returns the resources that became ready.
+func (s *Service) storeBatch(ctx context.Context, b settleBatch) (ready []*backend.Resource, err error) {
+	if b.deadline.IsZero() {
+		b.deadline = s.cfg.Clock().Add(s.cfg.WriteTimeout)
+	}
+	res, err := s.applyBy(ctx, b.deadline, b.actions...)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range b.released {
+		if err := s.Finish(ctx, key); err != nil {
+			return nil, err
+		}
+	}
+	return b.ready(res), nil
 }
 
 // ready are the resources of a batch that became ready when it was stored.
 func (b settleBatch) ready(res backend.Result) (out []*backend.Resource) {
 	for _, one := range b.of {
-		i := slices.IndexFunc(b.actions, func(a backend.Action) bool { return a.Op == backend.OpPut && a.Key == one.stored.Key })
+		i := slices.IndexFunc(b.actions, func(a backend.Action) bool { return a.Op != backend.OpCheck && a.Key == one.stored.Key })
 		if dependency.Ready(one.kind, res.Resources[i]) && !dependency.Ready(one.kind, one.stored) {
 			out = append(out, res.Resources[i])
 		}
@@ -236,7 +302,7 @@ func (s *Service) passOver(key backend.Key, err error) {
 	s.cfg.Logger.Error("what a resource waits for cannot be stored", zap.Stringer("key", key), zap.Error(err))
 }
 
-// settleOne judges one resource anew, as it is stored now. What cannot be stored is passed over.
+// settleOne re-evaluates one resource, as it is stored now. What cannot be stored is passed over.
 // It returns it if it became ready.
 func (s *Service) settleOne(ctx context.Context, key backend.Key) (ready []*backend.Resource, err error) {
 	ready, err = s.settleStored(ctx, key)
@@ -258,7 +324,7 @@ func (s *Service) settleStored(ctx context.Context, key backend.Key) (ready []*b
 		case got[0] == nil:
 			return nil, nil
 		}
-		todo, err := s.settlings(ctx, got)
+		todo, deadline, err := s.settlings(ctx, got)
 		if err != nil || len(todo) == 0 {
 			return nil, err
 		}
@@ -267,19 +333,18 @@ func (s *Service) settleStored(ctx context.Context, key backend.Key) (ready []*b
 		if err != nil {
 			return nil, err
 		}
-		j := one.relation.Judge(targets)
+		j := one.judge(targets)
 		put, err := s.settled(one, j)
 		if err != nil || put == nil {
 			return nil, err
 		}
-		batch := settleBatch{actions: append(put, j.Checks...), of: []*settling{one}}
-		res, err := s.apply(ctx, batch.actions...)
-		if err == nil {
-			return batch.ready(res), nil
-		}
+		batch := settleBatch{deadline: deadline}
+		batch.add(one, put)
+		batch.actions = append(batch.actions, j.Checks...)
+		ready, err = s.storeBatch(ctx, batch)
 		var failed *backend.ConditionError
-		if !errors.As(err, &failed) && !errors.Is(err, errLost) {
-			return nil, err
+		if err == nil || !errors.As(err, &failed) && !errors.Is(err, errLost) {
+			return ready, err
 		}
 	}
 	return nil, fmt.Errorf("%s: %w", key, backend.ErrConflict)

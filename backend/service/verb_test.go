@@ -208,7 +208,7 @@ func TestASnapshotIsRebuiltFromItsEvents(t *testing.T) {
 		f.create("n"+string(rune('a'+i%26))+string(rune('a'+i/26)), `{"title":"A"}`)
 	}
 	stream := f.changes(change.Request{Snapshot: true})
-	state := map[string]string{}
+	state, sent := map[string]string{}, map[string]*backend.Revision{}
 	steps, resets, synced := 0, 0, false
 	for !synced {
 		changes, err := stream.Next(context.Background())
@@ -223,9 +223,19 @@ func TestASnapshotIsRebuiltFromItsEvents(t *testing.T) {
 			case change.InSync:
 				synced = c.Cursor != ""
 			case change.Deleted:
+				if sent[c.Stored.Name] == nil {
+					t.Errorf("DELETED of %s, which was not sent", c.Stored.Name)
+				}
 				delete(state, c.Stored.Name)
 			default:
 				state[c.Stored.Name] = c.Revision
+			}
+			if c.Stored != nil {
+				r, _ := backend.ParseRevision(c.Revision)
+				if before := sent[c.Stored.Name]; before != nil && r.Compare(*before) <= 0 {
+					t.Errorf("%s %s at %s after %s", c.Type, c.Stored.Name, r, *before)
+				}
+				sent[c.Stored.Name] = &r
 			}
 			if c.Type != change.InSync && c.Cursor != "" {
 				t.Errorf("%s has a cursor before IN_SYNC", c.Type)

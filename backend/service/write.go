@@ -144,7 +144,10 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 		if err != nil {
 			return nil, failure.Of(err, in.key)
 		}
-		in.spec, in.patch = jsontree.Merged(in.kind.Spec.Known(was.Spec), patch), true
+		in.patch, in.spec = true, was.Spec
+		if !in.unspecified {
+			in.spec = jsontree.Merged(in.kind.Spec.Known(was.Spec), patch)
+		}
 		if len(later) > 0 {
 			in.spec = jsontree.Merged(in.spec, later)
 		}
@@ -176,7 +179,7 @@ func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 		case current != nil:
 			if in.verb == descriptor.VerbCreate { // an apply, to a kind without UPSERT
 				if err := access.Authorize(ctx, in.caller, in.kind.Kind, descriptor.VerbUpdate); err != nil {
-					return nil, err
+					return s.unchanged(ctx, in, current, err)
 				}
 			}
 			return s.replace(ctx, in, current)
@@ -197,6 +200,19 @@ func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 		}
 		return out, err
 	})
+}
+
+// unchanged answers an apply that may not update: the error is that of the missing verb,
+// unless the intent would change nothing.
+func (s *Service) unchanged(ctx context.Context, in *intent, current *stored, refused error) (*Written, error) {
+	trial := *in
+	trial.dryRun = true
+	out, err := s.replace(ctx, &trial, current)
+	if err != nil || out.Outcome != Unchanged {
+		return nil, refused
+	}
+	out.DryRun = in.dryRun
+	return out, nil
 }
 
 // discard removes what does not decode, so that it can be created anew: it

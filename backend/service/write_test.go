@@ -176,7 +176,11 @@ func TestAnUpdateWinsOverControllersThatWriteStatusAllTheTime(t *testing.T) {
 			}}})
 		}
 	})
-	for i := range 20 {
+	rounds := 20
+	if testing.Short() {
+		rounds = 5
+	}
+	for i := range rounds {
 		out, err := f.update("a", r, fmt.Sprintf(`{"title":"B%d"}`, i))
 		if err != nil {
 			e := wantCode(t, err, failure.CodeConflict)

@@ -72,7 +72,7 @@ func holders(d client.Deletion) string {
 	return what + output.Some(names, total) + " hold it"
 }
 
-// blockers names the resources of the page that rely on the one that is to go.
+// blockers names the resources of the page that rely on the one that is to go, each once.
 func blockers(d client.Deletion) []string {
 	var namespace *string
 	if d.Resource != nil {
@@ -80,7 +80,13 @@ func blockers(d client.Deletion) []string {
 	}
 	var names []string
 	for _, r := range d.Blockers.Nodes {
-		names = append(names, output.Named(r.Kind, r.Metadata.Namespace, r.Metadata.Name, namespace))
+		name := output.Named(r.Kind, r.Namespace, r.Name, namespace)
+		if r.State == "UNREADABLE" {
+			name += " (unreadable)"
+		}
+		if !slices.Contains(names, name) { // one may refer to it by two paths
+			names = append(names, name)
+		}
 	}
 	return names
 }

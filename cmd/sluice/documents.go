@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluicegw/sluice/cmd/sluice/manifests"
 	"github.com/sluicegw/sluice/graph/client"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // documents are the flags of commands that read manifests.
@@ -43,25 +44,14 @@ func (d *documents) read(ctx context.Context, std streams, namespace string) ([]
 
 // stoppable reads what may not come until ctx ends. Nothing has been sent before.
 func stoppable[T any](ctx context.Context, read func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
+	value, err := wait.Until(ctx, read)
+	switch {
+	case err == nil:
+		return value, nil
+	case errors.Is(err, ctx.Err()):
+		return value, errors.New("interrupted; nothing was sent")
 	}
-	done := make(chan result, 1)
-	go func() {
-		value, err := read()
-		done <- result{value, err}
-	}()
-	select {
-	case r := <-done:
-		if r.err != nil {
-			return r.value, usageError{r.err}
-		}
-		return r.value, nil
-	case <-ctx.Done():
-		var none T
-		return none, errors.New("interrupted; nothing was sent")
-	}
+	return value, usageError{err}
 }
 
 // textLine is how an error names a line of the text that was sent.

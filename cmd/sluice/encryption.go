@@ -23,7 +23,7 @@ const keysSetting = "encryption-keys-file"
 
 // encryptionKeys are those of a file or of the environment; nil for none. An error says
 // which key is wrong and has no part of it.
-func encryptionKeys(file string) (*keyring.Keyring, error) {
+func encryptionKeys(ctx context.Context, file string) (*keyring.Keyring, error) {
 	text, given := os.LookupEnv(keysVariable)
 	source := keysVariable
 	switch {
@@ -32,7 +32,7 @@ func encryptionKeys(file string) (*keyring.Keyring, error) {
 	case file != "" && given:
 		return nil, fmt.Errorf("%s and %s exclude each other; give the keys in one place", keysSetting, keysVariable)
 	case file != "":
-		raw, err := config.ReadFile(file)
+		raw, err := config.ReadFile(ctx, file)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", keysSetting, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
 )
 
 const (
@@ -23,7 +24,7 @@ func indexMemory(setting int64) int64 {
 	switch {
 	case setting >= leastIndex:
 		return setting
-	case setting > 0:
+	case setting != config.IndexAuto:
 		return -1
 	}
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -58,25 +59,25 @@ func run(ctx context.Context, args []string, std streams) int {
 	root.SetOut(std.out)
 	root.SetErr(std.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+		return usageError{fmt.Errorf("%w; see %s --help", config.Refusal(err), cmd.CommandPath())}
 	})
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
-	code := exitCode(err)
 	if errors.Is(err, errReported) {
-		return code
+		return exitCode(err)
 	}
+	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.As(err, new(*client.UnansweredError))) {
+		err = errors.New("interrupted")
+	}
+	code := exitCode(err)
 	var many linesError
 	if errors.As(err, &many) {
 		for _, line := range many.lines {
 			_, _ = fmt.Fprintln(std.err, printable(line))
 		}
 		return exitUsage
-	}
-	if ctx.Err() != nil && errors.As(err, new(*client.UnansweredError)) {
-		err = errors.New("interrupted")
 	}
 	if errors.As(err, &client.Errors{}) {
 		explain(std, "sluice", err)

@@ -140,7 +140,10 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 		return admin.Failed, nil, err
 	}
 	if next.files == c.served.files {
-		if staged != nil && !r.DryRun {
+		if !r.DryRun { // another gateway may have had the store accept another one since
+			err = accept(ctx, c.gate, next.candidate())
+		}
+		if err == nil && staged != nil && !r.DryRun {
 			err = staged.Replace()
 		}
 		return resultOf(err, admin.Unchanged), nil, err

@@ -20,12 +20,14 @@ import (
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/keyring"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/unreadable"
 	"github.com/sluicegw/sluice/cmd/sluice/admin"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/fence"
 	"github.com/sluicegw/sluice/cmd/sluice/folder"
 	"github.com/sluicegw/sluice/graph/server"
 	"github.com/sluicegw/sluice/internal/hugepage"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // serving is a gateway with its settings.
@@ -68,7 +70,7 @@ func (s serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	keys, err := encryptionKeys(s.KeysFile)
+	keys, err := encryptionKeys(ctx, s.KeysFile)
 	if err != nil {
 		return usageError{err}
 	}
@@ -100,7 +102,7 @@ func (s serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	kinds, err := s.gateway(c, opened{store, changes, keys}, log)
+	kinds, err := s.gateway(ctx, c, opened{store, changes, keys}, log)
 	if err != nil {
 		return err
 	}
@@ -157,14 +159,14 @@ type opened struct {
 }
 
 // gateway wires server and services to an open store.
-func (s serving) gateway(c catalogue, on opened, log *zap.Logger) (*catalogues, error) {
+func (s serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.Logger) (*catalogues, error) {
 	store, changes := on.store, on.changes
 	reg := prometheus.NewRegistry()
-	unreadable := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
+	damaged := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
+	counter := unreadable.NewCounter(func(kind string) { damaged.WithLabelValues(kind).Inc() })
 	compile := func(c catalogue, writes *fence.Gate) (*service.Service, error) {
 		return service.New(service.Config{
-			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Enter: writes.Enter,
-			Unreadable: func(kind string) { unreadable.WithLabelValues(kind).Inc() },
+			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Enter: writes.Enter, Unreadable: counter,
 		})
 	}
 	writes := &fence.Fence{}
@@ -181,7 +183,7 @@ func (s serving) gateway(c catalogue, on opened, log *zap.Logger) (*catalogues, 
 	out := newCatalogues(dir, c, svc)
 	out.gate, out.log, out.compile, out.fence = gate.Gate{Store: store, Logger: log}, log, compile, writes
 	reg.MustRegister(
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), unreadable, out.results,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), damaged, out.results,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_change_streams", Help: "Open change streams, over all transports."}, func() float64 {
 			return float64(changes.Subscribers())
 		}),
@@ -200,7 +202,7 @@ func (s serving) gateway(c catalogue, on opened, log *zap.Logger) (*catalogues, 
 		s.Server.Store = "Redis"
 	}
 	s.Server.Ready = store.Ready
-	out.server, err = server.New(s.Server)
+	out.server, err = wait.Until(ctx, func() (*server.Server, error) { return server.New(s.Server) }) // it reads trusted documents
 	return out, err
 }
 

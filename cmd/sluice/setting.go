@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -25,7 +26,11 @@ func loadFlags(cmd *cobra.Command, flags *pflag.FlagSet) error {
 	for _, c := range cmd.Root().Commands() {
 		variables(others, c.Name(), c.Flags())
 	}
-	if err := config.Load(flags, slices.Sorted(maps.Keys(own)), slices.Sorted(maps.Keys(others))); err != nil {
+	err := config.Load(cmd.Context(), flags, slices.Sorted(maps.Keys(own)), slices.Sorted(maps.Keys(others)))
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case err != nil:
 		return usageError{errors.New(oneLine(err))}
 	}
 	return nil

@@ -58,13 +58,13 @@ func (s storing) openRedis(ctx context.Context, log *zap.Logger) (gatewayStore, 
 		LogEntries: s.LogEntries, LogBytes: s.LogBytes, LogAge: s.LogAge,
 	}
 	if s.PasswordFile != "" {
-		secret, err := config.ReadFile(s.PasswordFile)
+		secret, err := config.ReadFile(ctx, s.PasswordFile)
 		if err != nil {
 			return nil, "", usageError{fmt.Errorf("redis-password-file: %w", err)}
 		}
 		cfg.Password = strings.TrimRight(string(secret), "\r\n")
 	}
-	if cfg.TLS, err = s.tls(at); err != nil {
+	if cfg.TLS, err = s.tls(ctx, at); err != nil {
 		return nil, "", usageError{err}
 	}
 	if err := cfg.Validate(); err != nil {
@@ -88,7 +88,7 @@ func (s answering) Ready(ctx context.Context) error {
 }
 
 // tls makes the configuration of a connection with TLS; nil without.
-func (s storing) tls(at *redis.Address) (*tls.Config, error) {
+func (s storing) tls(ctx context.Context, at *redis.Address) (*tls.Config, error) {
 	if !at.TLS {
 		if s.CA != "" || s.Cert != "" || s.Key != "" {
 			return nil, errors.New("redis-ca, redis-cert and redis-key need a URL that begins with rediss")
@@ -97,7 +97,7 @@ func (s storing) tls(at *redis.Address) (*tls.Config, error) {
 	}
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if s.CA != "" {
-		pem, err := config.ReadFile(s.CA)
+		pem, err := config.ReadFile(ctx, s.CA)
 		if err != nil {
 			return nil, fmt.Errorf("redis-ca: %w", err)
 		}
@@ -107,8 +107,8 @@ func (s storing) tls(at *redis.Address) (*tls.Config, error) {
 		}
 	}
 	if s.Cert != "" || s.Key != "" {
-		cert, err1 := config.ReadFile(s.Cert)
-		key, err2 := config.ReadFile(s.Key)
+		cert, err1 := config.ReadFile(ctx, s.Cert)
+		key, err2 := config.ReadFile(ctx, s.Key)
 		if err := errors.Join(err1, err2); err != nil {
 			return nil, fmt.Errorf("redis-cert, redis-key: %w", err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"maps"
@@ -200,7 +199,7 @@ func (f *follower) run(ctx context.Context) error {
 	return f.client.subscribe(ctx, f.document, vars, func(data json.RawMessage) error {
 		var out struct{ Event Change }
 		if err := json.Unmarshal(data, &out); err != nil {
-			return fmt.Errorf("answer of the gateway: %w", err)
+			return errors.New("what the gateway answered cannot be read")
 		}
 		f.progress = true
 		switch {

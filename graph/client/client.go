@@ -170,7 +170,7 @@ func (c *Client) Do(ctx context.Context, query string, variables map[string]any,
 		return nil
 	}
 	if err := json.Unmarshal(raw, out); err != nil {
-		return &UnansweredError{Sent: true, err: fmt.Errorf("answer of %s: %w", c.shown, err)}
+		return &UnansweredError{Sent: true, err: fmt.Errorf("what %s answered is not of the form that was asked for", c.shown)}
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (c *Client) post(ctx context.Context, body []byte) (json.RawMessage, error)
 	case err != nil && in.N <= 0:
 		return nil, &UnansweredError{Sent: true, err: fmt.Errorf("%w from %s", errTooLarge, c.shown)}
 	case err != nil:
-		return nil, &UnansweredError{Sent: true, err: fmt.Errorf("answer of %s: %w", c.shown, err)}
+		return nil, &UnansweredError{Sent: true, err: fmt.Errorf("what %s answered is cut off, or not JSON", c.shown)}
 	case len(answer.Errors) > 0:
 		return nil, answer.Errors
 	}

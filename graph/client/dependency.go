@@ -15,7 +15,7 @@ type Neighbour struct {
 	// Guarded: the resource referred to must stay while it is in use.
 	Guarded bool
 	// State is how far what is referred to is, for the one that refers to it: MISSING,
-	// NOT_READY, DELETING or BOUND.
+	// NOT_READY, DELETING, BOUND, or UNREADABLE if the one that refers cannot be read.
 	State string
 }
 

@@ -131,7 +131,7 @@ const (
   delete: delete{Kind}(input: $input) {
     state
     resource: {singular} { id kind metadata { namespace name uid finalizers } }
-    blockers { totalCount nodes { id kind metadata { namespace name } } }
+    blockers { totalCount nodes { kind namespace name path state guarded } }
   }
 }`
 	finalizersTemplate = `mutation SetFinalizers($input: Patch{Kind}Input!) {

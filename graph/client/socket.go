@@ -82,7 +82,7 @@ func deliver(payload json.RawMessage, each func(json.RawMessage) error) error {
 		Errors Errors          `json:"errors"`
 	}
 	if err := json.Unmarshal(payload, &answer); err != nil {
-		return fmt.Errorf("answer of the gateway: %w", err)
+		return errors.New("what the gateway answered cannot be read")
 	}
 	if len(answer.Errors) > 0 {
 		return answer.Errors
@@ -160,7 +160,7 @@ func (s *socket) read(ctx context.Context) (m message, err error) {
 		return m, ended(ctx, err)
 	}
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return m, fmt.Errorf("answer of the gateway: %w", err)
+		return m, errors.New("what the gateway answered is not JSON")
 	}
 	return m, nil
 }

@@ -23,10 +23,10 @@ type Deletion struct {
 	// Resource as it was, or as it is while its deletion waits; nil if that cannot be read.
 	// Of its metadata it has namespace, name, uid and finalizers.
 	Resource *Resource
-	// Blockers are the first 100 of those who rely on the resource.
+	// Blockers are the first 100 references by which others rely on the resource.
 	Blockers struct {
 		TotalCount int
-		Nodes      []Resource
+		Nodes      []Neighbour
 	}
 }
 

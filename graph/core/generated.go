@@ -236,6 +236,8 @@ enum DependencyState {
   DELETING
   "It was ready and is relied on since then."
   BOUND
+  "Unknown: the resource that refers cannot be read."
+  UNREADABLE
 }
 `, BuiltIn: false},
 	{Name: "../../schema/core/kind.graphqls", Input: `extend type Query {

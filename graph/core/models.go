@@ -274,6 +274,8 @@ const (
 	DependencyStateDeleting DependencyState = "DELETING"
 	// It was ready and is relied on since then.
 	DependencyStateBound DependencyState = "BOUND"
+	// Unknown: the resource that refers cannot be read.
+	DependencyStateUnreadable DependencyState = "UNREADABLE"
 )
 
 var AllDependencyState = []DependencyState{
@@ -281,11 +283,12 @@ var AllDependencyState = []DependencyState{
 	DependencyStateNotReady,
 	DependencyStateDeleting,
 	DependencyStateBound,
+	DependencyStateUnreadable,
 }
 
 func (e DependencyState) IsValid() bool {
 	switch e {
-	case DependencyStateMissing, DependencyStateNotReady, DependencyStateDeleting, DependencyStateBound:
+	case DependencyStateMissing, DependencyStateNotReady, DependencyStateDeleting, DependencyStateBound, DependencyStateUnreadable:
 		return true
 	}
 	return false

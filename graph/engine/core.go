@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/loader"
 )
@@ -122,10 +123,16 @@ func (r *run) takeCore(fields []field, answers []resolved, m *marks, res *graphq
 var errLeft = errors.New(timedOut)
 
 // whileAwaited is the middleware of the fields of a query that the core executes: it
-// begins none when nobody waits for the answer any more.
+// begins none when nobody waits for the answer any more, or the operation is over its
+// budget. A field costs as much as a value of an introspection, which was charged before.
 func (r *run) whileAwaited(ctx context.Context, next graphql.Resolver) (any, error) {
 	if r.ctx.Err() != nil {
 		return nil, errLeft
+	}
+	if fc := graphql.GetFieldContext(ctx); !strings.HasPrefix(fc.Object, "__") {
+		if r.spent.budget.Spend(budget.Introspection, 1) != nil {
+			return nil, errLeft
+		}
 	}
 	return r.oc.ResolverMiddleware(ctx, next)
 }

@@ -35,7 +35,7 @@ func (r *run) readBlockers(f *field, w *service.Written) (out blockers) {
 	if out.err = args.err; out.err != nil {
 		return out
 	}
-	req := query.DependencyRequest{Relation: query.Blockers, First: args.request.First, After: args.request.After, ChangeCursor: f.changeCursor, Ahead: f.ahead}
+	req := query.DependencyRequest{Relation: query.BlockedBy, First: args.request.First, After: args.request.After, ChangeCursor: f.changeCursor, Ahead: f.ahead}
 	if req.None = w.Resource == nil || w.Deletion == service.Deleted; w.Resource != nil {
 		req.Key = w.Resource.Stored.Key
 	}

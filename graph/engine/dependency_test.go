@@ -108,17 +108,17 @@ func TestADeletionSaysWhatItWaitsFor(t *testing.T) {
 	for i := range 5 {
 		g.create("Subnet", fmt.Sprint("s", i), map[string]any{"networkRef": "n", "cidr": fmt.Sprintf("10.0.%d.0/24", i), "ipVersion": 4})
 	}
-	const blockers = `blockers(first: 2) { nodes { kind metadata { name } ... on Subnet { network { metadata { name } } } } totalCount pageInfo { hasNextPage } }`
-	shown := `"blockers":{"nodes":[{"kind":"Subnet","metadata":{"name":"s0"},"network":{"metadata":{"name":"n"}}},{"kind":"Subnet","metadata":{"name":"s1"},"network":{"metadata":{"name":"n"}}}],"totalCount":5,"pageInfo":{"hasNextPage":true}}`
+	const blockers = `blockers(first: 2) { nodes { kind name path state resource { ... on Subnet { network { metadata { name } } } } } totalCount pageInfo { hasNextPage } }`
+	shown := `"blockers":{"nodes":[{"kind":"Subnet","name":"s0","path":"spec.resource.networkRef","state":"BOUND","resource":{"network":{"metadata":{"name":"n"}}}},{"kind":"Subnet","name":"s1","path":"spec.resource.networkRef","state":"BOUND","resource":{"network":{"metadata":{"name":"n"}}}}],"totalCount":5,"pageInfo":{"hasNextPage":true}}`
 	g.wants(`mutation { deleteNetwork(input: {name: "n", dryRun: true}) { state dryRun deletedNetworkId network { metadata { deletionRequestedAt } } `+blockers+` } }`,
 		`{"deleteNetwork":{"state":"PENDING","dryRun":true,"deletedNetworkId":null,"network":{"metadata":{"deletionRequestedAt":null}},`+shown+`}}`)
 	g.wants(`mutation { deleteNetwork(input: {name: "n"}) { state dryRun deletedNetworkId network { metadata { deletionRequestedAt } } `+blockers+` } }`,
 		`{"deleteNetwork":{"state":"PENDING","dryRun":false,"deletedNetworkId":null,"network":{"metadata":{"deletionRequestedAt":"2026-01-02T03:04:05.678Z"}},`+shown+`}}`)
-	got := g.do(`mutation { deleteNetwork(input: {name: "n"}) { blockers(first: 3) { edges { cursor node { metadata { name } } } pageInfo { endCursor } } } }`, nil)
+	got := g.do(`mutation { deleteNetwork(input: {name: "n"}) { blockers(first: 3) { edges { cursor node { name } } pageInfo { endCursor } } } }`, nil)
 	_, rest, _ := strings.Cut(string(got.Data), `"endCursor":"`)
 	cursor, _, _ := strings.Cut(rest, `"`)
-	g.wants(fmt.Sprintf(`mutation { deleteNetwork(input: {name: "n"}) { blockers(first: 3, after: %q) { nodes { metadata { name } } pageInfo { hasNextPage hasPreviousPage } } } }`, cursor),
-		`{"deleteNetwork":{"blockers":{"nodes":[{"metadata":{"name":"s3"}},{"metadata":{"name":"s4"}}],"pageInfo":{"hasNextPage":false,"hasPreviousPage":true}}}}`)
+	g.wants(fmt.Sprintf(`mutation { deleteNetwork(input: {name: "n"}) { blockers(first: 3, after: %q) { nodes { name } pageInfo { hasNextPage hasPreviousPage } } } }`, cursor),
+		`{"deleteNetwork":{"blockers":{"nodes":[{"name":"s3"},{"name":"s4"}],"pageInfo":{"hasNextPage":false,"hasPreviousPage":true}}}}`)
 	got = g.do(`mutation { deleteNetwork(input: {name: "n"}) { blockers(first: -1) { totalCount } } }`, nil)
 	if refused := refusal(t, got); !strings.Contains(refused, "first is -1") || got.Errors[0].Extensions["outcome"] == nil {
 		t.Errorf("%s %v", refused, got.Errors)

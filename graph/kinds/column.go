@@ -71,7 +71,7 @@ func (l *loader) columns(k *Kind) {
 		}
 		seen.add(c.Name, c.Path)
 		if why := unprintable(k, c.Path); why != "" {
-			l.report(column.at("path"), "kind %s: column %q: path %q: %s", k.Name, c.Name, c.Path, why)
+			l.report(column.at("path"), "kind %s: column %q: path %q: %s", k.Name, c.Name, c.Path, own(why))
 		}
 		k.Columns = append(k.Columns, c)
 	}
@@ -94,7 +94,7 @@ func unprintable(k *Kind, path string) string {
 			return "there is no such field; " + f.Name + " is no object"
 		}
 		if f = shape.Field(step); f == nil {
-			return "there is no such field; known there are " + strings.Join(slices.Sorted(slices.Values(fieldNames(shape))), ", ")
+			return "there is no such field; known there are " + listed(slices.Sorted(slices.Values(fieldNames(shape)))).String()
 		}
 		shape, hidden = f.Shape, hidden || f.WriteOnly
 	}

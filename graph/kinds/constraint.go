@@ -2,7 +2,6 @@ package kinds
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -107,7 +106,7 @@ func (l *loader) format(c *descriptor.Constraint, d *directive, where string) {
 	for i, f := range formats() {
 		names[i] = string(f)
 	}
-	l.report(d.at("format"), "%s: format %q is not known; known are %s", where, c.Format, strings.Join(names, ", "))
+	l.report(d.at("format"), "%s: format %q is not known; known are %s", where, c.Format, listed(names))
 }
 
 // nameLimits are those of what @ref makes the name of a resource.
@@ -125,6 +124,10 @@ func (l *loader) nameLimits(out *descriptor.Field, f *ast.FieldDefinition, where
 	if c.MinLength == nil || *c.MinLength == 0 {
 		c.MinLength = new(1)
 	}
+	if c.Format != "" && c.Format != descriptor.FormatName && slices.Contains(formats(), c.Format) {
+		l.report(f.Position, "%s: what @ref holds has format name; format is %s", where, c.Format)
+	}
+	c.Format = descriptor.FormatName
 }
 
 // bounds checks a pair of counts: not negative, and a maximum that leaves something.

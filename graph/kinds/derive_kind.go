@@ -78,7 +78,7 @@ func (d *derivation) resource(k *Kind) {
 		field("statusJSON", "JSON", "The status in stored form, for programs that know no kind; null if there is none."),
 		field("dependencies", "DependencyConnection!", "What the resource refers to, in the order in which its kind declares the references, then of the names.", paging("References")...),
 		field("dependents", "DependencyConnection!", "What refers to the resource, in the order of kind, namespace, name and path.", paging("References")...),
-		field("blockedBy", "DependencyConnection!", "What relies on the resource by a guarded reference. While anything does, a deletion of the resource is PENDING. In the order of kind, namespace, name and path.", paging("References")...),
+		field("blockedBy", "DependencyConnection!", "What relies on the resource by a guarded reference, also what cannot be read or is of a kind that the catalogue does not have. While anything does, a deletion of the resource is PENDING. In the order of kind, namespace, name and path.", paging("References")...),
 	)
 	def.Interfaces = []string{"Node", "Resource"}
 	for _, r := range referencesOn(d.owners[k.Name]) {

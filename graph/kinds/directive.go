@@ -1,7 +1,6 @@
 package kinds
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -20,7 +19,7 @@ func (l *loader) checkDirectives(list ast.DirectiveList, at ast.DirectiveLocatio
 		}
 		def := l.directives[d.Name]
 		if def == nil {
-			l.report(d.Position, "directive @%s is not known; known are %s", d.Name, strings.Join(l.directiveNames(), ", "))
+			l.report(d.Position, "directive @%s is not known; known are %s", d.Name, listed(l.directiveNames()))
 			continue
 		}
 		if !slices.Contains(def.Locations, at) {
@@ -67,7 +66,7 @@ func locations(def *ast.DirectiveDefinition) string {
 func (l *loader) checkArguments(d *ast.Directive, def *ast.DirectiveDefinition) bool {
 	ok := true
 	bad := func(at *ast.Position, format string, args ...any) {
-		l.report(at, "directive @%s: %s", d.Name, fmt.Sprintf(format, args...))
+		l.report(at, "directive @%s: "+format, append([]any{d.Name}, args...)...)
 		ok = false
 	}
 	for i, a := range d.Arguments {
@@ -91,15 +90,15 @@ func (l *loader) checkArguments(d *ast.Directive, def *ast.DirectiveDefinition) 
 	return ok
 }
 
-func argumentNames(def *ast.DirectiveDefinition) string {
+func argumentNames(def *ast.DirectiveDefinition) listed {
 	if len(def.Arguments) == 0 {
-		return "none"
+		return listed{"none"}
 	}
 	names := make([]string, len(def.Arguments))
 	for i, a := range def.Arguments {
 		names[i] = a.Name
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // literal returns what the type accepts if the value is something else, and "" if it fits.

@@ -30,9 +30,45 @@ func (f Findings) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// report notes a finding once, however often a type is looked at.
+// maxQuoted is how many characters a finding repeats of an author's text.
+const maxQuoted = 128
+
+// shorten bounds what a finding repeats of an author's text.
+func shorten(s string) string {
+	if r := []rune(s); len(r) > maxQuoted {
+		return string(r[:maxQuoted]) + "…"
+	}
+	return s
+}
+
+// own is text of this package in a finding, which is not shortened.
+type own string
+
+// listed are names in a finding, each of which is shortened.
+type listed []string
+
+// String is "a, b, c".
+func (n listed) String() string {
+	out := make([]string, len(n))
+	for i, name := range n {
+		out[i] = shorten(name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// report notes a finding once, however often a type is looked at. Arguments that are
+// text are shortened, but for those of type [own] and [listed].
 func (l *loader) report(at *ast.Position, format string, args ...any) {
-	f := Finding{Message: fmt.Sprintf(format, args...)}
+	short := make([]any, len(args))
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case own, listed, int, nil:
+			short[i] = arg
+		default:
+			short[i] = shorten(fmt.Sprint(arg))
+		}
+	}
+	f := Finding{Message: fmt.Sprintf(format, short...)}
 	if at != nil && at.Src != nil {
 		f.File, f.Line = at.Src.Name, at.Line
 	}

@@ -13,7 +13,7 @@ import (
 // The forms of what @resource takes; a version is Kubernetes' or a plain major.
 var (
 	pluralForm  = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
-	groupForm   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	nameForm    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 	versionForm = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 	fileForm    = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	kindForm    = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
@@ -62,7 +62,7 @@ func (l *loader) identity(k *descriptor.Kind, d *directive) {
 	if strings.EqualFold(k.Plural, k.Singular) {
 		l.report(d.at("plural"), "kind %s: plural %q is the singular too", k.Name, k.Plural)
 	}
-	if k.Group != "" && !groupForm.MatchString(k.Group) || len(k.Group) > maxGroup {
+	if k.Group != "" && !nameForm.MatchString(k.Group) || len(k.Group) > maxGroup {
 		l.report(d.at("group"), "kind %s: group %q: a DNS name of at most %d characters is wanted, or nothing for an apiVersion without a group", k.Name, k.Group, maxGroup)
 	}
 	if !versionForm.MatchString(k.Version) {

@@ -148,7 +148,7 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 	}
 	service, team := kinds[0].Kind, kinds[1].Kind
 	name := func(most int) descriptor.Constraint {
-		return descriptor.Constraint{MinLength: new(1), MaxLength: new(most)}
+		return descriptor.Constraint{MinLength: new(1), MaxLength: new(most), Format: descriptor.FormatName}
 	}
 	member := &descriptor.Shape{Name: "Member", Fields: []descriptor.Field{
 		{Name: "teamRef", Type: descriptor.TypeString, Required: true, Constraint: name(253)},
@@ -163,7 +163,7 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 	}}
 	resource := &descriptor.Shape{Name: "ServiceResource", Fields: []descriptor.Field{
 		{Name: "tier", Type: descriptor.TypeInt, Default: json.Number("3")},
-		{Name: "teamRefs", Type: descriptor.TypeString, List: true, ListType: descriptor.ListSet, Constraint: descriptor.Constraint{MinLength: new(1), MaxLength: new(63), MaxItems: new(5)}},
+		{Name: "teamRefs", Type: descriptor.TypeString, List: true, ListType: descriptor.ListSet, Constraint: descriptor.Constraint{MinLength: new(1), MaxLength: new(63), Format: descriptor.FormatName, MaxItems: new(5)}},
 	}}
 	spec := &descriptor.Shape{Name: "ServiceSpec", Rules: []descriptor.Rule{{CEL: "!has(self.size) || self.size >= oldSelf.size", Message: "size only grows"}}, Fields: []descriptor.Field{
 		{Name: "origin", Type: descriptor.TypeObject, Shape: wanted},

@@ -2,7 +2,6 @@ package kinds
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -52,7 +51,7 @@ func (l *loader) maximaAlone(def *ast.Definition) {
 				}
 			}
 			if len(others) > 0 || name == "constraint" && len(d.Arguments) == 0 {
-				l.report(d.Position, "%s.%s: @%s(%s) has no effect: a status is checked for its size alone; %s are accepted", def.Name, f.Name, name, strings.Join(others, ", "), strings.Join(accepted[name], ", "))
+				l.report(d.Position, "%s.%s: @%s(%s) has no effect: a status is checked for its size alone; %s are accepted", def.Name, f.Name, name, listed(others), listed(accepted[name]))
 			}
 		}
 	}

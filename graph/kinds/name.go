@@ -87,15 +87,20 @@ func (n names) add(name, what string) string {
 	return ""
 }
 
-// typeNames refuses types whose derived types would have one name.
+// typeNames refuses types whose derived types would have one name, or that of a type of
+// the API. The filter of a type that is no kind is derived only for an index, which
+// checks its name.
 func (l *loader) typeNames() {
 	seen := names{}
 	for _, def := range l.ordered() {
-		derived := derivedFromType(def)
-		if def.Directives.ForName("resource") != nil {
+		derived, kind := derivedFromType(def), def.Directives.ForName("resource") != nil
+		if kind {
 			derived = DerivedTypes(def.Name)
 		}
 		for _, name := range derived {
+			if l.isAPI(name) && (kind || !strings.HasSuffix(name, "Filter")) {
+				l.report(def.Position, "type %s: the API has a type %s, which would be derived from it; give it another name", def.Name, name)
+			}
 			if other := seen.add(name, "type "+def.Name); other != "" {
 				l.report(def.Position, "type %s: the derived type %s is derived from %s too", def.Name, name, other)
 			}

@@ -28,11 +28,12 @@ func differences() []difference {
 		room    = "a controller can report as many as the published spec can ask for, 256"
 	)
 	return []difference{
+		{"*", "spec/**", "format", "", "name", "what a reference holds is the name of a resource"},
 		{"*", "spec/resyncPeriod", "format", "", "duration", "the description asks for a duration"},
 		{"*", "spec/resyncPeriod", "minLength", "", "1", "the empty text is no duration"},
 		{"*", "spec/resyncPeriod", "maxLength", "", "64", bounded},
-		{"*", "spec/*/ipVersion", "enum", "4 6", "", "the rule that ipVersion is 4 or 6 says it: there are no enums of numbers"},
-		{"*", "spec/*/*/ipVersion", "enum", "4 6", "", "the rule that ipVersion is 4 or 6 says it: there are no enums of numbers"},
+		{"*", "spec/*/ipVersion", "enum", "4 6", "", "the rule about ipVersion says it: there are no enums of numbers"},
+		{"*", "spec/*/*/ipVersion", "enum", "4 6", "", "the rule about ipVersion says it: there are no enums of numbers"},
 		{"ApplicationCredential", "spec/resource/roleRefs", "maxItems", "256", "100", "the connection of a list of references reads at most 100 at once"},
 		{"ApplicationCredential", "status/resource/accessRules", "maxItems", "64", "256", room},
 		{"ApplicationCredential", "status/resource/roles", "maxItems", "64", "256", room},
@@ -56,32 +57,32 @@ func ruled() []difference {
 		return difference{kind: kind, path: path, what: fmt.Sprint("rule ", n), ours: message}
 	}
 	out := []difference{
-		rule("*", "spec", 0, "resource is required while managementPolicy is MANAGED"),
-		rule("*", "spec", 1, "import is for resources whose managementPolicy is UNMANAGED"),
-		rule("*", "spec", 2, "resource is for resources whose managementPolicy is MANAGED"),
-		rule("*", "spec", 3, "import is required while managementPolicy is UNMANAGED"),
-		rule("*", "spec", 4, "managedOptions is for resources whose managementPolicy is MANAGED"),
-		rule("Image", "spec", 5, "resource.content is required unless the image is imported"),
-		rule("FloatingIP", "spec/resource", 0, "either floatingNetworkRef or floatingSubnetRef is given"),
-		rule("Port", "spec/resource", 0, "securityGroupRefs is for ports whose portSecurity is not DISABLED"),
-		rule("Port", "spec/resource", 1, "allowedAddressPairs is for ports whose portSecurity is not DISABLED"),
-		rule("Port", "spec/resource/hostID", 0, "either id or serverRef is given, and is not empty"),
-		rule("RoleAssignment", "spec/resource", 0, "either userRef or groupRef is given"),
-		rule("RoleAssignment", "spec/resource", 1, "either projectRef or domainRef is given"),
-		rule("RouterInterface", "spec", 0, "subnetRef is given where type is SUBNET, and not otherwise"),
-		rule("Server", "spec/resource", 0, "imageRef or bootVolume is given"),
-		rule("Server", "spec/resource", 1, "imageRef and bootVolume are not given together"),
-		rule("ServerGroup", "spec/resource", 0, "rules.maxServerPerHost is for the policy ANTI_AFFINITY"),
-		rule("ShareNetwork", "spec/resource", 0, "networkRef and subnetRef are given together"),
-		rule("User", "spec/resource", 0, "passwordRef cannot be removed: a cloud does not take a password away; name another Secret"),
-		rule("SecurityGroup", "spec/resource/rules[]", 0, "portRange.min is at most portRange.max where protocol is TCP, UDP, DCCP, SCTP, UDPLITE or absent"),
-		rule("SecurityGroup", "spec/resource/rules[]", 1, "portRange.min is at most 255 where protocol is ICMP, ICMPV6 or absent"),
-		rule("SecurityGroup", "spec/resource/rules[]", 2, "portRange.max is at most 255 where protocol is ICMP, ICMPV6 or absent"),
+		rule("*", "spec", 0, "set resource: it is required while managementPolicy is MANAGED"),
+		rule("*", "spec", 1, "remove import, or set managementPolicy to UNMANAGED"),
+		rule("*", "spec", 2, "remove resource, or set managementPolicy to MANAGED"),
+		rule("*", "spec", 3, "set import: it is required while managementPolicy is UNMANAGED"),
+		rule("*", "spec", 4, "remove managedOptions, or set managementPolicy to MANAGED"),
+		rule("Image", "spec", 5, "set resource.content: it is required unless the image is imported"),
+		rule("FloatingIP", "spec/resource", 0, "set either floatingNetworkRef or floatingSubnetRef"),
+		rule("Port", "spec/resource", 0, "remove securityGroupRefs, or set portSecurity to ENABLED"),
+		rule("Port", "spec/resource", 1, "remove allowedAddressPairs, or set portSecurity to ENABLED"),
+		rule("Port", "spec/resource/hostID", 0, "set either id or serverRef, and not to an empty text"),
+		rule("RoleAssignment", "spec/resource", 0, "set either userRef or groupRef"),
+		rule("RoleAssignment", "spec/resource", 1, "set either projectRef or domainRef"),
+		rule("RouterInterface", "spec", 0, "set subnetRef if type is SUBNET, and remove it otherwise"),
+		rule("Server", "spec/resource", 0, "set imageRef or bootVolume"),
+		rule("Server", "spec/resource", 1, "set either imageRef or bootVolume, not both"),
+		rule("ServerGroup", "spec/resource", 0, "remove rules.maxServerPerHost, or set policy to ANTI_AFFINITY"),
+		rule("ShareNetwork", "spec/resource", 0, "set both networkRef and subnetRef, or neither"),
+		rule("User", "spec/resource", 0, "leave passwordRef, or name another Secret in it: a cloud does not take a password away"),
+		rule("SecurityGroup", "spec/resource/rules[]", 0, "set portRange.min to at most portRange.max: protocol is TCP, UDP, DCCP, SCTP, UDPLITE or absent"),
+		rule("SecurityGroup", "spec/resource/rules[]", 1, "set portRange.min to at most 255: protocol is ICMP, ICMPV6 or absent"),
+		rule("SecurityGroup", "spec/resource/rules[]", 2, "set portRange.max to at most 255: protocol is ICMP, ICMPV6 or absent"),
 	}
 	// Rules of a field that compare it with what it was are ours on the object.
 	return append(out,
-		difference{kind: "AddressScope", path: "spec/resource/shared", what: "rule 0", theirs: "spec/resource", ours: "shared cannot be changed to false: a cloud does not take back what it shares"},
-		difference{kind: "Port", path: "spec/resource/portSecurity", what: "rule 0", theirs: "spec/resource", ours: "portSecurity cannot be changed to INHERIT"},
+		difference{kind: "AddressScope", path: "spec/resource/shared", what: "rule 0", theirs: "spec/resource", ours: "leave shared true: a cloud does not take back what it shares"},
+		difference{kind: "Port", path: "spec/resource/portSecurity", what: "rule 0", theirs: "spec/resource", ours: "set portSecurity to ENABLED or DISABLED: it cannot be changed to INHERIT"},
 	)
 }
 
@@ -134,8 +135,8 @@ func TestTheKindsSayWhatThePublishedSchemasSay(t *testing.T) {
 			delete(theirs, where+" "+r.what)
 			delete(ours, place+" rule: "+r.ours)
 		}
-		delete(ours, "spec.resource rule: ipVersion is 4 or 6")
-		delete(ours, "spec.import.filter rule: ipVersion is 4 or 6")
+		delete(ours, "spec.resource rule: set ipVersion to 4 or 6")
+		delete(ours, "spec.import.filter rule: set ipVersion to 4 or 6")
 		for fact := range merged(theirs, ours) {
 			if theirs[fact] == ours[fact] {
 				continue

@@ -69,7 +69,7 @@ func (l *loader) reference(p *place, d *directive, kinds map[string]*Kind) {
 	case !d.has("as") && (!ok || stem == ""):
 		l.report(d.Position, "%s: the name of a reference ends in Ref, of a list in Refs, and the field without that resolves to the resource; or name that field: as: \"...\"", where)
 	case target == nil:
-		l.report(d.at("kind"), "%s: kind %q is not known; known are %s", where, d.text("kind"), strings.Join(l.kindList(), ", "))
+		l.report(d.at("kind"), "%s: kind %q is not known; known are %s", where, d.text("kind"), listed(l.kindList()))
 	case target.Scope != p.kind.Scope:
 		l.report(d.at("kind"), "%s: kind %s is %s and %s is %s: a reference stays in its namespace, or goes from GLOBAL to GLOBAL",
 			where, p.kind.Name, p.kind.Scope, target.Name, target.Scope)

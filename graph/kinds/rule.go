@@ -26,7 +26,7 @@ func (l *loader) rules(s *descriptor.Shape, def *ast.Definition) {
 			l.report(r.at("message"), "%s: a rule says what is wrong; message is empty", def.Name)
 		}
 		if err := compile(s, r.text("cel")); err != nil {
-			l.report(r.at("cel"), "%s: rule %q: %v", def.Name, r.text("cel"), err)
+			l.report(r.at("cel"), "%s: rule %q: %s", def.Name, r.text("cel"), own(err.Error()))
 		}
 	}
 }
@@ -51,7 +51,7 @@ func compile(s *descriptor.Shape, expression string) error {
 	if issues.Err() != nil {
 		var out []string
 		for _, e := range issues.Errors() {
-			out = append(out, fmt.Sprintf("column %d: %s%s", e.Location.Column()+1, e.Message, escapeHint(e.Message)))
+			out = append(out, fmt.Sprintf("column %d: %s%s", e.Location.Column()+1, shorten(e.Message), escapeHint(e.Message)))
 		}
 		return fmt.Errorf("%s", strings.Join(out, "; "))
 	}

@@ -77,7 +77,7 @@ func located(err error) error {
 	if name, ok := strings.CutPrefix(message, "Undefined type "); ok {
 		message = fmt.Sprintf("type %s is not known: no kind of the catalogue derives it", strings.TrimSuffix(name, "."))
 	}
-	return Findings{{File: file, Line: e.Locations[0].Line, Message: message}}
+	return Findings{{File: file, Line: e.Locations[0].Line, Message: shorten(message)}}
 }
 
 // complete gives a derived definition the positions that validation expects.

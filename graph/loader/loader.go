@@ -10,7 +10,9 @@ package loader
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,6 +44,8 @@ type Loaders struct {
 	pages     map[string]*batch[string, *query.Page]
 	// requests by the key of their page; guarded by mu.
 	requests map[string]query.ListRequest
+	// once are the answers of [Loaders.Once], by key; guarded by mu.
+	once map[string]*promise[any]
 }
 
 // New returns loaders that have read nothing. A zero wait means DefaultWait.
@@ -52,7 +56,7 @@ func New(s Service, c access.Caller, wait time.Duration) *Loaders {
 	return &Loaders{
 		reads: Reads{s, c}, wait: wait,
 		resources: map[string]*batch[backend.Key, *query.Resource]{}, pages: map[string]*batch[string, *query.Page]{},
-		requests: map[string]query.ListRequest{},
+		requests: map[string]query.ListRequest{}, once: map[string]*promise[any]{},
 	}
 }
 
@@ -102,6 +106,46 @@ func (l *Loaders) Page(ctx context.Context, req query.ListRequest) (*query.Page,
 	l.requests[key] = req
 	l.mu.Unlock()
 	return l.pagesOf(req.Kind).load(ctx, key)()
+}
+
+// Pages reads pages of connections, of whatever kinds, [MaxPages] in a call. Unlike Page it
+// waits for no other reads.
+func (l *Loaders) Pages(ctx context.Context, requests []query.ListRequest) ([]*query.Page, error) {
+	out := make([]*query.Page, 0, len(requests))
+	for some := range slices.Chunk(requests, MaxPages) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		pages, errs := l.reads.Pages(ctx, some)
+		if err := errors.Join(errs...); err != nil {
+			return nil, errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
+		}
+		out = append(out, pages...)
+	}
+	return out, nil
+}
+
+// Once returns what read returns, which is called once in a response for all who give the
+// same key. Nobody may change what it returns.
+func (l *Loaders) Once(ctx context.Context, key string, read func() (any, error)) (any, error) {
+	l.mu.Lock()
+	p, begun := l.once[key]
+	if !begun {
+		p = &promise[any]{done: make(chan struct{}), err: errUnanswered}
+		l.once[key] = p
+	}
+	l.mu.Unlock()
+	if !begun {
+		defer close(p.done) // also if it panics
+		p.value, p.err = read()
+		return p.value, p.err
+	}
+	select {
+	case <-p.done:
+		return p.value, p.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (l *Loaders) resourcesOf(kind string) *batch[backend.Key, *query.Resource] {

@@ -34,6 +34,9 @@ func TestLongDocumentsAreNotRemembered(t *testing.T) {
 // TestWhatIsRememberedIsBoundedByTokens as they are what parsed documents consist
 // of: a thousand documents of 10 KB could hold more than a gigabyte.
 func TestWhatIsRememberedIsBoundedByTokens(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	for name, document := range map[string]string{
 		"comments": "{ __typename }" + strings.Repeat("#\n", 4900),
 		"fields":   "{ " + strings.Repeat("... on Query { kinds { a: name b: plural c: scope d: __typename } __typename } ", 19) + "}",

@@ -241,7 +241,7 @@ func heapInUse() uint64 {
 func (l *load) returned(goroutines int, heap uint64, old []weak.Pointer[service.Service]) {
 	var held int
 	var now uint64
-	for range 100 {
+	for range 600 {
 		now, held = heapInUse(), 0
 		for _, one := range old {
 			if one.Value() != nil {

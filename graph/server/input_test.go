@@ -140,13 +140,40 @@ func TestHostsAndOriginsMatchInAnyCase(t *testing.T) {
 	}
 }
 
-func TestARequestWithoutAHostIsServed(t *testing.T) {
-	e := newEdge(t, plain, server.Config{})
-	r := httptest.NewRequest(http.MethodGet, "/healthz", nil)
-	r.Proto, r.ProtoMinor, r.Host = "HTTP/1.0", 0, ""
-	w := httptest.NewRecorder()
-	e.ServeHTTP(w, r)
-	if w.Code != http.StatusOK {
-		t.Errorf("%d %s", w.Code, w.Body)
+func TestARequestHasOneHostAndAtMostOneOriginOfTheSameScheme(t *testing.T) {
+	e := newEdge(t, plain, server.Config{AllowedOrigins: []string{"https://app.example.com"}})
+	const own = "localhost:8080"
+	for name, c := range map[string]struct {
+		host    string
+		origins []string
+		site    string
+		status  int
+	}{
+		"a host":                              {own, nil, "", http.StatusOK},
+		"no host, as HTTP/1.0 allows":         {"", nil, "", http.StatusForbidden},
+		"no host and an origin without one":   {"", []string{"http://"}, "", http.StatusForbidden},
+		"the own origin":                      {own, []string{"http://localhost:8080"}, "", http.StatusOK},
+		"an empty origin":                     {own, []string{""}, "", http.StatusForbidden},
+		"the own origin twice":                {own, []string{"http://localhost:8080", "http://localhost:8080"}, "", http.StatusForbidden},
+		"an allowed origin and another":       {own, []string{"https://app.example.com", "http://evil.example.com"}, "", http.StatusForbidden},
+		"the own host by https":               {own, []string{"https://localhost:8080"}, "", http.StatusForbidden},
+		"the own host by https, of elsewhere": {own, []string{"https://localhost:8080"}, "cross-site", http.StatusForbidden},
+		"a page behind a proxy with TLS":      {own, []string{"https://localhost:8080"}, "same-origin", http.StatusOK},
+		"a file":                              {own, []string{"file://localhost:8080"}, "same-origin", http.StatusForbidden},
+		"a scheme of an extension":            {own, []string{"chrome-extension://localhost:8080"}, "", http.StatusForbidden},
+	} {
+		for _, path := range []string{"/healthz", "/graphql?query=%7B__typename%7D"} {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.Host = c.host
+			r.Header["Origin"] = c.origins
+			if c.site != "" {
+				r.Header.Set("Sec-Fetch-Site", c.site)
+			}
+			w := httptest.NewRecorder()
+			e.ServeHTTP(w, r)
+			if w.Code != c.status || w.Code != http.StatusOK && !strings.Contains(w.Body.String(), `"code":"FORBIDDEN"`) {
+				t.Errorf("%s: %s: %d %s, want %d", name, path, w.Code, w.Body, c.status)
+			}
+		}
 	}
 }

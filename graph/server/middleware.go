@@ -38,6 +38,8 @@ func (s *Server) edge(next http.Handler) http.Handler {
 		}()
 		switch {
 		case s.overConnections(q, r):
+		case r.Host == "":
+			refuse(q, r, http.StatusForbidden, failure.CodeForbidden, "there is no Host; name the gateway in a header Host, as HTTP/1.1 wants it")
 		case !s.hostAllowed(r.Host):
 			refuse(q, r, http.StatusForbidden, failure.CodeForbidden, "this Host is not served; add it to allowed-hosts")
 		case !s.originAllowed(r):
@@ -49,12 +51,8 @@ func (s *Server) edge(next http.Handler) http.Handler {
 }
 
 // hostAllowed accepts IP addresses, localhost and what is configured: a foreign
-// name that resolves to the gateway is a DNS rebinding attack. A request of
-// HTTP/1.0 may have no Host; browsers always send one.
+// name that resolves to the gateway is a DNS rebinding attack.
 func (s *Server) hostAllowed(host string) bool {
-	if host == "" {
-		return true
-	}
 	if last := s.lastHost.Load(); last != nil && *last == host {
 		return true
 	}
@@ -71,14 +69,24 @@ func (s *Server) hostAllowed(host string) bool {
 	return true
 }
 
-// originAllowed accepts requests that no page of another site makes.
+// originAllowed reports whether a request has no Origin, the gateway's or a configured
+// one. The gateway speaks HTTP alone. Behind a proxy with TLS its pages have an origin of
+// https, which is accepted where the browser says that it is that of the request.
 func (s *Server) originAllowed(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	if origin == "" || slices.Contains(s.cfg.AllowedOrigins, strings.ToLower(origin)) {
+	origins := r.Header["Origin"]
+	switch {
+	case len(origins) == 0:
+		return true
+	case len(origins) > 1:
+		return false
+	case slices.Contains(s.cfg.AllowedOrigins, strings.ToLower(origins[0])):
 		return true
 	}
-	u, err := url.Parse(origin)
-	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+	u, err := url.Parse(origins[0])
+	if err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
+		return false
+	}
+	return u.Scheme == "http" || u.Scheme == "https" && slices.Equal(r.Header["Sec-Fetch-Site"], []string{"same-origin"})
 }
 
 // preflightAge is how long a browser may remember what it may send, in seconds.

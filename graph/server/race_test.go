@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/bolt"
@@ -92,14 +91,16 @@ func TestRacingClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
-	defer stop()
+	steps := 400
+	if testing.Short() {
+		steps = 40
+	}
 	racers := make([]*racer, 32)
 	var wg sync.WaitGroup
 	for i := range racers {
 		racers[i] = &racer{svc: svc, rnd: rand.New(rand.NewPCG(uint64(i), 1))}
 		wg.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
+			for n := range steps {
 				if err := racers[i].step(t.Context(), n); err != nil {
 					t.Error(err)
 					return

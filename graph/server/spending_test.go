@@ -250,3 +250,15 @@ func TestLongNamesOfFieldsOfTheCoreAreRefusedBeforeTheyAreWritten(t *testing.T) 
 		t.Errorf("%+v", got.Errors)
 	}
 }
+
+// TestFieldsOfTheCoreHaveAPrice: what gqlgen executes is charged as it is begun.
+func TestFieldsOfTheCoreHaveAPrice(t *testing.T) {
+	e := newEdge(t, plain, server.Config{})
+	got := e.told(t, `{ `+aliases(90, `kinds { name plural fields { path name type description } }`)+`}`, nil)
+	if len(got.Errors) != 1 || got.Errors[0].Extensions.Key != "limit-introspection" {
+		t.Errorf("%.300s %.300v", got.Data, got.Errors)
+	}
+	if got := e.told(t, `{ `+aliases(3, `kinds { name plural fields { path name type description } }`)+`}`, nil); len(got.Errors) > 0 {
+		t.Errorf("%+v", got.Errors)
+	}
+}

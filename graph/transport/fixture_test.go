@@ -254,7 +254,7 @@ func (g *gateway) start(l net.Listener, exec *transport.Executor, cfg transport.
 
 // stop drains and ends everything.
 func (g *gateway) stop() {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var both sync.WaitGroup
 	both.Go(func() { g.events.Drain(ctx) })
@@ -272,7 +272,7 @@ func (g *gateway) stop() {
 func noGoroutines(t testing.TB) {
 	t.Helper()
 	var stacks string
-	for limit := time.Now().Add(5 * time.Second); time.Now().Before(limit); runtime.Gosched() {
+	for limit := time.Now().Add(30 * time.Second); time.Now().Before(limit); runtime.Gosched() {
 		buf := make([]byte, 4<<20)
 		stacks = string(buf[:runtime.Stack(buf, true)])
 		left := false
@@ -334,7 +334,7 @@ func (p *pipes) Close() error {
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
 // patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // peer is a client that says exactly what the test wants.
 type peer struct {

@@ -248,7 +248,7 @@ func (s *store) change(tb testing.TB) func() {
 // catalogue's API ten times a second.
 func TestThousandsOfSubscribersGetAllEvents(t *testing.T) {
 	subscribers, events := 5000, 30
-	if underRace {
+	if small() {
 		subscribers, events = 300, 10
 	}
 	s := networkOurs(t)

@@ -211,7 +211,7 @@ func byEventSource(g *gateway, after string) (func() (change, bool), func()) {
 // whose connection is lost many times, half of them while the gateway restarts.
 func TestAStreamThatIsCutAgainAndAgainMissesNothing(t *testing.T) {
 	total := 10_000
-	if underRace {
+	if small() {
 		total = 2000
 	}
 	for name, follow := range map[string]client{"over a socket": overSocket, "by EventSource": byEventSource} {

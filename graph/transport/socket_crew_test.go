@@ -130,7 +130,7 @@ func TestWhatTheKernelDoesNotTakeAtOnceIsWrittenLater(t *testing.T) {
 func TestSlowClientsDelayNobody(t *testing.T) {
 	const events, pad = 60, 20_000
 	fast := 200
-	if underRace {
+	if small() {
 		fast = 50
 	}
 	g := serve(t, transport.SocketConfig{Gather: -1, WriteTimeout: time.Hour, PingInterval: time.Hour}, nil)

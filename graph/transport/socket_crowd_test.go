@@ -92,9 +92,12 @@ func TestAnEventIsNotKeptWaitingForOthers(t *testing.T) {
 // reads. They go within the write time-out, hold bounded memory until then, and
 // the others get every event.
 func TestClientsThatDoNotReadAreClosed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	const rounds, round, pad, timeout = 5, 40, 2500, 4 * time.Second
 	all := 1000
-	if underRace {
+	if small() {
 		all = 200
 	}
 	stalled := all / 10
@@ -245,7 +248,7 @@ func TestAClientHasTheWriteTimeoutForEachWrite(t *testing.T) {
 // TestSocketsThatNeverInitialiseKeepNobodyOut opens many, and says nothing on them.
 func TestSocketsThatNeverInitialiseKeepNobodyOut(t *testing.T) {
 	flood := 10_000
-	if underRace {
+	if small() {
 		flood = 1500
 	}
 	var most, open atomic.Int64

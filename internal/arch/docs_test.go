@@ -1,7 +1,9 @@
 package arch_test
 
 import (
+	"errors"
 	"go/ast"
+	"go/build"
 	"io/fs"
 	"maps"
 	"os"
@@ -115,6 +117,28 @@ func anchors(text string) map[string]bool {
 		out[anchor] = true
 	}
 	return out
+}
+
+// go build passes over a folder all of whose files need a build tag, without a word.
+func TestTheReadmeNamesTheExamplesThatAreNotBuilt(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders, err := filepath.Glob("../../examples/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("%q %v", folders, err)
+	}
+	for _, folder := range folders {
+		var none *build.NoGoError
+		files, _ := filepath.Glob(filepath.Join(folder, "*.go"))
+		if _, err := build.ImportDir(folder, 0); len(files) == 0 || !errors.As(err, &none) {
+			continue
+		}
+		if name := "examples/" + filepath.Base(folder); !strings.Contains(string(readme), "`go build ./...` leaves out `"+name+"`") {
+			t.Errorf("%s is not built, and the README does not say so", name)
+		}
+	}
 }
 
 func TestAnchorsAreThoseOfGitHub(t *testing.T) {

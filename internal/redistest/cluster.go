@@ -25,9 +25,12 @@ type Nodes struct {
 	ids []string
 }
 
-// Cluster starts a Redis Cluster and returns when it is whole.
+// Cluster starts a Redis Cluster and returns when it is whole. It skips short tests.
 func Cluster(t testing.TB, opts ...Option) *Nodes {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	c := &Nodes{t: t}
 	for i := range 2 * masters {
 		s := Start(t, append([]Option{

@@ -25,9 +25,13 @@ type Sentinels struct {
 	sentinels []*Server
 }
 
-// Sentinel starts a primary, replicas and Sentinels, and returns when they know each other.
+// Sentinel starts a primary, replicas and Sentinels, and returns when they know each
+// other. It skips short tests.
 func Sentinel(t testing.TB, replicas int, opts ...Option) *Sentinels {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	g := &Sentinels{Name: "mymaster", t: t, Data: []*Server{Start(t, opts...)}}
 	for range replicas {
 		g.Data = append(g.Data, Start(t, append([]Option{ReplicaOf(g.Data[0].Addr)}, opts...)...))

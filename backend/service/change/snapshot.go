@@ -22,8 +22,8 @@ const (
 
 // snapshot sends the state that a scope covers, page by page at the pace of
 // who calls next. After each page the log is consumed: a change of what was
-// sent already is passed on and others are skipped, since their page is still
-// to come. So the log need reach back over one page only.
+// sent already is passed on if it is newer, and others are skipped, since their page
+// is still to come. So the log need reach back over one page only.
 type snapshot struct {
 	feed  *Feed
 	scope scope
@@ -47,11 +47,15 @@ func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 		return n.restart(ctx)
 	}
 	for n.kind < len(n.scope.kinds) {
+		page := sentPage{kind: n.kind, after: n.after, revisions: map[backend.Key]backend.Revision{}}
 		out, err := n.readPage(ctx)
 		if err != nil {
 			return nil, err
 		}
-		changes, err := n.consume(ctx)
+		for i := range out {
+			page.revisions[out[i].Stored.Key] = out[i].Stored.Revision
+		}
+		changes, err := n.consume(ctx, &page)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +65,7 @@ func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 	}
 	if n.late {
 		n.late = false
-		return n.consume(ctx)
+		return n.consume(ctx, &sentPage{kind: n.kind})
 	}
 	return nil, nil
 }
@@ -152,10 +156,36 @@ func (n *snapshot) readIndexed(ctx context.Context, k *kind.Kind) (out []Change,
 	return out, true, nil
 }
 
-// consume reads the log up to now.
-func (n *snapshot) consume(ctx context.Context) (out []Change, err error) {
+// sentPage says what was sent of the page that begins at a place. The page is read
+// after the position from which the log is consumed, so it may show changes that the
+// log still has.
+type sentPage struct {
+	kind  int
+	after []byte
+	// revisions are those last sent, without what was deleted since.
+	revisions map[backend.Key]backend.Revision
+}
+
+// passes reports whether a change is sent after the page: not if the page shows it, or a
+// later state, and not if it deletes what the page does not have.
+func (p *sentPage) passes(e *backend.Event, change Type) bool {
+	key := e.Resource.Key
+	sent, ok := p.revisions[key]
+	switch {
+	case ok && e.Revision.Compare(sent) <= 0, !ok && change == Deleted:
+		return false
+	case change == Deleted:
+		delete(p.revisions, key)
+	default:
+		p.revisions[key] = e.Revision
+	}
+	return true
+}
+
+// consume reads the log up to now, after a page was sent.
+func (n *snapshot) consume(ctx context.Context, page *sentPage) (out []Change, err error) {
 	for done := false; !done && err == nil; {
-		done, err = n.consumeSome(ctx, &out)
+		done, err = n.consumeSome(ctx, page, &out)
 		if errors.Is(err, backend.ErrLagged) {
 			err = nil // the watch was live for a moment in which much happened: from the same place it is not
 		}
@@ -164,7 +194,7 @@ func (n *snapshot) consume(ctx context.Context) (out []Change, err error) {
 }
 
 // consumeSome reads the log until it has caught up, or cannot go on.
-func (n *snapshot) consumeSome(ctx context.Context, out *[]Change) (done bool, err error) {
+func (n *snapshot) consumeSome(ctx context.Context, page *sentPage, out *[]Change) (done bool, err error) {
 	w, err := n.feed.follow(ctx, &n.scope, n.position)
 	if err != nil {
 		return false, err
@@ -177,10 +207,13 @@ func (n *snapshot) consumeSome(ctx context.Context, out *[]Change) (done bool, e
 		}
 		for i := range d.Events {
 			e := &d.Events[i]
-			if change, ok := n.scope.change(e); ok && n.sent(e.Resource.Key) {
-				change.feed = n.feed
-				*out = append(*out, change)
+			change, ok := n.scope.change(e)
+			if !ok || !n.scope.before(e.Resource.Key, n.kind, n.after) ||
+				!n.scope.before(e.Resource.Key, page.kind, page.after) && !page.passes(e, change.Type) {
+				continue
 			}
+			change.feed = n.feed
+			*out = append(*out, change)
 		}
 		n.position = d.Position
 		if d.CaughtUp {
@@ -189,11 +222,12 @@ func (n *snapshot) consumeSome(ctx context.Context, out *[]Change) (done bool, e
 	}
 }
 
-// sent says whether the snapshot is past a key.
-func (n *snapshot) sent(key backend.Key) bool {
-	for i, k := range n.scope.kinds {
+// before reports whether key precedes a place of the snapshot. A snapshot is ordered by
+// kind, then by namespace and name.
+func (s *scope) before(key backend.Key, kind int, after []byte) bool {
+	for i, k := range s.kinds {
 		if k.Name == key.Kind {
-			return i < n.kind || i == n.kind && string(backend.OrderTuple(key.Namespace, key.Name)) < string(n.after)
+			return i < kind || i == kind && string(backend.OrderTuple(key.Namespace, key.Name)) < string(after)
 		}
 	}
 	return false

@@ -200,3 +200,11 @@ func setting(t testing.TB, name string, otherwise uint64) uint64 {
 	}
 	return n
 }
+
+// sized is how many of something a test does: fewer in short tests.
+func sized(full, short uint64) uint64 {
+	if testing.Short() {
+		return short
+	}
+	return full
+}

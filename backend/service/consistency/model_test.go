@@ -207,7 +207,7 @@ func report(t *testing.T, history []*call) {
 
 func TestAHistoryThatIsWrongIsRejected(t *testing.T) {
 	seed := setting(t, "SLUICE_TEST_SEED", 1)
-	for range 20 {
+	for range sized(20, 4) {
 		right := runHistory(t, plan{seed: seed, store: "memory", modes: [2]mode{on, off}})
 		if why := judge(right); why != "" {
 			t.Fatalf("SLUICE_TEST_SEED=%d: %s", seed, why)

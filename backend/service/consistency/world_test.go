@@ -255,7 +255,7 @@ func (w *world) heal() {
 // Redis and the way to it fail. SLUICE_TEST_HISTORIES says how many histories.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	first := setting(t, "SLUICE_TEST_SEED", rand.Uint64N(1<<32))
-	n := setting(t, "SLUICE_TEST_HISTORIES", 6)
+	n := setting(t, "SLUICE_TEST_HISTORIES", sized(6, 2))
 	parallel := make(chan struct{}, 4)
 	var told tally
 	t.Cleanup(func() { t.Logf("SLUICE_TEST_SEED=%d: %s", first, told.String()) })

@@ -24,6 +24,8 @@ const (
 	Deleting State = "DELETING"
 	// Bound: the referrer found it ready and has relied on it since.
 	Bound State = "BOUND"
+	// Unreadable: nobody can tell, for the referrer cannot be read.
+	Unreadable State = "UNREADABLE"
 )
 
 // Ready says whether a resource can be relied on: its condition Available is True, or
@@ -101,30 +103,27 @@ type Relation struct {
 
 // Before is what a resource referred to until now.
 type Before struct {
-	// Refs are those of its spec, of which it relied on all but those that it waited for.
+	// Refs of which it relied on all but those that it waited for.
 	Refs []row.Ref
 	// Waits are what it waited for, as "Kind/name".
 	Waits []string
 }
 
-// Unjudged is the name, in the metadata of a resource, of no declarations: those of no
-// gateway have judged all of it.
-const Unjudged = "-"
+// Mixed is the fingerprint of references that were taken by the declarations of more than
+// one catalogue. The declarations of no kind have it.
+const Mixed = "-"
 
-// Judged is what a stored state of a kind referred to. Where it was judged by other
-// declarations of references it relies on nothing but what bound, the stored
-// references, says.
-func Judged(k *kind.Kind, key backend.Key, st *kind.State, bound []backend.Ref) Before {
-	if st == nil {
-		return Before{}
+// Known is what a stored resource referred to: by its spec if its references were taken by
+// the declarations of k, else by the references that are stored.
+func Known(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
+	if stored.Declared == k.Declared {
+		return Before{Refs: k.Rows.Refs(stored.Namespace, st.Spec), Waits: st.Meta.Waits}
 	}
-	refs := k.Rows.Refs(key.Namespace, st.Spec)
-	if st.Meta.Judged == k.Declared {
-		return Before{Refs: refs, Waits: st.Meta.Waits}
+	before := Before{Waits: st.Meta.Waits}
+	for _, ref := range stored.Refs {
+		before.Refs = append(before.Refs, row.Ref{Key: ref.Key, Guard: ref.Bound})
 	}
-	return Before{Refs: slices.DeleteFunc(refs, func(ref row.Ref) bool {
-		return !slices.Contains(bound, backend.Ref{Key: ref.Key, Bound: true})
-	})}
+	return before
 }
 
 // Of is the relation of a resource with these references. What it relied on it relies on
@@ -177,8 +176,10 @@ func (r Relation) Open() (out []backend.Key) {
 
 // Judgement is what follows from a relation.
 type Judgement struct {
-	// Refs of the resource as they are stored.
-	Refs []backend.Ref
+	// Refs of the resource as they are stored, and Declared the fingerprint of the
+	// declarations that they were taken by. Both are empty if those stay that are stored.
+	Refs     []backend.Ref
+	Declared string
 	// Waits are what it waits for, ordered by kind and name.
 	Waits []Wait
 	// Checks are what must hold for the judgement to be true.
@@ -227,33 +228,21 @@ func (r Relation) judge(stateOf func(backend.Key) State) Judgement {
 	return j
 }
 
-// BoundIn says whether all references are stored as bound: then the stored ones say all
-// that is relied on, and by what they were judged need not be stored.
-func (j Judgement) BoundIn(stored []backend.Ref) bool {
-	return !slices.ContainsFunc(j.Refs, func(ref backend.Ref) bool { return !ref.Bound || !slices.Contains(stored, ref) })
-}
-
-// With are the references of a judgement, and the bound ones of those that are stored
-// which it does not know: a gateway with other declarations has bound them.
-func (j Judgement) With(stored []backend.Ref) []backend.Ref {
-	out := j.Refs
+// Keeping are the references of a judgement by a gateway whose catalogue is not the newest:
+// of the stored ones it keeps those that are bound, and those that named, which it knew
+// before, does not have.
+func (j Judgement) Keeping(stored []backend.Ref, named []row.Ref) []backend.Ref {
+	out := slices.Clone(j.Refs)
 	for _, old := range stored {
-		known := slices.ContainsFunc(j.Refs, func(ref backend.Ref) bool { return ref.Key == old.Key })
-		if old.Bound && !known && len(out) < backend.MaxRefs {
+		at := slices.IndexFunc(out, func(ref backend.Ref) bool { return ref.Key == old.Key })
+		switch {
+		case at >= 0:
+			out[at].Bound = out[at].Bound || old.Bound
+		case len(out) < backend.MaxRefs && (old.Bound || !slices.ContainsFunc(named, func(ref row.Ref) bool { return ref.Key == old.Key })):
 			out = append(out, old)
 		}
 	}
 	return out
-}
-
-// Keeping are the references of a judgement, and the bound ones of those that are stored
-// which neither it nor the state before names: a newer gateway has declared them.
-func (j Judgement) Keeping(stored []backend.Ref, named []row.Ref) []backend.Ref {
-	out := j.With(stored)
-	return slices.DeleteFunc(slices.Clone(out), func(ref backend.Ref) bool {
-		return !slices.ContainsFunc(j.Refs, func(o backend.Ref) bool { return o.Key == ref.Key }) &&
-			slices.ContainsFunc(named, func(o row.Ref) bool { return o.Key == ref.Key })
-	})
 }
 
 // Stored are the waits as they are stored.

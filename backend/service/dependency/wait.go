@@ -3,9 +3,7 @@ package dependency
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -28,11 +26,7 @@ func (w Wait) String() string {
 	case Deleting:
 		what = "deleted"
 	}
-	named := name(w.Key)
-	if strings.ContainsFunc(w.Key.Name, func(c rune) bool { return !unicode.IsPrint(c) }) { // no name of a resource
-		named = w.Key.Kind + "/" + strconv.Quote(w.Key.Name)
-	}
-	return "Waiting for " + named + " to be " + what
+	return "Waiting for " + name(w.Key) + " to be " + what
 }
 
 func (w Wait) compare(o Wait) int {

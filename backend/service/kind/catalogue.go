@@ -35,12 +35,11 @@ type Kind struct {
 	Placed map[string]string
 	// Conditions is the shape of a condition of the status, nil if it has none.
 	Conditions *descriptor.Shape
-	// Declared names the declarations of its references: those by which its resources are
-	// judged. Empty for a kind without.
+	// Declared is the fingerprint of the kind's reference declarations; empty for a kind
+	// without references. [backend.Envelope.Declared] is compared with it.
 	Declared string
-	// Referred says that resources of some kind refer to those of this one, and Guarded
-	// that such a reference is guarded.
-	Referred, Guarded bool
+	// Referred says that resources of some kind refer to those of this one.
+	Referred bool
 }
 
 // Shape is a compiled [descriptor.Shape].
@@ -59,8 +58,8 @@ type Shape struct {
 	merges bool
 	// timed says that a field is a time, or one of an object below.
 	timed bool
-	// chooses says that a field is an enum, or one of an object below.
-	chooses bool
+	// keeps says that a field has kept values, or one of an object below.
+	keeps bool
 	// deprecates says that a field is deprecated, or one of an object below.
 	deprecates bool
 }
@@ -79,6 +78,8 @@ type rule struct {
 	program program
 	// transition: the rule mentions oldSelf.
 	transition bool
+	// stored is the message with values of enums in their stored form.
+	stored string
 }
 
 // Catalogue finds kinds by name.
@@ -130,14 +131,14 @@ func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 	for i := range kinds {
 		for _, r := range kinds[i].References {
 			if to := c.byName[strings.ToLower(r.Kind)]; to != nil {
-				to.Referred, to.Guarded = true, to.Guarded || r.Guard
+				to.Referred = true
 			}
 		}
 	}
 	return c, errors.Join(errs...)
 }
 
-// declared names the declarations of references, in whatever order they stand.
+// declared returns the fingerprint of reference declarations; their order does not matter.
 func declared(references []descriptor.Reference) string {
 	if len(references) == 0 {
 		return ""
@@ -187,7 +188,7 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 			out.bounded = append(out.bounded, f)
 		}
 		out.Hides = out.Hides || f.WriteOnly || f.shape != nil && f.shape.Hides
-		out.chooses = out.chooses || f.Enum != nil || f.shape != nil && f.shape.chooses
+		out.keeps = out.keeps || f.keeps() || f.shape != nil && f.shape.keeps
 		out.deprecates = out.deprecates || f.Deprecated != "" || f.shape != nil && f.shape.deprecates
 		out.merges = out.merges || f.MergeInto != "" || f.shape != nil && f.shape.merges
 		out.timed = out.timed || f.Type == descriptor.TypeTime || f.shape != nil && f.shape.timed
@@ -208,12 +209,32 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 		if !transition {
 			states = append(states, "("+r.CEL+"\n)") // a rule may end in a comment
 		}
-		out.rules = append(out.rules, rule{Rule: r, program: p, transition: transition})
+		out.rules = append(out.rules, rule{Rule: r, program: p, transition: transition, stored: inStoredForm(s, r.Message)})
 	}
 	if len(states) > 0 {
 		out.together = c.conjunction(out, states)
 	}
 	return out
+}
+
+// word matches what can be the name of a value of an enum.
+var word = regexp.MustCompile(`[A-Za-z_]\w*`)
+
+// inStoredForm writes the values of the shape's enums in a text as they are stored, and
+// stand in manifests.
+func inStoredForm(s *descriptor.Shape, text string) string {
+	return word.ReplaceAllStringFunc(text, func(name string) string {
+		for i := range s.Fields {
+			if e := s.Fields[i].Enum; e != nil {
+				for _, v := range e.Values {
+					if v.Name == name {
+						return v.Stored
+					}
+				}
+			}
+		}
+		return name
+	})
 }
 
 func (c *compiler) fail(err error) { c.err = errors.Join(c.err, err) }

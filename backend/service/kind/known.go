@@ -186,9 +186,10 @@ func sameSet(a, b []any, same func(x, y any) bool) bool {
 	return true
 }
 
-// keptEnums are the stored values of enum fields that this gateway cannot name,
-// since a newer one stored them. They stay acceptable where they stand.
-type keptEnums map[*Field][]string
+// keptValues are stored values that would be refused today: of enum fields those that
+// this gateway cannot name, since a newer one stored them, and texts that are no names
+// where only names are accepted now. They stay acceptable in their fields.
+type keptValues map[*Field][]string
 
 // Keep accepts what a stored tree has where it stands.
 func (v *Violations) Keep(s *Shape, stored map[string]any) {
@@ -197,18 +198,18 @@ func (v *Violations) Keep(s *Shape, stored map[string]any) {
 }
 
 // add collects them from a stored tree.
-func (k *keptEnums) add(s *Shape, tree map[string]any) {
-	if !s.chooses {
+func (k *keptValues) add(s *Shape, tree map[string]any) {
+	if !s.keeps {
 		return
 	}
 	for _, f := range s.ordered {
-		if f.shape != nil || f.Enum != nil {
+		if f.shape != nil || f.keeps() {
 			k.addValue(f, tree[f.Name])
 		}
 	}
 }
 
-func (k *keptEnums) addValue(f *Field, value any) {
+func (k *keptValues) addValue(f *Field, value any) {
 	switch value := value.(type) {
 	case []any:
 		for _, e := range value {
@@ -219,14 +220,17 @@ func (k *keptEnums) addValue(f *Field, value any) {
 			k.add(f.shape, value)
 		}
 	case string:
-		if f.Enum != nil && !f.Enum.Has(value) {
+		if f.Enum != nil && !f.Enum.Has(value) || f.Constraint.Format == descriptor.FormatName && !accepts(descriptor.FormatName, value) {
 			if *k == nil {
-				*k = keptEnums{}
+				*k = keptValues{}
 			}
 			(*k)[f] = append((*k)[f], value)
 		}
 	}
 }
+
+// keeps reports whether stored values of the field can be among [keptValues].
+func (f *Field) keeps() bool { return f.Enum != nil || f.Constraint.Format == descriptor.FormatName }
 
 // Deprecated collects a warning for each deprecated field that is set.
 func (s *Shape) Deprecated(out []failure.Warning, path string, tree map[string]any) []failure.Warning {

@@ -34,7 +34,7 @@ func (st *State) Unseal(k *Kind, r *backend.Resource) error {
 
 // Seal returns the record with the sensitive values, and the state without them.
 func (st *State) Seal(k *Kind) (*State, []byte, error) {
-	rest := st.WithSpec(jsontree.Clone(st.Spec).(map[string]any), st.Meta)
+	rest := st.WithSpec(jsontree.Clone(st.Spec).(map[string]any))
 	sealed := map[string]any{}
 	if st.Sealed != nil {
 		sealed = jsontree.Clone(st.Sealed).(map[string]any)

@@ -101,7 +101,7 @@ func (st *State) readMetadata(name string, m *jsontree.Member) error {
 			st.Meta.Annotations = texts
 		}
 		return nil
-	case "generation", "description", "deletionRequestedAt", "judged", "finalizing", "finalizers", "waits":
+	case "generation", "description", "deletionRequestedAt", "finalizing", "finalizers", "waits":
 	default:
 		return nil
 	}
@@ -117,8 +117,6 @@ func (st *State) readMetadata(name string, m *jsontree.Member) error {
 		st.Meta.Description, ok = textOf(value)
 	case "deletionRequestedAt":
 		st.Meta.DeletionRequestedAt, ok = timeOf(value)
-	case "judged":
-		st.Meta.Judged, _ = value.(string)
 	case "finalizing":
 		st.Meta.Finalizing, _ = value.(bool)
 	case "finalizers":
@@ -251,10 +249,17 @@ func (st *State) WithStatus(status map[string]any) *State {
 	return &next
 }
 
-// WithSpec is the state with another spec and other metadata.
-func (st *State) WithSpec(spec map[string]any, meta body.Metadata) *State {
+// WithSpec is the state with another spec.
+func (st *State) WithSpec(spec map[string]any) *State {
 	next := *st
-	next.Spec, next.stored.spec, next.Meta = spec, nil, meta
+	next.Spec, next.stored.spec = spec, nil
+	return &next
+}
+
+// WithMetadata is the state with other metadata.
+func (st *State) WithMetadata(meta body.Metadata) *State {
+	next := *st
+	next.Meta = meta
 	return &next
 }
 
@@ -303,9 +308,6 @@ func appendMetadata(b []byte, m body.Metadata) []byte {
 	}
 	if m.Finalizing {
 		b = append(b, `,"finalizing":true`...)
-	}
-	if m.Judged != "" {
-		b = jsontree.AppendText(append(b, `,"judged":`...), m.Judged)
 	}
 	b = appendList(b, `,"finalizers":`, m.Finalizers)
 	b = appendList(b, `,"waits":`, m.Waits)

@@ -304,7 +304,7 @@ func (v *Violations) text(f *Field, at *location, s string) {
 	if len(c.In) > 0 && !slices.Contains(c.In, s) {
 		v.Add(at.String(), "in", strings.Join(c.In, ", "), "must be one of %s", strings.Join(c.In, ", "))
 	}
-	if c.Format != "" && !accepts(c.Format, s) {
+	if c.Format != "" && !accepts(c.Format, s) && !slices.Contains(v.kept[f], s) {
 		v.Add(at.String(), "format", string(c.Format), "must be %s", says(c.Format))
 	}
 }

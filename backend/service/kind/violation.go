@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/sluicegw/sluice/backend"
@@ -11,11 +12,16 @@ import (
 type Violations struct {
 	list    []failure.Violation
 	dropped int
+	// stopped says why a rule was not evaluated to its end; nil if all were.
+	stopped error
 	// kept are values that are acceptable since they are stored.
-	kept keptEnums
+	kept keptValues
 	// hidden says that the value which is checked is write-only: what is said of it
 	// has no part of it, not even its length or the keys of a map.
 	hidden bool
+	// Manifest says that the input is a manifest, in which values of enums have their
+	// stored form.
+	Manifest bool
 }
 
 // maxViolations bounds an answer.
@@ -31,10 +37,17 @@ func (v *Violations) Add(path, rule string, limit any, format string, args ...an
 	v.list = append(v.list, failure.Violation{Path: path, Rule: rule, Limit: limit, Message: fmt.Sprintf(format, args...)})
 }
 
-// Err returns VALIDATION_FAILED if there is any violation.
+// Err returns VALIDATION_FAILED if there is any violation, else why a rule was not evaluated
+// to its end.
 func (v *Violations) Err(key backend.Key) error {
-	if len(v.list) == 0 {
+	switch known := (*failure.Error)(nil); {
+	case len(v.list) > 0:
+	case v.stopped == nil:
 		return nil
+	case errors.As(v.stopped, &known):
+		return known.At(key)
+	default:
+		return failure.Of(v.stopped, key)
 	}
 	e := &failure.Error{Code: failure.CodeValidationFailed, Violations: v.list}
 	switch n := len(v.list) + v.dropped; n {
@@ -48,5 +61,5 @@ func (v *Violations) Err(key backend.Key) error {
 
 // Clone returns the same violations, to add to.
 func (v *Violations) Clone() Violations {
-	return Violations{list: v.list[:len(v.list):len(v.list)], dropped: v.dropped}
+	return Violations{list: v.list[:len(v.list):len(v.list)], dropped: v.dropped, Manifest: v.Manifest}
 }

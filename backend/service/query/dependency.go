@@ -5,6 +5,7 @@ import (
 	"context"
 	"hash/fnv"
 	"slices"
+	"strings"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
@@ -18,24 +19,25 @@ import (
 // Relation says how the resources of a page are related to the one that it is about.
 type Relation uint8
 
-// The relations. Only resources of kinds that the caller may read are shown.
+// The relations. Only resources of kinds that the caller may read are shown, but those for
+// which a deletion waits are named, whatever their kind.
 const (
 	// Dependencies are what the resource refers to: in the order of the declarations, by
 	// one of them in the order of the names.
 	Dependencies Relation = iota + 1
 	// Dependents are what refers to it, in the order of (kind, namespace, name, path).
 	Dependents
-	// BlockedBy are the dependents that rely on it by a guarded reference, but for itself.
+	// BlockedBy are all that the store has as bound to it, but for itself: whether or not
+	// this catalogue knows their kinds and declares their references.
 	BlockedBy
-	// Blockers are the resources of BlockedBy, each once: a page of resources.
-	Blockers
 )
 
 // Dependency is a reference between two resources, as one of them sees it.
 type Dependency struct {
 	// Key of the other resource, which may be missing.
 	Key backend.Key
-	// Path of the reference in the kind that has it.
+	// Path of the reference in the kind that has it; empty where this gateway does not know
+	// it.
 	Path string
 	// Guarded says that what is referred to must stay while it is relied on.
 	Guarded bool
@@ -50,7 +52,7 @@ type DependencyRequest struct {
 	Key backend.Key
 	// None says that there is nothing, whatever the store has: the resource is gone.
 	None bool
-	// Body of the resource; Blockers need none.
+	// Body of the resource; BlockedBy needs none.
 	Body          *body.Body
 	First, Last   *int
 	After, Before *string
@@ -68,14 +70,15 @@ type relation struct {
 	body   *body.Body
 	// declared are the references of the kind of the resource, for Dependencies.
 	declared []declared
-	// kinds are those that refer to the kind of the resource, for the others.
+	// kinds are those that refer to the kind of the resource, for the others, by name.
 	kinds []*referring
 }
 
 // referring is a kind that refers to another, and may be read.
 type referring struct {
 	*kind.Kind
-	// paths of the references by which it does; for those who rely on it only guarded ones.
+	// paths of the references by which it does, in their order; for BlockedBy only guarded
+	// ones.
 	paths []string
 }
 
@@ -152,6 +155,7 @@ func (r *Reader) relation(ctx context.Context, c access.Caller, req *DependencyR
 			rel.kinds = append(rel.kinds, &referring{k, paths})
 		}
 	}
+	slices.SortFunc(rel.kinds, func(a, b *referring) int { return strings.Compare(a.Name, b.Name) })
 	return rel
 }
 
@@ -174,9 +178,7 @@ func (p *Page) dependenciesBound(ctx context.Context, req *DependencyRequest) (i
 		}
 		p.changeCursor = new(at.String())
 	}
-	if p.relation.Relation != Blockers {
-		p.Dependencies = []Dependency{}
-	}
+	p.Dependencies = []Dependency{}
 	return interval{after: p.after, before: p.before}, size, nil
 }
 
@@ -194,7 +196,10 @@ func (rel *relation) hash() uint32 {
 // check says whether a key is a place of the connection: strings, of a dependency after
 // the number of its declaration.
 func (rel *relation) check(key []byte) bool {
-	n := map[Relation]int{Dependencies: 2, Dependents: 4, BlockedBy: 4, Blockers: 3}[rel.Relation]
+	n := 4
+	if rel.Relation == Dependencies {
+		n = 2
+	}
 	for ; n > 0; n-- {
 		var err error
 		if key, err = backend.SkipElement(key); err != nil {

@@ -8,6 +8,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -46,7 +48,7 @@ func (sc *dependents) begin() {
 		}
 		sc.take(list)
 		sc.done = true
-	case len(sc.kinds) == 0:
+	case sc.Relation == Dependents && len(sc.kinds) == 0:
 		sc.done = true
 	default:
 		// The places of one resource follow each other: the bounds have all of them.
@@ -102,14 +104,24 @@ func (sc *dependents) request(left int) backend.Range {
 }
 
 // judge takes what a step has read.
-func (r *Reader) judge(sc *dependents, page backend.Page, arena *body.Arena) {
+func (r *Reader) judge(ctx context.Context, sc *dependents, page backend.Page, arena *body.Arena) {
+	damaged := page.Unreadable
 	for _, stored := range page.Resources {
 		sc.looked++
-		list := r.dependentsOf(sc.relation, stored, arena)
+		for len(damaged) > 0 && sc.precedes(damaged[0], stored.Key) {
+			sc.take(sc.unreadable(damaged[0]))
+			damaged = damaged[1:]
+		}
+		list := r.dependentsOf(ctx, sc.relation, stored, arena)
 		if sc.backward {
 			slices.Reverse(list)
 		}
 		if sc.take(list); sc.done {
+			return
+		}
+	}
+	for _, key := range damaged {
+		if sc.take(sc.unreadable(key)); sc.done {
 			return
 		}
 	}
@@ -124,36 +136,74 @@ func (r *Reader) judge(sc *dependents, page backend.Page, arena *body.Arena) {
 	}
 }
 
-// dependentsOf are the places of one resource that refers to that of the relation.
-func (r *Reader) dependentsOf(rel *relation, stored *backend.Resource, arena *body.Arena) (out []related) {
-	at := slices.IndexFunc(rel.kinds, func(k *referring) bool { return k.Name == stored.Kind })
-	if at < 0 || rel.Relation != Dependents && stored.Key == rel.key {
+// precedes reports whether a key comes before another on the page.
+func (sc *dependents) precedes(a, b backend.Key) bool {
+	order := bytes.Compare(a.Append(nil), b.Append(nil))
+	return order < 0 && !sc.backward || order > 0 && sc.backward
+}
+
+// shows reports whether the connection has the resource under a key, which refers to that
+// of the relation: dependents are of kinds that are known to.
+func (rel *relation) shows(key backend.Key) bool {
+	if rel.Relation == BlockedBy {
+		return key != rel.key
+	}
+	return slices.ContainsFunc(rel.kinds, func(k *referring) bool { return k.Name == key.Kind })
+}
+
+// unreadable returns the place of a resource that cannot be read, so that its path is
+// unknown.
+func (rel *relation) unreadable(key backend.Key) []related {
+	if key == (backend.Key{}) || !rel.shows(key) {
 		return nil
 	}
-	b, err := arena.Read(rel.kinds[at].Body, stored)
+	return []related{rel.place(key, "", dependency.Unreadable)}
+}
+
+// place returns the place of a resource that refers to rel.key.
+func (rel *relation) place(key backend.Key, path string, state dependency.State) related {
+	return related{
+		Dependency: Dependency{Key: key, Path: path, Guarded: rel.Relation == BlockedBy, State: state},
+		key:        backend.AppendString(key.Append(nil), path),
+	}
+}
+
+// dependentsOf are the places of one resource that refers to that of the relation.
+func (r *Reader) dependentsOf(ctx context.Context, rel *relation, stored *backend.Resource, arena *body.Arena) (out []related) {
+	if !rel.shows(stored.Key) {
+		return nil
+	}
+	k, err := r.kinds.Find(stored.Kind)
+	if err != nil || access.Authorize(ctx, rel.caller, k.Kind, descriptor.VerbGet) != nil {
+		return []related{rel.place(stored.Key, "", dependency.Bound)}
+	}
+	b, err := arena.Read(k.Body, stored)
 	if err != nil {
 		r.unreadable.Note(stored, err)
-		return nil
+		return rel.unreadable(stored.Key)
 	}
-	one := related{Dependency: Dependency{Key: stored.Key}, Resource: Resource{Stored: stored, Body: b}, key: stored.Key.Append(nil)}
-	if rel.Relation == Blockers {
-		return []related{one}
-	}
-	one.State = dependency.Bound
+	state := dependency.Bound
 	if rel.Relation == Dependents {
-		one.State = dependency.StateOf(waitsFor(b, rel.key), rel.body.Stored)
+		state = dependency.StateOf(waitsFor(b, rel.key), rel.body.Stored)
 	}
 	for i := range r.declared[stored.Kind] {
 		d := &r.declared[stored.Kind][i]
-		if d.Kind != rel.key.Kind || !d.Guard && rel.Relation != Dependents {
+		if d.Kind != rel.key.Kind || !d.Guard && rel.Relation == BlockedBy {
 			continue
 		}
 		named := false
 		d.eachName(b, func(name string) { named = named || name == rel.key.Name })
 		if named {
-			one.Path, one.Guarded, one.key = d.Path, d.Guard, backend.AppendString(stored.Key.Append(nil), d.Path)
+			one := rel.place(stored.Key, d.Path, state)
+			one.Guarded = d.Guard
 			out = append(out, one)
 		}
+	}
+	if len(out) == 0 { // other declarations have taken it
+		out = append(out, rel.place(stored.Key, "", state))
+	}
+	for i := range out {
+		out[i].Resource = Resource{Stored: stored, Body: b}
 	}
 	slices.SortFunc(out, func(a, b related) int { return bytes.Compare(a.key, b.key) })
 	return out
@@ -198,7 +248,7 @@ func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 			return err
 		}
 		for i, sc := range asked {
-			r.judge(sc, pages[i], arena)
+			r.judge(ctx, sc, pages[i], arena)
 		}
 	}
 	if why := explanation(ctx); why != nil {
@@ -262,11 +312,12 @@ func (r *Reader) stepDependents(ctx context.Context, asked []*dependents) ([]bac
 	return pages, nil
 }
 
-// largest is the kind of those that refer to a resource whose resources are the largest.
+// largest is the kind of those that refer to a resource whose resources are the largest, nil
+// if none is known to.
 func (r *Reader) largest(rel *relation) *kind.Kind {
-	largest := rel.kinds[0].Kind
-	for _, k := range rel.kinds[1:] {
-		if r.sizes[k.Name].Load() > r.sizes[largest.Name].Load() {
+	var largest *kind.Kind
+	for _, k := range rel.kinds {
+		if largest == nil || r.sizes.mean(k.Kind) > r.sizes.mean(largest) {
 			largest = k.Kind
 		}
 	}
@@ -287,27 +338,28 @@ func (r *Reader) countRelated(ctx context.Context, rel *relation) (int, error) {
 	if rel.Relation == Dependencies {
 		return len(rel.dependencies()), nil
 	}
-	n := 0
 	var counts []backend.Range
 	var scans []*dependents
+	one := backend.Range{Referenced: &rel.key, BoundOnly: rel.Relation != Dependents, Count: true}
+	rest := one // of kinds that this catalogue does not know to refer to it
 	for _, k := range rel.kinds {
-		unreadable, err := r.unreadable.Count(ctx, k.Kind, rel.key.Namespace)
-		if err != nil {
-			return 0, err
-		}
-		one := backend.Range{Kind: k.Name, Referenced: &rel.key, BoundOnly: rel.Relation != Dependents, Count: true}
-		if unreadable == 0 && (len(k.paths) == 1 || rel.Relation == Blockers) {
+		rest.End = backend.AppendString(nil, k.Name)
+		counts = append(counts, rest)
+		rest.Start = backend.PrefixEnd(rest.End)
+		if one.Kind = k.Name; len(k.paths) == 1 {
 			counts = append(counts, one)
 		} else {
 			scans = append(scans, &dependents{relation: rel, of: k.Name, size: backend.MaxLimit})
 		}
 	}
-	if len(counts) > 0 {
-		counted, err := r.countRanges(ctx, counts)
-		if err != nil {
-			return 0, err
-		}
-		n += counted
+	rest.End = nil
+	counts = append(counts, rest)
+	if rel.Relation == Dependents { // which are of known kinds alone
+		counts = slices.DeleteFunc(counts, func(r backend.Range) bool { return r.Kind == "" })
+	}
+	n, err := r.countRanges(ctx, counts)
+	if err != nil {
+		return 0, err
 	}
 	for len(scans) > 0 {
 		if err := r.runDependents(ctx, scans); err != nil {
@@ -326,6 +378,9 @@ func (r *Reader) countRelated(ctx context.Context, rel *relation) (int, error) {
 
 // countRanges is the number of resources in ranges that count.
 func (r *Reader) countRanges(ctx context.Context, ranges []backend.Range) (n int, err error) {
+	if len(ranges) == 0 {
+		return 0, nil
+	}
 	spent := budget.From(ctx)
 	if err := spent.Spend(budget.Scans, 1); err != nil {
 		return 0, err

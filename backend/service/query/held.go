@@ -34,13 +34,20 @@ func newSizes(kinds kind.Catalogue) sizes {
 // estimate is what a read of so many resources of a kind will hold, as far as it is
 // known: no read returns more than a page.
 func (s sizes) estimate(k *kind.Kind, resources int) int {
-	mean := max(int(s[k.Name].Load()), 2*heldBytes)
-	return min(resources*mean, backend.MaxPageBytes)
+	return min(resources*s.mean(k), backend.MaxPageBytes)
+}
+
+// mean is how large a resource of a kind is, as far as it is known; k may be nil.
+func (s sizes) mean(k *kind.Kind) int {
+	if k == nil {
+		return 2 * heldBytes
+	}
+	return max(int(s[k.Name].Load()), 2*heldBytes)
 }
 
 // within is how many resources of a kind so many bytes are, at least one.
 func (s sizes) within(k *kind.Kind, bytes int) int {
-	return max(bytes/max(int(s[k.Name].Load()), 2*heldBytes), 1)
+	return max(bytes/s.mean(k), 1)
 }
 
 // learn notes how large resources of a kind are.

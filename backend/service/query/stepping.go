@@ -37,6 +37,9 @@ func (r *Reader) Step(ctx context.Context, s Step) (edges []Edge, more, ok bool,
 	rd := r.newReading(ctx, view.Now())
 	rd.cheaper = stepRows
 	err = rd.readOne(sc, served)
+	if sc.nearest {
+		sc.sortNearest()
+	}
 	return sc.found, sc.more, true, err
 }
 

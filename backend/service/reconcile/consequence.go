@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
@@ -14,15 +15,8 @@ import (
 // the change that made them ready was read.
 const maxAhead = 4096
 
-// judge judges what follows from changes.
-func (f *follower) judge(ctx context.Context, events []backend.Event) error {
-	c := consequences{released: map[backend.Key]bool{}}
-	for i := range events {
-		e := &events[i]
-		if k, err := f.r.cfg.Kinds.Find(e.Resource.Kind); err == nil {
-			c.add(k, e, f.wasAhead(e))
-		}
-	}
+// handle does what follows from changes.
+func (f *follower) handle(ctx context.Context, c consequences) error {
 	if err := f.finish(ctx, c); err != nil {
 		return err
 	}
@@ -35,7 +29,7 @@ func (f *follower) judge(ctx context.Context, events []backend.Event) error {
 	return f.wake(ctx, c.woken)
 }
 
-// consequences of changes.
+// consequences of changes. The zero value is none.
 type consequences struct {
 	// woken are the resources whose dependents may wait for them no more, or for something else.
 	woken []backend.Key
@@ -47,42 +41,97 @@ type consequences struct {
 	created []*backend.Resource
 	// changed are those that may wait for what nobody has judged.
 	changed []*backend.Resource
+	// unread are the keys of created and changed resources that are to be read first.
+	unread map[backend.Key]bool
+}
+
+// len is how many resources they are about.
+func (c *consequences) len() int {
+	return len(c.woken) + len(c.deleting) + len(c.released) + len(c.created) + len(c.changed) + len(c.unread)
+}
+
+// drop keeps only the keys of resources: they are read again when it is time.
+func (c *consequences) drop() {
+	if c.unread == nil {
+		c.unread = map[backend.Key]bool{}
+	}
+	for _, r := range append(c.created, c.changed...) {
+		c.unread[r.Key] = true
+	}
+	c.created, c.changed = nil, nil
+}
+
+// load reads the resources of which drop has kept the keys.
+func (f *follower) load(ctx context.Context, c *consequences) error {
+	return f.get(ctx, slices.Collect(maps.Keys(c.unread)), func(r *backend.Resource) error {
+		c.created, c.changed = append(c.created, r), append(c.changed, r)
+		return nil
+	})
+}
+
+// get reads the resources under keys that are there and can be read.
+func (f *follower) get(ctx context.Context, keys []backend.Key, each func(*backend.Resource) error) error {
+	for len(keys) > 0 {
+		got, err := f.r.cfg.Store.Get(ctx, keys[:min(len(keys), backend.MaxKeys)]...)
+		if errors.Is(err, backend.ErrUnreadable) {
+			got, err = make([]*backend.Resource, 1), nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, r := range got {
+			if r == nil {
+				continue
+			}
+			if err := each(r); err != nil {
+				return err
+			}
+		}
+		keys = keys[len(got):]
+	}
+	return nil
+}
+
+// release notes that another relies on a resource no more.
+func (c *consequences) release(key backend.Key) {
+	if c.released == nil {
+		c.released = map[backend.Key]bool{}
+	}
+	c.released[key] = true
 }
 
 // add adds what follows from a change; with ahead the dependents were judged before.
 func (c *consequences) add(k *kind.Kind, e *backend.Event, ahead bool) {
 	r := e.Resource
+	foreign := r.Declared != k.Declared
 	if !ahead && k.Referred && wakes(k, e) && !slices.Contains(c.woken, r.Key) {
 		c.woken = append(c.woken, r.Key)
 	}
-	switch {
-	case e.Type == backend.Deleted:
+	if e.Type == backend.Deleted || foreign { // references taken by other declarations may hold what those of this gateway do not
 		for _, ref := range r.Refs {
 			if ref.Bound {
-				c.released[ref.Key] = true
+				c.release(ref.Key)
 			}
 		}
+	}
+	if e.Type == backend.Deleted {
 		return
-	case r.Deleting:
-		if !slices.Contains(c.deleting, r.Key) {
-			c.deleting = append(c.deleting, r.Key)
-		}
-	case len(r.Refs) > backend.MaxChecks, r.Fingerprint != k.Rows.Fingerprint:
+	}
+	if r.Deleting && !slices.Contains(c.deleting, r.Key) {
+		c.deleting = append(c.deleting, r.Key)
+	}
+	// Of many references not all are checked by one batch: each write of the gateway's own,
+	// which callers have no part in, may be followed by another one.
+	many := !r.Deleting && len(r.Refs) > backend.MaxChecks
+	if foreign || many && (r.SpecRevision != r.Revision || !k.Rows.SameReferences(e.RowsBefore, r.Rows)) {
 		c.changed = append(c.changed, r)
 	}
 	if e.Type == backend.Added && k.Conditions != nil {
 		c.created = append(c.created, r)
 	}
-	if e.Type == backend.Modified && e.FingerprintBefore != r.Fingerprint {
-		for _, ref := range r.Refs { // another definition may have bound it
-			if !ref.Bound {
-				c.released[ref.Key] = true
-			}
-		}
-	}
-	if e.RowsChanged() {
+	if len(k.References) > 0 && e.RowsChanged() {
 		for _, key := range k.Rows.Dropped(r.Namespace, e.RowsBefore, r.Rows) {
-			c.released[key] = true
+			c.release(key)
 		}
 	}
 }
@@ -107,32 +156,15 @@ func (f *follower) finish(ctx context.Context, c consequences) error {
 			return err
 		}
 	}
-	keys := make([]backend.Key, 0, len(c.released))
-	for key := range c.released {
-		keys = append(keys, key)
-	}
-	for len(keys) > 0 {
-		got, err := f.r.cfg.Store.Get(ctx, keys[:min(len(keys), backend.MaxKeys)]...)
-		if errors.Is(err, backend.ErrUnreadable) {
-			got, err = make([]*backend.Resource, 1), nil
+	return f.get(ctx, slices.Collect(maps.Keys(c.released)), func(r *backend.Resource) error {
+		if !r.Deleting {
+			return nil
 		}
-		if err != nil {
-			return err
-		}
-		for i, r := range got {
-			if r == nil || !r.Deleting {
-				continue
-			}
-			if err := f.r.cfg.Judge.Finish(ctx, keys[i]); err != nil {
-				return err
-			}
-		}
-		keys = keys[len(got):]
-	}
-	return nil
+		return f.r.cfg.Judge.Finish(ctx, r.Key)
+	})
 }
 
-// wake judges the dependents of resources anew, and at once the dependents of those that
+// wake re-evaluates the dependents of resources, and at once the dependents of those that
 // become ready by that, as long as there is room to remember them. The others are found
 // by their changes.
 func (f *follower) wake(ctx context.Context, keys []backend.Key) error {
@@ -168,7 +200,7 @@ func (f *follower) wasAhead(e *backend.Event) bool {
 	return ok && e.Resource.Revision == revision
 }
 
-// wakeEach judges the dependents of resources anew, and returns those that became ready.
+// wakeEach re-evaluates the dependents of resources, and returns those that became ready.
 // known are resources that the judge has just stored.
 func (f *follower) wakeEach(ctx context.Context, keys []backend.Key, known []*backend.Resource) (ready []*backend.Resource, err error) {
 	for len(keys) > 0 {
@@ -220,9 +252,19 @@ func (f *follower) rest(ctx context.Context, r backend.Range, page backend.Page,
 	return ready, nil
 }
 
-// settleEach judges resources anew, those of a namespace together and each once, and
-// returns those that became ready.
+// settleEach re-evaluates resources, and returns those that became ready. What is left to a
+// gateway with the newest catalogue is done by that: it follows the same changes.
 func (f *follower) settleEach(ctx context.Context, resources, known []*backend.Resource) (ready []*backend.Resource, err error) {
+	ready, err = f.settle(ctx, resources, known)
+	if errors.Is(err, ErrNotNewest) {
+		err = nil
+	}
+	return ready, err
+}
+
+// settle re-evaluates resources, those of a namespace together and each once, and
+// returns those that became ready.
+func (f *follower) settle(ctx context.Context, resources, known []*backend.Resource) (ready []*backend.Resource, err error) {
 	seen := make(map[backend.Key]bool, len(resources))
 	byNamespace := map[string][]*backend.Resource{}
 	var namespaces []string
@@ -237,11 +279,14 @@ func (f *follower) settleEach(ctx context.Context, resources, known []*backend.R
 		byNamespace[r.Namespace] = append(byNamespace[r.Namespace], r)
 	}
 	for _, namespace := range namespaces {
-		more, err := f.r.cfg.Judge.Settle(ctx, byNamespace[namespace], known)
+		more, failed := f.r.cfg.Judge.Settle(ctx, byNamespace[namespace], known)
 		ready = append(ready, more...)
-		if err != nil {
-			return ready, err
+		if failed != nil {
+			err = failed
+		}
+		if failed != nil && !errors.Is(failed, ErrNotNewest) {
+			return ready, failed
 		}
 	}
-	return ready, nil
+	return ready, err
 }

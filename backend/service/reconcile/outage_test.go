@@ -28,18 +28,27 @@ func (s *away) Position(context.Context) (backend.Position, error) {
 	return backend.NewPosition(make([]backend.Revision, 256)...), nil
 }
 
+func (s *away) Get(context.Context, ...backend.Key) ([]*backend.Resource, error) {
+	return nil, backend.ErrUnavailable
+}
+
+// undecided is a judge that the store does not tell which catalogue is the newest.
+type undecided struct{ reconcile.Judge }
+
+func (undecided) Newest(context.Context) (bool, error) { return false, backend.ErrUnavailable }
+
 func TestAStoreOfManyShardsThatIsAwayIsLoggedOnceInAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.DebugLevel)
 		r := reconcile.New(reconcile.Config{
-			Store: &away{}, Kinds: kind.Catalogue{}, Logger: zap.New(core), Clock: time.Now, NewID: func() string { return "id" }, WriteTimeout: time.Second,
+			Store: &away{}, Kinds: kind.Catalogue{}, Judge: undecided{}, Logger: zap.New(core), Clock: time.Now, NewID: func() string { return "id" }, WriteTimeout: time.Second,
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := r.Run(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if n := logs.FilterMessage("the lease of a shard could not be read").Len(); n < 1 || n > 13 {
+		if n := logs.FilterMessage("following the changes of a shard failed and is tried again").Len(); n < 1 || n > 13 {
 			t.Errorf("%d lines in a minute", n)
 		}
 	})

@@ -2,65 +2,254 @@ package reconcile
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// scan judges everything anew, and returns a position from which it is followed.
-func (f *follower) scan(ctx context.Context) (at backend.Position, err error) {
-	judgements := f.r.cfg.Judge.Judgements()
-	if at, err = f.r.cfg.Store.Position(ctx); err != nil {
-		return at, err
-	}
-	shard := f.lease.shard + 1 // as a range has it
-	kinds := f.r.cfg.Kinds.All()
-	for _, k := range kinds {
-		if len(k.References) == 0 && k.Conditions == nil {
-			continue
-		}
-		if err := f.again(ctx, func() error { return f.scanRange(ctx, backend.Range{Kind: k.Name, Shard: shard}, f.settleAll) }); err != nil {
-			return at, err
-		}
-	}
-	for _, k := range kinds { // behind all others, which may have held them
-		if err := f.again(ctx, func() error {
-			return f.scanRange(ctx, backend.Range{Kind: k.Name, Index: backend.DeletingIndex, Shard: shard}, f.finishEach)
-		}); err != nil {
-			return at, err
-		}
-	}
-	f.judgements = judgements
-	clear(f.ahead)
-	f.lease.done(at, judgements)
-	return at, nil
-}
+const (
+	// step is how many resources are read at a time.
+	step = 500
+	// lookPause is the pause between two looks at the record of a shard.
+	lookPause = time.Second
+	// sweepPause is the pause between two scans of the pending deletions.
+	sweepPause = 10 * time.Second
+)
 
-// scanRange does something with the resources of a range that lie in the shard.
-func (f *follower) scanRange(ctx context.Context, r backend.Range, do func(context.Context, []*backend.Resource) error) error {
-	for r.Limit = step; ; {
-		page, err := f.r.cfg.Store.Range(ctx, r)
+// scanAgain looks every second for kinds to scan, and notes how far changes were handled.
+func (f *follower) scanAgain(ctx context.Context) error {
+	sweep := time.Now().Add(rand.N(sweepPause))
+	for {
+		newest, err := f.r.cfg.Judge.Newest(ctx)
 		if err != nil {
 			return err
 		}
-		if len(page.Resources) == 0 {
-			return nil
+		if !newest {
+			(*f.r.rebinds.Load())[f.shard].Store(false)
+		} else {
+			if err := f.save(ctx); err != nil {
+				return err
+			}
+			(*f.r.rebinds.Load())[f.shard].Store(true)
+			// With another catalogue accepted meanwhile, the page that was left counts as not scanned.
+			if err := f.scanKinds(ctx); err != nil && !errors.Is(err, ErrNotNewest) {
+				return err
+			}
 		}
-		last := page.Resources[len(page.Resources)-1]
-		own := slices.DeleteFunc(slices.Clone(page.Resources), func(o *backend.Resource) bool { return !f.covers(o.Key) })
-		if err := do(ctx, own); err != nil {
-			return err
+		if time.Now().After(sweep) {
+			if err := f.sweep(ctx); err != nil {
+				return err
+			}
+			sweep = time.Now().Add(sweepPause)
 		}
-		if !page.More {
-			return nil
+		if !wait.For(ctx, lookPause+rand.N(lookPause/4)) {
+			return ctx.Err()
 		}
-		r.Start = backend.Successor(place(r, last))
 	}
 }
 
-// settleAll judges resources anew. The changes wake who waits for those that become ready.
+// save notes in the record up to where all changes were handled. One gateway does that
+// a second.
+func (f *follower) save(ctx context.Context) error {
+	f.mu.Lock()
+	handled, lost := f.handled, f.lost
+	f.mu.Unlock()
+	judged, err := f.judgedBy(ctx)
+	if err != nil {
+		return err
+	}
+	err = f.r.update(ctx, f.shard, func(rec *record) bool {
+		now := f.r.cfg.Clock().UTC().Truncate(time.Millisecond)
+		forgot := rec.forget(judged)
+		was, err := backend.ParsePosition(rec.Position)
+		behind := rec.Position == "" || err != nil || was.Shard(f.shard).Compare(handled.Shard(f.shard)) < 0
+		if lost {
+			rec.Judged, rec.Scan = nil, nil
+		}
+		if handled.IsZero() || !lost && (!behind || now.Sub(rec.Saved).Abs() < lookPause/2) {
+			return forgot
+		}
+		rec.Position, rec.Saved = handled.String(), now
+		return true
+	})
+	if err == nil && lost {
+		f.mu.Lock()
+		f.lost = false
+		f.mu.Unlock()
+	}
+	return err
+}
+
+// judgedBy names what the resources of each kind are judged by.
+func (f *follower) judgedBy(ctx context.Context) (map[string]string, error) {
+	out := map[string]string{}
+	for _, k := range f.r.cfg.Kinds.All() {
+		by, err := f.r.cfg.Judge.JudgedBy(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		out[k.Name] = by
+	}
+	return out, nil
+}
+
+// scanKinds judges the resources of the kinds that are judged by something else than when
+// they were judged last, unless another gateway does.
+func (f *follower) scanKinds(ctx context.Context) error {
+	scanned := false
+	for _, k := range f.r.cfg.Kinds.All() {
+		by, err := f.r.cfg.Judge.JudgedBy(ctx, k)
+		if err != nil {
+			return err
+		}
+		for {
+			start, mine, err := f.claim(ctx, k, by)
+			if err != nil {
+				return err
+			}
+			if !mine {
+				break
+			}
+			scanned = true
+			more, err := f.scanPage(ctx, backend.Range{Kind: k.Name, Start: start, Shard: f.shard + 1, Limit: step}, f.settleAll)
+			if err == nil {
+				err = f.scanned(ctx, k, by, more)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if scanned { // what the references that are gone have held
+		return f.finishAll(ctx)
+	}
+	return nil
+}
+
+// claim says from where this gateway is to go on with the scan of a kind; mine is false if
+// there is nothing to scan, or another gateway does.
+func (f *follower) claim(ctx context.Context, k *kind.Kind, by string) (start []byte, mine bool, err error) {
+	err = f.r.update(ctx, f.shard, func(rec *record) bool {
+		start, mine = nil, false
+		now := f.r.cfg.Clock().UTC().Truncate(time.Millisecond)
+		if rec.Judged[k.Name] == by {
+			return false
+		}
+		if s := rec.Scan; s != nil && s.Holder != f.r.holder {
+			// One that lies further ahead than any gateway sets it was set by another clock.
+			if left := s.Until.Sub(now); left > 0 && left <= 2*claimTime {
+				return false
+			}
+		}
+		if s := rec.Scan; s != nil && s.Kind == k.Name && s.By == by {
+			start = s.Start
+		}
+		mine = true
+		rec.Scan = &scan{Kind: k.Name, By: by, Start: start, Holder: f.r.holder, Until: now.Add(claimTime)}
+		return true
+	})
+	return start, mine, err
+}
+
+// scanned notes how far a scan has come; a more of nil says that it is done.
+func (f *follower) scanned(ctx context.Context, k *kind.Kind, by string, more []byte) error {
+	return f.r.update(ctx, f.shard, func(rec *record) bool {
+		s := rec.Scan
+		if s == nil || s.Kind != k.Name || s.By != by || s.Holder != f.r.holder {
+			return false // another gateway has gone on
+		}
+		if more != nil {
+			s.Start = more
+			return true
+		}
+		rec.Scan = nil
+		if rec.Judged == nil {
+			rec.Judged = map[string]string{}
+		}
+		rec.Judged[k.Name] = by
+		return true
+	})
+}
+
+// sweep looks for deletions that nothing holds any more, unless another gateway has just
+// done that.
+func (f *follower) sweep(ctx context.Context) error {
+	var ranges []backend.Range
+	for _, k := range f.r.cfg.Kinds.All() {
+		ranges = append(ranges, f.deleting(k))
+		ranges[len(ranges)-1].Limit = 1
+	}
+	found := false
+	for some := range slices.Chunk(ranges, backend.MaxRanges) {
+		pages, err := backend.Ranges(ctx, f.r.cfg.Store, some)
+		if err != nil {
+			return err
+		}
+		found = found || slices.ContainsFunc(pages, func(p backend.Page) bool { return len(p.Resources) > 0 })
+	}
+	if !found { // a store in which nothing is being deleted is not written
+		return nil
+	}
+	mine := false
+	err := f.r.update(ctx, f.shard, func(rec *record) bool {
+		now := f.r.cfg.Clock().UTC().Truncate(time.Millisecond)
+		mine = now.Sub(rec.Swept).Abs() >= sweepPause/2
+		rec.Swept = now
+		return mine
+	})
+	if err != nil || !mine {
+		return err
+	}
+	return f.finishAll(ctx)
+}
+
+// deleting is the range of the resources of a kind that are being deleted.
+func (f *follower) deleting(k *kind.Kind) backend.Range {
+	return backend.Range{Kind: k.Name, Index: backend.DeletingIndex, Shard: f.shard + 1, Limit: step}
+}
+
+// finishAll finishes the deletions that nothing holds.
+func (f *follower) finishAll(ctx context.Context) error {
+	for _, k := range f.r.cfg.Kinds.All() {
+		r := f.deleting(k)
+		for {
+			more, err := f.scanPage(ctx, r, f.finishEach)
+			if err != nil {
+				return err
+			}
+			if more == nil {
+				break
+			}
+			r.Start = more
+		}
+	}
+	return nil
+}
+
+// scanPage does something with a page of resources that lie in the shard, and returns
+// where the next one begins, nil if there is none.
+func (f *follower) scanPage(ctx context.Context, r backend.Range, do func(context.Context, []*backend.Resource) error) (more []byte, err error) {
+	page, err := f.r.cfg.Store.Range(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := do(ctx, page.Resources); err != nil {
+		return nil, err
+	}
+	if !page.More || len(page.Resources) == 0 {
+		return nil, nil
+	}
+	return backend.Successor(place(r, page.Resources[len(page.Resources)-1])), nil
+}
+
+// settleAll re-evaluates resources. The changes wake who waits for those that become ready.
 func (f *follower) settleAll(ctx context.Context, resources []*backend.Resource) error {
-	_, err := f.settleEach(ctx, resources, nil)
+	_, err := f.settle(ctx, resources, nil)
 	return err
 }
 

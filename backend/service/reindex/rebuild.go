@@ -9,7 +9,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/row"
 	"github.com/sluicegw/sluice/internal/loglimit"
@@ -51,7 +50,7 @@ func (p *Keeper) Run(ctx context.Context) error {
 // reindexKinds looks at all kinds and rebuilds what it finds. With retry it
 // also tries anew what could not be read before. done says that it came to the end.
 func (p *Keeper) reindexKinds(ctx context.Context, retry bool) (done bool, err error) {
-	mine, err := p.claim(ctx)
+	mine, err := p.claimKinds(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -118,7 +117,7 @@ func (p *Keeper) rebuild(ctx context.Context, k *kind.Kind, r backend.Range) (n 
 		}
 		r.Start = backend.Successor(append(backend.AppendString(nil, last.Fingerprint), backend.OrderTuple(last.Namespace, last.Name)...))
 		p.cfg.Logger.Debug("rebuilding index rows", zap.String("kind", k.Name), zap.Int("resources", n))
-		mine, err := p.claim(ctx)
+		mine, err := p.claimKinds(ctx)
 		if err != nil {
 			return n, err
 		}
@@ -128,27 +127,19 @@ func (p *Keeper) rebuild(ctx context.Context, k *kind.Kind, r backend.Range) (n 
 	}
 }
 
-// reindex derives rows and references of resources anew, in batches of one
-// namespace each, and returns how many it did.
+// reindex derives rows of resources anew, in batches of one namespace each, and returns how
+// many it did.
 func (p *Keeper) reindex(ctx context.Context, k *kind.Kind, resources []*backend.Resource) (n int, err error) {
 	var batch []backend.Action
-	var waiting []*backend.Resource
-	var released []backend.Key
 	size := 0
 	flush := func() error {
-		err := p.judge(ctx, waiting, nil) // before, too: nobody finds them again if this gateway ends in between
-		if err != nil {
-			return err
-		}
 		some, err := p.applyEach(ctx, batch)
-		if n += some; err == nil {
-			err = p.judge(ctx, waiting, released)
-		}
-		batch, waiting, released, size = nil, nil, nil, 0
+		n += some
+		batch, size = nil, 0
 		return err
 	}
 	for _, r := range resources {
-		a, waits := p.derive(k, r)
+		a := p.derive(k, r)
 		if a.Put.Fingerprint == r.Fingerprint {
 			continue // still unreadable
 		}
@@ -160,65 +151,24 @@ func (p *Keeper) reindex(ctx context.Context, k *kind.Kind, resources []*backend
 		}
 		batch = append(batch, a)
 		size += one.Size()
-		if waits {
-			waiting = append(waiting, r)
-		}
-		for _, ref := range r.Refs {
-			if ref.Bound && !slices.Contains(a.Put.Refs, ref) && !slices.Contains(released, ref.Key) {
-				released = append(released, ref.Key)
-			}
-		}
 	}
 	return n, flush()
 }
 
-// judge has resources of one namespace judged anew that wait, and finishes deletions that
-// waited for what was released, until that succeeds: they are not found here again.
-func (p *Keeper) judge(ctx context.Context, waiting []*backend.Resource, released []backend.Key) error {
-	for {
-		err := p.tryJudge(ctx, waiting, released)
-		if err == nil || errors.Is(err, backend.ErrClosed) {
-			return err
-		}
-		p.cfg.Logger.Warn("judging resources whose rows were rebuilt failed and is tried again", zap.Error(err))
-		if !wait.For(ctx, reindexPause) {
-			return ctx.Err()
-		}
-	}
-}
-
-func (p *Keeper) tryJudge(ctx context.Context, waiting []*backend.Resource, released []backend.Key) error {
-	if len(waiting) > 0 {
-		if err := p.cfg.Settle(ctx, waiting); err != nil {
-			return err
-		}
-	}
-	for _, key := range released {
-		if err := p.cfg.Finish(ctx, key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// derive is the reindex of one resource, and says whether it waits for others. It stays
-// bound to what this gateway does not know that it refers to.
-func (p *Keeper) derive(k *kind.Kind, r *backend.Resource) (reindex backend.Action, waits bool) {
+// derive is the reindex of one resource.
+func (p *Keeper) derive(k *kind.Kind, r *backend.Resource) backend.Action {
 	put := backend.Put{Fingerprint: k.Rows.Fingerprint}
-	var judgement dependency.Judgement
 	if st, err := kind.StateOf(r); err != nil {
 		p.cfg.Unreadable.Note(r, err)
 		put.Fingerprint += unreadableMark
 	} else {
-		put.Rows, waits = k.Rows.Of(st.Meta.Labels, st.Root()), len(st.Meta.Waits) > 0
-		judgement = dependency.Of(r.Key, k.Rows.Refs(r.Namespace, st.Spec), dependency.Judged(k, r.Key, st, r.Refs)).Kept()
+		put.Rows = k.Rows.Of(st.Meta.Labels, st.Root())
 		if err := row.Check(r.Key, put.Rows); err != nil { // only under a definition that has more indexes than the one it was written under
 			p.cfg.Logger.Warn("a stored resource is not found by all of its values", zap.Stringer("key", r.Key), zap.Error(err))
 			put.Rows = put.Rows[:backend.MaxRows]
 		}
 	}
-	put.Refs = judgement.With(r.Refs)
-	return backend.Action{Key: r.Key, If: backend.Condition{Revision: r.Revision}, Op: backend.OpReindex, Put: put}, waits
+	return backend.Action{Key: r.Key, If: backend.Condition{Revision: r.Revision}, Op: backend.OpReindex, Put: put}
 }
 
 // applyEach applies the actions but for those whose conditions fail, and

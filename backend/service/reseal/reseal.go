@@ -89,7 +89,7 @@ func Run(ctx context.Context, cfg Config) error {
 				var n, m int
 				n, m, err = cfg.page(ctx, page.Resources)
 				if done += n; err == nil {
-					left += m + page.Unreadable // the store has logged each that does not decode
+					left += m + len(page.Unreadable) // the store has logged each that does not decode
 				}
 			}
 			if err != nil { // the page is read again: what is done is passed over

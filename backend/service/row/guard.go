@@ -99,6 +99,17 @@ func (d *Definition) Refs(namespace string, spec map[string]any) []Ref {
 	return out
 }
 
+// SameReferences reports whether a change left all that references name, by the rows of
+// both states.
+func (d *Definition) SameReferences(before, after []backend.Row) bool {
+	for _, r := range d.references {
+		if !slices.EqualFunc(appendIndex(nil, before, r.Path), appendIndex(nil, after, r.Path), backend.Row.Equal) {
+			return false
+		}
+	}
+	return true
+}
+
 // Dropped are the resources that guarded references named before a change, by the
 // rows of both states, and do not name after it.
 func (d *Definition) Dropped(namespace string, before, after []backend.Row) (out []backend.Key) {

@@ -83,7 +83,7 @@ func Compile(k *descriptor.Kind) (*Definition, error) {
 			return nil, err
 		}
 	}
-	d.Fingerprint = fingerprint(d.indexes, k.References)
+	d.Fingerprint = fingerprint(d.indexes)
 	return d, nil
 }
 
@@ -111,9 +111,8 @@ func (d *Definition) Index(path string) *index {
 }
 
 // fingerprint tells definitions of index rows apart: fields, types, effective
-// defaults, the order of enums and what references refer to. It is short, since each
-// resource has it twice.
-func fingerprint(indexes []index, references []descriptor.Reference) string {
+// defaults and the order of enums. It is short, since each resource has it twice.
+func fingerprint(indexes []index) string {
 	var lines []string
 	for _, i := range indexes {
 		line := fmt.Sprintln(i.path, i.Field.Type, i.Field.List, i.Field.Default)
@@ -124,11 +123,8 @@ func fingerprint(indexes []index, references []descriptor.Reference) string {
 		}
 		lines = append(lines, line)
 	}
-	for _, r := range references {
-		lines = append(lines, fmt.Sprintln("ref", r.Path, r.Kind, r.Guard))
-	}
 	slices.Sort(lines)
-	h := sha256.Sum256([]byte("rows 2\n" + strings.Join(lines, "")))
+	h := sha256.Sum256([]byte("rows 3\n" + strings.Join(lines, "")))
 	return base64.RawURLEncoding.EncodeToString(h[:6])
 }
 

@@ -23,16 +23,16 @@ const maxUnreadable = 1000
 type Tracker struct {
 	store backend.Store
 	log   *zap.Logger
-	// count is called for every stored body that does not decode.
-	told func(kind string)
+	// counter outlives the tracker, which is the one of a catalogue.
+	counter *Counter
 
 	mu   sync.Mutex // guards keys
 	keys map[backend.Key]bool
 }
 
 // New remembers nothing yet.
-func New(store backend.Store, log *zap.Logger, count func(kind string)) *Tracker {
-	return &Tracker{store: store, log: log, told: count, keys: map[backend.Key]bool{}}
+func New(store backend.Store, log *zap.Logger, counter *Counter) *Tracker {
+	return &Tracker{store: store, log: log, counter: counter, keys: map[backend.Key]bool{}}
 }
 
 func (u *Tracker) add(key backend.Key) {
@@ -63,10 +63,12 @@ func (u *Tracker) of(kind, namespace string) (out []backend.Key) {
 	return out
 }
 
-// Note counts, logs and remembers a stored body that breaks its kind's type.
+// Note remembers a stored body that breaks its kind's type, and counts and logs it the
+// first time.
 func (u *Tracker) Note(r *backend.Resource, err error) {
-	u.told(r.Kind)
-	u.log.Warn("stored resource is unreadable", zap.Stringer("key", r.Key), zap.Stringer("revision", r.Revision), zap.Error(err))
+	if u.counter.add(r) {
+		u.log.Warn("stored resource is unreadable", zap.Stringer("key", r.Key), zap.Stringer("revision", r.Revision), zap.Error(err))
+	}
 	u.add(r.Key)
 }
 

@@ -106,6 +106,7 @@ func TestWhatCannotBeMeantIsRefusedByItsName(t *testing.T) {
 		{[]string{"--limit-depth", "-1"}, "limit-depth: -1 is negative"},
 		{[]string{"--limit-time", "-1s"}, "limit-time: -1s is negative"},
 		{[]string{"--retain-entries", "-5"}, "retain-entries: -5 is negative"},
+		{[]string{"--index-memory", "-5"}, "index-memory: -5 is negative; 0 is for no index"},
 		{[]string{"--log-level", "loud"}, "log-level"},
 		{[]string{"--listen", "8080"}, `listen: "8080" is not an address`},
 		{[]string{"--listen", "0.0.0.0:80"}, "use --allow-anonymous"},
@@ -128,6 +129,26 @@ func TestWhatCannotBeMeantIsRefusedByItsName(t *testing.T) {
 	}
 }
 
+func TestAValueThatCannotBeReadIsRefusedByWhatIsAccepted(t *testing.T) {
+	for _, c := range []struct{ name, value, says string }{
+		{"limit-depth", "x", `"x" is not a whole number of 64 bits`},
+		{"retain-bytes", "99999999999999999999", `"99999999999999999999" is not a whole number of 64 bits`},
+		{"limit-time", "5", `"5" is not a duration like 90s, 10m or 1h30m`},
+		{"trusted-only", "maybe", `"maybe" is not true or false`},
+	} {
+		f := pflag.NewFlagSet("sluice", pflag.ContinueOnError)
+		config.Register(f, config.NewGateway().Settings())
+		if err := config.Refusal(f.Parse([]string{"--" + c.name + "=" + c.value})); err == nil || err.Error() != "--"+c.name+": "+c.says {
+			t.Errorf("%v, want %s", err, c.says)
+		}
+		t.Setenv(config.EnvName(c.name), c.value)
+		_, f = given(t)
+		if err := config.Load(t.Context(), f, known(f), nil); err == nil || !strings.Contains(err.Error(), config.EnvName(c.name)+": "+c.says) {
+			t.Errorf("%v, want %s", err, c.says)
+		}
+	}
+}
+
 func TestAFlagTakesPrecedenceOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sluice.yaml")
 	if err := os.WriteFile(file, []byte("retain-age: 1h\nlimit-depth: 7\nlimit-fields: 8\nallowed-hosts: [a, b]\n"), 0o600); err != nil {
@@ -136,7 +157,7 @@ func TestAFlagTakesPrecedenceOverTheEnvironmentAndThatOverTheFile(t *testing.T) 
 	t.Setenv("SLUICE_LIMIT_DEPTH", "9")
 	t.Setenv("SLUICE_LIMIT_FIELDS", "10")
 	g, f := given(t, "--config", file, "--limit-depth", "11")
-	if err := config.Load(f, known(f), []string{"SLUICE_FOR"}); err != nil {
+	if err := config.Load(t.Context(), f, known(f), []string{"SLUICE_FOR"}); err != nil {
 		t.Fatal(err)
 	}
 	if l := g.Server.Limits; l.Depth != 11 || l.Fields != 10 || g.Store.LogAge != time.Hour || !slices.Equal(g.Server.AllowedHosts, []string{"a", "b"}) {
@@ -160,6 +181,7 @@ func TestWhatIsNotKnownIsRefused(t *testing.T) {
 		"a key twice":        {file: "listen: a\nlisten: b", says: "already set"},
 		"a key without more": {file: "listen:", says: "listen: there is no value"},
 		"another type":       {file: "limit-depth: deep", says: "limit-depth"},
+		"an alias":           {file: "listen: &a x\nadmin-socket: *a", says: "line 2: aliases are not accepted"},
 		"no mapping":         {file: "- a", says: "cannot unmarshal"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +197,7 @@ func TestWhatIsNotKnownIsRefused(t *testing.T) {
 				args = append(args, "--config", path)
 			}
 			_, f := given(t, args...)
-			if err := config.Load(f, known(f), []string{"SLUICE_FOR"}); err == nil || !strings.Contains(err.Error(), c.says) {
+			if err := config.Load(t.Context(), f, known(f), []string{"SLUICE_FOR"}); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -190,7 +212,7 @@ func TestVariablesOfOthersAreLeftAlone(t *testing.T) {
 		t.Setenv(name, "x")
 	}
 	_, f := given(t)
-	if err := config.Load(f, known(f), []string{"SLUICE_FOR"}); err != nil {
+	if err := config.Load(t.Context(), f, known(f), []string{"SLUICE_FOR"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -198,7 +220,7 @@ func TestVariablesOfOthersAreLeftAlone(t *testing.T) {
 // TestAFileWithoutAnEndIsNotRead as it would take all memory.
 func TestAFileWithoutAnEndIsNotRead(t *testing.T) {
 	_, f := given(t, "--config", "/dev/zero")
-	if err := config.Load(f, known(f), []string{"SLUICE_FOR"}); err == nil || !strings.Contains(err.Error(), "more than the 1048576 bytes") {
+	if err := config.Load(t.Context(), f, known(f), []string{"SLUICE_FOR"}); err == nil || !strings.Contains(err.Error(), "more than the 1048576 bytes") {
 		t.Error(err)
 	}
 }

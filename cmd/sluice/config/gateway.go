@@ -24,12 +24,15 @@ type Gateway struct {
 	Catalogue                   Catalogue
 	// KeysFile holds the keys that encrypt sensitive values.
 	KeysFile string
-	// IndexMemory is how many bytes of resources are kept in memory; 0 follows from
-	// what the process may take.
+	// IndexMemory is how many bytes of resources are kept in memory, 0 for none;
+	// [IndexAuto] follows from what the process may take.
 	IndexMemory int64
 	// File is the configuration file.
 	File string
 }
+
+// IndexAuto is the default of Gateway.IndexMemory.
+const IndexAuto = -1
 
 // Store holds the settings of the store: the embedded one, or Redis where its URL is set.
 type Store struct {
@@ -57,7 +60,7 @@ func DefaultAdminSocket(data string) string { return filepath.Join(data, "admin.
 // NewGateway returns the defaults.
 func NewGateway() *Gateway {
 	g := &Gateway{
-		Listen: "127.0.0.1:8080", LogLevel: "info", LogFormat: "auto",
+		Listen: "127.0.0.1:8080", LogLevel: "info", LogFormat: "auto", IndexMemory: IndexAuto,
 		Store: Store{
 			Data: "sluice-data", Prefix: "sluice:", Durability: "async",
 			LogEntries: 100_000, LogBytes: 256 << 20, LogAge: 24 * time.Hour,
@@ -95,7 +98,7 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "redis-cert", Value: &st.Cert, Needs: "redis", Help: "file with the gateway's own certificate (PEM) for Redis"},
 		{Name: "redis-key", Value: &st.Key, Needs: "redis", Help: "file with the key (PEM) of the certificate in `redis-cert`"},
 		{Name: "encryption-keys-file", Value: &g.KeysFile, Help: "file with the keys that encrypt the values of sensitive kinds in the store, each as id:base64 of 32 bytes, one a line: the first encrypts, all decrypt; if the word plain precedes it, nothing is encrypted. Alternatively, the variable SLUICE_ENCRYPTION_KEYS has the keys, separated by commas"},
-		{Name: "index-memory", Value: &g.IndexMemory, Unit: "bytes", Auto: "a quarter of what the process may take: of GOMEMLIMIT, its control group or the machine", Help: "most bytes of the index in memory, from which reads are answered; kinds that do not fit are read from the store, and with less than 1 MiB there is none. The process takes up to two and a half times as much, for garbage"},
+		{Name: "index-memory", Value: &g.IndexMemory, Unit: "bytes", Auto: "a quarter of what the process may take: of GOMEMLIMIT, its control group or the machine", Help: "most bytes of the index in memory, from which reads are answered; kinds that do not fit are read from the store, and with less than 1 MiB, as with 0, there is none. The process takes up to two and a half times as much, for garbage", Check: g.checkIndex},
 		{Name: "retain-entries", Value: &st.LogEntries, Help: "most changes kept for listeners that resume; on Redis in each shard"},
 		{Name: "retain-bytes", Value: &st.LogBytes, Unit: "bytes", Help: "most bytes of changes kept; on Redis in each shard"},
 		{Name: "retain-age", Value: &st.LogAge, Help: "longest time that changes are kept"},
@@ -124,7 +127,7 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "limit-answer", Value: &l.Answer, Unit: "bytes", Help: "most bytes of an answer", Why: "what one client makes the gateway hold; browsers are slow with more"},
 		{Name: "limit-held", Value: &l.Held, Unit: "bytes", Help: "most bytes of stored resources that an operation holds at a time", Why: "a page is read before it is written; 20,000 small resources, or 30 of the largest"},
 		{Name: "limit-events", Value: &l.Events, Help: "allowance of work for expensive events of all subscriptions; a quarter of it is refilled each second, and one connection may use a quarter. The first 200 units of each event are free. Looking at or returning a resource is one unit, a page or a count ten, and 256 bytes of an event of more than 8 KiB one", Why: "about a quarter of a second: one change may be an event for ten thousand listeners"},
-		{Name: "limit-introspection", Value: &l.Introspection, Help: "most values of the schema that an introspection may return; every 64 bytes of a description or an alias count as one more", Why: "about 0.4 s, which ends when its client leaves; the whole schema of the 27 kinds of the binary has 96,000"},
+		{Name: "limit-introspection", Value: &l.Introspection, Help: "most values of the schema that an introspection may return; every 64 bytes of a description or an alias count as one more, and a field that is resolved by hand as one", Why: "about 0.4 s, which ends when its client leaves; the whole schema of the 27 kinds of the binary has 96,000"},
 		{Name: "limit-cached-tokens", Value: &l.CachedTokens, Help: "most tokens of parsed documents in the cache; each takes 100 to 400 bytes", Why: "a few hundred documents of a frontend, in at most 40 MB"},
 		{Name: "limit-sockets", Value: &l.Sockets, Help: "most WebSocket connections; each needs a file descriptor", Why: "an idle one takes 15 to 30 KB"},
 		{Name: "limit-sockets-waiting", Value: &l.SocketsWaiting, Auto: "half of `limit-sockets`", Help: "most WebSocket connections that have not sent connection_init; one more closes the oldest of them", Why: "a client that never initialises must not keep others out"},
@@ -168,6 +171,13 @@ func oneOf(value *string, accepted ...string) func() error {
 		}
 		return fmt.Errorf("%q; accepted are %s", *value, strings.Join(accepted, ", "))
 	}
+}
+
+func (g *Gateway) checkIndex() error {
+	if g.IndexMemory < 0 && g.IndexMemory != IndexAuto {
+		return fmt.Errorf("%d is negative; 0 is for no index", g.IndexMemory)
+	}
+	return nil
 }
 
 func (g *Gateway) checkData() error {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +13,10 @@ import (
 
 	"github.com/agnivade/levenshtein"
 	"github.com/spf13/pflag"
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
+
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // EnvPrefix begins every environment variable of ours.
@@ -26,9 +30,14 @@ func EnvName(flag string) string {
 // maxFile is the largest file of settings that is read, in bytes.
 const maxFile = 1 << 20
 
-// ReadFile reads a file of settings, a password or a certificate. Whatever is
-// larger than 1 MiB is none; a device may have no end.
-func ReadFile(path string) ([]byte, error) {
+// ReadFile reads a file of settings, a password or a certificate, until ctx ends: it may
+// be a pipe that nobody writes to. Whatever is larger than 1 MiB is none; a device may
+// have no end.
+func ReadFile(ctx context.Context, path string) ([]byte, error) {
+	return wait.Until(ctx, func() ([]byte, error) { return readFile(path) })
+}
+
+func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -44,11 +53,11 @@ func ReadFile(path string) ([]byte, error) {
 // Load fills the flags that the command line left out from the environment, then
 // from the configuration file. own are the names of the variables of the command;
 // others, those of other commands, are accepted without effect.
-func Load(flags *pflag.FlagSet, own, others []string) error {
+func Load(ctx context.Context, flags *pflag.FlagSet, own, others []string) error {
 	errs := []error{checkEnvironment(os.Environ(), own, others)}
 	set := func(f *pflag.Flag, value, source string) {
 		if err := flags.Set(f.Name, value); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %q is not acceptable: %w", source, value, err))
+			errs = append(errs, fmt.Errorf("%s: %w", source, refusedValue(f, value, err)))
 		}
 	}
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -63,9 +72,12 @@ func Load(flags *pflag.FlagSet, own, others []string) error {
 	if path == "" {
 		return errors.Join(errs...)
 	}
-	raw, err := ReadFile(path)
+	raw, err := ReadFile(ctx, path)
 	if err != nil {
 		return fmt.Errorf("configuration file: %w", err)
+	}
+	if err := refuseAliases(raw); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	values := map[string]any{}
 	if err := yaml.UnmarshalStrict(raw, &values); err != nil {
@@ -83,6 +95,27 @@ func Load(flags *pflag.FlagSet, own, others []string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// refuseAliases refuses YAML aliases: a few of them can stand for gigabytes.
+func refuseAliases(raw []byte) error {
+	var root yamlv3.Node
+	if err := yamlv3.Unmarshal(raw, &root); err != nil {
+		return nil // it is refused for what it is
+	}
+	var look func(n *yamlv3.Node) error
+	look = func(n *yamlv3.Node) error {
+		if n.Kind == yamlv3.AliasNode {
+			return fmt.Errorf("line %d: aliases are not accepted; write out the value", n.Line)
+		}
+		for _, c := range n.Content {
+			if err := look(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return look(&root)
 }
 
 // foreign matches variables that Kubernetes gives to every container beside a

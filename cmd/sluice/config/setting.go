@@ -23,8 +23,7 @@ type Setting struct {
 	// Unit of a number of bytes is "bytes", which stands in Help too. Other numbers
 	// count what Help names.
 	Unit string
-	// Auto says what the zero value stands for, where that is a default that
-	// follows from something else.
+	// Auto says what the default stands for, where it follows from something else.
 	Auto string
 	// Help says what the setting does, in one line.
 	Help string
@@ -56,6 +55,9 @@ func Register(f *pflag.FlagSet, settings []Setting) {
 			f.IntVar(v, s.Name, *v, help)
 		case *int64:
 			f.Int64Var(v, s.Name, *v, help)
+			if *v < 0 { // pflag would show it, and s.Auto says it
+				f.Lookup(s.Name).DefValue = "0"
+			}
 		case *time.Duration:
 			f.DurationVar(v, s.Name, *v, help)
 		case *[]string:

@@ -81,7 +81,12 @@ func (s Source) folder(root string) ([]string, error) {
 		case e.IsDir() && path != root && !s.Recursive:
 			return fs.SkipDir
 		case !e.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
+			info, err := os.Stat(path) // e may be a link
+			if err == nil && !info.Mode().IsRegular() {
+				err = fmt.Errorf("%s is no regular file; name it itself to have it read", path)
+			}
 			paths = append(paths, path)
+			return err
 		}
 		return nil
 	})

@@ -1,10 +1,12 @@
 package manifests_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 
@@ -87,6 +89,24 @@ func TestFoldersAreReadInTheOrderOfNamesAndOnlyAsDeepAsIsSaid(t *testing.T) {
 		if strings.Join(got, " ") != c.want || err != nil {
 			t.Errorf("recursive %v: %v %v", c.recursive, got, err)
 		}
+	}
+}
+
+func TestAFolderWithAPipeIsRefused(t *testing.T) {
+	dir := files(t, map[string]string{"a.yaml": "kind: K\nmetadata: {name: a}\n"})
+	pipe := filepath.Join(dir, "b.yaml")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := manifests.Source{Files: []string{dir}}.Read()
+	if err == nil || err.Error() != pipe+" is no regular file; name it itself to have it read" {
+		t.Errorf("%v", err)
+	}
+	if err := errors.Join(os.Remove(pipe), os.Symlink("a.yaml", pipe)); err != nil {
+		t.Fatal(err)
+	}
+	if docs, err := (manifests.Source{Files: []string{dir}}).Read(); err != nil || len(docs) != 2 {
+		t.Errorf("a link: %v %v", docs, err)
 	}
 }
 

@@ -570,7 +570,7 @@ func (x *execution) ofPayload(p *payload, f *ast.Field, args map[string]any) (an
 	case "state":
 		return string(p.Deletion), nil
 	case "blockers":
-		req := query.DependencyRequest{Relation: query.Blockers, ChangeCursor: true}
+		req := query.DependencyRequest{Relation: query.BlockedBy, ChangeCursor: true}
 		if req.None = p.Resource == nil || p.Deletion == service.Deleted; p.Resource != nil {
 			req.Key = p.Resource.Stored.Key
 		}

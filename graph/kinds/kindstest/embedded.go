@@ -2,6 +2,8 @@
 package kindstest
 
 import (
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -10,26 +12,38 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// Kinds are the descriptors of the embedded catalogue.
+// embedded is what the embedded catalogue makes. It is read once for all tests of a
+// package, which takes a quarter of a second, and must not be changed.
+var embedded = sync.OnceValues(func() (out struct {
+	kinds []descriptor.Kind
+	api   *ast.Schema
+}, err error) {
+	catalogue, err := kinds.Embedded()
+	if err != nil {
+		return out, err
+	}
+	out.kinds = catalogue.Descriptors()
+	out.api, err = catalogue.API()
+	return out, err
+})
+
+// Kinds are the descriptors of the embedded catalogue. The slice is the caller's; what it
+// leads to is shared.
 func Kinds(t testing.TB) []descriptor.Kind {
 	t.Helper()
-	catalogue, err := kinds.Embedded()
+	catalogue, err := embedded()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return catalogue.Descriptors()
+	return slices.Clone(catalogue.kinds)
 }
 
-// API is the schema that is derived from the embedded catalogue.
+// API is the schema that is derived from the embedded catalogue. It is shared.
 func API(t testing.TB) *ast.Schema {
 	t.Helper()
-	catalogue, err := kinds.Embedded()
+	catalogue, err := embedded()
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := catalogue.API()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return api
+	return catalogue.api
 }

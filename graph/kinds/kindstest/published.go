@@ -47,7 +47,7 @@ func Mistakes() map[string]Mistake {
 	return map[string]Mistake{
 		"samples/trunk.yaml Trunk/trunk-sample":                                {`spec.resource.subPorts: is not a field of TrunkResourceSpec; did you mean "subports"?`, "subPorts:", "subports:"},
 		"samples/volume.yaml Volume/volume-sample":                             {"spec.resource.metadata: must be a list", "      key1: value1\n      key2: value2", "      - {name: key1, value: value1}\n      - {name: key2, value: value2}"},
-		"examples/local-config/external-network.yaml Network/external-network": {"import is required while managementPolicy is UNMANAGED", "  import:", "  import: {filter: {name: public}}"},
+		"examples/local-config/external-network.yaml Network/external-network": {"set import: it is required while managementPolicy is unmanaged", "  import:", "  import: {filter: {name: public}}"},
 	}
 }
 

@@ -1,0 +1,83 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+)
+
+// newSuffix ends the name of a file until the store in it is complete.
+const newSuffix = ".new-"
+
+// create makes the store's file, which is absent. It gets its name when it is a store, so
+// that a crash meanwhile leaves no file that the next start would refuse. If another
+// process has made one first, the error is [fs.ErrExist].
+func (c *core) create() (db *bbolt.DB, log logRecord, err error) {
+	dir, base := filepath.Split(c.cfg.Path)
+	f, err := os.CreateTemp(dir, base+newSuffix+"*")
+	if err != nil {
+		return nil, logRecord{}, pathCause(err)
+	}
+	name := f.Name()
+	defer func() {
+		if err != nil && db != nil {
+			err, db = errors.Join(err, db.Close()), nil
+		}
+		_ = os.Remove(name) // the store has its own name by now
+	}()
+	if err := f.Close(); err != nil {
+		return nil, logRecord{}, pathCause(err)
+	}
+	if db, err = openBolt(name, c.options(os.OpenFile)); err != nil {
+		return nil, logRecord{}, openCause(err)
+	}
+	if log, err = c.begin(db); err != nil {
+		return db, logRecord{}, err
+	}
+	// A link takes no other file's place. Where the file system has none, nor will a
+	// name be taken that is free a moment before.
+	if err = os.Link(name, c.cfg.Path); err != nil && !errors.Is(err, fs.ErrExist) {
+		if _, absent := os.Lstat(c.cfg.Path); !errors.Is(absent, fs.ErrNotExist) {
+			return db, logRecord{}, fs.ErrExist
+		}
+		err = os.Rename(name, c.cfg.Path)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(c.cfg.Path))
+	}
+	if err != nil {
+		return db, logRecord{}, linkCause(err)
+	}
+	c.removeUnfinished()
+	return db, log, nil
+}
+
+// linkCause drops the paths, which the caller states.
+func linkCause(err error) error {
+	var le *os.LinkError
+	if errors.As(err, &le) {
+		return fmt.Errorf("%s: %w", le.Op, le.Err)
+	}
+	return pathCause(err)
+}
+
+// removeUnfinished removes files that [core.create] of other processes left.
+func (c *core) removeUnfinished() {
+	left, _ := filepath.Glob(c.cfg.Path + newSuffix + "*")
+	for _, name := range left {
+		_ = os.Remove(name)
+	}
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

@@ -1,0 +1,113 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+const (
+	// recordFormat is the version of the stored record.
+	recordFormat = 1
+	// claimTime is how long a scan counts as under way after its last page.
+	claimTime = 2 * time.Second
+	// maxRecordWrites is how often a change of the record is tried against other gateways.
+	maxRecordWrites = 8
+)
+
+// record is what the gateways of a store note of a shard.
+type record struct {
+	Format int `json:"format"`
+	// Position up to which all changes were handled; empty for none.
+	Position string `json:"position,omitempty"`
+	// Saved is when the position was noted, by the store's clock.
+	Saved time.Time `json:"saved,omitzero"`
+	// Judged is what the kinds were judged by as a whole, by their names.
+	Judged map[string]string `json:"judged,omitempty"`
+	// Scan is the scan of a kind that is under way, nil for none.
+	Scan *scan `json:"scan,omitempty"`
+	// Swept is the time of the last scan of pending deletions, by the store's clock.
+	Swept time.Time `json:"swept,omitzero"`
+}
+
+// scan is a scan of a kind.
+type scan struct {
+	Kind string `json:"kind"`
+	// By is what the kind is judged by.
+	By string `json:"by"`
+	// Start is the place behind the last resource that was judged; empty for the first.
+	Start []byte `json:"start,omitempty"`
+	// Holder is the gateway that scans, and Until up to when it counts, by the store's clock.
+	Holder string    `json:"holder"`
+	Until  time.Time `json:"until"`
+}
+
+// forget removes what the record says of kinds that are judged otherwise now, or that are
+// not known, and reports whether there were any. Changes are handled without them from now
+// on, so a gateway with an earlier catalogue has to scan them when that is the newest again.
+func (rec *record) forget(judged map[string]string) bool {
+	n, scan := len(rec.Judged), rec.Scan
+	maps.DeleteFunc(rec.Judged, func(kind, by string) bool { return judged[kind] != by })
+	if scan != nil && judged[scan.Kind] != scan.By {
+		rec.Scan = nil
+	}
+	return len(rec.Judged) < n || rec.Scan != scan
+}
+
+func recordKey(shard int) backend.Key {
+	return backend.Key{Kind: "_reconcile", Name: fmt.Sprintf("shard-%d", shard)}
+}
+
+// read reads the record of a shard. If it does not decode, all kinds
+// are scanned.
+func (r *Reconciler) read(ctx context.Context, shard int) (rec record, current backend.Condition, err error) {
+	got, err := r.cfg.Store.Get(ctx, recordKey(shard))
+	switch {
+	case errors.Is(err, backend.ErrUnreadable):
+		return record{}, backend.Condition{Presence: backend.Present}, nil
+	case err != nil:
+		return rec, current, err
+	case got[0] == nil:
+		return rec, backend.Condition{Presence: backend.Absent}, nil
+	}
+	raw, err := backend.DecodeBody(got[0].Body)
+	if err == nil {
+		err = json.Unmarshal(raw, &rec)
+	}
+	if err == nil && rec.Format > recordFormat {
+		return rec, current, fmt.Errorf("record of shard %d in format %d, %d wanted: %w", shard, rec.Format, recordFormat, backend.ErrFormat)
+	}
+	if err != nil {
+		rec = record{}
+	}
+	return rec, backend.Condition{Presence: backend.Present, Revision: got[0].Revision}, nil
+}
+
+// update changes the record of a shard, unless change says that there is nothing to change.
+func (r *Reconciler) update(ctx context.Context, shard int, change func(*record) bool) error {
+	for range maxRecordWrites {
+		rec, current, err := r.read(ctx, shard)
+		if err != nil || !change(&rec) {
+			return err
+		}
+		rec.Format = recordFormat
+		raw, err := json.Marshal(rec)
+		if err != nil {
+			return fmt.Errorf("record of shard %d: %w", shard, err)
+		}
+		_, err = r.cfg.Store.Apply(ctx, backend.Batch{
+			RequestID: r.cfg.NewID(), Deadline: r.cfg.Clock().Add(r.cfg.WriteTimeout),
+			Actions: []backend.Action{{Key: recordKey(shard), If: current, Op: backend.OpPut, Put: backend.Put{UID: r.cfg.NewID(), Body: backend.EncodeBody(raw)}}},
+		})
+		var failed *backend.ConditionError
+		if !errors.As(err, &failed) {
+			return err
+		}
+	}
+	return fmt.Errorf("record of shard %d: %w", shard, backend.ErrConflict)
+}

@@ -1,0 +1,28 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+)
+
+// Refusal is what a person is told of an error of a flag: of a value what is accepted
+// instead, in place of how Go's parsers say it.
+func Refusal(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, refusedValue(invalid.GetFlag(), invalid.GetValue(), invalid.Unwrap()))
+}
+
+func refusedValue(f *pflag.Flag, value string, cause error) error {
+	wanted := map[string]string{
+		"int": "a whole number of 64 bits", "int64": "a whole number of 64 bits", "bool": "true or false", "duration": "a duration like 90s, 10m or 1h30m",
+	}[f.Value.Type()]
+	if wanted == "" {
+		return fmt.Errorf("%q is not acceptable: %w", value, cause)
+	}
+	return fmt.Errorf("%q is not %s", value, wanted)
+}
