@@ -4,16 +4,19 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -175,6 +178,28 @@ func (c *Client) Do(ctx context.Context, query string, variables map[string]any,
 	return nil
 }
 
+// unreached says in words why a server did not answer, where the cause has none.
+func unreached(err error) error {
+	var (
+		wrapped *url.Error
+		plain   tls.RecordHeaderError
+		name    *net.DNSError
+	)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return errors.New("nothing listens there")
+	case errors.As(err, &plain), errors.Is(err, http.ErrSchemeMismatch):
+		return errors.New("it does not speak TLS; is it http instead of https?")
+	case errors.As(err, &name) && name.IsNotFound:
+		return errors.New("there is no host of that name")
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return errors.New("it closed the connection")
+	case errors.As(err, &wrapped):
+		return wrapped.Err
+	}
+	return err
+}
+
 // post sends the body of a request and reads the data of the answer.
 func (c *Client) post(ctx context.Context, body []byte) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
@@ -189,11 +214,7 @@ func (c *Client) post(ctx context.Context, body []byte) (json.RawMessage, error)
 	req.Header.Set("Accept", "application/json")
 	res, err := c.http.Do(req)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err
-		}
-		return nil, &UnansweredError{Sent: sent.Load(), err: fmt.Errorf("no answer from %s: %w", c.shown, err)}
+		return nil, &UnansweredError{Sent: sent.Load(), err: fmt.Errorf("no answer from %s: %w", c.shown, unreached(err))}
 	}
 	defer func() { _ = res.Body.Close() }()
 	in := &io.LimitedReader{R: res.Body, N: maxResponse}

@@ -55,6 +55,28 @@ func TestWhatIsNoGatewayIsSaidInOneLine(t *testing.T) {
 	}
 }
 
+func TestWhyNobodyAnswersIsSaidInWords(t *testing.T) {
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	closes := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer closes.Close()
+	for server, why := range map[string]string{
+		gone.URL: "nothing listens there",
+		strings.Replace(plain.URL, "http:", "https:", 1): "it does not speak TLS; is it http instead of https?",
+		closes.URL: "it closed the connection",
+	} {
+		c, err := client.New(client.Config{Server: server})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Do(t.Context(), "{ a }", nil, nil); err == nil || err.Error() != "no answer from "+server+"/v1/graphql: "+why {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 func TestListWalksAllPagesAndStopsWhenAsked(t *testing.T) {
 	requests := 0
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -186,7 +186,8 @@ func TestARequestThatIsNotUnderstoodIsRefused(t *testing.T) {
 		`{"dry_run":true}`:                      `unknown field "dry_run"; wanted is one JSON object with allowBreaking, dryRun, files and folder`,
 		`{"dryRun":true}{"allowBreaking":true}`: "more follows the JSON object",
 		`{"dryRun":true} x`:                     "more follows the JSON object",
-		`{"dryRun":"yes"}`:                      "wanted is one JSON object",
+		`{"dryRun":"yes"}`:                      "dryRun has a value of another type; wanted is one JSON object",
+		`{"dryRun":`:                            "it is cut off, or not JSON; wanted is one JSON object",
 	} {
 		if got := post(t, path, text); !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, says) {
 			t.Errorf("%s: %s", text, got)

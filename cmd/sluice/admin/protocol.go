@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -119,12 +120,29 @@ func read(w http.ResponseWriter, r *http.Request) (req Request, err error) {
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&req); err != nil {
-		return req, fmt.Errorf("%w; wanted is one JSON object with allowBreaking, dryRun, files and folder", err)
+		return req, fmt.Errorf("%s; wanted is one JSON object with allowBreaking, dryRun, files and folder", unread(err))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return req, errors.New("more follows the JSON object")
 	}
 	return req, control.SetReadDeadline(time.Time{})
+}
+
+// unread says in words why a request was not read.
+func unread(err error) string {
+	var large *http.MaxBytesError
+	var mistyped *json.UnmarshalTypeError
+	name, unknown := strings.CutPrefix(err.Error(), "json: unknown field ")
+	switch {
+	case errors.As(err, &large):
+		return fmt.Sprintf("it has more than %d bytes", large.Limit)
+	case errors.As(err, &mistyped) && mistyped.Field != "":
+		return fmt.Sprintf("%s has a value of another type", mistyped.Field)
+	case unknown:
+		return "unknown field " + name
+	default:
+		return "it is cut off, or not JSON"
+	}
 }
 
 // Send asks the gateway that listens at a path.
@@ -161,7 +179,7 @@ func Send(ctx context.Context, path string, req Request) (Answer, error) {
 	}
 	var out Answer
 	if err := json.NewDecoder(body).Decode(&out); err != nil {
-		return Answer{}, fmt.Errorf("the gateway's answer cannot be read: %w", err)
+		return Answer{}, errors.New("the gateway's answer is cut off, or not JSON")
 	}
 	return out, nil
 }

@@ -81,7 +81,7 @@ func Load(ctx context.Context, flags *pflag.FlagSet, own, others []string) error
 	}
 	values := map[string]any{}
 	if err := yaml.UnmarshalStrict(raw, &values); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %s", path, invalidYAML(err))
 	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		f := flags.Lookup(key)
@@ -95,6 +95,15 @@ func Load(ctx context.Context, flags *pflag.FlagSet, own, others []string) error
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// invalidYAML says why a file was not read, without the names of what reads it.
+func invalidYAML(err error) string {
+	text, ok := strings.CutPrefix(err.Error(), "error converting YAML to JSON: yaml: ")
+	if !ok {
+		return "there are no settings in it, written as key: value"
+	}
+	return strings.TrimPrefix(text, "unmarshal errors:\n  ")
 }
 
 // refuseAliases refuses YAML aliases: a few of them can stand for gigabytes.
