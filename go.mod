@@ -32,6 +32,7 @@ require (
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
+	golang.org/x/time v0.14.0
 	k8s.io/client-go v0.32.13
 	sigs.k8s.io/yaml v1.6.0
 )

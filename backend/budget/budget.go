@@ -20,79 +20,72 @@ type Thing int
 const (
 	// Rows are the resources that were read, and those that a scan has looked at.
 	Rows Thing = iota
-	// Scans are the steps of scans, one for each page and step, and the counts.
-	Scans
 	// Objects are the resources, edges and manifests that were written into the answer.
 	Objects
 	// Bytes are those of the answer.
 	Bytes
-	// Introspection are the values of the schema that introspection writes.
-	Introspection
 	// Held are the bytes of what was read and is held until the answer is written.
 	Held
-	// Work is what an event takes of the allowance of all events: a row and an object
-	// are one, a scan is ten, and 256 bytes of a long answer are one.
-	Work
+	// Steps are the work of a processor, each about a tenth of a microsecond. What has a
+	// price of its own is charged in steps alone; rows and objects are charged in both.
+	Steps
+	// Events are the steps that an event took of the [Allowance] of all events.
+	Events
 	// Things is how many there are.
 	Things
 )
 
-// Key is the setting of the limit.
-func (t Thing) Key() string {
+// Prices in steps. They are measured, and rounded up.
+const (
+	// Scan is a page, a step of a scan, or a count.
+	Scan = 250
+	// Field is a field that is resolved by hand: gqlgen executes it.
+	Field = 150
+	// SchemaValue is a value that an introspection returns.
+	SchemaValue = 60
+	// Looked is a resource of the index in memory that is looked at. Each test of a filter
+	// is one step more.
+	Looked = 2
+	// bytesPerStep are those of an answer that cost a step.
+	bytesPerStep = 10
+)
+
+// about is the setting of the limit of a thing, a short name as metrics have it, what an
+// operation does too much of.
+type about struct{ key, name, text string }
+
+func (t Thing) about() about {
 	switch t {
 	case Rows:
-		return "limit-rows"
-	case Scans:
-		return "limit-scans"
+		return about{"limit-rows", "rows", "reads more than the %d resources that it may look at"}
 	case Objects:
-		return "limit-objects"
+		return about{"limit-objects", "objects", "returns more than the %d resources that it may"}
 	case Bytes:
-		return "limit-answer"
+		return about{"limit-answer", "bytes", "has an answer of more than the %d bytes that it may have"}
 	case Held:
-		return "limit-held"
-	case Work:
-		return "limit-events"
+		return about{"limit-held", "held", "reads resources of more than the %d bytes that it may hold"}
+	case Events:
+		return about{"limit-events", "events", "is one of too many expensive events: together they may take %d steps at once"}
 	}
-	return "limit-introspection"
+	return about{"limit-steps", "steps", "takes more work than the %d steps that it may"}
 }
+
+// steps is the price of one in steps.
+func (t Thing) steps() int64 {
+	switch t {
+	case Rows:
+		return 25
+	case Objects:
+		return 10
+	}
+	return 0
+}
+
+// Key is the setting of the limit.
+func (t Thing) Key() string { return t.about().key }
 
 // String is a short name, as metrics have it.
-func (t Thing) String() string {
-	switch t {
-	case Rows:
-		return "rows"
-	case Scans:
-		return "scans"
-	case Objects:
-		return "objects"
-	case Bytes:
-		return "bytes"
-	case Held:
-		return "held"
-	case Work:
-		return "work"
-	}
-	return "introspection"
-}
-
-// text says what an operation does too much of.
-func (t Thing) text() string {
-	switch t {
-	case Rows:
-		return "reads more than the %d resources that it may look at"
-	case Scans:
-		return "takes more than the %d counts and reads of pages that it may"
-	case Objects:
-		return "returns more than the %d resources that it may"
-	case Bytes:
-		return "has an answer of more than the %d bytes that it may have"
-	case Held:
-		return "reads resources of more than the %d bytes that it may hold"
-	case Work:
-		return "is one of too many expensive events: together they may be %d units of work at once"
-	}
-	return "asks for more than the %d values of the schema that it may"
-}
+func (t Thing) String() string { return t.about().name }
 
 // Limits of an operation, by things. Zero is no limit.
 type Limits [Things]int64
@@ -117,9 +110,7 @@ type Budget struct {
 	ended  atomic.Bool
 	memory *Share
 	events *Allowance
-	// work is that of the event, with what is free of it.
-	work atomic.Int64
-	turn turn
+	turn   turn
 	// arrived is when the event came, as [Budget.Arrive] says, in nanoseconds.
 	arrived atomic.Int64
 }
@@ -186,7 +177,7 @@ type ExceededError struct {
 }
 
 func (e *ExceededError) Error() string {
-	return "the operation " + fmt.Sprintf(e.Thing.text(), e.Limit) + " (configuration key " + e.Thing.Key() + ")"
+	return "the operation " + fmt.Sprintf(e.Thing.about().text, e.Limit) + " (configuration key " + e.Thing.Key() + ")"
 }
 
 // Spend charges n of a thing. Once a limit is exceeded, everything that is charged
@@ -195,63 +186,33 @@ func (b *Budget) Spend(t Thing, n int) error {
 	if b == nil {
 		return nil
 	}
-	spent := b.spent[t].Add(int64(n))
+	b.add(t, int64(n))
+	if steps := int64(n) * t.steps(); steps != 0 {
+		b.add(Steps, steps)
+	}
+	return b.Over()
+}
+
+// add charges n of a thing. Steps are also taken of the allowance of all events.
+func (b *Budget) add(t Thing, n int64) {
+	spent := b.spent[t].Add(n)
 	if limit := b.limits[t]; limit > 0 && spent > limit {
 		b.exceed(t)
 	}
-	b.charge(t, int64(n))
-	return b.Over()
+	if t != Steps || b.events == nil {
+		return
+	}
+	if n = spent - max(spent-n, FreeSteps); n > 0 {
+		if !b.events.take(n) {
+			b.exceed(Events)
+			return
+		}
+		b.spent[Events].Add(n)
+	}
 }
 
 func (b *Budget) exceed(t Thing) {
 	b.over.CompareAndSwap(nil, &ExceededError{Thing: t, Limit: b.limits[t]})
-}
-
-// charge takes of the allowance of all events.
-func (b *Budget) charge(t Thing, n int64) {
-	if b.events == nil {
-		return
-	}
-	switch t {
-	case Scans:
-		n *= 10
-	case Rows, Objects:
-	default:
-		return
-	}
-	b.toil(n)
-}
-
-// toil takes n of work, or gives it back if it is negative.
-func (b *Budget) toil(n int64) {
-	whole := b.work.Add(n)
-	switch n = max(whole, FreeWork) - max(whole-n, FreeWork); {
-	case n < 0:
-		b.events.give(-n)
-		b.spent[Work].Add(n)
-	case n > 0 && !b.events.take(n):
-		b.work.Add(-n)
-		b.exceed(Work)
-	default:
-		b.spent[Work].Add(n)
-	}
-}
-
-// Ask takes, of the allowance of all events, what rows that are asked for would
-// cost: so that they are not read if it is used up. [Budget.Answered] gives it back.
-func (b *Budget) Ask(rows int) error {
-	if b == nil || b.events == nil {
-		return nil
-	}
-	b.toil(int64(rows))
-	return b.Over()
-}
-
-// Answered gives back what [Budget.Ask] took; what was read is charged by itself.
-func (b *Budget) Answered(rows int) {
-	if b != nil && b.events != nil && b.Over() == nil {
-		b.toil(-int64(rows))
-	}
 }
 
 // Hold notes that the operation holds n bytes more. It may wait for memory. Its
@@ -300,18 +261,13 @@ func (b *Budget) Release(n int) {
 	}
 }
 
-// bytesPerWork are those of the answer that cost as much as a row.
-const bytesPerWork = 256
-
 // Grow is [Budget.Hold] of the answer, which has a limit of its own.
 func (b *Budget) Grow(ctx context.Context, n int) error {
 	if b == nil {
 		return nil
 	}
-	if b.events != nil {
-		if b.toil(int64(n) / bytesPerWork); b.Over() != nil {
-			return b.Over()
-		}
+	if err := b.Spend(Steps, n/bytesPerStep); err != nil {
+		return err
 	}
 	return b.memory.Hold(ctx, Need{Bytes: int64(n), Large: n >= largeStep, Pause: b.pause})
 }

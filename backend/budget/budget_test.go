@@ -20,7 +20,7 @@ func TestABudgetIsExceededByWhatIsChargedBeyondItsLimit(t *testing.T) {
 	if !errors.As(err, &over) || over.Thing != budget.Rows || over.Limit != 10 || !strings.Contains(err.Error(), "limit-rows") {
 		t.Errorf("%v", err)
 	}
-	if err := b.Spend(budget.Scans, 1); !errors.As(err, &over) || over.Thing != budget.Rows {
+	if err := b.Spend(budget.Steps, 1); !errors.As(err, &over) || over.Thing != budget.Rows {
 		t.Errorf("what is charged afterwards: %v", err)
 	}
 }

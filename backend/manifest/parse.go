@@ -80,6 +80,17 @@ func Parse(text string) (*Document, error) {
 	return d, r.err
 }
 
+// Size is at least how many keys and values a text has, before it is read.
+func Size(text string) (n int) {
+	for i := range len(text) {
+		switch text[i] {
+		case ',', ':', '-', '[', '{', '\n':
+			n++
+		}
+	}
+	return n
+}
+
 // sift drops what the server owns of the metadata and refuses what is unknown.
 func sift(meta map[string]json.RawMessage) error {
 	const path = "metadata."

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/backend/service/access"
@@ -34,6 +35,9 @@ func (s *Service) Apply(ctx context.Context, c access.Caller, req ApplyRequest) 
 	return inManifest(in.kind, out, err)
 }
 
+// manifestSteps is what it costs to read a value of a manifest, in steps.
+const manifestSteps = 25
+
 // headPath is the path of a key at the top of a manifest, or of its metadata.
 func headPath(path string) string {
 	if key, ok := strings.CutPrefix(path, "metadata."); ok {
@@ -45,6 +49,9 @@ func headPath(path string) string {
 func (s *Service) intendManifest(ctx context.Context, c access.Caller, req ApplyRequest) (*intent, error) {
 	if req.IgnoreRevision && req.ExpectedRevision != nil {
 		return nil, failure.BadInput("ignoreRevision", "ignoreRevision: it does not go with expectedRevision; leave one of them out")
+	}
+	if err := budget.From(ctx).Spend(budget.Steps, manifestSteps*manifest.Size(req.Manifest)); err != nil {
+		return nil, err
 	}
 	doc, err := manifest.Parse(req.Manifest)
 	if err != nil {

@@ -130,7 +130,7 @@ func (r *run) whileAwaited(ctx context.Context, next graphql.Resolver) (any, err
 		return nil, errLeft
 	}
 	if fc := graphql.GetFieldContext(ctx); !strings.HasPrefix(fc.Object, "__") {
-		if r.spent.budget.Spend(budget.Introspection, 1) != nil {
+		if r.spent.budget.Spend(budget.Steps, budget.Field) != nil {
 			return nil, errLeft
 		}
 	}

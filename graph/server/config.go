@@ -95,19 +95,17 @@ type Limits struct {
 	Repeats int
 	// Fragments is the most named fragments of a document.
 	Fragments int
-	// Rows is the most resources that an operation may look at, Scans the most
-	// counts and reads of pages that it may take, and Objects the most resources
-	// that it may return. Of a subscription it is each event.
-	Rows, Scans, Objects int
+	// Rows is the most resources that an operation may read, Objects the most that it
+	// may return, and Steps the work of a processor that it may take, see
+	// [budget.Steps]. Each event of a subscription may have a tenth.
+	Rows, Objects, Steps int
 	// Answer is the most bytes of an answer, and of an event.
 	Answer int64
 	// Held is the most bytes of stored resources that an operation holds at a time.
 	Held int64
-	// Events is the allowance of work for expensive events of all subscriptions, beyond
-	// [budget.FreeWork] of each: one unit for a resource that is looked at.
+	// Events is how many steps the expensive events of all subscriptions may take at
+	// once, beyond [budget.FreeSteps] of each.
 	Events int
-	// Introspection is the most values of the schema that an operation may return.
-	Introspection int
 	// Time is how long a query or mutation may take, parsing included.
 	Time time.Duration
 	// Sockets is the most WebSocket connections.
@@ -129,7 +127,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Body: 4 << 20, Text: 256 << 10, Tokens: 5000, Depth: 20, Aliases: 100, Fields: 2000, Validation: 500_000, CachedTokens: 100_000,
-		Repeats: 20, Fragments: 200, Introspection: 150_000, Rows: 200_000, Scans: 20_000, Objects: 100_000, Answer: 16 << 20, Held: 32 << 20, Events: 250_000, Time: transport.DefaultTime,
+		Repeats: 20, Fragments: 200, Rows: 200_000, Objects: 100_000, Steps: 10_000_000, Answer: 16 << 20, Held: 32 << 20, Events: 6_000_000, Time: transport.DefaultTime,
 		Sockets: transport.DefaultConnections, Streams: transport.DefaultStreams, Operations: transport.DefaultOperations,
 		Queue: transport.DefaultQueue, QueueBytes: transport.DefaultQueueBytes, Message: transport.DefaultMessage,
 	}
@@ -177,7 +175,7 @@ func (l Limits) Validate() error {
 	}{
 		{"limit-body", l.Body}, {"limit-memory", l.Memory}, {"limit-connections", int64(l.Connections)}, {"limit-text", int64(l.Text)}, {"limit-tokens", int64(l.Tokens)}, {"limit-depth", int64(l.Depth)}, {"limit-aliases", int64(l.Aliases)},
 		{"limit-fields", int64(l.Fields)}, {"limit-repeats", int64(l.Repeats)}, {"limit-time", int64(l.Time)},
-		{"limit-validation", int64(l.Validation)}, {"limit-cached-tokens", int64(l.CachedTokens)}, {"limit-fragments", int64(l.Fragments)}, {"limit-introspection", int64(l.Introspection)}, {"limit-rows", int64(l.Rows)}, {"limit-scans", int64(l.Scans)}, {"limit-objects", int64(l.Objects)}, {"limit-answer", l.Answer}, {"limit-held", l.Held}, {"limit-events", int64(l.Events)}, {"limit-sockets", int64(l.Sockets)}, {"limit-streams", int64(l.Streams)},
+		{"limit-validation", int64(l.Validation)}, {"limit-cached-tokens", int64(l.CachedTokens)}, {"limit-fragments", int64(l.Fragments)}, {"limit-rows", int64(l.Rows)}, {"limit-steps", int64(l.Steps)}, {"limit-objects", int64(l.Objects)}, {"limit-answer", l.Answer}, {"limit-held", l.Held}, {"limit-events", int64(l.Events)}, {"limit-sockets", int64(l.Sockets)}, {"limit-streams", int64(l.Streams)},
 		{"limit-sockets-waiting", int64(l.SocketsWaiting)}, {"limit-queue", int64(l.Queue)}, {"limit-queue-bytes", int64(l.QueueBytes)},
 		{"limit-operations", int64(l.Operations)}, {"limit-message", l.Message},
 	} {
@@ -219,7 +217,7 @@ func (l *Limits) setDefaults() {
 	for _, one := range []struct{ limit, value *int }{
 		{&l.Text, &d.Text}, {&l.Tokens, &d.Tokens}, {&l.Depth, &d.Depth}, {&l.Aliases, &d.Aliases}, {&l.Fields, &d.Fields},
 		{&l.Validation, &d.Validation}, {&l.CachedTokens, &d.CachedTokens}, {&l.Repeats, &d.Repeats}, {&l.Fragments, &d.Fragments},
-		{&l.Introspection, &d.Introspection}, {&l.Rows, &d.Rows}, {&l.Scans, &d.Scans}, {&l.Objects, &d.Objects}, {&l.Events, &d.Events}, {&l.Sockets, &d.Sockets}, {&l.Streams, &d.Streams},
+		{&l.Rows, &d.Rows}, {&l.Steps, &d.Steps}, {&l.Objects, &d.Objects}, {&l.Events, &d.Events}, {&l.Sockets, &d.Sockets}, {&l.Streams, &d.Streams},
 		{&l.Operations, &d.Operations}, {&l.Queue, &d.Queue}, {&l.QueueBytes, &d.QueueBytes},
 	} {
 		fill(one.limit, *one.value)

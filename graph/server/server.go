@@ -57,7 +57,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, metrics: m, turns: budget.NewTurns(max(runtime.GOMAXPROCS(0)-1, 1)),
-		memory: transport.NewBudget(cfg.Limits.Memory, budget.NewAllowance(int64(cfg.Limits.Events))),
+		memory: transport.NewBudget(cfg.Limits.Memory, budget.NewAllowance(cfg.Limits.Events)),
 	}
 	if s.documents, err = document.Open(cfg.Documents); err != nil {
 		return nil, err

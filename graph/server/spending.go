@@ -18,8 +18,7 @@ import (
 // budget is what an operation may spend, and each event of a subscription.
 func (l Limits) budget() budget.Limits {
 	return budget.Limits{
-		budget.Rows: int64(l.Rows), budget.Scans: int64(l.Scans), budget.Objects: int64(l.Objects), budget.Bytes: l.Answer,
-		budget.Introspection: int64(l.Introspection), budget.Held: l.Held,
+		budget.Rows: int64(l.Rows), budget.Objects: int64(l.Objects), budget.Bytes: l.Answer, budget.Held: l.Held, budget.Steps: int64(l.Steps),
 	}
 }
 
@@ -29,7 +28,7 @@ const eventShare = 10
 
 // ofEvent are the limits of an event of a subscription.
 func ofEvent(l budget.Limits) budget.Limits {
-	for _, t := range []budget.Thing{budget.Rows, budget.Scans, budget.Objects} {
+	for _, t := range []budget.Thing{budget.Rows, budget.Objects, budget.Steps} {
 		l[t] = max(l[t]/eventShare, 1)
 	}
 	l[budget.Held] = max(l[budget.Held]/4, 1)
@@ -47,7 +46,7 @@ func (s *Server) bound(ctx context.Context, next graphql.ResponseHandler) *graph
 	limits, shared := s.cfg.Limits.budget(), budget.SharedFrom(ctx)
 	if shared.Turns = s.turns; op.Operation.Operation == ast.Subscription {
 		limits = ofEvent(limits)
-		limits[budget.Work] = int64(s.cfg.Limits.Events)
+		limits[budget.Events] = int64(s.cfg.Limits.Events)
 	} else {
 		shared.Events = nil
 	}

@@ -107,7 +107,7 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 	// A stream may look at ten times as much as an event between two events: as much
 	// as a query. All of it is work of events.
 	rows := len(page.Resources)
-	if err := errors.Join(spent.Ask(rows-rows/snapshotRows), spent.Spend(budget.Rows, rows/snapshotRows)); err != nil {
+	if err := spent.Spend(budget.Rows, rows/snapshotRows); err != nil {
 		return nil, err
 	}
 	var out []Change

@@ -73,14 +73,14 @@ func (c *conjunction) add(f *Field, tested bool) {
 }
 
 // holds says whether all rules evaluate to true.
-func (c *conjunction) holds(ctx context.Context, s *Shape, tree map[string]any) bool {
+func (c *conjunction) holds(ctx context.Context, v *Violations, s *Shape, tree map[string]any) bool {
 	self := self{}
 	if c.whole {
 		self.object = s.effective(tree)
 	} else {
 		self.object = c.effective(tree)
 	}
-	out, err := c.evaluate(ctx, &self)
+	out, err := c.evaluate(ctx, v, &self)
 	return err == nil && out == types.True
 }
 

@@ -30,12 +30,23 @@ func (c *compiler) program(rule *cel.Ast) (program, error) {
 	return program{p, false}, err
 }
 
-// evaluate runs the program. Counting the cost takes as long as a plain rule itself.
-func (p program) evaluate(ctx context.Context, vars any) (out ref.Val, err error) {
+// Prices of rules in steps: of a plain one, and of one of CEL's units.
+const (
+	plainSteps = 10
+	unitSteps  = 2
+)
+
+// evaluate runs the program and charges it. Counting the cost takes as long as a plain
+// rule itself.
+func (p program) evaluate(ctx context.Context, v *Violations, vars any) (ref.Val, error) {
 	if p.plain {
-		out, _, err = p.Eval(vars)
-	} else {
-		out, _, err = p.ContextEval(ctx, vars)
+		v.charge(plainSteps)
+		out, _, err := p.Eval(vars)
+		return out, err
+	}
+	out, details, err := p.ContextEval(ctx, vars)
+	if cost := details.ActualCost(); cost != nil {
+		v.charge(unitSteps * int(*cost))
 	}
 	return out, err
 }

@@ -13,7 +13,7 @@ import (
 // rules judges an object by the rules of its shape that are about one state: by all
 // at once, and by each where that does not hold, to say which.
 func (v *Violations) rules(ctx context.Context, s *Shape, at *location, tree map[string]any) {
-	if s.together != nil && s.together.holds(ctx, s, tree) {
+	if v.spent.Over() != nil || s.together != nil && s.together.holds(ctx, v, s, tree) {
 		return
 	}
 	self := map[string]any{"self": s.effective(tree)}
@@ -29,7 +29,10 @@ func (v *Violations) rule(ctx context.Context, r rule, at *location, vars map[st
 	if v.Manifest {
 		message = r.stored
 	}
-	out, err := r.program.evaluate(ctx, vars)
+	if v.spent.Over() != nil {
+		return
+	}
+	out, err := r.program.evaluate(ctx, v, vars)
 	var costly interpreter.EvalCancelledError
 	switch {
 	case errors.Is(err, interpreter.InterruptError{}):

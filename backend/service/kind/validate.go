@@ -16,6 +16,7 @@ import (
 	"github.com/agnivade/levenshtein"
 	"github.com/google/uuid"
 
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/internal/timestamp"
@@ -26,6 +27,7 @@ const maxSafeInteger = 1<<53 - 1
 
 // Object checks the structure and the constraints of the object at a path, then its rules.
 func (v *Violations) Object(ctx context.Context, s *Shape, path string, tree map[string]any) {
+	v.spent = budget.From(ctx)
 	v.object(ctx, s, &location{name: path}, tree)
 }
 
@@ -119,7 +121,7 @@ func (v *Violations) field(ctx context.Context, f *Field, at *location, value an
 		v.Add(at.String(), "maxItems", *c.MaxItems, "must have at most %d elements%s", *c.MaxItems, v.has(len(list)))
 		return
 	}
-	element := location{in: at}
+	element, earlier := location{in: at}, map[string]int{}
 	for i, e := range list {
 		element.element = i + 1
 		if e == nil {
@@ -127,14 +129,28 @@ func (v *Violations) field(ctx context.Context, f *Field, at *location, value an
 			continue
 		}
 		v.value(ctx, f, &element, e)
-		if j := f.repeats(list, i); j >= 0 {
+		if j := v.repeats(f, list, i, earlier); j >= 0 {
 			v.Add(element.String(), "unique", nil, "repeats element %d", j)
 		}
 	}
 }
 
 // repeats returns the earlier element that element i must differ from and does not, or -1.
-func (f *Field) repeats(list []any, i int) int {
+// Texts are noted in earlier with their place.
+func (v *Violations) repeats(f *Field, list []any, i int, earlier map[string]int) int {
+	if !f.distinct() {
+		return -1
+	}
+	if text, ok := list[i].(string); ok && f.ListType != descriptor.ListMap {
+		if j, again := earlier[text]; again {
+			return j
+		}
+		earlier[text] = i
+		return -1
+	}
+	if !v.charge(i) {
+		return -1
+	}
 	switch {
 	case f.ListType == descriptor.ListMap:
 		e, ok := list[i].(map[string]any)
@@ -145,10 +161,14 @@ func (f *Field) repeats(list []any, i int) int {
 			other, ok := o.(map[string]any)
 			return ok && !slices.ContainsFunc(f.Keys, func(k string) bool { return !jsontree.Equal(e[k], other[k]) })
 		})
-	case f.ListType == descriptor.ListSet || f.Constraint.Unique:
+	default:
 		return slices.IndexFunc(list[:i], func(o any) bool { return jsontree.Equal(o, list[i]) })
 	}
-	return -1
+}
+
+// distinct says that the elements of the list must differ.
+func (f *Field) distinct() bool {
+	return f.ListType == descriptor.ListMap || f.ListType == descriptor.ListSet || f.Constraint.Unique
 }
 
 func (v *Violations) value(ctx context.Context, f *Field, at *location, value any) {
@@ -313,6 +333,7 @@ func (v *Violations) text(f *Field, at *location, s string) {
 // immutable field, where both sides have one, is the same, and the rules that
 // mention oldSelf. Both are compared in what the shape can name.
 func (v *Violations) Transition(ctx context.Context, s *Shape, path string, next, old map[string]any) {
+	v.spent = budget.From(ctx)
 	v.transition(ctx, s, &location{name: path}, next, old)
 }
 

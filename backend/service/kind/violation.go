@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
@@ -14,6 +15,8 @@ type Violations struct {
 	dropped int
 	// stopped says why a rule was not evaluated to its end; nil if all were.
 	stopped error
+	// spent is the budget of the operation, which pays for patterns and rules.
+	spent *budget.Budget
 	// kept are values that are acceptable since they are stored.
 	kept keptValues
 	// hidden says that the value which is checked is write-only: what is said of it
@@ -40,10 +43,13 @@ func (v *Violations) Add(path, rule string, limit any, format string, args ...an
 // Err returns VALIDATION_FAILED if there is any violation, else why a rule was not evaluated
 // to its end.
 func (v *Violations) Err(key backend.Key) error {
+	over := (*budget.ExceededError)(nil)
 	switch known := (*failure.Error)(nil); {
 	case len(v.list) > 0:
 	case v.stopped == nil:
 		return nil
+	case errors.As(v.stopped, &over):
+		return over
 	case errors.As(v.stopped, &known):
 		return known.At(key)
 	default:
@@ -57,6 +63,15 @@ func (v *Violations) Err(key backend.Key) error {
 		e.Message = fmt.Sprintf("%d values are not acceptable; the first: %s: %s", n, v.list[0].Path, v.list[0].Message)
 	}
 	return e.At(key)
+}
+
+// charge takes steps from the budget of the operation, false if it has not so many left.
+func (v *Violations) charge(steps int) bool {
+	err := v.spent.Spend(budget.Steps, steps)
+	if err != nil {
+		v.stop(err)
+	}
+	return err == nil
 }
 
 // Clone returns the same violations, to add to.

@@ -155,8 +155,10 @@ func (c *chooser) ofExpr(e expr) (choice, bool) {
 			}
 			out.runs = append(out.runs, one.runs...)
 			out.exact, out.named = out.exact && one.exact, out.named && one.named
-			out.once = len(e) == 1 && one.once
+			out.once = one.once
 		}
+		out.runs = distinct(out.runs)
+		out.once = out.once && len(out.runs) == 1
 		return out, true
 	}
 	return choice{}, false
@@ -260,6 +262,17 @@ func (c *chooser) many(attribute string) bool {
 	}
 	idx := c.q.kind.Rows.Index(attribute)
 	return idx == nil || idx.Many
+}
+
+// distinct leaves out runs that were there before.
+func distinct(runs []index.Run) []index.Run {
+	known := make(map[runKey]bool, len(runs))
+	return slices.DeleteFunc(runs, func(r index.Run) bool {
+		k := keyOf(r)
+		again := known[k]
+		known[k] = true
+		return again
+	})
 }
 
 func (out *choice) add(r index.Run) {

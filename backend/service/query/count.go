@@ -9,10 +9,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/row"
 )
 
-// countedPerRow is how many resources a store counts for the price of one that is
-// read: it does not decode them.
-const countedPerRow = 64
-
 // countRuns counts what a scan would, by the lengths of its runs alone; ok is false if
 // the runs hold more than the query keeps, or anything that cannot be read.
 func (r *Reader) countRuns(ctx context.Context, sc *scan) (n int, ok bool, err error) {
@@ -31,7 +27,7 @@ func (r *Reader) countRuns(ctx context.Context, sc *scan) (n int, ok bool, err e
 		return 0, true, nil
 	}
 	spent := budget.From(ctx)
-	if err := spent.Spend(budget.Scans, 1); err != nil {
+	if err := spent.Spend(budget.Steps, budget.Scan); err != nil {
 		return 0, false, err
 	}
 	var ranges []backend.Range
@@ -53,7 +49,7 @@ func (r *Reader) countRuns(ctx context.Context, sc *scan) (n int, ok bool, err e
 	for i := range ranges {
 		n += pages[i].Count
 	}
-	if err := spent.Spend(budget.Rows, n/countedPerRow); err != nil {
+	if err := spent.Spend(budget.Steps, n); err != nil {
 		return 0, false, err
 	}
 	n = max(n-unreadable, 0)

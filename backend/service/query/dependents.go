@@ -268,24 +268,20 @@ func (r *Reader) stepDependents(ctx context.Context, asked []*dependents) ([]bac
 	if err := ctx.Err(); err != nil {
 		return nil, failure.Of(err, backend.Key{})
 	}
-	left, limits, expected, reads := spent.Left(budget.Rows), 0, 0, 0
+	left, expected, reads := spent.Left(budget.Rows), 0, 0
 	ranges := make([]backend.Range, 0, len(asked))
 	for _, sc := range asked {
 		one := sc.request(max(left, 1))
 		left -= one.Limit
-		limits += one.Limit
 		k := r.largest(sc.relation)
 		size := r.sizes.estimate(k, one.Limit)
 		expected, reads = expected+size, reads+r.sizes.within(k, size)
 		ranges = append(ranges, one)
 	}
 	expected = min(expected, backend.MaxPageBytes)
-	err := spent.Spend(budget.Scans, len(ranges))
+	err := spent.Spend(budget.Steps, budget.Scan*len(ranges))
 	if err == nil && spent.Left(budget.Rows) == 0 {
 		err = spent.Spend(budget.Rows, 1)
-	}
-	if err == nil {
-		err = spent.Ask(limits)
 	}
 	if err == nil {
 		err = held(spent.Expect(ctx, expected, reads))
@@ -296,7 +292,6 @@ func (r *Reader) stepDependents(ctx context.Context, asked []*dependents) ([]bac
 	spent.Leave()
 	pages, err := backend.Ranges(ctx, r.store, ranges)
 	spent.Return(ctx)
-	spent.Answered(limits)
 	spent.Unexpect(expected)
 	if err != nil {
 		return nil, failure.Of(err, backend.Key{Kind: asked[0].key.Kind})
@@ -382,7 +377,7 @@ func (r *Reader) countRanges(ctx context.Context, ranges []backend.Range) (n int
 		return 0, nil
 	}
 	spent := budget.From(ctx)
-	if err := spent.Spend(budget.Scans, 1); err != nil {
+	if err := spent.Spend(budget.Steps, budget.Scan); err != nil {
 		return 0, err
 	}
 	spent.Leave()
@@ -394,5 +389,5 @@ func (r *Reader) countRanges(ctx context.Context, ranges []backend.Range) (n int
 	for i := range pages {
 		n += pages[i].Count
 	}
-	return n, spent.Spend(budget.Rows, n/countedPerRow)
+	return n, spent.Spend(budget.Steps, n)
 }

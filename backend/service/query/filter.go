@@ -52,6 +52,7 @@ type test struct {
 }
 
 func (t test) match(v *indexedResource) bool {
+	v.tests += max(len(t.values), 1)
 	switch t.op {
 	case "isNull":
 		return !v.has(t.attribute, func([]byte) bool { return true }) == t.null
@@ -112,6 +113,8 @@ type indexedResource struct {
 	number    int
 	// encoded is memory for a value that no row has.
 	encoded []byte
+	// tests is how many values were tested, by those that they were compared with.
+	tests int
 }
 
 // IndexedOf takes the stored index rows, or makes them anew if another definition made them.

@@ -73,6 +73,7 @@ func (rd *reading) readPage() {
 		return
 	}
 	chosen, ok := rd.best()
+	rd.weigh(&chosen)
 	if names && ok && chosen.named && len(chosen.runs) == 1 {
 		rd.whole = chosen.exact
 		rd.explain("order of names in ", &chosen)

@@ -24,8 +24,8 @@ type reading struct {
 	whole bool
 	// by is how it is read, in words.
 	by string
-	// looked is how many resources were looked at, charged those of them that are paid
-	// for, and scans and found what is not paid for.
+	// looked is how many resources were looked at, charged how many steps that and the
+	// tests of filters were when they were paid for, and scans and shown what is not paid for.
 	looked, charged, scans, shown int
 	resource                      indexedResource
 	// key of the resource that is looked at, and room for bounds.
@@ -37,10 +37,6 @@ type reading struct {
 	spent     *budget.Budget
 	err       error // of the budget or the context
 }
-
-// lookedPerRow is how many resources of the index are looked at for the price of one
-// that is read from a store: nothing is copied or decoded.
-const lookedPerRow = 64
 
 func (r *Reader) newReading(ctx context.Context, now time.Time) *reading {
 	return &reading{reader: r, memory: useOf(ctx), now: now, ctx: ctx, spent: budget.From(ctx), explained: explanation(ctx)}
@@ -65,7 +61,7 @@ func (rd *reading) read(sc *scan, k *index.Kind) error {
 	}
 	looked := rd.looked
 	rd.scan, rd.kind, rd.chooser, rd.whole, rd.by = sc, k, chooser{q: sc.query, trees: k}, false, ""
-	rd.resource = indexedResource{kind: k}
+	rd.resource = indexedResource{kind: k, tests: rd.resource.tests}
 	switch q := sc.query; {
 	case sc.size == 0 && !sc.ahead && !sc.counting: // as [scan.begin]
 	case q.names != nil:
@@ -99,7 +95,7 @@ func (rd *reading) settle() error {
 		return nil
 	}
 	rd.charge()
-	if err := rd.spent.Spend(budget.Scans, rd.scans); rd.err == nil {
+	if err := rd.spent.Spend(budget.Steps, budget.Scan*rd.scans); rd.err == nil {
 		rd.err = err
 	}
 	if err := rd.spent.Spend(budget.Rows, rd.shown/max(rd.cheaper, 1)); rd.err == nil {
@@ -114,9 +110,9 @@ func (rd *reading) settle() error {
 
 // charge pays for what was looked at since the last time.
 func (rd *reading) charge() {
-	due := rd.looked/lookedPerRow - rd.charged
+	due := budget.Looked*rd.looked + rd.resource.tests - rd.charged
 	rd.charged += due
-	err := rd.spent.Spend(budget.Rows, due)
+	err := rd.spent.Spend(budget.Steps, due)
 	if err == nil {
 		rd.spent.Pace(rd.ctx)
 		err = held(rd.ctx.Err())
@@ -217,6 +213,7 @@ func (rd *reading) repeated(e *index.Entry, c *choice, run int, value string) bo
 	if c.once {
 		return false
 	}
+	rd.resource.tests += run
 	for _, earlier := range c.runs[:run] {
 		if _, ok := rd.kind.First(e, earlier); ok {
 			return true
@@ -269,11 +266,18 @@ func (rd *reading) readNames() {
 	}
 }
 
+// weigh charges what the choice of runs took: each was measured.
+func (rd *reading) weigh(c *choice) { rd.resource.tests += measuring * len(c.runs) }
+
+// measuring is what it takes to measure a run, in steps.
+const measuring = 10
+
 // readCount counts what the query keeps: where it can by the places in trees alone.
 func (rd *reading) readCount() {
 	chosen, ok := rd.best()
-	if !ok {
-		chosen = rd.all()
+	rd.weigh(&chosen)
+	if everything := rd.all(); !ok || !(chosen.exact && chosen.once) && rd.measure(&everything) <= rd.measure(&chosen) {
+		chosen = everything
 		chosen.exact = false
 	}
 	rd.whole = chosen.exact

@@ -184,7 +184,7 @@ func (m *measures) ranges(namespace string) []backend.Range {
 // measure asks a store for lengths.
 func (r *Reader) measure(ctx context.Context, ranges []backend.Range) ([]int, error) {
 	spent := budget.From(ctx)
-	if err := spent.Spend(budget.Scans, 1); err != nil {
+	if err := spent.Spend(budget.Steps, budget.Scan); err != nil {
 		return nil, err
 	}
 	spent.Leave()
@@ -201,7 +201,7 @@ func (r *Reader) measure(ctx context.Context, ranges []backend.Range) ([]int, er
 			out[i] *= unmeasured
 		}
 	}
-	return out, spent.Spend(budget.Rows, sum/countedPerRow)
+	return out, spent.Spend(budget.Steps, sum)
 }
 
 // choose picks the route that probably looks at the fewest resources.

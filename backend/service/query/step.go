@@ -33,9 +33,8 @@ type stepping struct {
 	// is without a value of it.
 	checks []int
 	guards row.Guards
-	// limits is the sum of the limits, expected what the step will hold, in bytes, and
-	// reads how many resources that is.
-	limits, expected, reads int
+	// expected is what the step will hold, in bytes, and reads how many resources that is.
+	expected, reads int
 }
 
 // prepare prepares the next step of the scans that are not done.
@@ -61,7 +60,6 @@ func (r *Reader) prepare(scans []*scan, errs []error, left int) (st stepping) {
 			one := sc.request(p)
 			one.Limit = min(one.Limit, max(left, 1))
 			left -= one.Limit
-			st.limits += one.Limit
 			bytes := r.sizes.estimate(sc.query.kind, one.Limit)
 			st.expected, st.reads = st.expected+bytes, st.reads+r.sizes.within(sc.query.kind, bytes)
 			st.asked = append(st.asked, asked{i, sc.begun, p})
@@ -89,12 +87,9 @@ func (st *stepping) all(scans []*scan) []backend.Range {
 // pay takes what the step asks for from the budget.
 func (st *stepping) pay(ctx context.Context) error {
 	spent := budget.From(ctx)
-	err := spent.Spend(budget.Scans, len(st.asked))
+	err := spent.Spend(budget.Steps, budget.Scan*len(st.asked))
 	if err == nil && spent.Left(budget.Rows) == 0 && len(st.asked)+len(st.named) > 0 {
 		err = spent.Spend(budget.Rows, 1)
-	}
-	if err == nil {
-		err = spent.Ask(st.limits)
 	}
 	if err == nil {
 		err = held(spent.Expect(ctx, st.expected, st.reads))
@@ -160,7 +155,6 @@ func (r *Reader) step(ctx context.Context, scans []*scan, st *stepping, errs []e
 	spent.Leave()
 	pages, err := backend.Ranges(ctx, r.store, st.all(scans))
 	spent.Return(ctx)
-	spent.Answered(st.limits)
 	spent.Unexpect(st.expected)
 	if err != nil {
 		for _, a := range st.asked {
@@ -182,7 +176,7 @@ func (r *Reader) step(ctx context.Context, scans []*scan, st *stepping, errs []e
 	for n, i := range st.checks {
 		sc := scans[i]
 		all, valued := checks[2*n].Count, checks[2*n+1].Count
-		if err := spent.Spend(budget.Rows, (all+valued)/countedPerRow); err != nil {
+		if err := spent.Spend(budget.Steps, all+valued); err != nil {
 			return err
 		}
 		if sc.checked = true; all != valued {

@@ -136,7 +136,7 @@ comes out of a half of it that all operations share. When that half is in use, o
 first. One that waits too long is answered UNAVAILABLE, with the time after which to try again. An operation that runs is never ended to make room for
 a later one.
 Events that wait for their clients have an eighth of it, and so have the requests that subscriptions keep. An event has a tenth of
-` + "`limit-rows`, `limit-scans` and `limit-objects`, a quarter of `limit-held` and all of `limit-answer`" + `.
+` + "`limit-rows`, `limit-steps` and `limit-objects`, a quarter of `limit-held` and all of `limit-answer`" + `.
 
 | setting | default | meaning | why |
 |---|---|---|---|
