@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
@@ -106,6 +107,35 @@ func TestAnOrderOfAFewLooksAtNoMore(t *testing.T) {
 			if many := field == "spec.title"; looked > 20 && !many || looked > 1100 {
 				t.Errorf("%s by %s looks at %d: %s", what, field, looked, reads.Reads()[0].By)
 			}
+		}
+	}
+}
+
+// TestACountReadsNothingTwice: conditions on one attribute are one run, and where runs have
+// more than everything, everything is read.
+func TestACountReadsNothingTwice(t *testing.T) {
+	f := setupIndexed(t)
+	for i := range 100 {
+		f.write(item{ns: "a", name: fmt.Sprint("n", i), title: "t", weight: pointer(100 + i)})
+	}
+	var contains, ranges []string
+	for i := range 50 {
+		contains = append(contains, fmt.Sprintf(`{"spec":{"title":{"contains":"z%d"}}}`, i))
+		ranges = append(ranges, fmt.Sprintf(`{"spec":{"weight":{"gte":%d}}}`, 100+i))
+	}
+	for name, c := range map[string]struct {
+		any  []string
+		want int
+	}{"one run": {contains, 0}, "more than everything": {ranges, 100}} {
+		filter := `{"or":[` + strings.Join(c.any, ",") + `]}`
+		ctx, reads := query.WithExplanation(t.Context())
+		page, err := f.List(ctx, anon, query.ListRequest{Kind: "Widget", First: pointer(0), Filter: json.RawMessage(filter)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := page.TotalCount(ctx)
+		if looked := reads.Reads()[0].Looked; err != nil || n != c.want || looked > 100 {
+			t.Errorf("%s: %d, looked at %d: %v", name, n, looked, err)
 		}
 	}
 }

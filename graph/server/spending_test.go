@@ -263,3 +263,36 @@ func TestFieldsOfTheCoreHaveAPrice(t *testing.T) {
 		t.Errorf("%+v", got.Errors)
 	}
 }
+
+// TestInputsAndConditionsHaveAPrice: what is read and judged by hand is charged in steps,
+// as what is read from a store.
+func TestInputsAndConditionsHaveAPrice(t *testing.T) {
+	e := newEdge(t, plain, server.Config{Limits: server.Limits{Steps: 1_000_000}})
+	topology(t, e, 1, 1, 300)
+	conditions := make([]any, 50)
+	for i := range conditions {
+		conditions[i] = map[string]any{"name": map[string]any{"contains": fmt.Sprint("z", i)}}
+	}
+	labels := make([]any, 2000)
+	for i := range labels {
+		labels[i] = map[string]any{"key": fmt.Sprint("k", i), "value": "v"}
+	}
+	network := map[string]any{"name": "n", "dryRun": true, "labels": labels, "spec": map[string]any{"cloudCredentialsRef": map[string]any{"secretName": "s", "cloudName": "c"}, "resource": map[string]any{}}}
+	for name, c := range map[string]struct {
+		many, one string
+		value     any
+	}{
+		"conditions of a count": {`query($v: PortFilter) { ` + aliases(90, "ports(first: 0, filter: $v) { totalCount }") + `}`, `query($v: PortFilter) { ports(first: 0, filter: $v) { totalCount } }`, map[string]any{"or": conditions}},
+		"values of an input":    {`mutation($v: CreateNetworkInput!) { ` + aliases(90, "createNetwork(input: $v) { dryRun }") + `}`, `mutation($v: CreateNetworkInput!) { createNetwork(input: $v) { dryRun } }`, network},
+		"values of a manifest":  {`mutation($v: String!) { ` + aliases(90, "applyManifest(input: {manifest: $v, dryRun: true}) { dryRun }") + `}`, `mutation($v: String!) { applyManifest(input: {manifest: $v, dryRun: true}) { dryRun } }`, "x: [" + strings.Repeat("a,", 2000) + "]"},
+		"dependencies":          {`query { ports(first: 300) { nodes { ` + aliases(90, "dependencies { totalCount }") + `} } }`, `query { ports(first: 300) { nodes { dependencies { totalCount } } } }`, nil},
+	} {
+		got := e.told(t, c.many, map[string]any{"v": c.value})
+		if last := got.Errors; len(last) == 0 || last[len(last)-1].Extensions.Key != "limit-steps" {
+			t.Errorf("%s: %.300v", name, got.Errors)
+		}
+		if got := e.post(t, c.one, map[string]any{"v": c.value}); strings.Contains(got, "limit-steps") {
+			t.Errorf("%s, once: %.300s", name, got)
+		}
+	}
+}

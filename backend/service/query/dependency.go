@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/dependency"
@@ -96,6 +97,12 @@ type related struct {
 // store, and what they refer to is looked up in one.
 func (r *Reader) Dependencies(ctx context.Context, c access.Caller, reqs []DependencyRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
+	if err := budget.From(ctx).Spend(budget.Steps, budget.Scan*len(reqs)); err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
+		return pages, errs
+	}
 	var scans []*dependents
 	var of []int
 	for i := range reqs {

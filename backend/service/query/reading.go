@@ -108,9 +108,16 @@ func (rd *reading) settle() error {
 	return rd.err
 }
 
+// onTheWay is how many steps are charged on the way, so that an event which has no more is
+// ended soon.
+const onTheWay = 2048
+
+// due is what was looked at and tested and is not paid for, in steps.
+func (rd *reading) due() int { return budget.Looked*rd.looked + rd.resource.tests - rd.charged }
+
 // charge pays for what was looked at since the last time.
 func (rd *reading) charge() {
-	due := budget.Looked*rd.looked + rd.resource.tests - rd.charged
+	due := rd.due()
 	rd.charged += due
 	err := rd.spent.Spend(budget.Steps, due)
 	if err == nil {
@@ -135,7 +142,8 @@ func (q *query) places() bounds {
 // look counts a resource, or another place in a tree, that is looked at. Those that are
 // many are charged on the way.
 func (rd *reading) look() {
-	if rd.looked++; rd.looked%1024 == 0 {
+	rd.looked++
+	if due := rd.due(); due >= onTheWay {
 		rd.charge()
 	}
 }

@@ -38,10 +38,11 @@ type scan struct {
 	keys  []backend.Key
 	done  bool
 	count int
-	// looked is how many resources were read.
-	looked int
-	more   bool
-	found  []Edge
+	// looked is how many resources were read, and tests how many steps their filter took
+	// that are not paid for.
+	looked, tests int
+	more          bool
+	found         []Edge
 	// arena is what bodies are read to.
 	arena *body.Arena
 	// places are where a step asks for the keys, see [Reader.ask].
@@ -123,7 +124,9 @@ func (sc *scan) judge(r *Reader, stored *backend.Resource) bool {
 		r.unreadable.Note(stored, err)
 		return false
 	}
-	if !sc.query.match(v) {
+	kept := sc.query.match(v)
+	sc.tests += v.tests
+	if !kept {
 		return false
 	}
 	if sc.seen != nil {

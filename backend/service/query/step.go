@@ -196,6 +196,10 @@ func (r *Reader) step(ctx context.Context, scans []*scan, st *stepping, errs []e
 			kept := len(sc.found)
 			sc.looked += len(pages[n].Resources)
 			sc.take(r, a.part, pages[n])
+			if err := spent.Spend(budget.Steps, sc.tests); err != nil {
+				return err
+			}
+			sc.tests = 0
 			if !sc.plain() {
 				spent.Release(size(pages[n].Resources) - sizeOfEdges(sc.found[min(kept, len(sc.found)):]))
 			}
