@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"fmt"
 	"regexp"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -66,12 +67,19 @@ func (l *loader) mapLimits(out *descriptor.Field, d *directive, where string) {
 	l.format(&out.Constraint, d, where)
 }
 
-// expression refuses what is no RE2 expression.
+// tooDear is what is wrong with a pattern whose program has n instructions.
+func tooDear(n int) string {
+	return fmt.Sprintf("has a program of %d instructions, at most %d are accepted; repeat less in braces, and bound the length by maxLength", n, descriptor.MaxPattern)
+}
+
+// expression refuses what is no RE2 expression, and one that takes too long to match.
 func (l *loader) expression(d *directive, where, arg string) {
 	if !d.has(arg) {
 		return
 	}
 	if _, err := regexp.Compile(d.text(arg)); err != nil {
 		l.report(d.at(arg), "%s: %s is no RE2 expression: %v", where, arg, err)
+	} else if n, err := descriptor.PatternSize(d.text(arg)); err != nil || n > descriptor.MaxPattern {
+		l.report(d.at(arg), "%s: %s %s", where, arg, tooDear(n))
 	}
 }

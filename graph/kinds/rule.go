@@ -1,11 +1,13 @@
 package kinds
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"cel.dev/cel-go/cel"
+	celast "cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/ext"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -57,6 +59,26 @@ func compile(s *descriptor.Shape, expression string) error {
 	}
 	if !compiled.OutputType().IsExactType(types.BoolType) {
 		return fmt.Errorf("its type is %s; true or false is wanted", compiled.OutputType())
+	}
+	return checkPatterns(compiled)
+}
+
+// checkPatterns refuses a pattern that is not written in the rule, since nobody knows what
+// it costs to match, and one that takes too long.
+func checkPatterns(rule *cel.Ast) error {
+	for _, e := range celast.MatchDescendants(celast.NavigateAST(rule.NativeRep()), celast.FunctionMatcher("matches")) {
+		args := e.AsCall().Args()
+		pattern := args[len(args)-1]
+		if pattern.Kind() != celast.LiteralKind {
+			return errors.New("the pattern of matches is a text in quotes, not a value")
+		}
+		text, _ := pattern.AsLiteral().(types.String)
+		switch n, err := descriptor.PatternSize(string(text)); {
+		case err != nil:
+			return fmt.Errorf("%q is no RE2 expression: %w", shorten(string(text)), err)
+		case n > descriptor.MaxPattern:
+			return fmt.Errorf("%q %s", shorten(string(text)), tooDear(n))
+		}
 	}
 	return nil
 }

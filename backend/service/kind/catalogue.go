@@ -64,10 +64,23 @@ type Shape struct {
 	deprecates bool
 }
 
+// pattern is a compiled pattern. The zero value matches everything.
+type pattern struct {
+	*regexp.Regexp
+	size int // instructions
+}
+
+func newPattern(text string) (out pattern, err error) {
+	if out.size, err = descriptor.PatternSize(text); err == nil {
+		out.Regexp, err = regexp.Compile(text)
+	}
+	return out, err
+}
+
 // Field is a compiled [descriptor.Field].
 type Field struct {
 	*descriptor.Field
-	pattern, keyPattern *regexp.Regexp
+	pattern, keyPattern pattern
 	shape               *Shape
 	// escaped is the name in rules.
 	escaped string
@@ -95,7 +108,7 @@ var oldSelf = regexp.MustCompile(`\boldSelf\b`)
 // NewRuleEnv is the CEL environment of rules: the object as self, what is
 // stored as oldSelf, the standard library and the string extensions.
 func NewRuleEnv() (*cel.Env, error) {
-	return cel.NewEnv(cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType), ext.Strings())
+	return cel.NewEnv(append([]cel.EnvOption{cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType), ext.Strings()}, boundedTexts()...)...)
 }
 
 // Compile compiles the rules and patterns of kinds.
@@ -109,7 +122,7 @@ func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 	var errs []error
 	for i := range kinds {
 		k := &Kind{Kind: &kinds[i], Body: bodies.Kind(&kinds[i])}
-		comp := compiler{env: env, done: map[*descriptor.Shape]*Shape{}}
+		comp := compiler{env: env, costs: costs{}, done: map[*descriptor.Shape]*Shape{}}
 		k.Spec, k.Placed = comp.shape(k.Kind.Spec), placedOf(k.Kind.Spec)
 		k.Status = comp.shape(k.Kind.Status)
 		if comp.err != nil {
@@ -154,9 +167,10 @@ func declared(references []descriptor.Reference) string {
 }
 
 type compiler struct {
-	env  *cel.Env
-	done map[*descriptor.Shape]*Shape
-	err  error
+	env   *cel.Env
+	costs costs
+	done  map[*descriptor.Shape]*Shape
+	err   error
 }
 
 func (c *compiler) shape(s *descriptor.Shape) *Shape {
@@ -172,13 +186,13 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 		f := &Field{Field: &s.Fields[i], escaped: escapeCEL(s.Fields[i].Name)}
 		if p := f.Constraint.Pattern; p != "" {
 			var err error
-			if f.pattern, err = regexp.Compile(p); err != nil {
+			if f.pattern, err = newPattern(p); err != nil {
 				c.fail(fmt.Errorf("%s.%s: pattern: %w", s.Name, f.Name, err))
 			}
 		}
 		if p := f.Constraint.KeyPattern; p != "" {
 			var err error
-			if f.keyPattern, err = regexp.Compile(p); err != nil {
+			if f.keyPattern, err = newPattern(p); err != nil {
 				c.fail(fmt.Errorf("%s.%s: key pattern: %w", s.Name, f.Name, err))
 			}
 		}

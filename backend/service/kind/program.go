@@ -26,7 +26,8 @@ func (c *compiler) program(rule *cel.Ast) (program, error) {
 		p, err := c.env.Program(rule)
 		return program{p, true}, err
 	}
-	p, err := c.env.Program(rule, cel.CostLimit(ruleCost), cel.InterruptCheckFrequency(1000))
+	c.costs.learn(rule)
+	p, err := c.env.Program(rule, cel.CostTracking(c.costs), cel.CostLimit(ruleCost), cel.InterruptCheckFrequency(1000))
 	return program{p, false}, err
 }
 

@@ -261,7 +261,7 @@ func (v *Violations) mapKey(f *Field, at *location, key string) {
 		v.Add(at.String(), "keyMinLength", least, "the key must have at least %d characters", least)
 	case n > most:
 		v.Add(at.String(), "keyMaxLength", most, "the key must have at most %d characters", most)
-	case f.keyPattern != nil && !f.keyPattern.MatchString(key):
+	case !v.matches(f.keyPattern, key):
 		v.Add(at.String(), "keyPattern", c.KeyPattern, "the key must match %s", c.KeyPattern)
 	}
 }
@@ -318,7 +318,7 @@ func (v *Violations) text(f *Field, at *location, s string) {
 		v.Add(at.String(), "maxLength", *c.MaxLength, "must have at most %d characters%s", *c.MaxLength, v.has(n))
 		return
 	}
-	if f.pattern != nil && !f.pattern.MatchString(s) {
+	if !v.matches(f.pattern, s) {
 		v.Add(at.String(), "pattern", c.Pattern, "must match %s", c.Pattern)
 	}
 	if len(c.In) > 0 && !slices.Contains(c.In, s) {
@@ -327,6 +327,15 @@ func (v *Violations) text(f *Field, at *location, s string) {
 	if c.Format != "" && !accepts(c.Format, s) && !slices.Contains(v.kept[f], s) {
 		v.Add(at.String(), "format", string(c.Format), "must be %s", says(c.Format))
 	}
+}
+
+// matchedPerStep is how many instructions of a pattern are tried on a byte in a step.
+const matchedPerStep = matchedPerUnit / unitSteps
+
+// matches says whether a text matches a pattern; where the budget does not pay for that,
+// nothing is said of it.
+func (v *Violations) matches(p pattern, text string) bool {
+	return p.Regexp == nil || !v.charge(1+len(text)*p.size/matchedPerStep) || p.MatchString(text)
 }
 
 // Transition checks a change of an object: that the effective value of each

@@ -1,0 +1,134 @@
+package kind
+
+import (
+	"fmt"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+	"cel.dev/cel-go/interpreter"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// costs are what calls of functions cost in CEL's units, where CEL itself takes them for
+// cheap: it does not know the types of a rule's values, and nothing of the size of a
+// pattern's program, which is here by its text.
+type costs map[string]int
+
+const (
+	// bytesPerUnit are those of texts that are compared or made for a unit.
+	bytesPerUnit = 64
+	// elementBytes is what an element of a list counts for.
+	elementBytes = 16
+	// matchedPerUnit is how many instructions of a pattern are tried on a byte for a unit.
+	matchedPerUnit = 80
+)
+
+// CallCost is part of [interpreter.ActualCostEstimator].
+func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
+	var cost uint64
+	switch {
+	case function == matchesFunction && len(args) == 2:
+		pattern, _ := args[1].(types.String)
+		cost = uint64(1 + extent(args[0])*c[string(pattern)]/matchedPerUnit)
+	case overload == "":
+		n := extent(result)
+		for _, a := range args {
+			n += extent(a)
+		}
+		cost = uint64(1 + n/bytesPerUnit)
+	default:
+		return nil
+	}
+	return &cost
+}
+
+// extent is about how many bytes a value has.
+func extent(v ref.Val) int {
+	switch v := v.(type) {
+	case types.String:
+		return len(v)
+	case types.Bytes:
+		return len(v)
+	case traits.Sizer:
+		n, _ := v.Size().(types.Int)
+		return elementBytes * int(n)
+	}
+	return 0
+}
+
+// matchesFunction is the name of the function that takes a pattern.
+const matchesFunction = "matches"
+
+// learn notes the sizes of the patterns of a rule.
+func (c costs) learn(rule *cel.Ast) {
+	for _, e := range ast.MatchDescendants(ast.NavigateAST(rule.NativeRep()), ast.FunctionMatcher(matchesFunction)) {
+		if args := e.AsCall().Args(); len(args) > 0 && args[len(args)-1].Kind() == ast.LiteralKind {
+			pattern, _ := args[len(args)-1].AsLiteral().(types.String)
+			c[string(pattern)], _ = descriptor.PatternSize(string(pattern)) // the loader refuses what is none
+		}
+	}
+}
+
+// maxText is how many bytes a text may have that replace or join makes.
+const maxText = 1 << 20
+
+// boundedTexts are replace and join of the string extensions, which refuse a text that is
+// too long before they make it.
+func boundedTexts() []cel.EnvOption {
+	text, number, list := cel.StringType, cel.IntType, cel.ListType(cel.StringType)
+	return []cel.EnvOption{
+		cel.Function("replace",
+			cel.MemberOverload("string_replace_string_string", []*cel.Type{text, text, text}, text, cel.FunctionBinding(replaceText)),
+			cel.MemberOverload("string_replace_string_string_int", []*cel.Type{text, text, text, number}, text, cel.FunctionBinding(replaceText)),
+		),
+		cel.Function("join",
+			cel.MemberOverload("list_join", []*cel.Type{list}, text, cel.UnaryBinding(func(l ref.Val) ref.Val { return joinTexts(l, types.String("")) })),
+			cel.MemberOverload("list_join_string", []*cel.Type{list, text}, text, cel.BinaryBinding(joinTexts)),
+		),
+	}
+}
+
+func replaceText(args ...ref.Val) ref.Val {
+	s, old, by := string(args[0].(types.String)), string(args[1].(types.String)), string(args[2].(types.String))
+	times := -1
+	if len(args) == 4 {
+		times = int(args[3].(types.Int))
+	}
+	n := strings.Count(s, old)
+	if times >= 0 {
+		n = min(n, times)
+	}
+	if len(s)+n*(len(by)-len(old)) > maxText {
+		return tooLong("replace")
+	}
+	return types.String(strings.Replace(s, old, by, times))
+}
+
+func joinTexts(list, separator ref.Val) ref.Val {
+	l, between := list.(traits.Lister), string(separator.(types.String))
+	var out []string
+	size := 0
+	for it := l.Iterator(); it.HasNext() == types.True; {
+		s, ok := it.Next().(types.String)
+		if !ok {
+			return types.NewErr("join: an element is no string")
+		}
+		if size += len(s) + len(between); size > maxText {
+			return tooLong("join")
+		}
+		out = append(out, string(s))
+	}
+	return types.String(strings.Join(out, between))
+}
+
+// tooLong ends the evaluation as its cost does.
+func tooLong(function string) ref.Val {
+	return types.WrapErr(interpreter.EvalCancelledError{
+		Message: fmt.Sprintf("%s makes a text of more than %d bytes", function, maxText), Cause: interpreter.CostLimitExceeded,
+	})
+}
