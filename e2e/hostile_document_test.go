@@ -142,6 +142,7 @@ func filters() []hostileDocument {
 		{"a count by 50 labels", large, "", false, counted(1, or(labels))},
 		{"a count by 2,500 conditions of the status", large, "", false, counted(1, or(conditions))},
 		{"a count by 6,000 contains", large, "", false, counted(1, or(groups))},
+		{"95 x a filter of 4,000 conditions", small, "", false, request{`query($f: NetworkFilter) { ` + aliased(95, `networks(first: 0, filter: $f) { __typename }`) + `}`, map[string]any{"f": map[string]any{"and": repeated(4000, map[string]any{"spec": map[string]any{"resource": map[string]any{"name": map[string]any{"gt": "k1"}}}})}}}},
 		{"95 counts by one list of 1,000 names", large, "", false, counted(95, map[string]any{"not": condition("in", names)})},
 		{"95 counts by a text of 250 KB", large, "", false, counted(95, condition("contains", strings.Repeat("a", 250_000)))},
 		{"10 different counts by 50 contains", large, "", false, different(10)},

@@ -82,6 +82,7 @@ func inputs() []hostileDocument {
 		{"95 x createNetwork of 20,000 tags", small, "", false, created("Network", "warnings { code }", map[string]any{"spec": spec(map[string]any{"tags": numbered(20000, "t%d")})})},
 		{"95 x createNetwork of 7,000 labels", small, "", true, created("Network", "warnings { code }", map[string]any{"labels": pairs(7000, "v"), "spec": spec(map[string]any{})})},
 		{"95 x createNetwork with an annotation of 200 KB", small, "", false, created("Network", "network { manifest specJSON }", map[string]any{"annotations": []any{map[string]any{"key": "k", "value": strings.Repeat("v", 200_000)}}, "spec": spec(map[string]any{})})},
+		{"20 x updateNetwork with 20,000 finalizers", small, "", false, request{`mutation($f: [String!]!) { ` + aliased(20, `updateNetwork(input: {name: "net", expectedRevision: "", dryRun: true, finalizers: $f, spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, resource: {}}}) { warnings { code } }`) + `}`, map[string]any{"f": numbered(20000, "net%d")}}},
 		{"95 x createSecurityGroup of 256 rules", small, "", false, created("SecurityGroup", "warnings { code }", map[string]any{"spec": spec(map[string]any{"rules": rules})})},
 	}
 	return append(out, rulesThatTakeLong()...)
@@ -100,6 +101,7 @@ func rulesThatTakeLong() []hostileDocument {
 	}
 	return []hostileDocument{
 		{"a rule of 8 nested loops", small, "", true, request{query: `mutation { createLoop(input: {name: "q", spec: {a: "x"}}) { warnings { code } } }`}},
+		{"95 x a rule of 8 nested loops", small, "", false, request{query: `mutation { ` + aliased(95, `createLoop(input: {name: "q", dryRun: true, spec: {a: "x"}}) { warnings { code } }`) + `}`}},
 		{"a rule that compares 1,000 with each other", small, "", false, list("Uniq", names(1000))},
 		{"a rule that compares 20,000 with each other", small, "", false, list("Uniq", names(20000))},
 		{"a rule of 1,000 x 1,000 x 1,000 texts", small, "", false, list("Cube", names(1000))},
