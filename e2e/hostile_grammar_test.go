@@ -20,7 +20,7 @@ const mostBody = 300_000
 type writer struct {
 	*rand.Rand
 	schema *ast.Schema
-	known  known
+	known  fixture
 
 	bytes     int // that values may still take
 	names     int // of aliases, variables and fragments
@@ -29,8 +29,8 @@ type writer struct {
 	fragments []string
 }
 
-// known is what a gateway under attack has.
-type known struct {
+// fixture is what a gateway under attack has.
+type fixture struct {
 	// By kind, of one resource each.
 	names, ids, revisions map[string]string
 	kinds                 []string

@@ -114,7 +114,7 @@ type sender struct {
 	seed   uint64
 
 	g     *gateway
-	known known
+	known fixture
 	fresh int64 // bytes that the gateway had before the first document
 	wrote int
 }
@@ -133,9 +133,9 @@ func (s *sender) renew() {
 }
 
 // known reads what random documents name.
-func (g *gateway) known(t *testing.T) known {
+func (g *gateway) known(t *testing.T) fixture {
 	t.Helper()
-	out := known{ids: map[string]string{}, revisions: map[string]string{}, names: map[string]string{"Network": "net", "Port": "port-7", "Secret": "s", "Blob": "blob-0"}}
+	out := fixture{ids: map[string]string{}, revisions: map[string]string{}, names: map[string]string{"Network": "net", "Port": "port-7", "Secret": "s", "Blob": "blob-0"}}
 	for kind, name := range out.names {
 		a := g.must(fmt.Sprintf(`{ resource(kind: "%s", name: "%s") { id metadata { revision } } }`, kind, name))
 		id, _ := a.get("resource", "id").(string)
