@@ -39,7 +39,7 @@ func pages() []hostileDocument {
 		{"1,000 x 1,000 nested pages", small, "limit-objects", false, overPorts(`network { ports(first: 1000) { nodes { id } } }`)},
 		{"20 aliased totalCount with a filter", small, "LIMIT_EXCEEDED", false, overPorts(`network { ports(first: 0, filter: {name: {ne: "x"}}) { ` + aliased(20, "totalCount") + `} }`)},
 		{"90 aliases of nodes in one page", small, "limit-answer", false, query(`{ ports(first: 1000) { ` + aliased(90, "nodes { "+portFields+" }") + `} }`)},
-		{"40 x 20 aliased introspection lists", small, "limit-introspection", false, query(`{ __schema { ` + aliased(20, "types { ...T }") + `} } fragment T on __Type { ` + aliased(40, "fields { name }") + `}`)},
+		{"40 x 20 aliased introspection lists", small, "limit-steps", false, query(`{ __schema { ` + aliased(20, "types { ...T }") + `} } fragment T on __Type { ` + aliased(40, "fields { name }") + `}`)},
 		{"95 aliased manifest", small, "limit-answer", false, overPorts(aliased(95, "manifest"))},
 		{"a filter literal of 3 MB", small, "limit-text", false, query(`{ ports(filter: {name: {eq: "` + strings.Repeat("x", 3_000_000) + `"}}) { nodes { id } } }`)},
 		{"a filter literal of 3 MB of short names", small, "limit-tokens", false, query(`{ ports(filter: {name: {in: [` + strings.Repeat(`"x",`, 600_000) + `]}}) { nodes { id } } }`)},

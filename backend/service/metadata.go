@@ -45,7 +45,7 @@ func (m Metadata) check(v *kind.Violations) (labels, annotations map[string]stri
 	if size > maxAnnotationBytes {
 		v.Add("metadata.annotations", "maxLength", maxAnnotationBytes, "must be at most %d bytes in all, are %d", maxAnnotationBytes, size)
 	}
-	for i, f := range m.Finalizers.Value {
+	for i, f := range m.Finalizers.Value[:min(len(m.Finalizers.Value), backend.MaxFinalizers)] {
 		at := failure.Element("metadata.finalizers", i)
 		v.LabelKey(at, f)
 		if slices.Contains(m.Finalizers.Value[:i], f) {

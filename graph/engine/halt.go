@@ -85,6 +85,13 @@ func (r *run) telling(err *gqlerror.Error) {
 	r.spent.told += n
 }
 
+// charge takes steps for what comes next.
+func (r *run) charge(f *field, steps int) {
+	if err := r.spent.budget.Spend(budget.Steps, steps); err != nil {
+		r.halt(err, f)
+	}
+}
+
 // count counts objects that are about to be written.
 func (r *run) count(f *field, n int) {
 	if r.spent.objects += n; r.spent.objects > r.spent.mostObjects {

@@ -53,7 +53,7 @@ func (r *run) introspect(fields []field) {
 		} else if name, ok := f.node.ArgumentMap(r.oc.Variables)["name"].(string); ok {
 			n = in.definition(f.set, in.schema.Types[name])
 		}
-		r.guard(r.spent.budget.Spend(budget.Steps, budget.SchemaValue*n), f)
+		r.charge(f, budget.SchemaValue*n)
 		r.hold(f, r.spent.budget.Hold(r.ctx, n*introspectedBytes))
 		if n > longIntrospection {
 			r.spent.budget.Long(r.ctx)

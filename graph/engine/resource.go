@@ -77,6 +77,7 @@ func (r *run) manifestOf(f *field, stored *backend.Resource, format service.Mani
 	}
 	r.count(f, manifestObjects)
 	r.element(f)
+	r.charge(f, len(stored.Body)/manifestBytes)
 	text, err := r.engine.svc.Manifest(stored, format)
 	if err == nil {
 		r.manifests[1] = r.manifests[0]
@@ -85,10 +86,17 @@ func (r *run) manifestOf(f *field, stored *backend.Resource, format service.Mani
 	return text, err
 }
 
+// Bytes of a body that are written as a manifest, or as JSON, for a step.
+const (
+	manifestBytes = 2
+	jsonBytes     = 16
+)
+
 // partJSON writes a part of a resource as it is.
 func (r *run) partJSON(buf []byte, f *field, stored *backend.Resource, read func(*backend.Resource) ([]byte, error)) ([]byte, bool) {
 	r.count(f, manifestObjects)
 	r.element(f)
+	r.charge(f, len(stored.Body)/jsonBytes)
 	raw, err := read(stored)
 	if err != nil {
 		return r.null(buf, f, err)

@@ -185,6 +185,9 @@ func (r *run) evaluated(f *field) *arguments {
 		a = &arguments{values: map[string]any{}}
 	}
 	r.engine.coerceInto(a, f, r.oc.Variables)
+	if filter, ok := a.values["filter"]; ok {
+		r.charge(f, inputSteps(filter))
+	}
 	if r.args == nil {
 		r.args = map[*field]*arguments{}
 	}

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"flag"
 	"io"
@@ -222,10 +223,10 @@ func wantFiles(t *testing.T, folder string, want map[string]bool) {
 // listen subscribes by server-sent events and writes down all that comes.
 func (c *teller) listen(query string, variables map[string]any) {
 	c.t.Helper()
-	c.listenWhile(query, variables, func() {})
+	c.listenWhile(query, variables, nil)
 }
 
-// listenWhile does so, and calls a function when the stream has begun.
+// listenWhile does so, and calls a function after the first event.
 func (c *teller) listenWhile(query string, variables map[string]any, then func()) {
 	c.t.Helper()
 	c.Sent("POST /v1/graphql")
@@ -235,8 +236,22 @@ func (c *teller) listenWhile(query string, variables map[string]any, then func()
 		c.Sent(asJSON(c.t, variables))
 	}
 	res := c.send(query, variables, "Accept", "text/event-stream")
-	then()
-	body := read(c.t, res)
+	body, lines := "", bufio.NewReader(res.Body)
+	for then != nil && !strings.Contains(body, "\ndata:") {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		body += line
+	}
+	if then != nil {
+		then()
+	}
+	res.Body = struct {
+		io.Reader
+		io.Closer
+	}{lines, res.Body}
+	body += read(c.t, res)
 	c.Received(res.Status)
 	c.Received(retry.ReplaceAllString(body, "retry: <milliseconds>"))
 }
