@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -21,6 +22,9 @@ const (
 	// maxReferrers is how many resources are followed that refer to one by one reference.
 	maxReferrers = 1000
 )
+
+// nodeSteps is what a node costs that is met on a walk, in steps.
+const nodeSteps = 200
 
 // DependencyTree resolves Query.dependencyTree.
 func (r queryResolver) DependencyTree(ctx context.Context, id string, wanted *core.DependencyDirection, levels *int32) (*core.DependencyTree, error) {
@@ -129,6 +133,11 @@ func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, er
 			return nil, err
 		}
 		w.truncated = w.truncated || more
+		for _, some := range steps {
+			if err := budget.From(ctx).Spend(budget.Steps, nodeSteps*len(some)); err != nil {
+				return nil, err
+			}
+		}
 		var next []*place
 		for i, from := range level {
 			for _, s := range steps[i] {

@@ -133,6 +133,7 @@ func (r *run) whileAwaited(ctx context.Context, next graphql.Resolver) (any, err
 		if r.spent.budget.Spend(budget.Steps, budget.Field) != nil {
 			return nil, errLeft
 		}
+		r.spent.budget.Pace(ctx)
 	}
 	return r.oc.ResolverMiddleware(ctx, next)
 }

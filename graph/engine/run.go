@@ -186,7 +186,7 @@ func (r *run) evaluated(f *field) *arguments {
 	}
 	r.engine.coerceInto(a, f, r.oc.Variables)
 	if filter, ok := a.values["filter"]; ok {
-		r.charge(f, inputSteps(filter))
+		r.charge(f, filterTimes*inputSteps(filter))
 	}
 	if r.args == nil {
 		r.args = map[*field]*arguments{}

@@ -68,7 +68,7 @@ var rules = []rule{
 	{"graph/transport", []string{"backend/budget", "backend/service/failure", "graph/answer", "graph/document", "graph/stream", "internal/limited"}, "transports carry operations and know no kind"},
 	{"graph/console", []string{"backend", "backend/descriptor"}, "the page makes examples of descriptors and asks the API for the rest"},
 	{"graph/server", []string{"backend", "backend/budget", "backend/catalogue", "backend/descriptor", "backend/service", "graph", "resolvers"}, "the edge knows no store"},
-	{"resolvers", []string{"backend", "backend/descriptor", "backend/service", "graph/core", "graph/engine", "graph/loader"}, "resolvers delegate to the service"},
+	{"resolvers", []string{"backend", "backend/budget", "backend/descriptor", "backend/service", "graph/core", "graph/engine", "graph/loader"}, "resolvers delegate to the service"},
 	{"schema", nil, "SDL files and nothing else"},
 	{"cmd", []string{"backend", "backend/bolt", "backend/catalogue", "backend/descriptor", "backend/hub", "backend/index", "backend/keyring", "backend/manifest", "backend/redis", "backend/service", "graph", "internal"}, "only commands name a concrete driver"},
 	{"internal/generator", []string{"graph/kinds"}, "the generator never knows what it generated"},

@@ -51,8 +51,11 @@ func (rd *reading) readOne(sc *scan, k *index.Kind) error {
 	return err
 }
 
-// unsettled is how many scans may be read before they are paid for.
-const unsettled = 64
+// What may be read before it is paid for: scans, and resources that they show.
+const (
+	unsettled      = 64
+	unsettledShown = 1000
+)
 
 // read reads what a scan wants. [reading.settle] pays for it.
 func (rd *reading) read(sc *scan, k *index.Kind) error {
@@ -80,7 +83,7 @@ func (rd *reading) read(sc *scan, k *index.Kind) error {
 	rd.scans++
 	rd.shown += len(sc.found)
 	rd.explained.add(Explained{Kind: sc.query.kind.Name, Source: "index", By: rd.by, Looked: rd.looked - looked, Returned: max(len(sc.found), sc.count)})
-	if rd.scans >= unsettled {
+	if rd.scans >= unsettled || rd.shown >= unsettledShown {
 		return rd.settle()
 	}
 	return rd.err
