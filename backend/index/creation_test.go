@@ -19,7 +19,7 @@ import (
 func TestTheRowsOfAValueAreReadInTheOrderOfCreation(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s, err := memory.Open(memory.Config{Clock: func() time.Time { return now }})
-	f := start(t, opened(t, s, err), index.Config{})
+	f := start(t, opened(t, s, err), index.Config{Wait: time.Minute})
 	rnd := rand.New(rand.NewPCG(11, 3))
 	stored := map[string]*backend.Resource{}
 	for range 600 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -51,7 +52,7 @@ func TestADamagedResourceKeepsItsOwnKindAloneOutOfTheIndex(t *testing.T) {
 	}
 	s, err = bolt.Open(bolt.Config{Path: path})
 	opened(t, s, err)
-	f = start(t, readBeside{s}, index.Config{})
+	f = start(t, readBeside{s}, index.Config{Wait: time.Minute})
 	if _, k := f.view("Thing"); names(k, index.Run{}, false) != "a" {
 		t.Errorf("it shows %q", names(k, index.Run{}, false))
 	}

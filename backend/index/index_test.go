@@ -182,7 +182,7 @@ func names(k *index.Kind, r index.Run, reverse bool) string {
 
 func TestAViewShowsEverythingThatWasAcknowledged(t *testing.T) {
 	onEachStore(t, func(t *testing.T, open func(*testing.T) store) {
-		f := start(t, open(t), index.Config{})
+		f := start(t, open(t), index.Config{Wait: time.Minute})
 		var wg sync.WaitGroup
 		for w := range 8 {
 			wg.Go(func() {
@@ -269,7 +269,7 @@ func TestTheTreesAreThoseOfAPlainSort(t *testing.T) {
 				change()
 			}
 		})
-		f := start(t, s, index.Config{})
+		f := start(t, s, index.Config{Wait: time.Minute})
 		writes.Wait()
 		for range 20 {
 			for range 10 {
@@ -288,7 +288,7 @@ func TestTheTreesAreThoseOfAPlainSort(t *testing.T) {
 }
 
 func TestAViewNeverChanges(t *testing.T) {
-	f := start(t, openMemory(t), index.Config{})
+	f := start(t, openMemory(t), index.Config{Wait: time.Minute})
 	for _, name := range []string{"a", "b", "c"} {
 		f.put(key(name), "old", colour("red"))
 	}
@@ -310,7 +310,7 @@ func TestAViewNeverChanges(t *testing.T) {
 }
 
 func TestRunsAreReadAndMeasured(t *testing.T) {
-	f := start(t, openMemory(t), index.Config{})
+	f := start(t, openMemory(t), index.Config{Wait: time.Minute})
 	for i := range 500 {
 		f.put(key(fmt.Sprintf("n%03d", i)), "x", colour(fmt.Sprint("c", i%5)))
 	}
@@ -346,7 +346,7 @@ func TestWhatExpiresIsToldApartByTheStoresClock(t *testing.T) {
 	now := atomic.Int64{}
 	now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
 	s, err := memory.Open(memory.Config{Clock: func() time.Time { return time.UnixMilli(now.Load()) }})
-	f := start(t, opened(t, s, err), index.Config{})
+	f := start(t, opened(t, s, err), index.Config{Wait: time.Minute})
 	for i, name := range []string{"a", "b", "c"} {
 		_, err := f.apply(backend.Action{Key: key(name), Op: backend.OpPut, Put: backend.Put{
 			UID: "u", Body: backend.EncodeBody([]byte("x")), ExpiresAt: s.Now().Add(time.Duration(i+1) * time.Second),
@@ -373,7 +373,7 @@ func TestAKindThatDoesNotFitIsNotServed(t *testing.T) {
 		f.put(key(fmt.Sprint("n", i)), strings.Repeat("x", 1000))
 	}
 	f.put(backend.Key{Kind: "Other", Namespace: "ns", Name: "small"}, "x")
-	f = start(t, s, index.Config{Bytes: 100_000})
+	f = start(t, s, index.Config{Wait: time.Minute, Bytes: 100_000})
 	if stats := f.Stats(); stats.Served != 1 || stats.Bytes > stats.Limit {
 		t.Fatalf("%+v", stats)
 	}
@@ -399,7 +399,7 @@ func TestAKindIsServedOnceItFitsAgain(t *testing.T) {
 	for i := range 100 {
 		f.put(key(fmt.Sprint("n", i)), strings.Repeat("x", 1000))
 	}
-	f = start(t, s, index.Config{Bytes: 100_000, Retry: time.Millisecond})
+	f = start(t, s, index.Config{Wait: time.Minute, Bytes: 100_000, Retry: time.Millisecond})
 	for i := range 99 {
 		f.remove(key(fmt.Sprint("n", i)))
 	}
