@@ -105,7 +105,7 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 		return nil, err
 	}
 	// A stream may look at ten times as much as an event between two events: as much
-	// as a query. All of it is work of events.
+	// as a query.
 	rows := len(page.Resources)
 	if err := spent.Spend(budget.Rows, rows/snapshotRows); err != nil {
 		return nil, err
