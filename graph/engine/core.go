@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -124,18 +125,52 @@ var errLeft = errors.New(timedOut)
 
 // whileAwaited is the middleware of the fields of a query that the core executes: it
 // begins none when nobody waits for the answer any more, or the operation is over its
-// budget. A field costs as much as a value of an introspection, which was charged before.
+// budget. What a field returns is paid for before gqlgen begins the fields of it, each
+// element of a list in a goroutine of its own. Introspection was charged before.
 func (r *run) whileAwaited(ctx context.Context, next graphql.Resolver) (any, error) {
-	if r.ctx.Err() != nil {
+	spent := r.spent.budget
+	if r.ctx.Err() != nil || spent.Over() != nil {
 		return nil, errLeft
 	}
-	if fc := graphql.GetFieldContext(ctx); !strings.HasPrefix(fc.Object, "__") {
-		if r.spent.budget.Spend(budget.Steps, budget.Field) != nil {
+	fc := graphql.GetFieldContext(ctx)
+	hidden := strings.HasPrefix(fc.Object, "__") || strings.HasPrefix(fc.Field.Name, "__")
+	if fc.Object == "Query" && !hidden && spent.Spend(budget.Steps, budget.Field) != nil {
+		return nil, errLeft
+	}
+	out, err := r.oc.ResolverMiddleware(ctx, next)
+	if selected := r.selections(fc.Field.Selections); err == nil && !hidden && selected > 0 {
+		if spent.Spend(budget.Steps, budget.Field*selected*elements(out)) != nil {
 			return nil, errLeft
 		}
-		r.spent.budget.Pace(ctx)
+		spent.Pace(ctx)
 	}
-	return r.oc.ResolverMiddleware(ctx, next)
+	return out, err
+}
+
+// selections is how many fields a selection set has, fragments expanded.
+func (r *run) selections(set ast.SelectionSet) (n int) {
+	for _, s := range set {
+		switch s := s.(type) {
+		case *ast.Field:
+			n++
+		case *ast.InlineFragment:
+			n += r.selections(s.SelectionSet)
+		case *ast.FragmentSpread:
+			n += r.selections(s.Definition.SelectionSet)
+		}
+	}
+	return n
+}
+
+// elements is how many objects a resolver has returned.
+func elements(v any) int {
+	switch of := reflect.ValueOf(v); {
+	case !of.IsValid() || of.Kind() == reflect.Pointer && of.IsNil():
+		return 0
+	case of.Kind() == reflect.Slice:
+		return of.Len()
+	}
+	return 1
 }
 
 // operationOf is the operation of a run with other root fields.
