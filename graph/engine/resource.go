@@ -77,7 +77,11 @@ func (r *run) manifestOf(f *field, stored *backend.Resource, format service.Mani
 	}
 	r.count(f, manifestObjects)
 	r.element(f)
-	r.charge(f, len(stored.Body)/manifestBytes)
+	steps := len(stored.Body) / jsonBytes
+	if format != service.JSON {
+		steps = yamlSteps * len(stored.Body)
+	}
+	r.charge(f, steps)
 	text, err := r.engine.svc.Manifest(stored, format)
 	if err == nil {
 		r.manifests[1] = r.manifests[0]
@@ -86,10 +90,11 @@ func (r *run) manifestOf(f *field, stored *backend.Resource, format service.Mani
 	return text, err
 }
 
-// Bytes of a body that are written as a manifest, or as JSON, for a step.
 const (
-	manifestBytes = 2
-	jsonBytes     = 16
+	// jsonBytes are those of a body that are written as JSON for a step.
+	jsonBytes = 10
+	// yamlSteps is what it takes to write a byte of a body as YAML.
+	yamlSteps = 2
 )
 
 // partJSON writes a part of a resource as it is.
