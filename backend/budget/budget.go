@@ -42,7 +42,7 @@ const (
 	// Field is a field that is resolved by hand: gqlgen executes it.
 	Field = 150
 	// SchemaValue is a value that an introspection returns.
-	SchemaValue = 60
+	SchemaValue = 30
 	// Looked is a resource of the index in memory that is looked at. Each test of a filter
 	// is one step more.
 	Looked = 2
