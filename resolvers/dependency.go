@@ -23,9 +23,6 @@ const (
 	maxReferrers = 1000
 )
 
-// nodeSteps is what a node costs that is met on a walk, in steps.
-const nodeSteps = 200
-
 // DependencyTree resolves Query.dependencyTree.
 func (r queryResolver) DependencyTree(ctx context.Context, id string, wanted *core.DependencyDirection, levels *int32) (*core.DependencyTree, error) {
 	direction, depth := core.DependencyDirectionBoth, int32(defaultDepth)
@@ -134,7 +131,7 @@ func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, er
 		}
 		w.truncated = w.truncated || more
 		for _, some := range steps {
-			if err := budget.From(ctx).Spend(budget.Steps, nodeSteps*len(some)); err != nil {
+			if err := budget.From(ctx).Spend(budget.Steps, budget.TreeNode*len(some)); err != nil {
 				return nil, err
 			}
 		}

@@ -35,21 +35,6 @@ const (
 	Things
 )
 
-// Prices in steps. They are measured, and rounded up.
-const (
-	// Scan is a page, a step of a scan, or a count.
-	Scan = 250
-	// Field is a field that is resolved by hand: gqlgen executes it.
-	Field = 150
-	// SchemaValue is a value that an introspection returns.
-	SchemaValue = 30
-	// Looked is a resource of the index in memory that is looked at. Each test of a filter
-	// is one step more.
-	Looked = 2
-	// bytesPerStep are those of an answer that cost a step.
-	bytesPerStep = 10
-)
-
 // about is the setting of the limit of a thing, a short name as metrics have it, what an
 // operation does too much of.
 type about struct{ key, name, text string }
@@ -68,17 +53,6 @@ func (t Thing) about() about {
 		return about{"limit-events", "events", "is one of too many expensive events: together they may take %d steps at once"}
 	}
 	return about{"limit-steps", "steps", "takes more work than the %d steps that it may"}
-}
-
-// steps is the price of one in steps.
-func (t Thing) steps() int64 {
-	switch t {
-	case Rows:
-		return 25
-	case Objects:
-		return 10
-	}
-	return 0
 }
 
 // Key is the setting of the limit.
@@ -266,7 +240,7 @@ func (b *Budget) Grow(ctx context.Context, n int) error {
 	if b == nil {
 		return nil
 	}
-	if err := b.Spend(Steps, n/bytesPerStep); err != nil {
+	if err := b.Spend(Steps, n/AnswerBytes); err != nil {
 		return err
 	}
 	return b.memory.Hold(ctx, Need{Bytes: int64(n), Large: n >= largeStep, Pause: b.pause})

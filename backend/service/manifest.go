@@ -35,9 +35,6 @@ func (s *Service) Apply(ctx context.Context, c access.Caller, req ApplyRequest) 
 	return inManifest(in.kind, out, err)
 }
 
-// manifestSteps is what it costs to read a value of a manifest, in steps.
-const manifestSteps = 25
-
 // headPath is the path of a key at the top of a manifest, or of its metadata.
 func headPath(path string) string {
 	if key, ok := strings.CutPrefix(path, "metadata."); ok {
@@ -50,7 +47,7 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 	if req.IgnoreRevision && req.ExpectedRevision != nil {
 		return nil, failure.BadInput("ignoreRevision", "ignoreRevision: it does not go with expectedRevision; leave one of them out")
 	}
-	if err := budget.From(ctx).Spend(budget.Steps, manifestSteps*manifest.Size(req.Manifest)); err != nil {
+	if err := budget.From(ctx).Spend(budget.Steps, budget.ManifestValue*manifest.Size(req.Manifest)); err != nil {
 		return nil, err
 	}
 	doc, err := manifest.Parse(req.Manifest)

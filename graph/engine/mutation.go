@@ -50,19 +50,16 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 	return s.Delete(ctx, c, service.DeleteRequest{Identity: id, DryRun: dry, ExpectedRevision: optional[string](in, "expectedRevision")})
 }
 
-// filterTimes is how much more than another input a filter costs: it is compiled.
-const filterTimes = 4
-
 // inputSteps is what reading, checking and storing an input costs in steps: by its values
 // and by the bytes of its texts.
 func inputSteps(v any) int {
-	steps := 10
+	steps := budget.InputValue
 	switch v := v.(type) {
 	case string:
-		steps += len(v) / 2
+		steps += len(v) / budget.InputBytes
 	case map[string]any:
 		for name, inner := range v {
-			steps += len(name)/2 + inputSteps(inner)
+			steps += len(name)/budget.InputBytes + inputSteps(inner)
 		}
 	case []any:
 		for _, inner := range v {

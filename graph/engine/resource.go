@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
@@ -77,9 +78,9 @@ func (r *run) manifestOf(f *field, stored *backend.Resource, format service.Mani
 	}
 	r.count(f, manifestObjects)
 	r.element(f)
-	steps := len(stored.Body) / jsonBytes
+	steps := len(stored.Body) / budget.JSONBytes
 	if format != service.JSON {
-		steps = yamlSteps * len(stored.Body)
+		steps = budget.YAMLByte * len(stored.Body)
 	}
 	r.charge(f, steps)
 	text, err := r.engine.svc.Manifest(stored, format)
@@ -90,18 +91,11 @@ func (r *run) manifestOf(f *field, stored *backend.Resource, format service.Mani
 	return text, err
 }
 
-const (
-	// jsonBytes are those of a body that are written as JSON for a step.
-	jsonBytes = 10
-	// yamlSteps is what it takes to write a byte of a body as YAML.
-	yamlSteps = 2
-)
-
 // partJSON writes a part of a resource as it is.
 func (r *run) partJSON(buf []byte, f *field, stored *backend.Resource, read func(*backend.Resource) ([]byte, error)) ([]byte, bool) {
 	r.count(f, manifestObjects)
 	r.element(f)
-	r.charge(f, len(stored.Body)/jsonBytes)
+	r.charge(f, len(stored.Body)/budget.JSONBytes)
 	raw, err := read(stored)
 	if err != nil {
 		return r.null(buf, f, err)

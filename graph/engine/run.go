@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
@@ -186,7 +187,7 @@ func (r *run) evaluated(f *field) *arguments {
 	}
 	r.engine.coerceInto(a, f, r.oc.Variables)
 	if filter, ok := a.values["filter"]; ok {
-		r.charge(f, filterTimes*inputSteps(filter))
+		r.charge(f, budget.FilterTimes*inputSteps(filter))
 	}
 	if r.args == nil {
 		r.args = map[*field]*arguments{}

@@ -11,6 +11,7 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 	"cel.dev/cel-go/interpreter"
 
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
@@ -24,8 +25,6 @@ const (
 	bytesPerUnit = 64
 	// elementBytes is what an element of a list counts for.
 	elementBytes = 16
-	// matchedPerUnit is how many instructions of a pattern are tried on a byte for a unit.
-	matchedPerUnit = 80
 )
 
 // CallCost is part of [interpreter.ActualCostEstimator].
@@ -34,7 +33,7 @@ func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Va
 	switch {
 	case function == matchesFunction && len(args) == 2:
 		pattern, _ := args[1].(types.String)
-		cost = uint64(1 + extent(args[0])*c[string(pattern)]/matchedPerUnit)
+		cost = uint64(1 + extent(args[0])*c[string(pattern)]/(budget.PatternTries*budget.CELUnit))
 	case overload == "":
 		n := extent(result)
 		for _, a := range args {

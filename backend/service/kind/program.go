@@ -8,6 +8,8 @@ import (
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types/ref"
+
+	"github.com/sluicegw/sluice/backend/budget"
 )
 
 // program is a compiled rule, or several.
@@ -31,23 +33,17 @@ func (c *compiler) program(rule *cel.Ast) (program, error) {
 	return program{p, false}, err
 }
 
-// Prices of rules in steps: of a plain one, and of one of CEL's units.
-const (
-	plainSteps = 10
-	unitSteps  = 2
-)
-
 // evaluate runs the program and charges it. Counting the cost takes as long as a plain
 // rule itself.
 func (p program) evaluate(ctx context.Context, v *Violations, vars any) (ref.Val, error) {
 	if p.plain {
-		v.charge(plainSteps)
+		v.charge(budget.PlainRule)
 		out, _, err := p.Eval(vars)
 		return out, err
 	}
 	out, details, err := p.ContextEval(ctx, vars)
 	if cost := details.ActualCost(); cost != nil {
-		v.charge(unitSteps * int(*cost))
+		v.charge(budget.CELUnit * int(*cost))
 	}
 	return out, err
 }

@@ -329,13 +329,10 @@ func (v *Violations) text(f *Field, at *location, s string) {
 	}
 }
 
-// matchedPerStep is how many instructions of a pattern are tried on a byte in a step.
-const matchedPerStep = matchedPerUnit / unitSteps
-
 // matches says whether a text matches a pattern; where the budget does not pay for that,
 // nothing is said of it.
 func (v *Violations) matches(p pattern, text string) bool {
-	return p.Regexp == nil || !v.charge(1+len(text)*p.size/matchedPerStep) || p.MatchString(text)
+	return p.Regexp == nil || !v.charge(1+len(text)*p.size/budget.PatternTries) || p.MatchString(text)
 }
 
 // Transition checks a change of an object: that the effective value of each

@@ -278,10 +278,7 @@ func (rd *reading) readNames() {
 }
 
 // weigh charges what the choice of runs took: each was measured.
-func (rd *reading) weigh(c *choice) { rd.resource.tests += measuring * len(c.runs) }
-
-// measuring is what it takes to measure a run, in steps.
-const measuring = 10
+func (rd *reading) weigh(c *choice) { rd.resource.tests += budget.Run * len(c.runs) }
 
 // readCount counts what the query keeps: where it can by the places in trees alone.
 func (rd *reading) readCount() {

@@ -1,0 +1,55 @@
+package budget
+
+// Prices in steps, and who charges them. They were measured on what is dearest and rounded up.
+const (
+	// Scan is a page, a step of a scan, or a count: backend/service/query.
+	Scan = 250
+	// Run is a run of an index that is measured to choose the shortest: backend/service/query.
+	Run = 10
+	// Looked is a resource of the index in memory that is looked at. Each value that a
+	// filter compares is one step more: backend/service/query.
+	Looked = 2
+	// Field is a field of an object that is resolved by hand, which gqlgen executes: graph/engine.
+	Field = 150
+	// SchemaValue is a value that an introspection returns: graph/engine.
+	SchemaValue = 30
+	// TreeNode is a resource that is met on a walk of dependencyTree: resolvers.
+	TreeNode = 200
+	// InputValue is a value of an input that is read, checked and stored: graph/engine.
+	InputValue = 10
+	// FilterTimes is how many times as much as another input a filter costs, which is
+	// compiled: graph/engine.
+	FilterTimes = 4
+	// ManifestValue is a value of a manifest that is read: backend/service.
+	ManifestValue = 25
+	// YAMLByte is a byte of a resource that is written as YAML: graph/engine.
+	YAMLByte = 2
+	// PlainRule is a rule that only compares, CELUnit a unit of CEL's own cost of any other:
+	// backend/service/kind.
+	PlainRule = 10
+	CELUnit   = 2
+)
+
+// What a step pays for, where that is less than one.
+const (
+	// AnswerBytes are bytes of an answer: this package.
+	AnswerBytes = 10
+	// InputBytes are bytes of the texts of an input: graph/engine.
+	InputBytes = 2
+	// JSONBytes are bytes of a resource that are written as JSON: graph/engine.
+	JSONBytes = 10
+	// PatternTries are how many instructions of a pattern's program are tried on a byte:
+	// backend/service/kind.
+	PatternTries = 40
+)
+
+// steps is what one of a thing costs besides its own limit.
+func (t Thing) steps() int64 {
+	switch t {
+	case Rows:
+		return 25
+	case Objects:
+		return 10
+	}
+	return 0
+}
