@@ -43,6 +43,7 @@ func pages() []hostileDocument {
 		{"95 aliased manifest", small, "limit-answer", false, overPorts(aliased(95, "manifest"))},
 		{"a filter literal of 3 MB", small, "limit-text", false, query(`{ ports(filter: {name: {eq: "` + strings.Repeat("x", 3_000_000) + `"}}) { nodes { id } } }`)},
 		{"a filter literal of 3 MB of short names", small, "limit-tokens", false, query(`{ ports(filter: {name: {in: [` + strings.Repeat(`"x",`, 600_000) + `]}}) { nodes { id } } }`)},
+		{"8 x 1,000 pages by a filter that is refused", small, "LIMIT_EXCEEDED", false, query(`{ ports(first: 1000) { nodes { ` + aliased(8, `servers(filter: {or: [`+strings.Repeat(`{name: {contains: "z"}} `, 51)+`]}) { nodes { id } }`) + `} } }`)},
 		{"15 manifests of 1 MB as YAML", blobs, "limit-steps", false, query(`{ blobs(first: 15) { nodes { manifest(format: YAML) } } }`)},
 		{"60 pages of 1 MB resources in one document", blobs, "LIMIT_EXCEEDED", false, query(`{ ` + aliased(60, "blobs(first: 1) { nodes { spec { text } } }") + `}`)},
 		{"95 x dependencies { totalCount }", small, "", true, overPorts(aliased(95, "dependencies { totalCount }"))},

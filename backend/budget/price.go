@@ -12,7 +12,7 @@ const (
 	// Field is a field of an object that is resolved by hand, which gqlgen executes: graph/engine.
 	Field = 150
 	// SchemaValue is a value that an introspection returns: graph/engine.
-	SchemaValue = 30
+	SchemaValue = 60
 	// TreeNode is a resource that is met on a walk of dependencyTree: resolvers.
 	TreeNode = 200
 	// InputValue is a value of an input that is read, checked and stored: graph/engine.

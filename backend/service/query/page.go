@@ -163,11 +163,13 @@ type lister struct {
 	err  error
 }
 
-// readFilter is the filter that was read last: the pages of a level mostly have the same.
+// readFilter is the filter that was read last, or what is wrong with it: the pages of a
+// level mostly have the same.
 type readFilter struct {
 	kind  *kind.Kind
 	value uintptr // identifies the map, while the requests hold it
 	Filter
+	err error
 }
 
 // of reads a filter, unless it is the last one.
@@ -178,12 +180,10 @@ func (r *readFilter) of(k *kind.Kind, value any) (Filter, error) {
 	}
 	at := reflect.ValueOf(m).Pointer()
 	if r.kind == k && r.value == at {
-		return r.Filter, nil
+		return r.Filter, r.err
 	}
 	f, err := ParseFilter(k, m)
-	if err == nil {
-		*r = readFilter{k, at, f}
-	}
+	*r = readFilter{k, at, f, err}
 	return f, err
 }
 
