@@ -9,6 +9,8 @@ const (
 	// Looked is a resource of the index in memory that is looked at. Each value that a
 	// filter compares is one step more: backend/service/query.
 	Looked = 2
+	// Counted is a resource that a store counts without reading it: backend/service/query.
+	Counted = 2
 	// Field is a field of an object that is resolved by hand, which gqlgen executes: graph/engine.
 	Field = 150
 	// SchemaValue is a value that an introspection returns: graph/engine.
@@ -21,7 +23,7 @@ const (
 	// compiled: graph/engine.
 	FilterTimes = 4
 	// ManifestValue is a value of a manifest that is read: backend/service.
-	ManifestValue = 25
+	ManifestValue = 40
 	// YAMLByte is a byte of a resource that is written as YAML: graph/engine.
 	YAMLByte = 2
 	// PlainRule is a rule that only compares, CELUnit a unit of CEL's own cost of any other:
@@ -38,6 +40,8 @@ const (
 	InputBytes = 2
 	// JSONBytes are bytes of a resource that are written as JSON: graph/engine.
 	JSONBytes = 10
+	// RewrittenBytes are bytes of a stored resource that a write changes: backend/service.
+	RewrittenBytes = 4
 	// PatternTries are how many instructions of a pattern's program are tried on a byte:
 	// backend/service/kind.
 	PatternTries = 40

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -170,6 +171,24 @@ func (s *Service) load(ctx context.Context, k *kind.Kind, key backend.Key) (*sto
 	out.unread = fmt.Errorf("the sensitive values are those of another resource: %w", backend.ErrUnreadable)
 	s.unreadable.Note(out.Resource, out.unread)
 	return out, nil
+}
+
+// loadToWrite is load of what a write changes or replaces: reading and writing all of it
+// has a price.
+func (s *Service) loadToWrite(ctx context.Context, k *kind.Kind, key backend.Key) (*stored, error) {
+	out, err := s.load(ctx, k, key)
+	if err == nil {
+		err = out.payToWrite(ctx)
+	}
+	return out, err
+}
+
+// payToWrite charges that a resource is read and written; nil for none.
+func (r *stored) payToWrite(ctx context.Context) error {
+	if r == nil {
+		return nil
+	}
+	return budget.From(ctx).Spend(budget.Steps, len(r.Body)/budget.RewrittenBytes)
 }
 
 // maxLoads is how often a resource and its sensitive values are read until they are of

@@ -1,7 +1,9 @@
 package service_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -44,6 +46,8 @@ func TestATextThatARuleMakesIsBounded(t *testing.T) {
 		"[1,2,3,4].all(i, [1,2,3,4].all(j, (self.a + self.a) != 'y'))":    false,
 		"self.a.split('').all(i, self.a + self.a + self.a + self.a != i)": true,
 		"self.a.split('').all(i, self.a.matches('^(x|y)*$'))":             true,
+		"self.a.split('').all(i, '%s %s'.format([self.list, i]) != '')":   true,
+		"self.a.split('').all(i, [self.list] == [self.list])":             true,
 	} {
 		var found kind.Violations
 		found.Object(t.Context(), ruled(t, rule), "spec", tree)
@@ -76,4 +80,56 @@ func TestAllRulesOfAnOperationHaveOneBudget(t *testing.T) {
 		}
 	}
 	t.Error("a hundred times ten thousand comparisons are within the budget")
+}
+
+// TestLongListsAreWithinTheBudget where their elements are told apart by texts, and what
+// is stored and written again is paid for.
+func TestLongListsAreWithinTheBudget(t *testing.T) {
+	k := widget()
+	k.Name, k.Singular, k.Plural, k.Status, k.Indexes, k.References, k.SubKinds = "Listed", "listed", "listeds", nil, nil, nil, nil
+	element := &descriptor.Shape{Name: "Listed1", Fields: []descriptor.Field{{Name: "key", Type: descriptor.TypeString}, {Name: "port", Type: descriptor.TypeInt}}}
+	k.Spec = &descriptor.Shape{Name: "ListedSpec", Fields: []descriptor.Field{
+		{Name: "map", Type: descriptor.TypeObject, Shape: element, List: true, ListType: descriptor.ListMap, Keys: []string{"key"}},
+		{Name: "ports", Type: descriptor.TypeInt, List: true, ListType: descriptor.ListSet},
+	}}
+	compiled, err := kind.Compile([]descriptor.Kind{k})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := compiled.All()[0].Spec
+	judge := func(steps int64, tree map[string]any) error {
+		var found kind.Violations
+		found.Object(budget.With(t.Context(), budget.New(budget.Limits{budget.Steps: steps})), spec, "spec", tree)
+		return found.Err(backend.Key{})
+	}
+	var objects, ports []any
+	for i := range 5000 {
+		objects = append(objects, map[string]any{"key": fmt.Sprint("k", i), "port": json.Number("1")})
+		ports = append(ports, json.Number(fmt.Sprint(i)))
+	}
+	if err := judge(10_000_000, map[string]any{"map": objects, "ports": ports}); err != nil {
+		t.Error(err)
+	}
+	var over *budget.ExceededError
+	if err := judge(1_000_000, map[string]any{"ports": ports}); !errors.As(err, &over) {
+		t.Errorf("twelve million comparisons: %v", err)
+	}
+	again := append(objects[:len(objects):len(objects)], map[string]any{"key": "k7"})
+	var e *failure.Error
+	if err := judge(10_000_000, map[string]any{"map": again}); !errors.As(err, &e) || len(e.Violations) != 1 || e.Violations[0].Path != "spec.map[5000]" {
+		t.Errorf("a key that is there: %v", err)
+	}
+	// What a shape cannot name is looked for once, and elements are paired only if there is any.
+	next, old := map[string]any{"map": objects}, map[string]any{"map": again}
+	spec.KeepUnknown(next, old)
+	if n := len(next["map"].([]any)); n != 5000 {
+		t.Errorf("%d elements", n)
+	}
+	names := map[string]any{}
+	for i := range 5000 {
+		names[fmt.Sprint("unknown", i)] = true
+	}
+	if err := judge(10_000_000, names); !errors.As(err, &e) || len(e.Violations) != 100 || !strings.HasPrefix(e.Message, "5000 values") {
+		t.Errorf("names that are not known: %.200v", err)
+	}
 }

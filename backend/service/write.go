@@ -63,12 +63,15 @@ func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, writ
 		if first {
 			first = false
 			if recent := s.recent(k, key); recent != nil {
+				if err := recent.payToWrite(ctx); err != nil {
+					return nil, err
+				}
 				if out, err := write(recent); recent.used && !errors.Is(err, errRaced) && !overLimit(err) {
 					return out, err
 				}
 			}
 		}
-		current, err := s.load(ctx, k, key)
+		current, err := s.loadToWrite(ctx, k, key)
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +173,7 @@ func (s *Service) Upsert(ctx context.Context, c access.Caller, req UpsertRequest
 // rest. What is damaged, so that nobody can read it, is written anew.
 func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 	return s.repeat(ctx, in.key, func() (*Written, error) {
-		current, err := s.load(ctx, in.kind, in.key)
+		current, err := s.loadToWrite(ctx, in.kind, in.key)
 		switch {
 		case errors.Is(err, backend.ErrUnreadable) && in.expected == nil:
 			return s.discard(ctx, in)

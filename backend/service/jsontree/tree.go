@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+	"strings"
 )
 
 // MaxDepth bounds the nesting of a spec.
@@ -198,11 +199,20 @@ func Equal(a, b any) bool {
 		if !ok || a == b {
 			return ok
 		}
+		if isInteger(a) && isInteger(b) {
+			return false
+		}
 		x, ok1 := new(big.Rat).SetString(shortNumber(a))
 		y, ok2 := new(big.Rat).SetString(shortNumber(b))
 		return ok1 && ok2 && x.Cmp(y) == 0
 	}
 	return a == b
+}
+
+// isInteger says whether a number is written as an integer, in the one way that there is.
+func isInteger(n json.Number) bool {
+	digits := strings.TrimPrefix(string(n), "-")
+	return digits != "" && (digits[0] != '0' || n == "0") && strings.Trim(digits, "0123456789") == ""
 }
 
 // shortNumber keeps a hostile exponent from becoming a huge rational.

@@ -6,6 +6,7 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
@@ -34,7 +35,7 @@ func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Va
 	case function == matchesFunction && len(args) == 2:
 		pattern, _ := args[1].(types.String)
 		cost = uint64(1 + extent(args[0])*c[string(pattern)]/(budget.PatternTries*budget.CELUnit))
-	case overload == "":
+	case overload == "", function == formatFunction, isEquality(function) && !isText(args[0]):
 		n := extent(result)
 		for _, a := range args {
 			n += extent(a)
@@ -53,6 +54,9 @@ func extent(v ref.Val) int {
 		return len(v)
 	case types.Bytes:
 		return len(v)
+	case traits.Lister:
+		n, _ := v.Size().(types.Int)
+		return elementBytes*int(n) + int(n)*sampled(v, int(n))
 	case traits.Sizer:
 		n, _ := v.Size().(types.Int)
 		return elementBytes * int(n)
@@ -60,8 +64,39 @@ func extent(v ref.Val) int {
 	return 0
 }
 
-// matchesFunction is the name of the function that takes a pattern.
-const matchesFunction = "matches"
+// sampled is about how many bytes an element of a list has: the mean of the first ones.
+func sampled(l traits.Lister, n int) int {
+	n = min(n, samples)
+	sum := 0
+	for i := range n {
+		switch e := l.Get(types.Int(i)).(type) {
+		case types.String:
+			sum += len(e)
+		case traits.Sizer:
+			size, _ := e.Size().(types.Int)
+			sum += elementBytes * int(size)
+		}
+	}
+	return sum / max(n, 1)
+}
+
+// samples is how many elements of a list are looked at to know how large they are.
+const samples = 8
+
+func isEquality(function string) bool {
+	return function == operators.Equals || function == operators.NotEquals
+}
+
+func isText(v ref.Val) bool {
+	_, ok := v.(types.String)
+	return ok
+}
+
+// The names of functions whose cost CEL does not know.
+const (
+	matchesFunction = "matches" // it takes a pattern
+	formatFunction  = "format"
+)
 
 // learn notes the sizes of the patterns of a rule.
 func (c costs) learn(rule *cel.Ast) {

@@ -100,6 +100,9 @@ func (s *Shape) KeepUnknown(next, old map[string]any) {
 // keepUnknownElements pairs the objects of two lists: by their keys in a MAP,
 // else those that are equal in all that the shape can name.
 func (f *Field) keepUnknownElements(next, old []any) {
+	if f.canName(old) { // mostly
+		return
+	}
 	used := make([]bool, len(old))
 	for _, e := range next {
 		now, ok := e.(map[string]any)

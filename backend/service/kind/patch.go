@@ -28,8 +28,11 @@ func (v *Violations) dropUnknown(s *Shape, at *location, patch map[string]any) {
 	for _, name := range jsontree.Keys(patch) {
 		f := s.fields[name]
 		if f == nil {
+			if delete(patch, name); v.full() {
+				v.dropped++
+				continue
+			}
 			v.Add(at.with(name).String(), "unknown", nil, "is not a field of %s%s", s.Name, s.suggest(name))
-			delete(patch, name)
 		} else if m, ok := patch[name].(map[string]any); ok && f.shape != nil {
 			v.dropUnknown(f.shape, at.with(name), m)
 		}

@@ -35,6 +35,8 @@ func (v *Violations) object(ctx context.Context, s *Shape, at *location, tree ma
 	before := len(v.list)
 	for _, name := range s.unknown(tree) {
 		switch {
+		case v.full():
+			v.dropped++
 		case v.hidden:
 			v.Add(at.String(), "unknown", nil, "has a field that is none of %s; its fields are %s", s.Name, s.names())
 		default:
@@ -136,19 +138,19 @@ func (v *Violations) field(ctx context.Context, f *Field, at *location, value an
 }
 
 // repeats returns the earlier element that element i must differ from and does not, or -1.
-// Texts are noted in earlier with their place.
+// What has an identity is noted in earlier with its place.
 func (v *Violations) repeats(f *Field, list []any, i int, earlier map[string]int) int {
 	if !f.distinct() {
 		return -1
 	}
-	if text, ok := list[i].(string); ok && f.ListType != descriptor.ListMap {
+	if text, ok := f.identity(list[i]); ok {
 		if j, again := earlier[text]; again {
 			return j
 		}
 		earlier[text] = i
 		return -1
 	}
-	if !v.charge(i) {
+	if !v.charge(i / 2) {
 		return -1
 	}
 	switch {
@@ -164,6 +166,29 @@ func (v *Violations) repeats(f *Field, list []any, i int, earlier map[string]int
 	default:
 		return slices.IndexFunc(list[:i], func(o any) bool { return jsontree.Equal(o, list[i]) })
 	}
+}
+
+// identity is a text by which an element of the list is told apart, false if it has none:
+// a text itself, or the keys of an element of a MAP if they are texts.
+func (f *Field) identity(element any) (string, bool) {
+	if f.ListType != descriptor.ListMap {
+		text, ok := element.(string)
+		return text, ok
+	}
+	e, ok := element.(map[string]any)
+	if !ok {
+		return "", false
+	}
+	var id []byte
+	for _, k := range f.Keys {
+		text, ok := e[k].(string)
+		if !ok {
+			return "", false
+		}
+		id = append(strconv.AppendInt(id, int64(len(text)), 10), ':')
+		id = append(id, text...)
+	}
+	return string(id), true
 }
 
 // distinct says that the elements of the list must differ.

@@ -30,10 +30,13 @@ type Violations struct {
 // maxViolations bounds an answer.
 const maxViolations = 100
 
+// full says that no more are listed, but counted.
+func (v *Violations) full() bool { return len(v.list) >= maxViolations }
+
 // Add notes that the value at a path breaks a rule. The limit is that of the rule: a
 // number, a text, or nil if it has none.
 func (v *Violations) Add(path, rule string, limit any, format string, args ...any) {
-	if len(v.list) >= maxViolations {
+	if v.full() {
 		v.dropped++
 		return
 	}

@@ -49,7 +49,7 @@ func (r *Reader) countRuns(ctx context.Context, sc *scan) (n int, ok bool, err e
 	for i := range ranges {
 		n += pages[i].Count
 	}
-	if err := spent.Spend(budget.Steps, n); err != nil {
+	if err := spent.Spend(budget.Steps, budget.Counted*n); err != nil {
 		return 0, false, err
 	}
 	n = max(n-unreadable, 0)

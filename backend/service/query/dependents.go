@@ -389,5 +389,5 @@ func (r *Reader) countRanges(ctx context.Context, ranges []backend.Range) (n int
 	for i := range pages {
 		n += pages[i].Count
 	}
-	return n, spent.Spend(budget.Steps, n)
+	return n, spent.Spend(budget.Steps, budget.Counted*n)
 }

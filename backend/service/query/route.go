@@ -201,7 +201,7 @@ func (r *Reader) measure(ctx context.Context, ranges []backend.Range) ([]int, er
 			out[i] *= unmeasured
 		}
 	}
-	return out, spent.Spend(budget.Steps, sum)
+	return out, spent.Spend(budget.Steps, budget.Counted*sum)
 }
 
 // choose picks the route that probably looks at the fewest resources.

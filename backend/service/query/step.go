@@ -176,7 +176,7 @@ func (r *Reader) step(ctx context.Context, scans []*scan, st *stepping, errs []e
 	for n, i := range st.checks {
 		sc := scans[i]
 		all, valued := checks[2*n].Count, checks[2*n+1].Count
-		if err := spent.Spend(budget.Steps, all+valued); err != nil {
+		if err := spent.Spend(budget.Steps, budget.Counted*(all+valued)); err != nil {
 			return err
 		}
 		if sc.checked = true; all != valued {
