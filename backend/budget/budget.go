@@ -192,15 +192,6 @@ func (b *Budget) exceed(t Thing) {
 // Hold notes that the operation holds n bytes more. It may wait for memory. Its
 // errors are [ErrBusy], that of [Held], and that of ctx.
 func (b *Budget) Hold(ctx context.Context, n int) error {
-	return b.hold(ctx, n, n >= largeStep)
-}
-
-// HoldRead is [Budget.Hold] of what was read, so many resources.
-func (b *Budget) HoldRead(ctx context.Context, n, resources int) error {
-	return b.hold(ctx, n, n >= largeEach*max(resources, 1))
-}
-
-func (b *Budget) hold(ctx context.Context, n int, large bool) error {
 	if b == nil {
 		return nil
 	}
@@ -208,29 +199,29 @@ func (b *Budget) hold(ctx context.Context, n int, large bool) error {
 		b.exceed(Held)
 		return b.Over()
 	}
-	return b.memory.Hold(ctx, Need{Bytes: int64(n), Large: large, Pause: b.pause})
-}
-
-// Expect is [Budget.HoldRead] of what is about to be read, roughly: so that it is not
-// read before there is memory for it. [Budget.Unexpect] takes it back.
-func (b *Budget) Expect(ctx context.Context, n, resources int) error {
-	if b == nil {
-		return nil
-	}
-	return b.memory.Hold(ctx, Need{Bytes: int64(n), Large: n >= largeEach*max(resources, 1), Pause: b.pause})
-}
-
-// Unexpect takes back what [Budget.Expect] noted: what was read is held by itself.
-func (b *Budget) Unexpect(n int) {
-	if b != nil {
-		b.memory.Release(int64(n))
-	}
+	return b.memory.Hold(ctx, int64(n), b.pause)
 }
 
 // Release notes that the operation holds n bytes less.
 func (b *Budget) Release(n int) {
 	if b != nil {
 		b.spent[Held].Add(-int64(n))
+		b.memory.Release(int64(n))
+	}
+}
+
+// Expect waits for memory for what is about to be read, roughly so many bytes, and
+// [Budget.Unexpect] takes that back: what was read is held by itself.
+func (b *Budget) Expect(ctx context.Context, n int) error {
+	if b == nil {
+		return nil
+	}
+	return b.memory.Hold(ctx, int64(n), b.pause)
+}
+
+// Unexpect takes back what [Budget.Expect] noted.
+func (b *Budget) Unexpect(n int) {
+	if b != nil {
 		b.memory.Release(int64(n))
 	}
 }
@@ -243,7 +234,7 @@ func (b *Budget) Grow(ctx context.Context, n int) error {
 	if err := b.Spend(Steps, n/AnswerBytes); err != nil {
 		return err
 	}
-	return b.memory.Hold(ctx, Need{Bytes: int64(n), Large: n >= largeStep, Pause: b.pause})
+	return b.memory.Hold(ctx, int64(n), b.pause)
 }
 
 // Left is how much of a thing may be spent: as much as an int holds where there is no limit.

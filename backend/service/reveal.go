@@ -86,7 +86,7 @@ func holdRevealed(ctx context.Context, current *stored) error {
 	if current.sensitive != nil {
 		bytes += revealedCopies * len(current.sensitive.Body)
 	}
-	err := budget.From(ctx).HoldRead(ctx, bytes, 1)
+	err := budget.From(ctx).Hold(ctx, bytes)
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return failure.Of(err, current.Key)
 	}

@@ -18,15 +18,15 @@ type api struct {
 }
 
 func (s *Server) newAPI() (*api, error) {
-	l, e, bodies := s.cfg.Limits, newest{s}, s.memory
-	if err := s.metrics.waits(bodies, s.turns); err != nil {
+	l, e := s.cfg.Limits, newest{s}
+	if err := s.metrics.waits(s.memory, s.turns); err != nil {
 		return nil, err
 	}
 	sockets, err := transport.NewSockets(transport.SocketConfig{
 		Keep:     ofConnection,
 		Executor: e, Logger: s.cfg.Logger,
 		Connections: l.Sockets, Waiting: l.SocketsWaiting, Operations: l.Operations, Message: l.Message, Time: l.Time,
-		Queue: l.Queue, QueueBytes: l.QueueBytes, Messages: bodies, MessageTimeout: s.cfg.BodyTimeout,
+		Queue: l.Queue, QueueBytes: l.QueueBytes, Memory: s.memory, Work: s.work, MessageTimeout: s.cfg.BodyTimeout,
 		InitTimeout: s.cfg.InitTimeout, PingInterval: s.cfg.PingInterval, WriteTimeout: s.cfg.WriteTimeout,
 		Opened: by(s.metrics.sockets), Started: by(s.metrics.operations),
 		Closed: func(code int) { s.metrics.closed.WithLabelValues(strconv.Itoa(code)).Inc() },
@@ -35,10 +35,10 @@ func (s *Server) newAPI() (*api, error) {
 		return nil, err
 	}
 	return &api{sockets: sockets, http: &transport.HTTP{
-		Executor: e, Body: l.Body, Bodies: bodies, BodyTimeout: s.cfg.BodyTimeout, Time: l.Time,
+		Executor: e, Body: l.Body, Memory: s.memory, BodyTimeout: s.cfg.BodyTimeout, Time: l.Time,
 		Events: &transport.Events{
 			Executor: e, Logger: s.cfg.Logger, Streams: l.Streams, Queue: l.Queue, QueueBytes: l.QueueBytes,
-			Bodies: bodies, WriteTimeout: s.cfg.WriteTimeout, Opened: by(s.metrics.streams),
+			Memory: s.memory, Work: s.work, WriteTimeout: s.cfg.WriteTimeout, Opened: by(s.metrics.streams),
 		},
 	}}, nil
 }

@@ -41,7 +41,7 @@ func (h *half) Read(b []byte) (int, error) {
 }
 
 func TestRequestsInFlightShareOneBudgetOfBytes(t *testing.T) {
-	const budget = 2 << 20
+	const budget = 4 << 20
 	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 1 << 20, Message: 1 << 20, Memory: budget}})
 	end := make(chan struct{})
 	var refused *httptest.ResponseRecorder
@@ -109,7 +109,7 @@ func (w unread) Write(p []byte) (int, error) {
 }
 
 func TestAnAnswerThatIsNotReadIsMissingToThoseWhoComeLater(t *testing.T) {
-	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 16 << 10, Message: 16 << 10, Memory: 96 << 10}})
+	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 16 << 10, Message: 16 << 10, Memory: 128 << 10}})
 	topology(t, e, 1, 20, 0)
 	ask := func(w http.ResponseWriter, method, query string) {
 		r := httptest.NewRequest(http.MethodPost, "http://localhost/graphql", strings.NewReader(`{"query":"`+query+`"}`))

@@ -71,8 +71,8 @@ type Limits struct {
 	Body int64
 	// Memory is the most bytes that all clients together make the gateway hold:
 	// bodies and messages that are being read or executed, what running operations
-	// have read and write, answers and events that are being sent. Default: 64 MiB, but
-	// no less than four of the largest requests or of the largest answers.
+	// have read and write, answers and events that are being sent. Default: 16 MiB for
+	// each processor, but no less than 64 MiB and four of the largest requests or answers.
 	Memory int64
 	// Connections is the most that are open at once. Default: 1,000 more than Sockets and Streams.
 	Connections int
@@ -184,8 +184,8 @@ func (l Limits) Validate() error {
 		}
 	}
 	l.setDefaults()
-	if most := max(l.Body, l.Message); l.Memory < 2*most {
-		errs = append(errs, fmt.Errorf("limit-memory: %d bytes are less than two requests of %d (limit-body, limit-message)", l.Memory, most))
+	if most := max(l.Body, l.Message); l.Memory < 4*most {
+		errs = append(errs, fmt.Errorf("limit-memory: %d bytes are less than four requests of %d (limit-body, limit-message)", l.Memory, most))
 	}
 	return errors.Join(errs...)
 }
@@ -227,7 +227,7 @@ func (l *Limits) setDefaults() {
 	fill(&l.Answer, d.Answer)
 	fill(&l.Held, d.Held)
 	fill(&l.Time, d.Time)
-	fill(&l.Memory, max(64<<20, 4*max(l.Body, l.Message), 4*l.Answer))
+	fill(&l.Memory, max(64<<20, int64(runtime.GOMAXPROCS(0))<<24, 4*max(l.Body, l.Message), 4*l.Answer))
 	fill(&l.Connections, l.Sockets+l.Streams+1000)
 }
 

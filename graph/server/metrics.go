@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/graph/transport"
 )
 
 // metrics of the edge. No label holds what a client chooses freely.
@@ -62,7 +61,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 }
 
 // waits show what is in use of the memory for all that is in flight, and who waits.
-func (m *metrics) waits(memory *transport.Budget, turns *budget.Turns) error {
+func (m *metrics) waits(memory *budget.Memory, turns *budget.Turns) error {
 	waiting := func(what string, n func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "sluice_operations_waiting", Help: "Operations and events that wait, by what for: memory, or a turn to run for long.",

@@ -18,7 +18,6 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/document"
-	"github.com/sluicegw/sluice/graph/transport"
 )
 
 // Server is the HTTP edge of one gateway.
@@ -34,7 +33,9 @@ type Server struct {
 	replaced   replaced
 	draining   atomic.Bool
 	// memory is shared by all that is in flight.
-	memory *transport.Budget
+	memory *budget.Memory
+	// work is the allowance of all events of subscriptions.
+	work *budget.Allowance
 	// turns are for operations that run for long: one processor is for the others.
 	turns *budget.Turns
 	// unavailable is logged when clients are told that the store is not there.
@@ -57,7 +58,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, metrics: m, turns: budget.NewTurns(max(runtime.GOMAXPROCS(0)-1, 1)),
-		memory: transport.NewBudget(cfg.Limits.Memory, budget.NewAllowance(cfg.Limits.Events)),
+		memory: budget.NewMemory(cfg.Limits.Memory, cfg.Limits.Held+cfg.Limits.Answer), work: budget.NewAllowance(cfg.Limits.Events),
 	}
 	if s.documents, err = document.Open(cfg.Documents); err != nil {
 		return nil, err

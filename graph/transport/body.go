@@ -29,7 +29,7 @@ func (h *HTTP) body(in *incoming, w http.ResponseWriter, r *http.Request) (data 
 		delete(h.bodies, in)
 		h.mu.Unlock()
 	}()
-	data, taken, err = reading{from: r.Body, most: h.Body, budget: h.Bodies, announced: r.ContentLength, pace: in, space: in.space[:]}.read()
+	data, taken, err = reading{from: r.Body, most: h.Body, room: h.Memory.Requests(), announced: r.ContentLength, pace: in, space: in.space[:]}.read()
 	if err == nil {
 		in.finish()          // the answer has a time of its own
 		err = r.Body.Close() // else net/http looks for its end again
@@ -122,7 +122,7 @@ func (h *HTTP) unread(w http.ResponseWriter, err error) (int, *gqlerror.Error) {
 		}
 	case errors.Is(err, errBudget):
 		h.busy(w)
-		return http.StatusServiceUnavailable, h.Bodies.overBudget()
+		return http.StatusServiceUnavailable, overBudget(h.Memory)
 	case errors.As(err, &network) && network.Timeout() && h.isStopping():
 		w.Header().Set("Retry-After", "1")
 		return http.StatusServiceUnavailable, &gqlerror.Error{

@@ -11,6 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
 
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
@@ -39,9 +40,10 @@ type Events struct {
 	// Gather is how soon after a write the next event may be written: what comes
 	// in between leaves together. Default 1 ms; less than zero means at once.
 	Gather time.Duration
-	// Bodies bounds the bytes of all requests in flight, which answers and events
-	// share while they are sent. Default: unbounded.
-	Bodies *Budget
+	// Memory is what all that is in flight holds. Default: unbounded.
+	Memory *budget.Memory
+	// Work is the allowance of all events of subscriptions. Default: unbounded.
+	Work *budget.Allowance
 	// Opened is told when the number of streams changes. Default: nobody is.
 	Opened func(delta int)
 
@@ -67,7 +69,7 @@ func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
 	if op.Kind() != ast.Subscription {
 		s.ending = nil // it ends by itself, in time
 	}
-	ctx, cancel := context.WithCancel(e.Bodies.connection(r.Context()))
+	ctx, cancel := context.WithCancel(connected(r.Context(), e.Work))
 	var work sync.WaitGroup
 	subscription := &pumping{events: s, of: e, ctx: ctx, work: &work}
 	if op.Kind() == ast.Subscription {
@@ -95,7 +97,10 @@ func (e *Events) answer(ctx context.Context, s *events, op *Operation) {
 			_ = s.out.put(ctx, nil, event("next", "", e.Executor.Refuse(ctx, internalError()...)), event("complete", "", nil))
 		}
 	}()
-	_ = s.out.put(ctx, nil, event("next", "", op.Do(ctx)), event("complete", "", nil))
+	payload, release := op.answer(ctx)
+	next := event("next", "", payload)
+	next.release = release
+	_ = s.out.put(ctx, nil, next, event("complete", "", nil))
 }
 
 func (e *Events) panicked(p any) {
@@ -195,7 +200,7 @@ func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 		w: w, control: http.NewResponseController(w), ending: ending, ready: make(chan struct{}, 1),
 		heartbeat: orDefault(e.Heartbeat, 12*time.Second), timeout: orDefault(e.WriteTimeout, DefaultWriteTimeout), gather: orDefault(e.Gather, defaultGather),
 	}
-	s.out = outbox{messages: orDefault(e.Queue, DefaultQueue), bytes: orDefault(e.QueueBytes, DefaultQueueBytes), memory: e.Bodies.events(), wake: s.wake}
+	s.out = outbox{messages: orDefault(e.Queue, DefaultQueue), bytes: orDefault(e.QueueBytes, DefaultQueueBytes), memory: e.Memory.Events(), wake: s.wake}
 	h := w.Header()
 	h.Set("Content-Type", typeEvents+"; charset=utf-8")
 	h.Set("Cache-Control", "no-store, no-transform")

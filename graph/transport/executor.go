@@ -36,9 +36,8 @@ type ExecutorConfig struct {
 	Documents Documents
 	// Direct executes queries and mutations instead of Executor. Default: Executor does.
 	Direct *Direct
-	// Memory is what operations hold, and shared with whoever reads requests and sends
-	// answers. Default: unbounded.
-	Memory *Budget
+	// Memory is what all that is in flight holds. Default: unbounded.
+	Memory *budget.Memory
 }
 
 // Executor runs the operations of one version of the API. Everything that a
@@ -48,7 +47,7 @@ type Executor struct {
 	named  *document.Store
 	parser Documents
 	direct *Direct
-	memory *Budget
+	memory *budget.Memory
 	// groups are the executions that equal subscriptions share.
 	groups groups
 }
@@ -152,12 +151,11 @@ func (e *Executor) Refuse(ctx context.Context, errs ...*gqlerror.Error) []byte {
 // Kind is query, mutation or subscription.
 func (o *Operation) Kind() ast.Operation { return o.context.Operation.Operation }
 
-// Do runs a query or a mutation, in what is left of the time that Prepare had,
-// and returns its answer as JSON, in memory of its own.
-func (o *Operation) Do(ctx context.Context) []byte {
-	var out []byte
-	o.DoWith(ctx, func(answer []byte, _ bool) { out = bytes.Clone(answer) })
-	return out
+// answer is that of a query or a mutation as JSON, in memory of its own, which the caller
+// releases when it was sent.
+func (o *Operation) answer(ctx context.Context) (out []byte, release func()) {
+	share := o.do(ctx, func(answer []byte, _ bool) { out = bytes.Clone(answer) })
+	return out, share.Close
 }
 
 // What stands around the data of an answer without errors.
@@ -166,15 +164,26 @@ const (
 	dataTail = `}`
 )
 
-// DoWith is Do, with the answer in memory that is used again after send returns. busy
-// says that nothing was done for want of memory.
-func (o *Operation) DoWith(ctx context.Context, send func(answer []byte, busy bool)) {
-	share, err := o.executor.memory.begin()
+// Do runs a query or a mutation, in what is left of the time that Prepare had. It gives
+// its answer as JSON to send, in memory that is used again after send returns. busy says
+// that nothing was done for want of memory.
+func (o *Operation) Do(ctx context.Context, send func(answer []byte, busy bool)) {
+	o.do(ctx, send).Close()
+}
+
+// do is Do. What the answer holds is left to the caller.
+func (o *Operation) do(ctx context.Context, send func(answer []byte, busy bool)) *budget.Share {
+	share, err := o.executor.memory.Begin(ctx)
 	if err != nil {
-		send(o.executor.Refuse(ctx, o.executor.memory.overBudget()), true)
-		return
+		send(o.executor.Refuse(ctx, overBudget(o.executor.memory)), true)
+		return nil
 	}
-	defer share.Close()
+	done := false
+	defer func() {
+		if !done { // it panics
+			share.Close()
+		}
+	}()
 	if end, ok := ctx.Deadline(); !o.end.IsZero() && (!ok || end.After(o.end)) {
 		inTime := limited.Until(ctx, o.end)
 		defer inTime.Cancel()
@@ -195,6 +204,8 @@ func (o *Operation) DoWith(ctx context.Context, send func(answer []byte, busy bo
 		share.Keep(int64(cap(whole) + len(out)))
 		send(out, share.Refused() && o.Kind() == ast.Query)
 	}
+	done = true
+	return share
 }
 
 // running is the context of a query or a mutation that is executed: one value for all

@@ -24,6 +24,7 @@ import (
 
 	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/stream"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
@@ -188,7 +189,7 @@ type gateway struct {
 	dial    func() (net.Conn, error)
 }
 
-func executorOf(t testing.TB, es graphql.ExecutableSchema) *transport.Executor {
+func executorOf(t testing.TB, es graphql.ExecutableSchema, memory *budget.Memory) *transport.Executor {
 	t.Helper()
 	documents, err := document.Open(document.Config{})
 	if err != nil {
@@ -197,7 +198,7 @@ func executorOf(t testing.TB, es graphql.ExecutableSchema) *transport.Executor {
 	exec := executor.New(es)
 	exec.SetQueryCache(lru.New[*ast.QueryDocument](100))
 	exec.SetRecoverFunc(func(_ context.Context, p any) error { return fmt.Errorf("panic: %v", p) })
-	return transport.NewExecutor(transport.ExecutorConfig{Executor: exec, Named: documents})
+	return transport.NewExecutor(transport.ExecutorConfig{Executor: exec, Named: documents, Memory: memory})
 }
 
 // serve starts the transports over the test's own schema, on a loopback address.
@@ -214,7 +215,7 @@ func serveWrapped(t testing.TB, cfg transport.SocketConfig, events *transport.Ev
 		t.Fatal(err)
 	}
 	g := &gateway{api: newAPI(), t: t, wrap: wrap, dial: func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) }}
-	g.start(l, executorOf(t, executable{g.api}), cfg, events)
+	g.start(l, executorOf(t, executable{g.api}, cfg.Memory), cfg, events)
 	t.Cleanup(func() { g.stop(); noGoroutines(t) })
 	return g
 }
@@ -225,7 +226,7 @@ func serveInMemory(t testing.TB, cfg transport.SocketConfig, events *transport.E
 	t.Helper()
 	l := &pipes{accept: make(chan net.Conn), closed: make(chan struct{})}
 	g := &gateway{api: newAPI(), t: t, dial: l.dial}
-	g.start(l, executorOf(t, executable{g.api}), cfg, events)
+	g.start(l, executorOf(t, executable{g.api}, cfg.Memory), cfg, events)
 	return g
 }
 

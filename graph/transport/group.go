@@ -19,7 +19,7 @@ import (
 type group struct {
 	of   *groups
 	sub  stream.Subscription // leads
-	part *budget.Part        // of the memory, for what waits for followers
+	room *budget.Room        // for what waits for followers
 
 	// Of whoever makes the next step: see pull and work.
 	ctx    context.Context
@@ -46,14 +46,14 @@ type group struct {
 	ended, now bool
 	err        error
 	place      any           // the [stream.Step.Place] of the last step
-	claimed    int64         // of part
+	claimed    int64         // of room
 	pulling    chan struct{} // closed when the step that a follower makes is done; nil if none does
 	timer      *time.Timer
 }
 
 // newGroup begins an execution in the place of that of a stream.
 func newGroup(of *groups, key groupKey, s *Stream, first stream.Subscription) *group {
-	g := &group{of: of, key: key, part: s.executor.memory.events(), memory: s.executor.memory.stream(), tail: &shared{}}
+	g := &group{of: of, key: key, room: s.executor.memory.Events(), memory: s.executor.memory.BeginEvents(), tail: &shared{}}
 	if key.at == stream.AtRest {
 		g.live = true
 	} else {

@@ -24,8 +24,8 @@ type HTTP struct {
 	Executor API
 	// Body is the most bytes of a request. Required.
 	Body int64
-	// Bodies bounds the bytes of all requests in flight. Default: unbounded.
-	Bodies *Budget
+	// Memory is what all that is in flight holds. Default: unbounded.
+	Memory *budget.Memory
 	// BodyTimeout is how long a client may take to send 64 KiB of a body. Default [DefaultMessageTimeout].
 	BodyTimeout time.Duration
 	// Time is how long a query or mutation may take, parsing included. Required.
@@ -50,7 +50,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.Serve(r.Con
 func (h *HTTP) Serve(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	varies(w.Header())
 	req, taken, status, err := h.read(w, r)
-	defer func() { h.Bodies.give(taken) }() // until the answer is there
+	defer func() { h.Memory.Requests().Give(taken) }() // until the answer is there
 	if err != nil {
 		h.refuse(ctx, w, r, status, err)
 		return
@@ -69,10 +69,10 @@ func (h *HTTP) Serve(ctx context.Context, w http.ResponseWriter, r *http.Request
 			h.refuse(ctx, w, r, http.StatusNotAcceptable, badRequest("a subscription is answered as text/event-stream, which Accept must name, or over WebSocket (graphql-transport-ws)"))
 			return
 		}
-		done, ok := h.Bodies.keep(taken)
+		done, ok := keep(h.Memory, taken)
 		if taken = 0; !ok {
 			h.busy(w)
-			h.refuse(ctx, w, r, http.StatusServiceUnavailable, h.Bodies.overBudget())
+			h.refuse(ctx, w, r, http.StatusServiceUnavailable, overBudget(h.Memory))
 			return
 		}
 		defer done()
@@ -154,7 +154,7 @@ func (h *HTTP) answer(ctx context.Context, inTime *timed, w http.ResponseWriter,
 		h.refuse(ctx, w, r, http.StatusNotAcceptable, badRequest("answers are application/graphql-response+json or application/json; Accept names neither"))
 		return
 	}
-	op.DoWith(inTime, func(answer []byte, busy bool) {
+	op.Do(inTime, func(answer []byte, busy bool) {
 		status := http.StatusOK
 		if busy {
 			h.busy(w)

@@ -188,7 +188,7 @@ func onAddress(tb testing.TB, h http.Handler, s stage) *stage {
 
 func feedOurs(tb testing.TB) *stage {
 	a := newAPI()
-	return ours(tb, executorOf(tb, executable{a}), stage{query: feedQuery, publish: func() { a.publish(1) }, close: func() {}})
+	return ours(tb, executorOf(tb, executable{a}, nil), stage{query: feedQuery, publish: func() { a.publish(1) }, close: func() {}})
 }
 
 func feedStock(tb testing.TB) *stage {

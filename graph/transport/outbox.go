@@ -28,7 +28,8 @@ type frame struct {
 	tail    string
 	soon    bool // may wait a moment so that others leave with it
 	event   bool // is refused if there is no memory for it
-	counted bool // takes of the memory of all queues
+	// release gives back what the frame holds, once it is written or dropped; nil for nothing.
+	release func()
 }
 
 func (f *frame) size() int { return len(f.head) + len(f.payload) + len(f.tail) }
@@ -43,7 +44,7 @@ type outbox struct {
 	messages, bytes int
 	// memory is what the frames of all queues may take beyond a little of each, from when
 	// they wait to be put until they have been written. Default: unbounded.
-	memory *budget.Part
+	memory *budget.Room
 	// wake starts the writer; soon says that it may start a moment later. It is
 	// called with the lock held, and never while a writer is at work.
 	wake func(soon bool)
@@ -54,30 +55,27 @@ type outbox struct {
 	room   chan struct{} // closed when something was taken; nil if nobody waits for it
 	busy   bool          // a writer is at work
 	gone   bool          // nothing more is accepted
-	// writing are the bytes of frames that were taken and not yet written, counted those
-	// of them that are given back then.
-	writing int
-	counted int64
-	// Frames are counted: those that were added, taken, and written.
-	added, taken, written int
+	// writing are the bytes of frames that were taken and not yet written, and releases
+	// what gives back what they hold.
+	writing  int
+	releases []func()
 }
 
 // put adds frames, all or none, and waits for room until ctx ends. If accepted is
 // not nil, it is called before a writer can see the frames.
 func (o *outbox) put(ctx context.Context, accepted func(), frames ...frame) (err error) {
-	size := 0
-	for i := range frames {
-		size += frames[i].size()
-	}
-	counted, err := o.claim(ctx, size, frames)
-	if err != nil {
-		return err
-	}
 	defer func() {
 		if err != nil {
-			o.memory.Give(counted)
+			drop(frames)
 		}
 	}()
+	size := 0
+	for i := range frames {
+		if err := o.claim(ctx, &frames[i]); err != nil {
+			return err
+		}
+		size += frames[i].size()
+	}
 	for {
 		o.mu.Lock()
 		switch {
@@ -105,36 +103,46 @@ func (o *outbox) put(ctx context.Context, accepted func(), frames ...frame) (err
 // has not read yet.
 const freeQueue = 8 << 10
 
-// claim takes the memory of frames that are about to wait, and marks those that are
-// counted. An event waits for it a moment.
-func (o *outbox) claim(ctx context.Context, size int, frames []frame) (counted int64, err error) {
-	o.mu.Lock()
-	free := o.held+o.writing+size <= freeQueue
-	o.mu.Unlock()
-	switch {
-	case free:
-		return 0, nil
-	case !frames[0].event:
-		o.memory.Hold(int64(size))
-	default:
-		if err := o.memory.Await(ctx, int64(size)); errors.Is(err, budget.ErrBusy) {
-			return 0, errMemory
-		} else if err != nil {
-			return 0, err
-		}
+// claim takes the memory of a frame that is about to wait, unless it has its own. An event
+// waits for it a moment, others as long as their operation may.
+func (o *outbox) claim(ctx context.Context, f *frame) error {
+	if f.release != nil || o.isFree(f.size()) {
+		return nil
 	}
-	for i := range frames {
-		frames[i].counted = true
+	await := o.memory.Await
+	if f.event {
+		await = o.memory.AwaitPatiently
 	}
-	return int64(size), nil
+	switch err := await(ctx, int64(f.size())); {
+	case errors.Is(err, budget.ErrBusy):
+		return errMemory
+	case err != nil:
+		return err
+	}
+	f.counts(o.memory)
+	return nil
 }
 
-// cost is what a frame takes of the memory of all queues.
-func (f *frame) cost() int64 {
-	if f.counted {
-		return int64(f.size())
+// isFree says whether so many bytes more are not counted.
+func (o *outbox) isFree(size int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.held+o.writing+size <= freeQueue
+}
+
+// counts notes that the bytes of a frame were taken of a room.
+func (f *frame) counts(r *budget.Room) {
+	n := int64(f.size())
+	f.release = func() { r.Give(n) }
+}
+
+// drop gives back what frames hold.
+func drop(frames []frame) {
+	for i := range frames {
+		if frames[i].release != nil {
+			frames[i].release()
+		}
 	}
-	return 0
 }
 
 // deliver adds events that are shared, as many as there is room and memory for right
@@ -152,7 +160,7 @@ func (o *outbox) deliver(events []*shared, framed func(*shared) frame) (n int) {
 			if !o.memory.Take(int64(size)) {
 				return n
 			}
-			f.counted = true
+			f.counts(o.memory)
 		}
 		o.add(size, f)
 	}
@@ -191,9 +199,7 @@ func (o *outbox) finish(last ...frame) bool {
 func (o *outbox) discard() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i := range o.frames {
-		o.memory.Give(o.frames[i].cost())
-	}
+	drop(o.frames)
 	o.gone, o.frames, o.held = true, nil, 0
 	o.makeRoom()
 }
@@ -208,8 +214,7 @@ func (o *outbox) forget(s *source) {
 			return false
 		}
 		o.held -= f.size()
-		o.memory.Give(f.cost())
-		o.added--
+		drop([]frame{f})
 		return true
 	})
 	o.makeRoom()
@@ -222,10 +227,6 @@ func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.wrote()
-	if o.written != o.taken { // the writer comes again when it has written what it took
-		o.written = o.taken
-		o.makeRoom()
-	}
 	if len(o.frames) == 0 {
 		o.busy = false
 		return nil, o.gone
@@ -240,9 +241,10 @@ func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
 	for i := range out {
 		o.held -= out[i].size()
 		o.writing += out[i].size()
-		o.counted += out[i].cost()
+		if out[i].release != nil {
+			o.releases = append(o.releases, out[i].release)
+		}
 	}
-	o.taken += n
 	o.frames = slices.Delete(o.frames, 0, n)
 	if len(o.frames) == 0 && cap(o.frames) > 4 {
 		o.frames = nil // an idle connection keeps no memory for a burst
@@ -254,8 +256,10 @@ func (o *outbox) take(into []frame, most int) (out []frame, ended bool) {
 // wrote gives back the memory of what was taken: it is written, or never will be. The
 // writer calls it by taking more, and at its end.
 func (o *outbox) wrote() {
-	o.memory.Give(o.counted)
-	o.writing, o.counted = 0, 0
+	for _, release := range o.releases {
+		release()
+	}
+	o.writing, o.releases = 0, nil
 }
 
 // end is the end of a writer that takes no more.
@@ -268,7 +272,6 @@ func (o *outbox) end() {
 func (o *outbox) add(size int, frames ...frame) {
 	o.frames = append(o.frames, frames...)
 	o.held += size
-	o.added += len(frames)
 	o.start(frames[0].soon)
 }
 
@@ -277,19 +280,6 @@ func (o *outbox) start(soon bool) {
 		o.busy = true
 		o.wake(soon)
 	}
-}
-
-// flushed waits until everything that is in the queue now has been written, or the
-// connection or ctx ends.
-func (o *outbox) flushed(ctx context.Context) {
-	o.mu.Lock()
-	for until := o.added; !o.gone && o.written < min(until, o.added); {
-		if o.await(ctx) != nil {
-			return
-		}
-		o.mu.Lock()
-	}
-	o.mu.Unlock()
 }
 
 // await gives up the lock and waits until something was taken or written, the

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
@@ -15,8 +16,8 @@ import (
 func TestEventsThatNobodyReadsShareTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const listeners, size = 50, 100 << 10
-		budget := transport.NewBudget(16<<20, nil) // of which events have two
-		g := serveInMemory(t, transport.SocketConfig{Messages: budget, PingInterval: time.Hour, WriteTimeout: time.Hour}, nil)
+		memory := budget.NewMemory(16<<20, 1<<20) // of which events have two
+		g := serveInMemory(t, transport.SocketConfig{Memory: memory, PingInterval: time.Hour, WriteTimeout: time.Hour}, nil)
 		var peers []*peer
 		for range listeners {
 			p := g.open()
@@ -26,8 +27,8 @@ func TestEventsThatNobodyReadsShareTheBudget(t *testing.T) {
 		}
 		g.publish(4)
 		synctest.Wait()
-		time.Sleep(time.Second)
-		if used := budget.Used(); used < size || used > 2<<20 {
+		time.Sleep(budget.Patience)
+		if used := memory.Used(); used < size || used > 2<<20 {
 			t.Errorf("%d bytes of events wait", used)
 		}
 		refused := 0
@@ -52,19 +53,19 @@ func TestEventsThatNobodyReadsShareTheBudget(t *testing.T) {
 			_ = p.Close()
 		}
 		synctest.Wait()
-		if used := budget.Used(); used != 0 {
+		if used := memory.Used(); used != 0 {
 			t.Errorf("%d bytes are taken when all have left", used)
 		}
 		g.stop()
 	})
 }
 
-// TestSubscriptionsKeepAnEighthOfTheBudget by their requests: they last, and those of
+// TestSubscriptionsKeepAPartOfTheBudget by their requests: they last, and those of
 // others would find no room.
-func TestSubscriptionsKeepAnEighthOfTheBudget(t *testing.T) {
+func TestSubscriptionsKeepAPartOfTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		budget := transport.NewBudget(8<<20, nil)
-		g := serveInMemory(t, transport.SocketConfig{Messages: budget, PingInterval: time.Hour}, nil)
+		memory := budget.NewMemory(16<<20, 1<<20)
+		g := serveInMemory(t, transport.SocketConfig{Memory: memory, PingInterval: time.Hour}, nil)
 		p := g.open()
 		refused := ""
 		n := 0
@@ -75,8 +76,8 @@ func TestSubscriptionsKeepAnEighthOfTheBudget(t *testing.T) {
 				refused = p.hearError(fmt.Sprint(n))
 			}
 		}
-		if refused != "UNAVAILABLE" || n < 3 || budget.Used() > 1<<20 {
-			t.Errorf("after %d, of %d bytes: %.300s", n, budget.Used(), refused)
+		if refused != "UNAVAILABLE" || n < 3 || memory.Used() > 1<<20 {
+			t.Errorf("after %d, of %d bytes: %.300s", n, memory.Used(), refused)
 		}
 		p.subscribe("small", "subscription{feed}")
 		synctest.Wait()
@@ -85,7 +86,7 @@ func TestSubscriptionsKeepAnEighthOfTheBudget(t *testing.T) {
 		}
 		_ = p.Close()
 		synctest.Wait()
-		if used := budget.Used(); used != 0 {
+		if used := memory.Used(); used != 0 {
 			t.Errorf("%d bytes are taken when the client has left", used)
 		}
 		g.stop()

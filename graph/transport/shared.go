@@ -103,11 +103,11 @@ func (g *group) bound() {
 // claim sets what the group takes of the memory of all queues.
 func (g *group) claim(bytes int64) bool {
 	more := max(bytes-freeQueue, 0) - g.claimed
-	if more > 0 && !g.part.Take(more) {
+	if more > 0 && !g.room.Take(more) {
 		return false
 	}
 	if more < 0 {
-		g.part.Give(-more)
+		g.room.Give(-more)
 	}
 	g.claimed += more
 	return true

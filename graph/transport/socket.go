@@ -97,7 +97,7 @@ type socket struct {
 
 func newSocket(parent *Sockets, conn *websocket.Conn, h *hijacker) *socket {
 	s := &socket{parent: parent, conn: conn, in: h.in, net: h.conn.Conn, raw: rawConn(h.conn.Conn), operations: map[string]*operation{}}
-	s.out = outbox{messages: parent.cfg.Queue, bytes: parent.cfg.QueueBytes, memory: parent.cfg.Messages.events(), wake: s.wake}
+	s.out = outbox{messages: parent.cfg.Queue, bytes: parent.cfg.QueueBytes, memory: parent.cfg.Memory.Events(), wake: s.wake}
 	conn.SetReadLimit(maxFirstMessage)
 	conn.SetPingHandler(func(data string) error {
 		s.alive()
@@ -115,7 +115,7 @@ func (s *socket) protocol() string { return s.conn.Subprotocol() }
 // serve reads until the connection ends, and returns when nothing of it is left.
 func (s *socket) serve(ctx context.Context) {
 	defer s.parent.release(s)
-	ctx = s.parent.cfg.Messages.connection(ctx)
+	ctx = connected(ctx, s.parent.cfg.Work)
 	s.deadline(s.parent.cfg.InitTimeout)
 	s.startPings()
 	end := s.read(ctx)
@@ -196,7 +196,7 @@ func (s *socket) receive() (kind int, data []byte, err error) {
 	defer func() { s.receiving = false }()
 	pace := messagePace{s, time.Now().Add(2 * s.parent.cfg.PingInterval)}
 	// The read limit of the library applies first, so most is never exceeded here.
-	data, s.taken, err = reading{from: r, most: s.parent.cfg.Message, budget: s.parent.cfg.Messages, pace: pace}.read()
+	data, s.taken, err = reading{from: r, most: s.parent.cfg.Message, room: s.parent.cfg.Memory.Requests(), pace: pace}.read()
 	return kind, data, err
 }
 
@@ -215,7 +215,7 @@ func (p messagePace) extend() {
 // giveBack returns what the current message uses of the budget, unless an
 // operation has taken it over.
 func (s *socket) giveBack() {
-	s.parent.cfg.Messages.give(s.taken)
+	s.parent.cfg.Memory.Requests().Give(s.taken)
 	s.taken = 0
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
@@ -222,8 +223,8 @@ func TestADrainEndsWithItsContext(t *testing.T) {
 func TestMessagesShareABudgetWithAllOtherRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const message, part = 1 << 20, 100 << 10
-		budget := transport.NewBudget(900<<10, nil) // six times the 128 KiB that such a part takes, and less than one more
-		g := serveInMemory(t, transport.SocketConfig{Messages: budget, Message: message, PingInterval: time.Hour, MessageTimeout: 3 * time.Second}, nil)
+		memory := budget.NewMemory(2400<<10, 1<<20) // of which requests have 900: six times the 128 KiB that such a part takes, and less than one more
+		g := serveInMemory(t, transport.SocketConfig{Memory: memory, Message: message, PingInterval: time.Hour, MessageTimeout: 3 * time.Second}, nil)
 		defer g.stop()
 		half := func(p *peer) {
 			begin := binary.BigEndian.AppendUint64([]byte{0x81, 0xff}, message)
@@ -237,8 +238,8 @@ func TestMessagesShareABudgetWithAllOtherRequests(t *testing.T) {
 			half(p)
 			halves = append(halves, p)
 		}
-		if budget.Used() != 6*(128<<10) {
-			t.Errorf("six messages of %d bytes take %d", part, budget.Used())
+		if memory.Used() != 6*(128<<10) {
+			t.Errorf("six messages of %d bytes take %d", part, memory.Used())
 		}
 		last := g.open()
 		go half(last)
@@ -255,27 +256,27 @@ func TestMessagesShareABudgetWithAllOtherRequests(t *testing.T) {
 			t.Errorf("cut after %v", took)
 		}
 		synctest.Wait()
-		if budget.Used() != 0 {
-			t.Errorf("%d bytes are taken by nobody", budget.Used())
+		if memory.Used() != 0 {
+			t.Errorf("%d bytes are taken by nobody", memory.Used())
 		}
 	})
 }
 
 func TestAnOperationKeepsWhatItsMessageTakesOfTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		budget := transport.NewBudget(1<<20, nil)
-		g := serveInMemory(t, transport.SocketConfig{Messages: budget}, nil)
+		memory := budget.NewMemory(4<<20, 1<<20)
+		g := serveInMemory(t, transport.SocketConfig{Memory: memory}, nil)
 		defer g.stop()
 		p := g.open()
 		p.subscribe("1", "subscription{feed} #"+strings.Repeat("x", 100<<10))
 		<-g.fed
-		if used := budget.Used(); used < 100<<10 {
+		if used := memory.Used(); used < 100<<10 {
 			t.Errorf("%d bytes are taken", used)
 		}
 		p.say(`{"id":"1","type":"complete"}`)
 		<-g.fed
 		synctest.Wait()
-		if used := budget.Used(); used != 0 {
+		if used := memory.Used(); used != 0 {
 			t.Errorf("%d bytes are taken after its end", used)
 		}
 		_ = p.Close()
@@ -287,15 +288,15 @@ func TestAnOperationKeepsWhatItsMessageTakesOfTheBudget(t *testing.T) {
 func TestAnswersThatNobodyReadsShareTheBudget(t *testing.T) {
 	const size = 3 << 20
 	synctest.Test(t, func(t *testing.T) {
-		budget := transport.NewBudget(100<<20, nil)
-		g := serveInMemory(t, transport.SocketConfig{Messages: budget, PingInterval: time.Hour}, &transport.Events{Bodies: budget})
+		memory := budget.NewMemory(100<<20, 1<<20)
+		g := serveInMemory(t, transport.SocketConfig{Memory: memory, PingInterval: time.Hour}, &transport.Events{Memory: memory})
 		defer g.stop()
 		p := g.open()
 		for i := range 5 {
 			p.subscribe(strconv.Itoa(i), fmt.Sprintf("{big(bytes:%d)}", size))
 		}
 		synctest.Wait()
-		if used := budget.Used(); used < 5*size {
+		if used := memory.Used(); used < 5*size {
 			t.Errorf("five answers take %d bytes", used)
 		}
 		for range 5 {
@@ -303,14 +304,14 @@ func TestAnswersThatNobodyReadsShareTheBudget(t *testing.T) {
 			p.read() // complete
 		}
 		synctest.Wait()
-		if used := budget.Used(); used != 0 {
+		if used := memory.Used(); used != 0 {
 			t.Errorf("%d bytes are taken after they were read", used)
 		}
 		p.subscribe("more", fmt.Sprintf("{big(bytes:%d)}", size))
 		synctest.Wait()
 		_ = p.Close()
 		synctest.Wait()
-		if used := budget.Used(); used != 0 {
+		if used := memory.Used(); used != 0 {
 			t.Errorf("%d bytes are taken after the client has left", used)
 		}
 
@@ -320,12 +321,12 @@ func TestAnswersThatNobodyReadsShareTheBudget(t *testing.T) {
 		}
 		_, _ = fmt.Fprintf(stream, "GET /graphql?query=%s HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n", url.QueryEscape(fmt.Sprintf("{big(bytes:%d)}", size)))
 		synctest.Wait()
-		if used := budget.Used(); used < size {
+		if used := memory.Used(); used < size {
 			t.Errorf("an answer by server-sent events takes %d bytes", used)
 		}
 		_ = stream.Close()
 		synctest.Wait()
-		if used := budget.Used(); used != 0 {
+		if used := memory.Used(); used != 0 {
 			t.Errorf("%d bytes are taken after the client of the stream has left", used)
 		}
 	})

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/budget"
 )
 
 // SocketConfig of WebSocket connections. Zero means the default everywhere. The
@@ -36,9 +38,10 @@ type SocketConfig struct {
 	// Message is the largest that a client may send, in bytes; before it has
 	// initialised at most 64 KiB. Default [DefaultMessage].
 	Message int64
-	// Messages bounds the bytes of the messages that are being read, and of
-	// operations that run, over all connections. Default: unbounded.
-	Messages *Budget
+	// Memory is what all that is in flight holds. Default: unbounded.
+	Memory *budget.Memory
+	// Work is the allowance of all events of subscriptions. Default: unbounded.
+	Work *budget.Allowance
 	// MessageTimeout is how long a client may take to send 64 KiB of a message. Default [DefaultMessageTimeout].
 	MessageTimeout time.Duration
 	// Queue is the most messages that wait for one client. Default [DefaultQueue].

@@ -118,11 +118,11 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 	}
 	taken := s.taken
 	s.taken = 0
-	done := func() { s.parent.cfg.Messages.give(taken) }
+	done := func() { s.parent.cfg.Memory.Requests().Give(taken) }
 	if prepared.Kind() == ast.Subscription {
 		var ok bool
-		if done, ok = s.parent.cfg.Messages.keep(taken); !ok {
-			s.refuse(ctx, m.id, s.parent.cfg.Messages.overBudget())
+		if done, ok = keep(s.parent.cfg.Memory, taken); !ok {
+			s.refuse(ctx, m.id, overBudget(s.parent.cfg.Memory))
 			return nil
 		}
 	}
@@ -191,11 +191,10 @@ func (s *socket) run(ctx context.Context, op *operation, prepared *Operation) {
 		rests = s.listen(op)
 		return
 	}
-	payload := prepared.Do(ctx)
-	s.finish(ctx, op, s.message(op, op.id, s.next(), payload), s.message(op, op.id, "complete", nil))
-	if len(payload) > s.parent.cfg.QueueBytes {
-		s.out.flushed(ctx) // the bound of the queue does not hold it
-	}
+	payload, release := prepared.answer(ctx)
+	next := s.message(op, op.id, s.next(), payload)
+	next.release = release
+	s.finish(ctx, op, next, s.message(op, op.id, "complete", nil))
 }
 
 func (s *socket) panicked(ctx context.Context, op *operation, p any) {

@@ -67,7 +67,7 @@ type Stream struct {
 // Stream begins a subscription, from the cursor after if it is not empty. It runs until
 // ctx ends: the caller cancels that, and closes the stream. A nil listener shares no execution, and its Next never rests.
 func (o *Operation) Stream(ctx context.Context, after string, l listener) *Stream {
-	s := &Stream{executor: o.executor, op: o.context, memory: o.executor.memory.stream(), listener: l}
+	s := &Stream{executor: o.executor, op: o.context, memory: o.executor.memory.BeginEvents(), listener: l}
 	s.state.After = after
 	s.state.Share(l != nil)
 	shared := budget.SharedFrom(ctx)
@@ -135,7 +135,7 @@ func (s *Stream) Errors() gqlerror.List { return s.errors }
 // Refuse ends the stream because an event cannot wait to be sent. Who resumes at the
 // cursor gets it again.
 func (s *Stream) Refuse(before string) {
-	s.errors = s.executor.Present(s.ctx, gqlerror.List{s.executor.memory.overBudget()})
+	s.errors = s.executor.Present(s.ctx, gqlerror.List{overBudget(s.executor.memory)})
 	if before != "" {
 		s.errors[0].Extensions["cursor"] = before
 	}

@@ -268,14 +268,12 @@ func (r *Reader) stepDependents(ctx context.Context, asked []*dependents) ([]bac
 	if err := ctx.Err(); err != nil {
 		return nil, failure.Of(err, backend.Key{})
 	}
-	left, expected, reads := spent.Left(budget.Rows), 0, 0
+	left, expected := spent.Left(budget.Rows), 0
 	ranges := make([]backend.Range, 0, len(asked))
 	for _, sc := range asked {
 		one := sc.request(max(left, 1))
 		left -= one.Limit
-		k := r.largest(sc.relation)
-		size := r.sizes.estimate(k, one.Limit)
-		expected, reads = expected+size, reads+r.sizes.within(k, size)
+		expected += r.sizes.estimate(r.largest(sc.relation), one.Limit)
 		ranges = append(ranges, one)
 	}
 	expected = min(expected, backend.MaxPageBytes)
@@ -284,7 +282,7 @@ func (r *Reader) stepDependents(ctx context.Context, asked []*dependents) ([]bac
 		err = spent.Spend(budget.Rows, 1)
 	}
 	if err == nil {
-		err = held(spent.Expect(ctx, expected, reads))
+		err = held(spent.Expect(ctx, expected))
 	}
 	if err != nil {
 		return nil, err

@@ -45,11 +45,6 @@ func (s sizes) mean(k *kind.Kind) int {
 	return max(int(s[k.Name].Load()), 2*heldBytes)
 }
 
-// within is how many resources of a kind so many bytes are, at least one.
-func (s sizes) within(k *kind.Kind, bytes int) int {
-	return max(bytes/s.mean(k), 1)
-}
-
 // learn notes how large resources of a kind are.
 func (s sizes) learn(k *kind.Kind, bytes, resources int) {
 	if resources > 0 {
@@ -60,19 +55,18 @@ func (s sizes) learn(k *kind.Kind, bytes, resources int) {
 
 // hold charges what a step brought to the scans that asked. It may wait for memory.
 func (s sizes) hold(ctx context.Context, scans []*scan, asked []asked, pages []backend.Page) error {
-	held, read := 0, 0
+	held := 0
 	for n, a := range asked {
 		bytes := size(pages[n].Resources)
-		read += len(pages[n].Resources)
 		s.learn(scans[a.scan].query.kind, bytes, len(pages[n].Resources))
 		held += bytes
 	}
-	return budget.From(ctx).HoldRead(ctx, held, read)
+	return budget.From(ctx).Hold(ctx, held)
 }
 
 // hold charges what was read to the budget of the operation. It may wait for memory.
 func hold(ctx context.Context, resources []*backend.Resource) error {
-	return budget.From(ctx).HoldRead(ctx, size(resources), len(resources))
+	return budget.From(ctx).Hold(ctx, size(resources))
 }
 
 // size is what resources hold; of those that are not there nothing.

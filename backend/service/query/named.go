@@ -25,7 +25,7 @@ func (r *Reader) stepNamed(ctx context.Context, scans []*scan, named []int, errs
 		}
 		var err error
 		expected := r.sizes.estimate(scans[named[0]].query.kind, len(keys))
-		if err := spent.Expect(ctx, expected, r.sizes.within(scans[named[0]].query.kind, expected)); err != nil {
+		if err := spent.Expect(ctx, expected); err != nil {
 			fail(errs, scans, held(err))
 			return
 		}

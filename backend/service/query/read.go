@@ -128,7 +128,7 @@ func (r *Reader) Lookup(ctx context.Context, c access.Caller, keys []backend.Key
 	for begin := 0; begin < len(keys); {
 		part := keys[begin:min(begin+backend.MaxKeys, len(keys))]
 		expected := r.sizes.estimate(kinds[begin], len(part))
-		if err := spent.Expect(ctx, expected, r.sizes.within(kinds[begin], expected)); err != nil {
+		if err := spent.Expect(ctx, expected); err != nil {
 			return nil, held(err)
 		}
 		spent.Leave()

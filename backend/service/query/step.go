@@ -33,8 +33,8 @@ type stepping struct {
 	// is without a value of it.
 	checks []int
 	guards row.Guards
-	// expected is what the step will hold, in bytes, and reads how many resources that is.
-	expected, reads int
+	// expected is what the step will hold, in bytes.
+	expected int
 }
 
 // prepare prepares the next step of the scans that are not done.
@@ -60,8 +60,7 @@ func (r *Reader) prepare(scans []*scan, errs []error, left int) (st stepping) {
 			one := sc.request(p)
 			one.Limit = min(one.Limit, max(left, 1))
 			left -= one.Limit
-			bytes := r.sizes.estimate(sc.query.kind, one.Limit)
-			st.expected, st.reads = st.expected+bytes, st.reads+r.sizes.within(sc.query.kind, bytes)
+			st.expected += r.sizes.estimate(sc.query.kind, one.Limit)
 			st.asked = append(st.asked, asked{i, sc.begun, p})
 			st.ranges = append(st.ranges, one)
 			st.guards.Add(sc.query.kind.Rows, one.Index != "")
@@ -92,7 +91,7 @@ func (st *stepping) pay(ctx context.Context) error {
 		err = spent.Spend(budget.Rows, 1)
 	}
 	if err == nil {
-		err = held(spent.Expect(ctx, st.expected, st.reads))
+		err = held(spent.Expect(ctx, st.expected))
 	}
 	return err
 }
