@@ -22,9 +22,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/stream"
-	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
