@@ -3,8 +3,10 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -53,9 +55,9 @@ func (p process) forgetPeak() error {
 
 // cost is what the process spent on something.
 type cost struct {
-	cpu    time.Duration
-	grown  int64 // bytes of the peak above what was resident before
-	killed bool  // it was far above the bound, and the process was ended
+	cpu    time.Duration // that of the machine of reference would be
+	grown  int64         // bytes of the peak above what was resident before
+	killed bool          // it was far above the bound, and the process was ended
 }
 
 func (c cost) String() string {
@@ -74,17 +76,18 @@ func (c cost) above(most cost) bool { return c.cpu > most.cpu || c.grown > most.
 // suffers.
 type meter struct {
 	process
+	slowness     float64
 	cpuBefore    time.Duration
 	memoryBefore int64
 	deadly       cost
 	stop, done   chan struct{}
 	last         cost
-	now          atomic.Int64 // CPU that is spent, for those that wait for some
+	now          atomic.Int64 // CPU that is spent here, for those that wait for some
 }
 
 // begin starts to count.
 func (p process) begin(deadly cost) *meter {
-	m := &meter{process: p, deadly: deadly, stop: make(chan struct{}), done: make(chan struct{})}
+	m := &meter{process: p, slowness: slowness(), deadly: deadly, stop: make(chan struct{}), done: make(chan struct{})}
 	err := p.forgetPeak()
 	if err == nil {
 		m.memoryBefore, err = p.resident("VmRSS")
@@ -126,8 +129,8 @@ func (m *meter) read() bool {
 	if err != nil {
 		return false
 	}
-	m.last.cpu, m.last.grown = cpu-m.cpuBefore, peak-m.memoryBefore
-	m.now.Store(int64(m.last.cpu))
+	m.now.Store(int64(cpu - m.cpuBefore))
+	m.last.cpu, m.last.grown = time.Duration(float64(cpu-m.cpuBefore)/m.slowness), peak-m.memoryBefore
 	return true
 }
 
@@ -182,4 +185,36 @@ func (p process) measure(most cost, do func()) cost {
 	do()
 	p.idle()
 	return m.spent()
+}
+
+// reference is what [work] takes on the machine whose CPU-seconds the bounds mean.
+const reference = 12 * time.Millisecond
+
+// work does what a gateway does: it reads and writes JSON.
+func work() {
+	text := []byte(`{"kind":"Port","metadata":{"name":"port-1","labels":[{"key":"a","value":"b"}]},"spec":{"list":[1,2,3],"text":"` + strings.Repeat("x", 200) + `"}}`)
+	for range 2000 {
+		var v map[string]any
+		if json.Unmarshal(text, &v) != nil {
+			panic("not JSON")
+		}
+		if _, err := json.Marshal(v); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// slowness is how many times as long as on the machine of reference the same work takes
+// here and now, at least once: it is slower, or shares its cores.
+func slowness() float64 {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	clock := func() time.Duration {
+		var spec unix.Timespec
+		_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &spec)
+		return time.Duration(spec.Nano())
+	}
+	before := clock()
+	work()
+	return max(float64(clock()-before)/float64(reference), 1)
 }
