@@ -26,7 +26,7 @@ const (
 	ManifestValue = 40
 	// YAMLByte is a byte of a resource that is written as YAML: graph/engine.
 	YAMLByte = 2
-	// PlainRule is a rule that only compares, CELUnit a unit of CEL's own cost of any other:
+	// PlainRule is a rule that only compares, and each part of it one step more, CELUnit a unit of CEL's own cost of any other:
 	// backend/service/kind.
 	PlainRule = 10
 	CELUnit   = 2

@@ -178,8 +178,22 @@ func (f *Field) same(a, b any, c comparison) bool {
 
 // sameSet compares two lists of one length without order.
 func sameSet(a, b []any, same func(x, y any) bool) bool {
-	rest := slices.Clone(b)
+	var rest []any
+	texts := map[string]int{} // how often b has them
+	for _, v := range b {
+		if text, ok := v.(string); ok {
+			texts[text]++
+			continue
+		}
+		rest = append(rest, v)
+	}
 	for _, v := range a {
+		if text, ok := v.(string); ok {
+			if texts[text]--; texts[text] < 0 {
+				return false
+			}
+			continue
+		}
 		i := slices.IndexFunc(rest, func(w any) bool { return same(v, w) })
 		if i < 0 {
 			return false

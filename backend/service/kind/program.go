@@ -15,8 +15,9 @@ import (
 // program is a compiled rule, or several.
 type program struct {
 	cel.Program
-	// plain says that it only compares: see isPlain. Else its cost is counted.
-	plain bool
+	// plain is what it costs if it only compares, in steps: see isPlain. Else its cost is
+	// counted, and this is 0.
+	plain int
 }
 
 // ruleCost bounds the evaluation of one rule, in CEL's cost units.
@@ -24,20 +25,20 @@ const ruleCost = 1_000_000
 
 // program of a rule.
 func (c *compiler) program(rule *cel.Ast) (program, error) {
-	if isPlain(ast.NavigateAST(rule.NativeRep())) {
+	if root := ast.NavigateAST(rule.NativeRep()); isPlain(root) {
 		p, err := c.env.Program(rule)
-		return program{p, true}, err
+		return program{p, budget.PlainRule + len(ast.MatchDescendants(root, ast.AllMatcher()))}, err
 	}
 	c.costs.learn(rule)
 	p, err := c.env.Program(rule, cel.CostTracking(c.costs), cel.CostLimit(ruleCost), cel.InterruptCheckFrequency(1000))
-	return program{p, false}, err
+	return program{p, 0}, err
 }
 
 // evaluate runs the program and charges it. Counting the cost takes as long as a plain
 // rule itself.
 func (p program) evaluate(ctx context.Context, v *Violations, vars any) (ref.Val, error) {
-	if p.plain {
-		v.charge(budget.PlainRule)
+	if p.plain > 0 {
+		v.charge(p.plain)
 		out, _, err := p.Eval(vars)
 		return out, err
 	}

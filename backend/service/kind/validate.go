@@ -408,6 +408,12 @@ func (v *Violations) transition(ctx context.Context, s *Shape, at *location, nex
 func (v *Violations) transitionElements(ctx context.Context, f *Field, at *location, now, was any) {
 	next, _ := now.([]any)
 	old, _ := was.([]any)
+	before := map[string]map[string]any{} // by their identity
+	for _, o := range old {
+		if text, ok := f.identity(o); ok {
+			before[text] = o.(map[string]any)
+		}
+	}
 	element := location{in: at}
 	for i, e := range next {
 		m, ok := e.(map[string]any)
@@ -415,6 +421,15 @@ func (v *Violations) transitionElements(ctx context.Context, f *Field, at *locat
 			continue
 		}
 		element.element = i + 1
+		if text, ok := f.identity(m); ok {
+			if w, ok := before[text]; ok {
+				v.transition(ctx, f.shape, &element, m, w)
+			}
+			continue
+		}
+		if !v.charge(len(old)) {
+			return
+		}
 		for _, o := range old {
 			if w, ok := o.(map[string]any); ok && f.sameElement(m, w) {
 				v.transition(ctx, f.shape, &element, m, w)
