@@ -90,6 +90,8 @@ type Index struct {
 	reads, fallbacks, waits atomic.Uint64
 	// work wakes Run.
 	work chan struct{}
+	// runs says that Run does.
+	runs atomic.Bool
 
 	mu sync.Mutex // guards all below
 	// position is how far the hub's deliveries were taken; zero while the hub does not follow.
@@ -132,7 +134,8 @@ func New(cfg Config) (*Index, error) {
 // Run follows the hub and fills the kinds, until ctx ends, which is no error. Then
 // the index serves nothing and holds nothing.
 func (x *Index) Run(ctx context.Context) error {
-	defer x.Begin(backend.Position{})
+	x.runs.Store(true)
+	defer x.stop()
 	defer x.cfg.Hub.Attach(x)()
 	retry := time.NewTicker(x.cfg.Retry)
 	defer retry.Stop()
@@ -148,6 +151,12 @@ func (x *Index) Run(ctx context.Context) error {
 			x.retry(ctx)
 		}
 	}
+}
+
+// stop forgets everything.
+func (x *Index) stop() {
+	x.runs.Store(false)
+	x.Begin(backend.Position{})
 }
 
 // next is the next kind that is to be filled.
@@ -179,7 +188,7 @@ func (x *Index) retry(ctx context.Context) {
 			continue
 		}
 		page, err := x.cfg.Store.Range(ctx, backend.Range{Kind: s.Name, Count: true})
-		if err != nil || int64(page.Count)*mean > free {
+		if err != nil || int64(page.Count)*mean*6/5 > free {
 			continue
 		}
 		x.mu.Lock()
@@ -261,6 +270,7 @@ func (x *Index) fit() (gaveUp bool) {
 		x.cfg.Logger.Info("a kind does not fit the memory of the index; it is read from the store", zap.String("kind", largest.Name),
 			zap.Int64("bytes", largest.bytes+largest.waitingBytes), zap.Int64("limit", x.cfg.Bytes))
 		x.giveUp(largest)
+		largest.tooLarge = true
 	}
 }
 
@@ -273,7 +283,7 @@ func (x *Index) giveUp(s *shelf) {
 	x.bytes -= s.bytes
 	s.mean = s.bytes / max(int64(s.names.Len()), 1)
 	s.clear()
-	s.state = givenUp
+	s.state, s.tooLarge = givenUp, false
 	s.failed = min(s.failed+1, maxFailed)
 	s.rest = 1 << (s.failed - 1)
 	x.tell()

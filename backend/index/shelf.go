@@ -147,6 +147,8 @@ type shelf struct {
 	since backend.Position
 	bytes int64
 	mean  int64 // of a resource, when the kind was given up
+	// tooLarge says that it was given up for want of room.
+	tooLarge bool
 	// failed is how often the kind was given up since it served, and rest in how many
 	// rounds it is tried again.
 	failed, rest int

@@ -2,6 +2,8 @@ package index
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"sort"
 	"time"
@@ -73,6 +75,66 @@ func (x *Index) Recent(key backend.Key) *backend.Resource {
 		}
 	}
 	return &r
+}
+
+// Await is the first state that serves a kind and shows all that the store had acknowledged.
+// It waits for no longer than [Patience]; then it fails with [ErrFilling]. False: the kind has
+// no room in memory, or is none of the index.
+func (x *Index) Await(ctx context.Context, kind string) (v View, ok bool, err error) {
+	shelf := x.byName[kind]
+	if shelf == nil || x.without(shelf) {
+		return View{}, false, nil
+	}
+	head, err := backend.HeadOf(ctx, x.cfg.Store)
+	if err != nil {
+		return View{}, false, err
+	}
+	patience := time.NewTimer(Patience)
+	defer patience.Stop()
+	for {
+		s := x.current.Load()
+		if s.kinds[shelf.number] != nil && s.shows(head.Position) {
+			x.reads.Add(1)
+			return View{x, s, head.Now}, true, nil
+		}
+		if x.without(shelf) {
+			return View{}, false, nil
+		}
+		select {
+		case <-x.after(s):
+		case <-patience.C:
+			return View{}, false, fmt.Errorf("%s: %w", kind, ErrFilling)
+		case <-ctx.Done():
+			return View{}, false, ctx.Err()
+		}
+	}
+}
+
+// Patience is how long a read waits for a kind that is being filled.
+const Patience = 5 * time.Second
+
+// ErrFilling: the kind is being read into memory, or its changes are late.
+var ErrFilling = errors.New("the index in memory is being filled")
+
+// without says whether there is no room for a kind, or nobody fills the index.
+func (x *Index) without(s *shelf) bool {
+	if !x.runs.Load() {
+		return true
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return s.state == givenUp && s.tooLarge
+}
+
+// Needs is how many bytes of memory all kinds would take, roughly, if one had so many resources.
+func (x *Index) Needs(kind string, resources int) int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := x.byName[kind]
+	if s == nil {
+		return x.bytes
+	}
+	return x.bytes - s.bytes + s.mean*int64(resources)
 }
 
 // await is the first snapshot that shows a head, nil if there is none in time.

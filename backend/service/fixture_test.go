@@ -244,3 +244,13 @@ func (s *reading) Ranges(ctx context.Context, list []backend.Range) ([]backend.P
 	}
 	return pages, err
 }
+
+func open(t *testing.T) *memory.Store {
+	t.Helper()
+	store, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}

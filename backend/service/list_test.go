@@ -187,10 +187,10 @@ func TestAPageReadsNoMoreThanIsAskedFor(t *testing.T) {
 		req        query.ListRequest
 	}{
 		{"a page", "[5 bare true]", query.ListRequest{First: pointer(5)}},
-		{"a page of one value of an index", "[5 bare true]", query.ListRequest{First: pointer(5), Filter: title}},
+		{"a page of one value of a field", "[0 bare false 500 bare false]", query.ListRequest{First: pointer(5), Filter: title}},
 		{"whether there is more", "[6 bare true]", query.ListRequest{First: pointer(5), Ahead: true}},
 		{"no resources", "[]", query.ListRequest{First: pointer(0)}},
-		{"an order", "[500 bare false]", query.ListRequest{First: pointer(5), OrderBy: []query.Order{{Field: "createdAt"}}}},
+		{"an order", "[0 bare false 500 bare false]", query.ListRequest{First: pointer(5), OrderBy: []query.Order{{Field: "createdAt"}}}},
 	} {
 		c.req.Kind, store.asked = "Widget", nil
 		if _, err := s.List(t.Context(), anon, c.req); err != nil {

@@ -26,7 +26,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
-	"github.com/sluicegw/sluice/backend/service/reindex"
 	"github.com/sluicegw/sluice/backend/service/reseal"
 	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
@@ -134,7 +133,6 @@ type Service struct {
 	hub        *hub.Hub
 	ownHub     bool // Run runs the hub
 	unreadable *unreadable.Tracker
-	keeper     *reindex.Keeper
 	reconciler *reconcile.Reconciler
 	index      *index.Index // nil if nothing is kept in memory
 	turns      turns
@@ -175,10 +173,6 @@ func New(cfg Config) (*Service, error) {
 	}
 	s.Reader = query.New(cfg.Store, kinds, s.unreadable, s.index)
 	s.Feed = change.New(change.Config{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, Reader: s.Reader, BookmarkInterval: cfg.BookmarkInterval})
-	s.keeper = reindex.New(reindex.Config{
-		Store: cfg.Store, Kinds: kinds, Unreadable: s.unreadable, Logger: cfg.Logger,
-		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout,
-	})
 	s.reconciler = reconcile.New(reconcile.Config{
 		Store: cfg.Store, Hub: s.hub, Kinds: kinds, Judge: s, Logger: cfg.Logger,
 		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout, Tag: s.tag, Delay: rebindTime,
@@ -187,16 +181,14 @@ func New(cfg Config) (*Service, error) {
 }
 
 // Run follows the store's changes for all streams, unless the hub came with the
-// configuration, keeps the index rows of every kind of this gateway's definition,
-// re-evaluates what waits for others, and encrypts with the first key what another or none
+// configuration, fills the index in memory, re-evaluates what waits for others, and encrypts with the first key what another or none
 // has encrypted. Without it nothing stops waiting, each stream follows the store by
-// itself and queries may scan. It returns when ctx ends, which is no error.
+// itself and filters read whole kinds. It returns when ctx ends, which is no error.
 func (s *Service) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	if s.ownHub {
 		g.Go(func() error { return s.hub.Run(ctx) })
 	}
-	g.Go(func() error { return s.keeper.Run(ctx) })
 	g.Go(func() error { return reseal.Run(ctx, s.resealing()) })
 	g.Go(func() error { return s.followOwners(ctx) })
 	g.Go(func() error { return s.reconciler.Run(ctx) })

@@ -264,7 +264,7 @@ func count(args map[string]any, name string) *int {
 func listRequest(f *field, args map[string]any) query.ListRequest {
 	req := query.ListRequest{
 		Namespace: optional[string](args, "namespace"), Filter: args["filter"], First: count(args, "first"), Last: count(args, "last"),
-		After: optional[string](args, "after"), Before: optional[string](args, "before"), ChangeCursor: f.changeCursor, Ahead: f.ahead,
+		After: optional[string](args, "after"), Before: optional[string](args, "before"), ChangeCursor: f.changeCursor, Ahead: f.ahead, Total: f.total,
 	}
 	req.Kind = value[string](args, "kind")
 	of := sharedOrders()

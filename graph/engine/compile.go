@@ -349,6 +349,7 @@ func (c *compiler) shapeField(t *typeInfo, f *field) {
 // connection notes what of a connection is to be read with its page.
 func (c *compiler) connection(f *field) {
 	f.changeCursor = c.selects(f.set, "changeCursor")
+	f.total = c.selects(f.set, "totalCount")
 	f.ahead = c.selects(f.set, "pageInfo", "hasNextPage") || c.selects(f.set, "pageInfo", "hasPreviousPage")
 }
 

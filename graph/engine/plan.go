@@ -143,8 +143,9 @@ type field struct {
 	inverse  *inverse
 	kind     *kindInfo
 	verb     descriptor.Verb
-	// changeCursor says that a connection is asked for it, and ahead for whether it goes on.
-	changeCursor, ahead bool
+	// changeCursor says that a connection is asked for it, ahead for whether it goes on, and
+	// total for how many there are.
+	changeCursor, ahead, total bool
 	// targets says that a connection of dependencies is asked for states or resources.
 	targets bool
 	// node is the first of the fields that were merged into this one; it has the arguments.

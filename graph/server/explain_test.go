@@ -19,7 +19,7 @@ func TestAnAnswerTellsHowItWasRead(t *testing.T) {
 		by []string
 	}{
 		{"index", newIndexedEdge(t), []string{"order of names 2 2", "order of names in spec.resource.networkRef 5 5", "length of the names, 4 rows 0 4", "key 1 1", "order of createdAt 2 2"}},
-		{"store", newEdge(t, plain, server.Config{}), []string{"order of names 2 2", "order of names in spec.resource.networkRef 5 5", "length of the names 0 4", "key 1 1", "spec.resource.mtu, 4 rows 4 2"}},
+		{"store", newEdge(t, plain, server.Config{}), []string{"order of names 2 2", "references to Network/default/net-0 5 5", "key 1 1", "all resources 4 2"}},
 	} {
 		t.Run(c.source, func(t *testing.T) {
 			topology(t, c.e, 4, 5, 0)

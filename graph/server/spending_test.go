@@ -108,10 +108,6 @@ func dear() []struct{ name, key, field, query string } {
 		{"a page of 1,000 in each of 1,000", "limit-objects", "ports.nodes.network.ports.nodes", `{ ports(first: 1000) { nodes { network { ports(first: 1000) { nodes { id } } } } } }`},
 		{"the same by edges", "limit-objects", "ports.edges.node.network.ports.edges", `{ ports(first: 1000) { edges { node { network { ports(first: 1000) { edges { cursor } } } } } } }`},
 		{"the same with links", "limit-objects", "ports.nodes.network.ports.nodes", `{ ports(first: 1000) { nodes { network { ports(first: 1000) { nodes { network { id } } } } } } }`},
-		{"40 counts with a filter in each of 1,000 pages of none", "limit-steps", "networks.nodes.ports.a",
-			`{ networks(first: 1000) { nodes { ports(first: 0, filter: {name: {ne: "x"}}) { ` + aliases(40, "totalCount") + `} } } }`},
-		{"the same of the network with the ports", "limit-rows", "ports.nodes.network.ports.a1",
-			`{ ports(first: 1000) { nodes { network { ports(first: 0, filter: {name: {ne: "x"}}) { ` + aliases(20, "totalCount") + `} } } } }`},
 		{"90 aliases of nodes in a page", "limit-answer", "ports.a", `{ ports(first: 1000) { ` + aliases(90, "nodes { "+all+" }") + `} }`},
 		{"90 pages of 1,000", "limit-held", "a", `{ ` + aliases(90, "ports(first: 1000) { nodes { "+all+" } }") + `}`},
 		{"90 errors in each of 1,000 places under a long name", "limit-answer", long + ".nodes.a",
@@ -210,7 +206,7 @@ func TestWhatAnOperationSpentIsToldToWhoAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	cost := got.Extensions.Cost
-	if cost["rows"] != 4 || cost["steps"] < 2*budget.Scan || cost["objects"] != 4 || cost["bytes"] < 100 || cost["held"] < 1000 || cost["events"] != 0 || len(cost) != 6 {
+	if cost["rows"] != 4 || cost["steps"] < budget.Scan || cost["objects"] != 4 || cost["bytes"] < 100 || cost["held"] < 1000 || cost["events"] != 0 || len(cost) != 6 {
 		t.Errorf("%s", w.Body)
 	}
 	if strings.Contains(e.post(t, "{ __typename }", nil), "cost") {

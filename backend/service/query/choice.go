@@ -11,15 +11,6 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 )
 
-// trees are what runs are chosen from: those of the index in memory, or the rows of a
-// store as far as they were measured.
-type trees interface {
-	// Has says whether there are rows of an index; the empty one is that of the names.
-	Has(index string) bool
-	// Len is how many rows a run has.
-	Len(r index.Run) int
-}
-
 // choice is a way to find what a condition of a filter can match: runs of rows that
 // hold all of it.
 type choice struct {
@@ -38,12 +29,15 @@ type choice struct {
 // chooser finds choices for a query among the trees of its kind.
 type chooser struct {
 	q     *query
-	trees trees
+	trees *index.Kind
 	// scope bounds the names that the query is about, besides what the filter says.
 	scope bounds
-	// most is of how many runs a choice may be; 0 is any number.
-	most int
 }
+
+// runKey tells runs apart.
+type runKey struct{ index, start, end string }
+
+func keyOf(r index.Run) runKey { return runKey{r.Index, string(r.Start), string(r.End)} }
 
 // best is the choice with the fewest rows for all conditions together, false if there
 // is none. It is exact if it is for the one condition that there is.
@@ -65,9 +59,6 @@ func (c *chooser) fewest(conditions []expr) (best choice, ok bool) {
 	for _, e := range conditions {
 		one, found := c.ofExpr(e)
 		one.exact = one.exact && len(conditions) == 1
-		if c.most > 0 && len(one.runs) > c.most {
-			continue
-		}
 		if found && (!ok || c.measure(&one) < c.measure(&best)) {
 			best, ok = one, true
 		}

@@ -45,11 +45,20 @@ func WithExplanation(ctx context.Context) (context.Context, *Explanation) {
 
 // explained is how a scan was read from the store.
 func (sc *scan) explained() Explained {
-	by := "names"
-	if sc.query.names == nil {
-		by = sc.route.String()
+	by := "order of names"
+	switch {
+	case sc.query.names != nil:
+		by = "names"
+	case sc.left.Referenced != nil:
+		by = "references to " + sc.query.parentKey.String()
+	case !sc.streams:
+		by = "all resources"
 	}
-	return Explained{Kind: sc.query.kind.Name, Source: "store", By: by, Looked: sc.looked, Returned: max(len(sc.found), sc.count)}
+	returned := len(sc.found)
+	if sc.counting {
+		returned = sc.count
+	}
+	return Explained{Kind: sc.query.kind.Name, Source: "store", By: by, Looked: sc.looked, Returned: returned}
 }
 
 // explainKeys notes reads of single resources by their keys.

@@ -54,11 +54,11 @@ func (s sizes) learn(k *kind.Kind, bytes, resources int) {
 }
 
 // hold charges what a step brought to the scans that asked. It may wait for memory.
-func (s sizes) hold(ctx context.Context, scans []*scan, asked []asked, pages []backend.Page) error {
+func (s sizes) hold(ctx context.Context, scans []*scan, asked []int, pages []backend.Page) error {
 	held := 0
-	for n, a := range asked {
+	for n, i := range asked {
 		bytes := size(pages[n].Resources)
-		s.learn(scans[a.scan].query.kind, bytes, len(pages[n].Resources))
+		s.learn(scans[i].query.kind, bytes, len(pages[n].Resources))
 		held += bytes
 	}
 	return budget.From(ctx).Hold(ctx, held)

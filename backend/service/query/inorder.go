@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/index"
 )
 
@@ -184,17 +183,11 @@ func (rd *reading) explain(how string, c *choice) {
 
 // orderedBy is the index in whose order the page can be read; empty is that of the names.
 func (c *chooser) orderedBy() (by string, ok bool) {
-	if len(c.q.order) == 0 {
+	if c.q.inNames() {
 		return "", true
 	}
-	switch field := c.q.order[0].Field; {
-	case field == namespaceAttribute:
-		return field, false
-	case field == nameAttribute && (c.q.namespace != "" || c.q.kind.Scope == descriptor.Global):
-		return "", true
-	default:
-		return field, c.trees.Has(field)
-	}
+	field := c.q.order[0].Field
+	return field, field != namespaceAttribute && c.trees.Has(field)
 }
 
 // tied is how many resources are probably read to have those with the first value of
@@ -485,4 +478,15 @@ func (sc *scan) start() (value, place []byte) {
 	}
 	value = sc.query.order[0].value(key)
 	return value, sc.query.order.place(key)
+}
+
+// kept is the part of an index of one value that holds all that the tests of its attribute keep.
+func (sc *scan) kept(by string) index.Run {
+	var b bounds
+	for _, t := range sc.query.filter.tests() {
+		if r, _, ok := t.bounds(); ok && t.attribute == by {
+			b = b.and(r)
+		}
+	}
+	return index.Run{Index: by, Start: b.start, End: b.end}
 }

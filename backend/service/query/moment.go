@@ -2,9 +2,13 @@ package query
 
 import (
 	"context"
+	"errors"
 	"sync"
 
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
@@ -145,4 +149,27 @@ func (r *Reader) view(ctx context.Context) index.View {
 		m.taken = true
 	}
 	return m.view
+}
+
+// await is the state from which a kind is listed that the view does not have: the first that
+// has it and all that the store had acknowledged, if the kind is in memory or will be. Later
+// reads of the operation see that state, too. False: the kind is not in memory.
+func (r *Reader) await(ctx context.Context, k *kind.Kind) (v index.View, ok bool, err error) {
+	if r.index == nil {
+		return index.View{}, false, nil
+	}
+	v, ok, err = r.index.Await(ctx, k.Name)
+	switch {
+	case errors.Is(err, index.ErrFilling):
+		return index.View{}, false, &failure.Error{
+			Code: failure.CodeUnavailable, Kind: k.Name, Retryable: true, Message: k.Name + " is being read into memory; try again",
+		}
+	case err != nil:
+		return index.View{}, false, failure.Of(err, backend.Key{Kind: k.Name})
+	}
+	if u := useOf(ctx); ok && u.lock() {
+		u.moment.view, u.moment.taken = v, true
+		u.moment.mu.Unlock()
+	}
+	return v, ok, nil
 }

@@ -121,19 +121,19 @@ func (sc *scan) takePlain(r *Reader, got []*backend.Resource, bodies []*body.Bod
 				continue
 			}
 		}
-		if sc.keep(Edge{Resource: Resource{Stored: stored, Body: bodies[at]}}) {
+		if sc.done = sc.keep(Edge{Resource: Resource{Stored: stored, Body: bodies[at]}}); sc.done {
 			return
 		}
 	}
 	sc.keys = sc.keys[len(places):]
-	sc.done = sc.done || len(sc.keys) == 0
+	sc.done = len(sc.keys) == 0
 }
 
 // takeNamed takes what a step brought.
 func (sc *scan) takeNamed(r *Reader, got []*backend.Resource) {
 	places := sc.answered(got)
 	for _, at := range places {
-		if got[at] != nil && sc.judge(r, got[at]) {
+		if sc.done = got[at] != nil && sc.judge(r, got[at]); sc.done {
 			return
 		}
 	}

@@ -8,20 +8,16 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// keepNearest adds a match to those of a scan that is not in order, and says whether it
-// ends the part instead. Who looks ahead keeps one more, which is read too: if it is
-// unreadable, there is no more.
-func (sc *scan) keepNearest(e Edge) (beyond bool) {
-	if len(sc.found) < sc.wanted() {
+// keepNearest adds a match to those of a scan that is not in order. Who looks ahead keeps
+// one more, which is read too: if it is unreadable, there is no more.
+func (sc *scan) keepNearest(e Edge) {
+	switch {
+	case len(sc.found) < sc.wanted():
 		heap.Push(sc, e)
-		return false
+	case len(sc.found) > 0 && (bytes.Compare(e.key, sc.found[0].key) < 0) != sc.backward:
+		sc.found[0] = e
+		heap.Fix(sc, 0)
 	}
-	if (bytes.Compare(e.key, sc.found[0].key) < 0) == sc.backward {
-		return sc.beyond(e.key)
-	}
-	sc.found[0] = e
-	heap.Fix(sc, 0)
-	return false
 }
 
 // sortNearest puts the matches in the order of the query, without the one that
@@ -56,7 +52,7 @@ func (sc *scan) readFound(r *Reader) {
 		}
 	}
 	if !sc.done {
-		sc.found = nil
+		sc.found, sc.count = nil, 0
 		sc.begin()
 	}
 }

@@ -38,8 +38,10 @@ type Page struct {
 	ahead        bool // it is known whether there is more in the page's direction
 	cut          bool // there is
 	changeCursor *string
-	// view is the state that the page was read from; nil if it was read from the store.
-	view *index.View
+	// total is the number of resources of the connection, if it was counted with the page.
+	total *int
+	// view is the state that the page was read from; zero if it was read from the store.
+	view index.View
 }
 
 // Edge is one resource of a page.
@@ -111,7 +113,7 @@ func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListReque
 			}
 			if errs[i] = indexed.read(sc, served); errs[i] == nil {
 				indexed.scan.finish(&l.page)
-				l.page.view = &t.view
+				l.page.view = t.view
 				pages[i] = &l.page
 			}
 			continue
@@ -137,7 +139,9 @@ func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListReque
 		if errs[owner[i]] = err; err == nil {
 			l := &lists[owner[i]]
 			scans[i].finish(&l.page)
-			l.query.known = scans[i].measures.known
+			if reqs[owner[i]].Total {
+				l.page.total = &scans[i].count
+			}
 			pages[owner[i]] = &l.page
 		}
 	}
@@ -198,11 +202,26 @@ func (t *lister) find(name string) (*kind.Kind, error) {
 	return t.kind, t.err
 }
 
+// await takes a later state if the kind is in memory, or will be, and the view does not have it.
+func (t *lister) await(k *kind.Kind) error {
+	if _, ok := t.view.Kind(k.Name); ok {
+		return nil
+	}
+	later, ok, err := t.reader.await(t.ctx, k)
+	if ok {
+		t.view = later
+	}
+	return err
+}
+
 // begin checks a request and prepares its page, and the scan that reads it.
 func (t *lister) begin(req *ListRequest, l *listing, sc *scan) error {
 	r := t.reader
 	k, err := t.find(req.Kind)
 	if err != nil {
+		return err
+	}
+	if err := t.await(k); err != nil {
 		return err
 	}
 	f, err := t.filter.of(k, req.Filter)
@@ -225,6 +244,7 @@ func (t *lister) begin(req *ListRequest, l *listing, sc *scan) error {
 		return err
 	}
 	sc.query, sc.in, sc.backward, sc.size, sc.ahead = p.query, interval{after: p.after, before: p.before}, p.backward, size, req.Ahead
+	sc.total = req.Total
 	if !req.ChangeCursor {
 		return nil
 	}
@@ -264,7 +284,7 @@ func (p *Page) any(ctx context.Context, in interval) (bool, error) {
 	if p.relation != nil {
 		return p.reader.anyRelated(ctx, p.relation, in)
 	}
-	sc := &scan{query: p.query, in: in, size: 1, arena: &body.Arena{}, known: p.query.known}
+	sc := &scan{query: p.query, in: in, size: 1, arena: &body.Arena{}}
 	if served, ok := p.indexed(); ok {
 		err := p.reader.newReading(ctx, p.view.Now()).readOne(sc, served)
 		return len(sc.found) > 0, err
@@ -277,9 +297,6 @@ func (p *Page) any(ctx context.Context, in interval) (bool, error) {
 
 // indexed is the kind in the state that the page was read from, if that was the index in memory.
 func (p *Page) indexed() (*index.Kind, bool) {
-	if p.view == nil {
-		return nil, false
-	}
 	return p.view.Kind(p.query.kind.Name)
 }
 
@@ -289,17 +306,15 @@ func (p *Page) TotalCount(ctx context.Context) (int, error) {
 	if p.relation != nil {
 		return p.reader.countRelated(ctx, p.relation)
 	}
+	if p.total != nil {
+		return *p.total, nil
+	}
 	if served, ok := p.indexed(); ok {
 		sc := &scan{query: p.query, counting: true}
 		err := p.reader.newReading(ctx, p.view.Now()).readOne(sc, served)
 		return sc.count, err
 	}
-	sc := &scan{query: p.query, counting: true, arena: &body.Arena{}, known: p.query.known}
-	if p.query.names == nil {
-		if n, ok, err := p.reader.countRuns(ctx, sc); ok || err != nil {
-			return n, err
-		}
-	}
+	sc := &scan{query: p.query, counting: true, arena: &body.Arena{}}
 	err := p.reader.runScans(ctx, []*scan{sc})[0]
 	return sc.count, err
 }

@@ -1,5 +1,6 @@
 // Package query reads resources: by their keys, by who refers to them, and page by
-// page in an order. It picks the index rows that hold what a filter can match.
+// page in an order. Kinds that are in memory are read by the trees that hold what a
+// filter can match, others are scanned.
 package query
 
 import (
@@ -27,11 +28,10 @@ type query struct {
 	// and a value of its rows. No reference keeps everything.
 	reference string
 	parent    []byte
+	parentKey backend.Key
 	// filter is what is asked for besides; nil keeps everything.
 	filter Filter
 	order  order
-	// known are lengths of runs of a store, as they were measured for the page.
-	known map[runKey]int
 	// within bounds what is read of the range of the names.
 	within bounds
 	// names are those of the resources that the query may have, in order and each
@@ -68,7 +68,7 @@ func (r *Reader) query(k *kind.Kind, req *ListRequest, f Filter) (q query, err e
 		if k.Rows.Index(p.Reference) == nil {
 			return q, failure.BadInput("parent", "kind %s has no reference %q", k.Name, failure.Shorten(p.Reference))
 		}
-		q.namespace, q.reference, q.parent = p.Key.Namespace, p.Reference, backend.AppendString(nil, p.Key.Name)
+		q.namespace, q.reference, q.parent, q.parentKey = p.Key.Namespace, p.Reference, backend.AppendString(nil, p.Key.Name), p.Key
 	}
 	if req.Names != nil {
 		if q.namespace == "" && k.Scope != descriptor.Global {
@@ -96,12 +96,15 @@ func inOrder(names []string) []string {
 	return names
 }
 
-// indexed says whether to try the index rows of a kind. Whether they are all of
-// this gateway's definition is asked with every step that reads them (see [row.Guards]).
-// This is but a hint, from the last such answer.
-func (r *Reader) indexed(k *kind.Kind) bool {
-	_, oneState := r.store.(backend.Ranger)
-	return oneState && !k.Rows.Stale.Load()
+// refers says whether a store can tell what refers to the parent: it knows references to
+// resources of the same namespace.
+func (q *query) refers() bool {
+	return q.reference != "" && (q.parentKey.Namespace != "" || q.kind.Scope == descriptor.Global)
+}
+
+// inNames says whether the order of the page is that of the names.
+func (q *query) inNames() bool {
+	return len(q.order) == 0 || q.order[0].Field == nameAttribute && (q.namespace != "" || q.kind.Scope == descriptor.Global)
 }
 
 // filtered says whether the query keeps less than its namespace has.

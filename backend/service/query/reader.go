@@ -14,6 +14,7 @@ type Reader struct {
 	unreadable *unreadable.Tracker
 	sizes      sizes
 	index      *index.Index
+	slots      *slots
 	// declared are the references of each kind, by its name.
 	declared map[string][]declared
 }
@@ -21,5 +22,5 @@ type Reader struct {
 // New reads from a store, or as far as it serves from the index over the store, which
 // may be nil. It starts nothing.
 func New(store backend.Store, kinds kind.Catalogue, unreadable *unreadable.Tracker, idx *index.Index) *Reader {
-	return &Reader{store: store, kinds: kinds, unreadable: unreadable, sizes: newSizes(kinds), index: idx, declared: declaredOf(kinds)}
+	return &Reader{store: store, kinds: kinds, unreadable: unreadable, sizes: newSizes(kinds), index: idx, slots: newSlots(), declared: declaredOf(kinds)}
 }

@@ -26,6 +26,9 @@ type ListRequest struct {
 	// Ahead looks, while the page is read, whether there is more in its direction.
 	// Without it [PageInfo.HasNextPage] and [PageInfo.HasPreviousPage] read for themselves.
 	Ahead bool
+	// Total counts the resources of the connection with the page, where it is read from the
+	// store: else [Page.TotalCount] reads by itself, and may tell of a later state.
+	Total bool
 }
 
 // Order is one criterion of an order. Nulls come first, and last if descending.

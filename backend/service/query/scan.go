@@ -1,7 +1,6 @@
 package query
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
@@ -9,31 +8,25 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 )
 
-// scanStep is how many resources one step of a scan that filters or sorts reads.
-const scanStep = 500
-
-// scan reads the part of a query that a page wants, from a store step by step: its
-// parts say what the next step reads, and take takes what that brought.
+// scan reads what a page or a count wants of a query: from the index in memory, or from a
+// store step by step, in the order of the names or of what refers to a parent.
 type scan struct {
 	query    *query
 	in       interval
 	backward bool
 	size     int
 	// ahead says to look whether there is more than size.
-	ahead    bool
-	counting bool
+	ahead bool
+	// counting says to count instead of finding, and total to do both.
+	counting, total bool
+	// countsFirst says that the store tells the number with the first step, since the query
+	// keeps all that it is about.
+	countsFirst bool
 
-	route route
-	// measures are what the route was chosen by, and known what was measured before.
-	measures measures
-	known    map[runKey]int
-	parts    []part
-	// begun is how often the scan has begun.
-	begun int
-	// widened says that it has begun anew by whole steps.
-	widened bool
-	// checked says that nothing is without a value of the index in whose order it is read.
-	checked bool
+	// left is what is still to be read of a store, and streams says that it is in the order
+	// of the page.
+	left    backend.Range
+	streams bool
 	// keys are those that are still to be read, if the query names its resources.
 	keys  []backend.Key
 	done  bool
@@ -47,74 +40,122 @@ type scan struct {
 	arena *body.Arena
 	// places are where a step asks for the keys, see [Reader.ask].
 	places []int
-	// seen are the keys already met, where rows may name a resource more than once.
-	seen map[backend.Key]bool
 	// nearest says that what was found is not in order.
 	nearest bool
 	// unreadable are those that an earlier run of this scan kept and could not read.
 	unreadable map[backend.Key]bool
 }
 
+// scanStep is how many resources a step reads of a store that need not be all on the page.
+const scanStep = 500
+
+// leastStep is the least that a step reads of what refers to a parent.
+const leastStep = 16
+
 // begin prepares the first step.
 func (sc *scan) begin() {
-	sc.begun++
-	sc.parts, sc.checked = nil, false
-	if sc.size == 0 && !sc.ahead && !sc.counting {
+	if sc.size == 0 && !sc.ahead && !sc.counting && !sc.total {
 		sc.done = true
 		return
 	}
-	if sc.query.names != nil {
-		sc.nearest = len(sc.query.order) > 0
-		sc.keys = sc.query.keys(sc.in)
+	q := sc.query
+	if q.names != nil {
+		sc.nearest = len(q.order) > 0 && !sc.counting
+		in := sc.in
+		if sc.counting || sc.total {
+			in = interval{}
+		}
+		sc.keys = q.keys(in)
 		if sc.backward && !sc.nearest {
 			slices.Reverse(sc.keys)
 		}
 		return
 	}
-	sc.nearest = !sc.route.streams
-	// Each step reads a state of its own: between two of them a resource may get a row that
-	// is still to be read.
-	rows := slices.ContainsFunc(sc.route.runs, func(r index.Run) bool { return r.Index != "" })
-	if sc.seen = nil; !sc.route.once || sc.nearest && rows {
-		sc.seen = map[backend.Key]bool{}
+	if (sc.counting || sc.total) && !q.filtered() {
+		sc.countsFirst, sc.total = true, false
 	}
-	sc.divide()
-	sc.done = len(sc.parts) == 0 // the filter keeps nothing, whatever there is
+	b := q.places()
+	run := index.Run{Start: b.start, End: b.end}
+	if sc.streams = q.inNames() && !sc.counting; sc.streams && !sc.total {
+		run = q.order.paged(sc.in, run, nil)
+	}
+	sc.nearest = !sc.streams && !sc.counting
+	sc.left = backend.Range{Kind: q.kind.Name, Namespace: q.namespace, Start: run.Start, End: run.End}
+	if sc.left.Reverse = sc.streams && sc.backward; sc.streams && len(q.order) > 0 {
+		sc.left.Reverse = q.order[0].Descending != sc.backward
+	}
+	if q.refers() {
+		sc.left.Referenced, sc.left.Namespace = &q.parentKey, ""
+		sc.left.Start, sc.left.End = sc.behind(run.Start), sc.behind(run.End)
+	}
 }
 
-// take judges what a step brought of a part.
-func (sc *scan) take(r *Reader, p *part, page backend.Page) {
+// counted says that the scan is done once the store has told a number.
+func (sc *scan) counted() bool {
+	return !sc.query.filtered() && sc.query.names == nil && (sc.counting || sc.size == 0 && !sc.ahead)
+}
+
+// behind is a bound of the names among what refers to a parent, which is in the order of
+// kinds before that of the names.
+func (sc *scan) behind(bound []byte) []byte {
+	if bound == nil {
+		return nil
+	}
+	return append(backend.AppendString(nil, sc.query.kind.Name), bound...)
+}
+
+// request is what the next step reads.
+func (sc *scan) request() backend.Range {
+	r := sc.left
+	r.Limit = scanStep
+	switch r.Bare = sc.plain(); {
+	case r.Bare:
+		r.Limit = min(sc.wanted()-len(sc.found), backend.MaxLimit)
+	case sc.streams && !sc.total && sc.query.refers() && sc.query.filter.all == nil: // nearly all are wanted
+		r.Limit = min(max(sc.wanted()-len(sc.found), leastStep), scanStep)
+	}
+	return r
+}
+
+// plain says that what is read is just what the page wants, in its order.
+func (sc *scan) plain() bool {
+	q := sc.query
+	return !sc.counting && !sc.total && !q.filtered() && len(q.order) == 0
+}
+
+// take judges what a step brought.
+func (sc *scan) take(r *Reader, page backend.Page) {
 	if sc.found == nil {
 		sc.found = make([]Edge, 0, min(len(page.Resources), sc.size))
 	}
 	for _, stored := range page.Resources {
-		if p.done = sc.judge(r, stored); p.done {
-			break
+		if sc.done = sc.judge(r, stored); sc.done {
+			return
 		}
 	}
-	switch {
-	case sc.done:
-	case p.done || !page.More || len(page.Resources) == 0:
-		p.done = true
-		if !slices.ContainsFunc(sc.parts, func(p part) bool { return !p.done }) {
-			sc.end(r)
-		}
-	case !sc.advance(p, page.Resources):
-		sc.withoutRuns() // the store showed a row that the resource does not have
+	if !page.More || len(page.Resources) == 0 {
+		sc.end(r)
+		return
+	}
+	last := page.Resources[len(page.Resources)-1]
+	at := backend.OrderTuple(last.Namespace, last.Name)
+	if sc.left.Referenced != nil {
+		at = sc.behind(at)
+	}
+	if sc.left.Reverse {
+		sc.left.End = at
+	} else {
+		sc.left.Start = backend.Successor(at)
 	}
 }
 
 // end is reached when there is nothing more to read.
 func (sc *scan) end(r *Reader) {
-	if sc.route.by != "" && !sc.route.valued && !sc.route.nullsFirst && len(sc.found) < sc.wanted() {
-		sc.withoutRuns() // the page goes on with those that have no value
-		return
-	}
 	sc.done = true
 	sc.readFound(r)
 }
 
-// judge looks at one resource and says whether the part has all that the scan wants of it.
+// judge looks at one resource and says whether the scan has all that it wants.
 func (sc *scan) judge(r *Reader, stored *backend.Resource) bool {
 	if sc.plain() {
 		return sc.add(r, stored, nil)
@@ -129,35 +170,24 @@ func (sc *scan) judge(r *Reader, stored *backend.Resource) bool {
 	if !kept {
 		return false
 	}
-	if sc.seen != nil {
-		if sc.seen[stored.Key] {
-			return false
-		}
-		sc.seen[stored.Key] = true
-	}
-	if sc.counting {
+	if sc.counting || sc.total {
 		if _, err := sc.arena.Read(sc.query.kind.Body, stored); err != nil {
 			r.unreadable.Note(stored, err)
-		} else {
-			sc.count++
+			return false
 		}
-		return false
+		sc.count++
 	}
 	key := sc.query.order.key(v)
-	if !sc.in.holds(key) {
+	if sc.counting || !sc.in.holds(key) {
 		return false
 	}
 	if sc.nearest {
-		return !sc.unreadable[stored.Key] && sc.keepNearest(Edge{key: key, Resource: Resource{Stored: stored}})
+		if !sc.unreadable[stored.Key] {
+			sc.keepNearest(Edge{key: key, Resource: Resource{Stored: stored}})
+		}
+		return false
 	}
-	return sc.add(r, stored, key)
-}
-
-// plain says that what is read is just what the page wants, in its order.
-func (sc *scan) plain() bool {
-	q := sc.query
-	exact := q.names != nil && !q.filtered() || q.names == nil && sc.route.exact && sc.route.streams
-	return !sc.counting && exact && len(q.order) == 0
+	return sc.add(r, stored, key) && !sc.total
 }
 
 // add takes a match of a scan that is in order, and says whether it has all it wants.
@@ -173,12 +203,11 @@ func (sc *scan) add(r *Reader, stored *backend.Resource, key []byte) bool {
 // keep puts a match on the page, and says whether the scan has all it wants.
 func (sc *scan) keep(e Edge) bool {
 	if len(sc.found) == sc.size {
-		sc.more, sc.done = true, true
+		sc.more = true
 		return true
 	}
 	sc.found = append(sc.found, e)
-	sc.done = !sc.ahead && len(sc.found) == sc.size
-	return sc.done
+	return !sc.ahead && len(sc.found) == sc.size
 }
 
 // finish puts the matches on the page, in the order of the query.
@@ -191,38 +220,4 @@ func (sc *scan) finish(p *Page) {
 	}
 	p.cut, p.ahead = sc.more, sc.ahead || len(sc.found) < sc.size
 	p.Edges = sc.found
-}
-
-// withoutRuns begins the scan anew over the range of the names.
-func (sc *scan) withoutRuns() {
-	all := (&chooser{q: sc.query, scope: sc.query.places()}).all()
-	all.exact = !sc.query.filtered()
-	sc.route = sc.inNames(all)
-	sc.found, sc.count, sc.more = nil, 0, false
-	sc.begin()
-}
-
-// widen begins a scan anew by whole steps, if it was expected to end within a smaller one
-// and did not: so that a page for which no more than a whole step has to be read is
-// of one state of the store.
-func (sc *scan) widen() {
-	if sc.done || sc.widened || sc.query.names != nil || sc.plain() || sc.route.step == 0 || sc.route.step >= scanStep {
-		return
-	}
-	sc.widened, sc.route.step = true, scanStep
-	sc.found, sc.count, sc.more = nil, 0, false
-	sc.begin()
-}
-
-// beyond says whether a place that is not among the nearest ends a part: what follows in
-// it lies farther away.
-func (sc *scan) beyond(key []byte) bool {
-	switch {
-	case sc.route.by != "":
-		n := 1 + len(sc.query.order[0].value(key))
-		return !bytes.HasPrefix(sc.found[0].key, key[:n])
-	case len(sc.query.order) == 0:
-		return sc.route.named
-	}
-	return false
 }

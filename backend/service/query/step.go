@@ -2,37 +2,25 @@ package query
 
 import (
 	"context"
-	"slices"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/backend/service/row"
 )
 
-// maxStepRanges is how many ranges one step asks for: with their guards and checks they
-// fit one call.
+// maxStepRanges is how many ranges one step asks for.
 const maxStepRanges = backend.MaxRanges / 3
 
 // maxFirsts is how many bytes the first resources of the ranges of one step have, as far
 // as sizes are known: each page has its first resource, whatever the others have.
 const maxFirsts = 8 * backend.MaxPageBytes
 
-// asked is what a step asks for a scan.
-type asked struct {
-	scan, begun int
-	part        *part
-}
-
-// stepping is the next step of scans: the ranges that it asks for.
+// stepping is the next step of scans: what it asks the store for.
 type stepping struct {
 	ranges []backend.Range
-	asked  []asked // parallel to the first ranges
-	named  []int   // the scans that ask by keys
-	// checks are scans in the order of an index, whose two last ranges say whether anything
-	// is without a value of it.
-	checks []int
-	guards row.Guards
+	asked  []int // the scans that ask, parallel to the first ranges
+	counts []int // the scans that ask for the number of all, parallel to the rest
+	named  []int // the scans that ask by keys
 	// expected is what the step will hold, in bytes.
 	expected int
 }
@@ -41,52 +29,43 @@ type stepping struct {
 func (r *Reader) prepare(scans []*scan, errs []error, left int) (st stepping) {
 	firsts := 0
 	for i, sc := range scans {
-		if sc.done || errs[i] != nil {
+		switch {
+		case sc.done || errs[i] != nil:
 			continue
-		}
-		if sc.query.names != nil {
+		case sc.query.names != nil:
 			st.named = append(st.named, i)
 			continue
+		case len(st.asked) > 0 && (len(st.asked)+len(st.counts) >= maxStepRanges || left <= 0 || firsts >= maxFirsts):
+			continue
 		}
-		for n := range sc.parts {
-			p := &sc.parts[n]
-			if p.done {
-				continue
-			}
-			if len(st.asked) > 0 && (len(st.asked)+2*len(st.checks) >= maxStepRanges || left <= 0 || firsts >= maxFirsts) {
-				break
-			}
-			firsts += r.sizes.estimate(sc.query.kind, 1)
-			one := sc.request(p)
-			one.Limit = min(one.Limit, max(left, 1))
-			left -= one.Limit
-			st.expected += r.sizes.estimate(sc.query.kind, one.Limit)
-			st.asked = append(st.asked, asked{i, sc.begun, p})
-			st.ranges = append(st.ranges, one)
-			st.guards.Add(sc.query.kind.Rows, one.Index != "")
-			if sc.route.by != "" && !sc.checked && sc.route.nullsFirst && !sc.route.valued {
-				st.checks = append(st.checks, i)
-			}
+		if sc.countsFirst {
+			st.counts = append(st.counts, i)
 		}
+		if sc.counted() {
+			continue
+		}
+		firsts += r.sizes.estimate(sc.query.kind, 1)
+		one := sc.request()
+		one.Limit = min(one.Limit, max(left, 1))
+		left -= one.Limit
+		st.expected += r.sizes.estimate(sc.query.kind, one.Limit)
+		st.asked = append(st.asked, i)
+		st.ranges = append(st.ranges, one)
+	}
+	for _, i := range st.counts {
+		all := scans[i].left
+		b := scans[i].query.places()
+		all.Start, all.End, all.Count = b.start, b.end, true
+		st.ranges = append(st.ranges, all)
 	}
 	st.expected = min(st.expected, backend.MaxPageBytes)
 	return st
 }
 
-// all are the ranges of the step, with its guards and checks.
-func (st *stepping) all(scans []*scan) []backend.Range {
-	out := append(st.ranges, st.guards.Ranges()...)
-	for _, i := range st.checks {
-		k := scans[i].query.kind.Name
-		out = append(out, backend.Range{Kind: k, Estimate: true}, backend.Range{Kind: k, Index: scans[i].route.by, Estimate: true})
-	}
-	return out
-}
-
 // pay takes what the step asks for from the budget.
 func (st *stepping) pay(ctx context.Context) error {
 	spent := budget.From(ctx)
-	err := spent.Spend(budget.Steps, budget.Scan*len(st.asked))
+	err := spent.Spend(budget.Steps, budget.Scan*len(st.ranges))
 	if err == nil && spent.Left(budget.Rows) == 0 && len(st.asked)+len(st.named) > 0 {
 		err = spent.Spend(budget.Rows, 1)
 	}
@@ -108,42 +87,63 @@ func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 			}
 		}()
 	}
-	if err := r.routes(ctx, scans); err != nil {
-		fail(errs, scans, err)
+	var whole []*scan // those that look at all of their kinds
+	for _, sc := range scans {
+		if sc.begin(); !sc.done && sc.readsAll() {
+			whole = append(whole, sc)
+		}
+	}
+	if len(whole) == 0 {
+		r.runSteps(ctx, scans, errs)
 		return errs
 	}
-	for _, sc := range scans {
-		sc.begin()
+	err := r.affordable(ctx, whole)
+	switch {
+	case err != nil:
+	case len(scans) == 1:
+		err = r.slots.share(ctx, scans[0], func() error {
+			r.runSteps(ctx, scans, errs)
+			return errs[0]
+		})
+	default:
+		var end func()
+		if end, err = r.slots.begin(ctx); err == nil {
+			defer end()
+			r.runSteps(ctx, scans, errs)
+		}
 	}
+	if err != nil {
+		fail(errs, scans, err)
+	}
+	return errs
+}
+
+// runSteps is what runScans does of scans that have begun.
+func (r *Reader) runSteps(ctx context.Context, scans []*scan, errs []error) {
 	spent := budget.From(ctx)
 	for {
 		spent.Pace(ctx)
 		if err := ctx.Err(); err != nil {
 			fail(errs, scans, failure.Of(err, backend.Key{}))
-			return errs
+			return
 		}
 		st := r.prepare(scans, errs, spent.Left(budget.Rows))
+		if len(st.ranges)+len(st.named) == 0 {
+			return
+		}
 		if err := st.pay(ctx); err != nil {
 			fail(errs, scans, err)
-			return errs
+			return
 		}
 		if len(st.named) > 0 {
 			r.stepNamed(ctx, scans, st.named, errs)
 		}
-		switch {
-		case len(st.asked) == 0 && len(st.named) == 0:
-			return errs
-		case len(st.asked) == 0:
+		if len(st.ranges) == 0 {
 			continue
 		}
 		if err := r.step(ctx, scans, &st, errs); err != nil {
 			fail(errs, scans, err)
-			return errs
-		}
-		for i, sc := range scans {
-			if errs[i] == nil {
-				sc.widen()
-			}
+			return
 		}
 	}
 }
@@ -152,19 +152,17 @@ func (r *Reader) runScans(ctx context.Context, scans []*scan) []error {
 func (r *Reader) step(ctx context.Context, scans []*scan, st *stepping, errs []error) error {
 	spent := budget.From(ctx)
 	spent.Leave()
-	pages, err := backend.Ranges(ctx, r.store, st.all(scans))
+	pages, err := backend.Ranges(ctx, r.store, st.ranges)
 	spent.Return(ctx)
 	spent.Unexpect(st.expected)
-	if err != nil {
-		for _, a := range st.asked {
-			errs[a.scan] = failure.Of(err, backend.Key{Kind: scans[a.scan].query.kind.Name})
-		}
-		return nil
+	if err == nil {
+		err = ctx.Err()
 	}
-	n := len(st.asked)
-	checks := pages[len(pages)-2*len(st.checks):]
-	stale := st.guards.Note(pages[n : len(pages)-len(checks)])
-	pages = pages[:n]
+	if err != nil {
+		return failure.Of(err, backend.Key{Kind: st.ranges[0].Kind})
+	}
+	counts := pages[len(st.asked):]
+	pages = pages[:len(st.asked)]
 	err = spent.Spend(budget.Rows, resources(pages))
 	if err == nil {
 		err = r.sizes.hold(ctx, scans, st.asked, pages)
@@ -172,38 +170,39 @@ func (r *Reader) step(ctx context.Context, scans []*scan, st *stepping, errs []e
 	if err != nil {
 		return held(err)
 	}
-	for n, i := range st.checks {
-		sc := scans[i]
-		all, valued := checks[2*n].Count, checks[2*n+1].Count
-		if err := spent.Spend(budget.Steps, budget.Counted*(all+valued)); err != nil {
+	for n, i := range st.counts {
+		if err := r.count(ctx, scans[i], counts[n].Count); err != nil {
 			return err
 		}
-		if sc.checked = true; all != valued {
-			sc.withoutRuns()
+	}
+	for n, i := range st.asked {
+		sc := scans[i]
+		kept := len(sc.found)
+		sc.looked += len(pages[n].Resources)
+		sc.take(r, pages[n])
+		if err := spent.Spend(budget.Steps, sc.tests); err != nil {
+			return err
+		}
+		sc.tests = 0
+		if !sc.plain() {
+			spent.Release(size(pages[n].Resources) - sizeOfEdges(sc.found[min(kept, len(sc.found)):]))
 		}
 	}
-	for n, a := range st.asked {
-		sc := scans[a.scan]
-		switch {
-		case ctx.Err() != nil:
-			errs[a.scan] = failure.Of(ctx.Err(), backend.Key{})
-		case sc.begun != a.begun || sc.done:
-			// What was read is of no use: the scan has begun anew, or has all it wants.
-		case a.part.left.Index != "" && slices.Contains(stale, sc.query.kind.Rows):
-			sc.withoutRuns()
-		default:
-			kept := len(sc.found)
-			sc.looked += len(pages[n].Resources)
-			sc.take(r, a.part, pages[n])
-			if err := spent.Spend(budget.Steps, sc.tests); err != nil {
-				return err
-			}
-			sc.tests = 0
-			if !sc.plain() {
-				spent.Release(size(pages[n].Resources) - sizeOfEdges(sc.found[min(kept, len(sc.found)):]))
-			}
-		}
+	return nil
+}
+
+// count takes the number of all that the query is about, as the store has it: what this
+// gateway found unreadable is left out, as it is from the pages.
+func (r *Reader) count(ctx context.Context, sc *scan, n int) error {
+	if err := budget.From(ctx).Spend(budget.Steps, budget.Counted*n); err != nil {
+		return err
 	}
+	unreadable, err := r.unreadable.Count(ctx, sc.query.kind, sc.query.namespace)
+	if err != nil {
+		return err
+	}
+	sc.count, sc.countsFirst = max(n-unreadable, 0), false
+	sc.done = sc.done || sc.counted()
 	return nil
 }
 

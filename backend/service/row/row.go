@@ -10,7 +10,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -35,16 +34,11 @@ const maxIndexBytes = 1024
 
 // Definition says which index rows and references the resources of a kind have.
 type Definition struct {
-	// kind is its name.
-	kind       string
 	indexes    []index
 	references []descriptor.Reference
 	// Fingerprint tells definitions apart; resources carry that of the one that made
 	// their rows.
 	Fingerprint string
-	// Stale is a hint: the kind has resources whose rows another definition made, see
-	// [Guards].
-	Stale atomic.Bool
 }
 
 // index is a field that has index rows: a [descriptor.Index], or a reference,
@@ -61,7 +55,7 @@ type index struct {
 
 // Compile finds the fields that the indexes and references of a kind name.
 func Compile(k *descriptor.Kind) (*Definition, error) {
-	d := &Definition{kind: k.Name, references: k.References}
+	d := &Definition{references: k.References}
 	add := func(path string, sortable bool) error {
 		if d.Index(path) != nil {
 			return nil

@@ -6,52 +6,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Guards asks, beside the steps of scans, for resources whose rows another
-// definition made: in the same call, so from the same state of the store, so that
-// what another gateway writes meanwhile never misleads.
-type Guards struct{ definitions []*Definition }
-
-// Add makes sure that a definition is asked for, if a scan relies on its rows, or
-// if the hint says not to: so the hint is taken back.
-func (g *Guards) Add(d *Definition, relied bool) {
-	if (relied || d.Stale.Load()) && !slices.Contains(g.definitions, d) {
-		g.definitions = append(g.definitions, d)
-	}
-}
-
-// Ranges are empty where all rows are of this gateway's definition.
-func (g *Guards) Ranges() (out []backend.Range) {
-	for _, d := range g.definitions {
-		for _, r := range d.Others() {
-			r.Limit = 1
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-// Note takes the answers and returns the definitions that do not hold for all
-// resources of their kinds.
-func (g *Guards) Note(pages []backend.Page) (stale []*Definition) {
-	for i, d := range g.definitions {
-		found := len(pages[2*i].Resources)+len(pages[2*i+1].Resources) > 0
-		if found {
-			stale = append(stale, d)
-		}
-		d.Stale.Store(found)
-	}
-	return stale
-}
-
-// Others are the two ranges of the resources with another fingerprint.
-func (d *Definition) Others() [2]backend.Range {
-	own := backend.AppendStringPrefix(nil, d.Fingerprint)
-	r := backend.Range{Kind: d.kind, Index: backend.DefinitionIndex}
-	below, above := r, r
-	below.End, above.Start = own, backend.StringPrefixEnd(own)
-	return [2]backend.Range{below, above}
-}
-
 // Ref is a resource that another refers to.
 type Ref struct {
 	Key backend.Key

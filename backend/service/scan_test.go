@@ -1,0 +1,204 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/query"
+)
+
+// scanned is a store whose reads of resources wait for a gate, and are counted.
+type scanned struct {
+	*memory.Store
+	mu    sync.Mutex
+	reads int
+	gate  chan struct{} // nil lets all pass
+}
+
+func (s *scanned) pass(rs ...backend.Range) {
+	for _, r := range rs {
+		if !r.Count && r.Referenced == nil {
+			s.mu.Lock()
+			s.reads++
+			gate := s.gate
+			s.mu.Unlock()
+			if gate != nil {
+				<-gate
+			}
+			return
+		}
+	}
+}
+
+func (s *scanned) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
+	s.pass(r)
+	return s.Store.Range(ctx, r)
+}
+
+func (s *scanned) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
+	s.pass(rs...)
+	return s.Store.Ranges(ctx, rs)
+}
+
+// setupScanned is a service without an index in memory over a gated store.
+func setupScanned(t *testing.T, memory int64) (*fixture, *scanned) {
+	t.Helper()
+	store := &scanned{Store: open(t)}
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store, IndexMemory: memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fixture{Service: s, t: t, store: store.Store}, store
+}
+
+func heavierThan(n int) map[string]any {
+	return map[string]any{"spec": map[string]any{"weight": map[string]any{"gt": n}}}
+}
+
+func TestAScanThatMayNotLookAtAllReadsNothing(t *testing.T) {
+	f, store := setupScanned(t, -1)
+	for i := range 20 {
+		f.create(fmt.Sprintf("n%02d", i), `{"title":"A","weight":100}`)
+	}
+	store.reads = 0
+	ctx := budget.With(t.Context(), budget.New(budget.Limits{budget.Rows: 19}))
+	for _, req := range []query.ListRequest{
+		{Filter: heavierThan(1)}, {OrderBy: []query.Order{{Field: "spec.weight"}}},
+	} {
+		req.Kind = "Widget"
+		_, err := f.List(ctx, anon, req)
+		failed := wantCode(t, err, failure.CodeLimitExceeded)
+		if store.reads != 0 || failed.Limit != 19 || !strings.Contains(failed.Message, "20 resources") || !strings.Contains(failed.Message, "limit-rows") {
+			t.Errorf("after %d reads: %v", store.reads, failed)
+		}
+	}
+	page, err := f.List(ctx, anon, query.ListRequest{Kind: "Widget", First: pointer(5)})
+	if n, countErr := page.TotalCount(ctx); err != nil || countErr != nil || n != 20 || len(page.Edges) != 5 {
+		t.Errorf("a page by name has %d of %d: %v %v", len(page.Edges), n, err, countErr)
+	}
+}
+
+func TestTwoScansRunAtOnceAndEqualOnesAreOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, store := setupScanned(t, -1)
+		f.create("a", `{"title":"A","weight":100}`)
+		store.reads, store.gate = 0, make(chan struct{})
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		found, told := 0, []error{}
+		scan := func(n int) {
+			all.Go(func() {
+				page, err := f.List(t.Context(), anon, query.ListRequest{Kind: "Widget", Filter: heavierThan(n)})
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					told = append(told, err)
+				} else {
+					found += len(page.Edges)
+				}
+			})
+		}
+		scan(1)
+		scan(2)
+		synctest.Wait()
+		for range 10 {
+			scan(3) // these wait, as one
+		}
+		synctest.Wait()
+		if store.reads != 2 {
+			t.Errorf("%d scans run", store.reads)
+		}
+		close(store.gate)
+		all.Wait()
+		if store.reads != 3 || found != 12 || len(told) > 0 {
+			t.Errorf("%d scans found %d: %v", store.reads, found, told)
+		}
+
+		store.reads, store.gate = 0, make(chan struct{})
+		scan(1)
+		scan(2)
+		synctest.Wait()
+		begin := time.Now()
+		_, err := f.List(t.Context(), anon, query.ListRequest{Kind: "Widget", Filter: heavierThan(4)})
+		if failed := wantCode(t, err, failure.CodeUnavailable); !failed.Retryable || time.Since(begin) != 5*time.Second {
+			t.Errorf("after %v: %v", time.Since(begin), failed)
+		}
+		close(store.gate)
+		all.Wait()
+	})
+}
+
+// TestATotalThatIsReadWithThePageAgreesWithIt although the store changes after each read.
+func TestATotalThatIsReadWithThePageAgreesWithIt(t *testing.T) {
+	f := setup(t)
+	for i := range 3 {
+		f.create(fmt.Sprintf("n%d", i), `{"title":"A","weight":100}`)
+	}
+	store := &moving{Store: f.store}
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store, IndexMemory: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, req := range []query.ListRequest{
+		{}, {Filter: heavierThan(1)}, {OrderBy: []query.Order{{Field: "spec.weight"}}}, {Namespace: pointer("default"), Names: []string{"n0", "n1", "gone"}}, {First: pointer(0)}, {First: pointer(1), Filter: heavierThan(1), Ahead: true},
+	} {
+		req.Kind, req.Total = "Widget", true
+		store.then = func() { f.create(fmt.Sprintf("x%d", i), `{"title":"A","weight":100}`) }
+		page, err := s.List(t.Context(), anon, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := min(3+i, 6) // what the first three have added
+		if req.Names != nil {
+			want = 2
+		}
+		if n, err := page.TotalCount(t.Context()); err != nil || n != want || req.First == nil && n != len(page.Edges) {
+			t.Errorf("%d: %d in all, %d on the page, want %d: %v", i, n, len(page.Edges), want, err)
+		}
+	}
+}
+
+// TestAListWaitsWhileItsKindIsReadIntoMemory and reads nothing itself.
+func TestAListWaitsWhileItsKindIsReadIntoMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, store := setupScanned(t, 0)
+		f.create("a", `{"title":"A","weight":100}`)
+		store.gate = make(chan struct{})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if err := f.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		begin := time.Now()
+		_, err := f.List(t.Context(), anon, query.ListRequest{Kind: "Widget", Filter: heavierThan(1)})
+		if failed := wantCode(t, err, failure.CodeUnavailable); !failed.Retryable || time.Since(begin) != 5*time.Second {
+			t.Errorf("after %v: %v", time.Since(begin), failed)
+		}
+		if got, err := f.Get(t.Context(), anon, named("a")); err != nil || got == nil {
+			t.Errorf("a single read: %v %v", got, err)
+		}
+		time.AfterFunc(time.Second, func() { close(store.gate) })
+		begin = time.Now()
+		page, err := f.List(t.Context(), anon, query.ListRequest{Kind: "Widget", Filter: heavierThan(1)})
+		if err != nil || len(page.Edges) != 1 || time.Since(begin) < time.Second {
+			t.Errorf("after %v: %v %v", time.Since(begin), page, err)
+		}
+		stop()
+		<-ended
+	})
+}
