@@ -2,6 +2,7 @@ package index_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func (s readBeside) Range(ctx context.Context, r backend.Range) (backend.Page, e
 	return page, err
 }
 
-func TestADamagedResourceKeepsItsOwnKindAloneOutOfTheIndex(t *testing.T) {
+func TestADamagedResourceIsInTheIndexAsSuch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sluice.db")
 	s, err := bolt.Open(bolt.Config{Path: path})
 	if err != nil {
@@ -33,6 +34,7 @@ func TestADamagedResourceKeepsItsOwnKindAloneOutOfTheIndex(t *testing.T) {
 	f := &fixture{TB: t, store: s}
 	damaged := backend.Key{Kind: "Other", Namespace: "ns", Name: "a"}
 	f.put(damaged, "a")
+	f.put(backend.Key{Kind: "Other", Namespace: "ns", Name: "b"}, "b")
 	f.put(key("a"), "a")
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -57,7 +59,18 @@ func TestADamagedResourceKeepsItsOwnKindAloneOutOfTheIndex(t *testing.T) {
 		t.Errorf("it shows %q", names(k, index.Run{}, false))
 	}
 	v, _ := f.View(t.Context())
-	if _, served := v.Kind("Other"); served {
-		t.Error("a kind is served of which a resource is damaged")
+	k, served := v.Kind("Other")
+	if !served {
+		t.Fatal("a damaged resource keeps its kind out of the index")
+	}
+	if e := k.Get("ns", "a"); e == nil || !errors.Is(e.Err, backend.ErrUnreadable) {
+		t.Errorf("the damaged one is %+v", e)
+	}
+	if e := k.Get("ns", "b"); e == nil || e.Err != nil || k.Unreadable(index.Run{}) != 1 {
+		t.Errorf("the one beside it is %+v, %d are damaged", e, k.Unreadable(index.Run{}))
+	}
+	f.remove(damaged)
+	if _, k := f.view("Other"); k.Get("ns", "a") != nil || k.Unreadable(index.Run{}) != 0 {
+		t.Error("it is there after it was deleted")
 	}
 }

@@ -21,7 +21,7 @@ func (x *Index) fill(ctx context.Context, s *shelf) {
 	s.state = fills
 	filling := s.fillings
 	x.mu.Unlock()
-	damaged, err := x.fillPages(ctx, s, filling)
+	err := x.fillPages(ctx, s, filling)
 	var head backend.Head
 	if err == nil {
 		head, err = backend.HeadOf(ctx, x.cfg.Store)
@@ -35,10 +35,6 @@ func (x *Index) fill(ctx context.Context, s *shelf) {
 			x.cfg.Logger.Warn("a kind cannot be filled; it is read from the store", zap.String("kind", s.Name), zap.Error(err))
 		}
 		x.giveUp(s)
-	case damaged > 0:
-		// A single read says what is damaged, and the index cannot.
-		x.cfg.Logger.Warn("a kind is read from the store: some of its resources are damaged", zap.String("kind", s.Name), zap.Int("damaged", damaged))
-		x.giveUp(s)
 	default:
 		x.change(s, nil) // those that came since the last page
 		if s.fillings == filling {
@@ -48,29 +44,35 @@ func (x *Index) fill(ctx context.Context, s *shelf) {
 	}
 }
 
-// fillPages reads the pages of a kind, as long as it is not cleared. It says how many
-// of its resources they leave out because they do not decode.
-func (x *Index) fillPages(ctx context.Context, s *shelf, filling int) (damaged int, err error) {
+// fillPages reads the pages of a kind, as long as it is not cleared. What does not decode
+// is there by its key, so that a single read says so.
+func (x *Index) fillPages(ctx context.Context, s *shelf, filling int) error {
 	r := backend.Range{Kind: s.Name, Limit: backend.MaxLimit}
 	for {
 		page, err := x.cfg.Store.Range(ctx, r)
 		if err != nil {
-			return damaged, err
+			return err
 		}
-		damaged += len(page.Unreadable)
-		made := make([]change, len(page.Resources))
-		for i, stored := range page.Resources {
-			made[i] = change{key: stored.Key, revision: stored.Revision, entry: s.entry(stored)}
+		made := make([]change, 0, len(page.Resources)+len(page.Unreadable))
+		for _, stored := range page.Resources {
+			made = append(made, change{key: stored.Key, revision: stored.Revision, entry: s.entry(stored)})
+		}
+		for _, key := range page.Unreadable {
+			if key == (backend.Key{}) {
+				x.cfg.Logger.Warn("a resource has no key that can be read", zap.String("kind", s.Name))
+				continue
+			}
+			made = append(made, change{key: key, entry: s.damaged(key)})
 		}
 		for len(made) > 0 {
 			n := min(len(made), fillStep)
 			if !x.put(s, filling, made[:n]) {
-				return damaged, nil
+				return nil
 			}
 			made = made[n:]
 		}
 		if !x.put(s, filling, nil) || !page.More || len(page.Resources) == 0 {
-			return damaged, nil
+			return nil
 		}
 		last := page.Resources[len(page.Resources)-1]
 		r.Start = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))

@@ -132,9 +132,12 @@ func New(cfg Config) (*Index, error) {
 }
 
 // Run follows the hub and fills the kinds, until ctx ends, which is no error. Then
-// the index serves nothing and holds nothing.
+// the index serves nothing and holds nothing. While it runs, others that are begun do nothing.
 func (x *Index) Run(ctx context.Context) error {
-	x.runs.Store(true)
+	if !x.runs.CompareAndSwap(false, true) {
+		<-ctx.Done()
+		return nil
+	}
 	defer x.stop()
 	defer x.cfg.Hub.Attach(x)()
 	retry := time.NewTicker(x.cfg.Retry)

@@ -241,6 +241,13 @@ func (s *shelf) entry(r *backend.Resource) *Entry {
 	return e
 }
 
+// damaged is the entry of a resource that does not decode.
+func (s *shelf) damaged(key backend.Key) *Entry {
+	e := &Entry{Resource: backend.Resource{Key: key}, Err: backend.ErrUnreadable, bytes: uint32(entryBytes)}
+	e.slot = &slot{created: string(append(backend.AppendInt(nil, 0), backend.OrderTuple(key.Namespace, key.Name)...))}
+	return e
+}
+
 // rowRoom is memory in which the rows of an entry are made.
 type rowRoom struct {
 	rows    []row

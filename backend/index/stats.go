@@ -6,8 +6,8 @@ import "context"
 type Stats struct {
 	// Bytes that the kinds take, roughly, and Limit, how many they may.
 	Bytes, Limit int64
-	// Kinds are all, and Served those that are read from the index.
-	Kinds, Served int
+	// Kinds are all, Served those that are read from the index, and Filling those that will be.
+	Kinds, Served, Filling int
 	// Resources of the kinds that are served.
 	Resources int
 	// Reads were answered by the index, Fallbacks by the store: requests for a state.
@@ -38,6 +38,11 @@ func (x *Index) Stats() Stats {
 	}
 	x.mu.Lock()
 	out.Bytes = x.bytes
+	for _, s := range x.shelves {
+		if s.state != serves && s.state != givenUp {
+			out.Filling++
+		}
+	}
 	x.mu.Unlock()
 	return out
 }
@@ -47,7 +52,7 @@ func (x *Index) Filled(ctx context.Context) error {
 	for {
 		s := x.current.Load()
 		changed := x.after(s)
-		if x.settled() {
+		if x.Stats().Filling == 0 {
 			return nil
 		}
 		select {
@@ -56,19 +61,4 @@ func (x *Index) Filled(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// settled says whether nothing is filled or waits to be.
-func (x *Index) settled() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.position.IsZero() {
-		return false
-	}
-	for _, s := range x.shelves {
-		if s.state != serves && s.state != givenUp {
-			return false
-		}
-	}
-	return true
 }

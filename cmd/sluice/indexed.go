@@ -1,14 +1,19 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"runtime/debug"
+	"sync/atomic"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/graph/server"
 )
 
 const (
@@ -35,6 +40,41 @@ func indexMemory(setting int64) int64 {
 		return 0 // the service's default
 	}
 	return max(int64(limit/indexShare), leastIndex)
+}
+
+// readyTimeout is how long a gateway may take until it is ready without all in memory.
+func (s serving) readyTimeout() time.Duration {
+	switch {
+	case s.ReadyTimeout != config.ReadyAuto:
+		return s.ReadyTimeout
+	case s.Store.URL == "":
+		return 0 // there is no other gateway that could answer meanwhile
+	}
+	return time.Minute
+}
+
+// ready says whether the gateway can serve: once all kinds that fit are in memory, or the
+// time is over, only the store decides.
+func (c *catalogues) ready(store gatewayStore, timeout time.Duration) func(context.Context) error {
+	begin := time.Now()
+	var done atomic.Bool
+	return func(ctx context.Context) error {
+		if err := store.Ready(ctx); err != nil || done.Load() {
+			return err
+		}
+		c.mu.Lock()
+		x := c.service.Index()
+		c.mu.Unlock()
+		if x == nil || time.Since(begin) >= timeout {
+			done.Store(true)
+			return nil
+		}
+		if s := x.Stats(); s.Filling > 0 {
+			return &server.NotReadyError{Why: fmt.Sprintf("%d of %d kinds are in memory", s.Served, s.Kinds)}
+		}
+		done.Store(true)
+		return nil
+	}
 }
 
 // indexMetrics tell what the service that is served keeps in memory.

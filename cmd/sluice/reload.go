@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/cmd/sluice/admin"
 	"github.com/sluicegw/sluice/cmd/sluice/fence"
@@ -38,20 +39,33 @@ type catalogues struct {
 	served  catalogue
 	service *service.Service
 	changed chan struct{} // closed when service is another one
+	// fill begins to fill the index of a service that is to be served; nil before Run.
+	fill func(*index.Index) (stop func())
+	// stop ends what fill began for the service that is served.
+	stop func()
 }
 
 var _ admin.Catalogues = (*catalogues)(nil)
 
 func newCatalogues(dir string, served catalogue, svc *service.Service) *catalogues {
 	return &catalogues{
-		dir: dir, served: served, service: svc, turn: make(chan struct{}, 1), changed: make(chan struct{}),
+		dir: dir, served: served, service: svc, turn: make(chan struct{}, 1), changed: make(chan struct{}), stop: func() {},
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_catalogue_reloads_total", Help: "Reloads of the catalogue by result: replaced, unchanged, refused, failed."}, []string{"result"}),
 	}
 }
 
 // Run runs the service of the catalogue that is served, and of those that follow,
-// until ctx ends: one of them keeps the index rows, the newest.
+// until ctx ends.
 func (c *catalogues) Run(ctx context.Context) error {
+	var filling sync.WaitGroup
+	defer filling.Wait()
+	c.mu.Lock()
+	c.fill = func(x *index.Index) func() {
+		ctx, stop := context.WithCancel(ctx)
+		filling.Go(func() { _ = x.Run(ctx) }) // it has no errors
+		return stop
+	}
+	c.mu.Unlock()
 	for {
 		c.mu.Lock()
 		svc, changed := c.service, c.changed
@@ -166,6 +180,11 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 		err = accept(ctx, c.gate, candidate)
 		return resultOf(err, admin.Replaced), changes, err
 	}
+	stop, err := c.fillAhead(ctx, svc, candidate)
+	if err != nil {
+		return resultOf(err, admin.Replaced), changes, err
+	}
+	defer func() { stop() }()
 	// What the gate finds stored has to hold until the catalogue is served.
 	reopen, err := writes.Close(ctx, next.outline.Elsewhere(c.served.outline))
 	if err != nil {
@@ -175,8 +194,33 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 		reopen()
 		return resultOf(err, admin.Replaced), changes, err
 	}
-	c.serve(next, svc, g)
+	stop = c.serve(next, svc, g, stop)
 	return admin.Replaced, changes, nil
+}
+
+// fillTime is how long a reload waits until its service has all in memory.
+const fillTime = reloadTime / 2
+
+// fillAhead fills the index of a service before it is served, so that its lists do not wait,
+// unless the store would refuse its catalogue. For that time there are two in memory.
+func (c *catalogues) fillAhead(ctx context.Context, svc *service.Service, next gate.Candidate) (stop func(), err error) {
+	c.mu.Lock()
+	fill := c.fill
+	c.mu.Unlock()
+	if fill == nil || svc.Index() == nil {
+		return func() {}, nil
+	}
+	next.DryRun = true
+	if err := accept(ctx, c.gate, next); err != nil {
+		return nil, err
+	}
+	stop = fill(svc.Index())
+	ctx, cancel := context.WithTimeout(ctx, fillTime)
+	defer cancel()
+	if err := svc.Index().Filled(ctx); err != nil {
+		c.log.Warn("the catalogue is served before its kinds are all in memory", zap.Duration("after", fillTime))
+	}
+	return stop, nil
 }
 
 // accept lets the store accept a catalogue, and puts its files in the folder if they
@@ -249,14 +293,17 @@ func (c *catalogues) read(r admin.Request) (catalogue, *folder.Staged, error) {
 	return next, staged, nil
 }
 
-// serve serves a generation from now on.
-func (c *catalogues) serve(next catalogue, svc *service.Service, g *server.Generation) {
+// serve serves a generation from now on, whose index is filled until stop is called. It
+// returns that of the one before.
+func (c *catalogues) serve(next catalogue, svc *service.Service, g *server.Generation, stop func()) (before func()) {
 	c.server.Replace(g)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.served, c.service = next, svc
+	before, c.stop = c.stop, stop
 	close(c.changed)
 	c.changed = make(chan struct{})
+	return before
 }
 
 // serving is the catalogue as a server takes it.

@@ -116,6 +116,11 @@ func (s *Server) shortcut(api, mux http.Handler) http.Handler {
 // Handler serves all paths.
 func (s *Server) Handler() http.Handler { return s.handler }
 
+// NotReadyError is why a gateway cannot serve yet, as it is told.
+type NotReadyError struct{ Why string }
+
+func (e *NotReadyError) Error() string { return e.Why }
+
 // readyz says whether requests can be served now.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
@@ -125,6 +130,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "draining", http.StatusServiceUnavailable)
 	case errors.Is(err, backend.ErrNoSpace):
 		http.Error(w, "the store has no space left and takes no changes", http.StatusServiceUnavailable)
+	case errors.As(err, new(*NotReadyError)):
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	case err != nil:
 		if s.unready.first(time.Now()) {
 			s.cfg.Logger.Warn("not ready", zap.Error(err))

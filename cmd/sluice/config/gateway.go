@@ -27,12 +27,18 @@ type Gateway struct {
 	// IndexMemory is how many bytes of resources are kept in memory, 0 for none;
 	// [IndexAuto] follows from what the process may take.
 	IndexMemory int64
+	// ReadyTimeout is how long the gateway may take until it says that it is ready without all
+	// in memory; [ReadyAuto] follows from the store.
+	ReadyTimeout time.Duration
 	// File is the configuration file.
 	File string
 }
 
 // IndexAuto is the default of Gateway.IndexMemory.
 const IndexAuto = -1
+
+// ReadyAuto is the default of Gateway.ReadyTimeout.
+const ReadyAuto = -time.Nanosecond
 
 // Store holds the settings of the store: the embedded one, or Redis where its URL is set.
 type Store struct {
@@ -60,7 +66,7 @@ func DefaultAdminSocket(data string) string { return filepath.Join(data, "admin.
 // NewGateway returns the defaults.
 func NewGateway() *Gateway {
 	g := &Gateway{
-		Listen: "127.0.0.1:8080", LogLevel: "info", LogFormat: "auto", IndexMemory: IndexAuto,
+		Listen: "127.0.0.1:8080", LogLevel: "info", LogFormat: "auto", IndexMemory: IndexAuto, ReadyTimeout: ReadyAuto,
 		Store: Store{
 			Data: "sluice-data", Prefix: "sluice:", Durability: "async",
 			LogEntries: 100_000, LogBytes: 256 << 20, LogAge: 24 * time.Hour,
@@ -98,7 +104,8 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "redis-cert", Value: &st.Cert, Needs: "redis", Help: "file with the gateway's own certificate (PEM) for Redis"},
 		{Name: "redis-key", Value: &st.Key, Needs: "redis", Help: "file with the key (PEM) of the certificate in `redis-cert`"},
 		{Name: "encryption-keys-file", Value: &g.KeysFile, Help: "file with the keys that encrypt the values of sensitive kinds in the store, each as id:base64 of 32 bytes, one a line: the first encrypts, all decrypt; if the word plain precedes it, nothing is encrypted. Alternatively, the variable SLUICE_ENCRYPTION_KEYS has the keys, separated by commas"},
-		{Name: "index-memory", Value: &g.IndexMemory, Unit: "bytes", Auto: "a quarter of what the process may take: of GOMEMLIMIT, its control group or the machine", Help: "most bytes of the index in memory, from which reads are answered; kinds that do not fit are read from the store, and with less than 1 MiB, as with 0, there is none. The process takes up to two and a half times as much, for garbage", Check: g.checkIndex},
+		{Name: "index-memory", Value: &g.IndexMemory, Unit: "bytes", Auto: "a quarter of what the process may take: of GOMEMLIMIT, its control group or the machine", Help: "most bytes of the index in memory, from which reads are answered; the largest kinds are left out until the others fit, and with less than 1 MiB, as with 0, there is none. The process takes up to two and a half times as much, for garbage", Check: g.checkIndex},
+		{Name: "ready-timeout", Value: &g.ReadyTimeout, Auto: "1m0s on Redis, 0 on the embedded store", Help: "how long `/readyz` answers 503 after the start while kinds are read into memory; lists of those wait for at most 5 s", Check: g.checkReady},
 		{Name: "retain-entries", Value: &st.LogEntries, Help: "most changes kept for listeners that resume; on Redis in each shard"},
 		{Name: "retain-bytes", Value: &st.LogBytes, Unit: "bytes", Help: "most bytes of changes kept; on Redis in each shard"},
 		{Name: "retain-age", Value: &st.LogAge, Help: "longest time that changes are kept"},
@@ -175,6 +182,13 @@ func oneOf(value *string, accepted ...string) func() error {
 func (g *Gateway) checkIndex() error {
 	if g.IndexMemory < 0 && g.IndexMemory != IndexAuto {
 		return fmt.Errorf("%d is negative; 0 is for no index", g.IndexMemory)
+	}
+	return nil
+}
+
+func (g *Gateway) checkReady() error {
+	if g.ReadyTimeout < 0 && g.ReadyTimeout != ReadyAuto {
+		return fmt.Errorf("%s is negative; 0 is to be ready at once", g.ReadyTimeout)
 	}
 	return nil
 }
