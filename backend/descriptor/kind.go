@@ -57,8 +57,8 @@ type Kind struct {
 	// SubKinds are the accepted values of a resource's subKind; none means that
 	// the kind has no subKind.
 	SubKinds []string
-	// Unindexed says that gateways read the resources from the store and keep none in memory.
-	Unindexed bool
+	// OutOfMemory says that gateways read the resources from the store and keep none in memory.
+	OutOfMemory bool
 	// Expires says that callers may set expiresAt.
 	Expires bool
 	// Sensitive says that the values of write-only fields are stored in a range of

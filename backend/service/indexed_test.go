@@ -22,7 +22,7 @@ func TestAKindCanStayOutOfMemory(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	out := widget()
-	out.Unindexed = true
+	out.OutOfMemory = true
 	s, err := service.New(service.Config{Kinds: []descriptor.Kind{out, cluster()}, Store: store})
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestACatalogueCanStayOutOfMemoryWhole(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	out := widget()
-	out.Unindexed = true
+	out.OutOfMemory = true
 	s, err := service.New(service.Config{Kinds: []descriptor.Kind{out}, Store: store})
 	if err != nil {
 		t.Fatal(err)

@@ -96,7 +96,7 @@ func (c *catalogues) indexMetrics() []prometheus.Collector {
 	return []prometheus.Collector{
 		gauge("sluice_index_bytes", "Bytes that the resources in memory take, roughly.", func(s index.Stats) float64 { return float64(s.Bytes) }),
 		gauge("sluice_index_limit_bytes", "Bytes that they may take.", func(s index.Stats) float64 { return float64(s.Limit) }),
-		gauge("sluice_index_kinds", "Kinds of the catalogue, except those with @resource(index: false).", func(s index.Stats) float64 { return float64(s.Kinds) }),
+		gauge("sluice_index_kinds", "Kinds of the catalogue, except those with @resource(inMemory: false).", func(s index.Stats) float64 { return float64(s.Kinds) }),
 		gauge("sluice_index_kinds_served", "Kinds that are read from memory.", func(s index.Stats) float64 { return float64(s.Served) }),
 		gauge("sluice_index_resources", "Resources of these kinds.", func(s index.Stats) float64 { return float64(s.Resources) }),
 		gauge("sluice_index_reads", "Operations that read from memory, since the catalogue is served.", func(s index.Stats) float64 { return float64(s.Reads) }),

@@ -68,7 +68,7 @@ func (l *loader) identity(k *descriptor.Kind, d *directive) {
 	if !versionForm.MatchString(k.Version) {
 		l.report(d.at("version"), "kind %s: version %q: a version like v1, v1beta2 or v1alpha1 is wanted", k.Name, k.Version)
 	}
-	k.Expires, k.Sensitive, k.Unindexed = d.text("expires") == "true", d.text("sensitive") == "true", d.text("index") == "false"
+	k.Expires, k.Sensitive, k.OutOfMemory = d.text("expires") == "true", d.text("sensitive") == "true", d.text("inMemory") == "false"
 	l.subKinds(k, d)
 	l.shortNames(k, d)
 	if !d.has("verbs") {

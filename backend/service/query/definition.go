@@ -15,7 +15,7 @@ import (
 // are not kept there: what queries look for.
 func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 	for _, k := range kinds.All() {
-		if k.Unindexed {
+		if k.OutOfMemory {
 			continue
 		}
 		names, sortable := k.Rows.Indexes()

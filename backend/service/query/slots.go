@@ -154,7 +154,7 @@ func (r *Reader) affordable(ctx context.Context, scans []*scan) error {
 // tooMany is what is told of a scan that would look at too much, and what would help.
 func (r *Reader) tooMany(k *kind.Kind, n, most int) error {
 	help := "the kind's author keeps it out of memory"
-	if r.index != nil && !k.Unindexed {
+	if r.index != nil && !k.OutOfMemory {
 		help = fmt.Sprintf("with about %d bytes it would be (configuration key index-memory)", r.index.Needs(k.Name, n))
 	}
 	return &failure.Error{Code: failure.CodeLimitExceeded, Kind: k.Name, Limit: most, Message: fmt.Sprintf(
