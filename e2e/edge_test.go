@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -38,8 +39,13 @@ func (g *gateway) do(method, path, body string, headers ...string) (*http.Respon
 
 func TestTheOtherPaths(t *testing.T) {
 	g := start(t, "")
+	redistest.Await(t, "/readyz to be ok", func() error {
+		if res, body := g.do("GET", "/readyz", ""); res.StatusCode != 200 {
+			return errors.New(body)
+		}
+		return nil
+	})
 	for path, says := range map[string]string{"/": "/v1/graphql", "/healthz": "ok", "/readyz": "ok", "/metrics": "sluice_http_request_seconds"} {
-		g.do("GET", path, "")
 		res, body := g.do("GET", path, "")
 		if res.StatusCode != 200 || !strings.Contains(body, says) {
 			t.Errorf("%s: %d %s", path, res.StatusCode, body)

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/sluicegw/sluice/internal/redistest"
 )
 
 // racks is a catalogue that everything can be taken away from.
@@ -77,16 +80,22 @@ func (s *shop) schema(args ...string) (out, errOut string, code int) {
 	return sluice(s.t, "", append(append([]string{"schema"}, args...), "--admin-socket", s.socket)...)
 }
 
-// details is what /readyz?verbose says.
-func (s *shop) details() string {
+// details is what /readyz?verbose says once the gateway is ready.
+func (s *shop) details() (text string) {
 	s.t.Helper()
-	res, err := http.Get(s.address + "/readyz?verbose")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, _ := io.ReadAll(res.Body)
-	return string(text)
+	redistest.Await(s.t, "/readyz to be ok", func() error {
+		res, err := http.Get(s.address + "/readyz?verbose")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = res.Body.Close() }()
+		raw, err := io.ReadAll(res.Body)
+		if text = string(raw); err == nil && res.StatusCode != http.StatusOK {
+			err = errors.New(text)
+		}
+		return err
+	})
+	return text
 }
 
 func (s *shop) sdl() string {
