@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Memory bounds the bytes that all that is in flight holds: requests, what operations
@@ -14,16 +15,22 @@ import (
 // not take that of another. A nil Memory bounds nothing.
 //
 // An operation begins with [BeginBytes]. One that needs more climbs to a level that has
-// room for it, where it waits if others are there, and leaves the one before. On the last
-// level there is one at a time, and it has what its own limits allow: so nobody waits for
-// somebody who waits for them, and there is always one that ends.
+// room for it, and leaves what it had; where others are there it waits, so that nobody who
+// begins waits for those. On the last level there is one at a time, and it has what its own
+// limits allow: so nobody waits for somebody who waits for them, and there is always one
+// that ends. An answer that is sent has left its level. Where there is no room for another
+// one, who has read theirs for longest is cut off.
 type Memory struct {
 	most          int64
 	used, waiting atomic.Int64
-	// Of sixteen parts requests have six, operations to begin with four, events two,
-	// subscriptions one, and each level below the last one.
-	requests, operations, subscriptions, events *Room
-	levels                                      []level
+	// Of sixteen parts requests have four, answers that are sent and operations to begin
+	// with three each, and operations that wait for a level, events, subscriptions, and each
+	// level below the last one.
+	requests, answers, operations, waiters, subscriptions, events *Room
+	levels                                                        []level
+
+	mu   sync.Mutex // guards sent
+	sent []*Share   // of those whose answers are sent, the first one first
 }
 
 // level has room for operations that hold up to so many bytes each.
@@ -46,7 +53,8 @@ const (
 // them so many. That of the last level is beyond the others.
 func NewMemory(most, operation int64) *Memory {
 	m, part := &Memory{most: most}, max(most/16, 1)
-	m.requests, m.operations, m.events, m.subscriptions = m.room(6*part), m.room(4*part), m.room(2*part), m.room(part)
+	m.requests, m.answers, m.operations = m.room(4*part), m.room(3*part), m.room(3*part)
+	m.waiters, m.events, m.subscriptions = m.room(part), m.room(part), m.room(part)
 	for bytes := int64(firstLevel); len(m.levels) < 3; bytes *= levelTimes {
 		m.levels = append(m.levels, level{bytes, m.room(max(part, bytes))})
 	}
@@ -63,8 +71,7 @@ func (m *Memory) Used() int64 { return m.used.Load() }
 // Waiting is how many operations and events wait for memory.
 func (m *Memory) Waiting() int { return int(m.waiting.Load()) }
 
-// Requests is the room of bodies and messages that are being read or executed, and of
-// answers that are being sent.
+// Requests is the room of bodies and messages that are being read or executed.
 func (m *Memory) Requests() *Room {
 	if m == nil {
 		return nil
@@ -92,16 +99,19 @@ func (m *Memory) Events() *Room {
 // for concurrent use, as the operation may read from two places at once.
 type Share struct {
 	memory *Memory
+	event  bool
+
+	mu sync.Mutex // guards what follows
 	// begin is what it has without asking: of the operations, but for events.
 	begin int64
-	event bool
-
-	mu   sync.Mutex // guards what follows
-	held int64
+	held  int64
 	// level is that on which the operation is, and from 1 on; 0 below all.
 	level   int
-	sent    int64 // is taken of the requests for the answer
 	refused bool
+	// sent is what is taken of the room of answers, since and abort who is cut off how.
+	sent  int64
+	since time.Time
+	abort func()
 }
 
 // Begin is the beginning of an operation. It waits for no longer than [Patience].
@@ -163,11 +173,7 @@ func (s *Share) climb(ctx context.Context, bytes int64, pause func()) error {
 	room, size := s.memory.at(next)
 	if !room.Take(size) {
 		pause()
-		await := room.Await
-		if s.level == 0 && !s.event {
-			await = room.AwaitPatiently
-		}
-		if err := await(ctx, size); err != nil {
+		if err := s.await(ctx, room, size); err != nil {
 			s.refused = errors.Is(err, ErrBusy)
 			return err
 		}
@@ -177,18 +183,37 @@ func (s *Share) climb(ctx context.Context, bytes int64, pause func()) error {
 	return nil
 }
 
+// await waits for room on a level. One that has only begun waits among few others, and
+// lets those begin who need no more.
+func (s *Share) await(ctx context.Context, room *Room, size int64) error {
+	if s.level > 0 || s.event {
+		return room.Await(ctx, size)
+	}
+	if !s.memory.waiters.Take(BeginBytes) {
+		return ErrBusy
+	}
+	defer s.memory.waiters.Give(BeginBytes)
+	s.memory.operations.Give(s.begin)
+	s.begin = 0
+	return room.AwaitPatiently(ctx, size)
+}
+
 // at is the room of a level, and what an operation takes of it.
 func (m *Memory) at(n int) (*Room, int64) {
 	l := m.levels[n-1]
 	return l.room, l.bytes
 }
 
-// leave gives back what the operation has on its level.
+// leave gives back what the operation has on its level, or has begun with.
 func (s *Share) leave() {
-	if s.level > 0 {
+	switch {
+	case s.level > 0:
 		room, size := s.memory.at(s.level)
 		room.Give(size)
 		s.level = 0
+	case !s.event:
+		s.memory.operations.Give(s.begin)
+		s.begin = 0
 	}
 }
 
@@ -202,22 +227,46 @@ func (s *Share) Release(n int64) {
 	s.held -= n
 }
 
-// Keep gives back all but n bytes: the operation has ended, and its answer is sent. An
-// answer that is there is always sent: if there is no room for it among those that are, it
-// stays where it is.
-func (s *Share) Keep(n int64) {
+// SlowAfter is how long a client may read an answer before others may have it cut off.
+const SlowAfter = 5 * time.Second
+
+// Keep gives back all but n bytes: the operation has ended, and its answer is sent. If there
+// is no room for it, the client that has read its answer for longest is cut off, if it
+// has for [SlowAfter]; abort cuts off this one. An answer that is there is always sent: if
+// there is still no room after [Patience], it stays where it is, as a small one does.
+func (s *Share) Keep(n int64, abort func()) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.memory.requests.Take(n) {
+	if n <= s.begin && s.level == 0 {
 		return
 	}
-	s.sent = n
+	m := s.memory
+	if !m.answers.Take(n) {
+		m.cutSlowest()
+		if m.answers.AwaitPatiently(context.Background(), n) != nil {
+			return
+		}
+	}
 	s.leave()
-	s.memory.operations.Give(s.begin)
-	s.begin = 0
+	s.sent, s.since, s.abort = n, time.Now(), abort
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sent = append(m.sent, s)
+}
+
+// cutSlowest cuts off the client that has read its answer for longest.
+func (m *Memory) cutSlowest() {
+	abort := func() {}
+	m.mu.Lock()
+	if len(m.sent) > 0 && time.Since(m.sent[0].since) >= SlowAfter {
+		abort = m.sent[0].abort
+		m.sent = m.sent[1:]
+	}
+	m.mu.Unlock()
+	abort() // which may close that share
 }
 
 // Refused says whether the operation was told [ErrBusy].
@@ -238,7 +287,9 @@ func (s *Share) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held, s.refused = 0, false
-	s.leave()
+	if s.level > 0 {
+		s.leave()
+	}
 }
 
 // Close gives everything back.
@@ -246,12 +297,15 @@ func (s *Share) Close() {
 	if s == nil {
 		return
 	}
-	s.Reset()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.memory.requests.Give(s.sent)
-	if !s.event {
-		s.memory.operations.Give(s.begin)
+	s.leave()
+	m := s.memory
+	m.answers.Give(s.sent)
+	if s.sent > 0 {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.sent = slices.DeleteFunc(m.sent, func(o *Share) bool { return o == s })
 	}
-	s.sent, s.begin = 0, 0
+	s.sent = 0
 }

@@ -66,9 +66,9 @@ func empty(t *testing.T, m *budget.Memory) {
 
 func TestOperationsWaitAMomentToBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := budget.NewMemory(40*budget.BeginBytes, largest) // a quarter to begin with
+		m := budget.NewMemory(64*budget.BeginBytes, largest) // three sixteenths to begin with
 		var all []*budget.Share
-		for range 10 {
+		for range 12 {
 			all = append(all, begun(t, m))
 		}
 		before := time.Now()
@@ -83,6 +83,81 @@ func TestOperationsWaitAMomentToBegin(t *testing.T) {
 		begun(t, m).Close()
 		all[3].Close() // which does nothing
 		for _, s := range all {
+			s.Close()
+		}
+		empty(t, m)
+	})
+}
+
+// TestWhoWaitsForALevelKeepsNobodyFromBeginning in a memory where 16 may wait.
+func TestWhoWaitsForALevelKeepsNobodyFromBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := budget.NewMemory(16*mib, largest)
+		all := begun(t, m)
+		holds(t, all, 10*mib)
+		var waiting sync.WaitGroup
+		refused := 0
+		var mu sync.Mutex
+		for range 100 {
+			waiting.Go(func() {
+				s, err := m.Begin(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer s.Close()
+				if err := s.Hold(t.Context(), 10*mib, nothing); errors.Is(err, budget.ErrBusy) {
+					mu.Lock()
+					refused++
+					mu.Unlock()
+				}
+			})
+		}
+		synctest.Wait()
+		if n := m.Waiting(); n != 16 || refused != 84 {
+			t.Errorf("%d wait, %d were refused", n, refused)
+		}
+		before := time.Now()
+		begun(t, m).Close()
+		if took := time.Since(before); took != 0 {
+			t.Errorf("another one began after %v", took)
+		}
+		all.Close()
+		waiting.Wait()
+		if refused != 84 {
+			t.Errorf("%d were refused", refused)
+		}
+		empty(t, m)
+	})
+}
+
+// TestWhoReadsSlowlyIsCutOffForOthers and nobody else is.
+func TestWhoReadsSlowlyIsCutOffForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := budget.NewMemory(16*mib, largest) // answers have three
+		var slow []*budget.Share
+		var cut notes
+		answer := func(i int, n int64) *budget.Share {
+			s := begun(t, m)
+			holds(t, s, n)
+			s.Keep(n, func() {
+				cut.add(i)
+				slow[i].Close()
+			})
+			return s
+		}
+		for i := range 3 {
+			slow = append(slow, answer(i, mib))
+			time.Sleep(time.Second)
+		}
+		time.Sleep(budget.SlowAfter)
+		before := time.Now()
+		quick := answer(3, mib)
+		if got := cut.all(); !slices.Equal(got, []int{0}) || time.Since(before) != 0 {
+			t.Errorf("%v were cut off after %v", got, time.Since(before))
+		}
+		quick.Close()
+		for _, s := range slow {
 			s.Close()
 		}
 		empty(t, m)
@@ -221,22 +296,27 @@ func TestWhoLeavesWaitsNoLonger(t *testing.T) {
 }
 
 func TestAnAnswerThatIsSentIsHeldAndTheRestIsGivenBack(t *testing.T) {
-	m := budget.NewMemory(16*mib, largest) // requests and answers have six
+	m := budget.NewMemory(16*mib, largest) // answers have three
 	s, slow := begun(t, m), begun(t, m)
 	holds(t, s, 3*mib)
 	s.Release(3 * mib)
 	if m.Used() < 3*mib {
 		t.Error("what was taken is given back before the end")
 	}
-	s.Keep(mib)
+	s.Keep(mib, nothing)
 	if used := m.Used(); used != mib+budget.BeginBytes {
 		t.Errorf("%d bytes are taken while the answer is sent", used)
 	}
 	holds(t, slow, 3*mib)
-	slow.Keep(6 * mib) // there is no room for it
-	if used := m.Used(); used < 5*mib {
-		t.Errorf("%d bytes are taken while two answers are sent", used)
+	if used := m.Used(); used != mib+4*mib {
+		t.Errorf("%d bytes are taken", used)
 	}
+	small := begun(t, m)
+	small.Keep(1000, nothing)
+	if used := m.Used(); used != mib+4*mib+budget.BeginBytes {
+		t.Errorf("%d bytes are taken with a small answer", used)
+	}
+	small.Close()
 	s.Close()
 	slow.Close()
 	empty(t, m)
@@ -263,7 +343,7 @@ func TestEventsTakeWhatIsBeyondALittle(t *testing.T) {
 
 func TestARoomIsBoundedAndWaitedForInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := budget.NewMemory(16*mib, largest)
+		m := budget.NewMemory(32*mib, largest)
 		room := m.Events()
 		if !room.Take(2*mib) || room.Take(1) || m.Used() != 2*mib {
 			t.Fatal("the room has bytes too few or too many")
@@ -304,7 +384,7 @@ func TestNoMemoryBoundsNothing(t *testing.T) {
 	if err != nil || s.Hold(t.Context(), 1<<40, nothing) != nil || !m.Requests().Take(1<<40) || m.Events().Await(t.Context(), 1<<40) != nil || s.Refused() {
 		t.Error("no memory bounds something")
 	}
-	s.Keep(1)
+	s.Keep(1, nothing)
 	s.Close()
 	m.BeginEvents().Reset()
 	m.Subscriptions().Give(1)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -84,7 +85,7 @@ func Parse(text string) (*Document, error) {
 func Size(text string) (n int) {
 	for i := range len(text) {
 		switch text[i] {
-		case ',', ':', '-', '[', '{', '\n':
+		case ',', ':', '-', '[', '{', '\n', '\r', '?', '*', '&', '!':
 			n++
 		}
 	}
@@ -224,8 +225,8 @@ func loneSurrogate(raw []byte) int {
 		if i+6 > len(raw) || raw[i] != '\\' || raw[i+1] != 'u' {
 			return 0
 		}
-		_, _ = fmt.Sscanf(string(raw[i+2:i+6]), "%x", &u)
-		return u
+		n, _ := strconv.ParseUint(string(raw[i+2:i+6]), 16, 16) // valid JSON has four digits there
+		return rune(n)
 	}
 	for i := 0; i < len(raw); i++ {
 		if raw[i] != '\\' {

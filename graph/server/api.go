@@ -35,7 +35,7 @@ func (s *Server) newAPI() (*api, error) {
 		return nil, err
 	}
 	return &api{sockets: sockets, http: &transport.HTTP{
-		Executor: e, Body: l.Body, Memory: s.memory, BodyTimeout: s.cfg.BodyTimeout, Time: l.Time,
+		Executor: e, Body: l.Body, Memory: s.memory, BodyTimeout: s.cfg.BodyTimeout, WriteTimeout: s.cfg.WriteTimeout, Time: l.Time,
 		Events: &transport.Events{
 			Executor: e, Logger: s.cfg.Logger, Streams: l.Streams, Queue: l.Queue, QueueBytes: l.QueueBytes,
 			Memory: s.memory, Work: s.work, WriteTimeout: s.cfg.WriteTimeout, Opened: by(s.metrics.streams),

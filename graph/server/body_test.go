@@ -41,7 +41,7 @@ func (h *half) Read(b []byte) (int, error) {
 }
 
 func TestRequestsInFlightShareOneBudgetOfBytes(t *testing.T) {
-	const budget = 4 << 20
+	const budget = 8 << 20
 	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 1 << 20, Message: 1 << 20, Memory: budget}})
 	end := make(chan struct{})
 	var refused *httptest.ResponseRecorder
@@ -103,12 +103,15 @@ type unread struct {
 }
 
 func (w unread) Write(p []byte) (int, error) {
-	close(w.begun)
+	select {
+	case w.begun <- struct{}{}:
+	default: // it has begun
+	}
 	<-w.end
 	return w.ResponseRecorder.Write(p)
 }
 
-func TestAnAnswerThatIsNotReadIsMissingToThoseWhoComeLater(t *testing.T) {
+func TestAnAnswerThatIsNotReadKeepsNobodyWaiting(t *testing.T) {
 	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 16 << 10, Message: 16 << 10, Memory: 128 << 10}})
 	topology(t, e, 1, 20, 0)
 	ask := func(w http.ResponseWriter, method, query string) {
@@ -119,7 +122,7 @@ func TestAnAnswerThatIsNotReadIsMissingToThoseWhoComeLater(t *testing.T) {
 		r.Header.Set("Content-Type", "application/json")
 		e.ServeHTTP(w, r)
 	}
-	slow := unread{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	slow := unread{httptest.NewRecorder(), make(chan struct{}, 1), make(chan struct{})}
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
@@ -129,7 +132,7 @@ func TestAnAnswerThatIsNotReadIsMissingToThoseWhoComeLater(t *testing.T) {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		late := httptest.NewRecorder()
 		ask(late, method, "{ __typename }")
-		if text := late.Body.String(); late.Code != http.StatusServiceUnavailable || late.Header().Get("Retry-After") == "" || !strings.Contains(text, `"code":"UNAVAILABLE"`) || !strings.Contains(text, `"retryable":true`) {
+		if text := late.Body.String(); late.Code != http.StatusOK || !strings.Contains(text, `"data"`) {
 			t.Errorf("%s: %d %s", method, late.Code, text)
 		}
 	}

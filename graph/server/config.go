@@ -73,7 +73,7 @@ type Limits struct {
 	// Memory is the most bytes that all clients together make the gateway hold:
 	// bodies and messages that are being read or executed, what running operations
 	// have read and write, answers and events that are being sent. Default: 16 MiB for
-	// each processor, but no less than 64 MiB and four of the largest requests or answers.
+	// each processor, but no less than 64 MiB, eight of the largest requests and four of the largest answers.
 	Memory int64
 	// Connections is the most that are open at once. Default: 1,000 more than Sockets and Streams.
 	Connections int
@@ -185,8 +185,8 @@ func (l Limits) Validate() error {
 		}
 	}
 	l.setDefaults()
-	if most := max(l.Body, l.Message); l.Memory < 4*most {
-		errs = append(errs, fmt.Errorf("limit-memory: %d bytes are less than four requests of %d (limit-body, limit-message)", l.Memory, most))
+	if most := max(l.Body, l.Message); l.Memory < 8*most {
+		errs = append(errs, fmt.Errorf("limit-memory: %d bytes are less than eight requests of %d (limit-body, limit-message)", l.Memory, most))
 	}
 	return errors.Join(errs...)
 }
@@ -228,7 +228,7 @@ func (l *Limits) setDefaults() {
 	fill(&l.Answer, d.Answer)
 	fill(&l.Held, d.Held)
 	fill(&l.Time, d.Time)
-	fill(&l.Memory, max(64<<20, int64(runtime.GOMAXPROCS(0))<<24, 4*max(l.Body, l.Message), 4*l.Answer))
+	fill(&l.Memory, max(64<<20, int64(runtime.GOMAXPROCS(0))<<24, 8*max(l.Body, l.Message), 4*l.Answer))
 	fill(&l.Connections, l.Sockets+l.Streams+1000)
 }
 

@@ -15,18 +15,14 @@ func connected(ctx context.Context, events *budget.Allowance) context.Context {
 	return budget.WithShared(ctx, budget.Shared{Events: events.Connection()})
 }
 
-// freeRequest is how much of its request a subscription keeps uncounted, in bytes.
-const freeRequest = 4 << 10
-
 // keep gives back what the request of a subscription took, but for what it keeps of it
 // while it runs, which done gives back. It returns false if there is no room for that.
 func keep(m *budget.Memory, taken int64) (done func(), ok bool) {
 	m.Requests().Give(taken)
-	kept := max(taken-freeRequest, 0)
-	if !m.Subscriptions().Take(kept) {
+	if !m.Subscriptions().Take(taken) {
 		return nil, false
 	}
-	return func() { m.Subscriptions().Give(kept) }, true
+	return func() { m.Subscriptions().Give(taken) }, true
 }
 
 // overBudget refuses a request, an operation or an event for want of memory.

@@ -97,7 +97,7 @@ func (e *Events) answer(ctx context.Context, s *events, op *Operation) {
 			_ = s.out.put(ctx, nil, event("next", "", e.Executor.Refuse(ctx, internalError()...)), event("complete", "", nil))
 		}
 	}()
-	payload, release := op.answer(ctx)
+	payload, release := op.answer(ctx, s.abort)
 	next := event("next", "", payload)
 	next.release = release
 	_ = s.out.put(ctx, nil, next, event("complete", "", nil))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +27,13 @@ type events struct {
 	wrote                      time.Time
 	frames                     []frame
 	buf                        []byte
+	aborted                    atomic.Bool
+}
+
+// abort ends the connection.
+func (s *events) abort() {
+	s.aborted.Store(true)
+	_ = s.control.SetWriteDeadline(time.Now()) // else it ends with the next part
 }
 
 func (s *events) wake(bool) {
@@ -199,6 +207,9 @@ func (s *events) flush() error {
 	for data := s.buf; len(data) > 0; {
 		n := min(len(data), maxWrite)
 		_ = s.control.SetWriteDeadline(time.Now().Add(s.timeout)) // not every writer supports deadlines
+		if s.aborted.Load() {
+			return os.ErrDeadlineExceeded
+		}
 		if _, err := s.w.Write(data[:n]); err != nil {
 			return err
 		}

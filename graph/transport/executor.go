@@ -152,9 +152,9 @@ func (e *Executor) Refuse(ctx context.Context, errs ...*gqlerror.Error) []byte {
 func (o *Operation) Kind() ast.Operation { return o.context.Operation.Operation }
 
 // answer is that of a query or a mutation as JSON, in memory of its own, which the caller
-// releases when it was sent.
-func (o *Operation) answer(ctx context.Context) (out []byte, release func()) {
-	share := o.do(ctx, func(answer []byte, _ bool) { out = bytes.Clone(answer) })
+// releases when it was sent. abort cuts the client off: see [budget.Share.Keep].
+func (o *Operation) answer(ctx context.Context, abort func()) (out []byte, release func()) {
+	share := o.do(ctx, abort, func(answer []byte, _ bool) { out = bytes.Clone(answer) })
 	return out, share.Close
 }
 
@@ -166,13 +166,13 @@ const (
 
 // Do runs a query or a mutation, in what is left of the time that Prepare had. It gives
 // its answer as JSON to send, in memory that is used again after send returns. busy says
-// that nothing was done for want of memory.
-func (o *Operation) Do(ctx context.Context, send func(answer []byte, busy bool)) {
-	o.do(ctx, send).Close()
+// that nothing was done for want of memory. abort cuts the client off: see [budget.Share.Keep].
+func (o *Operation) Do(ctx context.Context, abort func(), send func(answer []byte, busy bool)) {
+	o.do(ctx, abort, send).Close()
 }
 
 // do is Do. What the answer holds is left to the caller.
-func (o *Operation) do(ctx context.Context, send func(answer []byte, busy bool)) *budget.Share {
+func (o *Operation) do(ctx context.Context, abort func(), send func(answer []byte, busy bool)) *budget.Share {
 	share, err := o.executor.memory.Begin(ctx)
 	if err != nil {
 		send(o.executor.Refuse(ctx, overBudget(o.executor.memory)), true)
@@ -197,11 +197,11 @@ func (o *Operation) do(ctx context.Context, send func(answer []byte, busy bool))
 	case res == nil: // ctx had ended before it began
 		send(o.executor.Refuse(ctx, &gqlerror.Error{Message: "the request was cancelled", Extensions: map[string]any{"code": string(failure.CodeTimeout)}}), false)
 	case whole != nil && len(res.Errors) == 0 && len(res.Extensions) == 0:
-		share.Keep(int64(cap(whole)))
+		share.Keep(int64(cap(whole)), abort)
 		send(append(whole, dataTail...), false)
 	default:
 		out := encode(res)
-		share.Keep(int64(cap(whole) + len(out)))
+		share.Keep(int64(cap(whole)+len(out)), abort)
 		send(out, share.Refused() && o.Kind() == ast.Query)
 	}
 	done = true

@@ -5,9 +5,12 @@ import (
 	"context"
 	"mime"
 	"net/http"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -28,6 +31,8 @@ type HTTP struct {
 	Memory *budget.Memory
 	// BodyTimeout is how long a client may take to send 64 KiB of a body. Default [DefaultMessageTimeout].
 	BodyTimeout time.Duration
+	// WriteTimeout is how long a client may take to read 128 KiB of an answer. Default [DefaultWriteTimeout].
+	WriteTimeout time.Duration
 	// Time is how long a query or mutation may take, parsing included. Required.
 	Time time.Duration
 	// Events serves subscriptions. Required.
@@ -154,14 +159,62 @@ func (h *HTTP) answer(ctx context.Context, inTime *timed, w http.ResponseWriter,
 		h.refuse(ctx, w, r, http.StatusNotAcceptable, badRequest("answers are application/graphql-response+json or application/json; Accept names neither"))
 		return
 	}
-	op.Do(inTime, func(answer []byte, busy bool) {
+	to := &sending{ResponseWriter: w, timeout: orDefault(h.WriteTimeout, DefaultWriteTimeout)}
+	op.Do(inTime, to.abort, func(answer []byte, busy bool) {
 		status := http.StatusOK
 		if busy {
 			h.busy(w)
 			status = http.StatusServiceUnavailable
 		}
-		h.write(w, r, media, status, answer)
+		h.write(to, r, media, status, answer)
 	})
+}
+
+const (
+	// writeStep is how much of an answer a client must read within the write time-out, in bytes.
+	writeStep = 128 << 10
+	// maxWriteTime is how long a client may read an answer, at whatever pace.
+	maxWriteTime = time.Minute
+)
+
+// sending is an answer on its way to a client, which must read it at some pace.
+type sending struct {
+	http.ResponseWriter
+	timeout time.Duration
+	begun   time.Time
+	aborted atomic.Bool
+}
+
+// abort ends the connection.
+func (s *sending) abort() {
+	s.aborted.Store(true)
+	_ = http.NewResponseController(s.ResponseWriter).SetWriteDeadline(time.Now()) // else it ends later
+}
+
+// Write is part of [io.Writer]. What a client reads at once needs no deadline but that of the server.
+func (s *sending) Write(b []byte) (n int, err error) {
+	if len(b) <= writeStep && s.begun.IsZero() {
+		return s.ResponseWriter.Write(b)
+	}
+	if s.begun.IsZero() {
+		s.begun = time.Now()
+	}
+	control := http.NewResponseController(s.ResponseWriter)
+	for step := range slices.Chunk(b, writeStep) {
+		end := s.begun.Add(maxWriteTime)
+		if soon := time.Now().Add(s.timeout); soon.Before(end) {
+			end = soon
+		}
+		_ = control.SetWriteDeadline(end) // what has no deadlines ends with its connection
+		if s.aborted.Load() {
+			return n, os.ErrDeadlineExceeded
+		}
+		written, err := s.ResponseWriter.Write(step)
+		if n += written; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 // busy says when to try again.

@@ -16,7 +16,7 @@ import (
 func TestEventsThatNobodyReadsShareTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const listeners, size = 50, 100 << 10
-		memory := budget.NewMemory(16<<20, 1<<20) // of which events have two
+		memory := budget.NewMemory(32<<20, 1<<20) // of which events have two
 		g := serveInMemory(t, transport.SocketConfig{Memory: memory, PingInterval: time.Hour, WriteTimeout: time.Hour}, nil)
 		var peers []*peer
 		for range listeners {

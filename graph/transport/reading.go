@@ -14,11 +14,15 @@ var (
 )
 
 const (
-	// firstRead is the most that is taken for a request before any of it is there, in bytes.
+	// firstRead is what each request has without asking, in bytes: connections are bounded,
+	// and a small request is not refused because others send large ones slowly.
 	firstRead = 4 << 10
 	// progress is how much a client must send within the body time-out, in bytes.
 	progress = 64 << 10
 )
+
+// counted is what a request of so many bytes takes of the memory.
+func counted(size int64) int64 { return max(size-firstRead, 0) }
 
 // reading is a request that is read.
 type reading struct {
@@ -37,24 +41,25 @@ type reading struct {
 // the caller gives back. Memory is taken as bytes arrive: what a client merely
 // announces takes none.
 func (r reading) read() (data []byte, taken int64, err error) {
+	size := int64(0) // of the memory of data
+	defer func() { taken = counted(size) }()
 	first := int64(firstRead)
 	if r.announced > 0 {
 		first = min(first, r.announced+1) // one more, to see its end
 	}
 	grow := func() error {
-		size := max(2*taken, first)
-		size = min(size, r.most+1)
-		if !r.room.Take(size) {
+		next := min(max(2*size, first), r.most+1)
+		if !r.room.Take(counted(next)) {
 			return errBudget
 		}
 		var bigger []byte
-		if taken == 0 && size <= int64(len(r.space)) {
-			bigger = r.space[:0:size]
+		if size == 0 && next <= int64(len(r.space)) {
+			bigger = r.space[:0:next]
 		} else {
-			bigger = append(make([]byte, 0, size), data...)
+			bigger = append(make([]byte, 0, next), data...)
 		}
-		r.room.Give(taken)
-		data, taken = bigger, size
+		r.room.Give(counted(size))
+		data, size = bigger, next
 		return nil
 	}
 	r.pace.extend()

@@ -223,7 +223,7 @@ func TestADrainEndsWithItsContext(t *testing.T) {
 func TestMessagesShareABudgetWithAllOtherRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const message, part = 1 << 20, 100 << 10
-		memory := budget.NewMemory(2400<<10, 1<<20) // of which requests have 900: six times the 128 KiB that such a part takes, and less than one more
+		memory := budget.NewMemory(3400<<10, 1<<20) // of which requests have 850 KiB: six times the 124 KiB that such a part takes, and less than one more
 		g := serveInMemory(t, transport.SocketConfig{Memory: memory, Message: message, PingInterval: time.Hour, MessageTimeout: 3 * time.Second}, nil)
 		defer g.stop()
 		half := func(p *peer) {
@@ -238,7 +238,7 @@ func TestMessagesShareABudgetWithAllOtherRequests(t *testing.T) {
 			half(p)
 			halves = append(halves, p)
 		}
-		if memory.Used() != 6*(128<<10) {
+		if memory.Used() != 6*(124<<10) {
 			t.Errorf("six messages of %d bytes take %d", part, memory.Used())
 		}
 		last := g.open()

@@ -191,7 +191,7 @@ func (s *socket) run(ctx context.Context, op *operation, prepared *Operation) {
 		rests = s.listen(op)
 		return
 	}
-	payload, release := prepared.answer(ctx)
+	payload, release := prepared.answer(ctx, s.abort)
 	next := s.message(op, op.id, s.next(), payload)
 	next.release = release
 	s.finish(ctx, op, next, s.message(op, op.id, "complete", nil))

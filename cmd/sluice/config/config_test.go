@@ -119,7 +119,7 @@ func TestWhatCannotBeMeantIsRefusedByItsName(t *testing.T) {
 		{[]string{"--allowed-origins", "https://*.example.com"}, "wildcards"},
 		{[]string{"--allowed-origins", "https://app.example.com:443"}, "the usual port"},
 		{[]string{"--allowed-origins", "null"}, "sandboxed"},
-		{[]string{"--limit-memory", "1000"}, "limit-memory: 1000 bytes are less than four requests"},
+		{[]string{"--limit-memory", "1000"}, "limit-memory: 1000 bytes are less than eight requests"},
 		{[]string{"--trusted-only"}, "trusted-only: needs trusted-documents"},
 	} {
 		g, f := given(t, c.args...)

@@ -131,9 +131,9 @@ At their defaults, no frontend should reach them. Most limits answer LIMIT_EXCEE
 What an operation spent is told in extensions.cost of its answer if the request has "extensions": {"cost": true}, and in the metric
 sluice_operation_spent of all of them; ` + "`slow-log`" + ` logs the most expensive. Times are of one core of a small server.
 
-All that is in flight shares ` + "`limit-memory`" + `. Six sixteenths are for requests and for answers that are being sent, four for
-operations to begin with, 64 KiB each, three for those that need more: up to 256 KiB, 1 MiB, 4 MiB; two for events that wait for their clients, one for what
-subscriptions keep of their requests. One operation at a time may hold more than that, beyond ` + "`limit-memory`" + `, as its own limits allow. Operations wait in
+All that is in flight shares ` + "`limit-memory`" + `. Four sixteenths are for requests, but for 4 KiB of each, three for answers that are
+being sent, three for operations to begin with, 64 KiB each, three for those that need more: up to 256 KiB, 1 MiB, 4 MiB; one for operations that wait for that, one for events
+that wait for their clients, one for what subscriptions keep of their requests. If there is no room for an answer, the client that has read its own for longest, for 5 s at least, is cut off. One operation at a time may hold more than that, beyond ` + "`limit-memory`" + `, as its own limits allow. Operations wait in
 the order in which they came, and none that runs is ended to make room for another. One that waits in vain for 3 s before it has more than it began with is answered
 UNAVAILABLE, with the time after which to try again; so is at once a request for which there is no room. An event has a tenth of
 ` + "`limit-rows`, `limit-steps` and `limit-objects`, a quarter of `limit-held` and all of `limit-answer`" + `.
