@@ -18,10 +18,12 @@ const (
 	MaxRequestID   = 64
 	MaxFingerprint = 64
 	MaxKeyBytes    = 1003
-	MaxRowBytes    = 2048
-	MaxRows        = 1024
 	MaxRefs        = 1024
 	MaxFinalizers  = 64
+	// MaxChange is the most bytes of a [Put.Change].
+	MaxChange = 64 << 10
+	// MaxActor is the most bytes of a [Batch.Actor].
+	MaxActor = 1024
 )
 
 // Batch is a set of changes to one namespace, applied all or nothing.
@@ -31,6 +33,8 @@ type Batch struct {
 	// Deadline by the store's clock. Past it the store refuses the batch, so
 	// after it the log says for ever whether the batch was applied.
 	Deadline time.Time
+	// Actor names who made the changes, for the log; at most MaxActor bytes, opaque to the store.
+	Actor string
 	// Actions name each key at most once. All keys have one namespace.
 	Actions []Action
 }
@@ -40,8 +44,7 @@ type Action struct {
 	Key Key
 	If  Condition
 	Op  Op
-	// Put is what an OpPut stores; of it an OpReindex takes Fingerprint and Rows, and an
-	// OpRebind Declared and Refs.
+	// Put is what an OpPut stores; of it an OpRebind takes Declared and Refs.
 	Put Put
 }
 
@@ -58,22 +61,17 @@ const (
 	// whatever the condition. It works on what does not decode, too, if its
 	// condition is of presence alone: then the last state has nothing but the key.
 	OpDelete
-	// OpReindex replaces the index rows and the fingerprint of the definition that
-	// derived them. That has changed and the resource has not: no revision, no log
-	// entry, no event, no UpdatedAt. Its condition names the revision that the rows
-	// were made of. The log does not tell whether it was applied; doing it again does
-	// no harm.
-	OpReindex
 	// OpRebind replaces the references and the fingerprint of the declarations that they
-	// were taken by, and adds one to [Envelope.Passes]. Like an OpReindex it has no
-	// revision, log entry or event. Its condition names the revision that the references
-	// were taken from and the number of passes, so a second rebind of the same state fails.
+	// were taken by, and adds one to [Envelope.Passes]. The declarations have changed and
+	// the resource has not: no revision, no log entry, no event, no UpdatedAt. Its condition
+	// names the revision that the references were taken from and the number of passes, so a
+	// second rebind of the same state fails. The log does not tell whether it was applied.
 	OpRebind
 )
 
 // Result is what an applied batch left behind.
 type Result struct {
-	// Resources are parallel to the actions: for a put, a reindex and a rebind the stored
+	// Resources are parallel to the actions: for a put and a rebind the stored
 	// resource, for a delete the last state, for a check the state that was checked or nil.
 	Resources []*Resource
 	// Revisions are parallel to the actions: the revision of each put and delete, zero for others.
@@ -89,6 +87,9 @@ func (b Batch) Validate() error {
 	}
 	if b.Deadline.IsZero() {
 		return fmt.Errorf("batch: no deadline: %w", ErrInvalid)
+	}
+	if len(b.Actor) > MaxActor {
+		return fmt.Errorf("batch: actor of %d bytes, at most %d: %w", len(b.Actor), MaxActor, ErrInvalid)
 	}
 	if len(b.Actions) > MaxWrites+MaxChecks {
 		return fmt.Errorf("batch: %d actions, at most %d: %w", len(b.Actions), MaxWrites+MaxChecks, ErrInvalid)
@@ -126,14 +127,14 @@ func (b Batch) Size() int {
 	n := 0
 	for i := range b.Actions {
 		if b.Actions[i].Op != OpCheck {
-			n += b.Actions[i].size()
+			n += b.Actions[i].size() + len(b.Actions[i].Put.Change)
 		}
 	}
 	return n
 }
 
 func (a Action) size() int {
-	r := Resource{Key: a.Key, Rows: a.Put.Rows, Refs: a.Put.Refs, Body: a.Put.Body}
+	r := Resource{Key: a.Key, Refs: a.Put.Refs, Body: a.Put.Body}
 	return r.Size()
 }
 
@@ -160,8 +161,6 @@ func (a Action) validate() error {
 		return nil
 	case OpPut:
 		return a.Put.validate(a)
-	case OpReindex:
-		return a.Put.validateReindex(a)
 	case OpRebind:
 		return a.Put.validateRebind(a)
 	}

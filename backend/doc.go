@@ -1,17 +1,15 @@
 // Package backend is the contract between the resource service and the stores.
 //
 // A [Store] deals in resources it does not understand: a key, an envelope of
-// facts it must know to judge a write, the index rows that make it findable and
-// an opaque body. One write primitive, [Store.Apply], changes one namespace
+// facts it must know to judge a write, the references that make it findable by what
+// it refers to and an opaque body. One write primitive, [Store.Apply], changes one namespace
 // atomically and leaves exactly one log entry per change; [Store.Watch] replays
 // that log from a [Position] and follows it. Every driver passes the
 // conformance suite in backendtest, which holds each sentence of this package.
 //
-// What a store keeps of a resource beside its body follows from it by
-// definitions that gateways may change, so every resource carries the
-// fingerprints of those that were used. [DefinitionIndex] tells which resources
-// have index rows of another definition, and an [OpReindex] replaces them; an
-// [OpRebind] replaces references that were taken by other declarations.
+// The references follow from the body by declarations that gateways may change, so every
+// resource carries the fingerprint of those that were used; an [OpRebind] replaces
+// references that were taken by other declarations.
 //
 // What drivers have in common is in driver; what a kind is, in descriptor: a store
 // knows neither its kinds nor what is in a body.

@@ -1,9 +1,6 @@
 package backend
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // EventType says what a change did.
 type EventType uint8
@@ -35,9 +32,13 @@ type Event struct {
 	Revision Revision
 	// Resource after the change; for Deleted the last state, with the revision it had.
 	Resource *Resource
-	// RowsBefore and FingerprintBefore are those the change replaced; empty for Added.
-	RowsBefore        []Row
-	FingerprintBefore string
+	// Before is what the envelope had before the change; nil unless the type is Modified. The
+	// last state of a Deleted is Resource.
+	Before *Before
+	// Change is [Put.Change] of the put that made the change; nil if nothing is known.
+	Change []byte
+	// Actor is [Batch.Actor]; empty for a purge of what expired.
+	Actor string
 	// RequestID of the batch; empty for a purge of what expired.
 	RequestID string
 	// Time of the change by the store's clock.
@@ -46,29 +47,26 @@ type Event struct {
 	Position Position
 }
 
-// RowsAfter are the index rows that the change left: none for Deleted.
-func (e *Event) RowsAfter() []Row {
-	if e.Type == Deleted {
-		return nil
-	}
-	return e.Resource.Rows
+// Before is what of an envelope a log entry keeps of the state that a change replaced.
+type Before struct {
+	Revision             Revision
+	UpdatedAt, ExpiresAt time.Time
+	Deleting             bool
+	// Bound are the resources to which it had a bound reference, in the order of its references.
+	Bound []Key
 }
 
-// RowsChanged says whether the change moved the resource in any index.
-func (e *Event) RowsChanged() bool {
-	before, after := e.RowsBefore, e.RowsAfter()
-	if len(before) == len(after) && (len(before) == 0 || &before[0] == &after[0]) {
-		return false // the same list, as drivers leave it where nothing has changed
-	}
-	return !slices.EqualFunc(before, after, Row.Equal)
+// BeforeOf returns what a log entry keeps of the envelope of r.
+func BeforeOf(r *Resource) *Before {
+	return &Before{Revision: r.Revision, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt, Deleting: r.Deleting, Bound: r.Bound()}
 }
 
 // Size is the number of bytes the entry counts for in the log.
 func (e *Event) Size() int {
-	n := e.Resource.Size() + 64
-	if e.Type == Modified {
-		for _, row := range e.RowsBefore {
-			n += len(row.Index) + len(row.Value)
+	n := e.Resource.Size() + len(e.Change) + len(e.Actor) + 64
+	if e.Before != nil {
+		for _, key := range e.Before.Bound {
+			n += len(key.Kind) + len(key.Namespace) + len(key.Name)
 		}
 	}
 	return n

@@ -6,21 +6,19 @@ import (
 )
 
 // Range asks for resources of one kind, or for those that refer to a key. Start
-// and End bound the order tuple, half-open: (namespace, name) without an index,
-// value + (namespace, name) with one, (kind, namespace, name) for those that
-// refer to a key. Nil leaves that side open.
+// and End bound the order tuple, half-open: (namespace, name), or (kind, namespace,
+// name) for those that refer to a key. Nil leaves that side open.
 type Range struct {
 	// Kind of the resources; with Referenced it may be empty, for all kinds.
 	Kind string
 	// Referenced asks for the resources that refer to that key, itself included if
-	// it does, in the order of (kind, namespace, name). Not together with Index.
+	// it does, in the order of (kind, namespace, name).
 	Referenced *Key
 	// BoundOnly leaves out references that are not bound.
 	BoundOnly bool
-	// Index orders by the rows of that name and leaves out resources without one;
-	// a resource with several rows comes, and counts, once for each. Empty orders
-	// by (namespace, name).
-	Index string
+	// Deleting leaves out resources whose deletion was not requested. Not together with
+	// Referenced.
+	Deleting bool
 	// Namespace, if set, leaves out all others.
 	Namespace string
 	// Shard, if not 0, leaves out all namespaces but those of the shard of that number,
@@ -31,17 +29,13 @@ type Range struct {
 	Reverse    bool
 	// Limit is the number of resources wanted, 1 to MaxLimit.
 	Limit int
-	// Bare lets the store leave Rows, Refs and Fingerprint out of the resources: they
-	// are read to be shown, not to be written or compared. A resource of which only
-	// these are damaged can be read so.
+	// Bare lets the store leave Refs and Declared out of the resources: they are read to be
+	// shown, not to be written or compared. A resource of which only these are damaged can
+	// be read so.
 	Bare bool
 	// Count asks for the number of live resources in the range instead of a page; Limit
 	// is ignored.
 	Count bool
-	// Estimate asks for the number of keys that a driver would read of the range, instead
-	// of a page: those of resources that are expired, or in another namespace, may be
-	// among them. Limit is where a driver may stop counting; 0 counts all.
-	Estimate bool
 }
 
 // Page is a part of a range.
@@ -49,7 +43,7 @@ type Page struct {
 	Resources []*Resource
 	// More says that the range holds resources after the last one of the page.
 	More bool
-	// Count is the number asked for by Range.Count or Range.Estimate.
+	// Count is the number asked for by Range.Count.
 	Count int
 	// Unreadable are the keys of resources that were left out because they do not decode, in
 	// the order of the range: up to the last one of the page if there are more, so that no
@@ -63,8 +57,8 @@ func (r Range) Validate(shards int) error {
 	switch {
 	case r.Kind == "" && r.Referenced == nil:
 		return fmt.Errorf("range: no kind: %w", ErrInvalid)
-	case r.Referenced != nil && r.Index != "":
-		return fmt.Errorf("range: an index and references: %w", ErrInvalid)
+	case r.Referenced != nil && r.Deleting:
+		return fmt.Errorf("range: references and deletions: %w", ErrInvalid)
 	case r.Referenced != nil && !r.Referenced.valid():
 		return fmt.Errorf("range: references: %w", errKey())
 	case r.Referenced == nil && r.BoundOnly:
@@ -76,14 +70,8 @@ func (r Range) Validate(shards int) error {
 	if r.Shard > 0 && (r.Namespace != "" || r.Referenced != nil) {
 		return fmt.Errorf("range: a shard beside a namespace or a reference: %w", ErrInvalid)
 	}
-	if r.Count && r.Estimate {
-		return fmt.Errorf("range: a count and an estimate: %w", ErrInvalid)
-	}
-	if !r.Count && !r.Estimate && (r.Limit < 1 || r.Limit > MaxLimit) {
+	if !r.Count && (r.Limit < 1 || r.Limit > MaxLimit) {
 		return fmt.Errorf("range: limit %d, 1 to %d wanted: %w", r.Limit, MaxLimit, ErrInvalid)
-	}
-	if r.Estimate && r.Limit < 0 {
-		return fmt.Errorf("range: limit %d of an estimate, 0 or more wanted: %w", r.Limit, ErrInvalid)
 	}
 	return nil
 }
@@ -94,14 +82,11 @@ func OrderTuple(namespace, name string) []byte {
 }
 
 // Prefix is what all keys of the range begin with where the driver keeps them:
-// the tuple (kind) of resources, (kind, index) of rows, or that of the
-// references to a key, see [AppendRefKey].
+// the tuple (kind) of resources and of those that are being deleted, which lie apart, or
+// that of the references to a key, see [AppendRefKey].
 func (r Range) Prefix() []byte {
-	switch {
-	case r.Referenced != nil:
+	if r.Referenced != nil {
 		return AppendBool(r.Referenced.Append(nil), r.BoundOnly)
-	case r.Index != "":
-		return AppendString(AppendString(nil, r.Kind), r.Index)
 	}
 	return AppendString(nil, r.Kind)
 }
@@ -111,11 +96,8 @@ func (r Range) Bounds() (start, end []byte) {
 	prefix := r.Prefix()
 	start = append(append(start, prefix...), r.Start...)
 	first := r.Namespace // the first element of the order tuple, if the range fixes it
-	switch {
-	case r.Referenced != nil:
+	if r.Referenced != nil {
 		first = r.Kind
-	case r.Index != "":
-		first = ""
 	}
 	end = PrefixEnd(prefix)
 	if first != "" {

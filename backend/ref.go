@@ -9,6 +9,16 @@ type Ref struct {
 	Bound bool
 }
 
+// Bound returns the resources to which r has a bound reference.
+func (r *Resource) Bound() (out []Key) {
+	for _, ref := range r.Refs {
+		if ref.Bound {
+			out = append(out, ref.Key)
+		}
+	}
+	return out
+}
+
 // RefEntries are the entries of the resource in the inverse index, in which a
 // bound reference has two: one among all references to the key, and one among
 // the bound.

@@ -1,18 +1,15 @@
 package backend
 
 import (
-	"bytes"
 	"fmt"
 	"time"
 )
 
 // Resource is one stored resource as a store sees it. What a store returns is
-// shared and immutable: nobody changes it, its rows or its body.
+// shared and immutable: nobody changes it, its references or its body.
 type Resource struct {
 	Key
 	Envelope
-	// Rows make the resource findable by [Range.Index]; no two are equal.
-	Rows []Row
 	// Refs are the resources it refers to; it is findable by [Range.Referenced].
 	Refs []Ref
 	// Body is opaque to the store; see [EncodeBody].
@@ -32,8 +29,6 @@ type Envelope struct {
 	// Finalizers is how many finalizers hold the resource. Their names lie in the
 	// body; the count is what [Condition.Unfinalized] looks at.
 	Finalizers int
-	// Fingerprint of the index definition that made Rows; at most 64 bytes.
-	Fingerprint string
 	// Declared is the fingerprint of the reference declarations that Refs were taken by;
 	// at most 64 bytes, empty for a resource without references.
 	Declared string
@@ -51,55 +46,11 @@ func (e *Envelope) ExpiredAt(now time.Time) bool {
 	return !e.ExpiresAt.IsZero() && !e.ExpiresAt.After(now)
 }
 
-// Row places a resource in an index: (Index, Value, namespace, name), ordered
-// by Value. Value is one or more tuple elements ([AppendString] and its siblings).
-type Row struct {
-	Index string
-	Value []byte
-}
-
-// Equal says whether both place a resource in the same index at the same value.
-func (r Row) Equal(o Row) bool { return r.Index == o.Index && bytes.Equal(r.Value, o.Value) }
-
-// AppendRowKey appends the row's key as drivers order it: (kind, index) +
-// value + (namespace, name).
-func AppendRowKey(dst []byte, key Key, row Row) []byte {
-	dst = AppendString(AppendString(dst, key.Kind), row.Index)
-	dst = append(dst, row.Value...)
-	return AppendString(AppendString(dst, key.Namespace), key.Name)
-}
-
-// The reserved indexes. Their rows follow from the envelope and are in no
-// [Resource.Rows], but [Range.Index] takes them like any other.
-const (
-	// DefinitionIndex has every resource, by the fingerprint of the definition
-	// that made its rows, a string. An index holds all that it should by some
-	// definition where no resource of the kind has another one; what has one is
-	// to be reindexed. So a gateway that asks for both in one call of
-	// [Ranger.Ranges] is never misled by a write of one with another definition.
-	DefinitionIndex = internalPrefix + "definition"
-	// DeletingIndex has the resources whose deletion was requested, by true.
-	DeletingIndex = internalPrefix + "deleting"
-)
-
-// IndexRows are all rows of the resource as a driver keeps them: the reserved
-// ones and its own.
-func (r *Resource) IndexRows() []Row {
-	rows := append(make([]Row, 0, len(r.Rows)+2), Row{Index: DefinitionIndex, Value: AppendString(nil, r.Fingerprint)})
-	if r.Deleting {
-		rows = append(rows, Row{Index: DeletingIndex, Value: AppendBool(nil, true)})
-	}
-	return append(rows, r.Rows...)
-}
-
 // Size is the number of bytes that count against limits and pages.
 func (r *Resource) Size() int {
 	n := len(r.Kind) + len(r.Namespace) + len(r.Name) + len(r.Body) + 128
 	for _, ref := range r.Refs {
 		n += len(ref.Key.Kind) + len(ref.Key.Namespace) + len(ref.Key.Name) + 1
-	}
-	for _, row := range r.Rows {
-		n += len(row.Index) + len(row.Value)
 	}
 	return n
 }

@@ -20,7 +20,7 @@ type Store interface {
 	// that does not decode is ErrUnreadable if it is the only key, and else left
 	// out, nil, so that it does not take the others with it.
 	Get(ctx context.Context, keys ...Key) ([]*Resource, error)
-	// Range returns live resources in the order of their names, of an index, or
+	// Range returns live resources in the order of their names, or
 	// those that refer to a key.
 	Range(ctx context.Context, r Range) (Page, error)
 	// Watch delivers every change after a position exactly once, in order per

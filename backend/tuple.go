@@ -9,7 +9,7 @@ import (
 
 // The tuple encoding orders byte strings as their tuples are ordered, element
 // by element, and no tuple is a prefix of another of the same types. It is the
-// form of keys and index rows in every driver. A string ends in 0x00 and holds
+// form of keys in every driver, and of values in the index. A string ends in 0x00 and holds
 // 0x00 as 0x00 0xFF (the scheme of FoundationDB's tuple layer); integers are
 // big-endian with the sign bit flipped. All tags are below 0xFF, so a prefix
 // followed by 0xFF is greater than everything that extends the prefix.
@@ -130,14 +130,3 @@ func SkipElement(b []byte) (rest []byte, err error) {
 	return nil, fmt.Errorf("tuple: unknown tag %#x: %w", b[0], ErrUnreadable)
 }
 
-// isTuple says whether b is a run of whole elements.
-func isTuple(b []byte) bool {
-	for len(b) > 0 {
-		rest, err := SkipElement(b)
-		if err != nil {
-			return false
-		}
-		b = rest
-	}
-	return true
-}

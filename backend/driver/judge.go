@@ -26,7 +26,7 @@ func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (bac
 	if now.After(b.Deadline) {
 		return backend.Result{}, nil, backend.ErrDeadline
 	}
-	p := ledger{requestID: b.RequestID, now: now.UTC().Truncate(time.Millisecond), log: log.counts()}
+	p := ledger{requestID: b.RequestID, actor: b.Actor, now: now.UTC().Truncate(time.Millisecond), log: log.counts()}
 	stored := make([]*backend.Resource, len(b.Actions)) // expired or not
 	damaged := make([]bool, len(b.Actions))
 	for i := range b.Actions {
@@ -58,8 +58,6 @@ func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (bac
 			res.Resources[i], res.Revisions[i] = p.put(a, old)
 		case backend.OpDelete:
 			res.Resources[i], res.Revisions[i] = old, p.delete(old, damaged[i])
-		case backend.OpReindex:
-			res.Resources[i] = p.reindex(a, old)
 		case backend.OpRebind:
 			res.Resources[i] = p.rebind(a, old)
 		case backend.OpCheck:
@@ -106,10 +104,10 @@ func holds(a *backend.Action, stored *backend.Resource, now time.Time, state Sha
 
 // ledger collects the writes of a batch whose conditions hold.
 type ledger struct {
-	requestID string
-	now       time.Time // to the millisecond
-	log       counts    // after the writes
-	writes    []Write
+	requestID, actor string
+	now              time.Time // to the millisecond
+	log              counts    // after the writes
+	writes           []Write
 }
 
 // add takes the next write.
@@ -119,8 +117,11 @@ func (p *ledger) add(w Write) {
 }
 
 func (p *ledger) delete(old *backend.Resource, damaged bool) backend.Revision {
-	w := deletion(old, p.log.next(old.Key), p.requestID, p.now)
+	w := deletion(old, p.log.next(old.Key), p.now)
 	w.Damaged = damaged
+	if w.Logged() {
+		w.Event.RequestID, w.Event.Actor = p.requestID, p.actor
+	}
 	p.add(w)
 	return w.Revision
 }
@@ -131,9 +132,8 @@ func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resourc
 		Key: a.Key,
 		Envelope: backend.Envelope{
 			UID: a.Put.UID, Revision: rev, SpecRevision: rev, Deleting: a.Put.Deleting,
-			Fingerprint: a.Put.Fingerprint, Declared: a.Put.Declared, Passes: 1, CreatedAt: p.now, UpdatedAt: p.now,
+			Declared: a.Put.Declared, Passes: 1, CreatedAt: p.now, UpdatedAt: p.now,
 		},
-		Rows: a.Put.Rows,
 		Refs: a.Put.Refs,
 		Body: a.Put.Body,
 	}
@@ -145,12 +145,9 @@ func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resourc
 	if !a.Put.ExpiresAt.IsZero() {
 		r.ExpiresAt = a.Put.ExpiresAt.UTC().Truncate(time.Millisecond)
 	}
-	ev := backend.Event{Type: backend.Added, Revision: rev, Resource: r, RequestID: p.requestID, Time: p.now}
+	ev := backend.Event{Type: backend.Added, Revision: rev, Resource: r, RequestID: p.requestID, Actor: p.actor, Time: p.now}
 	if old != nil {
-		ev.Type, ev.RowsBefore, ev.FingerprintBefore = backend.Modified, old.Rows, old.Fingerprint
-		if !ev.RowsChanged() {
-			ev.RowsBefore = r.Rows // so that the log's tail in memory does not keep old
-		}
+		ev.Type, ev.Before, ev.Change = backend.Modified, backend.BeforeOf(old), a.Put.Change
 		r.UID, r.CreatedAt, r.Passes = old.UID, old.CreatedAt, old.Passes
 		if a.Put.Declared == "" {
 			r.Declared, r.Refs = old.Declared, old.Refs
@@ -163,13 +160,6 @@ func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resourc
 	return r, rev
 }
 
-func (p *ledger) reindex(a *backend.Action, old *backend.Resource) *backend.Resource {
-	r := *old
-	r.Rows, r.Fingerprint = a.Put.Rows, a.Put.Fingerprint
-	p.add(Write{Before: old, After: &r})
-	return &r
-}
-
 func (p *ledger) rebind(a *backend.Action, old *backend.Resource) *backend.Resource {
 	r := *old
 	r.Refs, r.Declared, r.Passes = a.Put.Refs, a.Put.Declared, old.Passes+1
@@ -180,13 +170,11 @@ func (p *ledger) rebind(a *backend.Action, old *backend.Resource) *backend.Resou
 // Expire returns the write that purges an expired resource, the next one after
 // those that log has.
 func Expire(r *backend.Resource, log *LogState, now time.Time) Write {
-	return deletion(r, log.Next(r.Key), "", now.UTC().Truncate(time.Millisecond))
+	return deletion(r, log.Next(r.Key), now.UTC().Truncate(time.Millisecond))
 }
 
-func deletion(old *backend.Resource, rev backend.Revision, requestID string, now time.Time) Write {
-	return newWrite(old, nil, backend.Event{
-		Type: backend.Deleted, Revision: rev, Resource: old, RowsBefore: old.Rows, FingerprintBefore: old.Fingerprint, RequestID: requestID, Time: now,
-	})
+func deletion(old *backend.Resource, rev backend.Revision, now time.Time) Write {
+	return newWrite(old, nil, backend.Event{Type: backend.Deleted, Revision: rev, Resource: old, Time: now})
 }
 
 // newWrite is one with a revision. The log has no entries of internal records.

@@ -27,7 +27,7 @@ func (b *PageBuilder) Next(r backend.Range) { b.r, b.page, b.skipped = r, backen
 // Full says whether the page has as many resources as are wanted. The driver then
 // notes by [PageBuilder.Further] if the range has another one, and reads none.
 func (b *PageBuilder) Full() bool {
-	return !b.r.Count && !b.r.Estimate && len(b.page.Resources) == b.r.Limit
+	return !b.r.Count && len(b.page.Resources) == b.r.Limit
 }
 
 // Further notes that the range has more than the page.
@@ -35,10 +35,6 @@ func (b *PageBuilder) Further() { b.page.More = true }
 
 // Add takes the next resource of the scan, expired or not, and says whether to go on.
 func (b *PageBuilder) Add(r *backend.Resource) bool {
-	if b.r.Estimate {
-		b.page.Count++
-		return b.page.Count != b.r.Limit
-	}
 	if r.ExpiredAt(b.now) || b.r.Namespace != "" && r.Namespace != b.r.Namespace {
 		return true
 	}

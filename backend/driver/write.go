@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
@@ -14,10 +13,10 @@ type Write struct {
 	Before *backend.Resource
 	// After is what is stored then, nil if nothing is.
 	After *backend.Resource
-	// Revision of the write, zero for a reindex and a rebind.
+	// Revision of the write, zero for a rebind.
 	Revision backend.Revision
-	// Event is the log entry. Its Type is zero where there is none: for a reindex, a
-	// rebind and a write of an internal record.
+	// Event is the log entry. Its Type is zero where there is none: for a rebind and
+	// a write of an internal record.
 	Event backend.Event
 	// Damaged says that what is stored does not decode: Before has no more than
 	// the key, and the driver looks for what makes it findable.
@@ -26,42 +25,6 @@ type Write struct {
 
 // Logged says whether the write has a log entry.
 func (w *Write) Logged() bool { return w.Event.Type != 0 }
-
-// Rows returns the index rows that end and those that begin with the write,
-// reserved ones included. Rows that stay are in neither.
-func (w *Write) Rows() (ended, begun []backend.Row) {
-	if b, a := w.Before, w.After; b != nil && a != nil && b.Fingerprint == a.Fingerprint && b.Deleting == a.Deleting && w.rowsStay() {
-		return nil, nil
-	}
-	if w.Before != nil {
-		ended = w.Before.IndexRows()
-	}
-	if w.After != nil {
-		begun = w.After.IndexRows()
-	}
-	return without(ended, begun, backend.Row.Equal), without(begun, ended, backend.Row.Equal)
-}
-
-// rowsStay says whether the rows after the write, which is no deletion, are those before.
-func (w *Write) rowsStay() bool {
-	if w.Event.Type == backend.Modified {
-		return !w.Event.RowsChanged() // mostly they are the same list by now
-	}
-	return slices.EqualFunc(w.Before.Rows, w.After.Rows, backend.Row.Equal)
-}
-
-// OwnRows copies the rows before the change that the event keeps, whose values share
-// memory with what was stored.
-func (w *Write) OwnRows() {
-	if w.Before == nil || !w.Logged() || !w.Event.RowsChanged() {
-		return // there are none, or they are those of After
-	}
-	w.Event.RowsBefore = slices.Clone(w.Event.RowsBefore)
-	for i := range w.Event.RowsBefore {
-		row := &w.Event.RowsBefore[i]
-		row.Value = bytes.Clone(row.Value)
-	}
-}
 
 // Refs returns the entries of the inverse index that end and those that begin
 // with the write.

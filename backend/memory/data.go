@@ -24,9 +24,8 @@ type Data struct {
 	mu sync.RWMutex // guards all below but changed
 	// handles counts the open Store values.
 	handles int
-	// resources are keyed by Key.Append, rows by AppendRowKey, refs by
-	// AppendRefKey, expiry by (ms, key).
-	resources, rows, refs, expiry btree.Map[string, *backend.Resource]
+	// resources and deleting are keyed by Key.Append, refs by AppendRefKey, expiry by (ms, key).
+	resources, deleting, refs, expiry btree.Map[string, *backend.Resource]
 	// log is ordered by revision; logBytes is the sum of its sizes.
 	log      []backend.Event
 	logBytes int64
@@ -76,12 +75,8 @@ func (d *Data) commit(changes []driver.Write) {
 
 // store replaces one resource and the entries that lead to it.
 func (d *Data) store(c *driver.Write) {
-	endedRows, _ := c.Rows()
 	endedRefs, _ := c.Refs()
 	if old := c.Before; old != nil {
-		for _, row := range endedRows {
-			d.rows.Delete(string(backend.AppendRowKey(nil, old.Key, row)))
-		}
 		for _, ref := range endedRefs {
 			d.refs.Delete(string(backend.AppendRefKey(nil, ref, old.Key)))
 		}
@@ -89,6 +84,7 @@ func (d *Data) store(c *driver.Write) {
 		if !old.ExpiresAt.IsZero() {
 			d.expiry.Delete(expiryKey(old.ExpiresAt, key))
 		}
+		d.deleting.Delete(key)
 		if c.After == nil {
 			d.resources.Delete(key)
 		}
@@ -100,8 +96,8 @@ func (d *Data) store(c *driver.Write) {
 	// Every entry points to the resource itself, so the entries that stay are set too.
 	key := string(r.Key.Append(nil))
 	d.resources.Set(key, r)
-	for _, row := range r.IndexRows() {
-		d.rows.Set(string(backend.AppendRowKey(nil, r.Key, row)), r)
+	if r.Deleting {
+		d.deleting.Set(key, r)
 	}
 	for _, ref := range r.RefEntries() {
 		d.refs.Set(string(backend.AppendRefKey(nil, ref, r.Key)), r)
@@ -174,8 +170,8 @@ func (d *Data) scan(ctx context.Context, r backend.Range, visit func(*backend.Re
 	switch {
 	case r.Referenced != nil:
 		tree = &d.refs
-	case r.Index != "":
-		tree = &d.rows
+	case r.Deleting:
+		tree = &d.deleting
 	}
 	from, to := r.Bounds()
 	start, end := string(from), string(to)
