@@ -129,4 +129,3 @@ func SkipElement(b []byte) (rest []byte, err error) {
 	}
 	return nil, fmt.Errorf("tuple: unknown tag %#x: %w", b[0], ErrUnreadable)
 }
-
