@@ -27,11 +27,24 @@ type Definition struct {
 	// ByCreation are those of the Indexes of which the resources with one value are found
 	// in the order of their creation too, see [CreationIndex].
 	ByCreation []string
-	// Rows are the index rows of a resource by this gateway's definition.
-	Rows func(*backend.Resource) ([]backend.Row, error)
+	// Rows returns the index rows of a resource. They may share memory with its body.
+	Rows func(*body.Body) []Row
 	// Keep reads the body of a resource into memory of its own, as [body.Arena.Keep] does.
 	Keep func(*backend.Resource) (kept body.Body, bytes int, err error)
 }
+
+// Row places a resource in an index: (Index, Value, namespace, name), ordered by Value,
+// which is one or more tuple elements ([backend.AppendString] and its siblings).
+type Row struct {
+	Index string
+	Value []byte
+}
+
+// MaxRows and MaxRowBytes bound the rows of one resource and the index and value of one.
+const (
+	MaxRows     = 1024
+	MaxRowBytes = 2048
+)
 
 // The indexes that every kind has besides those of its definition.
 const (
@@ -70,7 +83,7 @@ type Entry struct {
 	expires bool
 	// Body of the resource, unless there is an Err.
 	Body body.Body
-	// Resource has no rows, references and fingerprint, see [backend.Range.Bare].
+	// Resource has no references, see [backend.Range.Bare].
 	Resource backend.Resource
 }
 
@@ -126,9 +139,6 @@ type shelf struct {
 	byCreation []int
 	// created says which trees, by their numbers, are such trees.
 	created []bool
-	// defined are the names of the trees whose rows are those of the definition, by
-	// their numbers; "" for the others.
-	defined []string
 	// room is memory in which entries are made: a *rowRoom.
 	room sync.Pool
 
@@ -182,12 +192,6 @@ func newShelf(d *Definition, number int) *shelf {
 			s.trees[CreationIndex(name)], s.byCreation[of], s.created[at] = at, at, true
 		}
 	}
-	s.defined = make([]string, len(s.trees))
-	for _, name := range d.Indexes {
-		if name != NameIndex {
-			s.defined[s.trees[name]] = name
-		}
-	}
 	s.room.New = func() any { return new(rowRoom) }
 	s.clear()
 	return s
@@ -216,18 +220,14 @@ const (
 // entry makes the entry of a resource: a copy, which keeps nothing else in memory.
 func (s *shelf) entry(r *backend.Resource) *Entry {
 	e := &Entry{Resource: backend.Resource{Key: r.Key, Envelope: r.Envelope, Body: r.Body}, expires: !r.ExpiresAt.IsZero()}
-	e.Resource.Kind, e.Resource.Namespace, e.Resource.Fingerprint = s.Name, unique.Make(r.Namespace).Value(), ""
-	found, err := s.Rows(r)
-	if err != nil {
-		found = nil
-	}
+	e.Resource.Kind, e.Resource.Namespace = s.Name, unique.Make(r.Namespace).Value()
 	room := s.room.Get().(*rowRoom)
 	room.created = backend.AppendInt(room.created[:0], r.CreatedAt.UnixNano())
 	room.created = backend.AppendString(backend.AppendString(room.created, r.Namespace), r.Name) // as [backend.OrderTuple] has it
 	e.slot = &slot{created: string(room.created)}
-	rows := s.rowsOf(r, found, room)
-	kept, bytes, unreadable := s.Keep(&e.Resource)
-	if e.Body, e.Err = kept, cmp.Or(err, unreadable); e.Err == nil {
+	var bytes int
+	if e.Body, bytes, e.Err = s.Keep(&e.Resource); e.Err == nil {
+		rows := s.rowsOf(r, s.Rows(&e.Body), room)
 		e.rows, room.packed = pack(rows, room.packed[:0])
 		for _, row := range rows {
 			if bytes += rowBytes; s.byCreation[row.index] != 0 {
@@ -257,7 +257,7 @@ type rowRoom struct {
 }
 
 // rowsOf are the rows of an entry, in order. They are in the room until it is used again.
-func (s *shelf) rowsOf(r *backend.Resource, found []backend.Row, room *rowRoom) []row {
+func (s *shelf) rowsOf(r *backend.Resource, found []Row, room *rowRoom) []row {
 	n := 4*timeBytes + len(r.Name) + 2
 	for _, f := range found {
 		n += len(f.Value)

@@ -44,10 +44,9 @@ func (x *Index) View(ctx context.Context) (View, bool) {
 	return View{}, false
 }
 
-// Recent is a resource as the index has it now, with the rows of the definition, which
-// are not in the order of the store's; nil if it has none that can be read. It asks
-// nobody: the store may have a newer one, or none any more. The caller may change the
-// resource, but nothing that it leads to.
+// Recent returns a resource as the index has it now, nil if it has none that can be read.
+// It asks nobody: the store may have a newer one, or none any more. The caller may change
+// the resource, but nothing that it leads to.
 func (x *Index) Recent(key backend.Key) *backend.Resource {
 	s := x.byName[key.Kind]
 	if s == nil {
@@ -62,18 +61,6 @@ func (x *Index) Recent(key backend.Key) *backend.Resource {
 		return nil
 	}
 	r := e.Resource
-	n := 0
-	for row := range e.rows.all() {
-		if s.defined[row.index] != "" {
-			n++
-		}
-	}
-	r.Rows = make([]backend.Row, 0, n)
-	for row := range e.rows.all() {
-		if name := s.defined[row.index]; name != "" {
-			r.Rows = append(r.Rows, backend.Row{Index: name, Value: unsafe.Slice(unsafe.StringData(row.value), len(row.value))})
-		}
-	}
 	return &r
 }
 

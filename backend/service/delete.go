@@ -220,7 +220,7 @@ func (s *Service) finalizing(k *kind.Kind, st *kind.State) *kind.State {
 	if k.Conditions == nil {
 		return &next
 	}
-	status, _ := dependency.In(next.Status(), k.Conditions, dependency.Finalizing(next.Meta.Finalizers, next.Meta.Generation), s.cfg.Clock())
+	status := dependency.In(next.Status(), k.Conditions, dependency.Finalizing(next.Meta.Finalizers, next.Meta.Generation), s.cfg.Clock())
 	return next.WithStatus(status)
 }
 
@@ -230,7 +230,6 @@ func (s *Service) rewritten(k *kind.Kind, current *backend.Resource, was, next *
 		kind: k, key: current.Key, uid: current.UID, deleting: current.Deleting, was: &replaced{current, was}, own: true, kept: k.Sensitive,
 		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
 	}
-	t.related.Transition = true
 	return s.actions(t, next)
 }
 

@@ -35,7 +35,7 @@ func (s *Service) Conclude(ctx context.Context, created []*backend.Resource) err
 		if _, said := dependency.Renumbered(st.StoredStatus(), st.Meta.Generation, st.Meta.Generation, true); !said {
 			continue
 		}
-		status, _ := dependency.In(st.Status(), k.Conditions, dependency.Released(st.Meta.Generation), s.cfg.Clock())
+		status := dependency.In(st.Status(), k.Conditions, dependency.Released(st.Meta.Generation), s.cfg.Clock())
 		put, err := s.rewritten(k, r, st, st.WithStatus(status))
 		if err == nil {
 			_, err = s.apply(ctx, put...)

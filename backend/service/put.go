@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -69,8 +70,8 @@ func (s *Service) wouldStore(t target, st *kind.State, current *backend.Resource
 		return nil, err
 	}
 	put := actions[0].Put
-	out := &backend.Resource{Key: t.key, Rows: put.Rows, Refs: put.Refs, Body: put.Body}
-	out.CreatedAt, out.UpdatedAt, out.ExpiresAt, out.Fingerprint = now, now, put.ExpiresAt, put.Fingerprint
+	out := &backend.Resource{Key: t.key, Refs: put.Refs, Body: put.Body}
+	out.CreatedAt, out.UpdatedAt, out.ExpiresAt = now, now, put.ExpiresAt
 	out.Deleting, out.Finalizers = put.Deleting, *put.Finalizers
 	if current != nil {
 		out.UID, out.Revision, out.SpecRevision, out.CreatedAt = current.UID, current.Revision, current.SpecRevision, current.CreatedAt
@@ -78,18 +79,13 @@ func (s *Service) wouldStore(t target, st *kind.State, current *backend.Resource
 	return out, nil
 }
 
-// actions put a state with the index rows that follow from it. The sensitive values
-// of a sensitive kind are a record of their own in the same batch, which the store gets
-// encrypted.
+// actions put a state. The sensitive values of a sensitive kind are a record of their own
+// in the same batch, which the store gets encrypted.
 func (s *Service) actions(t target, st *kind.State) ([]backend.Action, error) {
-	rows := t.rows(st)
-	if err := row.Check(t.key, rows); err != nil {
-		return nil, err
-	}
 	finalizers := len(st.Meta.Finalizers)
 	put := backend.Put{
 		UID: t.uid, Caller: t.caller, ExpiresAt: st.ExpiresAt, Deleting: t.deleting, Finalizers: &finalizers,
-		Rows: rows, Refs: t.related.Refs, Declared: t.related.Declared, Fingerprint: t.kind.Rows.Fingerprint,
+		Refs: t.related.Refs, Declared: t.related.Declared,
 	}
 	var sensitive []backend.Action
 	if t.kind.Sensitive && !t.kept {
@@ -110,6 +106,12 @@ func (s *Service) actions(t target, st *kind.State) ([]backend.Action, error) {
 	if put.Body, err = st.Encode(t.kind); err != nil {
 		return nil, err
 	}
+	if err := t.checkRows(put.Body); err != nil {
+		return nil, err
+	}
+	if t.was != nil {
+		put.Change = t.kind.ChangeOf(t.was.resource.Body, put.Body)
+	}
 	if put.Declared != "" {
 		t.cond.Passes = t.passes
 	}
@@ -124,14 +126,19 @@ func (s *Service) actions(t target, st *kind.State) ([]backend.Action, error) {
 	return append(actions, t.related.Checks...), nil
 }
 
-// rows are the index rows of a state. Those of a status that stays are taken over from
-// what was stored, so that the status need not be read.
-func (t target) rows(st *kind.State) []backend.Row {
-	w := t.was
-	if w != nil && w.resource.Fingerprint == t.kind.Rows.Fingerprint && len(w.resource.Rows) < backend.MaxRows && (!t.related.Transition || w.state.SameStatus(st)) {
-		return t.kind.Rows.AfterSpec(st.Meta.Labels, st.Spec, w.resource.Rows)
+// fewBytes is the size of a body that cannot have more index rows than a resource may.
+const fewBytes = 2 * index.MaxRows
+
+// checkRows refuses a body with more index rows than a resource may have.
+func (t target) checkRows(next []byte) error {
+	if len(next) <= fewBytes {
+		return nil
 	}
-	return t.kind.Rows.Of(st.Meta.Labels, st.Root())
+	b, err := t.kind.Body.Read(&backend.Resource{Key: t.key, Body: next})
+	if err != nil {
+		return nil // the index has no rows of what cannot be read
+	}
+	return row.Check(t.key, t.kind.Rows.Of(b))
 }
 
 // stored is what the store has of a resource.
@@ -214,7 +221,6 @@ func (s *Service) recent(k *kind.Kind, key backend.Key) *stored {
 	if err != nil || r.Declared != k.Declared {
 		return nil
 	}
-	r.Fingerprint = k.Rows.Fingerprint
 	return &stored{Resource: r, read: st}
 }
 

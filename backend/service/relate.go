@@ -41,7 +41,7 @@ func (r relating) before() dependency.Before {
 // relate says what a state refers to, what it waits for, and what its conditions say
 // of that. A spec that stays leaves the stored references as they are.
 func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*kind.State, dependency.Judgement, error) {
-	j := dependency.Judgement{Transition: r.reported}
+	var j dependency.Judgement
 	if r.kind.Conditions != nil {
 		if err := s.knowOwners(ctx); err != nil {
 			return nil, j, err
@@ -76,8 +76,7 @@ func (s *Service) relate(ctx context.Context, r relating, next *kind.State) (*ki
 	}
 	j.Declared = r.kind.Declared
 	next.Meta.Waits = j.Stored()
-	next, j.Transition = s.conclude(r, next, j.Waits)
-	return next, j, nil
+	return s.conclude(r, next, j.Waits), j, nil
 }
 
 // relateSuperseded judges a spec whose references a gateway with a newer catalogue has
@@ -102,8 +101,7 @@ func (s *Service) relateSuperseded(ctx context.Context, r relating, next *kind.S
 	})
 	next.Meta.Waits = append(j.Stored(), others...)
 	if len(others) == 0 {
-		next, j.Transition = s.conclude(r, next, j.Waits)
-		return next, j, nil
+		return s.conclude(r, next, j.Waits), j, nil
 	}
 	if status, ok := dependency.Renumbered(next.StoredStatus(), r.was.Meta.Generation, next.Meta.Generation, false); ok {
 		next = next.WithStoredStatus(status)
@@ -111,11 +109,10 @@ func (s *Service) relateSuperseded(ctx context.Context, r relating, next *kind.S
 	return next, j, nil
 }
 
-// conclude is the state with the conditions that follow from what it waits for.
-// transition says that one has another status.
-func (s *Service) conclude(r relating, next *kind.State, waits []dependency.Wait) (out *kind.State, transition bool) {
+// conclude returns the state with the conditions that follow from what it waits for.
+func (s *Service) conclude(r relating, next *kind.State, waits []dependency.Wait) *kind.State {
 	if r.kind.Conditions == nil || next.Meta.Finalizing {
-		return next, false
+		return next
 	}
 	generation := next.Meta.Generation
 	aspects := dependency.Done(generation)
@@ -125,13 +122,12 @@ func (s *Service) conclude(r relating, next *kind.State, waits []dependency.Wait
 	case controlled && (r.was == nil || len(r.was.Meta.Waits) > 0):
 		aspects = dependency.Released(generation)
 	case controlled:
-		return next, false
+		return next
 	}
 	if status, ok := s.renumbered(r, next, waits); ok {
-		return next.WithStoredStatus(status), false
+		return next.WithStoredStatus(status)
 	}
-	status, transition := dependency.In(next.Status(), r.kind.Conditions, aspects, s.cfg.Clock())
-	return next.WithStatus(status), transition
+	return next.WithStatus(dependency.In(next.Status(), r.kind.Conditions, aspects, s.cfg.Clock()))
 }
 
 // renumbered is the stored status of a resource that waited for nothing and waits for
@@ -171,7 +167,7 @@ func (s *Service) report(r relating, next *kind.State) (out *kind.State, overrul
 	if len(absent) == 0 {
 		return next, false
 	}
-	status, _ := dependency.In(next.Status(), r.kind.Conditions, absent, s.cfg.Clock())
+	status := dependency.In(next.Status(), r.kind.Conditions, absent, s.cfg.Clock())
 	return next.WithStatus(status), false
 }
 

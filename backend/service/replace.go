@@ -184,7 +184,7 @@ func (s *Service) save(ctx context.Context, in *intent, current *stored, was, ne
 		return nil, failure.Of(err, in.key)
 	}
 	if next.Meta.Finalizing && !slices.Equal(next.Meta.Finalizers, was.Meta.Finalizers) && dependency.SaysFinalizing(next.Status()) {
-		next, t.related.Transition = s.finalizing(in.kind, next), true
+		next = s.finalizing(in.kind, next)
 	}
 	out.Warnings = append(slices.Clip(out.Warnings), waitWarnings(t.related)...)
 	if t.related.Overruled && next.SameBesides(was) { // nothing is left of it

@@ -219,7 +219,7 @@ func (s *Service) settled(one *settling, j dependency.Judgement) ([]backend.Acti
 	if !one.stored.Deleting {
 		next.Meta.Waits = j.Stored()
 		if !slices.Equal(next.Meta.Waits, one.was.Meta.Waits) || len(j.Waits) > 0 || s.unconcluded(one.kind, one.was) {
-			st, _ = s.conclude(relating{kind: one.kind, key: one.stored.Key, was: one.was}, st, j.Waits)
+			st = s.conclude(relating{kind: one.kind, key: one.stored.Key, was: one.was}, st, j.Waits)
 		}
 	}
 	if slices.Equal(next.Meta.Waits, one.was.Meta.Waits) && st.SameStatus(one.was) {
@@ -234,7 +234,7 @@ func (s *Service) settled(one *settling, j dependency.Judgement) ([]backend.Acti
 	t := target{
 		kind: one.kind, key: one.stored.Key, uid: one.stored.UID, passes: one.stored.Passes, deleting: one.stored.Deleting, was: &replaced{one.stored, one.was},
 		own: true, kept: one.kind.Sensitive, cond: backend.Condition{Presence: backend.Present, Revision: one.stored.Revision},
-		related: dependency.Judgement{Refs: j.Refs, Declared: one.kind.Declared, Transition: true},
+		related: dependency.Judgement{Refs: j.Refs, Declared: one.kind.Declared},
 	}
 	return s.actions(t, st)
 }

@@ -5,31 +5,33 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // attribute is one of a kind's indexes, of which changes have values in their rows.
 type attribute struct {
-	kind  *kind.Kind
-	index string
+	recent *recent
+	kind   *kind.Kind
+	index  string
 }
 
 var _ hub.Attribute = attribute{}
 
-// Values are those of the rows before and after. They are not known if one of the two was
-// made by another definition of indexes: whoever is offered the change judges it.
+// Values are those of the rows before and after. They are not known if one of the two
+// states is not: whoever is offered the change judges it.
 func (a attribute) Values(e *backend.Event) (values [][]byte, all bool) {
 	if e.Resource.Kind != a.kind.Name {
 		return nil, false
 	}
-	if e.Resource.Fingerprint != a.kind.Rows.Fingerprint || e.Type == backend.Modified && e.FingerprintBefore != a.kind.Rows.Fingerprint {
+	before, after := a.recent.statesOf(a.kind, e)
+	if before.unknown || after.unknown {
 		return nil, true
 	}
-	values = a.add(values, e.Resource.Rows)
-	return a.add(values, e.RowsBefore), false
+	return a.add(a.add(nil, after.rows), before.rows), false
 }
 
-func (a attribute) add(values [][]byte, rows []backend.Row) [][]byte {
+func (a attribute) add(values [][]byte, rows []index.Row) [][]byte {
 	for i := range rows {
 		if v := rows[i].Value; rows[i].Index == a.index && !slices.ContainsFunc(values, func(known []byte) bool { return string(known) == string(v) }) {
 			values = append(values, v)
@@ -47,9 +49,9 @@ func (s *scope) lookup() *hub.Lookup {
 	}
 	k := s.kinds[0]
 	filter := s.filter[k.Name]
-	index, values, ok := filter.Anchor()
+	name, values, ok := filter.Anchor()
 	if !ok {
 		return nil
 	}
-	return &hub.Lookup{By: attribute{kind: k, index: index}, Values: values}
+	return &hub.Lookup{By: attribute{recent: s.recent, kind: k, index: name}, Values: values}
 }

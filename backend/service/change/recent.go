@@ -6,57 +6,104 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // What is kept of the changes that came last.
 const (
-	recentBodies = 128
-	recentBytes  = 4 << 20 // of all bodies together
+	recentChanges = 128
+	recentBytes   = 4 << 20 // of all bodies together
 )
 
-// recent holds the bodies of resources that changed lately. All listeners of a
-// gateway get the same stored resource of a change from the hub, so its body is
-// read once for all of them. The zero value is ready; all methods are safe for concurrent use.
+// recent holds what was read of the latest changes. All listeners of a gateway get the same
+// stored resource of a change from the hub, so its body is read once for all of them, and so
+// are the states that their filters look at. The zero value is ready; all methods are safe
+// for concurrent use.
 type recent struct {
-	mu     sync.RWMutex // guards all below
-	bodies map[*backend.Resource]readBody
+	mu      sync.RWMutex // guards all below
+	changes map[*backend.Resource]*readChange
 	// order has them as they came, bytes is the sum of their sizes.
-	order []*backend.Resource
+	order []*readChange
 	bytes int
 }
 
-// readBody reads one body, at most once.
-type readBody = func() (*body.Body, error)
+// readChange is a change whose bodies are read when they are asked for, once.
+type readChange struct {
+	stored *backend.Resource
+	size   int
+	body   func() (*body.Body, error)
 
-// body reads the body of a resource, unless somebody did or does.
-func (r *recent) body(k *kind.Kind, stored *backend.Resource) (*body.Body, error) {
-	r.mu.RLock()
-	read, ok := r.bodies[stored]
-	r.mu.RUnlock()
-	if !ok {
-		read = r.keep(stored, sync.OnceValues(func() (*body.Body, error) { return k.Body.Read(stored) }))
-	}
-	return read()
+	once          sync.Once // guards both states
+	before, after state
 }
 
-// keep notes how a body is read, unless somebody was faster.
-func (r *recent) keep(stored *backend.Resource, read readBody) readBody {
+// state is a resource before or after a change, as filters see it.
+type state struct {
+	// resource is nil if there was none.
+	resource *backend.Resource
+	rows     []index.Row
+	// unknown: the log does not tell the state, or it cannot be read.
+	unknown bool
+}
+
+// bodyOf reads the body of a resource, unless somebody did or does.
+func (r *recent) bodyOf(k *kind.Kind, stored *backend.Resource) (*body.Body, error) {
+	return r.change(k, stored, len(stored.Body)).body()
+}
+
+// statesOf returns the states before and after a change.
+func (r *recent) statesOf(k *kind.Kind, e *backend.Event) (before, after state) {
+	c := r.change(k, e.Resource, len(e.Resource.Body)+2*len(e.Change))
+	c.once.Do(func() {
+		was, known := kind.Before(e)
+		switch {
+		case !known:
+			c.before.unknown = true
+		case was == e.Resource:
+			c.before = stateOf(k, was, c.body)
+		case was != nil:
+			c.before = stateOf(k, was, func() (*body.Body, error) { return k.Body.Read(was) })
+		}
+		if e.Type != backend.Deleted {
+			c.after = stateOf(k, e.Resource, c.body)
+		}
+	})
+	return c.before, c.after
+}
+
+func stateOf(k *kind.Kind, r *backend.Resource, read func() (*body.Body, error)) state {
+	b, err := read()
+	if err != nil {
+		return state{unknown: true}
+	}
+	return state{resource: r, rows: k.Rows.Of(b)}
+}
+
+// change is what is kept of the change that left a resource.
+func (r *recent) change(k *kind.Kind, stored *backend.Resource, size int) *readChange {
+	r.mu.RLock()
+	c := r.changes[stored]
+	r.mu.RUnlock()
+	if c != nil {
+		return c
+	}
+	c = &readChange{stored: stored, size: size, body: sync.OnceValues(func() (*body.Body, error) { return k.Body.Read(stored) })}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if known, ok := r.bodies[stored]; ok {
+	if known := r.changes[stored]; known != nil { // somebody was faster
 		return known
 	}
-	if r.bodies == nil {
-		r.bodies = make(map[*backend.Resource]readBody, recentBodies)
+	if r.changes == nil {
+		r.changes = make(map[*backend.Resource]*readChange, recentChanges)
 	}
-	r.bytes += len(stored.Body)
-	for len(r.order) > 0 && (len(r.order) == recentBodies || r.bytes > recentBytes) {
+	r.bytes += size
+	for len(r.order) > 0 && (len(r.order) == recentChanges || r.bytes > recentBytes) {
 		oldest := r.order[0]
 		r.order = slices.Delete(r.order, 0, 1)
-		r.bytes -= len(oldest.Body)
-		delete(r.bodies, oldest)
+		r.bytes -= oldest.size
+		delete(r.changes, oldest.stored)
 	}
-	r.order, r.bodies[stored] = append(r.order, stored), read
-	return read
+	r.order, r.changes[stored] = append(r.order, c), c
+	return c
 }

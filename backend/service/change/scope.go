@@ -17,13 +17,13 @@ type scope struct {
 	namespace, name *string
 	// filter is that of each kind, by name; nil keeps everything.
 	filter map[string]query.Filter
-	// updated says that the filter looks at updatedAt, of which the log knows no value before a change.
-	updated bool
+	// recent reads the states that filters look at.
+	recent *recent
 }
 
 // scopeOf is what a request asks for, if the caller may watch it.
 func (f *Feed) scopeOf(ctx context.Context, c access.Caller, req Request) (scope, error) {
-	scope := scope{namespace: req.Namespace, name: req.Name}
+	scope := scope{namespace: req.Namespace, name: req.Name, recent: &f.recent}
 	names := req.Kinds
 	if len(names) == 0 {
 		for _, k := range f.kinds.All() {
@@ -69,7 +69,6 @@ func (s *scope) keep(filter any) error {
 			s.filter = map[string]query.Filter{}
 		}
 		s.filter[k.Name] = wanted
-		s.updated = wanted.LooksAtUpdated()
 	}
 	return nil
 }
@@ -110,18 +109,8 @@ func (s *scope) change(e *backend.Event) (Change, bool) {
 	}
 	k := s.kind(e.Resource.Kind)
 	filter := s.filter[k.Name]
-	after := e.Type != backend.Deleted && s.matches(k, e.Resource)
-	var before, known bool
-	switch {
-	case e.Type == backend.Added:
-		known = true
-	case e.Type == backend.Deleted:
-		var err error
-		before, err = filter.Matches(k, e.Resource)
-		known = err == nil // else nobody knows whether the listener has it
-	case e.FingerprintBefore == k.Rows.Fingerprint && !s.updated:
-		before, known = filter.MatchesRows(e.Resource, e.RowsBefore), true
-	}
+	was, is := s.recent.statesOf(k, e)
+	before, after, known := was.matches(&filter), is.matches(&filter), !was.unknown
 	switch {
 	case !known && after:
 		out.Type = Modified
@@ -135,7 +124,13 @@ func (s *scope) change(e *backend.Event) (Change, bool) {
 	return out, true
 }
 
-// matches judges a state by the filter. One that cannot be read matches nothing.
+// matches reports whether a filter keeps a state. One that is not known matches nothing.
+func (s *state) matches(filter *query.Filter) bool {
+	return s.resource != nil && filter.MatchesRows(s.resource, s.rows)
+}
+
+// matches reports whether the filter keeps a stored resource. One that cannot be read
+// matches nothing.
 func (s *scope) matches(k *kind.Kind, r *backend.Resource) bool {
 	filter := s.filter[k.Name]
 	ok, err := filter.Matches(k, r)

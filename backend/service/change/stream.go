@@ -224,7 +224,7 @@ func (c *Change) Body() (*body.Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := c.feed.recent.body(k, c.Stored)
+	b, err := c.feed.recent.bodyOf(k, c.Stored)
 	if err == nil {
 		return b, nil
 	}

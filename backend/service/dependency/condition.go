@@ -93,10 +93,9 @@ func Done(generation int64) []Aspect {
 
 // In returns a status with these conditions in the place of those of their types;
 // the others stay. shape says which fields a condition has. A condition whose status
-// is the same keeps the time of its last transition; transition says that there is
-// another.
-func In(status map[string]any, shape *descriptor.Shape, aspects []Aspect, now time.Time) (out map[string]any, transition bool) {
-	out = make(map[string]any, len(status)+1)
+// is the same keeps the time of its last transition.
+func In(status map[string]any, shape *descriptor.Shape, aspects []Aspect, now time.Time) map[string]any {
+	out := make(map[string]any, len(status)+1)
 	for name, value := range status {
 		out[name] = value
 	}
@@ -105,20 +104,19 @@ func In(status map[string]any, shape *descriptor.Shape, aspects []Aspect, now ti
 	for _, a := range aspects {
 		at := slices.IndexFunc(list, func(c any) bool { return typeOf(c) == a.Type })
 		if at < 0 {
-			list, transition = append(list, a.tree(shape, nil, now)), true
+			list = append(list, a.tree(shape, nil, now))
 			continue
 		}
 		old, _ := list[at].(map[string]any)
-		transition = transition || old["status"] != a.Status
 		list[at] = a.tree(shape, old, now)
 		for i := len(list) - 1; i > at; i-- { // one of each type
 			if typeOf(list[i]) == a.Type {
-				list, transition = slices.Delete(list, i, i+1), true
+				list = slices.Delete(list, i, i+1)
 			}
 		}
 	}
 	out["conditions"] = list
-	return out, transition
+	return out
 }
 
 // Kept returns a status in which the conditions of these types are those of another.

@@ -3,7 +3,6 @@
 package dependency
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
@@ -37,11 +36,14 @@ func Ready(k *kind.Kind, r *backend.Resource) bool {
 	if k.Conditions == nil {
 		return true
 	}
+	b, err := k.Body.Read(r)
+	if err != nil {
+		return false
+	}
 	yes, some := 0, 0
-	available, prefix := row.Pair(Available, True), backend.AppendString(nil, Available)
-	for _, o := range r.Rows {
-		if o.Index == row.ConditionIndex && bytes.HasPrefix(o.Value, prefix) {
-			if some++; bytes.Equal(o.Value, available) {
+	for typ, status := range k.Rows.Conditions(b) {
+		if typ == Available {
+			if some++; status == True {
 				yes++
 			}
 		}
@@ -186,9 +188,6 @@ type Judgement struct {
 	Checks []backend.Action
 	// Overruled says that conditions of a status that was reported were not taken over.
 	Overruled bool
-	// Transition says that the status may have changed by more than what is said of
-	// conditions whose statuses are the same.
-	Transition bool
 }
 
 // Judge judges a relation by the targets that are open. No more than

@@ -128,7 +128,7 @@ func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 		if comp.err != nil {
 			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, comp.err))
 		}
-		if k.Rows, err = row.Compile(k.Kind); err != nil {
+		if k.Rows, err = row.Compile(k.Kind, k.Body); err != nil {
 			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, err))
 		}
 		k.Conditions, k.Declared = k.Kind.Conditions(), declared(k.References)

@@ -24,13 +24,7 @@ func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 		}
 		out = append(out, index.Definition{
 			Name: k.Name, Indexes: names, Sortable: sortable, ByCreation: []string{row.LabelIndex},
-			Rows: func(r *backend.Resource) ([]backend.Row, error) {
-				v, err := IndexedOf(k, r)
-				if err != nil {
-					return nil, err
-				}
-				return v.rows, nil
-			},
+			Rows: k.Rows.Of,
 			Keep: keeperOf(k),
 		})
 	}

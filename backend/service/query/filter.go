@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/row"
@@ -101,10 +102,10 @@ func (t test) compare(h []byte) bool {
 }
 
 // indexedResource is a resource with its index rows, as filters and orders see it:
-// those of a store, or those of the index in memory.
+// made of its body, or those of the index in memory.
 type indexedResource struct {
 	*backend.Resource
-	rows []backend.Row
+	rows []index.Row
 	// kind and entry are those of the index in memory, if the resource is there.
 	kind  *index.Kind
 	entry *index.Entry
@@ -117,16 +118,9 @@ type indexedResource struct {
 	tests int
 }
 
-// IndexedOf takes the stored index rows, or makes them anew if another definition made them.
-func IndexedOf(k *kind.Kind, r *backend.Resource) (*indexedResource, error) {
-	if r.Fingerprint == k.Rows.Fingerprint {
-		return &indexedResource{Resource: r, rows: r.Rows}, nil
-	}
-	st, err := kind.StateOf(r)
-	if err != nil {
-		return nil, err
-	}
-	return &indexedResource{Resource: r, rows: k.Rows.Of(st.Meta.Labels, st.Root())}, nil
+// indexedOf returns a resource with its index rows.
+func indexedOf(k *kind.Kind, b *body.Body) *indexedResource {
+	return &indexedResource{Resource: b.Stored, rows: k.Rows.Of(b)}
 }
 
 // The attributes that are no index rows.
@@ -169,44 +163,16 @@ func (v *indexedResource) has(attribute string, accepts func(value []byte) bool)
 	return false
 }
 
-// LooksAtUpdated says whether the filter has a test of updatedAt.
-func (f *Filter) LooksAtUpdated() bool { return uses(f.all, updatedAttribute) }
-
 // Empty says whether the filter keeps everything.
 func (f *Filter) Empty() bool { return f.all == nil }
 
-// Matches says whether the filter keeps a resource, by its rows or, if another
-// definition made them, by its body: then what cannot be read is an error.
+// Matches reports whether the filter keeps a stored resource. What cannot be read is an error.
 func (f *Filter) Matches(k *kind.Kind, r *backend.Resource) (bool, error) {
-	v, err := IndexedOf(k, r)
-	return err == nil && f.match(v), err
+	b, err := k.Body.Read(r)
+	return err == nil && f.match(indexedOf(k, b)), err
 }
 
-// MatchesRows says whether the filter keeps a resource that has these rows.
-func (f *Filter) MatchesRows(r *backend.Resource, rows []backend.Row) bool {
+// MatchesRows reports whether the filter keeps a resource that has these rows.
+func (f *Filter) MatchesRows(r *backend.Resource, rows []index.Row) bool {
 	return f.match(&indexedResource{Resource: r, rows: rows})
-}
-
-// uses says whether a filter looks at an attribute.
-func uses(e expr, attribute string) bool {
-	switch e := e.(type) {
-	case all:
-		return usesAny(e, attribute)
-	case some:
-		return usesAny(e, attribute)
-	case none:
-		return uses(e.expr, attribute)
-	case test:
-		return e.attribute == attribute
-	}
-	return false
-}
-
-func usesAny(list []expr, attribute string) bool {
-	for _, e := range list {
-		if uses(e, attribute) {
-			return true
-		}
-	}
-	return false
 }

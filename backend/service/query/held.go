@@ -81,7 +81,7 @@ func size(resources []*backend.Resource) (n int) {
 
 // sizeOf is what a resource holds.
 func sizeOf(r *backend.Resource) int {
-	return heldBytes + len(r.Body) + rowBytes*(len(r.Rows)+len(r.Refs))
+	return heldBytes + len(r.Body) + rowBytes*len(r.Refs)
 }
 
 // sizeOfEdges is what the resources of edges hold.

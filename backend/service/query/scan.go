@@ -157,24 +157,21 @@ func (sc *scan) end(r *Reader) {
 
 // judge looks at one resource and says whether the scan has all that it wants.
 func (sc *scan) judge(r *Reader, stored *backend.Resource) bool {
-	if sc.plain() {
-		return sc.add(r, stored, nil)
-	}
-	v, err := IndexedOf(sc.query.kind, stored)
+	b, err := sc.arena.Read(sc.query.kind.Body, stored)
 	if err != nil {
 		r.unreadable.Note(stored, err)
 		return false
 	}
+	if sc.plain() {
+		return sc.keep(Edge{Resource: Resource{Stored: stored, Body: b}})
+	}
+	v := indexedOf(sc.query.kind, b)
 	kept := sc.query.match(v)
 	sc.tests += v.tests
 	if !kept {
 		return false
 	}
 	if sc.counting || sc.total {
-		if _, err := sc.arena.Read(sc.query.kind.Body, stored); err != nil {
-			r.unreadable.Note(stored, err)
-			return false
-		}
 		sc.count++
 	}
 	key := sc.query.order.key(v)
@@ -187,17 +184,7 @@ func (sc *scan) judge(r *Reader, stored *backend.Resource) bool {
 		}
 		return false
 	}
-	return sc.add(r, stored, key) && !sc.total
-}
-
-// add takes a match of a scan that is in order, and says whether it has all it wants.
-func (sc *scan) add(r *Reader, stored *backend.Resource, key []byte) bool {
-	b, err := sc.arena.Read(sc.query.kind.Body, stored)
-	if err != nil {
-		r.unreadable.Note(stored, err)
-		return false
-	}
-	return sc.keep(Edge{key: key, Resource: Resource{Stored: stored, Body: b}})
+	return sc.keep(Edge{key: key, Resource: Resource{Stored: stored, Body: b}}) && !sc.total
 }
 
 // keep puts a match on the page, and says whether the scan has all it wants.

@@ -123,29 +123,31 @@ func (c *consequences) add(k *kind.Kind, e *backend.Event, ahead bool) {
 	// Of many references not all are checked by one batch: each write of the gateway's own,
 	// which callers have no part in, may be followed by another one.
 	many := !r.Deleting && len(r.Refs) > backend.MaxChecks
-	if foreign || many && (r.SpecRevision != r.Revision || !k.Rows.SameReferences(e.RowsBefore, r.Rows)) {
+	if foreign || many && (r.SpecRevision != r.Revision || kind.ChangedSpec(e)) {
 		c.changed = append(c.changed, r)
 	}
 	if e.Type == backend.Added && k.Conditions != nil {
 		c.created = append(c.created, r)
 	}
-	if len(k.References) > 0 && e.RowsChanged() {
-		for _, key := range k.Rows.Dropped(r.Namespace, e.RowsBefore, r.Rows) {
-			c.release(key)
+	if e.Before != nil {
+		for _, key := range e.Before.Bound {
+			if !slices.Contains(r.Refs, backend.Ref{Key: key, Bound: true}) {
+				c.release(key)
+			}
 		}
 	}
 }
 
 // wakes says whether a change may be of consequence for those that wait for a resource.
 func wakes(k *kind.Kind, e *backend.Event) bool {
-	if e.Type != backend.Modified || e.Resource.Deleting || e.FingerprintBefore != e.Resource.Fingerprint {
+	if e.Type != backend.Modified || e.Resource.Deleting {
 		return true
 	}
-	if !e.RowsChanged() {
-		return false // the conditions are rows
+	if k.Conditions == nil {
+		return false
 	}
-	before := backend.Resource{Rows: e.RowsBefore}
-	return dependency.Ready(k, &before) != dependency.Ready(k, e.Resource)
+	before, known := kind.Before(e)
+	return !known || dependency.Ready(k, before) != dependency.Ready(k, e.Resource)
 }
 
 // finish tries to finish the deletions that changes may have set free.

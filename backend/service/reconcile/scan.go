@@ -210,7 +210,7 @@ func (f *follower) sweep(ctx context.Context) error {
 
 // deleting is the range of the resources of a kind that are being deleted.
 func (f *follower) deleting(k *kind.Kind) backend.Range {
-	return backend.Range{Kind: k.Name, Index: backend.DeletingIndex, Shard: f.shard + 1, Limit: step}
+	return backend.Range{Kind: k.Name, Deleting: true, Shard: f.shard + 1, Limit: step}
 }
 
 // finishAll finishes the deletions that nothing holds.
@@ -265,11 +265,8 @@ func (f *follower) finishEach(ctx context.Context, resources []*backend.Resource
 
 // place of a resource in the order of a range.
 func place(r backend.Range, of *backend.Resource) []byte {
-	switch {
-	case r.Referenced != nil:
+	if r.Referenced != nil {
 		return of.Key.Append(nil)
-	case r.Index == backend.DeletingIndex:
-		return append(backend.AppendBool(nil, true), backend.OrderTuple(of.Namespace, of.Name)...)
 	}
 	return backend.OrderTuple(of.Namespace, of.Name)
 }

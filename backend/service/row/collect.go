@@ -2,63 +2,149 @@ package row
 
 import (
 	"bytes"
+	"encoding/json"
+	"iter"
 	"slices"
 
-	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/index"
 )
 
-// appendIndex appends the rows of one index.
-func appendIndex(out, of []backend.Row, index string) []backend.Row {
-	for _, r := range of {
-		if r.Index == index {
-			out = append(out, r)
+// Of returns the index rows of a resource, no two equal. Null has no row, and neither has a
+// text that is longer than an index takes.
+func (d *Definition) Of(b *body.Body) []index.Row {
+	out := rows{body: b, all: make([]index.Row, 0, len(d.indexes)+fewRows/2)}
+	if metadata := b.At(body.Root, body.SlotMetadata); !metadata.IsZero() {
+		for key, value := range b.Entries(b.At(b.Object(metadata), body.SlotLabels)) {
+			out.add(LabelIndex, appendPair(out.values, key, value))
 		}
 	}
-	return out
+	for i := range d.indexes {
+		out.begin()
+		out.walk(&d.indexes[i], d.shape, body.Root, 0)
+	}
+	out.begin()
+	out.addConditions(d)
+	return out.all
 }
 
 // rows collects index rows of which no two are equal.
 type rows struct {
-	all []backend.Row
+	body *body.Body
+	all  []index.Row
 	// from is where those of the present index begin.
 	from int
 	// seen are the values of the present index, once they are many.
 	seen map[string]bool
-	// before are rows that are taken where one is as it was, next is behind the last of
-	// them that was taken.
-	before []backend.Row
-	next   int
-	// scratch is where a value is encoded. A row that is new has memory of its own.
-	scratch [96]byte
+	// values is where values are encoded, one behind the other.
+	values []byte
+	text   []byte
 }
 
 // fewRows is up to how many rows of an index each is compared with all.
 const fewRows = 16
 
-// walk adds the values of an index in a part of the body, nil if that is absent.
-func (r *rows) walk(idx *index, part map[string]any) {
-	if part != nil {
-		idx.walk(part, 1, func(v any) { r.addValue(idx, v) })
+// begin begins another index.
+func (r *rows) begin() { r.from, r.seen = len(r.all), nil }
+
+// walk adds the values of a field below the object at a table, from a step of its path on,
+// and the effective default of a field that is absent from an object that is there.
+func (r *rows) walk(f *field, s *body.Shape, at body.Table, step int) {
+	slot := f.slots[step]
+	span, last := r.body.At(at, slot), step == len(f.slots)-1
+	switch of := &s.Fields[slot]; {
+	case span.IsZero() && last && f.Field.Default != nil:
+		r.addDefault(f, f.Field.Default)
+	case span.IsZero():
+	case of.Type == descriptor.TypeObject && of.List:
+		for _, t := range r.body.Objects(span) {
+			r.walk(f, of.Shape, t, step+1)
+		}
+	case of.Type == descriptor.TypeObject:
+		r.walk(f, of.Shape, r.body.Object(span), step+1)
+	case of.List:
+		for raw := range r.body.Scalars(span) {
+			r.addRaw(f, raw)
+		}
+	default:
+		r.addRaw(f, r.body.Bytes(span))
 	}
 }
 
-// addValue adds the row of a value, if it has one.
-func (r *rows) addValue(idx *index, v any) {
-	if value, ok := appendValue(r.scratch[:0], idx.Field, v); ok {
-		r.add(idx.path, value)
-	}
-}
-
-// add adds a row unless there is one like it. The memory of the value is used again.
-func (r *rows) add(index string, value []byte) {
-	if len(index)+len(value) > backend.MaxRowBytes {
+// addDefault adds the rows of an effective default, a scalar or a list of them.
+func (r *rows) addDefault(f *field, v any) {
+	if list, ok := v.([]any); ok {
+		for _, e := range list {
+			r.addDefault(f, e)
+		}
 		return
 	}
-	row := backend.Row{Index: index, Value: value}
+	if value, ok := appendValue(r.values, f.Field, v); ok {
+		r.add(f.path, value)
+	}
+}
+
+// addRaw adds the row of a scalar as it is stored, if it has one.
+func (r *rows) addRaw(f *field, raw []byte) {
+	var v any
+	switch raw[0] {
+	case 'n':
+		return
+	case 't', 'f':
+		v = raw[0] == 't'
+	case '"':
+		r.text = body.Unquote(r.text[:0], raw)
+		v = string(r.text)
+	default:
+		v = json.Number(raw)
+	}
+	if value, ok := appendValue(r.values, f.Field, v); ok {
+		r.add(f.path, value)
+	}
+}
+
+// addConditions adds the rows of the conditions of the status: type and status.
+func (r *rows) addConditions(d *Definition) {
+	for typ, value := range d.Conditions(r.body) {
+		if len(typ)+len(value) <= maxIndexBytes {
+			r.add(ConditionIndex, appendPair(r.values, typ, value))
+		}
+	}
+}
+
+// Conditions returns the types and statuses of the conditions of a resource, in their order.
+func (d *Definition) Conditions(b *body.Body) iter.Seq2[string, string] {
+	return func(yield func(typ, status string) bool) {
+		if d.conditions == nil {
+			return
+		}
+		status := b.At(body.Root, body.SlotStatus)
+		if status.IsZero() {
+			return
+		}
+		list := b.At(b.Object(status), d.conditions[0])
+		if list.IsZero() {
+			return
+		}
+		for _, t := range b.Objects(list) {
+			if !yield(b.Text(b.At(t, d.conditions[1])), b.Text(b.At(t, d.conditions[2]))) {
+				return
+			}
+		}
+	}
+}
+
+// add adds a row unless there is one like it. Its value is what was appended to r.values.
+func (r *rows) add(name string, appended []byte) {
+	value := appended[len(r.values):len(appended):len(appended)]
+	if len(name)+len(value) > index.MaxRowBytes {
+		return
+	}
 	of := r.all[r.from:]
 	switch {
 	case len(of) < fewRows:
-		if slices.ContainsFunc(of, row.Equal) {
+		if slices.ContainsFunc(of, func(o index.Row) bool { return bytes.Equal(o.Value, value) }) {
 			return
 		}
 	case r.seen == nil:
@@ -73,23 +159,6 @@ func (r *rows) add(index string, value []byte) {
 		}
 		r.seen[string(value)] = true
 	}
-	r.all = append(r.all, r.own(row))
-}
-
-// own is the row as it was before, or with memory of its own.
-func (r *rows) own(row backend.Row) backend.Row {
-	for i := r.next; i < min(r.next+fewRows, len(r.before)); i++ {
-		if r.before[i].Equal(row) {
-			r.next = i + 1
-			return r.before[i]
-		}
-	}
-	row.Value = bytes.Clone(row.Value)
-	return row
-}
-
-// sort orders the rows of the present index by their values, as the index in memory has
-// them: a write that takes them over from there moves none of them.
-func (r *rows) sort() {
-	slices.SortFunc(r.all[r.from:], func(a, b backend.Row) int { return bytes.Compare(a.Value, b.Value) })
+	r.values = appended
+	r.all = append(r.all, index.Row{Index: name, Value: value})
 }

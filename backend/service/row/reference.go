@@ -53,32 +53,28 @@ func (d *Definition) Refs(namespace string, spec map[string]any) []Ref {
 	return out
 }
 
-// SameReferences reports whether a change left all that references name, by the rows of
-// both states.
-func (d *Definition) SameReferences(before, after []backend.Row) bool {
-	for _, r := range d.references {
-		if !slices.EqualFunc(appendIndex(nil, before, r.Path), appendIndex(nil, after, r.Path), backend.Row.Equal) {
-			return false
+// walk visits every value of the field in a tree, from a step of its path on, and the
+// effective default of a field that is absent from an object that is there.
+func (i *field) walk(v any, step int, visit func(any)) {
+	if list, ok := v.([]any); ok {
+		for _, e := range list {
+			i.walk(e, step, visit)
 		}
+		return
 	}
-	return true
-}
-
-// Dropped are the resources that guarded references named before a change, by the
-// rows of both states, and do not name after it.
-func (d *Definition) Dropped(namespace string, before, after []backend.Row) (out []backend.Key) {
-	for _, r := range d.references {
-		if !r.Guard {
-			continue
-		}
-		for _, old := range before {
-			if old.Index != r.Path || slices.ContainsFunc(after, old.Equal) {
-				continue
-			}
-			if name, rest, err := backend.TakeString(old.Value); err == nil && len(rest) == 0 {
-				out = append(out, backend.Key{Kind: r.Kind, Namespace: namespace, Name: name})
-			}
-		}
+	if step == len(i.steps) {
+		visit(v)
+		return
 	}
-	return out
+	m, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	next, ok := m[i.steps[step]]
+	switch {
+	case ok:
+		i.walk(next, step+1, visit)
+	case step == len(i.steps)-1 && i.Field.Default != nil:
+		i.walk(i.Field.Default, step+1, visit)
+	}
 }

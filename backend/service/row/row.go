@@ -3,8 +3,6 @@
 package row
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -14,7 +12,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/internal/timestamp"
 )
@@ -34,18 +34,21 @@ const maxIndexBytes = 1024
 
 // Definition says which index rows and references the resources of a kind have.
 type Definition struct {
-	indexes    []index
+	shape      *body.Shape
+	indexes    []field
 	references []descriptor.Reference
-	// Fingerprint tells definitions apart; resources carry that of the one that made
-	// their rows.
-	Fingerprint string
+	// conditions are the slots of status.conditions and of type and status in a condition;
+	// nil if the kind has no conditions.
+	conditions []int
 }
 
-// index is a field that has index rows: a [descriptor.Index], or a reference,
+// field is a field that has index rows: a [descriptor.Index], or a reference,
 // which is one too.
-type index struct {
+type field struct {
 	path  string
 	steps []string
+	// slots are those of the steps in stored bodies.
+	slots []int
 	Field *descriptor.Field
 	// Sortable says that orders may name it.
 	Sortable bool
@@ -53,9 +56,10 @@ type index struct {
 	Many bool
 }
 
-// Compile finds the fields that the indexes and references of a kind name.
-func Compile(k *descriptor.Kind) (*Definition, error) {
-	d := &Definition{references: k.References}
+// Compile finds the fields that the indexes and references of a kind name. The shape is
+// that of its stored bodies.
+func Compile(k *descriptor.Kind, shape *body.Shape) (*Definition, error) {
+	d := &Definition{shape: shape, references: k.References}
 	add := func(path string, sortable bool) error {
 		if d.Index(path) != nil {
 			return nil
@@ -64,7 +68,11 @@ func Compile(k *descriptor.Kind) (*Definition, error) {
 		if f == nil || f.Type == descriptor.TypeObject || f.Type == descriptor.TypeMap {
 			return fmt.Errorf("index %s: no scalar field is there", path)
 		}
-		d.indexes = append(d.indexes, index{path: path, steps: strings.Split(path, "."), Field: f, Sortable: sortable, Many: many})
+		slots, _, err := shape.Find(path)
+		if err != nil {
+			return fmt.Errorf("index: %w", err)
+		}
+		d.indexes = append(d.indexes, field{path: path, steps: strings.Split(path, "."), slots: slots, Field: f, Sortable: sortable, Many: many})
 		return nil
 	}
 	for _, i := range k.Indexes {
@@ -77,8 +85,21 @@ func Compile(k *descriptor.Kind) (*Definition, error) {
 			return nil, err
 		}
 	}
-	d.Fingerprint = fingerprint(d.indexes)
-	return d, nil
+	return d, d.findConditions(k)
+}
+
+// findConditions finds the slots of the conditions, if the kind has them.
+func (d *Definition) findConditions(k *descriptor.Kind) error {
+	if k.Conditions() == nil {
+		return nil
+	}
+	typ, _, err := d.shape.Find("status." + ConditionIndex + ".type")
+	if err != nil {
+		return err
+	}
+	status, _, err := d.shape.Find("status." + ConditionIndex + ".status")
+	d.conditions = append(typ[1:], status[len(status)-1])
+	return err
 }
 
 // Indexes are the names of all indexes, with those that every kind has, and of those
@@ -95,7 +116,7 @@ func (d *Definition) Indexes() (all, sortable []string) {
 }
 
 // Index finds an index by its path, nil if there is none.
-func (d *Definition) Index(path string) *index {
+func (d *Definition) Index(path string) *field {
 	for i := range d.indexes {
 		if d.indexes[i].path == path {
 			return &d.indexes[i]
@@ -104,88 +125,10 @@ func (d *Definition) Index(path string) *index {
 	return nil
 }
 
-// fingerprint tells definitions of index rows apart: fields, types, effective
-// defaults and the order of enums. It is short, since each resource has it twice.
-func fingerprint(indexes []index) string {
-	var lines []string
-	for _, i := range indexes {
-		line := fmt.Sprintln(i.path, i.Field.Type, i.Field.List, i.Field.Default)
-		if i.Field.Enum != nil {
-			for _, v := range i.Field.Enum.Values {
-				line += fmt.Sprintln("-", v.Stored)
-			}
-		}
-		lines = append(lines, line)
-	}
-	slices.Sort(lines)
-	h := sha256.Sum256([]byte("rows 3\n" + strings.Join(lines, "")))
-	return base64.RawURLEncoding.EncodeToString(h[:6])
-}
-
-// Of returns the index rows of a resource, no two equal, by its labels and its body:
-// the object with its spec and status. Null has no row, and neither has a text that
-// is longer than an index takes.
-func (d *Definition) Of(labels map[string]string, root map[string]any) []backend.Row {
-	spec, _ := root["spec"].(map[string]any)
-	status, _ := root["status"].(map[string]any)
-	out := d.fields(labels, spec, status, nil)
-	if conditions, ok := status[ConditionIndex].([]any); ok {
-		of := rows{all: out, from: len(out)}
-		for _, c := range conditions {
-			if m, ok := c.(map[string]any); ok {
-				typ, _ := m["type"].(string)
-				value, _ := m["status"].(string)
-				if len(typ)+len(value) <= maxIndexBytes {
-					of.add(ConditionIndex, Pair(typ, value))
-				}
-			}
-		}
-		of.sort()
-		out = of.all
-	}
-	return out
-}
-
-// AfterSpec returns the index rows of a resource whose labels and spec may have
-// changed and whose status has not: before are its rows until then, made by this
-// definition. Those of the status are among them.
-func (d *Definition) AfterSpec(labels map[string]string, spec map[string]any, before []backend.Row) []backend.Row {
-	return appendIndex(d.fields(labels, spec, nil, before), before, ConditionIndex)
-}
-
-// fields returns the rows of labels and of declared indexes. Those of the status are
-// taken from before, if it is given, and of the others those that are as before.
-func (d *Definition) fields(labels map[string]string, spec, status map[string]any, before []backend.Row) []backend.Row {
-	of := rows{all: make([]backend.Row, 0, max(len(before), len(labels)+len(d.indexes))), before: before}
-	var space [16]string
-	keys := space[:0]
-	for key := range labels {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		of.add(LabelIndex, appendPair(of.scratch[:0], key, labels[key]))
-	}
-	for i := range d.indexes {
-		idx := &d.indexes[i]
-		of.from, of.seen = len(of.all), nil
-		switch ofStatus := idx.steps[0] == "status"; {
-		case ofStatus && before != nil:
-			of.all = appendIndex(of.all, before, idx.path)
-		case ofStatus:
-			of.walk(idx, status)
-			of.sort()
-		default:
-			of.walk(idx, spec)
-		}
-	}
-	return of.all
-}
-
-// Check refuses a state with more index rows than a resource may have, and
-// names the index that has most of them.
-func Check(key backend.Key, rows []backend.Row) error {
-	if len(rows) <= backend.MaxRows {
+// Check refuses a resource with more index rows than it may have, and names the index
+// that has most of them.
+func Check(key backend.Key, rows []index.Row) error {
+	if len(rows) <= index.MaxRows {
 		return nil
 	}
 	count := map[string]int{}
@@ -203,8 +146,8 @@ func Check(key backend.Key, rows []backend.Row) error {
 		path = "status.conditions"
 	}
 	e := &failure.Error{
-		Code: failure.CodeLimitExceeded, Path: path, Limit: backend.MaxRows,
-		Message: fmt.Sprintf("%s: the resource has %d different values in indexed fields, %d of them here; at most %d are accepted", path, len(rows), count[most], backend.MaxRows),
+		Code: failure.CodeLimitExceeded, Path: path, Limit: index.MaxRows,
+		Message: fmt.Sprintf("%s: the resource has %d different values in indexed fields, %d of them here; at most %d are accepted", path, len(rows), count[most], index.MaxRows),
 	}
 	return e.At(key)
 }
@@ -217,33 +160,7 @@ func appendPair(dst []byte, a, b string) []byte {
 	return backend.AppendString(backend.AppendString(dst, a), b)
 }
 
-// walk visits every value of the index in a tree, from a step of its path on, and the
-// effective default of a field that is absent from an object that is there.
-func (i *index) walk(v any, step int, visit func(any)) {
-	if list, ok := v.([]any); ok {
-		for _, e := range list {
-			i.walk(e, step, visit)
-		}
-		return
-	}
-	if step == len(i.steps) {
-		visit(v)
-		return
-	}
-	m, ok := v.(map[string]any)
-	if !ok {
-		return
-	}
-	next, ok := m[i.steps[step]]
-	switch {
-	case ok:
-		i.walk(next, step+1, visit)
-	case step == len(i.steps)-1 && i.Field.Default != nil:
-		i.walk(i.Field.Default, step+1, visit)
-	}
-}
-
-// Encode is the place of a value in an index: strings by bytes, enums by
+// Encode returns the place of a value in an index: strings by bytes, enums by
 // declaration. Nil means that the value has none.
 func Encode(f *descriptor.Field, v any) []byte {
 	out, ok := appendValue(nil, f, v)

@@ -1,0 +1,263 @@
+package kind
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+)
+
+// maxChangedPaths is the most paths that a change names; of more it names the parents.
+const maxChangedPaths = 64
+
+// storedChange is the form of [backend.Put.Change]: the paths that changed, and the parts
+// of the body that changed, whole, as they were, by name; null for a part that was absent.
+type storedChange struct {
+	Paths  []string                   `json:"paths"`
+	Before map[string]json.RawMessage `json:"before"`
+}
+
+// ChangeOf returns the change from one stored body to another, for the log. It has no
+// value of a write-only field. It is nil if a body cannot be read, and if it would be
+// longer than [backend.MaxChange].
+func (k *Kind) ChangeOf(was, next []byte) []byte {
+	before, err := membersOf(was)
+	if err != nil {
+		return nil
+	}
+	after, err := membersOf(next)
+	if err != nil {
+		return nil
+	}
+	var c changedPaths
+	out := append(make([]byte, 0, len(was)+256), `{"before":{`...)
+	for _, part := range differing(before, after) {
+		c.differ(part.name, k.partShape(part.name), part.was, part.now)
+		value := part.was
+		if value == nil {
+			value = []byte("null")
+		} else if part.name == "spec" && k.Spec.Hides {
+			if value, err = k.shownSpec(value); err != nil {
+				return nil
+			}
+		}
+		if out[len(out)-1] != '{' {
+			out = append(out, ',')
+		}
+		out = append(append(jsontree.AppendText(out, part.name), ':'), value...)
+		if len(out) > backend.MaxChange {
+			return nil
+		}
+	}
+	out = append(out, `},"paths":[`...)
+	for i, path := range c.shortened() {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = jsontree.AppendText(out, path)
+	}
+	if out = append(out, "]}"...); len(out) > backend.MaxChange {
+		return nil
+	}
+	return out
+}
+
+// shownSpec returns a stored spec without its write-only fields: a catalogue in which they
+// were not write-only has stored them there.
+func (k *Kind) shownSpec(raw []byte) ([]byte, error) {
+	spec, err := jsontree.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	k.Spec.takeHidden(spec)
+	return jsontree.Append(nil, spec)
+}
+
+// partShape is the shape of a part of the body; nil for one whose members are not followed
+// further.
+func (k *Kind) partShape(name string) *Shape {
+	switch name {
+	case "spec":
+		return k.Spec
+	case "status":
+		return k.Status
+	}
+	return nil
+}
+
+// ChangedPaths returns the paths that a change names, such as "spec.size"; none if nothing
+// is known of the change.
+func ChangedPaths(e *backend.Event) []string {
+	var c storedChange
+	if json.Unmarshal(e.Change, &c) != nil {
+		return nil
+	}
+	return c.Paths
+}
+
+// ChangedSpec reports whether a change may have replaced the spec.
+func ChangedSpec(e *backend.Event) bool {
+	paths := ChangedPaths(e)
+	return len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return p == "spec" || strings.HasPrefix(p, "spec.") })
+}
+
+// Before returns the resource as it was before a change; known is false if the log does not
+// say. It is nil, and known, if there was none.
+func Before(e *backend.Event) (r *backend.Resource, known bool) {
+	switch {
+	case e.Type == backend.Added:
+		return nil, true
+	case e.Type == backend.Deleted:
+		return e.Resource, true
+	case e.Change == nil || e.Before == nil:
+		return nil, false
+	}
+	var c storedChange
+	if json.Unmarshal(e.Change, &c) != nil {
+		return nil, false
+	}
+	body, err := c.bodyBefore(e.Resource.Body)
+	if err != nil {
+		return nil, false
+	}
+	out := backend.Resource{Key: e.Resource.Key, Envelope: e.Resource.Envelope, Body: body}
+	out.Revision, out.UpdatedAt, out.ExpiresAt, out.Deleting = e.Before.Revision, e.Before.UpdatedAt, e.Before.ExpiresAt, e.Before.Deleting
+	return &out, true
+}
+
+// bodyBefore returns the body before a change that led to the body after.
+func (c *storedChange) bodyBefore(after []byte) ([]byte, error) {
+	parts, err := membersOf(after)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range c.Before {
+		parts = slices.DeleteFunc(parts, func(m member) bool { return m.name == name })
+		if string(value) != "null" {
+			parts = append(parts, member{name, value})
+		}
+	}
+	out := append(make([]byte, 0, len(after)), backend.BodyJSON, '{')
+	for i, m := range parts {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(jsontree.AppendText(out, m.name), ':'), m.raw...)
+	}
+	return append(out, '}'), nil
+}
+
+// member is a member of a JSON object.
+type member struct {
+	name string
+	raw  []byte
+}
+
+// membersOf returns the parts of a stored body.
+func membersOf(body []byte) ([]member, error) {
+	raw, err := backend.DecodeBody(body)
+	if err != nil {
+		return nil, err
+	}
+	return membersIn(raw)
+}
+
+// maxMembers is the most members of an object that are compared one by one.
+const maxMembers = 256
+
+// membersIn returns the members of a JSON object, each once.
+func membersIn(raw []byte) (out []member, err error) {
+	err = jsontree.Members(raw, func(name string, m *jsontree.Member) error {
+		value, err := m.Skip()
+		if at := slices.IndexFunc(out, func(o member) bool { return o.name == name }); at >= 0 {
+			out[at].raw = value
+		} else {
+			out = append(out, member{name, value})
+		}
+		if err == nil && len(out) > maxMembers {
+			err = errors.New("too many members")
+		}
+		return err
+	})
+	return out, err
+}
+
+// difference is a member that two objects do not have alike; nil is absent.
+type difference struct {
+	name     string
+	was, now []byte
+}
+
+// differing returns the members that differ, those of before first.
+func differing(before, after []member) (out []difference) {
+	find := func(in []member, name string) []byte {
+		for i := range in {
+			if in[i].name == name {
+				return in[i].raw
+			}
+		}
+		return nil
+	}
+	for _, m := range before {
+		if now := find(after, m.name); !bytes.Equal(m.raw, now) {
+			out = append(out, difference{m.name, m.raw, now})
+		}
+	}
+	for _, m := range after {
+		if find(before, m.name) == nil {
+			out = append(out, difference{m.name, nil, m.raw})
+		}
+	}
+	return out
+}
+
+// changedPaths collects the paths that changed.
+type changedPaths struct{ all []string }
+
+// differ adds the path of a value that changed: those below it where both are objects of a
+// shape, or parts of the body.
+func (c *changedPaths) differ(path string, s *Shape, was, now []byte) {
+	part := !strings.Contains(path, ".")
+	if (s != nil || part) && len(was) > 0 && len(now) > 0 && was[0] == '{' && now[0] == '{' {
+		before, err := membersIn(was)
+		after, failed := membersIn(now)
+		if err == nil && failed == nil {
+			for _, d := range differing(before, after) {
+				var below *Shape
+				if s != nil && s.fields[d.name] != nil && !s.fields[d.name].List {
+					below = s.fields[d.name].shape
+				}
+				c.differ(failure.Join(path, d.name), below, d.was, d.now)
+			}
+			return
+		}
+	}
+	c.all = append(c.all, path)
+}
+
+// shortened returns the paths, in order: their parents, if they are too many.
+func (c *changedPaths) shortened() []string {
+	for len(c.all) > maxChangedPaths {
+		deepest := 0
+		for _, path := range c.all {
+			deepest = max(deepest, strings.Count(path, "."))
+		}
+		for i, path := range c.all {
+			if deepest > 0 && strings.Count(path, ".") == deepest {
+				c.all[i] = path[:strings.LastIndexByte(path, '.')]
+			}
+		}
+		slices.Sort(c.all)
+		c.all = slices.Compact(c.all)
+		if deepest == 0 {
+			c.all = c.all[:min(len(c.all), maxChangedPaths)]
+		}
+	}
+	slices.Sort(c.all)
+	return c.all
+}
