@@ -21,6 +21,8 @@ type fixture struct {
 	*hub.Hub
 	store *sharded
 	stop  func() // ends Run
+	// last is what team has written.
+	last *backend.Resource
 }
 
 // inBubble runs a test with a hub that follows its store.

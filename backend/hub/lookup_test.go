@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -10,33 +11,39 @@ import (
 	"github.com/sluicegw/sluice/backend/hub"
 )
 
-// byTeam has the rows of an index as values, unless the change says that nobody knows them.
+// byTeam has the teams before and after as values, unless the body says that nobody knows them.
 type byTeam struct{ index string }
 
 func (a byTeam) Values(e *backend.Event) (values [][]byte, all bool) {
-	for _, rows := range [][]backend.Row{e.Resource.Rows, e.RowsBefore} {
-		for _, r := range rows {
-			if r.Index == a.index {
-				values = append(values, r.Value)
-			}
+	for _, of := range [][]byte{e.Resource.Body, e.Change} {
+		if team, unknown := bytes.CutPrefix(of, []byte("?")); unknown {
+			return nil, true
+		} else if len(team) > 0 {
+			values = append(values, team)
 		}
 	}
-	return values, e.Resource.Fingerprint == "other"
+	return values, false
 }
 
 // value is the encoding of a team.
 func value(team string, i int) string { return string(backend.AppendString(nil, fmt.Sprint(team, i))) }
 
-// team writes a resource of a team, and with another definition of indexes if that is wanted.
-func (f *fixture) team(team, fingerprint string) {
+// team writes a resource of a team. The change has the team before it.
+func (f *fixture) team(team string) {
 	f.Helper()
-	_, err := f.store.Apply(f.Context(), backend.Batch{RequestID: "r", Deadline: time.Now().Add(time.Hour), Actions: []backend.Action{{
-		Op: backend.OpPut, Key: backend.Key{Kind: "Thing", Namespace: "a", Name: "x"},
-		Put: backend.Put{UID: "u", Fingerprint: fingerprint, Body: []byte("{}"), Rows: []backend.Row{{Index: "team", Value: backend.AppendString(nil, team)}}},
-	}}})
+	body := []byte(team)
+	if team != "?" {
+		body = backend.AppendString(nil, team)
+	}
+	a := backend.Action{Op: backend.OpPut, Key: backend.Key{Kind: "Thing", Namespace: "a", Name: "x"}, Put: backend.Put{UID: "u", Body: body}}
+	if f.last != nil {
+		a.If.Revision, a.Put.Change = f.last.Revision, f.last.Body
+	}
+	res, err := f.store.Apply(f.Context(), backend.Batch{RequestID: "r", Deadline: time.Now().Add(time.Hour), Actions: []backend.Action{a}})
 	if err != nil {
 		f.Fatal(err)
 	}
+	f.last = res.Resources[0]
 }
 
 func TestWatchesThatWantCertainValuesAreFoundAndNotAsked(t *testing.T) {
@@ -54,18 +61,18 @@ func TestWatchesThatWantCertainValuesAreFoundAndNotAsked(t *testing.T) {
 			}
 		}
 		for _, c := range []struct {
-			team, fingerprint string
-			asked             int
-			hear              []int
+			team  string
+			asked int
+			hear  []int
 		}{
-			{"t7", "", 1, []int{7}},
-			{"u7", "", 1, []int{7}}, // before and after: once
-			{"t9", "", 2, []int{7, 9}},
-			{"nobody", "", 1, []int{9}},
-			{"t3", "other", watches, nil}, // whoever it concerns is found out by each
+			{"t7", 1, []int{7}},
+			{"u7", 1, []int{7}}, // before and after: once
+			{"t9", 2, []int{7, 9}},
+			{"nobody", 1, []int{9}},
+			{"?", watches, nil}, // whoever it concerns is found out by each
 		} {
 			asked = 0
-			f.team(c.team, c.fingerprint)
+			f.team(c.team)
 			for _, i := range c.hear {
 				if d := f.next(all[i]); len(d.Events) != 1 {
 					t.Errorf("%s: %d hears %d events", c.team, i, len(d.Events))
@@ -91,7 +98,7 @@ func TestAWatchLeavesWhatComesToAnotherWithoutAGap(t *testing.T) {
 		first, second := f.watch(hub.Watch{}), f.watch(hub.Watch{})
 		f.next(first)
 		f.next(second)
-		f.team("a", "")
+		f.team("a")
 		synctest.Wait()
 		if _, ok := second.Merge(first); ok {
 			t.Error("one that has an event to deliver is merged")
@@ -101,7 +108,7 @@ func TestAWatchLeavesWhatComesToAnotherWithoutAGap(t *testing.T) {
 		if !ok || seen != 1 {
 			t.Errorf("seen %d, %v", seen, ok)
 		}
-		f.team("b", "")
+		f.team("b")
 		synctest.Wait()
 		if d := f.next(first); len(d.Events) != 2 {
 			t.Errorf("%d events", len(d.Events))

@@ -41,7 +41,7 @@ func TestTheRowsOfAValueAreReadInTheOrderOfCreation(t *testing.T) {
 	for _, c := range []string{"c0", "c1", "none"} {
 		var all []*backend.Resource
 		for _, r := range stored {
-			if r.Rows[0].Equal(colour(c)) {
+			if equalRows(rowsOf(r)[0], colour(c)) {
 				all = append(all, r)
 			}
 		}
@@ -83,12 +83,12 @@ func TestAResourceThatTakesAnothersPlaceHasItsOwnRows(t *testing.T) {
 	kind := thing("Thing")
 	s := index.NewShelf(&kind)
 	first, second := time.Unix(2000, 0), time.Unix(1000, 0)
-	r := backend.Resource{Key: key("a"), Body: backend.EncodeBody([]byte("x")), Rows: []backend.Row{colour("red")}}
+	r := backend.Resource{Key: key("a"), Body: bodyOf("x", colour("red"))}
 	r.CreatedAt, r.Revision.Seq = first, 1
 	s.Put(&r)
 	before := s.Kind()
 	again := r
-	again.CreatedAt, again.Revision.Seq, again.Rows = second, 2, []backend.Row{colour("red"), colour("blue")}
+	again.CreatedAt, again.Revision.Seq, again.Body = second, 2, bodyOf("x", colour("red"), colour("blue"))
 	s.Put(&again)
 	after := s.Kind()
 	for _, c := range []struct {

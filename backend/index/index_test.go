@@ -1,6 +1,7 @@
 package index_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -74,11 +75,11 @@ func opened(t *testing.T, s store, err error) store {
 	return s
 }
 
-// thing is a kind with the rows that its resources are stored with.
+// thing is a kind whose bodies end in the values of their rows, see bodyOf.
 func thing(name string) index.Definition {
 	return index.Definition{
 		Name: name, Indexes: []string{"colour", index.NameIndex}, Sortable: []string{"colour"}, ByCreation: []string{"colour"},
-		Rows: func(r *backend.Resource) ([]backend.Row, error) { return r.Rows, nil },
+		Rows: func(b *body.Body) []index.Row { return rowsOf(b.Stored) },
 		Keep: func(r *backend.Resource) (body.Body, int, error) {
 			if raw, err := backend.DecodeBody(r.Body); err != nil || string(raw) == "bad" {
 				return body.Body{}, len(r.Body), backend.ErrUnreadable
@@ -86,6 +87,30 @@ func thing(name string) index.Definition {
 			return body.Body{Stored: r}, len(r.Body), nil
 		},
 	}
+}
+
+// bodyOf is a body with rows of the index by colour.
+func bodyOf(text string, rows ...index.Row) []byte {
+	var values []string
+	for _, row := range rows {
+		values = append(values, string(row.Value))
+	}
+	if len(values) > 0 {
+		text += "|" + strings.Join(values, ",")
+	}
+	return backend.EncodeBody([]byte(text))
+}
+
+// rowsOf are the rows of a resource by its body.
+func rowsOf(r *backend.Resource) (out []index.Row) {
+	_, values, found := strings.Cut(string(r.Body), "|")
+	if !found {
+		return nil
+	}
+	for value := range strings.SplitSeq(values, ",") {
+		out = append(out, index.Row{Index: "colour", Value: []byte(value)})
+	}
+	return out
 }
 
 // start runs an index of two kinds over a store, as the configuration says.
@@ -151,9 +176,9 @@ func (f *fixture) apply(a backend.Action) (backend.Result, error) {
 	})
 }
 
-func (f *fixture) put(k backend.Key, text string, rows ...backend.Row) *backend.Resource {
+func (f *fixture) put(k backend.Key, text string, rows ...index.Row) *backend.Resource {
 	f.Helper()
-	res, err := f.apply(backend.Action{Key: k, Op: backend.OpPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte(text)), Rows: rows}})
+	res, err := f.apply(backend.Action{Key: k, Op: backend.OpPut, Put: backend.Put{UID: "u", Body: bodyOf(text, rows...)}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -167,8 +192,10 @@ func (f *fixture) remove(k backend.Key) {
 	}
 }
 
-func colour(c string) backend.Row {
-	return backend.Row{Index: "colour", Value: backend.AppendString(nil, c)}
+func equalRows(a, b index.Row) bool { return a.Index == b.Index && bytes.Equal(a.Value, b.Value) }
+
+func colour(c string) index.Row {
+	return index.Row{Index: "colour", Value: backend.AppendString(nil, c)}
 }
 
 func names(k *index.Kind, r index.Run, reverse bool) string {
@@ -223,15 +250,15 @@ func (f *fixture) content(kind, of string) (out []string) {
 		case index.UpdatedIndex:
 			out = append(out, string(backend.AppendInt(nil, r.UpdatedAt.UnixNano()))+"|"+text)
 		case index.CreationIndex("colour"):
-			for range r.Rows {
+			for range rowsOf(r) {
 				out = append(out, string(backend.AppendInt(nil, r.CreatedAt.UnixNano()))+"|"+text)
 			}
 		case index.NullIndex("colour"):
-			if len(r.Rows) == 0 && string(r.Body) != "jbad" {
+			if len(rowsOf(r)) == 0 && string(r.Body) != "jbad" {
 				out = append(out, "|"+text)
 			}
 		default:
-			for _, row := range r.Rows {
+			for _, row := range rowsOf(r) {
 				if row.Index == of {
 					out = append(out, string(row.Value)+"|"+text)
 				}
@@ -249,7 +276,7 @@ func TestTheTreesAreThoseOfAPlainSort(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(7, 7))
 		change := func() {
 			k := key(fmt.Sprint("n", rnd.IntN(40)))
-			var rows []backend.Row
+			var rows []index.Row
 			for range rnd.IntN(3) {
 				rows = append(rows, colour(fmt.Sprint("c", rnd.IntN(4))))
 			}
@@ -257,7 +284,7 @@ func TestTheTreesAreThoseOfAPlainSort(t *testing.T) {
 			case 0:
 				_, _ = before.apply(backend.Action{Key: k, Op: backend.OpDelete}) // it may not be there
 			default:
-				before.put(k, fmt.Sprint("v", rnd.IntN(100)), slices.CompactFunc(rows, backend.Row.Equal)...)
+				before.put(k, fmt.Sprint("v", rnd.IntN(100)), slices.CompactFunc(rows, equalRows)...)
 			}
 		}
 		for range 100 {
@@ -573,14 +600,16 @@ func TestRowsThatChangeOneAtATimeKeepNoOthersInMemory(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	value := func(i int) backend.Row { return colour(fmt.Sprintf("%0*d", length, i)) }
-	r := &backend.Resource{Key: key("a"), Body: backend.EncodeBody([]byte("x"))}
+	value := func(i int) index.Row { return colour(fmt.Sprintf("%0*d", length, i)) }
+	r := &backend.Resource{Key: key("a")}
+	var rows []index.Row
 	for i := range count {
-		r.Rows = append(r.Rows, value(i))
+		rows = append(rows, value(i))
 	}
 	before := heap()
 	for i := range changes {
-		r.Rows[i%count] = value(count + i)
+		rows[i%count] = value(count + i)
+		r.Body = bodyOf("x", rows...)
 		r.Revision.Seq++
 		s.Put(r)
 	}

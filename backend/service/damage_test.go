@@ -95,7 +95,7 @@ func TestACountLeavesOutWhatPagesLeaveOut(t *testing.T) {
 	}
 	for _, name := range []string{"w1", "w3"} {
 		r := f.stored(name)
-		put := backend.Put{UID: r.UID, Caller: true, Rows: r.Rows, Fingerprint: r.Fingerprint, Body: backend.EncodeBody([]byte(`{"version":"v1","metadata":{"generation":1},"spec":{}}`))}
+		put := backend.Put{UID: r.UID, Caller: true, Body: backend.EncodeBody([]byte(`{"version":"v1","metadata":{"generation":1},"spec":{}}`))}
 		f.put(r.Key, put)
 	}
 	for name, req := range map[string]query.ListRequest{
@@ -139,12 +139,23 @@ func TestMoreIndexedValuesThanAResourceMayHaveAreRefused(t *testing.T) {
 		}
 		return map[string]any{"conditions": list}
 	}
-	own := len(r.Rows)
-	out, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Status: conditions(backend.MaxRows - own)})
-	if err != nil || len(out.Resource.Stored.Rows) != backend.MaxRows {
+	widgets, err := kind.Compile([]descriptor.Kind{widget()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := func(r *backend.Resource) int {
+		b, err := widgets.Body("Widget").Read(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(widgets.All()[0].Rows.Of(b))
+	}
+	own := rows(r)
+	out, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Status: conditions(index.MaxRows - own)})
+	if err != nil || rows(out.Resource.Stored) != index.MaxRows {
 		t.Fatalf("as many as fit: %v", err)
 	}
-	_, err = f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Status: conditions(backend.MaxRows - own + 1)})
+	_, err = f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Status: conditions(index.MaxRows - own + 1)})
 	if e := wantCode(t, err, failure.CodeLimitExceeded); e.Path != "status.conditions" || e.Limit != 1024 || e.Name != "a" {
 		t.Errorf("%+v", e)
 	}

@@ -65,9 +65,7 @@ func TestAFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, name := range names {
-					r := *f.logged(name)
-					r.Rows, r.Fingerprint = nil, "another" // it is judged by its body
-					if got, err := judge.Matches(k, &r); err != nil || got != slices.Contains(c.want, name) {
+					if got, err := judge.Matches(k, f.logged(name)); err != nil || got != slices.Contains(c.want, name) {
 						t.Errorf("%s by itself: %s %v %v", what, name, got, err)
 					}
 				}

@@ -46,7 +46,7 @@ func TestPagesAreCutOutOfTheWholeListByTheRelayAlgorithm(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					put := backend.Put{UID: got[0].UID, Body: backend.EncodeBody([]byte(`{"version":1,"spec":{}}`)), Rows: got[0].Rows, Fingerprint: got[0].Fingerprint}
+					put := backend.Put{UID: got[0].UID, Body: backend.EncodeBody([]byte(`{"version":1,"spec":{}}`))}
 					if _, err := store.Apply(t.Context(), backend.Batch{RequestID: "spoil", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{{Key: key, Op: backend.OpPut, Put: put}}}); err != nil {
 						t.Fatal(err)
 					}
