@@ -103,7 +103,7 @@ func (f *fixture) tellsStatesBefore(from backend.Position) {
 			if !known || was.Revision != want.Revision || !was.UpdatedAt.Equal(want.UpdatedAt) || was.Deleting != want.Deleting {
 				f.t.Fatalf("%s: %v, want the state of %s", e.Revision, was, want.Revision)
 			}
-			if d := cmp.Diff(tree(f.t, want), tree(f.t, was)); d != "" {
+			if d := cmp.Diff(treeOf(f.t, want), treeOf(f.t, was)); d != "" {
 				f.t.Fatalf("%s: %s", e.Revision, d)
 			}
 			told++
@@ -118,8 +118,8 @@ func (f *fixture) tellsStatesBefore(from backend.Position) {
 	}
 }
 
-// tree is the body of a stored resource.
-func tree(t *testing.T, r *backend.Resource) (out map[string]any) {
+// treeOf is the body of a stored resource.
+func treeOf(t *testing.T, r *backend.Resource) (out map[string]any) {
 	t.Helper()
 	raw, err := backend.DecodeBody(r.Body)
 	if err == nil {
