@@ -33,8 +33,8 @@ func samples() []backend.Event {
 		{Type: backend.Added, Revision: rev, Resource: small, RequestID: "r", Actor: "a", Time: at},
 		{Type: backend.Modified, Revision: rev, Resource: small, RequestID: "r", Time: at, Before: before},
 		{Type: backend.Modified, Revision: rev, Resource: large, Time: at, Before: before, Change: []byte{0}},
-		{Type: backend.Modified, Revision: rev, Resource: large, Time: at, Before: bound, Actor: string(bytes.Repeat([]byte("\xff"), backend.MaxActor))},
-		{Type: backend.Modified, Revision: rev, Resource: small, Time: at, Before: other, Change: bytes.Repeat([]byte("c"), backend.MaxChange)},
+		{Type: backend.Modified, Revision: rev, Resource: large, Time: at, Before: bound, Actor: string(bytes.Repeat([]byte("\xff"), 200))},
+		{Type: backend.Modified, Revision: rev, Resource: small, Time: at, Before: other, Change: bytes.Repeat([]byte("c"), 300)},
 		{Type: backend.Deleted, Revision: rev, Resource: large, RequestID: "r", Actor: "a", Time: at},
 	}
 }
