@@ -81,7 +81,8 @@ func thing(name string) index.Definition {
 		Name: name, Indexes: []string{"colour", index.NameIndex}, Sortable: []string{"colour"}, ByCreation: []string{"colour"},
 		Rows: func(b *body.Body) []index.Row { return rowsOf(b.Stored) },
 		Keep: func(r *backend.Resource) (body.Body, int, error) {
-			if raw, err := backend.DecodeBody(r.Body); err != nil || string(raw) == "bad" {
+			raw, err := backend.DecodeBody(r.Body)
+			if text, _, _ := strings.Cut(string(raw), "|"); err != nil || text == "bad" {
 				return body.Body{}, len(r.Body), backend.ErrUnreadable
 			}
 			return body.Body{Stored: r}, len(r.Body), nil

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
@@ -25,7 +24,7 @@ type counting struct {
 func (s *counting) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
 	pages, err := s.Store.Ranges(ctx, rs)
 	for i := range pages {
-		if !strings.HasPrefix(rs[i].Index, "_") {
+		if !rs[i].Deleting {
 			s.resources += len(pages[i].Resources)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body/bodytest"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/change"
@@ -130,7 +131,8 @@ func TestAStatusOfAnyTextIsStored(t *testing.T) {
 }
 
 func TestMoreIndexedValuesThanAResourceMayHaveAreRefused(t *testing.T) {
-	f := setup(t)
+	k := withConditions(widget())
+	f := setupKinds(t, k)
 	r := f.create("a", `{"title":"A","tags":["x"]}`).Resource.Stored
 	conditions := func(n int) map[string]any {
 		var list []any
@@ -139,7 +141,7 @@ func TestMoreIndexedValuesThanAResourceMayHaveAreRefused(t *testing.T) {
 		}
 		return map[string]any{"conditions": list}
 	}
-	widgets, err := kind.Compile([]descriptor.Kind{widget()})
+	widgets, err := kind.Compile([]descriptor.Kind{k})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +165,7 @@ func TestMoreIndexedValuesThanAResourceMayHaveAreRefused(t *testing.T) {
 
 func TestARunWithManyRowsOfAResourceIsReadOnce(t *testing.T) {
 	store := &reading{Store: setup(t).store}
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{withConditions(widget())}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}

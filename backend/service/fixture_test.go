@@ -67,6 +67,13 @@ func widget() descriptor.Kind {
 	}
 }
 
+// withConditions is a kind whose status has conditions.
+func withConditions(k descriptor.Kind) descriptor.Kind {
+	condition := &descriptor.Shape{Name: "Condition", Fields: []descriptor.Field{{Name: "type", Type: descriptor.TypeString}, {Name: "status", Type: descriptor.TypeString}}}
+	k.Status.Fields = append(k.Status.Fields, descriptor.Field{Name: "conditions", Type: descriptor.TypeObject, Shape: condition, List: true, ListType: descriptor.ListAtomic})
+	return k
+}
+
 // cluster is a GLOBAL kind that can only be read and created.
 func cluster() descriptor.Kind {
 	k := widget()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
@@ -164,7 +163,7 @@ type limits struct {
 
 func (l *limits) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
 	for _, r := range rs {
-		if !strings.HasPrefix(r.Index, "_") {
+		if !r.Deleting {
 			l.asked = append(l.asked, fmt.Sprintf("%d bare %v", r.Limit, r.Bare))
 		}
 	}

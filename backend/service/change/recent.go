@@ -22,17 +22,23 @@ const (
 // for concurrent use.
 type recent struct {
 	mu      sync.RWMutex // guards all below
-	changes map[*backend.Resource]*readChange
+	changes map[recentKey]*readChange
 	// order has them as they came, bytes is the sum of their sizes.
 	order []*readChange
 	bytes int
 }
 
+// recentKey is a change by the resource that it left, or deleted, and its revision.
+type recentKey struct {
+	stored   *backend.Resource
+	revision backend.Revision
+}
+
 // readChange is a change whose bodies are read when they are asked for, once.
 type readChange struct {
-	stored *backend.Resource
-	size   int
-	body   func() (*body.Body, error)
+	key  recentKey
+	size int
+	body func() (*body.Body, error)
 
 	once          sync.Once // guards both states
 	before, after state
@@ -49,12 +55,12 @@ type state struct {
 
 // bodyOf reads the body of a resource, unless somebody did or does.
 func (r *recent) bodyOf(k *kind.Kind, stored *backend.Resource) (*body.Body, error) {
-	return r.change(k, stored, len(stored.Body)).body()
+	return r.change(k, recentKey{stored, stored.Revision}, len(stored.Body)).body()
 }
 
 // statesOf returns the states before and after a change.
 func (r *recent) statesOf(k *kind.Kind, e *backend.Event) (before, after state) {
-	c := r.change(k, e.Resource, len(e.Resource.Body)+2*len(e.Change))
+	c := r.change(k, recentKey{e.Resource, e.Revision}, len(e.Resource.Body)+2*len(e.Change))
 	c.once.Do(func() {
 		was, known := kind.Before(e)
 		switch {
@@ -80,30 +86,30 @@ func stateOf(k *kind.Kind, r *backend.Resource, read func() (*body.Body, error))
 	return state{resource: r, rows: k.Rows.Of(b)}
 }
 
-// change is what is kept of the change that left a resource.
-func (r *recent) change(k *kind.Kind, stored *backend.Resource, size int) *readChange {
+// change returns what is kept of a change.
+func (r *recent) change(k *kind.Kind, key recentKey, size int) *readChange {
 	r.mu.RLock()
-	c := r.changes[stored]
+	c := r.changes[key]
 	r.mu.RUnlock()
 	if c != nil {
 		return c
 	}
-	c = &readChange{stored: stored, size: size, body: sync.OnceValues(func() (*body.Body, error) { return k.Body.Read(stored) })}
+	c = &readChange{key: key, size: size, body: sync.OnceValues(func() (*body.Body, error) { return k.Body.Read(key.stored) })}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if known := r.changes[stored]; known != nil { // somebody was faster
+	if known := r.changes[key]; known != nil { // somebody was faster
 		return known
 	}
 	if r.changes == nil {
-		r.changes = make(map[*backend.Resource]*readChange, recentChanges)
+		r.changes = make(map[recentKey]*readChange, recentChanges)
 	}
 	r.bytes += size
 	for len(r.order) > 0 && (len(r.order) == recentChanges || r.bytes > recentBytes) {
 		oldest := r.order[0]
 		r.order = slices.Delete(r.order, 0, 1)
 		r.bytes -= oldest.size
-		delete(r.changes, oldest.stored)
+		delete(r.changes, oldest.key)
 	}
-	r.order, r.changes[stored] = append(r.order, c), c
+	r.order, r.changes[key] = append(r.order, c), c
 	return c
 }
