@@ -35,7 +35,7 @@ type Event struct {
 	// Before is what the envelope had before the change; nil unless the type is Modified. The
 	// last state of a Deleted is Resource.
 	Before *Before
-	// Change is [Put.Change] of the put that made the change; nil if nothing is known.
+	// Change is [Put.Change] of the put that made the change; nil if that was empty.
 	Change []byte
 	// Actor is [Batch.Actor]; empty for a purge of what expired.
 	Actor string

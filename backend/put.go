@@ -26,7 +26,7 @@ type Put struct {
 	Body []byte
 	// Change describes, for the log entry, the state that the put replaces: see [Event.Change].
 	// At most MaxChange bytes, opaque to the store. The condition of a put that has it names
-	// the revision that it was made from. Nil: nothing is known.
+	// the revision that it was made from. Empty: nothing is known.
 	Change []byte
 }
 
@@ -49,7 +49,7 @@ func (p Put) validate(a Action) error {
 	if len(p.Change) > MaxChange {
 		return fmt.Errorf("%s: a change of %d bytes, at most %d: %w", a.Key, len(p.Change), MaxChange, ErrInvalid)
 	}
-	if p.Change != nil && a.If.Revision.IsZero() {
+	if len(p.Change) > 0 && a.If.Revision.IsZero() {
 		return fmt.Errorf("%s: a change without the revision it is from: %w", a.Key, ErrInvalid)
 	}
 	return p.validateRefs(a.Key)
@@ -68,7 +68,7 @@ func (p Put) validateRebind(a Action) error {
 
 // changesResource reports whether p has what an OpPut alone changes.
 func (p Put) changesResource() bool {
-	return p.UID != "" || p.Deleting || p.Finalizers != nil || p.Caller || !p.ExpiresAt.IsZero() || p.Body != nil || p.Change != nil
+	return p.UID != "" || p.Deleting || p.Finalizers != nil || p.Caller || !p.ExpiresAt.IsZero() || p.Body != nil || len(p.Change) > 0
 }
 
 func (p Put) validateRefs(key Key) error {

@@ -12,7 +12,7 @@ func stripped(rs []*backend.Resource) []*backend.Resource {
 	for i, r := range rs {
 		if r != nil {
 			bare := *r
-			bare.Rows, bare.Refs, bare.Fingerprint = nil, nil, ""
+			bare.Refs, bare.Declared = nil, ""
 			out[i] = &bare
 		}
 	}
@@ -21,15 +21,15 @@ func stripped(rs []*backend.Resource) []*backend.Resource {
 
 func bareStatements() []statement {
 	return []statement{
-		{"a bare read shows the same resources, but for rows, references and fingerprint", func(f *fixture) {
+		{"a bare read shows the same resources, but for references and their fingerprint", func(f *fixture) {
 			f.start()
 			var keys []backend.Key
 			for i := range 20 {
-				a := rows(refs(create(key(fmt.Sprint("n", i)), fmt.Sprint("body ", i)), bound("t"), loose(fmt.Sprint("u", i))), row("i", fmt.Sprint(i%3)), row("j", "1"))
-				a.Put.Fingerprint, a.Put.Deleting = fmt.Sprint("f", i%2), i%4 == 0
+				a := refs(create(key(fmt.Sprint("n", i)), fmt.Sprint("body ", i)), bound("t"), loose(fmt.Sprint("u", i)))
+				a.Put.Declared, a.Put.Deleting = fmt.Sprint("d", i%2), i%4 == 0
 				a.Put.Finalizers = new(i % 3)
 				if i%5 == 0 {
-					a.Put.Rows, a.Put.Refs = nil, nil
+					a.Put.Refs = nil
 				}
 				f.must(a)
 				keys = append(keys, key(fmt.Sprint("n", i)), key(fmt.Sprint("none", i)))
@@ -42,7 +42,7 @@ func bareStatements() []statement {
 			target := key("t")
 			for _, r := range []backend.Range{
 				{Kind: "Net"}, {Kind: "Net", Reverse: true, Limit: 7}, {Kind: "Net", Namespace: key("").Namespace, Limit: 20}, {Kind: "Net", Limit: 19},
-				{Kind: "Net", Index: "i"}, {Kind: "Net", Index: "i", Reverse: true, Limit: 5}, {Referenced: &target}, {Referenced: &target, BoundOnly: true, Limit: 3},
+				{Kind: "Net", Deleting: true}, {Kind: "Net", Deleting: true, Reverse: true, Limit: 3}, {Referenced: &target}, {Referenced: &target, BoundOnly: true, Limit: 3},
 			} {
 				want := f.list(r)
 				r.Bare = true
@@ -54,9 +54,9 @@ func bareStatements() []statement {
 		{"a page that holds all says that there is no more", func(f *fixture) {
 			f.start()
 			for i := range 5 {
-				f.must(rows(create(key(fmt.Sprint("n", i)), "1"), row("i", "1")))
+				f.must(deleting(create(key(fmt.Sprint("n", i)), "1")))
 			}
-			for _, r := range []backend.Range{{Kind: "Net"}, {Kind: "Net", Reverse: true}, {Kind: "Net", Index: "i"}} {
+			for _, r := range []backend.Range{{Kind: "Net"}, {Kind: "Net", Reverse: true}, {Kind: "Net", Deleting: true}} {
 				for limit := 1; limit <= 7; limit++ {
 					r.Limit, r.Bare = limit, limit%2 == 0
 					page := f.list(r)

@@ -93,7 +93,9 @@ func concurrencyStatements() []statement {
 				for i := range 50 {
 					if w == 0 {
 						v := fmt.Sprint(i)
-						if _, err := f.applyAs(f.Store, w, i, rows(put(key("a"), v), row("i", v)), rows(put(key("b"), v), row("i", v))); err != nil {
+						a, b := put(key("a"), v), put(key("b"), v)
+						a.Put.Deleting, b.Put.Deleting = i%2 == 0, i%2 == 0
+						if _, err := f.applyAs(f.Store, w, i, a, b); err != nil {
 							f.Error(err)
 						}
 						continue
@@ -102,9 +104,9 @@ func concurrencyStatements() []statement {
 					if err != nil || string(rs[0].Body) != string(rs[1].Body) {
 						f.Errorf("a is %s, b is %s, error %v", rs[0].Body, rs[1].Body, err)
 					}
-					page, err := f.Range(f.ctx(), backend.Range{Kind: "Net", Index: "i", Limit: 10})
+					page, err := f.Range(f.ctx(), backend.Range{Kind: "Net", Deleting: true, Limit: 10})
 					if err != nil || len(page.Resources) == 1 {
-						f.Errorf("%d rows, error %v", len(page.Resources), err)
+						f.Errorf("%d are being deleted, error %v", len(page.Resources), err)
 					}
 				}
 			})
@@ -119,8 +121,7 @@ func concurrencyStatements() []statement {
 				if w < writers {
 					for i := range rounds {
 						k := key(fmt.Sprint("n", (w*rounds+i)%23))
-						a := rows(put(k, fmt.Sprintf("%d-%d", w, i)), row("i", fmt.Sprint(i)))
-						if _, err := f.applyAs(s, w, i, a, put(key("all"), "1")); err != nil {
+						if _, err := f.applyAs(s, w, i, put(k, fmt.Sprintf("%d-%d", w, i)), put(key("all"), "1")); err != nil {
 							f.Error(err)
 						}
 					}

@@ -64,13 +64,12 @@ func conditionStatements() []statement {
 		}},
 		{"NotDeleting and Deleting look at the envelope", func(f *fixture) {
 			f.start()
-			deleting := put(key("a"), "1")
-			deleting.Put.Deleting = true
+			again := deleting(put(key("a"), "1"))
 			f.refuse(0, backend.ErrNotFound, with(put(key("a"), "1"), backend.Condition{NotDeleting: true}))
 			f.refuse(0, backend.ErrNotFound, with(remove(key("a")), backend.Condition{Deleting: true}))
 			f.must(create(key("a"), "1"))
 			f.refuse(0, backend.ErrNotDeleting, with(remove(key("a")), backend.Condition{Deleting: true}))
-			f.must(with(deleting, backend.Condition{NotDeleting: true}))
+			f.must(with(again, backend.Condition{NotDeleting: true}))
 			equal(f, f.get(key("a")).Deleting, true)
 			f.refuse(0, backend.ErrDeleting, with(put(key("a"), "2"), backend.Condition{NotDeleting: true}))
 			f.must(with(remove(key("a")), backend.Condition{Deleting: true}))
@@ -97,8 +96,7 @@ func conditionStatements() []statement {
 			target := finalized(create(key("t"), "1"), 1)
 			f.must(target, refs(create(key("p"), "1"), bound("t")))
 			f.refuse(0, backend.ErrNotDeleting, with(remove(key("t")), all))
-			again := put(key("t"), "2")
-			again.Put.Deleting = true
+			again := deleting(put(key("t"), "2"))
 			f.must(again)
 			f.refuse(0, backend.ErrReferenced, with(remove(key("t")), all))
 			f.must(remove(key("p")))
@@ -135,13 +133,15 @@ func conditionStatements() []statement {
 		}},
 		{"a failing batch changes nothing and logs nothing", func(f *fixture) {
 			f.start()
-			f.must(rows(create(key("a"), "1"), row("i", "1")), create(key("b"), "1"))
+			f.must(refs(create(key("a"), "1"), bound("t")), create(key("b"), "1"))
 			from := f.position()
 			f.refuse(3, backend.ErrNotFound,
-				rows(put(key("a"), "2"), row("i", "2")), remove(key("b")), create(key("c"), "1"),
+				deleting(refs(put(key("a"), "2"), bound("u"))), remove(key("b")), create(key("c"), "1"),
 				check(key("d"), backend.Condition{Presence: backend.Present}))
 			equal(f, names(f.list(backend.Range{Kind: "Net"}).Resources), []string{"a", "b"})
-			equal(f, names(f.list(backend.Range{Kind: "Net", Index: "i", End: backend.AppendString(nil, "2")}).Resources), []string{"a"})
+			equal(f, f.referrers(key("t"), true), []string{"a"})
+			equal(f, f.referrers(key("u"), false), []string{})
+			equal(f, len(f.list(backend.Range{Kind: "Net", Deleting: true}).Resources), 0)
 			equal(f, len(f.replay(from)), 0)
 		}},
 		{"deleting an absent key is ErrNotFound, also the second time", func(f *fixture) {
@@ -228,10 +228,10 @@ func resultStatements() []statement {
 			equal(f, f.after(res), f.position())
 			equal(f, f.own(res.Position), res.Revisions[2])
 		}},
-		{"a put returns what a get returns, envelope, rows and body", func(f *fixture) {
+		{"a put returns what a get returns, envelope, references and body", func(f *fixture) {
 			f.start()
-			a := expiring(rows(create(key("a"), `{"x":1}`), row("i", "1"), row("j", "\x00\xff")), f.clock.Now().Add(1e12))
-			a.Put.Fingerprint, a.Put.Deleting, a.Put.Finalizers, a.Put.Declared = "f1", true, new(backend.MaxFinalizers), "d"
+			a := expiring(refs(create(key("a"), `{"x":1}`), bound("t"), loose("\x00\xff")), f.clock.Now().Add(1e12))
+			a.Put.Deleting, a.Put.Finalizers = true, new(backend.MaxFinalizers)
 			res := f.must(a)
 			got := f.get(key("a"))
 			equal(f, res.Resources[0], got)
@@ -240,10 +240,10 @@ func resultStatements() []statement {
 			equal(f, *got, backend.Resource{
 				Key: key("a"),
 				Envelope: backend.Envelope{
-					UID: "uid-a", Revision: rev, SpecRevision: rev, Deleting: true, Finalizers: backend.MaxFinalizers, Fingerprint: "f1", Declared: "d", Passes: 1,
+					UID: "uid-a", Revision: rev, SpecRevision: rev, Deleting: true, Finalizers: backend.MaxFinalizers, Declared: "declared", Passes: 1,
 					ExpiresAt: now.Add(1e12), CreatedAt: now, UpdatedAt: now,
 				},
-				Rows: a.Put.Rows, Body: a.Put.Body,
+				Refs: a.Put.Refs, Body: a.Put.Body,
 			})
 			equal(f, got.CreatedAt.Location().String(), "UTC")
 		}},
@@ -265,10 +265,10 @@ func resultStatements() []statement {
 			f.must(finalized(create(key("a"), "1"), 3))
 			from := f.position()
 			f.must(put(key("a"), "2"))
-			f.must(rows(put(key("a"), "3"), row("i", "1")), create(key("b"), "1"))
+			f.must(put(key("a"), "3"), create(key("b"), "1"))
 			equal(f, f.get(key("a")).Finalizers, 3)
 			equal(f, f.get(key("b")).Finalizers, 0)
-			f.must(reindex(key("a"), f.get(key("a")).Revision, "f2", row("i", "2")))
+			f.must(rebind(f.get(key("a")), "d", bound("t")))
 			equal(f, f.get(key("a")).Finalizers, 3)
 			res := f.must(finalized(put(key("a"), "4"), 1))
 			equal(f, res.Resources[0], f.get(key("a")))
@@ -282,18 +282,13 @@ func resultStatements() []statement {
 			}
 			equal(f, counts, []int{3, 3, 1, 1, 0})
 		}},
-		{"a put replaces expiry, deleting, fingerprint and rows", func(f *fixture) {
+		{"a put replaces expiry and deleting", func(f *fixture) {
 			f.start()
-			a := expiring(rows(create(key("a"), "1"), row("i", "1")), f.clock.Now().Add(1e9))
-			a.Put.Fingerprint, a.Put.Deleting = "f1", true
-			f.must(a)
+			f.must(deleting(expiring(create(key("a"), "1"), f.clock.Now().Add(1e9))))
 			f.must(put(key("a"), "2"))
 			got := f.get(key("a"))
 			equal(f, got.Deleting, false)
-			equal(f, got.Fingerprint, "")
 			equal(f, got.ExpiresAt.IsZero(), true)
-			equal(f, len(got.Rows), 0)
-			equal(f, len(f.list(backend.Range{Kind: "Net", Index: "i"}).Resources), 0)
 			f.clock.Advance(1e10)
 			equal(f, f.purge(), 0)
 			equal(f, f.get(key("a")), got)

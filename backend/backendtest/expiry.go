@@ -15,15 +15,13 @@ func expiryStatements() []statement {
 	return []statement{
 		{"what is expired is invisible at once to every read", func(f *fixture) {
 			f.start()
-			f.must(expiring(rows(create(key("a"), "1"), row("i", "1")), f.clock.Now().Add(time.Second)), rows(create(key("b"), "1"), row("i", "2")))
+			f.must(expiring(create(key("a"), "1"), f.clock.Now().Add(time.Second)), create(key("b"), "1"))
 			equal(f, f.list(backend.Range{Kind: "Net", Count: true}).Count, 2)
 			f.clock.Advance(time.Second)
 			equal(f, f.get(key("a")), nil)
 			equal(f, names(f.list(backend.Range{Kind: "Net"}).Resources), []string{"b"})
 			equal(f, names(f.list(backend.Range{Kind: "Net", Reverse: true}).Resources), []string{"b"})
-			equal(f, names(f.list(backend.Range{Kind: "Net", Index: "i"}).Resources), []string{"b"})
 			equal(f, f.list(backend.Range{Kind: "Net", Count: true}).Count, 1)
-			equal(f, f.list(backend.Range{Kind: "Net", Index: "i", Count: true}).Count, 1)
 		}},
 		{"expiry is to the millisecond: visible just before, gone at it", func(f *fixture) {
 			f.start()
@@ -54,20 +52,28 @@ func expiryStatements() []statement {
 		{"a put over what is expired logs DELETED, then ADDED, in one step", func(f *fixture) {
 			for _, again := range []backend.Action{create(key("a"), "2"), put(key("a"), "2")} {
 				f.start()
-				old := f.must(expiring(rows(create(key("a"), "1"), row("i", "1")), f.clock.Now().Add(time.Second))).Resources[0]
+				old := f.must(expiring(refs(create(key("a"), "1"), bound("t")), f.clock.Now().Add(time.Second))).Resources[0]
 				from := f.position()
 				f.clock.Advance(time.Second)
 				again.Put.UID = "second"
-				res := f.must(rows(again, row("i", "2")))
+				b := f.batch(refs(again, bound("u")))
+				b.Actor = "someone"
+				res, err := f.Apply(f.ctx(), b)
+				f.wantErr(err, nil)
 				events := f.replay(from)
 				equal(f, summary(events), []string{"DELETED a", "ADDED a"})
 				equal(f, events[0].Resource, old)
 				equal(f, events[0].RequestID, events[1].RequestID)
 				equal(f, events[1].Resource, res.Resources[0])
 				equal(f, events[1].Revision.Seq, events[0].Revision.Seq+1)
-				equal(f, len(events[1].RowsBefore), 0)
+				for _, e := range events {
+					equal(f, e.Actor, "someone")
+					equal(f, e.Before, nil)
+					equal(f, e.Change, nil)
+				}
 				equal(f, res.Resources[0].UID, "second")
-				equal(f, f.list(backend.Range{Kind: "Net", Index: "i", Count: true}).Count, 1)
+				equal(f, f.referrers(key("t"), false), []string{})
+				equal(f, f.referrers(key("u"), true), []string{"a"})
 				equal(f, f.purge(), 0)
 				f.stop()
 			}
@@ -75,7 +81,7 @@ func expiryStatements() []statement {
 		{"a purge removes what is expired with one event each, in the order of expiry", func(f *fixture) {
 			f.start()
 			for i := range 5 {
-				f.must(expiring(rows(create(key(fmt.Sprint("n", i)), "1"), row("i", "1")), f.clock.Now().Add(time.Duration(5-i)*time.Second)))
+				f.must(expiring(refs(create(key(fmt.Sprint("n", i)), "1"), bound("t")), f.clock.Now().Add(time.Duration(5-i)*time.Second)))
 			}
 			f.must(create(key("stays"), "1"))
 			from := f.position()
@@ -86,12 +92,14 @@ func expiryStatements() []statement {
 			equal(f, summary(events), []string{"DELETED n4", "DELETED n3", "DELETED n2"})
 			for i, e := range events {
 				equal(f, e.RequestID, "")
+				equal(f, e.Actor, "")
+				equal(f, e.Before, nil)
+				equal(f, e.Change, nil)
 				equal(f, e.Revision.Seq, f.own(from).Seq+uint64(i)+1)
 				equal(f, e.Time, f.clock.Now().Truncate(time.Millisecond))
 				equal(f, string(e.Resource.Body), "j1")
-				equal(f, e.RowsBefore, []backend.Row{row("i", "1")})
 			}
-			equal(f, f.list(backend.Range{Kind: "Net", Index: "i", Count: true}).Count, 2)
+			equal(f, f.referrers(key("t"), true), []string{"n0", "n1"})
 		}},
 		{"rounds of a purge are bounded and together complete", func(f *fixture) {
 			f.start()

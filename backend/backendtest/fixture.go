@@ -168,7 +168,7 @@ func (f *fixture) get(k backend.Key) *backend.Resource {
 
 func (f *fixture) list(r backend.Range) backend.Page {
 	f.Helper()
-	if r.Limit == 0 && !r.Count && !r.Estimate {
+	if r.Limit == 0 && !r.Count {
 		r.Limit = backend.MaxLimit
 	}
 	p, err := f.Range(f.ctx(), r)
@@ -257,9 +257,15 @@ func with(a backend.Action, c backend.Condition) backend.Action {
 	return a
 }
 
-// rows gives a put its index rows.
-func rows(a backend.Action, rows ...backend.Row) backend.Action {
-	a.Put.Rows = rows
+// deleting makes a put request the deletion of its resource.
+func deleting(a backend.Action) backend.Action {
+	a.Put.Deleting = true
+	return a
+}
+
+// changed makes a put describe the state that it replaces, at a revision.
+func changed(a backend.Action, at backend.Revision, change []byte) backend.Action {
+	a.If.Revision, a.Put.Change = at, change
 	return a
 }
 
@@ -273,11 +279,6 @@ func expiring(a backend.Action, at time.Time) backend.Action {
 func finalized(a backend.Action, n int) backend.Action {
 	a.Put.Finalizers = &n
 	return a
-}
-
-// row is an index row with one string as its value.
-func row(index, value string) backend.Row {
-	return backend.Row{Index: index, Value: backend.AppendString(nil, value)}
 }
 
 // names of the resources, in order.

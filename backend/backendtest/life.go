@@ -11,12 +11,12 @@ func lifeStatements() []statement {
 	return []statement{
 		{"data outlives a reopening", func(f *fixture) {
 			f.start()
-			f.must(expiring(rows(create(key("a"), "1"), row("i", "1")), f.clock.Now().Add(time.Hour)), create(key("b"), "2"))
+			f.must(expiring(deleting(create(key("a"), "1")), f.clock.Now().Add(time.Hour)), create(key("b"), "2"))
 			f.must(remove(key("b")))
-			before := f.list(backend.Range{Kind: "Net", Index: "i"})
+			before := f.list(backend.Range{Kind: "Net", Deleting: true})
 			f.stop()
 			f.reopen()
-			equal(f, f.list(backend.Range{Kind: "Net", Index: "i"}), before)
+			equal(f, f.list(backend.Range{Kind: "Net", Deleting: true}), before)
 			equal(f, f.list(backend.Range{Kind: "Net"}), before)
 			equal(f, f.get(key("b")), nil)
 		}},

@@ -45,6 +45,9 @@ func limitStatements() []statement {
 			f.must(four...)
 			_, err := f.apply(append(four, remove(key("x")))...)
 			f.wantErr(err, backend.ErrTooLarge)
+			four[0] = changed(four[0], f.get(four[0].Key).Revision, []byte("x"))
+			_, err = f.apply(four...)
+			f.wantErr(err, backend.ErrTooLarge)
 			equal(f, f.list(backend.Range{Kind: "Net", Count: true}).Count, 4)
 		}},
 		{"a batch without a write is refused", func(f *fixture) {
@@ -81,20 +84,13 @@ func limitStatements() []statement {
 				f.wantErr(err, backend.ErrInvalid)
 			}
 		}},
-		{"a put needs a uid, a body and rows of tuple elements, each once", func(f *fixture) {
+		{"a put needs a uid and a body, and has limits", func(f *fixture) {
 			f.start()
 			for i, change := range []func(*backend.Put){
 				func(p *backend.Put) { p.UID = "" },
 				func(p *backend.Put) { p.UID = strings.Repeat("x", 65) },
 				func(p *backend.Put) { p.Body = nil },
-				func(p *backend.Put) { p.Fingerprint = strings.Repeat("x", 65) },
-				func(p *backend.Put) { p.Rows = []backend.Row{{Index: "", Value: backend.AppendBool(nil, true)}} },
-				func(p *backend.Put) { p.Rows = []backend.Row{{Index: "i"}} },
-				func(p *backend.Put) { p.Rows = []backend.Row{{Index: "i", Value: []byte{0xFF}}} },
-				func(p *backend.Put) { p.Rows = []backend.Row{{Index: "i", Value: []byte{2, 'x'}}} },
-				func(p *backend.Put) { p.Rows = []backend.Row{row("i", "1"), row("i", "1")} },
-				func(p *backend.Put) { p.Rows = []backend.Row{row("i", strings.Repeat("x", backend.MaxRowBytes))} },
-				func(p *backend.Put) { p.Rows = make([]backend.Row, backend.MaxRows+1) },
+				func(p *backend.Put) { p.Declared = strings.Repeat("x", 65) },
 				func(p *backend.Put) { p.ExpiresAt = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
 			} {
 				a := put(key("a"), "1")
@@ -106,36 +102,26 @@ func limitStatements() []statement {
 				}
 			}
 		}},
-		{"the longest key, request id, fingerprint and rows work", func(f *fixture) {
+		{"the longest key, request id and fingerprint work", func(f *fixture) {
 			f.start()
 			// Every byte of the name is one that the key encoding escapes.
 			k := backend.Key{Kind: "K", Namespace: "n", Name: strings.Repeat("\x00", backend.MaxKeyBytes-2)}
-			a := rows(create(k, "1"), backend.Row{Index: "i", Value: backend.AppendString(nil, strings.Repeat("\x00", (backend.MaxRowBytes-3)/2))})
-			a.Put.UID, a.Put.Fingerprint = strings.Repeat("u", 64), strings.Repeat("f", 64)
+			a := deleting(refs(create(k, "1"), backend.Ref{Key: k, Bound: true}))
+			a.Put.UID, a.Put.Declared = strings.Repeat("u", 64), strings.Repeat("d", 64)
 			b := f.batch(a)
 			b.RequestID = strings.Repeat("r", 64)
 			from := f.position()
 			res, err := f.Apply(f.ctx(), b)
 			f.wantErr(err, nil)
 			equal(f, f.get(k), res.Resources[0])
-			equal(f, f.list(backend.Range{Kind: "K", Index: "i"}).Resources, res.Resources)
+			equal(f, f.list(backend.Range{Kind: "K", Deleting: true}).Resources, res.Resources)
+			equal(f, f.list(backend.Range{Referenced: &k}).Resources, res.Resources)
 			events := f.replay(from)
 			equal(f, events[0].Resource, res.Resources[0])
 			equal(f, events[0].RequestID, b.RequestID)
 			k.Name += "x"
 			_, err = f.apply(create(k, "1"))
 			f.wantErr(err, backend.ErrInvalid)
-		}},
-		{"a thousand rows work and go with their resource", func(f *fixture) {
-			f.start()
-			rs := make([]backend.Row, backend.MaxRows)
-			for i := range rs {
-				rs[i] = backend.Row{Index: "i", Value: backend.AppendInt(nil, int64(i))}
-			}
-			f.must(rows(create(key("a"), "1"), rs...))
-			equal(f, f.list(backend.Range{Kind: "Net", Index: "i", Count: true}).Count, len(rs))
-			f.must(remove(key("a")))
-			equal(f, f.list(backend.Range{Kind: "Net", Index: "i", Count: true}).Count, 0)
 		}},
 		{"a batch past its deadline by the store's clock is refused for ever", func(f *fixture) {
 			f.start()

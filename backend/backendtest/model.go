@@ -350,9 +350,9 @@ func (m *model) drain() {
 func (m *model) compareAll() {
 	m.Helper()
 	for _, kind := range modelKinds() {
-		for _, index := range append([]string{"", backend.DefinitionIndex, backend.DeletingIndex}, modelIndexes()...) {
+		for _, deleting := range []bool{false, true} {
 			for _, r := range []backend.Range{{}, {Reverse: true}, {Count: true}} {
-				r.Kind, r.Index, r.Limit = kind, index, backend.MaxLimit
+				r.Kind, r.Deleting, r.Limit = kind, deleting, backend.MaxLimit
 				m.compareRange(r)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -14,7 +15,6 @@ import (
 func modelKinds() []string      { return []string{"Net", "Net\x00", "_lease"} }
 func modelNamespaces() []string { return []string{"", "a", "a\x00", "b"} }
 func modelNames() []string      { return []string{"x", "x\x00", "x\xff", "xx", "\xff", "y", "z", "é"} }
-func modelIndexes() []string    { return []string{"i", "j\x00"} }
 
 // modelKeys are all keys of the histories.
 func modelKeys() (keys []backend.Key) {
@@ -49,17 +49,6 @@ func (m *model) randomKeys() []backend.Key {
 	slices.SortFunc(all, func(a, b backend.Key) int { return bytes.Compare(a.Append(nil), b.Append(nil)) })
 	begin := m.rnd.IntN(len(all))
 	return append(keys, all[begin:min(begin+m.rnd.IntN(12), len(all))]...)
-}
-
-func (m *model) value() []byte {
-	switch m.rnd.IntN(3) {
-	case 0:
-		return backend.AppendInt(nil, m.rnd.Int64N(5)-2)
-	case 1:
-		return backend.AppendBool(backend.AppendString(nil, m.pick(modelNames())), m.chance(50))
-	default:
-		return backend.AppendString(nil, m.pick(modelNames()))
-	}
 }
 
 func (m *model) condition() backend.Condition {
@@ -102,7 +91,6 @@ func (m *model) put(namespace string) backend.Put {
 		p.Finalizers = new(backend.MaxFinalizers + m.rnd.IntN(2))
 	}
 	p.Refs, p.Declared = m.refs(namespace)
-	p.Rows, p.Fingerprint = m.rows()
 	if m.chance(30) {
 		p.ExpiresAt = m.clock.Now().Add(time.Duration(m.rnd.IntN(20_000)-2_000) * time.Millisecond)
 	}
@@ -128,27 +116,23 @@ func (m *model) refs(namespace string) (refs []backend.Ref, declared string) {
 	return refs, declared
 }
 
-func (m *model) rows() (rows []backend.Row, fingerprint string) {
-	if m.chance(50) {
-		fingerprint = fmt.Sprint("f", m.rnd.IntN(3))
+// change makes a put describe the state that it replaces, mostly at the revision of a live
+// resource.
+func (m *model) change(a *backend.Action) {
+	a.Put.Change = make([]byte, m.rnd.IntN(300))
+	if m.chance(1) {
+		a.Put.Change = make([]byte, backend.MaxChange+m.rnd.IntN(2))
 	}
-	for range m.rnd.IntN(4) {
-		row := backend.Row{Index: m.pick(modelIndexes()), Value: m.value()}
-		if !slices.ContainsFunc(rows, row.Equal) {
-			rows = append(rows, row)
-		}
+	for i := range a.Put.Change {
+		a.Put.Change[i] = byte(m.rnd.Uint32())
 	}
-	return rows, fingerprint
-}
-
-// reindex is a reindex, mostly of a live resource.
-func (m *model) reindex(k backend.Key) backend.Action {
-	a := backend.Action{Key: k, Op: backend.OpReindex, If: backend.Condition{Revision: backend.Revision{Epoch: 1, Seq: 1}}}
-	a.Put.Rows, a.Put.Fingerprint = m.rows()
-	if rs, err := m.stores[1].Get(m.Context(), k); err == nil && rs[0] != nil {
+	if m.chance(2) {
+		return
+	}
+	a.If = backend.Condition{Revision: backend.Revision{Epoch: 1, Seq: 1}}
+	if rs, err := m.stores[1].Get(m.Context(), a.Key); err == nil && rs[0] != nil {
 		a.If.Revision = rs[0].Revision
 	}
-	return a
 }
 
 // rebind is a rebind, mostly of a live resource that has had as many passes.
@@ -167,6 +151,12 @@ func (m *model) rebind(k backend.Key) backend.Action {
 // batch is a random batch, mostly valid, whose conditions often hold.
 func (m *model) batch() backend.Batch {
 	b := backend.Batch{RequestID: fmt.Sprint("request-", m.step), Deadline: m.clock.Now().Add(time.Duration(m.rnd.IntN(5000)-100) * time.Millisecond)}
+	if m.chance(60) {
+		b.Actor = fmt.Sprint("actor-", m.rnd.IntN(3))
+	}
+	if m.chance(1) {
+		b.Actor = strings.Repeat("a", backend.MaxActor+m.rnd.IntN(2))
+	}
 	namespace := m.pick(modelNamespaces())
 	used := map[backend.Key]bool{}
 	for range 1 + m.rnd.IntN(5) {
@@ -184,10 +174,7 @@ func (m *model) batch() backend.Batch {
 			a.Op = backend.OpCheck
 		case n < 30:
 			a.Op = backend.OpDelete
-		case n < 37:
-			b.Actions = append(b.Actions, m.reindex(k))
-			continue
-		case n < 45:
+		case n < 40:
 			b.Actions = append(b.Actions, m.rebind(k))
 			continue
 		default:
@@ -195,19 +182,18 @@ func (m *model) batch() backend.Batch {
 		}
 		if a.Op == backend.OpCheck || m.chance(30) {
 			a.If = m.condition()
+		} else if a.Op == backend.OpPut && m.chance(50) {
+			m.change(&a)
 		}
 		b.Actions = append(b.Actions, a)
 	}
 	return b
 }
 
-func (m *model) bound(index string) []byte {
+func (m *model) bound() []byte {
 	var b []byte
 	if m.chance(30) {
 		return nil
-	}
-	if index != "" {
-		b = m.value()
 	}
 	if m.chance(70) {
 		b = append(b, backend.OrderTuple(m.pick(modelNamespaces()), m.pick(modelNames()))...)
@@ -225,22 +211,20 @@ func (m *model) bound(index string) []byte {
 
 func (m *model) randomRange() backend.Range {
 	r := backend.Range{Kind: m.pick(modelKinds()), Reverse: m.chance(50), Limit: 1 + m.rnd.IntN(12), Count: m.chance(15), Bare: m.chance(50)}
-	if m.chance(50) {
-		r.Index = m.pick(append(modelIndexes(), backend.DefinitionIndex, backend.DeletingIndex))
-	}
+	r.Deleting = m.chance(35)
 	if m.chance(40) {
 		r.Namespace = m.pick(modelNamespaces())
 	}
 	if m.chance(15) {
 		return m.referenceRange(r)
 	}
-	r.Start, r.End = m.bound(r.Index), m.bound(r.Index)
+	r.Start, r.End = m.bound(), m.bound()
 	return r
 }
 
 func (m *model) referenceRange(r backend.Range) backend.Range {
 	k := m.key()
-	r.Index, r.Referenced, r.BoundOnly = "", &k, m.chance(30)
+	r.Referenced, r.BoundOnly, r.Deleting = &k, m.chance(30), m.chance(2)
 	if m.chance(60) {
 		r.Kind = ""
 	}

@@ -22,12 +22,14 @@ func rangesStatements() []statement {
 		{"each range is answered as Range answers it, in the order they were asked", func(f *fixture) {
 			f.start()
 			for i := range 9 {
-				f.must(rows(refs(create(key(fmt.Sprint("n", i)), "1"), bound("t")), row("i", fmt.Sprint(i%3))))
+				a := refs(create(key(fmt.Sprint("n", i)), "1"), bound("t"))
+				a.Put.Deleting = i%3 == 0
+				f.must(a)
 			}
 			target := key("t")
 			rs := []backend.Range{
-				{Kind: "Net", Limit: 3}, {Kind: "Net", Limit: 2, Reverse: true}, {Kind: "Net", Index: "i", Limit: 9}, {Kind: "Net", Count: true},
-				{Kind: "None", Limit: 1}, {Kind: "Net", Limit: 3}, {Referenced: &target, Limit: 4}, {Kind: "Net", Index: "i", Namespace: "other", Count: true},
+				{Kind: "Net", Limit: 3}, {Kind: "Net", Limit: 2, Reverse: true}, {Kind: "Net", Deleting: true, Limit: 9}, {Kind: "Net", Count: true},
+				{Kind: "None", Limit: 1}, {Kind: "Net", Limit: 3}, {Referenced: &target, Limit: 4}, {Kind: "Net", Deleting: true, Namespace: "other", Count: true},
 			}
 			got, err := f.ranges(f.ctx(), rs)
 			f.wantErr(err, nil)
@@ -62,11 +64,11 @@ func rangesStatements() []statement {
 			want := make([][]string, shards)
 			for i := range 40 {
 				k := backend.Key{Kind: "Net", Namespace: fmt.Sprintf("ns-%02d", i), Name: "n"}
-				f.must(rows(create(k, "1"), row("i", "x")))
+				f.must(deleting(create(k, "1")))
 				want[of(k.Namespace)] = append(want[of(k.Namespace)], k.Namespace)
 			}
 			for shard := range shards {
-				for _, r := range []backend.Range{{Kind: "Net", Limit: 3}, {Kind: "Net", Index: "i", Limit: 7}} {
+				for _, r := range []backend.Range{{Kind: "Net", Limit: 3}, {Kind: "Net", Deleting: true, Limit: 7}} {
 					r.Shard = shard + 1
 					var got []string
 					for {
@@ -79,14 +81,13 @@ func rangesStatements() []statement {
 						}
 						last := page.Resources[len(page.Resources)-1]
 						r.Start = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
-						if r.Index != "" {
-							r.Start = append(backend.AppendString(nil, "x"), r.Start...)
-						}
 					}
 					equal(f, got, want[shard])
 				}
-				count := f.list(backend.Range{Kind: "Net", Shard: shard + 1, Count: true})
-				equal(f, count.Count, len(want[shard]))
+				for _, deleting := range []bool{false, true} {
+					count := f.list(backend.Range{Kind: "Net", Deleting: deleting, Shard: shard + 1, Count: true})
+					equal(f, count.Count, len(want[shard]))
+				}
 			}
 			target := key("t")
 			for _, r := range []backend.Range{
@@ -119,17 +120,17 @@ func rangesStatements() []statement {
 		}},
 		{"all ranges of a call see one state", func(f *fixture) {
 			f.start()
-			f.must(rows(put(key("a"), "0"), row("i", "0")))
+			f.must(deleting(put(key("a"), "0")))
 			workers(3, func(w int) {
 				for i := range 60 {
 					v := fmt.Sprint(i)
 					if w == 0 {
-						if _, err := f.applyAs(f.Store, w, i, rows(put(key("a"), v), row("i", v))); err != nil {
+						if _, err := f.applyAs(f.Store, w, i, deleting(put(key("a"), v))); err != nil {
 							f.Error(err)
 						}
 						continue
 					}
-					got, err := f.ranges(f.ctx(), []backend.Range{{Kind: "Net", Limit: 1}, {Kind: "Net", Index: "i", Limit: 1}})
+					got, err := f.ranges(f.ctx(), []backend.Range{{Kind: "Net", Limit: 1}, {Kind: "Net", Deleting: true, Limit: 1}})
 					if err != nil || got[0].Resources[0].Revision != got[1].Resources[0].Revision {
 						f.Errorf("%v, error %v", got, err)
 						return

@@ -261,41 +261,6 @@ func rangeStatements() []statement {
 			r.Reverse = true
 			equal(f, f.list(r).Count, 4)
 		}},
-		{"an estimate counts what a range reads, in its bounds and at least up to its limit", func(f *fixture) {
-			f.start()
-			for i := range 10 {
-				k := backend.Key{Kind: "Net", Namespace: []string{"a", "b"}[i%2], Name: fmt.Sprint("n", i)}
-				f.must(rows(create(k, "1"), row("i", fmt.Sprint(i%5))))
-			}
-			one := backend.AppendString(nil, "1")
-			for _, c := range []struct {
-				backend.Range
-				least, most int
-			}{
-				{backend.Range{}, 10, 10},
-				{backend.Range{Reverse: true}, 10, 10},
-				{backend.Range{Namespace: "a"}, 5, 5},
-				{backend.Range{Limit: 3}, 3, 10},
-				{backend.Range{Index: "i"}, 10, 10},
-				{backend.Range{Index: "i", Start: one, End: backend.PrefixEnd(one)}, 2, 2},
-				{backend.Range{Index: "i", Namespace: "a"}, 5, 10},
-				{backend.Range{Index: "none"}, 0, 0},
-			} {
-				c.Kind, c.Estimate = "Net", true
-				page := f.list(c.Range)
-				if page.Count < c.least || page.Count > c.most || len(page.Resources) > 0 {
-					f.Errorf("%+v: %d, and %d resources; want %d to %d and none", c.Range, page.Count, len(page.Resources), c.least, c.most)
-				}
-				pages, err := backend.Ranges(f.ctx(), f, []backend.Range{{Kind: "Net", Limit: 1}, c.Range})
-				if err != nil || pages[1].Count != page.Count {
-					f.Errorf("%+v beside another: %v %v; want %d", c.Range, pages, err, page.Count)
-				}
-			}
-			for _, r := range []backend.Range{{Kind: "Net", Estimate: true, Count: true}, {Kind: "Net", Estimate: true, Limit: -1}, {Estimate: true}} {
-				_, err := f.Range(f.ctx(), r)
-				f.wantErr(err, backend.ErrInvalid)
-			}
-		}},
 		{"a range without a kind or with a limit out of bounds is ErrInvalid", func(f *fixture) {
 			f.start()
 			for _, r := range []backend.Range{{Limit: 1}, {Kind: "Net"}, {Kind: "Net", Limit: -1}, {Kind: "Net", Limit: backend.MaxLimit + 1}, {Kind: "Net", Limit: math.MinInt}} {

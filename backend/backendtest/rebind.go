@@ -19,7 +19,7 @@ func rebindStatements() []statement {
 	return []statement{
 		{"a rebind replaces references and their fingerprint, counts a pass, and changes nothing else", func(f *fixture) {
 			f.start()
-			before := f.must(expiring(refs(rows(by(create(key("a"), "1"), "f1"), row("i", "1")), bound("t"), loose("u")), f.clock.Now().Add(time.Hour))).Resources[0]
+			before := f.must(expiring(refs(deleting(create(key("a"), "1")), bound("t"), loose("u")), f.clock.Now().Add(time.Hour))).Resources[0]
 			equal(f, before.Passes, uint32(1))
 			f.clock.Advance(time.Second)
 			res := f.must(rebind(before, "other", loose("t"), bound("v")))
@@ -28,7 +28,7 @@ func rebindStatements() []statement {
 			equal(f, f.get(key("a")), &want)
 			equal(f, res.Resources[0], &want)
 			equal(f, res.Revisions[0], backend.Revision{})
-			equal(f, f.list(backend.Range{Kind: "Net", Index: "i"}).Resources, []*backend.Resource{&want})
+			equal(f, f.list(backend.Range{Kind: "Net", Deleting: true}).Resources, []*backend.Resource{&want})
 			equal(f, f.referrers(key("t"), true), []string{})
 			equal(f, f.referrers(key("t"), false), []string{"a"})
 			equal(f, f.referrers(key("u"), false), []string{})
@@ -76,10 +76,10 @@ func rebindStatements() []statement {
 		}},
 		{"a put without declarations leaves references, their fingerprint and the passes as they are", func(f *fixture) {
 			f.start()
-			before := f.must(refs(rows(create(key("a"), "1"), row("i", "1")), bound("t"), loose("u"))).Resources[0]
+			before := f.must(refs(create(key("a"), "1"), bound("t"), loose("u"))).Resources[0]
 			f.must(rebind(before, "d", bound("t"), loose("v")))
 			from := f.position()
-			res := f.must(rows(put(key("a"), "2"), row("i", "2")), put(key("b"), "1"))
+			res := f.must(put(key("a"), "2"), put(key("b"), "1"))
 			f.must(put(key("a"), "3"))
 			after := f.get(key("a"))
 			equal(f, string(after.Body), "j3")
@@ -114,8 +114,7 @@ func rebindStatements() []statement {
 				func(a *backend.Action) { a.Put.Deleting = true },
 				func(a *backend.Action) { a.Put.Finalizers = new(0) },
 				func(a *backend.Action) { a.Put.ExpiresAt = f.clock.Now() },
-				func(a *backend.Action) { a.Put.Rows = []backend.Row{row("i", "1")} },
-				func(a *backend.Action) { a.Put.Fingerprint = "f" },
+				func(a *backend.Action) { a.Put.Change = []byte("c") },
 				func(a *backend.Action) { a.Put.Refs = []backend.Ref{loose("t"), bound("t")} },
 				func(a *backend.Action) { a.Put.Declared = strings.Repeat("x", 65) },
 				func(a *backend.Action) { a.Put.Declared = "" },

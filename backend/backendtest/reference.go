@@ -174,11 +174,11 @@ func referenceStatements() []statement {
 			f.must(remove(key("a")))
 			equal(f, f.referrers(key("t0"), false), []string{})
 		}},
-		{"a range of references needs a whole key and no index", func(f *fixture) {
+		{"a range of references needs a whole key, and leaves no other out", func(f *fixture) {
 			f.start()
 			target := key("t")
 			for _, r := range []backend.Range{
-				{Referenced: &target, Index: "i", Kind: "Net"}, {Referenced: &backend.Key{Kind: "Net"}}, {Kind: "Net", BoundOnly: true},
+				{Referenced: &target, Deleting: true, Kind: "Net"}, {Referenced: &backend.Key{Kind: "Net"}}, {Kind: "Net", BoundOnly: true},
 			} {
 				r.Limit = 1
 				_, err := f.Range(f.ctx(), r)

@@ -23,7 +23,7 @@ func history(f *fixture, n int) {
 			f.must(put(k, "1"))
 			f.must(remove(k))
 		default:
-			f.must(rows(put(k, fmt.Sprint(i)), row("i", fmt.Sprint(i))))
+			f.must(refs(put(k, fmt.Sprint(i)), bound(fmt.Sprint("t", i%2))))
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -22,48 +21,6 @@ func watchStatements() []statement {
 			equal(f, d.CaughtUp, false)
 			equal(f, summary(d.Events), []string{"ADDED after"})
 			equal(f, d.Position, f.position())
-		}},
-		{"an event carries type, revision, resource, rows before and after, request id, time and position", func(f *fixture) {
-			f.start()
-			from := f.position()
-			actions := []backend.Action{
-				rows(create(key("a"), "1"), row("i", "1")), rows(put(key("a"), "2"), row("i", "2")),
-				rows(put(key("a"), "3"), row("i", "2")), remove(key("a")),
-			}
-			var ids []string
-			var stored []*backend.Resource
-			for i, a := range actions {
-				f.clock.Advance(time.Second)
-				a.Put.Fingerprint = fmt.Sprint("f", i)
-				b := f.batch(a)
-				ids = append(ids, b.RequestID)
-				res, err := f.Apply(f.ctx(), b)
-				f.wantErr(err, nil)
-				stored = append(stored, res.Resources[0])
-			}
-			one, two := []backend.Row{row("i", "1")}, []backend.Row{row("i", "2")}
-			want := []backend.Event{
-				{Type: backend.Added, Resource: stored[0]},
-				{Type: backend.Modified, Resource: stored[1], RowsBefore: one, FingerprintBefore: "f0"},
-				{Type: backend.Modified, Resource: stored[2], RowsBefore: two, FingerprintBefore: "f1"},
-				{Type: backend.Deleted, Resource: stored[2], RowsBefore: two, FingerprintBefore: "f2"},
-			}
-			start := f.clock.Now().Truncate(time.Millisecond).Add(-3 * time.Second)
-			for i := range want {
-				want[i].Revision = backend.Revision{Epoch: f.own(from).Epoch, Seq: uint64(i + 1)}
-				want[i].Position = f.at(want[i].Revision)
-				want[i].RequestID = ids[i]
-				want[i].Time = start.Add(time.Duration(i) * time.Second)
-			}
-			got := f.replay(from)
-			equal(f, got, want)
-			for i, changed := range []bool{true, true, false, true} {
-				equal(f, got[i].RowsChanged(), changed)
-			}
-			equal(f, got[0].RowsAfter(), one)
-			equal(f, got[2].RowsAfter(), two)
-			equal(f, len(got[3].RowsAfter()), 0)
-			equal(f, got[3].Revision.Compare(got[3].Resource.Revision), 1)
 		}},
 		{"the changes of a batch come in the order of its actions, under one request id", func(f *fixture) {
 			f.start()

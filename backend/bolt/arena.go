@@ -10,22 +10,21 @@ import (
 // arena is where the resources of one read are decoded to. They share chunks of
 // memory, and a string that comes again is kept once. The zero value is ready.
 type arena struct {
-	bytes     slab.Slab[byte]
+	bodies    slab.Slab[byte]
 	resources slab.Slab[backend.Resource]
-	rows      slab.Slab[backend.Row]
 	refs      slab.Slab[backend.Ref]
 	text      strings.Builder
 	room      int // of the last chunk of text
-	// bare leaves out rows and references.
+	// bare leaves out references.
 	bare bool
-	// shares lets bodies and the values of rows share the memory of the form.
+	// shares lets bodies share the memory of the form.
 	shares bool
 	// last was decoded before: the next one is likely to have strings of it.
 	last *backend.Resource
 }
 
 const (
-	// chunkBytes is the most memory of a chunk of forms, and textBytes of one of strings.
+	// chunkBytes is the most memory of a chunk of bodies, and textBytes of one of strings.
 	chunkBytes = 32 << 10
 	textBytes  = 4 << 10
 )
@@ -33,15 +32,12 @@ const (
 // resource reads what appendResource wrote. The result does not share the memory of form,
 // unless the arena shares.
 func (a *arena) resource(k backend.Key, form []byte) (*backend.Resource, error) {
-	a.bytes.Chunk = chunkBytes
-	if !a.bare && !a.shares {
-		form = a.own(form) // the values of the rows are parts of it
-	}
+	a.bodies.Chunk = chunkBytes
 	d, body, err := part(form, resourceForm)
 	if err != nil {
 		return nil, err
 	}
-	if a.bare {
+	if !a.shares {
 		body = a.own(body)
 	}
 	like := a.last
@@ -61,11 +57,9 @@ func (a *arena) resource(k backend.Key, form []byte) (*backend.Resource, error) 
 	r.Revision, r.SpecRevision = d.revision(), d.revision()
 	r.CreatedAt, r.UpdatedAt = d.time(), d.time()
 	r.UID, r.Declared, r.Passes = a.string(d.bytes()), a.again(d.bytes(), like.Declared), d.passes()
-	r.Fingerprint = a.again(d.bytes(), like.Fingerprint)
 	if a.bare {
 		d.rest = nil
 	} else {
-		r.Rows = a.indexRows(&d, like.Rows)
 		r.Refs = a.references(&d, k.Namespace, like.Refs)
 	}
 	if flags&^(flagDeleting|flagExpires|flagFinalizers) != 0 {
@@ -80,26 +74,9 @@ func (a *arena) resource(k backend.Key, form []byte) (*backend.Resource, error) 
 
 // own is a copy of some bytes.
 func (a *arena) own(b []byte) []byte {
-	out := a.bytes.Take(len(b))
+	out := a.bodies.Take(len(b))
 	copy(out, b)
 	return out
-}
-
-// indexRows reads rows. Their values share the memory of the decoder's part.
-func (a *arena) indexRows(d *decoder, like []backend.Row) []backend.Row {
-	n := d.count()
-	if n == 0 {
-		return nil
-	}
-	rows := a.rows.Take(n)
-	for i := range rows {
-		index := ""
-		if i < len(like) {
-			index = like[i].Index
-		}
-		rows[i] = backend.Row{Index: a.again(d.bytes(), index), Value: d.bytes()}
-	}
-	return rows
 }
 
 func (a *arena) references(d *decoder, namespace string, like []backend.Ref) []backend.Ref {

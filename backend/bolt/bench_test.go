@@ -25,7 +25,7 @@ func BenchmarkPlain(b *testing.B) {
 	bucket := []byte("resources")
 	form := func(i, round int) []byte {
 		a := backendtest.BenchPut(i, round)
-		r := &backend.Resource{Key: a.Key, Envelope: backend.Envelope{UID: a.Put.UID, Fingerprint: a.Put.Fingerprint, Revision: backend.Revision{Epoch: 1 << 50, Seq: 1}}, Rows: a.Put.Rows, Body: a.Put.Body}
+		r := &backend.Resource{Key: a.Key, Envelope: backend.Envelope{UID: a.Put.UID, Revision: backend.Revision{Epoch: 1 << 50, Seq: 1}}, Body: a.Put.Body}
 		_, form := bolt.EncodeEvent(&backend.Event{Type: backend.Added, Resource: r})
 		return form
 	}

@@ -14,7 +14,7 @@ import (
 // checkErrors is how many errors Check reports at most.
 const checkErrors = 20
 
-// Check reads the whole file and reports where its pages, resources, rows,
+// Check reads the whole file and reports where its pages, resources, deletions,
 // references, expiries and log are inconsistent.
 func (s *Store) Check(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
@@ -55,10 +55,15 @@ func (c *checker) each(bucket string, visit func(k, v []byte)) int {
 	return n
 }
 
-// checkResources expects every row, reference and expiry of every resource, and
-// no others.
+// checkResources expects every entry that leads to a resource, and no others.
 func (c *checker) checkResources() {
-	rows, refs, expiries := 0, 0, 0
+	entries := map[string]int{deletingBucket: 0, refBucket: 0, expiryBucket: 0}
+	expect := func(bucket string, key backend.Key, entry, value []byte) {
+		entries[bucket]++
+		if got := c.tx.Bucket([]byte(bucket)).Get(entry); got == nil || !bytes.Equal(got, value) {
+			c.wrong("resource %s: entry %x in bucket %q is %x, want %x", key, entry, bucket, got, value)
+		}
+	}
 	c.each(resourceBucket, func(k, v []byte) {
 		key, err := backend.DecodeKey(k)
 		if err != nil {
@@ -71,35 +76,21 @@ func (c *checker) checkResources() {
 			return
 		}
 		c.resources[string(k)] = r.Revision
-		for _, row := range r.IndexRows() {
-			rows++
-			rk, rv := rowEntry(key, row)
-			if got := c.tx.Bucket([]byte(rowBucket)).Get(rk); !bytes.Equal(got, rv) {
-				c.wrong("resource %s: row of index %q is %x, want %x", key, row.Index, got, rv)
-			}
+		if r.Deleting {
+			expect(deletingBucket, key, k, nil)
 		}
 		for _, ref := range r.RefEntries() {
-			refs++
-			rk, rv := refEntry(key, ref)
-			if got := c.tx.Bucket([]byte(refBucket)).Get(rk); !bytes.Equal(got, rv) {
-				c.wrong("resource %s: reference to %s is %x, want %x", key, ref.Key, got, rv)
-			}
+			entry, value := refEntry(key, ref)
+			expect(refBucket, key, entry, value)
 		}
 		if !r.ExpiresAt.IsZero() {
-			expiries++
-			if c.tx.Bucket([]byte(expiryBucket)).Get(expiryKey(r.ExpiresAt, k)) == nil {
-				c.wrong("resource %s: no expiry", key)
-			}
+			expect(expiryBucket, key, expiryKey(r.ExpiresAt, k), nil)
 		}
 	})
-	if n := c.each(rowBucket, func(_, _ []byte) {}); n != rows {
-		c.wrong("%d rows, want %d", n, rows)
-	}
-	if n := c.each(refBucket, func(_, _ []byte) {}); n != refs {
-		c.wrong("%d references, want %d", n, refs)
-	}
-	if n := c.each(expiryBucket, func(_, _ []byte) {}); n != expiries {
-		c.wrong("%d expiries, want %d", n, expiries)
+	for bucket, want := range entries {
+		if n := c.each(bucket, func(_, _ []byte) {}); n != want {
+			c.wrong("bucket %q has %d entries, want %d", bucket, n, want)
+		}
 	}
 }
 

@@ -135,7 +135,7 @@ func watcherEpoch(ctx context.Context, s *bolt.Store) uint64 {
 	return p.Shard(0).Epoch
 }
 
-// childActions are puts with moving rows, deletes and expiries.
+// childActions are puts with references, requests of deletion and expiries, and deletes.
 func childActions(w, i int) []backend.Action {
 	k := backend.Key{Kind: "Net", Namespace: "default", Name: fmt.Sprintf("n%d", (w*7+i)%50)}
 	if i%9 == 8 {
@@ -143,7 +143,7 @@ func childActions(w, i int) []backend.Action {
 	}
 	put := backend.Put{
 		UID: "u", Caller: true, Body: backend.EncodeBody([]byte(strings.Repeat("x", i*97%3000+1))),
-		Rows: []backend.Row{{Index: "i", Value: backend.AppendInt(nil, int64(i%11))}, {Index: "w", Value: backend.AppendInt(nil, int64(w))}},
+		Deleting: i%4 == 0, Declared: "d", Refs: []backend.Ref{{Key: backend.Key{Kind: "Net", Namespace: "default", Name: fmt.Sprintf("n%d", i%11)}, Bound: w%2 == 0}},
 	}
 	if i%5 == 0 {
 		put.ExpiresAt = time.Now().Add(time.Duration(i%3) * time.Millisecond)

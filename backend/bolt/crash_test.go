@@ -125,11 +125,11 @@ func key(name string) backend.Key {
 	return backend.Key{Kind: "Net", Namespace: "default", Name: name}
 }
 
-// batch puts one resource with a row, valid for ever.
+// batch puts one resource, and may do so for ever.
 func batch(s *bolt.Store, id, name, body string) backend.Batch {
 	return backend.Batch{RequestID: id, Deadline: s.Now().AddDate(1, 0, 0), Actions: []backend.Action{{
 		Key: key(name), Op: backend.OpPut,
-		Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte(body)), Rows: []backend.Row{{Index: "i", Value: backend.AppendString(nil, id)}}},
+		Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte(body))},
 	}}}
 }
 

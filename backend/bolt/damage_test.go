@@ -58,13 +58,13 @@ func TestOpenErrors(t *testing.T) {
 			return store(t, func(tx *bbolt.Tx) error {
 				return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{bolt.Format - 1})
 			})
-		}, backend.ErrFormat, "the file has format 3, written before the first release; this one reads 4: begin with an empty folder"},
+		}, backend.ErrFormat, "the file has format 4, written before the first release; this one reads 5: begin with an empty folder"},
 		{"a file without its log record", func(t *testing.T) string {
 			return store(t, func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Delete([]byte("log")) })
 		}, backend.ErrFormat, "log record"},
 		{"a file without one of its buckets", func(t *testing.T) string {
-			return store(t, func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte("rows")) })
-		}, backend.ErrFormat, `no bucket "rows"`},
+			return store(t, func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte("deleting")) })
+		}, backend.ErrFormat, `no bucket "deleting"`},
 		{"a file that was cut off", func(t *testing.T) string {
 			path := filepath.Join(t.TempDir(), "sluice.db")
 			s := mustOpen(t, bolt.Config{Path: path})
@@ -119,7 +119,10 @@ func TestDamage(t *testing.T) {
 	t.Run("a resource that does not decode is ErrUnreadable to a Get of it alone and skipped, counted, by others and by a Range", func(t *testing.T) {
 		s := setup(t)
 		for _, name := range []string{"a", "b", "c"} {
-			mustPut(t, s, name)
+			b := batch(s, name, name, "1")
+			b.Actions[0].Put.Deleting = true
+			_, err := s.Apply(t.Context(), b)
+			wantErr(t, err, nil)
 		}
 		wantErr(t, s.Edit(func(resources, _ *bbolt.Bucket) error { return resources.Put(key("b").Append(nil), []byte{99, 2, 3}) }), nil)
 		_, err := s.Get(t.Context(), key("b"))
@@ -129,7 +132,7 @@ func TestDamage(t *testing.T) {
 		if got[0] == nil || got[1] != nil || got[2] == nil || s.Unreadable() != 1 {
 			t.Errorf("a Get of three returned %v and counted %d", got, s.Unreadable())
 		}
-		for i, r := range []backend.Range{{}, {Reverse: true}, {Index: "i"}, {Count: true}, {Index: "i", Count: true}} {
+		for i, r := range []backend.Range{{}, {Reverse: true}, {Deleting: true}, {Count: true}, {Deleting: true, Count: true}} {
 			r.Kind, r.Limit = "Net", 10
 			page, err := s.Range(t.Context(), r)
 			wantErr(t, err, nil)
@@ -160,7 +163,7 @@ func TestDamage(t *testing.T) {
 		s := setup(t)
 		b := batch(s, "x", "b", "1")
 		b.Actions[0].Put.ExpiresAt = s.Now().AddDate(1, 0, 0)
-		b.Actions[0].Put.Rows = []backend.Row{{Index: "i", Value: backend.AppendString(nil, "v")}}
+		b.Actions[0].Put.Deleting = true
 		b.Actions[0].Put.Refs, b.Actions[0].Put.Declared = []backend.Ref{{Key: key("a"), Bound: true}}, "declared"
 		_, err := s.Apply(t.Context(), b)
 		wantErr(t, err, nil)
@@ -193,20 +196,23 @@ func TestDamage(t *testing.T) {
 			t.Errorf("the second time: %v", err)
 		}
 	})
-	t.Run("the check finds an entry of the inverse index that is missing, and one too many", func(t *testing.T) {
-		for _, edit := range []func(refs *bbolt.Bucket) error{
-			func(refs *bbolt.Bucket) error { k, _ := refs.Cursor().First(); return refs.Delete(k) },
-			func(refs *bbolt.Bucket) error { return refs.Put([]byte("more"), []byte{0}) },
-		} {
-			s := setup(t)
-			b := batch(s, "x", "b", "1")
-			b.Actions[0].Put.Refs, b.Actions[0].Put.Declared = []backend.Ref{{Key: key("a"), Bound: true}}, "declared"
-			_, err := s.Apply(t.Context(), b)
-			wantErr(t, err, nil)
-			wantErr(t, s.Check(t.Context()), nil)
-			wantErr(t, s.EditRefs(edit), nil)
-			if s.Check(t.Context()) == nil {
-				t.Error("the check found nothing")
+	t.Run("the check finds an entry that is missing, and one too many", func(t *testing.T) {
+		for _, bucket := range []string{"deleting", "refs", "expiry"} {
+			for i, edit := range []func(*bbolt.Bucket) error{
+				func(b *bbolt.Bucket) error { k, _ := b.Cursor().First(); return b.Delete(k) },
+				func(b *bbolt.Bucket) error { return b.Put([]byte("more"), []byte{0}) },
+			} {
+				s := setup(t)
+				b := batch(s, "x", "b", "1")
+				b.Actions[0].Put.Deleting, b.Actions[0].Put.ExpiresAt = true, s.Now().AddDate(1, 0, 0)
+				b.Actions[0].Put.Refs, b.Actions[0].Put.Declared = []backend.Ref{{Key: key("a"), Bound: true}}, "declared"
+				_, err := s.Apply(t.Context(), b)
+				wantErr(t, err, nil)
+				wantErr(t, s.Check(t.Context()), nil)
+				wantErr(t, s.EditBucket(bucket, edit), nil)
+				if err := s.Check(t.Context()); err == nil || !strings.Contains(err.Error(), bucket) {
+					t.Errorf("edit %d of %s: the check found %v", i, bucket, err)
+				}
 			}
 		}
 	})

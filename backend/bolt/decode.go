@@ -147,6 +147,28 @@ func expiredForm(b []byte, now time.Time) (bool, error) {
 	return e.ExpiredAt(now), err
 }
 
+// key reads what appendKey wrote.
+func (d *decoder) key() backend.Key {
+	return backend.Key{Kind: d.string(), Namespace: d.string(), Name: d.string()}
+}
+
+// before reads what appendBefore wrote. bound says that the bound references follow, else they
+// are those of the resource after the change.
+func (d *decoder) before() (b *backend.Before, bound bool) {
+	flags := d.byte()
+	b = &backend.Before{Deleting: flags&flagDeleting != 0, Revision: d.revision(), UpdatedAt: d.time()}
+	if flags&flagExpires != 0 {
+		b.ExpiresAt = d.time()
+	}
+	if flags&flagBound != 0 {
+		for range d.count() {
+			b.Bound = append(b.Bound, d.key())
+		}
+	}
+	d.bad = d.bad || flags&^(flagDeleting|flagExpires|flagBound) != 0
+	return b, flags&flagBound != 0
+}
+
 // decodeEvent reads what appendEvent wrote. The result has its own memory.
 func decodeEvent(rev backend.Revision, b []byte) (backend.Event, error) {
 	d, rest, err := part(b, entryForm)
@@ -156,33 +178,33 @@ func decodeEvent(rev backend.Revision, b []byte) (backend.Event, error) {
 	d.share()
 	d.uvarint()
 	e := backend.Event{Revision: rev, Time: d.time(), Type: backend.EventType(d.byte())}
-	k := backend.Key{Kind: d.string(), Namespace: d.string(), Name: d.string()}
-	e.RequestID = d.string()
-	var a arena
-	if e.Resource, err = a.resource(k, rest); err != nil {
-		return backend.Event{}, err
-	}
+	k := d.key()
+	e.RequestID, e.Actor = d.string(), d.string()
+	bound := true
 	switch e.Type {
-	case backend.Added:
+	case backend.Added, backend.Deleted:
 	case backend.Modified:
-		e.RowsBefore = e.Resource.Rows
-		switch d.byte() {
-		case rowsOfResource:
-		case rowsOfEntry:
-			e.RowsBefore = a.indexRows(&d, e.Resource.Rows)
-			for i := range e.RowsBefore {
-				e.RowsBefore[i].Value = bytes.Clone(e.RowsBefore[i].Value)
-			}
-		default:
-			d.bad = true
+		e.Before, bound = d.before()
+		n := d.uvarint()
+		if n > uint64(len(rest)) {
+			return backend.Event{}, fmt.Errorf("cut short: %w", backend.ErrUnreadable)
 		}
-		e.FingerprintBefore = d.string()
-	case backend.Deleted:
-		e.RowsBefore, e.FingerprintBefore = e.Resource.Rows, e.Resource.Fingerprint
+		if n > 0 {
+			e.Change, rest = bytes.Clone(rest[:n]), rest[n:]
+		}
 	default:
 		d.bad = true
 	}
-	return e, d.err()
+	if err := d.err(); err != nil {
+		return backend.Event{}, err
+	}
+	if e.Resource, err = new(arena).resource(k, rest); err != nil {
+		return backend.Event{}, err
+	}
+	if !bound {
+		e.Before.Bound = e.Resource.Bound()
+	}
+	return e, nil
 }
 
 // entryHead reads size and time of a log entry.

@@ -2,20 +2,21 @@ package bolt
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/sluicegw/sluice/backend"
 )
 
 // An encoded resource, its form, is a version byte, the length of the envelope,
 // the envelope and the body. The form of a log entry is a version byte, the
-// length of its head, the head and the resource. In envelope and head, integers
-// are varints, times are milliseconds since 1970, and strings follow their
+// length of its head, the head, the change and the resource. In envelope and head,
+// integers are varints, times are milliseconds since 1970, and strings follow their
 // length. The envelope begins with flags and expiry, and the head with size and
 // time, so that counts and trimming need to read only these. Flags say whether an
 // expiry and a number of finalizers follow.
 const (
-	resourceForm byte = 3
-	entryForm    byte = 1
+	resourceForm byte = 4
+	entryForm    byte = 2
 )
 
 // formRoom is how many bytes a form takes beside the size of its event or resource, as a rule.
@@ -25,12 +26,9 @@ const (
 	flagDeleting byte = 1 << iota
 	flagExpires
 	flagFinalizers
-)
-
-// Where a log entry has the rows before the change.
-const (
-	rowsOfResource byte = iota // those of the resource itself
-	rowsOfEntry                // those that follow in the entry
+	// flagBound says that a log entry has the bound references before the change. Without it
+	// they are those of the resource after the change.
+	flagBound
 )
 
 func appendString(b []byte, s string) []byte {
@@ -41,19 +39,14 @@ func appendRevision(b []byte, r backend.Revision) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, r.Epoch), r.Seq)
 }
 
-func appendRows(b []byte, rows []backend.Row) []byte {
-	b = binary.AppendUvarint(b, uint64(len(rows)))
-	for _, row := range rows {
-		b = appendString(b, row.Index)
-		b = append(binary.AppendUvarint(b, uint64(len(row.Value))), row.Value...)
-	}
-	return b
+func appendKey(b []byte, k backend.Key) []byte {
+	return appendString(appendString(appendString(b, k.Kind), k.Namespace), k.Name)
 }
 
 func appendRefs(b []byte, refs []backend.Ref) []byte {
 	b = binary.AppendUvarint(b, uint64(len(refs)))
 	for _, ref := range refs {
-		b = appendString(appendString(appendString(b, ref.Key.Kind), ref.Key.Namespace), ref.Key.Name)
+		b = appendKey(b, ref.Key)
 		if ref.Bound {
 			b = append(b, 1)
 		} else {
@@ -91,9 +84,35 @@ func appendResource(b []byte, r *backend.Resource) []byte {
 		b = appendRevision(appendRevision(b, r.Revision), r.SpecRevision)
 		b = binary.AppendVarint(binary.AppendVarint(b, r.CreatedAt.UnixMilli()), r.UpdatedAt.UnixMilli())
 		b = binary.AppendUvarint(appendString(appendString(b, r.UID), r.Declared), uint64(r.Passes))
-		return appendRefs(appendRows(appendString(b, r.Fingerprint), r.Rows), r.Refs)
+		return appendRefs(b, r.Refs)
 	})
 	return append(b, r.Body...)
+}
+
+// appendBefore appends the state before a change that left r.
+func appendBefore(b []byte, before *backend.Before, r *backend.Resource) []byte {
+	var flags byte
+	if before.Deleting {
+		flags |= flagDeleting
+	}
+	if !before.ExpiresAt.IsZero() {
+		flags |= flagExpires
+	}
+	same := slices.Equal(before.Bound, r.Bound())
+	if !same {
+		flags |= flagBound
+	}
+	b = binary.AppendVarint(appendRevision(append(b, flags), before.Revision), before.UpdatedAt.UnixMilli())
+	if !before.ExpiresAt.IsZero() {
+		b = binary.AppendVarint(b, before.ExpiresAt.UnixMilli())
+	}
+	if !same {
+		b = binary.AppendUvarint(b, uint64(len(before.Bound)))
+		for _, k := range before.Bound {
+			b = appendKey(b, k)
+		}
+	}
+	return b
 }
 
 // appendEvent appends the form of a log entry and returns with it its end, which is the
@@ -101,20 +120,14 @@ func appendResource(b []byte, r *backend.Resource) []byte {
 func appendEvent(b []byte, e *backend.Event) (entry, resource []byte) {
 	b = framed(b, entryForm, func(b []byte) []byte {
 		b = binary.AppendVarint(binary.AppendUvarint(b, uint64(e.Size())), e.Time.UnixMilli())
-		b = append(b, byte(e.Type))
-		b = appendString(appendString(appendString(b, e.Resource.Kind), e.Resource.Namespace), e.Resource.Name)
-		b = appendString(b, e.RequestID)
-		switch {
-		case e.Type == backend.Modified && e.RowsChanged():
-			b = appendRows(append(b, rowsOfEntry), e.RowsBefore)
-		case e.Type == backend.Modified:
-			b = append(b, rowsOfResource)
-		}
+		b = appendKey(append(b, byte(e.Type)), e.Resource.Key)
+		b = appendString(appendString(b, e.RequestID), e.Actor)
 		if e.Type == backend.Modified {
-			b = appendString(b, e.FingerprintBefore)
+			b = binary.AppendUvarint(appendBefore(b, e.Before, e.Resource), uint64(len(e.Change)))
 		}
 		return b
 	})
+	b = append(b, e.Change...)
 	n := len(b)
 	b = appendResource(b, e.Resource)
 	return b, b[n:]

@@ -20,20 +20,22 @@ func samples() []backend.Event {
 	large := &backend.Resource{
 		Key: key("a"),
 		Envelope: backend.Envelope{
-			UID: "u", Revision: rev, SpecRevision: backend.Revision{Epoch: 1, Seq: 2}, Deleting: true, Finalizers: backend.MaxFinalizers, Fingerprint: "f", Declared: "d", Passes: 300,
+			UID: "u", Revision: rev, SpecRevision: backend.Revision{Epoch: 1, Seq: 2}, Deleting: true, Finalizers: backend.MaxFinalizers, Declared: "d", Passes: 300,
 			ExpiresAt: time.UnixMilli(0).UTC(), CreatedAt: at, UpdatedAt: at.Add(time.Hour),
 		},
-		Rows: []backend.Row{{Index: "i", Value: []byte{3, 4}}, {Index: "\xff", Value: []byte{0}}},
 		Refs: []backend.Ref{{Key: key("t"), Bound: true}, {Key: backend.Key{Kind: "\x00", Name: "\xff"}}},
 		Body: bytes.Repeat([]byte("body"), 300),
 	}
+	before := &backend.Before{Revision: backend.Revision{Epoch: 1 << 50, Seq: 1 << 40}, UpdatedAt: at.Add(-time.Hour)}
+	bound := &backend.Before{Revision: rev, UpdatedAt: at, ExpiresAt: time.UnixMilli(-1).UTC(), Deleting: true, Bound: large.Bound()}
+	other := &backend.Before{Revision: rev, UpdatedAt: at, Bound: []backend.Key{key("u"), key("t"), {Kind: "\x00", Name: "\xff"}}}
 	return []backend.Event{
-		{Type: backend.Added, Revision: rev, Resource: small, RequestID: "r", Time: at},
-		{Type: backend.Modified, Revision: rev, Resource: small, RequestID: "r", Time: at, FingerprintBefore: "g"},
-		{Type: backend.Modified, Revision: rev, Resource: large, Time: at, RowsBefore: large.Rows, FingerprintBefore: "f"},
-		{Type: backend.Modified, Revision: rev, Resource: large, Time: at, RowsBefore: large.Rows[:1]},
-		{Type: backend.Modified, Revision: rev, Resource: large, Time: at},
-		{Type: backend.Deleted, Revision: rev, Resource: large, RequestID: "r", Time: at, RowsBefore: large.Rows, FingerprintBefore: "f"},
+		{Type: backend.Added, Revision: rev, Resource: small, RequestID: "r", Actor: "a", Time: at},
+		{Type: backend.Modified, Revision: rev, Resource: small, RequestID: "r", Time: at, Before: before},
+		{Type: backend.Modified, Revision: rev, Resource: large, Time: at, Before: before, Change: []byte{0}},
+		{Type: backend.Modified, Revision: rev, Resource: large, Time: at, Before: bound, Actor: string(bytes.Repeat([]byte("\xff"), 200))},
+		{Type: backend.Modified, Revision: rev, Resource: small, Time: at, Before: other, Change: bytes.Repeat([]byte("c"), 300)},
+		{Type: backend.Deleted, Revision: rev, Resource: large, RequestID: "r", Actor: "a", Time: at},
 	}
 }
 

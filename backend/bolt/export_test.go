@@ -40,9 +40,9 @@ func (s *Store) Edit(edit func(resources, log *bbolt.Bucket) error) error {
 	})
 }
 
-// EditRefs changes the inverse index behind the store's back.
-func (s *Store) EditRefs(edit func(refs *bbolt.Bucket) error) error {
-	return s.change(func(tx *bbolt.Tx) error { return edit(tx.Bucket([]byte(refBucket))) })
+// EditBucket changes one bucket behind the store's back.
+func (s *Store) EditBucket(name string, edit func(*bbolt.Bucket) error) error {
+	return s.change(func(tx *bbolt.Tx) error { return edit(tx.Bucket([]byte(name))) })
 }
 
 func (s *Store) change(edit func(*bbolt.Tx) error) error {

@@ -15,14 +15,14 @@ import (
 //
 //	meta       "magic", "format", "log" (a logRecord)
 //	resources  Key.Append                -> encoded resource
-//	rows       AppendRowKey              -> offset of (namespace, name) in the key
+//	deleting   Key.Append                -> nothing; the resources whose deletion was requested
 //	refs       AppendRefKey              -> offset of the referrer's key in the key
 //	expiry     AppendInt(ms), Key.Append -> nothing
 //	log        epoch, seq, big-endian    -> encoded log entry
 const (
 	metaBucket     = "meta"
 	resourceBucket = "resources"
-	rowBucket      = "rows"
+	deletingBucket = "deleting"
 	refBucket      = "refs"
 	expiryBucket   = "expiry"
 	logBucket      = "log"
@@ -34,7 +34,7 @@ const (
 )
 
 // Format is the version of the file that this release writes and reads.
-const Format = 4
+const Format = 5
 
 // logRecord is the stored state of the log.
 type logRecord struct {
@@ -100,21 +100,13 @@ func expiryKey(at time.Time, key []byte) []byte {
 	return append(backend.AppendInt(make([]byte, 0, 9+len(key)), at.UnixMilli()), key...)
 }
 
-// rowEntry returns the key and the value of an index row.
-func rowEntry(k backend.Key, row backend.Row) (key, value []byte) {
-	key = backend.AppendRowKey(nil, k, row)
-	tail := len(backend.OrderTuple(k.Namespace, k.Name))
-	return key, binary.AppendUvarint(nil, uint64(len(key)-tail))
-}
-
 // refEntry returns the key and the value of an entry of the inverse index.
 func refEntry(k backend.Key, ref backend.Ref) (key, value []byte) {
 	key = backend.AppendRefKey(nil, ref, k)
 	return key, binary.AppendUvarint(nil, uint64(len(key)-len(k.Append(nil))))
 }
 
-// entryTarget returns the end of the key of a row or reference that names the
-// resource it belongs to.
+// entryTarget returns the end of the key of a reference, which is the key of the referrer.
 func entryTarget(key, value []byte) ([]byte, error) {
 	at, n := binary.Uvarint(value)
 	if n != len(value) || at > uint64(len(key)) {
@@ -130,7 +122,7 @@ func prepare(tx *bbolt.Tx) error {
 		if k, _ := tx.Cursor().First(); k != nil {
 			return fmt.Errorf("the file belongs to another program: %w", backend.ErrFormat)
 		}
-		for _, name := range []string{metaBucket, resourceBucket, rowBucket, refBucket, expiryBucket, logBucket} {
+		for _, name := range []string{metaBucket, resourceBucket, deletingBucket, refBucket, expiryBucket, logBucket} {
 			if _, err := tx.CreateBucket([]byte(name)); err != nil {
 				return err
 			}
@@ -157,7 +149,7 @@ func prepare(tx *bbolt.Tx) error {
 	if format < Format {
 		return fmt.Errorf("the file has format %d, written before the first release; this one reads %d: begin with an empty folder: %w", format, Format, backend.ErrFormat)
 	}
-	for _, name := range []string{resourceBucket, rowBucket, refBucket, expiryBucket, logBucket} {
+	for _, name := range []string{resourceBucket, deletingBucket, refBucket, expiryBucket, logBucket} {
 		if tx.Bucket([]byte(name)) == nil {
 			return fmt.Errorf("the file has no bucket %q: %w", name, backend.ErrFormat)
 		}

@@ -97,14 +97,13 @@ type scan struct {
 	now    time.Time
 	page   *driver.PageBuilder
 	memory arena
-	// resources are looked up by what rows and references lead to.
+	// resources are looked up by the keys that the other buckets lead to.
 	resources lookup
 	// cursors of the buckets that were read so far.
 	cursors map[string]*bbolt.Cursor
 
 	r     backend.Range // that is read
 	kind  []byte        // how the keys of its resources begin, empty if it is of all kinds
-	key   []byte        // memory of the key that is looked up
 	count int
 }
 
@@ -127,7 +126,7 @@ func (c *core) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, 
 			if err := s.run(ctx); err != nil {
 				return err
 			}
-			if out[i] = s.page.Page(); r.Count || r.Estimate {
+			if out[i] = s.page.Page(); r.Count {
 				out[i].Count = s.count
 			}
 		}
@@ -151,40 +150,24 @@ func (s *scan) cursor(bucket string) *bbolt.Cursor {
 
 func (s *scan) run(ctx context.Context) error {
 	start, end := s.r.Bounds()
-	bucket, prefix := rowBucket, s.kind // prefix makes a row's target a key
-	var within []byte                   // how the targets begin, if an index is to be filtered
+	in := interval{start, end}
 	switch {
-	case s.r.Referenced != nil && s.r.Namespace != "" && s.r.Namespace != s.r.Referenced.Namespace:
-		return nil // references stay within a namespace
-	case s.r.Referenced != nil:
-		bucket, prefix = refBucket, nil
-	case s.r.Index == "":
-		bucket = resourceBucket
-	}
-	switch {
-	case s.r.Estimate:
-		return walk(ctx, s.cursor(bucket), interval{start, end}, false, func(_, _ []byte) bool {
-			s.count++
-			return s.count != s.r.Limit
+	case s.r.Deleting:
+		return walk(ctx, s.cursor(deletingBucket), in, s.r.Reverse, func(k, _ []byte) bool {
+			return s.visit(k, s.resources.get(k))
 		})
-	case bucket == resourceBucket:
-		return walk(ctx, s.cursor(resourceBucket), interval{start, end}, s.r.Reverse, s.visit)
-	case bucket == rowBucket && s.r.Namespace != "":
-		// The first byte of the name is part of it, so that "a" does not match "a\x00".
-		within = backend.AppendStringPrefix(backend.AppendString(nil, s.r.Namespace), "")
+	case s.r.Referenced == nil:
+		return walk(ctx, s.cursor(resourceBucket), in, s.r.Reverse, s.visit)
+	case s.r.Namespace != "" && s.r.Namespace != s.r.Referenced.Namespace:
+		return nil // references stay within a namespace
 	}
-	s.key = append(s.key[:0], prefix...)
-	return walk(ctx, s.cursor(bucket), interval{start, end}, s.r.Reverse, func(k, v []byte) bool {
+	return walk(ctx, s.cursor(refBucket), in, s.r.Reverse, func(k, v []byte) bool {
 		target, err := entryTarget(k, v)
 		if err != nil {
 			s.skip(k, err)
 			return true
 		}
-		if !bytes.HasPrefix(target, within) {
-			return true
-		}
-		s.key = append(s.key[:len(prefix)], target...)
-		return s.visit(s.key, s.resources.get(s.key))
+		return s.visit(target, s.resources.get(target))
 	})
 }
 

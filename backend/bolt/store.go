@@ -1,5 +1,5 @@
 // Package bolt keeps resources in one file with go.etcd.io/bbolt: the embedded
-// store of a gateway. Data, index rows and log change in one transaction, and
+// store of a gateway. Data, references and log change in one transaction, and
 // what Apply has acknowledged is on disk.
 package bolt
 

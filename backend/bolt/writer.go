@@ -13,13 +13,13 @@ import (
 
 // writer changes the buckets in one transaction.
 type writer struct {
-	core                                      *core
-	resources, rows, refs, expiry, logEntries *bbolt.Bucket
-	tx                                        *bbolt.Tx
-	id                                        int64 // of tx
-	log                                       logRecord
-	events                                    []backend.Event
-	changed                                   bool
+	core                                          *core
+	resources, deleting, refs, expiry, logEntries *bbolt.Bucket
+	tx                                            *bbolt.Tx
+	id                                            int64 // of tx
+	log                                           logRecord
+	events                                        []backend.Event
+	changed                                       bool
 	// trims says that the log is to be trimmed when the group is done.
 	trims bool
 	// stored looks resources up. A cursor that is kept needs no memory for each look-up.
@@ -41,7 +41,7 @@ func newWriter(c *core, tx *bbolt.Tx, calls int) (*writer, error) {
 	c.forms.Reset()
 	w := &writer{
 		core: c, tx: tx, id: int64(tx.ID()), log: log, lent: arena{shares: true}, events: make([]backend.Event, 0, calls),
-		resources: tx.Bucket([]byte(resourceBucket)), rows: tx.Bucket([]byte(rowBucket)),
+		resources: tx.Bucket([]byte(resourceBucket)), deleting: tx.Bucket([]byte(deletingBucket)),
 		refs: tx.Bucket([]byte(refBucket)), expiry: tx.Bucket([]byte(expiryBucket)), logEntries: tx.Bucket([]byte(logBucket)),
 	}
 	w.stored = w.resources.Cursor()
@@ -95,17 +95,14 @@ func (w *writer) run(call *call) (failed, fatal error) {
 	return nil, nil
 }
 
-// judge is [driver.Judge]. A put leaves nothing of what was stored but its rows, so for
-// puts alone that is not copied out of the transaction.
+// judge is [driver.Judge]. A put keeps nothing of the body that it replaces, so if all actions
+// are puts, what is stored is not copied out of the transaction.
 func (w *writer) judge(b backend.Batch, now time.Time) (backend.Result, []driver.Write, error) {
 	if !slices.ContainsFunc(b.Actions, func(a backend.Action) bool { return a.Op != backend.OpPut }) {
 		w.lends = true
 		res, changes, err := driver.Judge(b, now, &w.log.State, w)
 		w.lends = false
 		if err == nil && !slices.ContainsFunc(changes, func(c driver.Write) bool { return c.Event.Type == backend.Deleted }) {
-			for i := range changes {
-				changes[i].OwnRows()
-			}
 			return res, changes, nil
 		}
 	}
@@ -192,18 +189,18 @@ func (w *writer) store(c *driver.Write, form []byte) error {
 	w.key = r.Key.Append(w.key[:0])
 	key := w.key
 	if c.Damaged {
-		if err := w.sweep(r.Key, key); err != nil {
+		if err := w.sweep(key); err != nil {
 			return err
 		}
 	}
-	endedRows, begunRows := c.Rows()
-	for _, row := range endedRows {
-		if err := w.rows.Delete(backend.AppendRowKey(nil, r.Key, row)); err != nil {
+	was, is := c.Before != nil && c.Before.Deleting, c.After != nil && c.After.Deleting
+	if was && !is {
+		if err := w.deleting.Delete(key); err != nil {
 			return err
 		}
 	}
-	for _, row := range begunRows {
-		if err := w.rows.Put(rowEntry(r.Key, row)); err != nil {
+	if is && !was {
+		if err := w.deleting.Put(key, []byte{}); err != nil {
 			return err
 		}
 	}
@@ -235,35 +232,29 @@ func (w *writer) store(c *driver.Write, form []byte) error {
 }
 
 // sweep removes all entries that lead to a resource that does not decode, and
-// hence cannot tell which they are. It reads all rows of the kind, all references
-// and all expiries.
-func (w *writer) sweep(k backend.Key, key []byte) error {
-	kind := backend.AppendString(nil, k.Kind)
-	err := removeAll(w.rows, kind, func(rk, v []byte) bool {
-		target, err := entryTarget(rk, v)
-		return err == nil && bytes.Equal(target, key[len(kind):])
-	})
-	if err != nil {
+// hence cannot tell which they are. It reads all references and all expiries.
+func (w *writer) sweep(key []byte) error {
+	if err := w.deleting.Delete(key); err != nil {
 		return err
 	}
-	err = removeAll(w.refs, nil, func(rk, v []byte) bool {
+	err := removeAll(w.refs, func(rk, v []byte) bool {
 		target, err := entryTarget(rk, v)
 		return err == nil && bytes.Equal(target, key)
 	})
 	if err != nil {
 		return err
 	}
-	return removeAll(w.expiry, nil, func(ek, _ []byte) bool {
+	return removeAll(w.expiry, func(ek, _ []byte) bool {
 		target, err := backend.SkipElement(ek)
 		return err == nil && bytes.Equal(target, key)
 	})
 }
 
-// removeAll removes the entries under a prefix that match.
-func removeAll(b *bbolt.Bucket, prefix []byte, match func(k, v []byte) bool) error {
+// removeAll removes the entries that match.
+func removeAll(b *bbolt.Bucket, match func(k, v []byte) bool) error {
 	var old [][]byte
 	cursor := b.Cursor()
-	for k, v := cursor.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, v = cursor.Next() {
+	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
 		if match(k, v) {
 			old = append(old, bytes.Clone(k))
 		}

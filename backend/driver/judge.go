@@ -147,7 +147,10 @@ func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resourc
 	}
 	ev := backend.Event{Type: backend.Added, Revision: rev, Resource: r, RequestID: p.requestID, Actor: p.actor, Time: p.now}
 	if old != nil {
-		ev.Type, ev.Before, ev.Change = backend.Modified, backend.BeforeOf(old), a.Put.Change
+		ev.Type, ev.Before = backend.Modified, backend.BeforeOf(old)
+		if len(a.Put.Change) > 0 {
+			ev.Change = a.Put.Change
+		}
 		r.UID, r.CreatedAt, r.Passes = old.UID, old.CreatedAt, old.Passes
 		if a.Put.Declared == "" {
 			r.Declared, r.Refs = old.Declared, old.Refs
