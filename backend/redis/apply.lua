@@ -1,15 +1,15 @@
 -- action returns the arguments of an action by name, see action in proposal.go: the
 -- operation, the tuples of kind and name, the condition (presence, uid, revision, passes,
 -- deletion, referrers, unfinalized), what a put or a rebind stores, and more: the change
--- that a put describes, if that is known, or members of the index to remove.
+-- that a put describes, or members of the index to remove.
 local function action(from)
   local op, kind, name, presence, uid, revision, passes, deletion, referrers, unfinalized, newuid, caller, finalizers, expires, deleting, declared, refs, refsize,
-    boundsize, size, body, known, more = unpack(ARGV, from + 1, from + STRIDE)
+    boundsize, size, body, more = unpack(ARGV, from + 1, from + STRIDE)
   return {
     op = op, kind = kind, name = name, own = kind .. name, presence = presence, uid = uid, revision = revision, passes = passes,
     deletion = deletion, referrers = referrers, unfinalized = unfinalized, newuid = newuid, caller = caller, finalizers = finalizers,
     expires = expires, deleting = deleting, declared = declared, refs = refs, refsize = refsize, boundsize = boundsize, size = size,
-    body = body, known = known, more = more, unlogged = byte(kind, 2) == 95, -- '_' behind the tag of the tuple
+    body = body, more = more, unlogged = byte(kind, 2) == 95, -- '_' behind the tag of the tuple
   }
 end
 
@@ -111,7 +111,7 @@ local function put(a, r, key)
     local same = r.refs == a.refs
     if not a.unlogged then
       append(a, id, 'm', size + #a.more + r.boundsize, value,
-        r.before .. (same and '' or #r.refs) .. '\n' .. (a.known == '' and '' or #a.more) .. '\n' .. (same and '' or r.refs) .. a.more)
+        r.before .. (same and '' or #r.refs) .. '\n' .. #a.more .. '\n' .. (same and '' or r.refs) .. a.more)
     end
     if not same or r.expires ~= a.expires or r.deleting ~= a.deleting then reindex(r.members or members(a, r), members(a, a)) end
   end
