@@ -3,7 +3,6 @@ package redis
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
 

@@ -43,16 +43,6 @@ func unpack(b []byte) (element, rest []byte, err error) {
 	return b[2:end:end], b[end:], nil
 }
 
-// packRefs is the list of references.
-func packRefs(refs []backend.Ref) (b []byte) {
-	for _, ref := range refs {
-		b = packed(b, refTuple(ref))
-	}
-	return b
-}
-
-func refTuple(ref backend.Ref) []byte { return backend.AppendBool(ref.Key.Append(nil), ref.Bound) }
-
 // expiry is the stored form of an expiry. Those of the contract lie between 1970 and 9999.
 func expiry(at time.Time) string {
 	if at.IsZero() {
@@ -88,12 +78,12 @@ type envelope struct {
 // header is what stands before the body.
 type header struct {
 	envelope
-	spec             backend.Revision
-	uid, declared    string
-	created          time.Time
-	finalizers       int
-	passes           uint32
-	refs, body       string // refs is the list of references
+	spec          backend.Revision
+	uid, declared string
+	created       time.Time
+	finalizers    int
+	passes        uint32
+	refs, body    string // refs is the list of references
 }
 
 func badRecord() error { return fmt.Errorf("record: %w", backend.ErrUnreadable) }
