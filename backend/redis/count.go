@@ -18,15 +18,15 @@ func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*run) (to
 	if !counted(r) {
 		return sc.walk(ctx, r, runs)
 	}
-	names := r.Referenced == nil && !r.Deleting
-	whole := names && r.Namespace == "" && r.Start == nil && r.End == nil
+	byName := r.Referenced == nil && !r.Deleting
+	whole := byName && r.Namespace == "" && r.Start == nil && r.End == nil
 	for _, n := range runs {
 		live := n.first.count
 		switch {
 		case n.first.due == 0 || live == 0:
 		case whole:
 			live -= n.first.due
-		case !names || n.first.due > live || sc.last:
+		case !byName || n.first.due > live || sc.last:
 			n.more = true
 			live, err = sc.walk(ctx, r, []*run{n})
 		default:

@@ -41,9 +41,15 @@ func DecodeEntry(id string, values map[string]any, shared bool) (backend.Event, 
 func DecodeMember(m string) (backend.Key, error) { return targetOf(m) }
 
 func FindMember(r backend.Range, m string) (backend.Key, error) {
-	f := names{}.find(&r, m)
+	n := run{prefix: 1}
+	if r.Referenced != nil {
+		n.prefix += len(r.Prefix())
+	}
+	f := names{}.find(&n, m)
 	return f.key, f.err
 }
+
+func DueOrder(m string) string { return dueOrder(m) }
 
 func MembersOf(r *backend.Resource) [][]byte { return membersOf(r) }
 

@@ -136,11 +136,11 @@ func parseEnvelope(field []string) (e envelope, err error) {
 		return e, err
 	}
 	if e.updated, err = parseMillis(field[1]); err != nil {
-		return e, badRecord()
+		return e, err
 	}
 	if field[2] != "" {
-		if e.expires, err = parseMillis(field[2]); err != nil {
-			return e, err
+		if e.expires, err = parseMillis(field[2]); err != nil || len(field[2]) != expiryDigits {
+			return e, badRecord()
 		}
 	}
 	if e.deleting = field[3] != ""; e.deleting && field[3] != deletingFlag {
@@ -173,11 +173,11 @@ func parseFinalizers(s string) (int, error) {
 }
 
 func parseMillis(s string) (time.Time, error) {
-	ms, err := strconv.ParseInt(s, 10, 64)
+	ms, err := strconv.ParseUint(s, 10, 63)
 	if err != nil {
 		return time.Time{}, badRecord()
 	}
-	return time.UnixMilli(ms).UTC(), nil
+	return time.UnixMilli(int64(ms)).UTC(), nil
 }
 
 // decodeRecord reads a stored resource.
