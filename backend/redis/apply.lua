@@ -193,18 +193,18 @@ local function apply(k, from, n)
   return reply
 end
 
-local replies, k, from = {}, 3, HEAD
+local replies, k, from, changed = {}, 3, HEAD, false
 while from < #ARGV do
   local deadline, n
   deadline, by, weight, n = unpack(ARGV, from + 1, from + BATCH)
-  n = tonumber(n)
-  if deadline ~= '' and now > tonumber(deadline) then
-    replies[#replies + 1] = { 'deadline' }
-  else
-    local fine, reply = pcall(apply, k, from + BATCH, n)
-    replies[#replies + 1] = fine and reply or { 'error', type(reply) == 'table' and reply.err or tostring(reply) }
+  local reply = { 'deadline' }
+  if deadline == '' or now <= tonumber(deadline) then
+    local fine, said = pcall(apply, k, from + BATCH, tonumber(n))
+    reply = fine and said or { 'error', type(said) == 'table' and said.err or tostring(said) }
+    changed = changed or reply[1] == 'ok' or not fine
   end
+  replies[#replies + 1] = reply
   k, from = k + n, from + BATCH + n * STRIDE
 end
-saveHead()
+if changed then saveHead() end
 return replies

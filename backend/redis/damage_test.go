@@ -19,8 +19,8 @@ import (
 func TestDamageStopsNeitherThePurgeNorTheOthers(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(value string) string{
-		"no header":         func(string) string { return "rubbish" },
-		"a bad revision":    func(v string) string { return "x" + v },
+		"no header":            func(string) string { return "rubbish" },
+		"a bad revision":       func(v string) string { return "x" + v },
 		"malformed references": func(v string) string { return strings.Replace(v, "\n\x00", "\n\xff", 1) },
 	} {
 		t.Run(name, func(t *testing.T) {

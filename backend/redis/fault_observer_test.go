@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluicegw/sluice/backend"
 )

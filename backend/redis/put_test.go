@@ -3,17 +3,11 @@ package redis_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/redis"
-	"github.com/sluicegw/sluice/internal/redistest"
 )
 
 // randomPut is of few keys, with references, conditions, expiry, deletion and finalizers that
