@@ -88,7 +88,7 @@ func (s *Store) send(ctx context.Context, ses *session, p *proposal, deadline ti
 		return nil, err
 	}
 	args := s.core.arguments(head{
-		shard: p.shard, deadline: s.core.deadlineArgument(deadline, node), clock: s.core.clockArgument(node), request: escape(p.batch.RequestID),
+		shard: p.shard, deadline: s.core.deadlineArgument(deadline, node), clock: s.core.clockArgument(node), request: p.batch.RequestID, actor: p.batch.Actor,
 	}, p.actions)
 	var reply []any
 	if cfg.Durability == DurabilityReplica {
@@ -110,7 +110,7 @@ func (s *Store) sendAndWait(ctx context.Context, on *goredis.Client, keys []stri
 		cmd := run(pipe)
 		wait := s.waitForReplica(ctx, pipe)
 		_, execErr := pipe.Exec(ctx)
-		reply, err := cmd.Slice()
+		reply, err := answer(cmd.Slice())
 		if goredis.HasErrorPrefix(err, "NOSCRIPT") {
 			continue
 		}

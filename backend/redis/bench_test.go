@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// What the benchmarks store: resources of about 600 bytes with two labels.
+// What the benchmarks store: resources of about 600 bytes.
 const (
 	benchResources = 100_000
 	benchParallel  = 25 // connections for each of GOMAXPROCS
@@ -109,14 +109,18 @@ func benchKey(i int64) backend.Key {
 }
 
 func benchPut(i, round int64) backend.Action {
-	label := func(key string, v int64) backend.Row {
-		return backend.Row{Index: "labels", Value: backend.AppendString(backend.AppendString(nil, key), fmt.Sprint(v))}
-	}
 	return backend.Action{Key: benchKey(i), Op: backend.OpPut, Put: backend.Put{
-		UID: "0190163d-8694-739b-aea5-966c26f8ad90", Caller: true, Fingerprint: "01234567",
-		Rows: []backend.Row{label("zone", i%7), label("team", i%13)},
+		UID: "0190163d-8694-739b-aea5-966c26f8ad90", Caller: true,
 		Body: backend.EncodeBody(bytes.Repeat([]byte{'a' + byte((i+round)%26)}, 560)),
 	}}
+}
+
+// benchRefs is benchPut with two references, of which one is bound.
+func benchRefs(i, round int64) backend.Action {
+	a := benchPut(i, round)
+	a.Key.Kind, a.Put.Declared = "Subnet", "01234567"
+	a.Put.Refs = []backend.Ref{{Key: benchKey(i % 1000), Bound: true}, {Key: benchKey(i % 777)}}
+	return a
 }
 
 func (s *benchServer) apply(actions ...backend.Action) (backend.Result, error) {
@@ -126,11 +130,11 @@ func (s *benchServer) apply(actions ...backend.Action) (backend.Result, error) {
 }
 
 // fill stores the resources of the benchmarks.
-func (s *benchServer) fill(b *testing.B) {
+func (s *benchServer) fill(b *testing.B, put func(i, round int64) backend.Action) {
 	for i := int64(0); i < benchResources; i += 64 {
 		var batch []backend.Action
 		for j := i; j < min(i+64, benchResources); j++ {
-			batch = append(batch, benchPut(j, 0))
+			batch = append(batch, put(j, 0))
 		}
 		if _, err := s.apply(batch...); err != nil {
 			b.Fatal(err)
@@ -139,9 +143,9 @@ func (s *benchServer) fill(b *testing.B) {
 	s.names.Store(benchResources)
 }
 
-// memory reports what a resource and a retained event take, of as many each.
-func (s *benchServer) memory(b *testing.B, before float64) {
-	b.Run("memory", func(b *testing.B) {
+// memory reports what a resource and a retained event take.
+func (s *benchServer) memory(b *testing.B, name string, before float64) {
+	b.Run(name, func(b *testing.B) {
 		for range b.N {
 			all := s.info(b, "memory", "used_memory")
 			log := float64(s.client.MemoryUsage(b.Context(), "sluice:c:{0}", 0).Val())
@@ -153,12 +157,24 @@ func (s *benchServer) memory(b *testing.B, before float64) {
 	})
 }
 
+// The memory of resources with references, and of the log of their changes.
+func BenchmarkRedisReferences(b *testing.B) {
+	s := newBenchServer(b)
+	before := s.info(b, "memory", "used_memory")
+	s.fill(b, benchRefs)
+	s.memory(b, "memory", before)
+	s.parallel(b, "update", func(i int64) error {
+		_, err := s.apply(benchRefs(i%benchResources, i))
+		return err
+	})
+}
+
 func BenchmarkRedis(b *testing.B) {
 	ctx := context.Background()
 	s := newBenchServer(b)
 	before := s.info(b, "memory", "used_memory")
-	s.fill(b)
-	s.memory(b, before)
+	s.fill(b, benchPut)
+	s.memory(b, "memory", before)
 	value := strings.Repeat("x", 600)
 	s.parallel(b, "SET", func(i int64) error { return s.client.Set(ctx, fmt.Sprint("set:", i%benchResources), value, 0).Err() })
 	s.parallel(b, "XADD", func(int64) error {

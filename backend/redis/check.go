@@ -28,7 +28,7 @@ func (s *Store) Check(ctx context.Context) error {
 		return err
 	}
 	defer ses.inflight.Done()
-	c := &checker{client: ses.client, shards: s.core.shards, stored: make([]map[backend.Key]*backend.Resource, len(s.core.shards)), unknown: make([]map[string]backend.Key, len(s.core.shards))}
+	c := &checker{client: ses.client, shards: s.core.shards, stored: make([]map[backend.Key]*backend.Resource, len(s.core.shards))}
 	if err := c.read(ctx, s.core.cfg.Prefix); err != nil {
 		return err
 	}
@@ -43,12 +43,10 @@ func (s *Store) Check(ctx context.Context) error {
 type checker struct {
 	client goredis.UniversalClient
 	shards []shard
-	// stored are the resources, and unknown the members for entries that only a
-	// newer release knows, of each shard.
-	stored  []map[backend.Key]*backend.Resource
-	unknown []map[string]backend.Key
-	mu      sync.Mutex // guards what is above and below while nodes are read
-	errs    []error
+	// stored are the resources of each shard.
+	stored []map[backend.Key]*backend.Resource
+	mu     sync.Mutex // guards what is above and below while nodes are read
+	errs   []error
 }
 
 func (c *checker) wrong(format string, args ...any) {
@@ -58,11 +56,11 @@ func (c *checker) wrong(format string, args ...any) {
 }
 
 func (c *checker) check(ctx context.Context, sh *shard) error {
-	members, err := c.client.ZRange(ctx, sh.rows, 0, -1).Result()
+	members, err := c.client.ZRange(ctx, sh.members, 0, -1).Result()
 	if err != nil {
 		return err
 	}
-	stored, missing := c.stored[sh.index], c.unknown[sh.index]
+	stored, missing := c.stored[sh.index], map[string]backend.Key{}
 	for _, r := range stored {
 		for _, m := range membersOf(r) {
 			missing[string(m)] = r.Key
@@ -84,7 +82,7 @@ func (c *checker) check(ctx context.Context, sh *shard) error {
 // read reads all resources, each node once.
 func (c *checker) read(ctx context.Context, prefix string) error {
 	for i := range c.shards {
-		c.stored[i], c.unknown[i] = map[backend.Key]*backend.Resource{}, map[string]backend.Key{}
+		c.stored[i] = map[backend.Key]*backend.Resource{}
 	}
 	node := func(ctx context.Context, node goredis.UniversalClient) error {
 		it := node.Scan(ctx, 0, escapeGlob(prefix)+"i:*", 1000).Iterator()
@@ -126,9 +124,6 @@ func (c *checker) resource(name, record string) {
 		return
 	}
 	c.stored[i][k] = r
-	for _, m := range unknownMembers(k, record) {
-		c.unknown[i][string(m)] = k
-	}
 }
 
 // log expects dense revisions from the trim mark to the head, and what is stored

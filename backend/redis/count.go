@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -19,14 +18,15 @@ func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*run) (to
 	if !counted(r) {
 		return sc.walk(ctx, r, runs)
 	}
-	whole := r.Index == "" && r.Referenced == nil && r.Namespace == "" && r.Start == nil && r.End == nil
+	byName := r.Referenced == nil && !r.Deleting
+	whole := byName && r.Namespace == "" && r.Start == nil && r.End == nil
 	for _, n := range runs {
 		live := n.first.count
 		switch {
-		case r.Estimate || n.first.due == 0 || live == 0:
+		case n.first.due == 0 || live == 0:
 		case whole:
 			live -= n.first.due
-		case n.first.due > live || sc.last:
+		case !byName || n.first.due > live || sc.last:
 			n.more = true
 			live, err = sc.walk(ctx, r, []*run{n})
 		default:
@@ -58,15 +58,15 @@ func (sc *scanner) walk(ctx context.Context, r *backend.Range, runs []*run) (n i
 	}
 }
 
-// countDue is the number of members in a run that lead to expired resources. It
-// reads the expiries of the kind, and for an index also the expired records.
+// countDue is the number of members in a run by name that lead to expired resources. It
+// reads the expiries of the kind.
 func (sc *scanner) countDue(ctx context.Context, r *backend.Range, n *run) (gone int, err error) {
 	lo, hi := dueBounds(r.Kind, sc.shardTime(ctx, n.shard))
 	from := lo
 	for {
 		x := sc.store.exchange(sc.session, false)
 		pipe := x.on(n.shard.index)
-		page := pipe.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: n.shard.rows, ByLex: true, Start: from, Stop: hi, Count: scanChunk})
+		page := pipe.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: n.shard.members, ByLex: true, Start: from, Stop: hi, Count: scanChunk})
 		again := sc.ask(ctx, pipe, n)
 		if err := x.run(ctx); err != nil {
 			return 0, err
@@ -75,54 +75,19 @@ func (sc *scanner) countDue(ctx context.Context, r *backend.Range, n *run) (gone
 		if again.tell(&now); now.count != n.first.count || now.due != n.first.due {
 			return 0, sc.changed()
 		}
-		var keys []backend.Key
 		for _, m := range page.Val() {
-			k, err := expiryMember(m)
-			switch {
-			case err != nil:
+			if k, err := expiryMember(m); err != nil {
 				sc.store.core.skip("count", k, err)
-			case memberType(r) == memberName:
-				if n.holds(string(member(memberName, nil, k))) {
-					gone++
-				}
-			default:
-				keys = append(keys, k)
+			} else if n.holds(string(k.Append([]byte{memberName}))) {
+				gone++
 			}
 			from = "(" + m
 		}
-		some, err := sc.countRows(ctx, n, keys)
-		if gone += some; err != nil || sc.moved || len(page.Val()) < scanChunk {
-			return gone, err
+		if len(page.Val()) < scanChunk {
+			return gone, nil
 		}
 	}
-}
-
-// countRows is the number of members in a run that lead to the given keys.
-func (sc *scanner) countRows(ctx context.Context, n *run, keys []backend.Key) (total int, err error) {
-	sc.room = backend.MaxPageBytes
-	for len(keys) > 0 {
-		records, err := sc.load(ctx, keys)
-		if err != nil {
-			return 0, err
-		}
-		for i, record := range records {
-			out, err := decodeRecord(keys[i], record)
-			if err != nil {
-				sc.moved = sc.moved || record == "" // purged since it was counted
-				continue
-			}
-			for _, m := range membersOf(out) {
-				if n.holds(string(m)) {
-					total++
-				}
-			}
-		}
-		keys = keys[len(records):]
-	}
-	return total, nil
 }
 
 // holds says whether a member lies in the run.
-func (n *run) holds(m string) bool {
-	return strings.Compare(m, n.first.from[1:]) >= 0 && strings.Compare(m, n.first.to[1:]) < 0
-}
+func (n *run) holds(m string) bool { return m >= n.first.from[1:] && m < n.first.to[1:] }

@@ -19,9 +19,9 @@ import (
 func TestDamageStopsNeitherThePurgeNorTheOthers(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(value string) string{
-		"no header":         func(string) string { return "rubbish" },
-		"a bad revision":    func(v string) string { return "x" + v },
-		"malformed entries": func(v string) string { return strings.Replace(v, "i\x00", "i\xff", 1) },
+		"no header":            func(string) string { return "rubbish" },
+		"a bad revision":       func(v string) string { return "x" + v },
+		"malformed references": func(v string) string { return strings.Replace(v, "\n\x00", "\n\xff", 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := redistest.Start(t)
@@ -36,7 +36,7 @@ func TestDamageStopsNeitherThePurgeNorTheOthers(t *testing.T) {
 				return err
 			}
 			for i, expires := range []time.Time{st.Now().Add(-2 * time.Second), st.Now().Add(-time.Second), {}} {
-				put := backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}")), ExpiresAt: expires, Rows: []backend.Row{{Index: "color", Value: backend.AppendInt(nil, 1)}}}
+				put := backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}")), ExpiresAt: expires, Declared: "d", Refs: []backend.Ref{toTarget(key(i))}}
 				if err := apply(backend.Action{Key: key(i), Op: backend.OpPut, Put: put}); err != nil {
 					t.Fatal(err)
 				}
@@ -66,7 +66,8 @@ func TestDamageStopsNeitherThePurgeNorTheOthers(t *testing.T) {
 			if err := apply(backend.Action{Key: key(2), Op: backend.OpDelete}); err != nil {
 				t.Errorf("its delete: %v", err)
 			}
-			if p, err := st.Range(t.Context(), backend.Range{Kind: "Net", Index: "color", Limit: 10}); err != nil || len(p.Resources) != 0 {
+			target := toTarget(key(0)).Key
+			if p, err := st.Range(t.Context(), backend.Range{Referenced: &target, Limit: 10}); err != nil || len(p.Resources) != 0 {
 				t.Errorf("%d resources, %v", len(p.Resources), err)
 			}
 		})
@@ -82,7 +83,7 @@ func TestABatchDeletesSeveralDamagedResources(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	for i := range 3 {
-		putOne(t, st, faultKey(0, i), "1", backend.Row{Index: "color", Value: backend.AppendInt(nil, int64(i))})
+		putOne(t, st, faultKey(0, i), "1", toTarget(faultKey(0, i)))
 	}
 	for i := range 2 {
 		s.Do("SET", "sluice:i:{0}:"+string(faultKey(0, i).Append(nil)), "rubbish")

@@ -31,11 +31,11 @@ func (s *Store) takeDamaged(ctx context.Context, p *proposal, reply []any) error
 	}
 	return s.read(ctx, "damaged", func(ctx context.Context, ses *session) error {
 		for _, a := range asked {
-			a.op, a.members = opDeleteDamaged, nil
+			a.op, a.more = opDeleteDamaged, nil
 		}
 		lo := "-"
 		for {
-			members, err := ses.client.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: p.shard.rows, ByLex: true, Start: lo, Stop: "+", Count: scanChunk}).Result()
+			members, err := ses.client.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: p.shard.members, ByLex: true, Start: lo, Stop: "+", Count: scanChunk}).Result()
 			if err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ func (s *Store) takeDamaged(ctx context.Context, p *proposal, reply []any) error
 					continue
 				}
 				if a := asked[string(k.Append(nil))]; a != nil {
-					a.members = appendEntry(a.members, m[0], []byte(m[1:]))
+					a.more = packed(a.more, []byte(m))
 				}
 			}
 			if len(members) < scanChunk {

@@ -1,7 +1,7 @@
 -- Returns the members of the index that lead to expired resources, kind by kind,
 -- and those of a kind in the order of expiry.
 -- KEYS  index
--- ARGV  the tuple of the first expiry that is in the future, the maximum number of
+-- ARGV  the first expiry that is in the future, the maximum number of
 --       members of one kind
 local call, byte, find, sub = redis.call, string.byte, string.find, string.sub
 local due, from = {}, '[x'

@@ -105,7 +105,7 @@ func (c *core) ask(ctx context.Context, on goredis.Scripter, q question) (epoch 
 	if q.force {
 		force = "begin"
 	}
-	reply, err := script.run(ctx, on, []string{q.shard.meta, q.shard.log, q.shard.rows}, q.history.run, q.history.replication,
+	reply, err := script.run(ctx, on, []string{q.shard.meta, q.shard.log, q.shard.members}, q.history.run, q.history.replication,
 		Format, len(c.shards), q.shard.index, c.epochClock(), c.seen(q.shard.index).String(), q.random, force)
 	if err != nil {
 		return 0, false, err

@@ -67,5 +67,5 @@ call('HSET', KEYS[1], 'magic', 'sluice store', 'format', version, 'shards', shar
 for _, field in ipairs({ 'count', 'bytes', 'oldest' }) do call('HSETNX', KEYS[1], field, '0') end
 -- If the meta was lost, older records may be of any size: then there is no field.
 if call('EXISTS', KEYS[3]) == 0 then call('HSETNX', KEYS[1], 'largest', '0') end
-call('XADD', KEYS[2], epoch .. '-0', 'h', 's\n0\n0\n\n', 'd', '')
+call('XADD', KEYS[2], epoch .. '-0', 'h', 's\n0\n0\n\n\n', 'd', '')
 return { 'ok', epoch }

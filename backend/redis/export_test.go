@@ -41,9 +41,15 @@ func DecodeEntry(id string, values map[string]any, shared bool) (backend.Event, 
 func DecodeMember(m string) (backend.Key, error) { return targetOf(m) }
 
 func FindMember(r backend.Range, m string) (backend.Key, error) {
-	f := names{}.find(&r, m)
+	n := run{prefix: 1}
+	if r.Referenced != nil {
+		n.prefix += len(r.Prefix())
+	}
+	f := names{}.find(&n, m)
 	return f.key, f.err
 }
+
+func DueOrder(m string) string { return dueOrder(m) }
 
 func MembersOf(r *backend.Resource) [][]byte { return membersOf(r) }
 
@@ -89,7 +95,7 @@ func (s *Store) ApplyTogether(ctx context.Context, batches []backend.Batch) ([]O
 		p := newProposal(sh, b)
 		proposals[i] = p
 		calls[i] = &scriptCall{keys: p.keys, done: make(chan struct{}), args: s.core.arguments(head{
-			shard: sh, deadline: s.core.deadlineArgument(b.Deadline, ""), clock: s.core.clockArgument(""), request: escape(b.RequestID),
+			shard: sh, deadline: s.core.deadlineArgument(b.Deadline, ""), clock: s.core.clockArgument(""), request: b.RequestID, actor: b.Actor,
 		}, p.actions)}
 	}
 	ses.writers(on).send(calls)

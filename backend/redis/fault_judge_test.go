@@ -152,32 +152,45 @@ func (tr *trial) judgeStates() {
 	}
 }
 
-// judgeIndexes wants from each index the resources with a row in it, once per row.
+// judgeIndexes wants from the index of references those who have one, and of deletions
+// those that are being deleted.
 func (tr *trial) judgeIndexes(st *redis.Store, all map[backend.Key]*backend.Resource) {
 	tr.Helper()
-	for _, kind := range faultKinds() {
-		for _, index := range []string{"color", "size"} {
-			p, err := st.Range(tr.Context(), backend.Range{Kind: kind, Index: index, Limit: backend.MaxLimit})
-			if err != nil {
-				tr.Fatalf("range of %s by %s: %v", kind, index, err)
-			}
-			var got, want []string
-			for _, r := range p.Resources {
-				got = append(got, r.String()+" "+r.Revision.String())
-			}
-			for k, r := range all {
-				for _, row := range r.Rows {
-					if k.Kind == kind && row.Index == index {
-						want = append(want, r.String()+" "+r.Revision.String())
-					}
-				}
-			}
-			slices.Sort(got)
-			slices.Sort(want)
-			if d := cmp.Diff(want, got); d != "" {
-				tr.Errorf("%s by %s (resources -, index +):\n%s", kind, index, d)
+	equal := func(r backend.Range, wanted func(*backend.Resource) bool) {
+		tr.Helper()
+		r.Limit = backend.MaxLimit
+		p, err := st.Range(tr.Context(), r)
+		if err != nil {
+			tr.Fatalf("range %+v: %v", r, err)
+		}
+		var got, want []string
+		for _, r := range p.Resources {
+			got = append(got, r.String()+" "+r.Revision.String())
+		}
+		for _, r := range all {
+			if wanted(r) {
+				want = append(want, r.String()+" "+r.Revision.String())
 			}
 		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if d := cmp.Diff(want, got); d != "" {
+			tr.Errorf("%+v (resources -, index +):\n%s", r, d)
+		}
+	}
+	targets := map[backend.Key]bool{}
+	for k := range all {
+		targets[faultTarget(k, 0)], targets[faultTarget(k, 1)] = true, true
+	}
+	for target := range targets {
+		for _, boundOnly := range []bool{false, true} {
+			equal(backend.Range{Referenced: &target, BoundOnly: boundOnly}, func(r *backend.Resource) bool {
+				return slices.ContainsFunc(r.Refs, func(ref backend.Ref) bool { return ref.Key == target && (ref.Bound || !boundOnly) })
+			})
+		}
+	}
+	for _, kind := range faultKinds() {
+		equal(backend.Range{Kind: kind, Deleting: true}, func(r *backend.Resource) bool { return r.Kind == kind && r.Deleting })
 	}
 }
 

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -238,8 +239,8 @@ func fits(e *backend.Event, known *backend.Resource) error {
 	if known == nil {
 		return nil
 	}
-	if !slices.EqualFunc(e.RowsBefore, known.Rows, backend.Row.Equal) {
-		return fmt.Errorf("rows before were %v, the event says %v", known.Rows, e.RowsBefore)
+	if d := cmp.Diff(backend.BeforeOf(known), e.Before); e.Type == backend.Modified && d != "" {
+		return fmt.Errorf("the state before -, the event's +:\n%s", d)
 	}
 	if e.Type == backend.Deleted && e.Resource.Revision != known.Revision {
 		return fmt.Errorf("deleted at %s, was at %s", e.Resource.Revision, known.Revision)

@@ -91,7 +91,7 @@ func (w *writer) attempt(ctx context.Context) {
 
 // action creates, replaces or deletes what was found, mostly at its revision.
 func (w *writer) action(k backend.Key, found *backend.Resource) backend.Action {
-	a := backend.Action{Key: k, Op: backend.OpPut, Put: w.put()}
+	a := backend.Action{Key: k, Op: backend.OpPut, Put: w.put(k)}
 	switch {
 	case found == nil:
 		a.If.Presence = backend.Absent
@@ -106,12 +106,20 @@ func (w *writer) action(k backend.Key, found *backend.Resource) backend.Action {
 	return a
 }
 
-func (w *writer) put() backend.Put {
-	rows := []backend.Row{{Index: "color", Value: backend.AppendInt(nil, w.rnd.Int64N(4))}}
+func (w *writer) put(k backend.Key) backend.Put {
+	refs := []backend.Ref{{Key: faultTarget(k, 0), Bound: w.rnd.IntN(2) == 0}}
 	if w.rnd.IntN(2) == 0 {
-		rows = append(rows, backend.Row{Index: "size", Value: backend.AppendInt(nil, w.rnd.Int64N(100))})
+		refs = append(refs, backend.Ref{Key: faultTarget(k, 1), Bound: true})
 	}
-	return backend.Put{UID: fmt.Sprint("uid", w.rnd.Uint32()), Caller: true, Rows: rows, Body: backend.EncodeBody(fmt.Appendf(nil, "%d", w.rnd.Uint64()))}
+	return backend.Put{
+		UID: fmt.Sprint("uid", w.rnd.Uint32()), Caller: true, Deleting: w.rnd.IntN(4) == 0, Declared: "declared", Refs: refs,
+		Body: backend.EncodeBody(fmt.Appendf(nil, "%d", w.rnd.Uint64())),
+	}
+}
+
+// faultTarget is what resources in the namespace of k refer to.
+func faultTarget(k backend.Key, i int) backend.Key {
+	return backend.Key{Kind: "Target", Namespace: k.Namespace, Name: fmt.Sprint("t", i)}
 }
 
 // apply sends a batch once and keeps what it was told.

@@ -8,7 +8,7 @@ import (
 
 // upcoming are the keys whose records will be wanted next: those of the next
 // members of a range, in its order over all shards, that were not read yet.
-func (sc *scanner) upcoming(r *backend.Range, runs []*run, most int) []backend.Key {
+func (sc *scanner) upcoming(runs []*run, most int) []backend.Key {
 	rest := make(map[*run][]found, len(runs))
 	for _, n := range runs {
 		rest[n] = n.members
@@ -20,7 +20,7 @@ func (sc *scanner) upcoming(r *backend.Range, runs []*run, most int) []backend.K
 			break
 		}
 		m := rest[n][0]
-		if _, known := sc.records[m.key]; !known && m.err == nil && (r.Namespace == "" || r.Namespace == m.key.Namespace) {
+		if _, known := sc.records[m.key]; !known && m.err == nil {
 			keys = append(keys, m.key)
 		}
 		if rest[n] = rest[n][1:]; len(rest[n]) == 0 && n.more {
@@ -40,7 +40,7 @@ func (sc *scanner) prefetch(ctx context.Context) error {
 		if r.Count || len(keys) >= scanPrefetch {
 			continue
 		}
-		for _, k := range sc.upcoming(r, sc.runs[i], r.Limit+1) {
+		for _, k := range sc.upcoming(sc.runs[i], r.Limit+1) {
 			if !seen[k] {
 				seen[k] = true
 				keys = append(keys, k)
@@ -83,11 +83,8 @@ func (sc *scanner) resource(ctx context.Context, r *backend.Range, f found, runs
 		sc.skip(k, f.err)
 		return nil, nil
 	}
-	if r.Namespace != "" && k.Namespace != r.Namespace {
-		return nil, nil
-	}
 	if _, known := sc.records[k]; !known {
-		if err := sc.fetch(ctx, append([]backend.Key{k}, sc.upcoming(r, runs, most-1)...)); err != nil {
+		if err := sc.fetch(ctx, append([]backend.Key{k}, sc.upcoming(runs, most-1)...)); err != nil {
 			return nil, err
 		}
 	}

@@ -7,10 +7,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// freezeMembers bounds the members of one range that the script looks at, because
-// the server does nothing else meanwhile.
-const freezeMembers = 64 << 10
-
 // freeze is the first step of the last try. One script in each shard reads the
 // members of all ranges and their resources. Counts are read as in begin.
 func (sc *scanner) freeze(ctx context.Context) error {
@@ -19,30 +15,23 @@ func (sc *scanner) freeze(ctx context.Context) error {
 	}
 	byShard := map[*shard][]*run{}
 	args := map[*shard][]any{}
-	for i := range sc.ranges {
-		r := &sc.ranges[i]
-		if r.Count || r.Estimate {
-			continue
-		}
-		for _, n := range sc.runs[i] {
-			prefix, rev, namespace := 0, "", []byte{}
-			if r.Referenced != nil {
-				prefix = len(r.Prefix())
+	for _, runs := range sc.runs {
+		for _, n := range runs {
+			if n.of.Count {
+				continue
 			}
-			if filtered(r) {
-				namespace = backend.AppendString(nil, r.Namespace)
-			}
-			a := n.args(n.first.from, n.first.to, 0)
+			rev := ""
 			if n.reverse {
 				rev = "rev"
 			}
+			a := n.args(n.first.from, n.first.to, 0)
 			byShard[n.shard] = append(byShard[n.shard], n)
-			args[n.shard] = append(args[n.shard], a.Start, a.Stop, rev, r.Limit+1, prefix, namespace)
+			args[n.shard] = append(args[n.shard], a.Start, a.Stop, rev, n.first.want, n.prefix)
 		}
 	}
 	for sh, all := range byShard {
-		first := []any{sh.item, freezeMembers, backend.MaxPageBytes}
-		reply, err := sc.store.core.scripts.scan.run(ctx, sc.session.client, []string{sh.rows}, append(first, args[sh]...)...)
+		first := []any{sh.item, backend.MaxPageBytes}
+		reply, err := sc.store.core.scripts.scan.run(ctx, sc.session.client, []string{sh.members}, append(first, args[sh]...)...)
 		if err != nil {
 			return err
 		}
@@ -50,7 +39,8 @@ func (sc *scanner) freeze(ctx context.Context) error {
 			return fmt.Errorf("range: %d answers to %d ranges: %w", len(reply), len(all), backend.ErrUnavailable)
 		}
 		for i, n := range all {
-			sc.frozen(n, texts(reply[i]))
+			n.lo, n.hi, n.first.members = n.first.from, n.first.to, texts(reply[i])
+			sc.take(n, n.first.members, len(n.first.members) == n.first.want)
 		}
 		records := texts(reply[len(all)])
 		for i := 0; i+1 < len(records); i += 2 {
@@ -61,23 +51,6 @@ func (sc *scanner) freeze(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// frozen takes what the script read of a run: the last member that it looked at,
-// or an empty string if it came to the end, and then the members that it found.
-func (sc *scanner) frozen(n *run, saw []string) {
-	if len(saw) == 0 {
-		return
-	}
-	n.lo, n.hi = n.first.from, n.first.to
-	sc.take(n, saw[1:], saw[0] != "")
-	if saw[0] != "" {
-		n.pass(saw[0])
-	}
-	// Further steps compare with these members, except where the script left some out.
-	if n.first.members = saw[1:]; filtered(n.of) {
-		n.first.want = 0
-	}
 }
 
 // texts is a list of strings in a script's answer.

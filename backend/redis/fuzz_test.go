@@ -15,18 +15,19 @@ import (
 
 // records are seeds: one of each form, and how they break.
 func records() []string {
-	head := "17-3\n17-2\nuid\n1750000000000\n1750000000001\n64\n1750000009999\ny\n200\n20\n"
-	rows := entry('i', "\x02_definition\x00\x02f\x00") + entry('i', "\x02color\x00\x03\x80\x00\x00\x00\x00\x00\x00\x01") +
-		entry('x', "\x03\x80\x00\x01\x97\x74\xdc\x10\x00") + entry('q', "newer")
-	refs := entry('r', "\x02Net\x00\x02ns\x00\x02n\x00\x26") + entry('r', "\x02Net\x00\x02ns\x00\x02n\x00\x27")
+	head := "17-3\n1750000000001\n000001750009999\ny\n17-2\nuid\n1750000000000\n64\n"
+	ref := func(bound string) string { return element("\x02Net\x00\x02ns\x00\x02n\x00" + bound) }
+	refs := ref("\x26") + ref("\x27")
 	return []string{
 		head + "0\n0\n0\n\n1\n\n" + "j{}",
-		fmt.Sprintf("%s%d\n6\n%d\nd\n2\next\n%s%sj{}", head, len(rows), len(refs), rows, refs),
-		head + "999\n0\n0\n\n1\n\n" + rows,
-		strings.Replace(head, "uid", "%0A%25", 1) + "5\n0\n0\n%0A\n1\n\n" + "i\x00\x02\x02\xff",
+		fmt.Sprintf("%s7\n6\n%d\nd\n2\next\n%sj{}", head, len(refs), refs),
+		head + "7\n6\n999\n\n1\n\n" + refs,
+		head + "7\n6\n1\n\n1\n\n" + refs,
+		strings.Replace(head, "\n17-2\n", "\n\n", 1) + "0\n0\n0\n\n1\n\n" + "j{}",
+		strings.Replace(head, "uid", "%0A%25", 1) + "5\n0\n0\n%0A\n1\n\n" + "\x00\x02\x02\xff",
 		strings.Replace(head, "\n64\n", "\n65\n", 1) + "0\n0\n0\n\n1\n\n" + "j{}",
 		strings.Replace(head, "\n64\n", "\n064\n", 1) + "0\n0\n0\n\n1\n\n" + "j{}",
-		"", "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n", "17-3",
+		"", "\n\n\n\n\n\n\n\n\n\n\n\n\n\n", "17-3",
 	}
 }
 
@@ -63,17 +64,19 @@ func FuzzRecord(f *testing.F) {
 
 func FuzzEntry(f *testing.F) {
 	key := "\x02Net\x00\x02ns\x00\x02n\x00"
+	bound := element(key + "\x27")
 	for _, kind := range []string{"a", "m", "d", "x", "s", "newer"} {
 		for _, s := range records() {
-			f.Add("17-3", kind+"\n264\n1750000000001\nrequest\n"+key, s, "i\x00\x02\x02\x00", kind == "m")
+			head := kind + "\n264\n1750000000001\nrequest\nactor\n"
+			f.Add("17-3", head+key, s)
+			f.Add("17-3", head+"17-2\n1750000000000\n\ny\n\n0\n"+key, s)
+			f.Add("17-3", fmt.Sprintf("%s17-2\n1750000000000\n000001750009999\n\n%d\n6\n%schange%s", head, len(bound), bound, key), s)
+			f.Add("17-3", head+"17-2\n1750000000000\n\n\n9\n9\n", s)
 		}
 	}
-	f.Add("x-3", "", "", "", false)
-	f.Fuzz(func(t *testing.T, id, head, data, before string, changed bool) {
+	f.Add("x-3", "", "")
+	f.Fuzz(func(t *testing.T, id, head, data string) {
 		values := map[string]any{"h": head, "d": data}
-		if changed {
-			values["b"] = before
-		}
 		e, ok, err := redis.DecodeEntry(id, values, false)
 		again, okAgain, sharedErr := redis.DecodeEntry(id, values, true)
 		if ok != okAgain || (err == nil) != (sharedErr == nil) {
@@ -84,7 +87,7 @@ func FuzzEntry(f *testing.F) {
 			if ok || !errors.Is(err, backend.ErrPositionExpired) {
 				t.Fatalf("change %v, error %v", ok, err)
 			}
-		case ok && (e.Resource == nil || e.Type == 0 && e.Type != backend.Added || e.Revision.String() != id):
+		case ok && (e.Resource == nil || e.Type == 0 || (e.Before != nil) != (e.Type == backend.Modified) || e.Revision.String() != id):
 			t.Fatalf("%+v", e)
 		case ok:
 			if d := cmp.Diff(e, again); d != "" {
@@ -96,7 +99,7 @@ func FuzzEntry(f *testing.F) {
 
 func FuzzMember(f *testing.F) {
 	k := backend.Key{Kind: "Net", Namespace: "ns", Name: "n\x00m"}
-	r := &backend.Resource{Key: k, Rows: []backend.Row{{Index: "color", Value: backend.AppendInt(nil, 1)}}, Refs: []backend.Ref{{Key: k, Bound: true}}, Envelope: backend.Envelope{Declared: "d", Passes: 1}}
+	r := &backend.Resource{Key: k, Refs: []backend.Ref{{Key: k, Bound: true}}, Envelope: backend.Envelope{Deleting: true, Declared: "d", Passes: 1}}
 	r.ExpiresAt = time.UnixMilli(1_750_000_000_000)
 	for _, m := range redis.MembersOf(r) {
 		f.Add(string(m))
@@ -108,19 +111,12 @@ func FuzzMember(f *testing.F) {
 		if m == "" {
 			return
 		}
-		switch m[0] {
-		case 'n', 'i':
-			index := ""
-			if m[0] == 'i' {
-				index = "any"
-			}
-			got, findErr := redis.FindMember(backend.Range{Kind: "Net", Index: index}, m)
-			if got != k && err == nil || (err == nil) != (findErr == nil) {
+		_ = redis.DueOrder(m)
+		for _, r := range []backend.Range{{Kind: "Net"}, {Referenced: &backend.Key{Kind: "Net", Namespace: "ns", Name: "n"}}} {
+			got, findErr := redis.FindMember(r, m)
+			if (m[0] == 'n' || m[0] == 'd') && r.Referenced == nil && (got != k && err == nil || (err == nil) != (findErr == nil)) {
 				t.Fatalf("%q leads to %v (%v) and to %v (%v)", m, k, err, got, findErr)
 			}
-		case 'r':
-			target := backend.Key{Kind: "Net", Namespace: "ns", Name: "n"}
-			_, _ = redis.FindMember(backend.Range{Kind: "Net", Referenced: &target}, m)
 		}
 	})
 }

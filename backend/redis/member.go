@@ -2,161 +2,111 @@ package redis
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
 )
 
-// member is the member of the index for an entry.
-func member(kind byte, middle []byte, k backend.Key) []byte {
-	b := []byte{kind}
-	if kind == entryRow || kind == entryExpiry {
-		return append(append(backend.AppendString(b, k.Kind), middle...), backend.OrderTuple(k.Namespace, k.Name)...)
-	}
-	return k.Append(append(b, middle...))
-}
+// The types of the members of the index, their first bytes. A resource has one by its
+// name, one if its deletion was requested, one if it expires, and one for each reference.
+const (
+	memberName     byte = 'n' // (kind, namespace, name)
+	memberDeleting byte = 'd' // (kind, namespace, name)
+	memberExpiry   byte = 'x' // (kind), the expiry as in a record, (namespace, name)
+	memberRef      byte = 'r' // (kind, namespace, name, bound) of the target, (kind, namespace, name)
+)
 
 // membersOf are all members that lead to a resource.
 func membersOf(r *backend.Resource) [][]byte {
-	out := [][]byte{member(memberName, nil, r.Key)}
-	for b := append(appendEntries(nil, r), refEntries(r)...); len(b) > 0; {
-		var kind byte
-		var middle []byte
-		kind, middle, b, _ = takeEntry(b)
-		out = append(out, member(kind, middle, r.Key))
+	out := [][]byte{r.Key.Append([]byte{memberName})}
+	if r.Deleting {
+		out = append(out, r.Key.Append([]byte{memberDeleting}))
 	}
-	return out
-}
-
-// unknownMembers are the members for entries of types that only a newer release
-// knows, of a record that decodes.
-func unknownMembers(k backend.Key, record string) (out [][]byte) {
-	h, _ := parseHeader(record)
-	for b := []byte(h.entries); len(b) > 0; {
-		var kind byte
-		var middle []byte
-		kind, middle, b, _ = takeEntry(b)
-		switch kind {
-		case entryRow, entryExpiry:
-		default:
-			out = append(out, member(kind, middle, k))
-		}
+	if !r.ExpiresAt.IsZero() {
+		b := append(backend.AppendString([]byte{memberExpiry}, r.Kind), expiry(r.ExpiresAt)...)
+		out = append(out, append(b, backend.OrderTuple(r.Namespace, r.Name)...))
+	}
+	for _, ref := range r.Refs {
+		out = append(out, backend.AppendRefKey([]byte{memberRef}, ref, r.Key))
 	}
 	return out
 }
 
 // found is a member of the index and the key that it leads to.
 type found struct {
-	text string
-	key  backend.Key
-	// middle is the content of the entry that the member stands for.
-	middle string
-	err    error // why the member leads to no key
+	// text is the member. It is ordered by what follows its first bytes, which all members
+	// of a run have in common.
+	text  string
+	order string
+	key   backend.Key
+	err   error // why the member leads to no key
 }
 
-// find reads a member of a range.
-func (n names) find(r *backend.Range, m string) (f found) {
-	f.text = m
-	b := []byte(m[1:])
-	switch {
-	case r.Referenced != nil:
-		prefix := min(len(r.Prefix()), len(b))
-		f.middle = m[1 : 1+prefix]
-		f.key, f.err = n.key(b[prefix:])
-	case r.Index != "":
-		var own int
-		f.key, own, f.err = n.rowKey(b)
-		if f.err == nil {
-			kind := len(backend.AppendString(nil, f.key.Kind))
-			f.middle = m[1+kind : len(m)-own]
-		}
-	default:
-		f.key, f.err = n.key(b)
-	}
+// find reads a member of a run.
+func (n names) find(of *run, m string) (f found) {
+	f.text, f.order = m, m[min(of.prefix, len(m)):]
+	f.key, f.err = n.key([]byte(f.order))
 	return f
 }
 
-// leads says whether a record still has the entry that the member stands for.
+// leads says whether a record still has what the member stands for.
 func (f *found) leads(record string) bool {
 	if f.text[0] == memberName {
 		return true
 	}
 	h, err := parseHeader(record)
-	if err != nil {
-		return false
+	if err != nil || f.text[0] == memberDeleting {
+		return err == nil && h.deleting
 	}
-	entries := h.entries
-	if f.text[0] == entryRef {
-		entries = h.refs
-	}
-	for b := []byte(entries); len(b) > 0; {
-		var kind byte
-		var middle []byte
-		if kind, middle, b, err = takeEntry(b); err != nil {
+	target := f.text[1 : len(f.text)-len(f.order)]
+	for b := []byte(h.refs); len(b) > 0; {
+		var element []byte
+		if element, b, err = unpack(b); err != nil {
 			return false
 		}
-		if kind == f.text[0] && string(middle) == f.middle {
+		if string(element) == target {
 			return true
 		}
 	}
 	return false
 }
 
-// rowKey is the key of a row's resource, which is its kind and its last two
-// elements, and the length of these two.
-func (n names) rowKey(b []byte) (k backend.Key, length int, err error) {
-	kind, rest, err := n.take(b)
-	if err != nil {
-		return backend.Key{}, 0, err
-	}
-	var last, before []byte
-	for len(rest) > 0 {
-		before, last = last, rest
-		if rest, err = backend.SkipElement(rest); err != nil {
-			return backend.Key{}, 0, err
-		}
-	}
-	k, err = n.inKind(kind, before)
-	return k, len(before), err
-}
-
-// expiryMember is the key that a member of the expiries leads to. Between its kind
-// and the rest is the time, which is one element.
+// expiryMember is the key that a member of the expiries leads to.
 func expiryMember(m string) (k backend.Key, err error) {
 	kind, b, err := backend.TakeString([]byte(m[1:]))
 	if err != nil {
 		return backend.Key{}, err
 	}
-	rest, err := backend.SkipElement(b)
-	if err != nil {
-		return backend.Key{}, err
+	if len(b) < expiryDigits {
+		return backend.Key{}, fmt.Errorf("expiry: %w", backend.ErrUnreadable)
 	}
-	if _, err = takeTime(b[:len(b)-len(rest)]); err != nil {
-		return backend.Key{}, err
+	if _, err := strconv.ParseUint(string(b[:expiryDigits]), 10, 63); err != nil {
+		return backend.Key{}, fmt.Errorf("expiry: %w", backend.ErrUnreadable)
 	}
-	return names(nil).inKind(kind, rest)
+	return names(nil).inKind(kind, b[expiryDigits:])
 }
 
 // dueOrder is a sort key that orders members of the expiries by time, then by
 // resource. Malformed members come first.
 func dueOrder(m string) string {
 	_, rest, err := backend.TakeString([]byte(m[1:]))
-	if err != nil || len(rest) < timeLength {
+	if err != nil || len(rest) < expiryDigits {
 		return ""
 	}
 	kind := m[1 : len(m)-len(rest)]
-	return string(rest[:timeLength]) + kind + string(rest[timeLength:])
+	return string(rest[:expiryDigits]) + kind + string(rest[expiryDigits:])
 }
 
 // dueBounds are the bounds, for ZRANGE BYLEX, of the members that lead to the
 // resources of a kind that are expired.
 func dueBounds(kind string, now time.Time) (lo, hi string) {
-	prefix := string(entryExpiry) + string(backend.AppendString(nil, kind))
-	return "[" + prefix, "(" + prefix + string(dueEnd(now))
+	prefix := string(memberExpiry) + string(backend.AppendString(nil, kind))
+	return "[" + prefix, "(" + prefix + dueEnd(now)
 }
 
-// dueEnd is the tuple of the first expiry that is in the future.
-func dueEnd(now time.Time) []byte { return backend.AppendInt(nil, now.UnixMilli()+1) }
+// dueEnd is the first expiry that is in the future.
+func dueEnd(now time.Time) string { return expiry(now.Add(time.Millisecond)) }
 
 // targetOf is the key that a member of the index leads to, whatever its type.
 func targetOf(m string) (k backend.Key, err error) {
@@ -165,14 +115,10 @@ func targetOf(m string) (k backend.Key, err error) {
 	}
 	b := []byte(m[1:])
 	switch m[0] {
-	case entryRow:
-		k, _, err = names(nil).rowKey(b)
-		return k, err
-	case entryExpiry:
+	case memberExpiry:
 		return expiryMember(m)
-	case entryRef:
-		// Before the key are the tuple of the target and whether it is bound.
-		for range 4 {
+	case memberRef:
+		for range 4 { // the target, and whether it is bound
 			if b, err = backend.SkipElement(b); err != nil {
 				return k, err
 			}

@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// names are strings that the records which one call reads have in common: kinds,
-// namespaces, indexes, fingerprints. Each is kept in memory once. A nil names
+// names are strings that the records which one call reads have in common: kinds and
+// namespaces. Each is kept in memory once. A nil names
 // shares nothing.
 type names map[string]string
 

@@ -20,8 +20,9 @@ func TestPageIsReadInTwoExchanges(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	for i := range 12 {
-		putOne(t, st, faultKey(0, i), fmt.Sprint(i), backend.Row{Index: "color", Value: backend.AppendInt(nil, 1)})
+		putOne(t, st, faultKey(0, i), fmt.Sprint(i), toTarget(faultKey(0, i)))
 	}
+	target := toTarget(faultKey(0, 0)).Key
 	for _, c := range []struct {
 		says string
 		read backend.Range
@@ -29,7 +30,8 @@ func TestPageIsReadInTwoExchanges(t *testing.T) {
 	}{
 		{"a page by name with more to come", backend.Range{Kind: "Net", Namespace: "ns0", Limit: 5}, []string{"zrange=1", "mget=1"}},
 		{"the last page by name", backend.Range{Kind: "Net", Namespace: "ns0", Limit: 6}, []string{"zrange=1", "mget=1"}},
-		{"a page by index over all shards", backend.Range{Kind: "Net", Index: "color", Limit: 5}, []string{"zrange=3", "mget=1"}},
+		{"a page over all shards", backend.Range{Kind: "Net", Limit: 5}, []string{"zrange=3", "mget=1"}},
+		{"a page of references, bound ones and others", backend.Range{Kind: "Net", Referenced: &target, Limit: 5}, []string{"zrange=2", "mget=1"}},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			s.Do("CONFIG", "RESETSTAT")
@@ -82,15 +84,21 @@ func TestScanOfLargeResourcesReadsLittleAhead(t *testing.T) {
 }
 
 // putOne stores a resource, whatever is there.
-func putOne(t *testing.T, st *redis.Store, k backend.Key, body string, rows ...backend.Row) *backend.Resource {
+func putOne(t *testing.T, st *redis.Store, k backend.Key, body string, refs ...backend.Ref) *backend.Resource {
 	t.Helper()
 	res, err := st.Apply(t.Context(), batchOf(st, backend.Action{Key: k, Op: backend.OpPut, Put: backend.Put{
-		UID: "u", Caller: true, Rows: rows, Body: backend.EncodeBody([]byte(body)),
+		UID: "u", Caller: true, Declared: "declared", Refs: refs, Body: backend.EncodeBody([]byte(body)),
 	}}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return res.Resources[0]
+}
+
+// toTarget is a reference to the one target of all resources of a namespace, bound for
+// every other name.
+func toTarget(k backend.Key) backend.Ref {
+	return backend.Ref{Key: backend.Key{Kind: "Target", Namespace: k.Namespace, Name: "t"}, Bound: k.Name[len(k.Name)-1]%2 == 0}
 }
 
 // batchOf has time enough to be judged.

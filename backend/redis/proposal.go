@@ -3,7 +3,6 @@ package redis
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -22,19 +21,29 @@ type action struct {
 	op string
 	// kind and name are the tuples that make the key.
 	kind, name []byte
-	// presence, uid, revision, deleting, referrers, unfinalized and passes are the
+	// presence, uid, revision, passes, deletion, referrers and unfinalized are the
 	// condition; referrers is what the members of bound references to the key begin with.
-	presence, uid, revision, deleting, referrers, unfinalized, passes string
+	presence, uid, revision, passes, deletion, referrers, unfinalized string
 	// newUID is that of a resource that a put creates.
 	newUID string
+	// caller is "c" if the caller made the put.
+	caller string
 	// finalizers is how many a put sets; empty leaves them as they are.
 	finalizers string
-	derived
+	// expires and deleting are fields of the record.
+	expires, deleting string
+	// declared is empty for a put that leaves the references as they are; refs, refsSize
+	// and boundSize are what the record has of them.
+	declared            string
+	refs                []byte
+	refsSize, boundSize int
+	// size is what the resource counts without references and body.
+	size int
 	body []byte
-	// members of the index to remove where the script cannot derive them: those of
-	// a resource that does not decode, packed like entries, or the one of an expiry
-	// whose resource is gone.
-	members []byte
+	// more is the change of a put, or a list of members of the index to remove where the
+	// script cannot derive them: those of a resource that does not decode, or the one of an
+	// expiry whose resource is gone.
+	more []byte
 }
 
 // actionArguments is the number of arguments of one action, STRIDE in batch.lua.
@@ -42,17 +51,16 @@ const actionArguments = 22
 
 // arguments are in the order of action() in apply.lua.
 func (a *action) arguments(args []any) []any {
-	return append(args, a.op, a.kind, a.name, a.presence, a.uid, a.revision, a.deleting, a.referrers, a.unfinalized, a.newUID, a.finalizers,
-		a.entries, a.caller, a.fields, a.size, a.body, a.members, a.passes, a.rowsSize, a.declared, a.refs, a.refsSize)
+	return append(args, a.op, a.kind, a.name, a.presence, a.uid, a.revision, a.passes, a.deletion, a.referrers, a.unfinalized, a.newUID, a.caller,
+		a.finalizers, a.expires, a.deleting, a.declared, a.refs, a.refsSize, a.boundSize, a.size, a.body, a.more)
 }
 
 // The operations as the script calls them.
 const (
-	opCheck   = "c"
-	opPut     = "p"
-	opDelete  = "d"
-	opReindex = "r"
-	opRebind  = "b"
+	opCheck  = "c"
+	opPut    = "p"
+	opDelete = "d"
+	opRebind = "b"
 	// opDeleteDamaged also deletes a resource that does not decode.
 	opDeleteDamaged = "x"
 	// opExpire deletes what is expired.
@@ -65,8 +73,6 @@ func op(d backend.Op) string {
 		return opPut
 	case backend.OpDelete:
 		return opDelete
-	case backend.OpReindex:
-		return opReindex
 	case backend.OpRebind:
 		return opRebind
 	}
@@ -85,24 +91,21 @@ func presence(p backend.Presence) string {
 }
 
 func newProposal(sh *shard, b backend.Batch) *proposal {
-	p := &proposal{shard: sh, batch: b, keys: make([]string, 0, 3+len(b.Actions)), actions: make([]action, len(b.Actions))}
-	p.keys = append(p.keys, sh.meta, sh.rows, sh.log)
+	p := &proposal{shard: sh, batch: b, keys: make([]string, 0, shardKeys+len(b.Actions)), actions: make([]action, len(b.Actions))}
+	p.keys = append(p.keys, sh.meta, sh.members, sh.log)
 	for i := range b.Actions {
 		a, to := &b.Actions[i], &p.actions[i]
 		p.keys = append(p.keys, sh.key(a.Key))
-		*to = action{
-			op: op(a.Op), kind: backend.AppendString(nil, a.Key.Kind), name: backend.OrderTuple(a.Key.Namespace, a.Key.Name),
-			presence: presence(a.If.Presence), uid: escape(a.If.UID), revision: a.If.Revision.String(),
-			newUID: escape(a.Put.UID), body: a.Put.Body,
-		}
+		*to = newAction(op(a.Op), a.Key)
+		to.presence, to.uid, to.revision = presence(a.If.Presence), escape(a.If.UID), a.If.Revision.String()
 		switch {
 		case a.If.Deleting:
-			to.deleting = "y"
+			to.deletion = "y"
 		case a.If.NotDeleting:
-			to.deleting = "n"
+			to.deletion = "n"
 		}
 		if a.If.Unreferenced {
-			to.referrers = string(entryRef) + string(backend.Range{Referenced: &a.Key, BoundOnly: true}.Prefix())
+			to.referrers = string(memberRef) + string(backend.Range{Referenced: &a.Key, BoundOnly: true}.Prefix())
 		}
 		if a.If.Unfinalized {
 			to.unfinalized = "y"
@@ -110,70 +113,78 @@ func newProposal(sh *shard, b backend.Batch) *proposal {
 		if a.If.Passes != 0 {
 			to.passes = strconv.FormatUint(uint64(a.If.Passes), 10)
 		}
-		if n := a.Put.Finalizers; n != nil {
-			to.finalizers = strconv.Itoa(*n)
-		}
-		if a.Op == backend.OpPut || a.Op == backend.OpReindex || a.Op == backend.OpRebind {
-			to.derived = derive(a)
+		if a.Op == backend.OpPut || a.Op == backend.OpRebind {
+			to.stores(&a.Put)
 		}
 	}
 	return p
 }
 
-// derived is what the script needs for a put, a reindex or a rebind, besides the body.
-type derived struct {
-	entries []byte
-	caller  string // "c" if the caller made it
-	fields  []byte // the expiry and whether the deletion was requested
-	// size counts everything except the references.
-	size, rowsSize int
-	// declared is empty for a put that leaves the references as they are.
-	declared string
-	refs     []byte // entries of references
-	refsSize int
+// newAction is one without a condition.
+func newAction(op string, k backend.Key) action {
+	r := backend.Resource{Key: k}
+	return action{op: op, kind: backend.AppendString(nil, k.Kind), name: backend.OrderTuple(k.Namespace, k.Name), size: r.Size()}
 }
 
-func derive(a *backend.Action) derived {
-	r := backend.Resource{Key: a.Key, Rows: a.Put.Rows, Body: a.Put.Body}
-	r.Fingerprint, r.Deleting = a.Put.Fingerprint, a.Put.Deleting
-	size := r.Size()
-	r.Refs = a.Put.Refs
-	if !a.Put.ExpiresAt.IsZero() {
-		r.ExpiresAt = a.Put.ExpiresAt.UTC().Truncate(time.Millisecond)
+// stores sets what a put or a rebind stores.
+func (a *action) stores(p *backend.Put) {
+	a.newUID, a.expires, a.body, a.more = escape(p.UID), expiry(p.ExpiresAt), p.Body, p.Change
+	if p.Deleting {
+		a.deleting = deletingFlag
 	}
-	d := derived{
-		entries: appendEntries(nil, &r), size: size, rowsSize: rowsSize(r.Rows),
-		declared: escape(a.Put.Declared), refs: refEntries(&r), refsSize: r.Size() - size,
+	if p.Caller {
+		a.caller = "c"
 	}
-	if a.Put.Caller {
-		d.caller = "c"
+	if p.Finalizers != nil {
+		a.finalizers = strconv.Itoa(*p.Finalizers)
 	}
-	d.fields = append(append(make([]byte, 0, 16), millis(r.ExpiresAt)...), '\n')
-	if r.Deleting {
-		d.fields = append(d.fields, deletingFlag...)
+	a.declared = escape(p.Declared)
+	for _, ref := range p.Refs {
+		n := len(ref.Key.Kind) + len(ref.Key.Namespace) + len(ref.Key.Name)
+		a.refs = packed(a.refs, backend.AppendBool(ref.Key.Append(nil), ref.Bound))
+		if a.refsSize += n + 1; ref.Bound {
+			a.boundSize += n
+		}
 	}
-	return d
 }
 
-// batchArguments is the number of arguments of a batch, HEAD in batch.lua.
-const batchArguments = 9
+// commonArguments and batchArguments are the numbers of arguments of all batches of a
+// script and of one, HEAD and BATCH in batch.lua, and shardKeys is how many of its keys are
+// those of the shard.
+const (
+	commonArguments = 7
+	batchArguments  = 4
+	shardKeys       = 3
+)
 
 // head is what a script is told of a batch besides its actions.
 type head struct {
 	shard *shard
 	// deadline and clock are in microseconds; an empty clock is the server's.
 	deadline, clock string
-	request         string
+	request, actor  string
 }
 
-// arguments of a batch and its actions.
+// arguments of a script with one batch.
 func (c *core) arguments(h head, actions []action) []any {
-	args := append(make([]any, 0, batchArguments+actionArguments*len(actions)), c.epochs[h.shard.index].Load(), Format,
-		h.deadline, h.clock, h.request, c.bounds[0], c.bounds[1], c.bounds[2], c.bounds[3])
+	args := append(make([]any, 0, commonArguments+batchArguments+actionArguments*len(actions)), c.epochs[h.shard.index].Load(), Format,
+		h.clock, c.bounds[0], c.bounds[1], c.bounds[2], c.bounds[3])
+	// Without a resource an entry counts 64 bytes and the actor, see [backend.Event.Size].
+	args = append(args, h.deadline, escape(h.request)+"\n"+escape(h.actor), 64+len(h.actor), len(actions))
 	for i := range actions {
 		args = actions[i].arguments(args)
 	}
 	return args
+}
+
+// answer is the reply to the only batch of a script.
+func answer(reply []any, err error) ([]any, error) {
+	if len(reply) == 1 {
+		if own, ok := reply[0].([]any); ok {
+			return own, err
+		}
+	}
+	return reply, err
 }
 
 // logBounds are arguments of the script: what a log keeps when it is trimmed, and

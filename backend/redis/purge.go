@@ -45,7 +45,7 @@ func (s *Store) Purge(ctx context.Context) (int, error) {
 func (s *Store) purge(ctx context.Context, sh *shard) (int, error) {
 	var due []string
 	err := s.read(ctx, "purge", func(ctx context.Context, ses *session) error {
-		reply, err := s.core.scripts.due.run(ctx, ses.client, []string{sh.rows}, dueEnd(s.nodeTime(ctx, ses, sh)), purgeRound)
+		reply, err := s.core.scripts.due.run(ctx, ses.client, []string{sh.members}, dueEnd(s.nodeTime(ctx, ses, sh)), purgeRound)
 		due = texts(reply)
 		return err
 	})
@@ -70,7 +70,7 @@ func (s *Store) purge(ctx context.Context, sh *shard) (int, error) {
 // purgeChunk removes the expired resources that members of the index lead to, and
 // trims the log.
 func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, error) {
-	keys := []string{sh.meta, sh.rows, sh.log}
+	keys := []string{sh.meta, sh.members, sh.log}
 	var actions []action
 	var bad []any
 	for _, m := range due {
@@ -81,9 +81,9 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 			continue
 		}
 		keys = append(keys, sh.key(k))
-		actions = append(actions, action{
-			op: opExpire, kind: backend.AppendString(nil, k.Kind), name: backend.OrderTuple(k.Namespace, k.Name), members: []byte(m),
-		})
+		a := newAction(opExpire, k)
+		a.more = packed(nil, []byte(m))
+		actions = append(actions, a)
 	}
 	n := 0
 	err := s.read(ctx, "purge", func(ctx context.Context, ses *session) error {
@@ -92,7 +92,7 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 			return err
 		}
 		if len(bad) > 0 { // they would come up again in every round
-			if err := on.ZRem(ctx, sh.rows, bad...).Err(); err != nil {
+			if err := on.ZRem(ctx, sh.members, bad...).Err(); err != nil {
 				return err
 			}
 		}
@@ -101,7 +101,7 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 			return err
 		}
 		args := s.core.arguments(head{shard: sh, clock: s.core.clockArgument(node)}, actions)
-		reply, err := s.core.scripts.apply.run(ctx, on, keys, args...)
+		reply, err := answer(s.core.scripts.apply.run(ctx, on, keys, args...))
 		switch {
 		case err != nil:
 			return err
@@ -111,7 +111,7 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 		case text(reply, 0) != "ok":
 			return fmt.Errorf("purge: answer %.20q: %w", text(reply, 0), backend.ErrFormat)
 		}
-		for i := range len(keys) - 3 {
+		for i := range actions {
 			if text(reply, i+2) == "1" {
 				n++
 			}

@@ -15,7 +15,7 @@ import (
 )
 
 // maxRecord is more than the size of any stored record. A resource counts at most
-// 1 MiB ([backend.MaxResourceBytes]); bytes that are escaped in rows take more.
+// 1 MiB ([backend.MaxResourceBytes]); bytes that are escaped in references take more.
 const maxRecord = 2 << 20
 
 // maxLoad is the maximum number of resources that one command reads.

@@ -1,57 +1,83 @@
--- What apply.lua needs to read and index records.
+-- The stored form of a resource, see record.go: header fields, each ended by a newline,
+-- then the references and the body. The first capture is what a log entry keeps of the
+-- fields when the record is replaced. A newer release may use ext, and every write keeps it.
+local HEADER = '^((%d+%-%d+)\n%d+\n(%d*)\n(y?)\n)([%d%-]*)\n([^\n]*)\n(%d+)\n(%d+)\n(%d+)\n(%d+)\n(%d+)\n([^\n]*)\n(%d+)\n([^\n]*)\n()'
 
--- parse returns the record as a table, nil if it does not have the form.
-local function parse(v)
-  local rev, spec, uid, created, finalizers, expires, deleting, size, rowsize, length, refsize, reflength, declared, passes, ext, at = match(v, HEADER)
-  if not rev then return nil end
-  return { value = v, rev = rev, spec = spec, uid = uid, created = created, finalizers = finalizers, expires = expires, deleting = deleting,
-    size = size, rowsize = rowsize, refsize = refsize, declared = declared, passes = passes, ext = ext,
-    at = at, refsat = at + length, bodyat = at + length + reflength }
-end
-
--- load reads what is stored under a key: nil if there is nothing, else a record,
--- or { damaged = true } if it does not decode. whole also reads the body.
+-- load reads what is stored under a key: nil if there is nothing, else a record, or
+-- { damaged = true } if it does not decode. whole also reads the body.
 local function load(key, whole)
   local v
   if whole then
     v = call('GET', key)
     if not v then return nil end
   else
-    v = call('GETRANGE', key, '0', '1023')
+    v = call('GETRANGE', key, '0', '511')
     if v == '' then return nil end
+    whole = #v < 512
   end
-  local r = parse(v)
-  if not r then return { damaged = true } end
-  r.whole = whole or #v < 1024
-  if #v < r.bodyat - 1 then
-    if r.whole then return { damaged = true } end
+  local before, rev, expires, deleting, spec, uid, created, finalizers, refsize, boundsize, length, declared, passes, ext, at = match(v, HEADER)
+  if not rev or #v < at + length - 1 then
+    if whole then return { damaged = true } end
     return load(key, true)
   end
-  r.entries, r.refs = sub(v, r.at, r.refsat - 1), sub(v, r.refsat, r.bodyat - 1)
-  return r
+  return {
+    value = v, whole = whole, before = before, rev = rev, expires = expires, deleting = deleting, spec = spec, uid = uid, created = created,
+    finalizers = finalizers, refsize = refsize, boundsize = boundsize, declared = declared, passes = passes, ext = ext,
+    refs = sub(v, at, at + length - 1), bodyat = at + length,
+  }
 end
 
--- expired says whether the record is expired at an instant in microseconds.
-local function expired(r, now)
+-- record makes the stored form without the body. before are the fields up to the flag
+-- of deletion.
+local function record(before, spec, uid, created, finalizers, refsize, boundsize, refs, declared, passes, ext)
+  return before .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. finalizers .. '\n' .. refsize .. '\n' .. boundsize .. '\n' .. #refs .. '\n' ..
+    declared .. '\n' .. passes .. '\n' .. ext .. '\n' .. refs
+end
+
+-- expired says whether the record is expired now.
+local function expired(r)
   return r.expires ~= '' and tonumber(r.expires) * 1000 <= now
 end
 
--- wholeMembers adds members to a table that are packed like entries.
-local function wholeMembers(packed, into)
-  local i = 1
-  while i <= #packed do
-    local _, hi, lo = byte(packed, i, i + 2)
-    local last = i + 2 + hi * 256 + lo
-    local member = sub(packed, i, i) .. sub(packed, i + 3, last)
-    into[member] = member
+-- add adds to a set each string of a packed list, between a head and a tail. Each is
+-- packed behind its length in two bytes. It returns false if the list is malformed.
+local function add(set, list, head, tail)
+  local i, n = 1, #list
+  while i <= n do
+    local hi, lo = byte(list, i, i + 1)
+    local last = lo and i + 1 + hi * 256 + lo
+    if not last or last > n then return false end
+    set[head .. sub(list, i + 2, last) .. tail] = true
     i = last + 1
   end
+  return true
+end
+
+-- members returns the set of the members of the index that lead to a resource, see
+-- member.go, or nil if its references are malformed. of is its record or what a put stores.
+local function members(a, of)
+  local set = { ['n' .. a.own] = true }
+  if of.deleting ~= '' then set['d' .. a.own] = true end
+  if of.expires ~= '' then set['x' .. a.kind .. of.expires .. a.name] = true end
+  return add(set, of.refs, 'r', a.own) and set or nil
 end
 
 -- zset makes one ZADD or ZREM of many members, in portions that fit the stack.
-local function zset(command, key, list)
-  local n, portion = #list, 2000
-  for from = 1, n, portion do
-    call(command, key, unpack(list, from, math.min(from + portion - 1, n)))
+local function zset(command, list)
+  for from = 1, #list, 2000 do
+    call(command, KEYS[2], unpack(list, from, math.min(from + 1999, #list)))
   end
+end
+
+-- reindex removes the members that are only in old and adds those only in new.
+local function reindex(old, new)
+  local gone, come = {}, {}
+  for member in pairs(old) do
+    if not new[member] then gone[#gone + 1] = member end
+  end
+  for member in pairs(new) do
+    if not old[member] then come[#come + 1] = '0' come[#come + 1] = member end
+  end
+  zset('ZREM', gone)
+  zset('ZADD', come)
 end

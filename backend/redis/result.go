@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -120,32 +119,18 @@ func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 	return res, nil
 }
 
-// putResult is the resource that a put stored, with what the script stamped, and the
-// references that it kept.
+// putResult is the resource that a put stored, whose record without the body the script
+// has returned.
 func putResult(a *backend.Action, said string) (*backend.Resource, error) {
-	field := strings.SplitN(said, "\n", 9)
-	if len(field) != 7 && len(field) != 9 {
-		return nil, fmt.Errorf("put: %w", backend.ErrUnreadable)
+	h, err := parseHeader(said)
+	if err != nil {
+		return nil, err
 	}
-	r := &backend.Resource{Key: a.Key, Rows: a.Put.Rows, Refs: a.Put.Refs, Body: a.Put.Body}
-	r.Fingerprint, r.Declared, r.Deleting = a.Put.Fingerprint, a.Put.Declared, a.Put.Deleting
-	if !a.Put.ExpiresAt.IsZero() {
-		r.ExpiresAt = a.Put.ExpiresAt.UTC().Truncate(time.Millisecond)
+	r := h.resource(a.Key, a.Put.Body)
+	if r.Refs = a.Put.Refs; a.Put.Declared == "" {
+		r.Refs, err = names(nil).references(h.refs)
 	}
-	var errs [9]error
-	r.Revision, errs[0] = backend.ParseRevision(field[0])
-	r.SpecRevision, errs[1] = backend.ParseRevision(field[1])
-	r.UID, errs[2] = unescape(field[2])
-	r.CreatedAt, errs[3] = parseMillis(field[3])
-	r.UpdatedAt, errs[4] = parseMillis(field[4])
-	r.Finalizers, errs[5] = parseFinalizers(field[5])
-	passes, err := strconv.ParseUint(field[6], 10, 32)
-	r.Passes, errs[6] = uint32(passes), err
-	if len(field) == 9 {
-		r.Declared, errs[7] = unescape(field[7])
-		r.Refs, errs[8] = names(nil).references([]byte(field[8]))
-	}
-	return r, errors.Join(errs[:]...)
+	return r, err
 }
 
 func unreadable(k backend.Key, err error) error {

@@ -45,12 +45,15 @@ type scanner struct {
 	built *driver.PageBuilder
 }
 
-// run is the part of a range that is in one shard.
+// run is the part of a range that is in one shard, and of the references to a key one of
+// the bound ones and one of the others.
 type run struct {
 	of      *backend.Range
 	shard   *shard
 	lo, hi  string // bounds of what is left, for ZRANGE BYLEX
 	reverse bool
+	// prefix is how many bytes a member has before the tuple of the key that it leads to.
+	prefix  int
 	members []found
 	more    bool // the index may have members after these
 	// first is what the first step of the scan read.
@@ -100,7 +103,7 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 		r, runs := &sc.ranges[i], sc.runs[i]
 		sc.built.Next(*r)
 		var err error
-		if r.Count || r.Estimate {
+		if r.Count {
 			pages[i].Count, err = sc.count(ctx, r, runs)
 		} else {
 			err = sc.page(ctx, r, runs)
@@ -113,34 +116,17 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	return pages, nil
 }
 
-// memberType is the first byte of the members that are in a range.
-func memberType(r *backend.Range) byte {
-	switch {
-	case r.Referenced != nil:
-		return entryRef
-	case r.Index != "":
-		return entryRow
-	}
-	return memberName
-}
-
-// filtered says whether members within the bounds are left out. They are where a
-// namespace is wanted in an order that does not begin with it.
-func filtered(r *backend.Range) bool {
-	return r.Namespace != "" && (r.Index != "" || r.Referenced != nil)
-}
-
-// counted says whether the range can be counted by the server, less what is
-// expired.
-func counted(r *backend.Range) bool {
-	return r.Estimate || r.Count && r.Kind != "" && !filtered(r)
-}
+// counted says whether the server can count the range, less what is expired.
+func counted(r *backend.Range) bool { return r.Count && r.Kind != "" }
 
 // shards of a range.
 func (sc *scanner) shards(r *backend.Range) []shard {
 	all := sc.store.core.shards
 	switch {
 	case r.Referenced != nil:
+		if r.Namespace != "" && r.Namespace != r.Referenced.Namespace {
+			return nil // what refers to the key lies in its namespace
+		}
 		n := sc.store.Shard(r.Referenced.Namespace)
 		return all[n : n+1]
 	case r.Namespace != "":
@@ -157,27 +143,44 @@ func (sc *scanner) split() {
 	sc.runs = make([][]*run, len(sc.ranges))
 	for i := range sc.ranges {
 		r := &sc.ranges[i]
-		start, end := r.Bounds()
-		kind, shards := string(memberType(r)), sc.shards(r)
+		shards := sc.shards(r)
 		for j := range shards {
-			n := &run{of: r, shard: &shards[j], lo: "[" + kind + string(start), hi: "(" + kind + string(end), reverse: r.Reverse}
-			n.first = reading{from: n.lo, to: n.hi, want: r.Limit + 1}
 			switch {
-			case r.Count:
-				n.first.want = sc.chunk
-			case filtered(r):
-				n.first.want = max(n.first.want, sc.chunk)
+			case r.Referenced != nil:
+				bound, others := *r, *r
+				bound.BoundOnly, others.BoundOnly = true, false
+				sc.runs[i] = append(sc.runs[i], sc.run(r, &shards[j], memberRef, bound))
+				if !r.BoundOnly {
+					sc.runs[i] = append(sc.runs[i], sc.run(r, &shards[j], memberRef, others))
+				}
+			case r.Deleting:
+				sc.runs[i] = append(sc.runs[i], sc.run(r, &shards[j], memberDeleting, *r))
+			default:
+				sc.runs[i] = append(sc.runs[i], sc.run(r, &shards[j], memberName, *r))
 			}
-			sc.runs[i] = append(sc.runs[i], n)
 		}
 	}
+}
+
+// run is the part of a range in a shard, of members of one type within the bounds of part.
+func (sc *scanner) run(of *backend.Range, sh *shard, members byte, part backend.Range) *run {
+	start, end := part.Bounds()
+	n := &run{of: of, shard: sh, lo: "[" + string(members) + string(start), hi: "(" + string(members) + string(end), reverse: of.Reverse, prefix: 1}
+	if of.Referenced != nil {
+		n.prefix += len(part.Prefix())
+	}
+	n.first = reading{from: n.lo, to: n.hi, want: of.Limit + 1}
+	if of.Count {
+		n.first.want = sc.chunk
+	}
+	return n
 }
 
 // begin is the first step: it reads the first members of all ranges, and counts.
 func (sc *scanner) begin(ctx context.Context) error {
 	sc.split()
 	s := sc.store
-	x := s.exchange(sc.session, len(sc.ranges) == 1 && !sc.ranges[0].Count && !sc.ranges[0].Estimate)
+	x := s.exchange(sc.session, len(sc.ranges) == 1 && len(sc.runs[0]) == len(sc.shards(&sc.ranges[0])) && !sc.ranges[0].Count)
 	clock := s.askTime(ctx, x.on(0))
 	largest := map[int]*goredis.StringCmd{}
 	readings := make([][]asked, len(sc.runs))
@@ -213,12 +216,9 @@ func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *run) (a a
 		a.page = pipe.ZRangeArgs(ctx, n.args(n.first.from, n.first.to, n.first.want))
 		return a
 	}
-	a.count = pipe.ZLexCount(ctx, n.shard.rows, n.first.from, n.first.to)
-	if n.of.Estimate {
-		return a
-	}
+	a.count = pipe.ZLexCount(ctx, n.shard.members, n.first.from, n.first.to)
 	lo, hi := dueBounds(n.of.Kind, sc.shardTime(ctx, n.shard))
-	a.due = pipe.ZLexCount(ctx, n.shard.rows, lo, hi)
+	a.due = pipe.ZLexCount(ctx, n.shard.members, lo, hi)
 	return a
 }
 
@@ -241,23 +241,21 @@ func (a asked) tell(s *reading) {
 		s.members = a.page.Val()
 		return
 	}
-	if s.count = int(a.count.Val()); a.due != nil {
-		s.due = int(a.due.Val())
-	}
+	s.count, s.due = int(a.count.Val()), int(a.due.Val())
 }
 
 func (n *run) args(lo, hi string, count int) goredis.ZRangeArgs {
 	if n.reverse {
 		lo, hi = hi, lo
 	}
-	return goredis.ZRangeArgs{Key: n.shard.rows, ByLex: true, Rev: n.reverse, Start: lo, Stop: hi, Count: int64(count)}
+	return goredis.ZRangeArgs{Key: n.shard.members, ByLex: true, Rev: n.reverse, Start: lo, Stop: hi, Count: int64(count)}
 }
 
 // take takes the members that were read, and whether the index may have more.
 func (sc *scanner) take(n *run, members []string, more bool) {
 	n.members, n.more = make([]found, len(members)), more
 	for i, m := range members {
-		n.members[i] = sc.names.find(n.of, m)
+		n.members[i] = sc.names.find(n, m)
 	}
 	if len(members) > 0 {
 		n.pass(members[len(members)-1])
@@ -275,18 +273,16 @@ func (n *run) pass(member string) {
 
 // further reads the next members of a run. In the same transaction it repeats the
 // first readings of all other runs in the shard, and begins anew if one of them
-// has changed. So the answers of one call are from one state: a caller that asks
-// for rows of one index definition, and whether there are rows of another, can
-// rely on the second answer for all of the first.
+// has changed. So the answers of one call are from one state.
 func (sc *scanner) further(ctx context.Context, n *run) error {
-	x := sc.store.exchange(sc.session, len(sc.ranges) == 1)
+	x := sc.store.exchange(sc.session, len(sc.ranges) == 1 && len(sc.runs[0]) == 1)
 	pipe := x.on(n.shard.index)
 	next := pipe.ZRangeArgs(ctx, n.args(n.lo, n.hi, sc.chunk))
 	var others []*run
 	var readings []asked
 	for _, runs := range sc.runs {
 		for _, o := range runs {
-			if o != n && o.shard == n.shard && o.first.want > 0 {
+			if o != n && o.shard == n.shard {
 				others, readings = append(others, o), append(readings, sc.ask(ctx, pipe, o))
 			}
 		}
@@ -335,10 +331,10 @@ func (sc *scanner) next(ctx context.Context, runs []*run) (f found, ok bool, err
 // leading is the run whose first member comes first in the order of the range,
 // nil if no run has members.
 func leading(runs []*run, members func(*run) []found) (least *run) {
-	var text string
+	var first string
 	for _, n := range runs {
-		if m := members(n); len(m) > 0 && (least == nil || (m[0].text < text) != n.reverse) {
-			least, text = n, m[0].text
+		if m := members(n); len(m) > 0 && (least == nil || (m[0].order < first) != n.reverse) {
+			least, first = n, m[0].order
 		}
 	}
 	return least

@@ -18,7 +18,7 @@ func fill(t *testing.T, st *redis.Store, n int, name func(int) backend.Key, chan
 	t.Helper()
 	byNamespace := map[string][]backend.Action{}
 	for i := range n {
-		a := backend.Action{Key: name(i), Op: backend.OpPut, Put: backend.Put{UID: "u", Fingerprint: "new", Body: backend.EncodeBody([]byte("{}"))}}
+		a := backend.Action{Key: name(i), Op: backend.OpPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}"))}}
 		if change != nil {
 			change(&a.Put)
 		}
@@ -43,54 +43,48 @@ func openScan(t *testing.T, cfg redis.Config) *redis.Store {
 	return st
 }
 
-// title is the only row of a resource, as the newer definition makes it.
-func title(s string) backend.Row {
-	return backend.Row{Index: "title", Value: backend.AppendString(nil, s)}
-}
-
-// Whoever asks for the rows of one definition asks in the same call whether there
-// are those of another one. A call that reads on in the index while a resource
-// goes from one definition to the other must not be told of two states.
+// A call that reads on in the index while a resource goes from one range to another must
+// not be told of two states.
 func TestRangesOfACallAreOfOneStateHoweverManyMembersTheyRead(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr)
 	reader, writer := openScan(t, redis.Config{URL: p.URL()}), openScan(t, redis.Config{URL: s.URL()})
-	fill(t, writer, 1500, func(i int) backend.Key { return backend.Key{Kind: "Net", Namespace: "a", Name: fmt.Sprint("n", i)} },
-		func(put *backend.Put) { put.Rows = []backend.Row{title("b0")} })
-	wanted := backend.Key{Kind: "Net", Namespace: "z", Name: "wanted"}
-	write := func(old bool) {
-		put := backend.Put{UID: "u", Fingerprint: "new", Rows: []backend.Row{title("b1")}, Body: backend.EncodeBody([]byte("{}"))}
-		if old {
-			put.Fingerprint, put.Rows = "old", nil
+	target := backend.Key{Kind: "Target", Namespace: "z", Name: "t"}
+	refer := func(put *backend.Put) { put.Refs, put.Declared = []backend.Ref{{Key: target}}, "declared" }
+	fill(t, writer, 1500, func(i int) backend.Key { return backend.Key{Kind: "Net", Namespace: "z", Name: fmt.Sprint("n", i)} },
+		func(put *backend.Put) {
+			refer(put)
+			put.ExpiresAt = writer.Now().Add(-time.Second) // so that a page is not full with them
+		})
+	write := func(refers bool) {
+		put := backend.Put{UID: "u", Declared: "declared", Deleting: !refers, Body: backend.EncodeBody([]byte("{}"))}
+		if refers {
+			refer(&put)
 		}
-		if _, err := writer.Apply(context.Background(), batchOf(writer, backend.Action{Key: wanted, Op: backend.OpPut, Put: put})); err != nil {
+		a := backend.Action{Key: backend.Key{Kind: "Net", Namespace: "z", Name: "wanted"}, Op: backend.OpPut, Put: put}
+		if _, err := writer.Apply(context.Background(), batchOf(writer, a)); err != nil {
 			t.Error(err)
 		}
 	}
-	write(false)
-	// Before each later look at the rows the resource goes to the other definition.
-	looks, old := 0, false
+	write(true)
+	// Before each later look at the references the resource goes to the other range.
+	looks, refers := 0, true
 	p.Hold(func(args []string) bool {
-		if len(args) > 2 && strings.EqualFold(args[0], "zrange") && strings.HasPrefix(args[2], "(i\x02Net\x00\x02title") {
+		if len(args) > 2 && strings.EqualFold(args[0], "zrange") && strings.HasPrefix(args[2], "(r\x02Target") {
 			looks++
-			old = !old
-			write(old)
+			refers = !refers
+			write(refers)
 		}
 		return false
 	})
-	own := backend.AppendString(nil, "new")
-	others := backend.Range{Kind: "Net", Index: backend.DefinitionIndex, Limit: 1}
-	below, above := others, others
-	below.End, above.Start = own, backend.PrefixEnd(own)
 	for range 10 {
-		pages, err := reader.Ranges(t.Context(), []backend.Range{{Kind: "Net", Index: "title", Namespace: "z", Limit: 10}, below, above})
+		pages, err := reader.Ranges(t.Context(), []backend.Range{{Kind: "Net", Referenced: &target, Limit: 10}, {Kind: "Net", Deleting: true, Limit: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, other := len(pages[0].Resources) == 1, len(pages[1].Resources)+len(pages[2].Resources) > 0
-		if found == other {
-			t.Fatalf("found by its rows: %v, by those of another definition: %v", found, other)
+		if found, other := len(pages[0].Resources) == 1, len(pages[1].Resources) == 1; found == other {
+			t.Fatalf("found by its reference: %v, by its deletion: %v", found, other)
 		}
 	}
 	if looks == 0 {
@@ -104,18 +98,17 @@ func TestAResourceThatMovesWheneverItIsReadIsFoundInTheEnd(t *testing.T) {
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr)
 	reader, writer := openScan(t, redis.Config{URL: p.URL()}), openScan(t, redis.Config{URL: s.URL()})
-	target := backend.Key{Kind: "Net", Namespace: "z", Name: "target"}
-	referring := func(put *backend.Put) { put.Refs, put.Declared = []backend.Ref{{Key: target}}, "declared" }
-	fill(t, writer, 700, func(i int) backend.Key { return backend.Key{Kind: "Net", Namespace: "a", Name: fmt.Sprint("n", i)} },
-		func(put *backend.Put) { put.Rows = []backend.Row{title("b5")} })
-	fill(t, writer, 20, func(i int) backend.Key { return backend.Key{Kind: "Net", Namespace: "z", Name: fmt.Sprint("n", i)} }, referring)
+	target := backend.Key{Kind: "Target", Namespace: "z", Name: "t"}
+	refer := func(put *backend.Put, bound bool) {
+		put.Refs, put.Declared = []backend.Ref{{Key: target, Bound: bound}}, "declared"
+	}
+	fill(t, writer, 700, func(i int) backend.Key { return backend.Key{Kind: "Net", Namespace: "z", Name: fmt.Sprint("n", i)} },
+		func(put *backend.Put) { refer(put, len(put.Body)%2 == 0) })
 	moves := 0
 	move := func() {
 		moves++
-		put := backend.Put{UID: "u", Rows: []backend.Row{title(fmt.Sprint("b", moves%9))}, Body: backend.EncodeBody([]byte("{}"))}
-		if moves%2 == 0 {
-			referring(&put)
-		}
+		put := backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}"))}
+		refer(&put, moves%2 == 0)
 		if _, err := writer.Apply(context.Background(), batchOf(writer, backend.Action{Key: backend.Key{Kind: "Net", Namespace: "z", Name: "moving"}, Op: backend.OpPut, Put: put})); err != nil {
 			t.Error(err)
 		}
@@ -127,23 +120,17 @@ func TestAResourceThatMovesWheneverItIsReadIsFoundInTheEnd(t *testing.T) {
 		}
 		return false
 	})
-	for _, r := range []backend.Range{
-		{Kind: "Net", Index: "title", Namespace: "z"}, {Kind: "Net", Index: "title", Namespace: "z", Reverse: true},
-		{Kind: "Net", Index: "title", Start: title("b").Value[:2]}, {Kind: "Net", Namespace: "z"},
-	} {
+	for _, r := range []backend.Range{{Referenced: &target}, {Kind: "Net", Referenced: &target, Reverse: true}, {Kind: "Net", Namespace: "z"}} {
 		r.Limit = backend.MaxLimit
 		for range 5 {
 			got, err := reader.Range(t.Context(), r)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.ContainsFunc(got.Resources, func(r *backend.Resource) bool { return r.Name == "moving" }) {
+			if len(got.Resources) != 701 || !slices.ContainsFunc(got.Resources, func(r *backend.Resource) bool { return r.Name == "moving" }) {
 				t.Errorf("%+v: not among %d resources", r, len(got.Resources))
 			}
 		}
-	}
-	if got, err := reader.Range(t.Context(), backend.Range{Kind: "Net", Referenced: &target, Limit: 100}); err != nil || len(got.Resources) < 20 {
-		t.Errorf("%d referrers, error %v", len(got.Resources), err)
 	}
 }
 
@@ -194,8 +181,8 @@ func TestAPageOverManyShardsReadsTheRecordsOfOnePage(t *testing.T) {
 	const namespaces, each = 100, 64
 	fill(t, st, namespaces*each, func(i int) backend.Key {
 		return backend.Key{Kind: "Net", Namespace: fmt.Sprintf("ns%03d", i%namespaces), Name: fmt.Sprintf("n%05d", i)}
-	}, func(put *backend.Put) { put.Rows = []backend.Row{title(fmt.Sprint(len(put.Body)))} })
-	for _, r := range []backend.Range{{Kind: "Net"}, {Kind: "Net", Index: "title"}, {Kind: "Net", Reverse: true}} {
+	}, func(put *backend.Put) { put.Deleting = true })
+	for _, r := range []backend.Range{{Kind: "Net"}, {Kind: "Net", Deleting: true}, {Kind: "Net", Reverse: true}} {
 		for _, r.Limit = range []int{20, 500} {
 			before := serverInfo(t, s, "stats", "keyspace_hits")
 			p, err := st.Range(t.Context(), r)
@@ -220,14 +207,18 @@ func TestACountDoesNotReadWhatWaitsToBePurged(t *testing.T) {
 			return backend.Key{Kind: kind, Namespace: namespace, Name: fmt.Sprintf("n%05d", i)}
 		}
 	}
-	color := func(put *backend.Put) { put.Rows = []backend.Row{title("x")} }
+	target := backend.Key{Kind: "Target", Namespace: "a", Name: "t"}
+	refer := func(put *backend.Put) {
+		put.Deleting = true
+		put.Declared, put.Refs = "declared", []backend.Ref{{Key: target}}
+	}
 	fill(t, st, n, name("Token", "a"), func(put *backend.Put) {
-		color(put)
+		refer(put)
 		put.ExpiresAt = st.Now().Add(-time.Second)
 	})
-	fill(t, st, 7, name("Token", "a"), color)
-	fill(t, st, 5, name("Token", "b"), color)
-	fill(t, st, 3, name("Other", "a"), color)
+	fill(t, st, 7, name("Token", "a"), refer)
+	fill(t, st, 5, name("Token", "b"), nil)
+	fill(t, st, 3, name("Other", "a"), refer)
 	for _, c := range []struct {
 		says    string
 		read    backend.Range
@@ -236,11 +227,13 @@ func TestACountDoesNotReadWhatWaitsToBePurged(t *testing.T) {
 	}{
 		{"of another kind", backend.Range{Kind: "Other"}, 3, 0},
 		{"of another kind, in the namespace", backend.Range{Kind: "Other", Namespace: "a"}, 3, 0},
-		{"of another kind, by an index", backend.Range{Kind: "Other", Index: "title"}, 3, 0},
+		{"of another kind, being deleted", backend.Range{Kind: "Other", Deleting: true}, 3, 0},
+		{"of another kind, by reference", backend.Range{Kind: "Other", Referenced: &target}, 3, 0},
 		{"of the kind", backend.Range{Kind: "Token"}, 12, 0},
 		{"of the kind, in another namespace", backend.Range{Kind: "Token", Namespace: "b"}, 5, 5},
 		{"of the kind, in the namespace", backend.Range{Kind: "Token", Namespace: "a"}, 7, 0},
-		{"of the kind, by an index", backend.Range{Kind: "Token", Index: "title"}, 12, n},
+		{"of the kind, being deleted", backend.Range{Kind: "Token", Deleting: true}, 7, n},
+		{"of the kind, by reference", backend.Range{Kind: "Token", Referenced: &target}, 7, n},
 	} {
 		c.read.Count = true
 		before := serverInfo(t, s, "stats", "keyspace_hits")

@@ -13,17 +13,11 @@ import (
 //go:embed batch.lua
 var batchSource string
 
-//go:embed put.lua
-var putSource string
-
-//go:embed single.lua
-var singleSource string
-
-//go:embed group.lua
-var groupSource string
-
 //go:embed record.lua
 var recordSource string
+
+//go:embed trim.lua
+var trimSource string
 
 //go:embed apply.lua
 var applySource string
@@ -43,8 +37,6 @@ var epochSource string
 // scripts are those of a store.
 type scripts struct {
 	apply, scan, due, log script
-	// group is apply for batches of one put each, of several callers.
-	group script
 	// epoch begins an epoch. asked is the same script when it only asks whether one
 	// is needed, and so writes nothing.
 	epoch, asked script
@@ -55,8 +47,7 @@ func newScripts() scripts {
 	// read. So is a server that cannot save changes.
 	const refused, allowed, reads = "#!lua\n", "#!lua flags=allow-oom\n", "#!lua flags=no-writes,allow-oom\n"
 	return scripts{
-		apply: newScript(refused, batchSource, putSource, singleSource, recordSource, applySource),
-		group: newScript(refused, batchSource, putSource, groupSource),
+		apply: newScript(refused, batchSource, recordSource, trimSource, applySource),
 		scan:  newScript(reads, rangeSource),
 		due:   newScript(reads, dueSource),
 		log:   newScript(reads, logSource),

@@ -22,8 +22,8 @@ type shard struct {
 	index int
 	// meta is a hash: format, epoch, and head and bounds of the log.
 	meta string
-	// rows is a sorted set: the index of names, rows, references and expiries.
-	rows string
+	// members is a sorted set: the index of names, deletions, references and expiries, see member.go.
+	members string
 	// log is a stream: the changes, by revision.
 	log string
 	// item, followed by the tuple of a [backend.Key], is a string: a resource.
@@ -41,7 +41,7 @@ func newShards(prefix string, n int) []shard {
 // newShard is the i-th of n shards.
 func newShard(prefix string, i, n int) shard {
 	tag := "{" + shardTag(i, n) + "}"
-	return shard{index: i, meta: prefix + "m:" + tag, rows: prefix + "x:" + tag, log: prefix + "c:" + tag, item: prefix + "i:" + tag + ":"}
+	return shard{index: i, meta: prefix + "m:" + tag, members: prefix + "x:" + tag, log: prefix + "c:" + tag, item: prefix + "i:" + tag + ":"}
 }
 
 func (s *shard) key(k backend.Key) string {

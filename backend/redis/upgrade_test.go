@@ -3,6 +3,7 @@ package redis_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,27 +23,13 @@ type newer struct {
 	prefix string
 }
 
-// The things that this release does not know.
-const (
-	newerExt    = "compressed=1;owner=someone"
-	newerRow    = "\x02future\x00\x02value\x00"
-	newerMiddle = "\x02what only a newer release reads\x00"
-)
+// newerExt is what only a newer release knows of a record.
+const newerExt = "compressed=1;owner=someone"
 
 func (n *newer) item(k backend.Key) string { return n.prefix + "i:{0}:" + string(k.Append(nil)) }
 
-// entry is one of a record, of any type.
-func entry(kind byte, middle string) string {
-	return string([]byte{kind, byte(len(middle) >> 8), byte(len(middle))}) + middle
-}
-
-// members that such a release makes of its entries.
-func (n *newer) members(k backend.Key) []string {
-	return []string{
-		"i" + string(backend.AppendString(nil, k.Kind)) + newerRow + string(backend.OrderTuple(k.Namespace, k.Name)),
-		"q" + newerMiddle + string(k.Append(nil)),
-	}
-}
+// element is one of a list in a record or an entry.
+func element(s string) string { return string([]byte{byte(len(s) >> 8), byte(len(s))}) + s }
 
 // modify adds to a resource all that a newer release may add.
 func (n *newer) modify(k backend.Key) {
@@ -50,26 +37,18 @@ func (n *newer) modify(k backend.Key) {
 	meta := n.server.Client().HGetAll(n.Context(), n.prefix+"m:{0}").Val()
 	seq, _ := strconv.Atoi(meta["seq"])
 	id := fmt.Sprint(meta["epoch"], "-", seq+1)
-	field := strings.SplitN(n.server.Client().Get(n.Context(), n.item(k)).Val(), "\n", 17)
+	before := strings.SplitN(n.server.Client().Get(n.Context(), n.item(k)).Val(), "\n", 15)
+	field := slices.Clone(before)
+	field[0], field[4], field[13] = id, before[0], newerExt
+	record := strings.Join(field, "\n")
+	refs, _ := strconv.Atoi(field[8])
+	bound, _ := strconv.Atoi(field[9])
 	length, _ := strconv.Atoi(field[10])
-	before, body := field[16][:length], field[16][length:]
-	entries := before + entry('i', newerRow)
-	if !strings.Contains(before, entry('q', newerMiddle)) {
-		entries += entry('q', newerMiddle)
-	}
-	rows := len("future") + len(newerRow) - len("\x02future\x00")
-	size, _ := strconv.Atoi(field[8])
-	rowsize, _ := strconv.Atoi(field[9])
-	field[0], field[8], field[9], field[10], field[15] = id, fmt.Sprint(size+rows), fmt.Sprint(rowsize+rows), fmt.Sprint(len(entries)), newerExt
-	record := strings.Join(field[:16], "\n") + "\n" + entries + body
-	weight := size + rows + rowsize + 64
-	head := fmt.Sprintf("m\n%d\n%s\nnewer\n%s", weight, field[4], k.Append(nil))
+	weight := len(k.Kind+k.Namespace+k.Name) + len(field[14]) - length + refs + bound + 128 + 64
+	head := fmt.Sprintf("m\n%d\n%s\nnewer\n\n%s\n%s\n%s\n%s\n\n0\n%s", weight, field[1], before[0], before[1], before[2], before[3], k.Append(nil))
 	pipe := n.server.Client().TxPipeline()
-	pipe.Do(n.Context(), "XADD", n.prefix+"c:{0}", id, "h", head, "d", record, "b", before, "t", "a field of a newer release")
+	pipe.Do(n.Context(), "XADD", n.prefix+"c:{0}", id, "h", head, "d", record, "t", "a field of a newer release")
 	pipe.Set(n.Context(), n.item(k), record, 0)
-	for _, m := range n.members(k) {
-		pipe.Do(n.Context(), "ZADD", n.prefix+"x:{0}", 0, m)
-	}
 	pipe.HSet(n.Context(), n.prefix+"m:{0}", "seq", seq+1, "future", "a field of a newer release")
 	pipe.HIncrBy(n.Context(), n.prefix+"m:{0}", "count", 1)
 	pipe.HIncrBy(n.Context(), n.prefix+"m:{0}", "bytes", int64(weight))
@@ -82,13 +61,8 @@ func (n *newer) modify(k backend.Key) {
 func (n *newer) kept(k backend.Key) {
 	n.Helper()
 	record := n.server.Client().Get(n.Context(), n.item(k)).Val()
-	for _, want := range []string{"\n" + newerExt + "\n", entry('q', newerMiddle)} {
-		if strings.Count(record, want) != 1 {
-			n.Errorf("%q is not once in %q", want, record)
-		}
-	}
-	if err := n.server.Client().ZScore(n.Context(), n.prefix+"x:{0}", n.members(k)[1]).Err(); err != nil {
-		n.Errorf("its member: %v", err)
+	if want := "\n" + newerExt + "\n"; strings.Count(record, want) != 1 {
+		n.Errorf("%q is not once in %q", want, record)
 	}
 }
 
@@ -102,8 +76,7 @@ func TestWhatANewerReleaseWroteSurvives(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	k := backend.Key{Kind: "Net", Namespace: "default", Name: "n"}
-	color := func(i int64) backend.Row { return backend.Row{Index: "color", Value: backend.AppendInt(nil, i)} }
-	putOne(t, st, k, "1", color(1))
+	putOne(t, st, k, "1", toTarget(k))
 	w, err := st.Watch(t.Context(), backend.Watch{})
 	if err != nil {
 		t.Fatal(err)
@@ -119,32 +92,30 @@ func TestWhatANewerReleaseWroteSurvives(t *testing.T) {
 		if err != nil || len(d.Events) != 1 {
 			t.Fatalf("%d events, error %v", len(d.Events), err)
 		}
-		for _, index := range []string{"", "color", "future"} {
-			p, err := st.Range(t.Context(), backend.Range{Kind: "Net", Index: index, Limit: 10})
+		target := toTarget(k).Key
+		for _, r := range []backend.Range{{Kind: "Net", Limit: 10}, {Referenced: &target, Limit: 10}} {
+			p, err := st.Range(t.Context(), r)
 			if err != nil || len(p.Resources) != 1 {
-				t.Fatalf("by %q: %d resources, error %v", index, len(p.Resources), err)
+				t.Fatalf("%+v: %d resources, error %v", r, len(p.Resources), err)
 			}
 			if d := cmp.Diff(d.Events[0].Resource, p.Resources[0]); d != "" {
 				t.Errorf("delivered -, read +:\n%s", d)
-			}
-			if rows := p.Resources[0].Rows; len(rows) != 2 || rows[1].Index != "future" {
-				t.Errorf("rows %v", rows)
 			}
 		}
 		n.kept(k)
 	})
 	t.Run("an update keeps it", func(t *testing.T) {
-		for i := range int64(3) { // other rows, then the same
-			putOne(t, st, k, fmt.Sprint("2-", i), color(min(i, 1)))
+		for i := range 3 { // without references, with one, and with the same
+			putOne(t, st, k, fmt.Sprint("2-", i), []backend.Ref{toTarget(k)}[:min(i, 1)]...)
 			n.kept(k)
 		}
 	})
-	t.Run("a reindex keeps it", func(t *testing.T) {
+	t.Run("a rebind keeps it", func(t *testing.T) {
 		found, err := st.Get(t.Context(), k)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := backend.Action{Key: k, Op: backend.OpReindex, If: backend.Condition{Revision: found[0].Revision}, Put: backend.Put{Fingerprint: "f", Rows: []backend.Row{color(7)}}}
+		a := backend.Action{Key: k, Op: backend.OpRebind, If: backend.Condition{Revision: found[0].Revision, Passes: found[0].Passes}, Put: backend.Put{Declared: "others"}}
 		if _, err := st.Apply(t.Context(), batchOf(st, a)); err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +127,7 @@ func TestWhatANewerReleaseWroteSurvives(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = again.Close() })
-		putOne(t, again, k, "3", color(1))
+		putOne(t, again, k, "3", toTarget(k))
 		n.kept(k)
 		if v := n.server.Client().HGet(t.Context(), n.prefix+"m:{0}", "future").Val(); v == "" {
 			t.Error("the field of the meta is gone")
@@ -201,7 +172,7 @@ func TestTwoReleasesShareAStore(t *testing.T) {
 			putOne(t, st, k, fmt.Sprint(i))
 			written++
 		} else {
-			putOne(t, st, k, fmt.Sprint(i), backend.Row{Index: "color", Value: backend.AppendInt(nil, rnd.Int64N(3))})
+			putOne(t, st, k, fmt.Sprint(i), toTarget(k))
 		}
 		written++
 	}

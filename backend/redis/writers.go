@@ -174,21 +174,21 @@ func (w *writers) take() []*scriptCall {
 func (w *writers) send(calls []*scriptCall) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.session.core.cfg.Timeout)
 	defer cancel()
-	for errands := w.errands(calls); len(errands) > 0; {
-		errands = w.exchange(ctx, errands)
+	for all := errands(calls); len(all) > 0; {
+		all = w.exchange(ctx, all)
 	}
 }
 
-// exchange sends errands and answers their calls. It returns what is to be sent again,
-// because the server has executed nothing of it.
+// exchange sends errands and answers their calls. It returns those of which the server
+// has executed nothing because it does not know the script.
 func (w *writers) exchange(ctx context.Context, errands []*errand) (again []*errand) {
-	pipe := w.on.Pipeline()
+	pipe, script := w.on.Pipeline(), w.session.core.scripts.apply
 	cmds := make([]*goredis.Cmd, len(errands))
 	for i, e := range errands {
 		if e.source {
-			cmds[i] = pipe.Eval(ctx, e.script.source, e.keys, e.args...)
+			cmds[i] = pipe.Eval(ctx, script.source, e.keys, e.args...)
 		} else {
-			cmds[i] = pipe.EvalSha(ctx, e.script.sha, e.keys, e.args...)
+			cmds[i] = pipe.EvalSha(ctx, script.sha, e.keys, e.args...)
 		}
 	}
 	_, broken := pipe.Exec(ctx)
@@ -196,7 +196,7 @@ func (w *writers) exchange(ctx context.Context, errands []*errand) (again []*err
 		// If the connection breaks, the client library notes that as the error of
 		// those calls, too, that were answered before.
 		if reply, _ := cmds[i].Val().([]any); len(reply) > 0 {
-			again = append(again, w.answer(e, reply)...)
+			e.answer(reply)
 			continue
 		}
 		_, err := cmds[i].Slice()
@@ -210,25 +210,6 @@ func (w *writers) exchange(ctx context.Context, errands []*errand) (again []*err
 		}
 		for _, c := range e.calls {
 			c.finish(nil, err)
-		}
-	}
-	return again
-}
-
-// answer gives the calls of an errand their replies, and returns errands for those
-// that are to be sent by themselves.
-func (w *writers) answer(e *errand, reply []any) (again []*errand) {
-	if _, grouped := reply[0].([]any); !grouped || len(reply) != len(e.calls) {
-		for _, c := range e.calls { // one call, or what is said of all
-			c.finish(reply, nil)
-		}
-		return nil
-	}
-	for i, c := range e.calls {
-		if one, _ := reply[i].([]any); len(one) > 0 {
-			c.finish(one, nil)
-		} else {
-			again = append(again, w.session.core.single(c))
 		}
 	}
 	return again

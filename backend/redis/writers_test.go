@@ -31,7 +31,7 @@ func told(res backend.Result, err error) string {
 	var out []string
 	for _, r := range res.Resources {
 		if r != nil {
-			out = append(out, fmt.Sprint(r.Key, r.UID, r.Deleting, r.Finalizers, r.ExpiresAt, r.CreatedAt, r.UpdatedAt, r.Rows, string(r.Body), r.SpecRevision == r.Revision))
+			out = append(out, fmt.Sprint(r.Key, r.UID, r.Deleting, r.Finalizers, r.ExpiresAt, r.CreatedAt, r.UpdatedAt, r.Refs, string(r.Body), r.SpecRevision == r.Revision))
 		}
 	}
 	return strings.Join(out, "\n")
