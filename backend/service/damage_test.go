@@ -132,7 +132,11 @@ func TestAStatusOfAnyTextIsStored(t *testing.T) {
 
 func TestMoreIndexedValuesThanAResourceMayHaveAreRefused(t *testing.T) {
 	k := withConditions(widget())
-	f := setupKinds(t, k)
+	f := setup(t)
+	var err error
+	if f.Service, err = service.New(service.Config{Kinds: []descriptor.Kind{k}, Store: f.store}); err != nil {
+		t.Fatal(err)
+	}
 	r := f.create("a", `{"title":"A","tags":["x"]}`).Resource.Stored
 	conditions := func(n int) map[string]any {
 		var list []any
