@@ -220,7 +220,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	l.returned(before, heap, old[:len(old)-1])
 }
 
-// keeping keeps the index rows of a service until it is stopped.
+// keeping runs a service until it is stopped.
 func keeping(svc *service.Service) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var ran sync.WaitGroup
