@@ -1,0 +1,173 @@
+package service_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
+)
+
+// Two gateways write, one with a catalogue that knows fewer fields and other indexes. What a
+// filtered stream tells of the log is compared with the states that the writes left.
+func TestAResumedStreamTellsWhatEnteredAndLeftWhoeverWrote(t *testing.T) {
+	older := widget()
+	older.Indexes = []descriptor.Index{{Path: "spec.heavy"}}
+	older.Spec.Fields = slices.DeleteFunc(older.Spec.Fields, func(f descriptor.Field) bool { return f.Name == "tags" || f.Name == "ratio" })
+	older.Spec.Rules = nil
+	for seed := range uint64(20) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		store, err := memory.Open(memory.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var writers []*fixture
+		for _, k := range []descriptor.Kind{widget(), older} {
+			s, err := service.New(service.Config{Kinds: []descriptor.Kind{k}, Store: store})
+			if err != nil {
+				t.Fatal(err)
+			}
+			writers = append(writers, &fixture{Service: s, t: t, store: store})
+		}
+		f := writers[0]
+		kinds, err := kind.Compile([]descriptor.Kind{widget()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := f.position()
+		log := f.writeAtRandom(rnd, writers, 150)
+		middle := log[len(log)/2].at.UpdatedAt.UTC().Format(time.RFC3339Nano)
+		for _, filter := range []map[string]any{
+			{"spec": map[string]any{"weight": map[string]any{"lt": 200}}},
+			{"spec": map[string]any{"tags": map[string]any{"hasAny": []any{"x"}}}},
+			{"spec": map[string]any{"title": map[string]any{"eq": "B"}}},
+			{"not": map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "A"}}}},
+			{"updatedAt": map[string]any{"lt": middle}},
+			{"labels": []any{map[string]any{"key": "k", "eq": "1"}}},
+		} {
+			judge, err := query.ParseFilter(kinds.All()[0], filter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keeps := func(r *backend.Resource) bool {
+				ok, err := judge.Matches(kinds.All()[0], r)
+				return err == nil && ok
+			}
+			var want []string
+			for _, w := range log {
+				before, after := w.before != nil && keeps(w.before), w.after != nil && keeps(w.after)
+				typ := change.Modified
+				switch {
+				case w.unknown && after:
+				case w.unknown, before && !after:
+					typ = change.Deleted
+				case after && !before:
+					typ = change.Added
+				case !after:
+					continue
+				}
+				want = append(want, fmt.Sprintln(typ, w.at.Name, w.revision))
+			}
+			stream := f.changes(change.Request{Kinds: []string{"Widget"}, Filter: filter, After: &begin})
+			var got []string
+			for synced := false; !synced; {
+				for _, c := range take(t, stream, 1) {
+					if synced = c.Type == change.InSync; !synced {
+						got = append(got, fmt.Sprintln(c.Type, c.Stored.Name, c.Revision))
+					}
+				}
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Fatalf("seed %d, filter %v (-want +got):\n%s", seed, filter, d)
+			}
+		}
+		_ = store.Close()
+	}
+}
+
+// written is a write: the states that it found and left, nil for none.
+type written struct {
+	before, after, at *backend.Resource
+	revision          string
+	// unknown: the log does not tell the state before.
+	unknown bool
+}
+
+// writeAtRandom makes random writes through one of the writers each, or as one that tells nothing of
+// the state before.
+func (f *fixture) writeAtRandom(rnd *rand.Rand, writers []*fixture, n int) (log []written) {
+	f.t.Helper()
+	for len(log) < n {
+		w := writers[rnd.IntN(len(writers))]
+		name := fmt.Sprint("w", rnd.IntN(6))
+		before := f.stored(name)
+		spec := map[string]any{"title": string('A' + rune(rnd.IntN(3))), "weight": 100 + 50*rnd.IntN(5)}
+		if w == writers[0] {
+			spec["tags"] = [][]any{{"x"}, {"y"}, {}}[rnd.IntN(3)]
+		}
+		one := written{before: before, at: before}
+		var err error
+		var out *service.Written
+		labels := service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "k", Value: fmt.Sprint(rnd.IntN(2))}}}}
+		switch rnd.IntN(7) {
+		case 0:
+			if before == nil {
+				continue
+			}
+			if _, err = w.Delete(f.t.Context(), anon, service.DeleteRequest{Identity: named(name)}); err == nil {
+				at, failed := f.store.Position(f.t.Context())
+				if failed != nil {
+					f.t.Fatal(failed)
+				}
+				one.revision = at.Shard(0).String()
+			}
+		case 1:
+			if before == nil {
+				continue
+			}
+			one.unknown = true
+			f.rewrite(name, true, func(body map[string]any) {
+				body["spec"].(map[string]any)["weight"] = 100 + 50*rnd.IntN(5)
+			})
+		case 2:
+			if before == nil {
+				continue
+			}
+			out, err = w.UpdateStatus(f.t.Context(), anon, service.StatusRequest{Identity: named(name), ExpectedRevision: before.Revision.String(), Status: map[string]any{"id": fmt.Sprint(rnd.IntN(3))}})
+		case 3:
+			if before == nil {
+				continue
+			}
+			out, err = w.Patch(f.t.Context(), anon, service.PatchRequest{Identity: named(name), ExpectedRevision: before.Revision.String(), Metadata: labels})
+		default:
+			out, err = w.Upsert(f.t.Context(), anon, service.UpsertRequest{Identity: named(name), Metadata: labels, Spec: spec})
+		}
+		var refused *failure.Error
+		if errors.As(err, &refused) && refused.Code == failure.CodeValidationFailed {
+			continue
+		}
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if out != nil && out.Outcome == service.Unchanged {
+			continue
+		}
+		if one.after = f.stored(name); one.after != nil {
+			one.at, one.revision = one.after, one.after.Revision.String()
+		}
+		log = append(log, one)
+	}
+	return log
+}
