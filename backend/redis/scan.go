@@ -170,8 +170,8 @@ func (sc *scanner) run(of *backend.Range, sh *shard, members byte, part backend.
 		n.prefix += len(part.Prefix())
 	}
 	n.first = reading{from: n.lo, to: n.hi, want: of.Limit + 1}
-	if of.Count {
-		n.first.want = sc.chunk
+	if of.Count || sc.chunk > scanChunk {
+		n.first.want = max(n.first.want, sc.chunk)
 	}
 	return n
 }
