@@ -70,7 +70,18 @@ var (
 
 // ExpiredError says on which shards a watch lost its place. A store with one
 // shard may return the bare ErrPositionExpired.
-type ExpiredError struct{ Shards []int }
+type ExpiredError struct {
+	Shards []int
+	// Shared are parallel to Shards: the last revision that the log has in common with the
+	// lost place, from which a watch can begin, as after a fail-over that lost writes. It is
+	// zero where the log knows none. Nil: it knows none at all.
+	Shared []Revision
+}
+
+// Lose adds a shard that lost its place.
+func (e *ExpiredError) Lose(shard int, shared Revision) {
+	e.Shards, e.Shared = append(e.Shards, shard), append(e.Shared, shared)
+}
 
 func (e *ExpiredError) Error() string {
 	return fmt.Sprintf("%v on shards %v", ErrPositionExpired, e.Shards)

@@ -107,6 +107,16 @@ func (s *LogState) Resume(r backend.Revision) error {
 	return nil
 }
 
+// Shared is the last revision that the log has in common with a lost future: where the
+// epoch of r ended. It is zero if the log does not know the epoch, or cannot resume there.
+func (s *LogState) Shared(r backend.Revision) backend.Revision {
+	i := slices.IndexFunc(s.Epochs, func(e backend.Revision) bool { return e.Epoch == r.Epoch })
+	if i < 0 || r.Seq <= s.Epochs[i].Seq || s.Resume(s.Epochs[i]) != nil {
+		return backend.Revision{}
+	}
+	return s.Epochs[i]
+}
+
 // Behind is the number of changes after r, for an r that [LogState.Resume] accepts.
 func (s *LogState) Behind(r backend.Revision) int {
 	n := uint64(0)

@@ -60,8 +60,8 @@ func NewLogWatcher(ctx context.Context, reader LogReader, w backend.Watch) (*Log
 	case w.From.Shards() != 1:
 		return nil, backend.ErrPositionExpired
 	default:
-		if err := page.State.Resume(l.pos); err != nil {
-			return nil, err
+		if page.State.Resume(l.pos) != nil {
+			return nil, lostAt(&page.State, l.pos)
 		}
 	}
 	return l, nil
@@ -113,13 +113,20 @@ func (l *LogWatcher) read(ctx context.Context) (LogPage, error) {
 	if err != nil {
 		return LogPage{}, err
 	}
-	if err := page.State.Resume(l.pos); err != nil {
-		return LogPage{}, err
+	if page.State.Resume(l.pos) != nil {
+		return LogPage{}, lostAt(&page.State, l.pos)
 	}
 	if l.caughtUp && page.State.Behind(l.pos) > l.maxLag {
 		return LogPage{}, &backend.LaggedError{Position: backend.NewPosition(l.pos)}
 	}
 	return page, nil
+}
+
+// lostAt is the error of a watch that has lost its place.
+func lostAt(log *LogState, place backend.Revision) error {
+	var lost backend.ExpiredError
+	lost.Lose(0, log.Shared(place))
+	return &lost
 }
 
 // take turns a page into a delivery and moves the position past it. It says

@@ -142,7 +142,7 @@ func (h *Hub) Run(ctx context.Context) error {
 		return ErrRunning
 	}
 	defer h.end()
-	lost, pause := shards{all: true}, minPause
+	lost, pause := loss{shards: shards{all: true}}, minPause
 	for {
 		answered, progress, err := h.follow(ctx, &lost)
 		if ctx.Err() != nil || errors.Is(err, backend.ErrClosed) {
@@ -172,16 +172,17 @@ func (h *Hub) report(err error, first bool) {
 }
 
 // follow publishes what one watch of the store delivers, until the watch ends.
-// On lost shards it begins at the store's present position. answered says that
-// the store delivered anything, progress that it delivered events.
-func (h *Hub) follow(ctx context.Context, lost *shards) (answered, progress bool, err error) {
+// On lost shards it begins at the last place that the log shares with the hub, or at the
+// store's present position. answered says that the store delivered anything, progress that
+// it delivered events.
+func (h *Hub) follow(ctx context.Context, lost *loss) (answered, progress bool, err error) {
 	if !lost.empty() {
 		at, err := h.cfg.Store.Position(ctx)
 		if err != nil {
 			return false, false, err
 		}
-		h.replace(at, lost)
-		*lost = shards{}
+		h.replace(lost.begin(at), &lost.shards)
+		*lost = loss{}
 	}
 	w, err := h.cfg.Store.Watch(ctx, backend.Watch{From: h.Position(), MaxLag: followLag})
 	if err == nil {
@@ -195,7 +196,7 @@ func (h *Hub) follow(ctx context.Context, lost *shards) (answered, progress bool
 		}
 	}
 	if errors.Is(err, backend.ErrPositionExpired) {
-		*lost = expired(err)
+		*lost = lossOf(err)
 	}
 	return answered, progress, err
 }

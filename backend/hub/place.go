@@ -29,16 +29,41 @@ func (s *shards) list(n int) (out []int) {
 	return out
 }
 
-// expired are the shards that a watch could not continue.
-func expired(err error) (lost shards) {
+// loss is the shards on which the hub cannot go on, and where it can begin again on some of
+// them: the last place that the log has in common with the hub's.
+type loss struct {
+	shards
+	shared map[int]backend.Revision
+}
+
+// lossOf is what a watch that ended with an error has lost.
+func lossOf(err error) (out loss) {
 	var e *backend.ExpiredError
 	if !errors.As(err, &e) {
-		return shards{all: true}
+		return loss{shards: shards{all: true}}
 	}
-	for _, i := range e.Shards {
-		lost.add(i)
+	for i, shard := range e.Shards {
+		out.add(shard)
+		if i < len(e.Shared) && !e.Shared[i].IsZero() {
+			if out.shared == nil {
+				out.shared = map[int]backend.Revision{}
+			}
+			out.shared[shard] = e.Shared[i]
+		}
 	}
-	return lost
+	return out
+}
+
+// begin is where the hub begins again, for a store that is at a position now.
+func (l *loss) begin(now backend.Position) backend.Position {
+	out := make([]backend.Revision, now.Shards())
+	for i := range out {
+		out[i] = now.Shard(i)
+		if shared, ok := l.shared[i]; ok {
+			out[i] = shared
+		}
+	}
+	return backend.NewPosition(out...)
 }
 
 // reached says whether p has seen everything that q has, on the given shards.

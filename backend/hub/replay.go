@@ -114,7 +114,7 @@ func (w *Watcher) skipExpired(ctx context.Context, err error) error {
 	if !errors.Is(err, backend.ErrPositionExpired) {
 		return err
 	}
-	lost := expired(err)
+	lost := lossOf(err)
 	w.mu.Lock()
 	from := w.position
 	w.mu.Unlock()
@@ -129,7 +129,7 @@ func (w *Watcher) skipExpired(ctx context.Context, err error) error {
 		return err
 	}
 	w.mu.Lock()
-	w.position = moved(from, at, &lost)
+	w.position = moved(from, at, &lost.shards)
 	w.mu.Unlock()
 	return nil
 }

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"errors"
 
 	"go.uber.org/zap"
 
@@ -15,13 +16,30 @@ const fillStep = 250
 // made after it: a page that shows a change which the hub has not delivered is not
 // undone by an older one, since revisions are compared. In the end the kind
 // waits until the hub has delivered all that the pages can have shown.
-func (x *Index) fill(ctx context.Context, s *shelf) {
+//
+// Of a kind that lacks keys these alone are read. It returns false if the store does not
+// answer now.
+func (x *Index) fill(ctx context.Context, s *shelf) bool {
 	x.mu.Lock()
-	s.clear()
+	lost := s.lost
+	if s.state == lacks {
+		x.bytes -= s.bytes
+		for _, key := range lost {
+			s.forget(key)
+		}
+		x.bytes += s.bytes
+	} else {
+		s.clear()
+	}
 	s.state = fills
 	filling := s.fillings
 	x.mu.Unlock()
-	err := x.fillPages(ctx, s, filling)
+	var err error
+	if lost != nil {
+		err = x.fillKeys(ctx, s, filling, lost)
+	} else {
+		err = x.fillPages(ctx, s, filling)
+	}
 	var head backend.Head
 	if err == nil {
 		head, err = backend.HeadOf(ctx, x.cfg.Store)
@@ -30,6 +48,11 @@ func (x *Index) fill(ctx context.Context, s *shelf) {
 	defer x.mu.Unlock()
 	switch {
 	case s.fillings != filling: // it was cleared meanwhile
+	case err != nil && (lost != nil || errors.Is(err, backend.ErrUnavailable)):
+		if s.state = waits; lost != nil {
+			s.state = lacks
+		}
+		return false
 	case err != nil:
 		if ctx.Err() == nil {
 			x.cfg.Logger.Warn("a kind cannot be filled; it is read from the store", zap.String("kind", s.Name), zap.Error(err))
@@ -38,10 +61,11 @@ func (x *Index) fill(ctx context.Context, s *shelf) {
 	default:
 		x.change(s, nil) // those that came since the last page
 		if s.fillings == filling {
-			s.state, s.since = filled, head.Position
+			s.state, s.since, s.lost = filled, head.Position, nil
 		}
 		x.publish()
 	}
+	return true
 }
 
 // fillPages reads the pages of a kind, as long as it is not cleared. What does not decode
@@ -77,6 +101,48 @@ func (x *Index) fillPages(ctx context.Context, s *shelf, filling int) error {
 		last := page.Resources[len(page.Resources)-1]
 		r.Start = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 	}
+}
+
+// fillKeys reads what the store has under keys.
+func (x *Index) fillKeys(ctx context.Context, s *shelf, filling int, keys []backend.Key) error {
+	for len(keys) > 0 {
+		got, err := x.cfg.Store.Get(ctx, keys[:min(len(keys), fillStep)]...)
+		if err != nil && !errors.Is(err, backend.ErrUnreadable) {
+			return err
+		}
+		if err != nil { // of a single key
+			got = []*backend.Resource{nil}
+		}
+		made := make([]change, 0, len(got))
+		for i, stored := range got {
+			damaged := err != nil
+			if stored == nil && !damaged { // what does not decode is left out beside others
+				if damaged, err = x.isDamaged(ctx, keys[i]); err != nil {
+					return err
+				}
+			}
+			switch {
+			case damaged:
+				made = append(made, change{key: keys[i], entry: s.damaged(keys[i])})
+			case stored != nil:
+				made = append(made, change{key: stored.Key, revision: stored.Revision, entry: s.entry(stored)})
+			}
+		}
+		if len(made) > 0 && !x.put(s, filling, made) {
+			return nil
+		}
+		keys = keys[len(got):]
+	}
+	return nil
+}
+
+// isDamaged reports whether what is stored under a key does not decode.
+func (x *Index) isDamaged(ctx context.Context, key backend.Key) (bool, error) {
+	_, err := x.cfg.Store.Get(ctx, key)
+	if errors.Is(err, backend.ErrUnreadable) {
+		return true, nil
+	}
+	return false, err
 }
 
 // put puts a part of a page into the trees, or after the last part the changes that

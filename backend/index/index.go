@@ -16,11 +16,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unique"
 
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // Config of an index.
@@ -101,6 +103,8 @@ type Index struct {
 	bytes    int64
 	// version counts the changes.
 	version uint64
+	// changed are the keys of the latest changes.
+	changed changedKeys
 	// advanced is closed when current is replaced; nil if nobody waits for it.
 	advanced chan struct{}
 }
@@ -131,6 +135,9 @@ func New(cfg Config) (*Index, error) {
 	return x, nil
 }
 
+// unavailablePause is the pause before a store that does not answer is read again.
+const unavailablePause = 100 * time.Millisecond
+
 // Run follows the hub and fills the kinds, until ctx ends, which is no error. Then
 // the index serves nothing and holds nothing. While it runs, others that are begun do nothing.
 func (x *Index) Run(ctx context.Context) error {
@@ -144,7 +151,9 @@ func (x *Index) Run(ctx context.Context) error {
 	defer retry.Stop()
 	for {
 		for s := x.next(); s != nil && ctx.Err() == nil; s = x.next() {
-			x.fill(ctx, s)
+			if !x.fill(ctx, s) {
+				wait.For(ctx, unavailablePause)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -170,11 +179,19 @@ func (x *Index) next() *shelf {
 		return nil
 	}
 	for _, s := range x.shelves {
-		if s.state == waits {
+		if s.state == waits || s.state == lacks {
 			return s
 		}
 	}
 	return nil
+}
+
+// shard is the shard of a namespace.
+func (x *Index) shard(namespace string) int {
+	if sharder, ok := x.cfg.Store.(backend.Sharder); ok {
+		return sharder.Shard(namespace)
+	}
+	return 0
 }
 
 // retry lets the kinds be filled again that were given up, as far as there is room for
@@ -202,18 +219,38 @@ func (x *Index) retry(ctx context.Context) {
 	}
 }
 
-// Begin is [hub.Follower.Begin]: everything is filled again.
+// Begin is [hub.Follower.Begin]: what the store has lost is read again, or everything if
+// that is not known.
 func (x *Index) Begin(at backend.Position) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	lost, known := x.changed.beyond(at, x.position)
+	if !known {
+		x.changed.begin(at)
+	}
 	x.position = at
 	for _, s := range x.shelves {
-		s.clear()
-		s.state = waits
+		switch {
+		case known && s.state == serves:
+			x.lose(s, lost)
+		case known && s.state == givenUp:
+		default:
+			x.bytes -= s.bytes
+			s.clear()
+			s.state = waits
+		}
 	}
-	x.bytes = 0
 	x.publish()
 	x.wake()
+}
+
+// lose has the keys of a kind read again that the store has lost. The caller holds mu.
+func (x *Index) lose(s *shelf, lost map[backend.Key]bool) {
+	for key := range lost {
+		if key.Kind == s.Name {
+			s.lost, s.state = append(s.lost, key), lacks
+		}
+	}
 }
 
 // Deliver is [hub.Follower.Deliver].
@@ -228,6 +265,7 @@ func (x *Index) Deliver(d backend.Delivery) {
 		if s == nil {
 			continue
 		}
+		x.changed.add(backend.Key{Kind: s.Name, Namespace: unique.Make(e.Resource.Namespace).Value(), Name: e.Resource.Name}, x.shard(e.Resource.Namespace), e.Revision)
 		x.bytes -= s.bytes
 		s.take(change{key: e.Resource.Key, revision: e.Revision, entry: made[i]}, x.version)
 		x.bytes += s.bytes

@@ -110,6 +110,8 @@ type state int
 const (
 	// waits to be filled.
 	waits state = iota
+	// lacks some keys, which the store has lost, and waits for them to be read.
+	lacks
 	// fills: pages are put into the trees, changes wait in between.
 	fills
 	// filled: the pages are read, but some show changes that the hub has not delivered.
@@ -153,6 +155,8 @@ type shelf struct {
 	// waiting are the changes since a page was begun to be read.
 	waiting      []change
 	waitingBytes int64
+	// lost are the keys of a kind that lacks them.
+	lost []backend.Key
 	// since is the position from which on the trees show one state of the store.
 	since backend.Position
 	bytes int64
@@ -206,9 +210,19 @@ func (s *shelf) clear() {
 	}
 	s.unreadable = newRows(false)
 	s.changed, s.bytes = true, 0
-	s.waiting, s.waitingBytes = nil, 0
+	s.waiting, s.waitingBytes, s.lost = nil, 0, nil
 	s.since = backend.Position{}
 	s.fillings++
+}
+
+// forget removes what the trees have of a key.
+func (s *shelf) forget(key backend.Key) {
+	place := string(backend.OrderTuple(key.Namespace, key.Name))
+	if found, known := s.names.Delete(named{place: place}); known {
+		s.changed = true
+		s.replace(found.Entry, &Entry{slot: found.slot})
+		found.slot.newest.Store(nil)
+	}
 }
 
 // What an entry takes beside its bytes: itself and the places in trees.
@@ -302,7 +316,7 @@ func (s *shelf) take(c change, version uint64) {
 	switch s.state {
 	case serves, filled:
 		s.apply(c, version)
-	case fills:
+	case fills, lacks:
 		s.waiting = append(s.waiting, c)
 		s.waitingBytes += 256
 		if c.entry != nil {

@@ -43,7 +43,7 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 	if err != nil {
 		return nil, err
 	}
-	var lost []int
+	var lost backend.ExpiredError
 	for i := range out.pos {
 		if w.From.IsZero() {
 			out.pos[i] = page.states[i].Head()
@@ -51,11 +51,11 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 		}
 		out.pos[i] = w.From.Shard(i)
 		if page.states[i].Resume(out.pos[i]) != nil {
-			lost = append(lost, i)
+			lost.Lose(i, page.states[i].Shared(out.pos[i]))
 		}
 	}
-	if lost != nil {
-		return nil, &backend.ExpiredError{Shards: lost}
+	if lost.Shards != nil {
+		return nil, &lost
 	}
 	// One command can wait on all shards of a server, but only on one slot of a cluster.
 	for i := range out.pos {
@@ -173,17 +173,17 @@ func (w *watcher) look(ctx context.Context) (d backend.Delivery, ok bool, err er
 	if err != nil {
 		return d, false, err
 	}
-	var lost []int
+	var lost backend.ExpiredError
 	behind := 0
 	for i := range w.pos {
 		if page.states[i].Resume(w.pos[i]) != nil {
-			lost = append(lost, i)
+			lost.Lose(i, page.states[i].Shared(w.pos[i]))
 			continue
 		}
 		behind += page.states[i].Behind(w.pos[i])
 	}
-	if lost != nil {
-		return d, false, &backend.ExpiredError{Shards: lost}
+	if lost.Shards != nil {
+		return d, false, &lost
 	}
 	if w.caughtUp && behind > w.maxLag {
 		return d, false, &backend.LaggedError{Position: backend.NewPosition(w.pos...)}
@@ -195,13 +195,13 @@ func (w *watcher) look(ctx context.Context) (d backend.Delivery, ok bool, err er
 			err = fmt.Errorf("the log ends at %s and not at %s: %w", at, page.states[i].Head(), backend.ErrPositionExpired)
 		}
 		if err != nil && len(events) == 0 {
-			lost = append(lost, i)
+			lost.Lose(i, backend.Revision{})
 		}
 		w.deliver(&d, i, at, events)
 		head = head && at == page.states[i].Head()
 	}
-	if lost != nil && len(d.Events) == 0 {
-		return d, false, &backend.ExpiredError{Shards: lost}
+	if lost.Shards != nil && len(d.Events) == 0 {
+		return d, false, &lost
 	}
 	if head && !w.caughtUp {
 		w.caughtUp, d.CaughtUp = true, true
