@@ -110,7 +110,7 @@ func (s *Store) sendAndWait(ctx context.Context, on *goredis.Client, keys []stri
 		cmd := run(pipe)
 		wait := s.waitForReplica(ctx, pipe)
 		_, execErr := pipe.Exec(ctx)
-		reply, err := answer(cmd.Slice())
+		reply, err := onlyReply(cmd.Slice())
 		if goredis.HasErrorPrefix(err, "NOSCRIPT") {
 			continue
 		}

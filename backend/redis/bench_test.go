@@ -119,7 +119,7 @@ func benchPut(i, round int64) backend.Action {
 func benchRefs(i, round int64) backend.Action {
 	a := benchPut(i, round)
 	a.Key.Kind, a.Put.Declared = "Subnet", "01234567"
-	a.Put.Refs = []backend.Ref{{Key: benchKey(i % 1000), Bound: true}, {Key: benchKey(i % 777)}}
+	a.Put.Refs = []backend.Ref{{Key: benchKey(i % 1000), Bound: true}, {Key: benchKey(1000 + i%777)}}
 	return a
 }
 

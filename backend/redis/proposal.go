@@ -177,8 +177,8 @@ func (c *core) arguments(h head, actions []action) []any {
 	return args
 }
 
-// answer is the reply to the only batch of a script.
-func answer(reply []any, err error) ([]any, error) {
+// onlyReply is the reply to the only batch of a script.
+func onlyReply(reply []any, err error) ([]any, error) {
 	if len(reply) == 1 {
 		if own, ok := reply[0].([]any); ok {
 			return own, err

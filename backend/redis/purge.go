@@ -101,7 +101,7 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 			return err
 		}
 		args := s.core.arguments(head{shard: sh, clock: s.core.clockArgument(node)}, actions)
-		reply, err := answer(s.core.scripts.apply.run(ctx, on, keys, args...))
+		reply, err := onlyReply(s.core.scripts.apply.run(ctx, on, keys, args...))
 		switch {
 		case err != nil:
 			return err

@@ -274,9 +274,10 @@ func (s *Store) ranges(ctx context.Context, rs []backend.Range) (pages []backend
 	if len(rs) == 0 {
 		return []backend.Page{}, nil
 	}
+	deep := map[*backend.Range]bool{}
 	err = s.read(ctx, "range", func(ctx context.Context, ses *session) error {
 		for try := 1; ; try++ {
-			sc := newScanner(s, ses, rs, try)
+			sc := newScanner(s, ses, rs, deep, try)
 			if pages, err = sc.scan(ctx); err != nil || !sc.moved || sc.last {
 				return err
 			}

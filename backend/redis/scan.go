@@ -25,6 +25,9 @@ const (
 type scanner struct {
 	loader
 	ranges []backend.Range
+	// deep are the ranges of which a try read more members than were wanted, because many
+	// lead to what is expired. The next try reads as many in its first step.
+	deep map[*backend.Range]bool
 	// runs are the parts of each range, one for each of its shards.
 	runs  [][]*run
 	names names
@@ -76,9 +79,9 @@ type asked struct {
 	count, due *goredis.IntCmd
 }
 
-func newScanner(s *Store, ses *session, ranges []backend.Range, try int) *scanner {
+func newScanner(s *Store, ses *session, ranges []backend.Range, deep map[*backend.Range]bool, try int) *scanner {
 	return &scanner{
-		loader: loader{store: s, session: ses, room: backend.MaxPageBytes}, ranges: ranges, names: names{},
+		loader: loader{store: s, session: ses, room: backend.MaxPageBytes}, ranges: ranges, deep: deep, names: names{},
 		records: map[backend.Key]string{}, chunk: scanChunk << (4 * (try - 1)), last: try == scanTries,
 	}
 }
@@ -170,7 +173,7 @@ func (sc *scanner) run(of *backend.Range, sh *shard, members byte, part backend.
 		n.prefix += len(part.Prefix())
 	}
 	n.first = reading{from: n.lo, to: n.hi, want: of.Limit + 1}
-	if of.Count || sc.chunk > scanChunk {
+	if of.Count || sc.deep[of] {
 		n.first.want = max(n.first.want, sc.chunk)
 	}
 	return n
@@ -276,6 +279,7 @@ func (n *run) pass(member string) {
 // has changed. So the answers of one call are from one state.
 func (sc *scanner) further(ctx context.Context, n *run) error {
 	x := sc.store.exchange(sc.session, len(sc.ranges) == 1 && len(sc.runs[0]) == 1)
+	sc.deep[n.of] = true
 	pipe := x.on(n.shard.index)
 	next := pipe.ZRangeArgs(ctx, n.args(n.lo, n.hi, sc.chunk))
 	var others []*run
