@@ -43,7 +43,7 @@ func (p Put) validate(a Action) error {
 	if n := p.Finalizers; n != nil && (*n < 0 || *n > MaxFinalizers) {
 		return fmt.Errorf("%s: %d finalizers, 0 to %d wanted: %w", a.Key, *n, MaxFinalizers, ErrInvalid)
 	}
-	if y := p.ExpiresAt.Year(); !p.ExpiresAt.IsZero() && (y < 1970 || y > 9999) {
+	if y := p.ExpiresAt.UTC().Year(); !p.ExpiresAt.IsZero() && (y < 1970 || y > 9999) {
 		return fmt.Errorf("%s: expiry in a year from 1970 to 9999 wanted: %w", a.Key, ErrInvalid)
 	}
 	if len(p.Change) > MaxChange {
