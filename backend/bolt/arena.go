@@ -17,8 +17,6 @@ type arena struct {
 	room      int // of the last chunk of text
 	// bare leaves out references.
 	bare bool
-	// shares lets bodies share the memory of the form.
-	shares bool
 	// last was decoded before: the next one is likely to have strings of it.
 	last *backend.Resource
 }
@@ -29,23 +27,20 @@ const (
 	textBytes  = 4 << 10
 )
 
-// resource reads what appendResource wrote. The result does not share the memory of form,
-// unless the arena shares.
+// resource reads what appendResource wrote. The result does not share the memory of form.
 func (a *arena) resource(k backend.Key, form []byte) (*backend.Resource, error) {
 	a.bodies.Chunk = chunkBytes
 	d, body, err := part(form, resourceForm)
 	if err != nil {
 		return nil, err
 	}
-	if !a.shares {
-		body = a.own(body)
-	}
 	like := a.last
 	if like == nil {
 		like = &backend.Resource{}
 	}
 	r := a.resources.One()
-	r.Key, r.Body = k, body
+	r.Key, r.Body = k, a.bodies.Take(len(body))
+	copy(r.Body, body)
 	flags := d.byte()
 	r.Deleting = flags&flagDeleting != 0
 	if flags&flagExpires != 0 {
@@ -70,13 +65,6 @@ func (a *arena) resource(k backend.Key, form []byte) (*backend.Resource, error) 
 	}
 	a.last = r
 	return r, nil
-}
-
-// own is a copy of some bytes.
-func (a *arena) own(b []byte) []byte {
-	out := a.bodies.Take(len(b))
-	copy(out, b)
-	return out
 }
 
 func (a *arena) references(d *decoder, namespace string, like []backend.Ref) []backend.Ref {

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -26,10 +25,6 @@ type writer struct {
 	stored *bbolt.Cursor
 	// key is memory in which keys are made. bbolt keeps none of those that it is given.
 	key []byte
-	// lent is where resources are decoded to that share the memory of the transaction;
-	// lends says that Stored does that.
-	lent  arena
-	lends bool
 }
 
 // newWriter makes a writer for a number of calls.
@@ -40,7 +35,7 @@ func newWriter(c *core, tx *bbolt.Tx, calls int) (*writer, error) {
 	}
 	c.forms.Reset()
 	w := &writer{
-		core: c, tx: tx, id: int64(tx.ID()), log: log, lent: arena{shares: true}, events: make([]backend.Event, 0, calls),
+		core: c, tx: tx, id: int64(tx.ID()), log: log, events: make([]backend.Event, 0, calls),
 		resources: tx.Bucket([]byte(resourceBucket)), deleting: tx.Bucket([]byte(deletingBucket)),
 		refs: tx.Bucket([]byte(refBucket)), expiry: tx.Bucket([]byte(expiryBucket)), logEntries: tx.Bucket([]byte(logBucket)),
 	}
@@ -81,7 +76,7 @@ func (w *writer) run(call *call) (failed, fatal error) {
 		call.purged, w.trims = n, true
 		return nil, nil
 	}
-	res, changes, err := w.judge(call.batch, now)
+	res, changes, err := driver.Judge(call.batch, now, &w.log.State, w)
 	if err != nil {
 		return err, nil
 	}
@@ -95,20 +90,6 @@ func (w *writer) run(call *call) (failed, fatal error) {
 	return nil, nil
 }
 
-// judge is [driver.Judge]. A put keeps nothing of the body that it replaces, so if all actions
-// are puts, what is stored is not copied out of the transaction.
-func (w *writer) judge(b backend.Batch, now time.Time) (backend.Result, []driver.Write, error) {
-	if !slices.ContainsFunc(b.Actions, func(a backend.Action) bool { return a.Op != backend.OpPut }) {
-		w.lends = true
-		res, changes, err := driver.Judge(b, now, &w.log.State, w)
-		w.lends = false
-		if err == nil && !slices.ContainsFunc(changes, func(c driver.Write) bool { return c.Event.Type == backend.Deleted }) {
-			return res, changes, nil
-		}
-	}
-	return driver.Judge(b, now, &w.log.State, w)
-}
-
 var _ driver.ShardState = (*writer)(nil)
 
 // Stored is part of [driver.ShardState].
@@ -118,11 +99,7 @@ func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	if v == nil || !bytes.Equal(found, w.key) {
 		return nil, nil
 	}
-	a := &w.lent
-	if !w.lends {
-		a = new(arena)
-	}
-	r, err := a.resource(k, v)
+	r, err := new(arena).resource(k, v)
 	if err != nil {
 		return nil, unreadable(k, err)
 	}

@@ -38,20 +38,19 @@ func (w *Write) Refs() (ended, begun []backend.Ref) {
 	if w.After != nil {
 		begun = w.After.RefEntries()
 	}
-	equal := func(a, b backend.Ref) bool { return a == b }
-	return without(ended, begun, equal), without(begun, ended, equal)
+	return without(ended, begun), without(begun, ended)
 }
 
-// without returns what of a is not in b.
-func without[T any](a, b []T, equal func(T, T) bool) []T {
-	var out []T
-	for i, x := range a {
+// without returns the references in a that are not in b.
+func without(a, b []backend.Ref) []backend.Ref {
+	var out []backend.Ref
+	for i, ref := range a {
 		// Mostly nothing has changed, and lists are made in one order.
-		if i < len(b) && equal(x, b[i]) {
+		if i < len(b) && ref == b[i] {
 			continue
 		}
-		if !slices.ContainsFunc(b, func(y T) bool { return equal(x, y) }) {
-			out = append(out, x)
+		if !slices.Contains(b, ref) {
+			out = append(out, ref)
 		}
 	}
 	return out
