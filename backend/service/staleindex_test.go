@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"

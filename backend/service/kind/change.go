@@ -15,16 +15,11 @@ import (
 // maxChangedPaths is the most paths that a change names; of more it names the parents.
 const maxChangedPaths = 64
 
-// storedChange is the form of [backend.Put.Change]: the paths that changed, and the parts
-// of the body that changed, whole, as they were, by name; null for a part that was absent.
-type storedChange struct {
-	Paths  []string                   `json:"paths"`
-	Before map[string]json.RawMessage `json:"before"`
-}
-
-// ChangeOf returns the change from one stored body to another, for the log. It has no
-// value of a write-only field. It is nil if a body cannot be read, and if it would be
-// longer than [backend.MaxChange].
+// ChangeOf returns the change from one stored body to another, for the log: a JSON object
+// with the parts of the body that changed, whole, as they were ("before", null for a part
+// that was absent), and the paths that changed ("paths"). It has no value of a write-only
+// field. It is nil if a body cannot be read, and if it would be longer than
+// [backend.MaxChange].
 func (k *Kind) ChangeOf(was, next []byte) []byte {
 	before, err := membersOf(was)
 	if err != nil {
@@ -93,11 +88,28 @@ func (k *Kind) partShape(name string) *Shape {
 // ChangedPaths returns the paths that a change names, such as "spec.size"; none if nothing
 // is known of the change.
 func ChangedPaths(e *backend.Event) []string {
-	var c storedChange
+	var c struct{ Paths []string }
 	if json.Unmarshal(e.Change, &c) != nil {
 		return nil
 	}
 	return c.Paths
+}
+
+// partsBefore returns the parts of the body that a change replaced.
+func partsBefore(change []byte) (out []member, err error) {
+	all, err := membersIn(change)
+	for _, m := range all {
+		if m.name == "before" {
+			return membersIn(m.raw)
+		}
+	}
+	return nil, err
+}
+
+// SameStatus reports whether a change is known to have left the status as it was.
+func SameStatus(e *backend.Event) bool {
+	parts, err := partsBefore(e.Change)
+	return err == nil && e.Change != nil && !slices.ContainsFunc(parts, func(m member) bool { return m.name == "status" })
 }
 
 // ChangedSpec reports whether a change may have replaced the spec.
@@ -117,11 +129,11 @@ func Before(e *backend.Event) (r *backend.Resource, known bool) {
 	case e.Change == nil || e.Before == nil:
 		return nil, false
 	}
-	var c storedChange
-	if json.Unmarshal(e.Change, &c) != nil {
+	parts, err := partsBefore(e.Change)
+	if err != nil {
 		return nil, false
 	}
-	body, err := c.bodyBefore(e.Resource.Body)
+	body, err := bodyBefore(parts, e.Resource.Body)
 	if err != nil {
 		return nil, false
 	}
@@ -130,16 +142,16 @@ func Before(e *backend.Event) (r *backend.Resource, known bool) {
 	return &out, true
 }
 
-// bodyBefore returns the body before a change that led to the body after.
-func (c *storedChange) bodyBefore(after []byte) ([]byte, error) {
+// bodyBefore returns the body before a change that replaced some parts and led to another.
+func bodyBefore(replaced []member, after []byte) ([]byte, error) {
 	parts, err := membersOf(after)
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range c.Before {
-		parts = slices.DeleteFunc(parts, func(m member) bool { return m.name == name })
-		if string(value) != "null" {
-			parts = append(parts, member{name, value})
+	for _, was := range replaced {
+		parts = slices.DeleteFunc(parts, func(m member) bool { return m.name == was.name })
+		if string(was.raw) != "null" {
+			parts = append(parts, was)
 		}
 	}
 	out := append(make([]byte, 0, len(after)), backend.BodyJSON, '{')

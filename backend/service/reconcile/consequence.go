@@ -143,7 +143,7 @@ func wakes(k *kind.Kind, e *backend.Event) bool {
 	if e.Type != backend.Modified || e.Resource.Deleting {
 		return true
 	}
-	if k.Conditions == nil {
+	if k.Conditions == nil || kind.SameStatus(e) {
 		return false
 	}
 	before, known := kind.Before(e)
