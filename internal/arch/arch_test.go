@@ -45,7 +45,7 @@ var rules = []rule{
 	{"backend/service", []string{"backend", "backend/body", "backend/budget", "backend/catalogue", "backend/descriptor", "backend/hub", "backend/index", "backend/keyring", "backend/manifest", "internal/loglimit", "internal/wait"}, "the verbs stand on all others, and on any store and any kinds"},
 	{"backend/catalogue", []string{"backend", "backend/body", "backend/descriptor", "internal/wait"}, "the gate compares catalogues through the store contract"},
 	{"backend/body", []string{"backend", "backend/descriptor", "internal/slab"}, "a body is bytes under a descriptor; it knows no store"},
-	{"backend/index", []string{"backend", "backend/body", "backend/hub"}, "the index keeps what the hub tells and the store has; it knows no query"},
+	{"backend/index", []string{"backend", "backend/body", "backend/hub", "internal/wait"}, "the index keeps what the hub tells and the store has; it knows no query"},
 	{"backend/keyring", []string{"backend"}, "keys encrypt bodies; they know no kind and no store"},
 	{"backend/hub", []string{"backend", "internal/setting", "internal/wait"}, "the hub relays the changes of any store"},
 	{"backend/manifest", []string{"internal/timestamp"}, "a manifest is text; it knows no kind and no store"},
