@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -235,37 +236,41 @@ func (c *counted) Range(ctx context.Context, r backend.Range) (backend.Page, err
 }
 
 func TestManyThatWaitForOneAreReadyByFewCalls(t *testing.T) {
-	const many = 2000
-	store := &counted{Store: open(t)}
-	h := openHouse(t, store)
-	h.run()
-	for i := range many {
-		h.create("Door", fmt.Sprintf("d%d", i), `{"roomRef":"r"}`)
-	}
-	store.applies.Store(0)
-	store.writes.Store(0)
-	store.ranges.Store(0)
-	h.create("Room", "r", `{}`)
-	ready := 0
-	h.until("all are ready", func() bool {
-		for ; ready < many; ready++ {
-			if h.says("Door", fmt.Sprintf("d%d", ready)) != "True" {
-				return false
-			}
+	synctest.Test(t, func(t *testing.T) {
+		const many = 2000
+		store := &counted{Store: open(t)}
+		h := openHouse(t, store)
+		stop := h.run()
+		time.Sleep(5 * time.Second) // of the bubble: the kinds have been scanned then
+		for i := range many {
+			h.create("Door", fmt.Sprintf("d%d", i), `{"roomRef":"r"}`)
 		}
-		return true
+		store.applies.Store(0)
+		store.writes.Store(0)
+		store.ranges.Store(0)
+		h.create("Room", "r", `{}`)
+		ready := 0
+		h.until("all are ready", func() bool {
+			for ; ready < many; ready++ {
+				if h.says("Door", fmt.Sprintf("d%d", ready)) != "True" {
+					return false
+				}
+			}
+			return true
+		})
+		if n := store.writes.Load(); n != many+1 {
+			t.Errorf("%d writes, want one for the room and one for each door: %d", n, many+1)
+		}
+		if n := store.applies.Load(); n > 1+2*(many/backend.MaxWrites+1) {
+			t.Errorf("%d batches for %d doors", n, many)
+		}
+		// The dependents of each door are read when it is created and when it is ready, those of
+		// the room page by page.
+		if n := store.ranges.Load(); n > 2*many+8 {
+			t.Errorf("dependents were read %d times for %d doors", n, many)
+		}
+		stop()
 	})
-	if n := store.writes.Load(); n != many+1 {
-		t.Errorf("%d writes, want one for the room and one for each door: %d", n, many+1)
-	}
-	if n := store.applies.Load(); n > 1+2*(many/backend.MaxWrites+1) {
-		t.Errorf("%d batches for %d doors", n, many)
-	}
-	// The dependents of each door are read when it is created and when it is ready, those of
-	// the room page by page.
-	if n := store.ranges.Load(); n > 2*many+8 {
-		t.Errorf("dependents were read %d times for %d doors", n, many)
-	}
 }
 
 func TestNoResourceReliesOnOneThatIsGone(t *testing.T) {
