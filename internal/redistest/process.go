@@ -99,3 +99,10 @@ func (l *tail) String() string {
 	defer l.mu.Unlock()
 	return string(l.text)
 }
+
+// pid is the number of the process that was started last.
+func (p *process) pid() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cmd.Process.Pid
+}

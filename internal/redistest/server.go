@@ -137,8 +137,9 @@ func (s *Server) up() error {
 	return nil
 }
 
-// ping wants an answer to PING, which comes once the data is loaded. It uses no
-// client, for that logs each refused connection.
+// ping wants an answer to PING, which comes once the data is loaded, of this process: another
+// one may have taken the port since it was found free. It uses no client, for that logs each
+// refused connection.
 func (s *Server) ping() error {
 	c, err := s.dial()
 	if err != nil {
@@ -148,23 +149,27 @@ func (s *Server) ping() error {
 	if err := c.SetDeadline(time.Now().Add(time.Second)); err != nil {
 		return err
 	}
-	request, in := "PING\r\n", bufio.NewReader(c)
+	request, in := "INFO server\r\nPING\r\n", bufio.NewReader(c)
 	if s.cfg.user != (credentials{}) {
 		request = "AUTH " + adminName + " " + adminPassword + "\r\n" + request
 	}
 	if _, err := c.Write([]byte(request)); err != nil {
 		return err
 	}
+	own := false
 	for {
 		line, err := in.ReadString('\n')
 		if err != nil {
 			return err
 		}
-		switch line = strings.TrimSpace(line); line {
-		case "+OK": // AUTH
-		case "+PONG":
+		switch line = strings.TrimSpace(line); {
+		case line == fmt.Sprint("process_id:", s.proc.pid()):
+			own = true
+		case line == "+PONG" && !own:
+			return errors.New("another server answers")
+		case line == "+PONG":
 			return nil
-		default:
+		case strings.HasPrefix(line, "-"):
 			return fmt.Errorf("PING: %s", line)
 		}
 	}
