@@ -181,7 +181,7 @@ func (h *Hub) follow(ctx context.Context, lost *loss) (answered, progress bool, 
 		if err != nil {
 			return false, false, err
 		}
-		h.replace(lost.begin(at), &lost.shards)
+		h.replace(lost.begin(at), lost)
 		*lost = loss{}
 	}
 	w, err := h.cfg.Store.Watch(ctx, backend.Watch{From: h.Position(), MaxLag: followLag})

@@ -34,8 +34,8 @@ func (h *Hub) publish(d backend.Delivery) {
 	for i := len(h.asked) - 1; i >= 0 && len(entries) > 0; i-- {
 		h.asked[i].offerOrDetach(entries)
 	}
-	for by, t := range h.tables {
-		for i := range entries {
+	for i := range entries {
+		for by, t := range h.tables {
 			t.find(by, entries[i:i+1])
 		}
 	}
@@ -45,17 +45,17 @@ func (h *Hub) publish(d backend.Delivery) {
 // replace sets the hub's position on the shards that could not be continued, all
 // of them at first. The subscribers that cover one of them cannot go on, except
 // those that are still reading the log themselves.
-func (h *Hub) replace(at backend.Position, lost *shards) {
+func (h *Hub) replace(at backend.Position, lost *loss) {
 	h.relay.Lock()
 	defer h.relay.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	was := h.place
 	if was.Shards() != at.Shards() {
-		lost = &shards{all: true}
+		lost = &loss{shards: shards{all: true}}
 	}
 	if !lost.all {
-		at = moved(was, at, lost)
+		at = moved(was, at, &lost.shards)
 	}
 	for _, f := range h.followers {
 		f.Begin(at)
@@ -156,7 +156,7 @@ func (w *Watcher) put(e *entry) bool {
 // lose tells the watch that the hub could not continue some shards and has moved
 // from one position to another. It returns false if the watch has ended. The
 // caller holds the hub's mu.
-func (w *Watcher) lose(was, now backend.Position, lost *shards) bool {
+func (w *Watcher) lose(was, now backend.Position, lost *loss) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
@@ -164,14 +164,20 @@ func (w *Watcher) lose(was, now backend.Position, lost *shards) bool {
 	}
 	if !w.live {
 		w.clear()
+		if w.meet.Shards() == now.Shards() {
+			now = later(w.meet, now) // what there was when the watch began lies up to there
+		}
 		w.meet = now
 		return true
 	}
 	var mine []int
 	for _, i := range lost.list(now.Shards()) {
-		// A watch that was ahead of the hub may be exactly where the hub begins now.
+		// A watch that was ahead of the hub may be exactly where the hub begins now, or beyond
+		// that in the history with which the hub goes on without a gap.
 		ahead := w.floor.Shard(i)
-		if w.shards.has(i) && (ahead != now.Shard(i) || ahead.Compare(was.Shard(i)) <= 0) {
+		_, shared := lost.shared[i]
+		goesOn := ahead == now.Shard(i) || shared && ahead.Compare(now.Shard(i)) > 0
+		if w.shards.has(i) && (!goesOn || ahead.Compare(was.Shard(i)) <= 0) {
 			mine = append(mine, i)
 		}
 	}

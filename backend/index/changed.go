@@ -47,9 +47,10 @@ func (c *changedKeys) add(key backend.Key, shard int, revision backend.Revision)
 	c.next = (c.next + 1) % maxChanged
 }
 
-// beyond returns the keys of the changes between two positions, each once; false if they are
-// not all known. At is where the store begins again, and was where it had been followed to.
-func (c *changedKeys) beyond(at, was backend.Position) (keys map[backend.Key]bool, ok bool) {
+// beyond returns the keys of the changes between two positions, each once, by kind; false if
+// they are not all known. At is where the store begins again, and was where it had been
+// followed to.
+func (c *changedKeys) beyond(at, was backend.Position) (keys map[string]map[backend.Key]bool, ok bool) {
 	if at.IsZero() || at.Shards() != was.Shards() || at.Shards() != len(c.complete) {
 		return nil, false
 	}
@@ -59,11 +60,15 @@ func (c *changedKeys) beyond(at, was backend.Position) (keys map[backend.Key]boo
 			return nil, false
 		}
 	}
-	keys = map[backend.Key]bool{}
+	keys = map[string]map[backend.Key]bool{}
 	for _, one := range c.ring {
-		if one.revision.Compare(at.Shard(one.shard)) > 0 {
-			keys[one.key] = true
+		if one.revision.Compare(at.Shard(one.shard)) <= 0 {
+			continue
 		}
+		if keys[one.key.Kind] == nil {
+			keys[one.key.Kind] = map[backend.Key]bool{}
+		}
+		keys[one.key.Kind][one.key] = true
 	}
 	return keys, true
 }

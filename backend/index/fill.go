@@ -48,7 +48,8 @@ func (x *Index) fill(ctx context.Context, s *shelf) bool {
 	defer x.mu.Unlock()
 	switch {
 	case s.fillings != filling: // it was cleared meanwhile
-	case err != nil && (lost != nil || errors.Is(err, backend.ErrUnavailable)):
+	case errors.Is(err, backend.ErrUnavailable):
+		x.cfg.Logger.Debug("a kind cannot be filled now", zap.String("kind", s.Name), zap.Error(err))
 		if s.state = waits; lost != nil {
 			s.state = lacks
 		}

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -99,8 +100,10 @@ type Index struct {
 	// position is how far the hub's deliveries were taken; zero while the hub does not follow.
 	position backend.Position
 	shelves  []*shelf
-	byName   map[string]*shelf
-	bytes    int64
+	// order is the order in which they are filled.
+	order  []*shelf
+	byName map[string]*shelf
+	bytes  int64
 	// version counts the changes.
 	version uint64
 	// changed are the keys of the latest changes.
@@ -128,7 +131,7 @@ func New(cfg Config) (*Index, error) {
 	x := &Index{cfg: cfg, work: make(chan struct{}, 1), byName: map[string]*shelf{}}
 	for i := range cfg.Kinds {
 		s := newShelf(&x.cfg.Kinds[i], i)
-		x.shelves = append(x.shelves, s)
+		x.shelves, x.order = append(x.shelves, s), append(x.order, s)
 		x.byName[s.Name] = s
 	}
 	x.current.Store(&snapshot{kinds: make([]*Kind, len(x.shelves))})
@@ -136,7 +139,7 @@ func New(cfg Config) (*Index, error) {
 }
 
 // unavailablePause is the pause before a store that does not answer is read again.
-const unavailablePause = 100 * time.Millisecond
+const unavailablePause = 200 * time.Millisecond
 
 // Run follows the hub and fills the kinds, until ctx ends, which is no error. Then
 // the index serves nothing and holds nothing. While it runs, others that are begun do nothing.
@@ -152,6 +155,7 @@ func (x *Index) Run(ctx context.Context) error {
 	for {
 		for s := x.next(); s != nil && ctx.Err() == nil; s = x.next() {
 			if !x.fill(ctx, s) {
+				x.putOff(s)
 				wait.For(ctx, unavailablePause)
 			}
 		}
@@ -178,12 +182,19 @@ func (x *Index) next() *shelf {
 	if x.position.IsZero() {
 		return nil
 	}
-	for _, s := range x.shelves {
+	for _, s := range x.order {
 		if s.state == waits || s.state == lacks {
 			return s
 		}
 	}
 	return nil
+}
+
+// putOff lets the other kinds be filled before one that could not be read.
+func (x *Index) putOff(last *shelf) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.order = append(slices.DeleteFunc(x.order, func(s *shelf) bool { return s == last }), last)
 }
 
 // shard is the shard of a namespace.
@@ -232,7 +243,9 @@ func (x *Index) Begin(at backend.Position) {
 	for _, s := range x.shelves {
 		switch {
 		case known && s.state == serves:
-			x.lose(s, lost)
+			x.bytes -= s.bytes
+			s.lose(lost[s.Name])
+			x.bytes += s.bytes
 		case known && s.state == givenUp:
 		default:
 			x.bytes -= s.bytes
@@ -242,15 +255,6 @@ func (x *Index) Begin(at backend.Position) {
 	}
 	x.publish()
 	x.wake()
-}
-
-// lose has the keys of a kind read again that the store has lost. The caller holds mu.
-func (x *Index) lose(s *shelf, lost map[backend.Key]bool) {
-	for key := range lost {
-		if key.Kind == s.Name {
-			s.lost, s.state = append(s.lost, key), lacks
-		}
-	}
 }
 
 // Deliver is [hub.Follower.Deliver].

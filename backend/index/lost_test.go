@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/memory"
 )
@@ -127,4 +130,131 @@ func TestWhatAFailOverLosesIsReadAgain(t *testing.T) {
 		}
 		_ = s.Close()
 	}
+}
+
+// gated is a store whose hub's own watch stands still while the gate is set.
+type gated struct {
+	*failing
+	gate *chan struct{}
+}
+
+func (g gated) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
+	out, err := g.failing.Watch(ctx, w)
+	if *g.gate != nil && w.MaxLag > backend.DefaultMaxLag && err == nil {
+		return waiting{out, *g.gate}, nil
+	}
+	return out, err
+}
+
+type waiting struct {
+	backend.Watcher
+	gate chan struct{}
+}
+
+func (w waiting) Next(ctx context.Context) (backend.Delivery, error) {
+	<-w.gate
+	return w.Watcher.Next(ctx)
+}
+
+// failOver runs a hub over a primary of which a replica has all but the last changes, writes
+// as many to the replica, and puts it in the place of the primary, which stays open. At is
+// where the histories part.
+func failOver(t *testing.T, writes int) (h *hub.Hub, primary, replica *memory.Store, at backend.Position, gate *chan struct{}) {
+	t.Helper()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	open := func(data *memory.Data) *memory.Store {
+		s, err := memory.Open(memory.Config{Data: data, Clock: func() time.Time { return now }, Rand: rand.New(rand.NewPCG(1, 4))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	write := func(s *memory.Store, name string) {
+		a := backend.Action{Key: key(name), Op: backend.OpPut, Put: backend.Put{UID: "u", Body: bodyOf("v", colour("c"))}}
+		if _, err := s.Apply(t.Context(), backend.Batch{RequestID: name, Deadline: now.Add(time.Minute), Actions: []backend.Action{a}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copied := &memory.Data{}
+	primary, replica = open(&memory.Data{}), open(copied)
+	for i := range 5 {
+		write(primary, fmt.Sprint("both", i))
+		write(replica, fmt.Sprint("both", i))
+	}
+	s := gated{&failing{}, new(chan struct{})}
+	s.failing.primary.Store(primary)
+	h, err := hub.New(hub.Config{Store: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var ran sync.WaitGroup
+	ran.Go(func() { _ = h.Run(ctx) })
+	t.Cleanup(func() { stop(); ran.Wait() })
+	synctest.Wait()
+	for i := range 3 {
+		write(primary, fmt.Sprint("lost", i))
+	}
+	synctest.Wait()
+	_ = replica.Close()
+	replica = open(copied)
+	if at, err = replica.Position(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for i := range writes {
+		write(replica, fmt.Sprint("new", i))
+	}
+	s.failing.primary.Store(replica)
+	return h, primary, replica, at, s.gate
+}
+
+func TestAWatchThatBeganAfterAFailOverGoesOnWhenTheHubHearsOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, primary, _, _, _ := failOver(t, 2)
+		w, err := h.Watch(t.Context(), hub.Watch{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		if _, err = w.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_ = primary.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // of the bubble
+		defer cancel()
+		if _, err = w.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+}
+
+func TestAWatchThatReadsDuringAFailOverIsInSyncOnceItHasSeenAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, primary, replica, at, gate := failOver(t, 1000)
+		head, err := replica.Position(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := h.Watch(t.Context(), hub.Watch{From: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		d, err := w.Next(t.Context())
+		if err != nil || d.CaughtUp {
+			t.Fatalf("%v %v", d.CaughtUp, err)
+		}
+		*gate = make(chan struct{})
+		_ = primary.Close()
+		time.Sleep(10 * time.Second) // of the bubble: the hub begins again
+		time.AfterFunc(time.Second, func() { close(*gate) })
+		for !d.CaughtUp {
+			if d, err = w.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d.Position.Shard(0).Compare(head.Shard(0)) < 0 {
+			t.Errorf("in sync at %v, and the store was at %v when the watch began", d.Position, head)
+		}
+	})
 }

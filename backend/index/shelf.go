@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -214,6 +215,21 @@ func (s *shelf) clear() {
 	s.since = backend.Position{}
 	s.fillings++
 }
+
+// lose has keys read again that the store has lost: all of the kind if that is less work.
+func (s *shelf) lose(keys map[backend.Key]bool) {
+	switch {
+	case len(keys) == 0:
+	case len(keys) > max(manyLost, s.names.Len()/10):
+		s.clear()
+		s.state = waits
+	default:
+		s.lost, s.state = slices.Collect(maps.Keys(keys)), lacks
+	}
+}
+
+// manyLost is how many lost keys are read one by one at least, however small the kind.
+const manyLost = 1000
 
 // forget removes what the trees have of a key.
 func (s *shelf) forget(key backend.Key) {

@@ -12,8 +12,8 @@ import (
 
 // What is kept of the changes that came last.
 const (
-	recentChanges = 128
-	recentBytes   = 4 << 20 // of all bodies together
+	recentChanges = 512     // two deliveries of the store
+	recentBytes   = 4 << 20 // of all bodies together, each with the one before it
 )
 
 // recent holds what was read of the latest changes. All listeners of a gateway get the same
@@ -55,12 +55,12 @@ type state struct {
 
 // bodyOf reads the body of a resource, unless somebody did or does.
 func (r *recent) bodyOf(k *kind.Kind, stored *backend.Resource) (*body.Body, error) {
-	return r.change(k, recentKey{stored, stored.Revision}, len(stored.Body)).body()
+	return r.change(k, recentKey{stored, stored.Revision}).body()
 }
 
 // statesOf returns the states before and after a change.
 func (r *recent) statesOf(k *kind.Kind, e *backend.Event) (before, after state) {
-	c := r.change(k, recentKey{e.Resource, e.Revision}, len(e.Resource.Body)+2*len(e.Change))
+	c := r.change(k, recentKey{e.Resource, e.Revision})
 	c.once.Do(func() {
 		was, known := kind.Before(e)
 		switch {
@@ -87,14 +87,14 @@ func stateOf(k *kind.Kind, r *backend.Resource, read func() (*body.Body, error))
 }
 
 // change returns what is kept of a change.
-func (r *recent) change(k *kind.Kind, key recentKey, size int) *readChange {
+func (r *recent) change(k *kind.Kind, key recentKey) *readChange {
 	r.mu.RLock()
 	c := r.changes[key]
 	r.mu.RUnlock()
 	if c != nil {
 		return c
 	}
-	c = &readChange{key: key, size: size, body: sync.OnceValues(func() (*body.Body, error) { return k.Body.Read(key.stored) })}
+	c = &readChange{key: key, size: 2 * len(key.stored.Body), body: sync.OnceValues(func() (*body.Body, error) { return k.Body.Read(key.stored) })}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if known := r.changes[key]; known != nil { // somebody was faster
@@ -103,7 +103,7 @@ func (r *recent) change(k *kind.Kind, key recentKey, size int) *readChange {
 	if r.changes == nil {
 		r.changes = make(map[recentKey]*readChange, recentChanges)
 	}
-	r.bytes += size
+	r.bytes += c.size
 	for len(r.order) > 0 && (len(r.order) == recentChanges || r.bytes > recentBytes) {
 		oldest := r.order[0]
 		r.order = slices.Delete(r.order, 0, 1)

@@ -17,8 +17,8 @@ const maxChangedPaths = 64
 
 // ChangeOf returns the change from one stored body to another, for the log: a JSON object
 // with the parts of the body that changed, whole, as they were ("before", null for a part
-// that was absent), and the paths that changed ("paths"). It has no value of a write-only
-// field. It is nil if a body cannot be read, and if it would be longer than
+// that was absent), and the paths that changed ("paths"). It has no value of a field that is
+// write-only in this catalogue. It is nil if a body cannot be read, and if it would be longer than
 // [backend.MaxChange].
 func (k *Kind) ChangeOf(was, next []byte) []byte {
 	before, err := membersOf(was)
@@ -98,12 +98,14 @@ func ChangedPaths(e *backend.Event) []string {
 // partsBefore returns the parts of the body that a change replaced.
 func partsBefore(change []byte) (out []member, err error) {
 	all, err := membersIn(change)
-	for _, m := range all {
-		if m.name == "before" {
-			return membersIn(m.raw)
-		}
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	at := slices.IndexFunc(all, func(m member) bool { return m.name == "before" })
+	if at < 0 {
+		return nil, errors.New("a change without the parts before")
+	}
+	return membersIn(all[at].raw)
 }
 
 // SameStatus reports whether a change is known to have left the status as it was.

@@ -130,12 +130,27 @@ func (c *consequences) add(k *kind.Kind, e *backend.Event, ahead bool) {
 		c.created = append(c.created, r)
 	}
 	if e.Before != nil {
-		for _, key := range e.Before.Bound {
-			if !slices.Contains(r.Refs, backend.Ref{Key: key, Bound: true}) {
-				c.release(key)
-			}
+		for _, key := range unbound(e.Before.Bound, r.Bound()) {
+			c.release(key)
 		}
 	}
+}
+
+// unbound returns the keys before that are not among those after.
+func unbound(before, after []backend.Key) (out []backend.Key) {
+	if slices.Equal(before, after) {
+		return nil
+	}
+	still := make(map[backend.Key]bool, len(after))
+	for _, key := range after {
+		still[key] = true
+	}
+	for _, key := range before {
+		if !still[key] {
+			out = append(out, key)
+		}
+	}
+	return out
 }
 
 // wakes says whether a change may be of consequence for those that wait for a resource.

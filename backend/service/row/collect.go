@@ -11,8 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 )
 
-// Of returns the index rows of a resource, no two equal. Null has no row, and neither has a
-// text that is longer than an index takes.
+// Of returns the index rows of a resource, no two equal. Null is the same as absent; a text
+// that is longer than an index takes has no row.
 func (d *Definition) Of(b *body.Body) []index.Row {
 	out := rows{body: b, all: make([]index.Row, 0, len(d.indexes)+fewRows/2)}
 	if metadata := b.At(body.Root, body.SlotMetadata); !metadata.IsZero() {
