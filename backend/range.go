@@ -81,9 +81,9 @@ func OrderTuple(namespace, name string) []byte {
 	return AppendString(AppendString(nil, namespace), name)
 }
 
-// Prefix is what all keys of the range begin with where the driver keeps them:
-// the tuple (kind) of resources and of those that are being deleted, which lie apart, or
-// that of the references to a key, see [AppendRefKey].
+// Prefix returns the bytes with which all keys of the range begin: the tuple (kind), or for
+// references to a key the tuple of [AppendRefKey]. A driver keeps resources and requested
+// deletions in separate key ranges.
 func (r Range) Prefix() []byte {
 	if r.Referenced != nil {
 		return AppendBool(r.Referenced.Append(nil), r.BoundOnly)

@@ -152,8 +152,8 @@ func (d *decoder) key() backend.Key {
 	return backend.Key{Kind: d.string(), Namespace: d.string(), Name: d.string()}
 }
 
-// before reads what appendBefore wrote. bound says that the bound references follow, else they
-// are those of the resource after the change.
+// before reads what appendBefore wrote. bound reports whether the bound references follow;
+// otherwise the change left them alone.
 func (d *decoder) before() (b *backend.Before, bound bool) {
 	flags := d.byte()
 	b = &backend.Before{Deleting: flags&flagDeleting != 0, Revision: d.revision(), UpdatedAt: d.time()}

@@ -26,8 +26,8 @@ const (
 	flagDeleting byte = 1 << iota
 	flagExpires
 	flagFinalizers
-	// flagBound says that a log entry has the bound references before the change. Without it
-	// they are those of the resource after the change.
+	// flagBound: the log entry has the bound references before the change. Without it the
+	// change left them alone.
 	flagBound
 )
 

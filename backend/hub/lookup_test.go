@@ -69,7 +69,7 @@ func TestWatchesThatWantCertainValuesAreFoundAndNotAsked(t *testing.T) {
 			{"u7", 1, []int{7}}, // before and after: once
 			{"t9", 2, []int{7, 9}},
 			{"nobody", 1, []int{9}},
-			{"?", watches, nil}, // whoever it concerns is found out by each
+			{"?", watches, nil}, // the values are unknown, so every watch is asked
 		} {
 			asked = 0
 			f.team(c.team)

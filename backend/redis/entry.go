@@ -100,7 +100,7 @@ func (n names) change(m goredis.XMessage) (e backend.Event, ok bool, err error) 
 // replaced is what the entry of a modification has of the state before it.
 type replaced struct {
 	envelope
-	// refs is the list of references, and others says that it is not that of the record after.
+	// refs is the list of references, if others: the change replaced it.
 	refs   string
 	others bool
 	change []byte

@@ -27,7 +27,7 @@ func errands(calls []*scriptCall) []*errand {
 		of := bundle{meta: c.keys[0], epoch: c.args[0], clock: c.args[2]}
 		e := groups[of]
 		if len(c.keys) > shardKeys+1 || e == nil {
-			// Clipped, because what is added must not be written behind those of the call.
+			// Clipped, so that appending to them does not write into the call's own arrays.
 			e = &errand{keys: slices.Clip(c.keys), args: slices.Clip(c.args), calls: []*scriptCall{c}}
 			out = append(out, e)
 			if len(c.keys) == shardKeys+1 {

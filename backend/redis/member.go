@@ -50,7 +50,7 @@ func (n names) find(of *run, m string) (f found) {
 	return f
 }
 
-// leads says whether a record still has what the member stands for.
+// leads reports whether the record still agrees with the member.
 func (f *found) leads(record string) bool {
 	if f.text[0] == memberName {
 		return true

@@ -40,9 +40,9 @@ type action struct {
 	// size is what the resource counts without references and body.
 	size int
 	body []byte
-	// more is the change of a put, or a list of members of the index to remove where the
-	// script cannot derive them: those of a resource that does not decode, or the one of an
-	// expiry whose resource is gone.
+	// more is the change of a put. For other operations it lists index members to remove
+	// that the script cannot derive: all members of an unreadable resource, or the expiry of
+	// a resource that is gone.
 	more []byte
 }
 
