@@ -9,7 +9,6 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/internal/limited"
 )
 
 // Apply is [backend.Store.Apply].
@@ -76,9 +75,8 @@ func (s *Store) propose(ctx context.Context, p *proposal, deadline time.Time) ([
 // send sends the batch once.
 func (s *Store) send(ctx context.Context, ses *session, p *proposal, deadline time.Time) ([]any, error) {
 	cfg := &s.core.cfg
-	inTime := limited.Until(ctx, time.Now().Add(cfg.Timeout))
-	defer inTime.Cancel()
-	ctx = inTime
+	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
+	defer cancel()
 	on, err := ses.primary(ctx, p.shard)
 	if err != nil {
 		return nil, err

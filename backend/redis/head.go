@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/internal/limited"
 )
 
 var _ backend.Heads = (*Store)(nil)
@@ -19,8 +18,6 @@ const headTimeout = 5 * time.Second
 // headQuestions lets all who want to know the heads at about the same time ask together:
 // whoever comes while a question is under way joins the next one. The zero value is ready.
 type headQuestions struct {
-	direct directLine // for who asks
-
 	mu     sync.Mutex // guards all below
 	asking bool
 	next   *headQuestion
@@ -41,10 +38,12 @@ func (s *Store) Head(ctx context.Context) (backend.Head, error) {
 		return backend.Head{}, err
 	}
 	q := s.core.questions.join(s)
-	if limited.Await(ctx, q.answered) {
+	select {
+	case <-q.answered:
 		return q.head, q.err
+	case <-ctx.Done():
+		return backend.Head{}, ctx.Err()
 	}
-	return backend.Head{}, ctx.Err()
 }
 
 // join is the next question, and lets somebody ask it.
@@ -109,18 +108,14 @@ func (qs *headQuestions) gather() {
 
 // askHeads asks the primaries. If there is something new, watchers do not pause.
 func (s *Store) askHeads() (backend.Head, error) {
-	until := time.Now().Add(headTimeout)
-	at, ok := s.core.questions.direct.ask(s)
-	if !ok {
-		ctx, cancel := context.WithDeadline(context.Background(), until)
-		defer cancel()
-		var err error
-		if at, err = s.Position(ctx); err != nil && ctx.Err() != nil {
-			// It is not the caller's time that has run out.
-			return backend.Head{}, fmt.Errorf("head: no answer within %v: %w", headTimeout, backend.ErrUnavailable)
-		} else if err != nil {
-			return backend.Head{}, err
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), headTimeout)
+	defer cancel()
+	at, err := s.Position(ctx)
+	if err != nil && ctx.Err() != nil {
+		// The question's time has run out, not that of a caller.
+		return backend.Head{}, fmt.Errorf("head: no answer within %v: %w", headTimeout, backend.ErrUnavailable)
+	} else if err != nil {
+		return backend.Head{}, err
 	}
 	if last := s.core.asked.Swap(&at); last == nil || !last.Equal(at) {
 		select {

@@ -7,8 +7,6 @@ import (
 	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
-
-	"github.com/sluicegw/sluice/internal/limited"
 )
 
 // Bounds of the writers of one server.
@@ -28,8 +26,7 @@ const (
 
 // writers send the scripts of callers that come together to one server as a pipeline:
 // in one write, in their order, each answered by itself. A caller that gives up
-// before its script was sent takes it back, up to [limited.Inattention] later; the others
-// notice nothing.
+// before its script was sent takes it back; the others notice nothing.
 type writers struct {
 	session *session
 	on      *goredis.Client
@@ -83,8 +80,10 @@ func (w *writers) run(ctx context.Context, c *scriptCall) ([]any, error) {
 		go w.fly()
 	}
 	w.mu.Unlock()
-	if limited.Await(ctx, c.done) {
+	select {
+	case <-c.done:
 		return c.reply, c.err
+	case <-ctx.Done():
 	}
 	w.mu.Lock()
 	i := slices.Index(w.queue, c)

@@ -16,7 +16,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/document"
-	"github.com/sluicegw/sluice/internal/limited"
 )
 
 // Documents parses and validates the text of documents within the limits of the gateway.
@@ -94,7 +93,7 @@ func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerro
 
 // prepare finds the document of a request, and the operation in it.
 func (e *Executor) prepare(ctx context.Context, op *Operation, query string, r *Request) gqlerror.List {
-	now := beginOf(ctx)
+	now := time.Now()
 	if e.parser != nil {
 		doc, errs := e.parser.Parse(ctx, query)
 		if len(errs) > 0 {
@@ -185,9 +184,9 @@ func (o *Operation) do(ctx context.Context, abort func(), send func(answer []byt
 		}
 	}()
 	if end, ok := ctx.Deadline(); !o.end.IsZero() && (!ok || end.After(o.end)) {
-		inTime := limited.Until(ctx, o.end)
-		defer inTime.Cancel()
-		ctx = inTime
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, o.end)
+		defer cancel()
 	}
 	run := running{Context: ctx, shared: budget.Shared{Memory: share}, memory: answer.Memory{Head: dataHead, Room: len(dataTail)}}
 	memory := &run.memory

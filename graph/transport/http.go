@@ -60,8 +60,8 @@ func (h *HTTP) Serve(ctx context.Context, w http.ResponseWriter, r *http.Request
 		h.refuse(ctx, w, r, status, err)
 		return
 	}
-	inTime := timedFrom(ctx, time.Now(), h.Time)
-	defer inTime.Cancel()
+	inTime, cancel := context.WithTimeout(ctx, h.Time)
+	defer cancel()
 	op, errs := h.Executor.Prepare(inTime, req)
 	if len(errs) > 0 {
 		h.refuse(ctx, w, r, 0, errs...)
@@ -149,7 +149,7 @@ func isUTF8(charset string) bool {
 }
 
 // answer runs a query or a mutation, in time. The answer is sent as long as that takes.
-func (h *HTTP) answer(ctx context.Context, inTime *timed, w http.ResponseWriter, r *http.Request, op *Operation) {
+func (h *HTTP) answer(ctx context.Context, inTime context.Context, w http.ResponseWriter, r *http.Request, op *Operation) {
 	media := negotiate(r.Header.Values("Accept"), typeJSON, typeResponse)
 	if media == "" && negotiate(r.Header.Values("Accept"), typeEvents) != "" {
 		h.Events.Serve(w, r.WithContext(ctx), op)
