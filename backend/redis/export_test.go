@@ -68,9 +68,6 @@ func namesFor(shared bool) names {
 	return nil
 }
 
-// NewLine is what the store makes of a connection.
-func NewLine(conn net.Conn) net.Conn { return newLine(conn) }
-
 // Outcome is what the caller of a batch is told.
 type Outcome struct {
 	Result backend.Result

@@ -90,7 +90,6 @@ func (s *session) connect(p pool) goredis.UniversalClient {
 	if o.TLSConfig == nil && at.TLS {
 		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	o.Dialer = dialer(&goredis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.TLSConfig})
 	if at.Cluster {
 		return newClusterClient(o.Cluster(), cfg.Timeout)
 	}

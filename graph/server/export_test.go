@@ -23,6 +23,3 @@ func CoerceByParser(schema *ast.Schema, op *ast.OperationDefinition, given map[s
 	}
 	return validator.VariableValues(schema, op, given)
 }
-
-// Unhurried is a connection whose deadlines are armed only where they have to be.
-func Unhurried(c net.Conn) net.Conn { return newUnhurried(c) }

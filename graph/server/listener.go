@@ -44,7 +44,6 @@ func (b *bounded) Accept() (net.Conn, error) {
 		}
 		c := counted{Conn: conn, over: over, closed: sync.OnceFunc(b.leave)}
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			c.Conn = newUnhurried(conn)
 			return &countedTCP{counted: c, tcp: tcp}, nil
 		}
 		return &c, nil

@@ -91,7 +91,6 @@ type socket struct {
 	draining   bool      // closes when answers is zero
 	ending     *closing  // nil while the connection lives
 	endBy      time.Time // when the last write of a connection that ends has failed
-	writeBy    time.Time // the deadline of writes
 	work       sync.WaitGroup
 }
 
@@ -258,9 +257,6 @@ func (s *socket) close(end closing) {
 	}
 	s.ending, s.endBy = &end, time.Now().Add(s.parent.cfg.WriteTimeout)
 	_ = s.net.SetReadDeadline(s.endBy.Add(closeWait))
-	if s.writeBy.After(s.endBy) {
-		_ = s.net.SetWriteDeadline(s.endBy)
-	}
 	if s.beat != nil {
 		s.beat.Stop()
 	}

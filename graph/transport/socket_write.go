@@ -110,21 +110,14 @@ func (s *socket) send(data []byte) error {
 	return nil
 }
 
-// limitWrite sets the deadline of the next write: the time-out from now, up to a quarter
-// of it later. So it is moved rarely: on a busy connection that costs more than a frame.
+// limitWrite sets the deadline of the next write.
 func (s *socket) limitWrite(now time.Time) error {
-	limit := s.parent.cfg.WriteTimeout
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.ending != nil:
-		s.writeBy = s.endBy
-	case s.writeBy.Sub(now) >= limit:
-		return nil
-	default:
-		s.writeBy = now.Add(limit + limit/4)
+	if s.ending != nil {
+		return s.net.SetWriteDeadline(s.endBy)
 	}
-	return s.net.SetWriteDeadline(s.writeBy)
+	return s.net.SetWriteDeadline(now.Add(s.parent.cfg.WriteTimeout))
 }
 
 // farewell ends the connection after the last frame.
