@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -79,18 +78,9 @@ func (c *core) submit(ctx context.Context, w *call) error {
 	if !c.committing {
 		c.committing = true
 		c.running.Add(1)
-		c.patience = time.AfterFunc(patience, c.losePatience)
 		go c.commitQueue()
 	}
-	impatient := c.impatient
 	c.mu.Unlock()
-	if end, ok := ctx.Deadline(); !ok || time.Until(end) > 2*patience {
-		select {
-		case <-w.done:
-			return w.err
-		case <-impatient:
-		}
-	}
 	select {
 	case <-w.done:
 		return w.err
@@ -112,21 +102,6 @@ func (c *core) submit(ctx context.Context, w *call) error {
 	c.setPlace()
 	c.mu.Unlock()
 	return fmt.Errorf("%w: %w", backend.ErrUnknown, ctx.Err())
-}
-
-// patience is for how long a call waits, at most, without looking whether its context has
-// ended: most calls are answered before, and a context that is waited for costs a timer.
-const patience = 50 * time.Millisecond
-
-// losePatience lets all calls that wait look at their contexts too.
-func (c *core) losePatience() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.committing {
-		close(c.impatient)
-		c.impatient = make(chan struct{})
-		c.patience.Reset(patience)
-	}
 }
 
 // settle waits for the commits of calls whose callers gave up. To learn what
@@ -159,42 +134,30 @@ func (c *core) settle(ctx context.Context) error {
 // commitQueue commits groups until the queue is empty.
 func (c *core) commitQueue() {
 	defer c.running.Done()
-	for p := (pace{}); ; {
-		c.gather(&p)
+	for {
 		group := c.take()
 		if group == nil {
 			return
 		}
 		began := time.Now()
 		c.commitGroup(group)
-		p.calls, p.behind, p.took = len(group), c.behind, time.Since(began)
+		c.await(min(len(group)+c.behind, groupCalls), min(time.Since(began), maxGather))
 	}
 }
 
-// gather lets the writers that the last group has woken queue their next calls, so that
-// these share a transaction: a group costs much, and a call in it little. It waits until
-// as many calls are queued as the last round saw, for as long as the pace allows at
-// most. Writers that come one by one are not kept waiting.
-func (c *core) gather(p *pace) {
-	if !p.shares() {
+// maxGather is the longest that a group waits for more calls.
+const maxGather = 2 * time.Millisecond
+
+// await waits until want calls are queued, for at most limit. A group costs much and a
+// call in it little, so the writers that the last group has woken get the time to queue
+// their next calls: as many as were in it and behind it, for as long as it took at most.
+// A writer that is alone never waits.
+//
+//	queue   1  |  2 3 4 5 |     5' 2' 3' 4'    want 4+0
+//	        commit  commit  await  commit
+func (c *core) await(want int, limit time.Duration) {
+	if want < 2 {
 		return
-	}
-	want := min(p.calls+p.behind, groupCalls)
-	limit, long := p.limit(want)
-	came := c.await(want, limit)
-	if long {
-		p.learn(came)
-	}
-}
-
-// await waits until some calls are queued, and says whether they came in time.
-func (c *core) await(want int, limit time.Duration) (came bool) {
-	for grown, seen := true, 0; grown; {
-		runtime.Gosched()
-		c.mu.Lock()
-		n := len(c.queue)
-		c.mu.Unlock()
-		grown, seen = n > seen && n < want, n
 	}
 	c.mu.Lock()
 	enough := len(c.queue) >= want
@@ -203,24 +166,22 @@ func (c *core) await(want int, limit time.Duration) (came bool) {
 	}
 	c.mu.Unlock()
 	if enough {
-		return true
+		return
 	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case <-c.gathered:
-		return true
+		return
 	case <-timer.C:
 	case <-c.closing:
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	came = c.awaited == 0
-	if came {
+	if c.awaited == 0 { // the last call came just now
 		<-c.gathered
 	}
 	c.awaited = 0
-	return came
 }
 
 // take removes a group from the queue, nil if it is empty.
@@ -234,7 +195,6 @@ func (c *core) take() []*call {
 	}
 	if n == 0 {
 		c.committing = false
-		c.patience.Stop()
 		return nil
 	}
 	group := slices.Clone(c.queue[:n])

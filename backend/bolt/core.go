@@ -61,10 +61,6 @@ type core struct {
 	// queue holds the waiting calls; committing says that a goroutine is working on it.
 	queue      []*call
 	committing bool
-	// impatient is closed, and another is made, when patience has run out, which goes on
-	// as long as somebody commits.
-	impatient chan struct{}
-	patience  *time.Timer
 	// awaited is how many calls the next group waits for, 0 if it does not wait; then
 	// gathered has a value once they are queued.
 	awaited int

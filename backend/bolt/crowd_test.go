@@ -69,9 +69,6 @@ func (c *crowd) commit(commit func() error) error {
 	return errInjected
 }
 
-// impatience is how long after the end of its context a call may be answered.
-const impatience = 50 * time.Millisecond
-
 // write applies a batch with one of many kinds of context.
 func (c *crowd) write(id string) error {
 	ctx, stop := context.Background(), func() {}
@@ -99,7 +96,7 @@ func (c *crowd) write(id string) error {
 	if end, ok := ctx.Deadline(); ok {
 		limit = end.Sub(began)
 	}
-	if kind < 3 && took > limit+impatience {
+	if kind < 3 && took > limit {
 		c.t.Errorf("%s was answered after %v, its context ended after %v", id, took, limit)
 	}
 	o := outcome{id: id, err: err, at: res.Position.Shard(0)}

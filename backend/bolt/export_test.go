@@ -144,7 +144,7 @@ func (s *Store) Idle() error {
 	switch {
 	case len(c.queue) > 0 || len(c.slots) > 0:
 		return fmt.Errorf("%d calls wait, %d slots are taken", len(c.queue), len(c.slots))
-	case c.committing || c.patience.Stop():
+	case c.committing:
 		return errors.New("somebody commits")
 	case c.awaited != 0 || len(c.gathered) > 0:
 		return fmt.Errorf("%d calls are awaited, %d signals are left", c.awaited, len(c.gathered))

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"net"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"

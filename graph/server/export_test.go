@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"

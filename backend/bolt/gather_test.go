@@ -22,12 +22,12 @@ func slow(t *testing.T) (s *bolt.Store, commits *int) {
 	})), commits
 }
 
-func TestPace(t *testing.T) {
+func TestGather(t *testing.T) {
 	for _, test := range []struct {
 		says string
 		run  func(t *testing.T)
 	}{
-		{"writers who come back late share a commit all the same", func(t *testing.T) {
+		{"writers who come back in a moment share a commit", func(t *testing.T) {
 			const writers, rounds = 32, 100
 			s, commits := slow(t)
 			var all sync.WaitGroup
@@ -35,7 +35,7 @@ func TestPace(t *testing.T) {
 				all.Go(func() {
 					for range rounds {
 						mustPut(t, s, fmt.Sprint("n", i))
-						time.Sleep(time.Duration(3000+100*i) * time.Microsecond)
+						time.Sleep(time.Duration(50*i) * time.Microsecond)
 					}
 				})
 			}
@@ -81,8 +81,8 @@ func TestPace(t *testing.T) {
 				time.Sleep(time.Duration(7e6 * rnd.ExpFloat64()))
 			}
 			all.Wait()
-			// With a wait after every commit that another call was behind it is 7.3 ms.
-			if mean := whole / calls; mean > 7*time.Millisecond {
+			// Half of the calls find a commit under way; each waits 2 ms at most.
+			if mean := whole / calls; mean > 8*time.Millisecond {
 				t.Errorf("a call takes %v", mean)
 			}
 			mustClose(t, s)
