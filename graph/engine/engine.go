@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -55,8 +53,6 @@ type Engine struct {
 	// enums are the stored forms of inputs, by type and name.
 	enums map[string]map[string]string
 	plans plans
-	// spare are runs whose memory is used again.
-	spare sync.Pool
 }
 
 var _ graphql.ExecutableSchema = (*Engine)(nil)
@@ -121,13 +117,12 @@ func (e *Engine) Respond(ctx context.Context, oc *graphql.OperationContext) *gra
 // respond executes a query or a mutation. A panic costs the whole answer, and so
 // does a query that halts: see [halted].
 func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *plan) (res *graphql.Response) {
-	r := e.begin(ctx, oc, p)
+	r := e.newRun(ctx, oc, p)
 	defer func() {
 		v := recover()
 		if v == nil {
 			return
 		}
-		// The run is not used again.
 		if h, ok := v.(*halted); ok {
 			r.spent.budget.Halt()
 			graphql.AddError(ctx, h.err)
@@ -138,50 +133,24 @@ func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *p
 	}()
 	memory := answer.From(ctx)
 	if memory == nil {
-		data := r.execute(make([]byte, 0, p.size.Load()+64))
-		p.size.Store(int64(len(data)))
-		e.end(r, nil)
-		return &graphql.Response{Data: data}
+		memory = &answer.Memory{}
 	}
-	buf := r.execute(append(r.buf[:0], memory.Head...))
-	data := buf[len(memory.Head):]
-	buf = slices.Grow(buf, memory.Room)
-	memory.Fill(buf, r)
+	head := len(memory.Head)
+	buf := make([]byte, 0, head+int(p.size.Load())+memory.Room)
+	memory.Whole = r.execute(append(buf, memory.Head...))
+	data := memory.Whole[head:]
+	p.size.Store(min(int64(len(data))+answerSlack, maxSizeHint))
 	return &graphql.Response{Data: data}
 }
 
-// begin takes a run.
-func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *plan) *run {
-	r, _ := e.spare.Get().(*run)
-	if r == nil {
-		r = &run{}
-		r.links.Keep, r.pages.Keep, r.parts.Keep, r.names.Keep = keptPieces, keptPieces, keptPieces, keptPieces
-	}
-	r.engine, r.ctx, r.oc, r.plan, r.caller = e, ctx, oc, p, access.CallerFrom(ctx)
-	return r
-}
+// The memory that an answer begins with is what the last answer of its plan took and
+// answerSlack more, but at most maxSizeHint, in bytes.
+const (
+	answerSlack = 64
+	maxSizeHint = 256 << 10
+)
 
-// maxSpare is the largest memory of an answer that is kept for another one.
-const maxSpare = 1 << 20
-
-// keptPieces is how many links, pages and items of an answer have memory that the next
-// one uses.
-const keptPieces = 2048
-
-var _ answer.Owner = (*run)(nil)
-
-// TakeBack is part of [answer.Owner].
-func (r *run) TakeBack(buf []byte) { r.engine.end(r, buf) }
-
-// end gives a run back, with the memory of its answer.
-func (e *Engine) end(r *run, buf []byte) {
-	if cap(buf) > maxSpare {
-		buf = nil
-	}
-	r.release()
-	r.releaseArguments()
-	r.oc, r.plan, r.ctx, r.ended, r.applied = nil, nil, nil, nil, false
-	r.buf, r.path, r.wanted, r.level, r.next, r.scratch = buf[:0], r.path[:0], r.wanted[:0], r.level[:0], r.next[:0], r.scratch[:0]
-	r.caller, r.spent = access.Caller{}, spending{}
-	e.spare.Put(r)
+// newRun returns an execution of a plan.
+func (e *Engine) newRun(ctx context.Context, oc *graphql.OperationContext, p *plan) *run {
+	return &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 }

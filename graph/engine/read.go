@@ -61,7 +61,6 @@ func (r *run) resolve() {
 		}
 		r.linkResources(failed)
 		r.linkPages(&requests, pages, related)
-		r.asked = requests.spare()
 	}
 }
 
@@ -222,22 +221,7 @@ type sameRequest struct {
 	n     int
 }
 
-// maxAsked is how many requests have room that is used again.
-const maxAsked = 1024
-
-// spare is the room of requests that nobody needs any more.
-func (p *pageRequests) spare() pageRequests {
-	if max(cap(p.list), cap(p.related), len(p.same)) > maxAsked {
-		return pageRequests{}
-	}
-	clear(p.list)
-	clear(p.related)
-	clear(p.same)
-	return pageRequests{list: p.list[:0], related: p.related[:0], of: p.of[:0], same: p.same}
-}
-
 func (r *run) requests() (out pageRequests) {
-	out, r.asked = r.asked, pageRequests{}
 	for i := range r.wanted {
 		w := &r.wanted[i]
 		switch w.field.op {

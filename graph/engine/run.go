@@ -25,9 +25,7 @@ type run struct {
 	oc     *graphql.OperationContext
 	plan   *plan
 	caller access.Caller
-	// buf is the memory of the answer between two runs.
-	buf  []byte
-	path []step
+	path   []step
 	// level are the selections whose links are read now, next those after them.
 	level, next []visit
 	wanted      []want
@@ -39,8 +37,6 @@ type run struct {
 	names slab.Slab[string]
 	// answers are what the root fields were resolved to.
 	answers []resolved
-	// asked is room for the requests of a level.
-	asked pageRequests
 	// found are the resources that references led to, nil for none.
 	found map[backend.Key]*body.Body
 	// kind is that of the resource which was shown last.
@@ -50,9 +46,7 @@ type run struct {
 	// moment is the state of the store that all reads see until it is forgotten.
 	moment query.Moment
 	// args are the arguments with variables, evaluated once.
-	args map[*field]*arguments
-	// spare are arguments of earlier runs, whose memory is used again.
-	spare   []*arguments
+	args    map[*field]*arguments
 	scratch []byte
 	spent   spending
 	// manifests are those that were rendered last, of two formats.
@@ -179,12 +173,7 @@ func (r *run) evaluated(f *field) *arguments {
 	if a := r.args[f]; a != nil {
 		return a
 	}
-	var a *arguments
-	if n := len(r.spare) - 1; n >= 0 {
-		a, r.spare = r.spare[n], r.spare[:n]
-	} else {
-		a = &arguments{values: map[string]any{}}
-	}
+	a := &arguments{values: map[string]any{}}
 	r.engine.coerceInto(a, f, r.oc.Variables)
 	if filter, ok := a.values["filter"]; ok {
 		r.charge(f, budget.FilterTimes*inputSteps(filter))
@@ -194,21 +183,6 @@ func (r *run) evaluated(f *field) *arguments {
 	}
 	r.args[f] = a
 	return a
-}
-
-// maxSpareArguments is how many arguments of an operation have memory that the next one uses.
-const maxSpareArguments = 64
-
-// releaseArguments takes the memory of arguments back. What they hold is not: the service may keep it.
-func (r *run) releaseArguments() {
-	for _, a := range r.args {
-		if len(r.spare) < maxSpareArguments {
-			clear(a.values)
-			*a = arguments{values: a.values}
-			r.spare = append(r.spare, a)
-		}
-	}
-	clear(r.args)
 }
 
 // forget makes what comes next read afresh.

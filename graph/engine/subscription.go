@@ -22,9 +22,7 @@ type subscription struct {
 	changes *change.Stream
 	// pending are changes that were taken and not yet answered.
 	pending []change.Change
-	// run answers; nil until it is needed.
-	run   *run
-	state *stream.State
+	state   *stream.State
 	// waiting ends with the stream, and before it when the catalogue is replaced.
 	// No other change is answered then; an answer that has begun is never interrupted.
 	waiting context.Context
@@ -65,12 +63,9 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 // field is the root field.
 func (s *subscription) field() *field { return &s.plan.root.fields[0] }
 
-// answers is what answers.
-func (s *subscription) answers() *run {
-	if s.run == nil {
-		s.run = &run{engine: s.engine, oc: s.oc, plan: s.plan, caller: s.caller}
-	}
-	return s.run
+// run returns an execution of the plan for one event.
+func (s *subscription) run(ctx context.Context) *run {
+	return &run{engine: s.engine, ctx: ctx, oc: s.oc, plan: s.plan, caller: s.caller}
 }
 
 // groups are those that a subscription joins.
@@ -155,7 +150,7 @@ func (s *subscription) next(ctx context.Context) *graphql.Response {
 		err = replaced(s.cursor)
 	}
 	if err != nil {
-		s.answers().fail(ctx, err, s.field(), s.state)
+		s.run(ctx).fail(ctx, err, s.field(), s.state)
 		return nil
 	}
 	c := &s.pending[0]
@@ -169,7 +164,6 @@ func (s *subscription) next(ctx context.Context) *graphql.Response {
 
 // fail ends a stream with an error.
 func (r *run) fail(ctx context.Context, err error, f *field, state *stream.State) {
-	r.ctx, r.path = ctx, r.path[:0]
 	r.tell(err, f)
 	all := graphql.GetErrors(ctx)
 	state.End(all[max(len(all)-1, 0):]...)
@@ -183,16 +177,14 @@ func (r *run) retire(ctx context.Context, f *field, state *stream.State) {
 	}
 }
 
-// answer writes the answer for a change in the memory of the one before. A
-// panic costs that one answer; an event that exceeds the budget ends the stream.
+// answer returns the answer for a change. A panic costs that one answer; an event that exceeds the budget ends the stream.
 func (s *subscription) answer(ctx context.Context, c *change.Change) (res *graphql.Response) {
-	r, f := s.answers(), s.field()
+	r, f := s.run(ctx), s.field()
 	defer func() {
 		v := recover()
 		if v == nil {
 			return
 		}
-		s.run = nil
 		h, over := v.(*halted)
 		switch {
 		case over && s.state.First() != nil:
@@ -206,8 +198,7 @@ func (s *subscription) answer(ctx context.Context, c *change.Change) (res *graph
 		}
 		res = &graphql.Response{Data: []byte("null")}
 	}()
-	r.renew(ctx)
-	defer r.release()
+	r.begin()
 	return &graphql.Response{Data: r.event(f, &resolved{change: c})}
 }
 
@@ -225,32 +216,15 @@ func end(ctx context.Context, state *stream.State, h *halted, cursor string) {
 	state.End(all[len(all)-1])
 }
 
-// renew makes a run ready for the next event.
-func (r *run) renew(ctx context.Context) {
-	r.ctx, r.path, r.next = ctx, r.path[:0], r.next[:0]
-	budget.From(ctx).Arrive()
+// begin opens the budget of an event.
+func (r *run) begin() {
+	budget.From(r.ctx).Arrive()
 	r.open(0)
 }
 
-// release drops what an event has read: a stream may wait long for the next one.
-func (r *run) release() {
-	clear(r.wanted)
-	clear(r.level)
-	clear(r.next)
-	r.found, r.items, r.manifests = nil, nil, [2]manifest{}
-	r.links.Reset()
-	r.pages.Reset()
-	r.parts.Reset()
-	r.names.Reset()
-	r.moment.Release()
-}
-
-// maxSpareEvent is the largest memory of an event that a subscription keeps for the next.
-const maxSpareEvent = 4 << 10
-
-// event writes the answer for an event in the memory of the one before.
+// event writes the answer for an event.
 func (r *run) event(f *field, a *resolved) []byte {
-	buf := append(r.buf[:0], f.prefix...)
+	buf := append(make([]byte, 0, r.plan.size.Load()), f.prefix...)
 	at := len(buf)
 	buf, some := r.root(buf, f, a)
 	buf = r.room(f, buf)
@@ -263,8 +237,6 @@ func (r *run) event(f *field, a *resolved) []byte {
 	default:
 		buf = append(buf[:at], "null}"...)
 	}
-	if r.buf = buf; cap(buf) > maxSpareEvent {
-		r.buf = nil
-	}
+	r.plan.size.Store(min(int64(len(buf))+answerSlack, maxSizeHint))
 	return buf
 }

@@ -50,8 +50,6 @@ type Shape struct {
 	// bounded are the fields that have a maximum, or a field below that has one.
 	bounded []*Field
 	rules   []rule
-	// together are all rules about one state, nil if there are none, or none together.
-	together *conjunction
 	// Hides says that a field is write-only, or one of an object below.
 	Hides bool
 	// merges says that a field goes into another one, or one of an object below.
@@ -207,7 +205,6 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 		out.merges = out.merges || f.MergeInto != "" || f.shape != nil && f.shape.merges
 		out.timed = out.timed || f.Type == descriptor.TypeTime || f.shape != nil && f.shape.timed
 	}
-	var states []string
 	for _, r := range s.Rules {
 		ast, iss := c.env.Compile(r.CEL)
 		if iss.Err() != nil {
@@ -219,14 +216,7 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 			c.fail(fmt.Errorf("%s: rule %q: %w", s.Name, r.CEL, err))
 			continue
 		}
-		transition := oldSelf.MatchString(r.CEL)
-		if !transition {
-			states = append(states, "("+r.CEL+"\n)") // a rule may end in a comment
-		}
-		out.rules = append(out.rules, rule{Rule: r, program: p, transition: transition, stored: inStoredForm(s, r.Message)})
-	}
-	if len(states) > 0 {
-		out.together = c.conjunction(out, states)
+		out.rules = append(out.rules, rule{Rule: r, program: p, transition: oldSelf.MatchString(r.CEL), stored: inStoredForm(s, r.Message)})
 	}
 	return out
 }

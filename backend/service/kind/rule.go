@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"cel.dev/cel-go/interpreter"
 
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// rules judges an object by the rules of its shape that are about one state: by all
-// at once, and by each where that does not hold, to say which.
+// rules judges an object by the rules of its shape that are about one state.
 func (v *Violations) rules(ctx context.Context, s *Shape, at *location, tree map[string]any) {
-	if v.spent.Over() != nil || s.together != nil && s.together.holds(ctx, v, s, tree) {
+	if v.spent.Over() != nil || !slices.ContainsFunc(s.rules, func(r rule) bool { return !r.transition }) {
 		return
 	}
 	self := map[string]any{"self": s.effective(tree)}
