@@ -35,7 +35,7 @@ const (
 	Things
 )
 
-// about is the setting of the limit of a thing, a short name as metrics have it, what an
+// about is the name of the limit of a thing, a short name as metrics have it, what an
 // operation does too much of.
 type about struct{ key, name, text string }
 
@@ -55,7 +55,7 @@ func (t Thing) about() about {
 	return about{"limit-steps", "steps", "takes more work than the %d steps that it may"}
 }
 
-// Key is the setting of the limit.
+// Key is the name of the limit in docs/limits.md.
 func (t Thing) Key() string { return t.about().key }
 
 // String is a short name, as metrics have it.
@@ -151,7 +151,7 @@ type ExceededError struct {
 }
 
 func (e *ExceededError) Error() string {
-	return "the operation " + fmt.Sprintf(e.Thing.about().text, e.Limit) + " (configuration key " + e.Thing.Key() + ")"
+	return "the operation " + fmt.Sprintf(e.Thing.about().text, e.Limit) + " (" + e.Thing.Key() + ")"
 }
 
 // Spend charges n of a thing. Once a limit is exceeded, everything that is charged

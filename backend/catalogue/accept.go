@@ -26,10 +26,6 @@ type Candidate struct {
 	AllowBreaking bool
 	// DryRun records nothing.
 	DryRun bool
-	// Announce records that the catalogue is about to be served, and not yet that it
-	// is. A gateway that stops in between starts with it, or with the one before, and
-	// needs no flag.
-	Announce bool
 }
 
 // RefusedError says why a store does not accept a catalogue.
@@ -116,11 +112,7 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 		if newest, err = g.outline(ctx, list.Hashes[n-1]); err != nil {
 			return err
 		}
-		switch {
-		case list.Hashes[n-1] != hash:
-		case c.Announce:
-			return nil
-		default:
+		if list.Hashes[n-1] == hash {
 			return g.tellUnknown(ctx, newest, outline)
 		}
 	}
@@ -155,15 +147,11 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 		return err
 	}
 	refused.Reasons = append(refused.Reasons, reasons...)
-	allowed := c.AllowBreaking || hash == list.Announced && !c.Announce
 	switch {
-	case len(refused.Reasons) > 0 && !allowed:
+	case len(refused.Reasons) > 0 && !c.AllowBreaking:
 		return refused
 	case c.DryRun:
 		return nil
-	case c.Announce:
-		list.Announced = hash
-		return g.write(ctx, list, stored)
 	}
 	for _, reason := range refused.Reasons {
 		g.Logger.Warn("a breaking catalogue is served, as --allow-breaking says", zap.String("change", reason))
@@ -228,7 +216,7 @@ func (g Gate) misplaced(ctx context.Context, c Candidate) (reasons []string, err
 			return nil, err
 		}
 		if why != "" {
-			reasons = append(reasons, c.Places.ofKind(c.Kinds[i].Name)+why)
+			reasons = append(reasons, c.Places.OfKind(c.Kinds[i].Name)+why)
 		}
 	}
 	return reasons, nil
@@ -301,7 +289,7 @@ func (g Gate) unreadable(ctx context.Context, c Candidate) (reasons []string, er
 			}
 			for _, stored := range page.Resources {
 				if _, err := shape.Read(stored); err != nil {
-					if reasons = append(reasons, fmt.Sprintf("%s%s cannot be read: %v", c.Places.ofKind(kind.Name), stored.Key, err)); len(reasons) == maxReasons {
+					if reasons = append(reasons, fmt.Sprintf("%s%s cannot be read: %v", c.Places.OfKind(kind.Name), stored.Key, err)); len(reasons) == maxReasons {
 						return reasons, nil
 					}
 				}

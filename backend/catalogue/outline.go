@@ -95,11 +95,11 @@ func (o Outline) Hash() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Elsewhere are the kinds whose resources are stored in another way than by another
-// catalogue, those that only this one has too: their keys or their secrets are others.
+// Elsewhere returns the kinds whose resources another catalogue stores in another way:
+// their keys or their secrets are others.
 func (o Outline) Elsewhere(than Outline) (kinds []string) {
 	for name, k := range o.Kinds {
-		if was, ok := than.Kinds[name]; !ok || was.Scope != k.Scope || was.Sensitive != k.Sensitive {
+		if was, ok := than.Kinds[name]; ok && (was.Scope != k.Scope || was.Sensitive != k.Sensitive) {
 			kinds = append(kinds, name)
 		}
 	}

@@ -5,13 +5,11 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // maxAccepted is how many accepted catalogues a store remembers.
@@ -34,9 +32,6 @@ const (
 type accepted struct {
 	Format int      `json:"format"`
 	Hashes []string `json:"hashes"`
-	// Announced is the hash of a catalogue that was accepted and is about to be served;
-	// empty once one is recorded.
-	Announced string `json:"announced,omitempty"`
 	// Secrets are the paths of fields that were @writeOnly in some catalogue and were
 	// not shown since, by kinds: what is stored of them may be secret. Null in records
 	// of older releases.
@@ -90,7 +85,7 @@ func (g Gate) get(ctx context.Context, name string, into any) (*backend.Resource
 
 // record stores that a catalogue was accepted and is the newest.
 func (g Gate) record(ctx context.Context, list accepted, stored *backend.Resource, hash string, outline Outline) error {
-	list.Hashes, list.Announced = append(slices.Clone(list.Hashes), hash), ""
+	list.Hashes = append(slices.Clone(list.Hashes), hash)
 	var actions []backend.Action
 	one, err := put(hash, outline, backend.Condition{})
 	if err != nil {
@@ -103,20 +98,6 @@ func (g Gate) record(ctx context.Context, list accepted, stored *backend.Resourc
 		actions = append(actions, backend.Action{Key: backend.Key{Kind: recordKind, Name: gone}, Op: backend.OpDelete})
 	}
 	return g.write(ctx, list, stored, actions...)
-}
-
-// Withdraw forgets that a catalogue was announced: it will not be served.
-func (g Gate) Withdraw(ctx context.Context, kinds []descriptor.Kind) error {
-	g = g.ready()
-	list, stored, err := g.list(ctx)
-	if err != nil || list.Announced != OutlineOf(kinds).Hash() {
-		return err
-	}
-	list.Announced = ""
-	if err = g.write(ctx, list, stored); errors.Is(err, backend.ErrConflict) {
-		return nil // another gateway has announced or recorded another one
-	}
-	return err
 }
 
 // write stores the list, with other actions, unless another gateway was faster.

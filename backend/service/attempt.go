@@ -50,26 +50,10 @@ func (s *Service) apply(ctx context.Context, actions ...backend.Action) (backend
 }
 
 // applyBy is apply with the instant, by the store's clock, up to which the store may begin.
-func (s *Service) applyBy(ctx context.Context, deadline time.Time, actions ...backend.Action) (backend.Result, error) {
-	key := actions[0].Key
-	leave, ok := s.cfg.Enter(key.Kind)
-	if !ok {
-		return backend.Result{}, (&failure.Error{Code: failure.CodeUnavailable, Retryable: true, Message: "the catalogue is being replaced by one that stores " + key.Kind + " in another way; nothing was changed: try again"}).At(key)
-	}
+func (s *Service) applyBy(ctx context.Context, deadline time.Time, actions ...backend.Action) (res backend.Result, err error) {
 	spent := budget.From(ctx)
 	spent.Leave()
 	defer spent.Return(ctx)
-	res, err := s.attempt(ctx, deadline, actions)
-	if errors.Is(err, backend.ErrUnknown) { // up to its deadline the store may apply it
-		time.AfterFunc(deadline.Add(settleGrace).Sub(s.cfg.Clock()), leave)
-	} else {
-		leave()
-	}
-	return res, err
-}
-
-// attempt sends actions in one batch.
-func (s *Service) attempt(ctx context.Context, deadline time.Time, actions []backend.Action) (res backend.Result, err error) {
 	t := &attempt{service: s, store: s.cfg.Store, from: s.hub.Position()}
 	if t.from.IsZero() {
 		if t.from, err = t.store.Position(ctx); err != nil {

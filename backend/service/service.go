@@ -62,10 +62,6 @@ type Config struct {
 	// RetryTimeout is how long a write that loses races is tried again where the
 	// request has no deadline of its own. Default 30 s.
 	RetryTimeout time.Duration
-	// Enter is called before each change of a kind's resources, and leave once it is
-	// known what became of it. False: the kind is not to be written now, and the
-	// caller is told UNAVAILABLE. Default: all are written.
-	Enter func(kind string) (leave func(), ok bool)
 	// Unreadable counts the stored resources whose bodies do not decode. Default: a
 	// counter that nobody reads.
 	Unreadable *unreadable.Counter
@@ -110,9 +106,6 @@ func (c *Config) setDefaults() {
 	}
 	if c.RetryTimeout == 0 {
 		c.RetryTimeout = 30 * time.Second
-	}
-	if c.Enter == nil {
-		c.Enter = func(string) (func(), bool) { return func() {}, true }
 	}
 	if c.Unreadable == nil {
 		c.Unreadable = unreadable.NewCounter(func(string) {})

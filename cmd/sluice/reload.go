@@ -15,7 +15,6 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/cmd/sluice/admin"
-	"github.com/sluicegw/sluice/cmd/sluice/fence"
 	"github.com/sluicegw/sluice/cmd/sluice/folder"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/server"
@@ -28,9 +27,7 @@ type catalogues struct {
 	gate    gate.Gate
 	server  *server.Server
 	log     *zap.Logger
-	compile func(catalogue, *fence.Gate) (*service.Service, error)
-	// fence stands before the writes of all services.
-	fence   *fence.Fence
+	compile func(catalogue) (*service.Service, error)
 	results *prometheus.CounterVec
 	// turn holds a token while a catalogue is replaced.
 	turn chan struct{}
@@ -135,9 +132,9 @@ func (c *catalogues) Reload(ctx context.Context, r admin.Request) admin.Answer {
 	return out
 }
 
-// reload makes everything ready before the store accepts the catalogue. Files that
-// came with the request are in the folder before the store records that they are
-// served: whenever the process dies, the next one starts with what the folder has.
+// reload makes everything ready before the store accepts the catalogue. Files that came
+// with the request are in the folder before the store records that: if the process dies in
+// between, the next one is served the new files, and told --allow-breaking again if they need it.
 func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.Result, changes []string, err error) {
 	if c.dir == "" {
 		return admin.Failed, nil, errors.New("the gateway serves the kinds of its release, which cannot be replaced; start it with --schema DIR")
@@ -162,8 +159,10 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 		}
 		return resultOf(err, admin.Unchanged), nil, err
 	}
-	writes := c.fence.NewGate()
-	svc, err := c.compile(next, writes)
+	if err := next.staysWhere(c.served.outline); err != nil {
+		return admin.Refused, nil, err
+	}
+	svc, err := c.compile(next)
 	if err != nil {
 		return admin.Failed, nil, err
 	}
@@ -185,13 +184,7 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 		return resultOf(err, admin.Replaced), changes, err
 	}
 	defer func() { stop() }()
-	// What the gate finds stored has to hold until the catalogue is served.
-	reopen, err := writes.Close(ctx, next.outline.Elsewhere(c.served.outline))
-	if err != nil {
-		return admin.Failed, changes, err
-	}
 	if err = c.accept(ctx, candidate, staged); err != nil {
-		reopen()
 		return resultOf(err, admin.Replaced), changes, err
 	}
 	stop = c.serve(next, svc, g, stop)
@@ -223,29 +216,27 @@ func (c *catalogues) fillAhead(ctx context.Context, svc *service.Service, next g
 	return stop, nil
 }
 
-// accept lets the store accept a catalogue, and puts its files in the folder if they
-// are not there. If it fails, the folder is as it was.
+// accept lets the store accept a catalogue, once its files are in the folder. If it does
+// not, the folder is as it was.
 func (c *catalogues) accept(ctx context.Context, next gate.Candidate, staged *folder.Staged) error {
 	if staged == nil {
 		return accept(ctx, c.gate, next)
 	}
-	announced := next
-	announced.Announce = true
-	if err := accept(ctx, c.gate, announced); err != nil {
+	dry := next
+	dry.DryRun = true
+	if err := accept(ctx, c.gate, dry); err != nil {
 		return err
 	}
 	if err := staged.Replace(); err != nil {
-		c.withdraw(ctx, next)
 		return err
 	}
 	err := accept(ctx, c.gate, next)
 	if err == nil {
 		return nil
 	}
-	if undo := staged.Restore(); undo != nil {
+	if undo := staged.Replace(); undo != nil {
 		return fmt.Errorf("%s; the folder keeps the new files, since it cannot be put back: %w", oneLine(err), undo)
 	}
-	c.withdraw(ctx, next)
 	return err
 }
 
@@ -253,13 +244,6 @@ func (c *catalogues) accept(ctx context.Context, next gate.Candidate, staged *fo
 func (c *catalogues) discard(staged *folder.Staged) {
 	if err := staged.Discard(); err != nil {
 		c.log.Warn("what an apply has left beside the folder of the catalogue cannot be removed", zap.Error(err))
-	}
-}
-
-// withdraw takes back that a catalogue was announced.
-func (c *catalogues) withdraw(ctx context.Context, announced gate.Candidate) {
-	if err := c.gate.Withdraw(ctx, announced.Kinds); err != nil {
-		c.log.Warn("the catalogue that was not served needs no flag until another one is", zap.Error(err))
 	}
 }
 

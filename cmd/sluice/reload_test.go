@@ -107,14 +107,21 @@ func (s *shop) serve(dir string) {
 	}
 }
 
-// accepted says why a gateway that starts now, without a flag, is refused.
-func (s *shop) accepted(dryRun bool) error {
+// accepted returns why a gateway that starts now, without a flag, is refused.
+func (s *shop) accepted(dryRun bool) error { return s.start(gate.Candidate{DryRun: dryRun}) }
+
+// acceptedWithFlag is accepted for a start with --allow-breaking.
+func (s *shop) acceptedWithFlag() error {
+	return s.start(gate.Candidate{DryRun: true, AllowBreaking: true})
+}
+
+func (s *shop) start(how gate.Candidate) error {
 	served, err := readCatalogue(s.dir)
 	if err != nil {
 		return err
 	}
 	candidate := served.candidate()
-	candidate.DryRun = dryRun
+	candidate.DryRun, candidate.AllowBreaking = how.DryRun, how.AllowBreaking
 	return accept(s.Context(), gate.Gate{Store: s.store.Store}, candidate)
 }
 
@@ -170,7 +177,7 @@ func hiddenLabel() string {
 }
 
 // TestWheneverTheProcessDiesTheNextOneStarts: the folder and the record of the store
-// fit, without a flag, at every step of an apply.
+// fit at every step of an apply, with its flag until the catalogue is recorded.
 func TestWheneverTheProcessDiesTheNextOneStarts(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, then string
@@ -189,8 +196,11 @@ func TestWheneverTheProcessDiesTheNextOneStarts(t *testing.T) {
 			var folders []string // at each step
 			step := func() {
 				folders = append(folders, s.sdl())
-				if err := s.accepted(true); err != nil {
+				if err := s.accepted(true); (err != nil) != (c.flag && len(folders) == 1) {
 					t.Errorf("step %d: the next start is refused: %v", len(folders), err)
+				}
+				if err := s.acceptedWithFlag(); err != nil {
+					t.Errorf("step %d: the next start with the flag is refused: %v", len(folders), err)
 				}
 			}
 			s.store.write = func(apply func() error) error {
@@ -201,7 +211,7 @@ func TestWheneverTheProcessDiesTheNextOneStarts(t *testing.T) {
 			if a := s.apply(c.then, c.flag); a.Result != admin.Replaced {
 				t.Fatal(a)
 			}
-			if want := []string{c.before, c.before, c.then, c.then}; !slices.Equal(folders, want) {
+			if want := []string{c.then, c.then}; !slices.Equal(folders, want) {
 				t.Errorf("the folder was %q", folders)
 			}
 			if left := s.beside(); len(left) > 0 {
@@ -211,26 +221,42 @@ func TestWheneverTheProcessDiesTheNextOneStarts(t *testing.T) {
 	}
 }
 
-// TestAStoreThatDoesNotRecordTheCatalogueLeavesTheFolderAsItWas at whichever write it fails.
 func TestAStoreThatDoesNotRecordTheCatalogueLeavesTheFolderAsItWas(t *testing.T) {
-	for failing := range 2 {
-		s, writes := openShop(t, shelves), 0
-		s.store.write = func(apply func() error) error {
-			if writes++; writes > failing {
-				return backend.ErrUnavailable
+	s := openShop(t, shelves)
+	s.store.write = func(func() error) error { return backend.ErrUnavailable }
+	a := s.apply(withoutLabel(), true)
+	if a.Result != admin.Failed || s.sdl() != shelves || len(s.beside()) > 0 || s.accepted(true) != nil {
+		t.Errorf("%v, the folder is %q, beside it there is %v; a start: %v", a, s.sdl(), s.beside(), s.accepted(true))
+	}
+	s.store.write = func(apply func() error) error { return apply() }
+	if got := s.post(`{ shelves { nodes { spec { label } } } }`); strings.Contains(got, "errors") {
+		t.Errorf("it serves another one: %s", got)
+	}
+	if a := s.apply(withoutLabel(), false); a.Result != admin.Refused {
+		t.Errorf("once more, without the flag: %v", a)
+	}
+}
+
+// TestAKindThatWouldBeStoredElsewhereNeedsARestart, with or without the flag, although it
+// has no resources.
+func TestAKindThatWouldBeStoredElsewhereNeedsARestart(t *testing.T) {
+	global := strings.Replace(shelves, "scope: NAMESPACED", "scope: GLOBAL", 1)
+	for name, c := range map[string]struct{ before, then string }{
+		"another scope": {shelves, global},
+		"sensitive":     {hiddenLabel(), strings.Replace(hiddenLabel(), "scope: NAMESPACED", "scope: NAMESPACED, sensitive: true", 1)},
+	} {
+		s := openShop(t, c.before)
+		for _, flag := range []bool{false, true} {
+			a := s.apply(c.then, flag)
+			if a.Result != admin.Refused || s.sdl() != c.before || !strings.Contains(strings.Join(a.Lines, "\n"), "next/shelves.graphqls:1: kind Shelf: its scope, or whether it is sensitive, changes only with a restart") {
+				t.Errorf("%s: %v", name, a)
 			}
-			return apply()
 		}
-		a := s.apply(withoutLabel(), true)
-		if a.Result != admin.Failed || s.sdl() != shelves || len(s.beside()) > 0 || s.accepted(true) != nil {
-			t.Errorf("write %d: %v, the folder is %q, beside it there is %v; a start: %v", failing, a, s.sdl(), s.beside(), s.accepted(true))
+		if err := os.WriteFile(filepath.Join(s.dir, "shelves.graphqls"), []byte(c.then), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		s.store.write = func(apply func() error) error { return apply() }
-		if got := s.post(`{ shelves { nodes { spec { label } } } }`); strings.Contains(got, "errors") {
-			t.Errorf("it serves another one: %s", got)
-		}
-		if a := s.apply(withoutLabel(), false); a.Result != admin.Refused {
-			t.Errorf("once more, without the flag: %v", a)
+		if err := s.acceptedWithFlag(); err != nil {
+			t.Errorf("%s: a start: %v", name, err)
 		}
 	}
 }
@@ -242,18 +268,11 @@ func TestAnApplyThatFailsIsForgotten(t *testing.T) {
 	if a := s.apply(withoutLabel(), true); a.Result != admin.Replaced {
 		t.Fatal(a)
 	}
-	refused := true
-	s.store.write = func(apply func() error) error { // the folder cannot be replaced any more
-		err := apply()
-		if refused {
-			refused = false
-			s.removeStaged()
-		}
-		return err
-	}
+	s.store.list = func(backend.Range) { s.removeStaged() } // the folder cannot be replaced any more
 	if a := s.apply(shelves, true); a.Result != admin.Failed || !strings.Contains(a.Lines[0], "cannot be replaced") {
 		t.Fatalf("%v", a)
 	}
+	s.store.list = func(backend.Range) {}
 	wider := strings.Replace(shelves, "width: Int", "width: Int\n  depth: Int", 1)
 	for name, sdl := range map[string]string{"the same": shelves, "another one": wider} {
 		if err := os.WriteFile(filepath.Join(s.dir, "shelves.graphqls"), []byte(sdl), 0o600); err != nil {

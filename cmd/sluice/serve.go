@@ -23,7 +23,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/unreadable"
 	"github.com/sluicegw/sluice/cmd/sluice/admin"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
-	"github.com/sluicegw/sluice/cmd/sluice/fence"
 	"github.com/sluicegw/sluice/cmd/sluice/folder"
 	"github.com/sluicegw/sluice/graph/server"
 	"github.com/sluicegw/sluice/internal/wait"
@@ -163,13 +162,12 @@ func (s serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.L
 	reg := prometheus.NewRegistry()
 	damaged := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
 	counter := unreadable.NewCounter(func(kind string) { damaged.WithLabelValues(kind).Inc() })
-	compile := func(c catalogue, writes *fence.Gate) (*service.Service, error) {
+	compile := func(c catalogue) (*service.Service, error) {
 		return service.New(service.Config{
-			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Enter: writes.Enter, Unreadable: counter,
+			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Unreadable: counter,
 		})
 	}
-	writes := &fence.Fence{}
-	svc, err := compile(c, writes.NewGate())
+	svc, err := compile(c)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +178,7 @@ func (s serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.L
 		}
 	}
 	out := newCatalogues(dir, c, svc)
-	out.gate, out.log, out.compile, out.fence = gate.Gate{Store: store, Logger: log}, log, compile, writes
+	out.gate, out.log, out.compile = gate.Gate{Store: store, Logger: log}, log, compile
 	reg.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), damaged, out.results,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_change_streams", Help: "Open change streams, over all transports."}, func() float64 {

@@ -113,13 +113,13 @@ type Limits struct {
 	Sockets int
 	// SocketsWaiting is the most of them that have not initialised; more close the oldest. Default: half of Sockets.
 	SocketsWaiting int
-	// Streams is the most answers as server-sent events at once.
+	// Streams is the most answers as server-sent events at once. Default: Sockets.
 	Streams int
 	// Operations is the most operations that run on one WebSocket connection.
 	Operations int
 	// Queue is the most events that wait for one client, QueueBytes their bytes.
 	Queue, QueueBytes int
-	// Message is the most bytes of a WebSocket message.
+	// Message is the most bytes of a WebSocket message. Default: Body.
 	Message int64
 }
 
@@ -129,8 +129,8 @@ func DefaultLimits() Limits {
 	return Limits{
 		Body: 4 << 20, Text: 256 << 10, Tokens: 5000, Depth: 20, Aliases: 100, Fields: 2000, Validation: 500_000, CachedTokens: 100_000,
 		Repeats: 20, Fragments: 200, Rows: 200_000, Objects: 100_000, Steps: 10_000_000, Answer: 16 << 20, Held: 32 << 20, Events: 6_000_000, Time: transport.DefaultTime,
-		Sockets: transport.DefaultConnections, Streams: transport.DefaultStreams, Operations: transport.DefaultOperations,
-		Queue: transport.DefaultQueue, QueueBytes: transport.DefaultQueueBytes, Message: transport.DefaultMessage,
+		Sockets: transport.DefaultConnections, Operations: transport.DefaultOperations,
+		Queue: transport.DefaultQueue, QueueBytes: transport.DefaultQueueBytes,
 	}
 }
 
@@ -218,13 +218,14 @@ func (l *Limits) setDefaults() {
 	for _, one := range []struct{ limit, value *int }{
 		{&l.Text, &d.Text}, {&l.Tokens, &d.Tokens}, {&l.Depth, &d.Depth}, {&l.Aliases, &d.Aliases}, {&l.Fields, &d.Fields},
 		{&l.Validation, &d.Validation}, {&l.CachedTokens, &d.CachedTokens}, {&l.Repeats, &d.Repeats}, {&l.Fragments, &d.Fragments},
-		{&l.Rows, &d.Rows}, {&l.Steps, &d.Steps}, {&l.Objects, &d.Objects}, {&l.Events, &d.Events}, {&l.Sockets, &d.Sockets}, {&l.Streams, &d.Streams},
+		{&l.Rows, &d.Rows}, {&l.Steps, &d.Steps}, {&l.Objects, &d.Objects}, {&l.Events, &d.Events}, {&l.Sockets, &d.Sockets},
 		{&l.Operations, &d.Operations}, {&l.Queue, &d.Queue}, {&l.QueueBytes, &d.QueueBytes},
 	} {
 		fill(one.limit, *one.value)
 	}
 	fill(&l.Body, d.Body)
-	fill(&l.Message, d.Message)
+	fill(&l.Message, l.Body)
+	fill(&l.Streams, l.Sockets)
 	fill(&l.Answer, d.Answer)
 	fill(&l.Held, d.Held)
 	fill(&l.Time, d.Time)

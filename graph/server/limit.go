@@ -11,9 +11,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
+// exceeded is the refusal of a document by a limit, which has the name key in docs/limits.md.
 func exceeded(what, key string, limit int) *gqlerror.Error {
 	return &gqlerror.Error{
-		Message:    fmt.Sprintf("the document has more %s than the %d that are accepted (configuration key %s)", what, limit, key),
+		Message:    fmt.Sprintf("the document has more %s than the %d that are accepted (%s)", what, limit, key),
 		Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": limit, "key": key},
 	}
 }

@@ -107,7 +107,7 @@ func (s *Server) overConnections(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	w.Header().Set("Retry-After", "1")
-	refuseWith(w, r, http.StatusServiceUnavailable, "the gateway has the connections that it accepts (configuration key limit-connections)", map[string]any{
+	refuseWith(w, r, http.StatusServiceUnavailable, "the gateway has the connections that it accepts (limit-connections)", map[string]any{
 		"code": failure.CodeLimitExceeded, "limit": s.cfg.Limits.Connections, "key": "limit-connections", "retryable": true,
 	})
 	return true

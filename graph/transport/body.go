@@ -13,10 +13,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// body reads the body of a POST at the pace that clients must keep. The bytes are in
-// memory of in, if they fit.
-func (h *HTTP) body(in *incoming, w http.ResponseWriter, r *http.Request) (data []byte, taken int64, err error) {
-	in.control, in.pace, in.end, in.done = *http.NewResponseController(w), orDefault(h.BodyTimeout, DefaultMessageTimeout), time.Now().Add(maxBodyTime), false
+// body reads the body of a POST at the pace that clients must keep.
+func (h *HTTP) body(w http.ResponseWriter, r *http.Request) (data []byte, taken int64, err error) {
+	in := &incoming{control: http.NewResponseController(w), pace: orDefault(h.BodyTimeout, DefaultMessageTimeout), end: time.Now().Add(maxBodyTime)}
 	h.mu.Lock()
 	if h.bodies == nil {
 		h.bodies = map[*incoming]struct{}{}
@@ -29,26 +28,12 @@ func (h *HTTP) body(in *incoming, w http.ResponseWriter, r *http.Request) (data 
 		delete(h.bodies, in)
 		h.mu.Unlock()
 	}()
-	data, taken, err = reading{from: r.Body, most: h.Body, room: h.Memory.Requests(), announced: r.ContentLength, pace: in, space: in.space[:]}.read()
+	data, taken, err = reading{from: r.Body, most: h.Body, room: h.Memory.Requests(), announced: r.ContentLength, pace: in}.read()
 	if err == nil {
 		in.finish()          // the answer has a time of its own
 		err = r.Body.Close() // else net/http looks for its end again
 	}
 	return data, taken, err
-}
-
-// incoming returns what reads a body, in memory that is used again.
-func (h *HTTP) incoming() *incoming {
-	if in, ok := h.spare.Get().(*incoming); ok {
-		return in
-	}
-	return &incoming{}
-}
-
-// leave takes the memory back. Nobody may read the body any more.
-func (h *HTTP) leave(in *incoming) {
-	in.control = http.ResponseController{}
-	h.spare.Put(in)
 }
 
 // Drain gives clients some time to send the rest of the bodies that they are sending.
@@ -69,9 +54,8 @@ func (h *HTTP) isStopping() bool {
 
 // incoming is a body that is being read.
 type incoming struct {
-	control http.ResponseController
+	control *http.ResponseController
 	pace    time.Duration
-	space   [firstRead]byte
 
 	mu   sync.Mutex // guards the deadline of the connection, and the rest
 	end  time.Time
@@ -131,8 +115,8 @@ func (h *HTTP) unread(w http.ResponseWriter, err error) (int, *gqlerror.Error) {
 		}
 	case errors.As(err, &network) && network.Timeout():
 		return http.StatusRequestTimeout, &gqlerror.Error{
-			Message:    "the body came too slowly (configuration key body-timeout)",
-			Extensions: map[string]any{"code": string(failure.CodeTimeout), "key": "body-timeout", "retryable": true},
+			Message:    "the body came too slowly",
+			Extensions: map[string]any{"code": string(failure.CodeTimeout), "retryable": true},
 		}
 	}
 	return http.StatusBadRequest, badRequest("the body could not be read")

@@ -191,8 +191,8 @@ func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 		limit := orDefault(e.Streams, DefaultStreams)
 		w.Header().Set("Retry-After", "1")
 		writeRefusal(w, http.StatusServiceUnavailable, e.Executor.Refuse(r.Context(), &gqlerror.Error{
-			Message:    fmt.Sprintf("the gateway has the %d event streams that it accepts (configuration key limit-streams), or is stopping", limit),
-			Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": limit, "key": "limit-streams", "retryable": true},
+			Message:    fmt.Sprintf("the gateway has the %d event streams that it accepts (configuration key limit-sockets), or is stopping", limit),
+			Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": limit, "key": "limit-sockets", "retryable": true},
 		}))
 		return nil
 	}

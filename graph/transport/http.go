@@ -39,7 +39,6 @@ type HTTP struct {
 	Events *Events
 
 	writers sync.Pool // of *gzip.Writer
-	spare   sync.Pool // of *incoming
 
 	mu     sync.Mutex
 	bodies map[*incoming]struct{} // that are being read
@@ -105,9 +104,7 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (req *Request, taken
 	if status, err := h.unacceptable(w, r); err != nil {
 		return nil, 0, status, err
 	}
-	in := h.incoming()
-	defer h.leave(in)
-	data, taken, err := h.body(in, w, r)
+	data, taken, err := h.body(w, r)
 	if err != nil {
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 		status, refused := h.unread(w, err)

@@ -33,8 +33,6 @@ type reading struct {
 	announced int64
 	// pace gives the client time, at the start and again after each progress bytes.
 	pace interface{ extend() }
-	// space is memory for a request that fits; it may be nil.
-	space []byte
 }
 
 // read returns the bytes of a request and how much of the budget they use, which
@@ -52,12 +50,7 @@ func (r reading) read() (data []byte, taken int64, err error) {
 		if !r.room.Take(counted(next)) {
 			return errBudget
 		}
-		var bigger []byte
-		if size == 0 && next <= int64(len(r.space)) {
-			bigger = r.space[:0:next]
-		} else {
-			bigger = append(make([]byte, 0, next), data...)
-		}
+		bigger := append(make([]byte, 0, next), data...)
 		r.room.Give(counted(size))
 		data, size = bigger, next
 		return nil

@@ -104,7 +104,7 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 	case full:
 		limit := s.parent.cfg.Operations
 		s.refuse(ctx, m.id, &gqlerror.Error{
-			Message:    fmt.Sprintf("the connection has the %d operations that may run on it (configuration key limit-operations)", limit),
+			Message:    fmt.Sprintf("the connection has the %d operations that may run on it (limit-operations)", limit),
 			Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": limit, "key": "limit-operations"},
 		})
 		return nil

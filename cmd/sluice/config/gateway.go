@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/graph/server"
-	"github.com/sluicegw/sluice/graph/transport"
 )
 
 // Gateway holds the values of all settings of a gateway.
@@ -73,11 +72,6 @@ func NewGateway() *Gateway {
 		},
 	}
 	g.Server.Limits = server.DefaultLimits()
-	g.Server.Documents.Registered = 1000
-	g.Server.InitTimeout = transport.DefaultInitTimeout
-	g.Server.PingInterval = transport.DefaultPingInterval
-	g.Server.WriteTimeout = transport.DefaultWriteTimeout
-	g.Server.BodyTimeout = transport.DefaultMessageTimeout
 	g.Server.DrainTimeout = server.DefaultDrainTimeout
 	return g
 }
@@ -115,43 +109,45 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "slow-log", Value: &sv.SlowLog, Auto: "none", Help: "log queries, mutations and events of subscriptions that took longer, by operation name, hash of the document and what they spent"},
 		{Name: "log-format", Value: &g.LogFormat, Help: "console, json, or auto: console on a terminal", Check: oneOf(&g.LogFormat, "auto", "console", "json")},
 
-		{Name: "limit-body", Value: &l.Body, Unit: "bytes", Help: "most bytes of the body of a request", Why: "a bulk of manifests fits; a request is held in memory while it runs"},
+		{Name: "limit-body", Value: &l.Body, Unit: "bytes", Help: "most bytes of the body of a request, and of a WebSocket message", Why: "a bulk of manifests fits; a request is held in memory while it runs"},
 		{Name: "limit-memory", Value: &l.Memory, Unit: "bytes", Auto: "16 MiB for each processor, but no less than 64 MiB, eight of the largest requests and four of the largest answers", Help: "most bytes that all clients together make the gateway hold: requests that are being read or executed, what running operations have read and are writing, answers and events that are being sent", Why: "clients that send slowly, do not read, or ask for much at once must not take all memory; the process takes up to two and a half times as much, for garbage"},
-		{Name: "body-timeout", Value: &sv.BodyTimeout, Help: "how long a client may take to send 64 KiB of a request; a whole body may take a minute"},
-		{Name: "limit-connections", Value: &l.Connections, Auto: "1,000 more than `limit-sockets` and `limit-streams` together", Help: "most connections; requests on further ones are answered 503, except for `/healthz`, `/readyz` and `/metrics`", Why: "each needs a file descriptor and a few kilobytes"},
 		{Name: "limit-time", Value: &l.Time, Help: "how long a query or mutation may take, parsing and validation included", Why: "longer than any answer within the other limits takes; shorter than the patience of proxies"},
-		{Name: "limit-tokens", Value: &l.Tokens, Help: "most lexical tokens of a document, comments included", Why: "a document is held parsed; a page of a frontend has some hundred"},
-		{Name: "limit-text", Value: &l.Text, Unit: "bytes", Help: "most bytes of names and strings in a document; longer ones go into variables", Why: "names and strings are compared and hashed; data belongs into variables"},
 		{Name: "limit-depth", Value: &l.Depth, Help: "deepest nesting of a document, fragments expanded, and of each value in it", Why: "a full introspection has 13 levels; validation and execution recurse"},
 		{Name: "limit-aliases", Value: &l.Aliases, Help: "most aliased fields of a document", Why: "each alias repeats work under another name"},
 		{Name: "limit-fields", Value: &l.Fields, Help: "most fields of a document, fragments expanded; each spread counts as well", Why: "fragments multiply; a page of a frontend selects some hundred fields"},
-		{Name: "limit-repeats", Value: &l.Repeats, Help: "how often one selection set may name the same field", Why: "validation compares equal fields in pairs"},
-		{Name: "limit-fragments", Value: &l.Fragments, Help: "most named fragments of a document", Why: "validation visits each from each"},
-		{Name: "limit-validation", Value: &l.Validation, Help: "most comparisons of fields that the validation of a document may take, estimated before it begins", Why: "about 60 ms on one core; validation cannot be interrupted"},
 		{Name: "limit-rows", Value: &l.Rows, Help: "most resources that an operation may read from the store", Why: "0.1 s of reading a store in memory, more on disk"},
 		{Name: "limit-steps", Value: &l.Steps, Help: "most work that an operation may take, in steps of about a tenth of a microsecond of one processor. A resource of the index in memory that is looked at is 2, each test of a filter on it 1, a resource that is read from the store 25, one that is returned 10, a page or a count 250, a value of an introspection 60, a field that is resolved by hand 150; inputs are charged by what they have, rules by what CEL says", Why: "about a second of one processor; a page of 1,000 with 19 counts for each, is half of it, the whole schema of the 27 kinds of the binary two thirds"},
-		{Name: "limit-objects", Value: &l.Objects, Help: "most resources that an operation may return; each place in the answer counts", Why: "less than 0.1 s of writing few fields each; a hundred pages of the largest size"},
 		{Name: "limit-answer", Value: &l.Answer, Unit: "bytes", Help: "most bytes of an answer", Why: "what one client makes the gateway hold; browsers are slow with more"},
-		{Name: "limit-held", Value: &l.Held, Unit: "bytes", Help: "most bytes of stored resources that an operation holds at a time", Why: "a page is read before it is written; 20,000 small resources, or 30 of the largest"},
-		{Name: "limit-events", Value: &l.Events, Help: "steps that expensive events of all subscriptions may take at once; a quarter comes back each second, and one connection may use a quarter. The first 5,000 steps of each event are free", Why: "about half a second: one change may be an event for ten thousand listeners"},
-		{Name: "limit-cached-tokens", Value: &l.CachedTokens, Help: "most tokens of parsed documents in the cache; each takes 100 to 400 bytes", Why: "a few hundred documents of a frontend, in at most 40 MB"},
-		{Name: "limit-sockets", Value: &l.Sockets, Help: "most WebSocket connections; each needs a file descriptor", Why: "an idle one takes 15 to 30 KB"},
-		{Name: "limit-sockets-waiting", Value: &l.SocketsWaiting, Auto: "half of `limit-sockets`", Help: "most WebSocket connections that have not sent connection_init; one more closes the oldest of them", Why: "a client that never initialises must not keep others out"},
-		{Name: "init-timeout", Value: &sv.InitTimeout, Help: "how long a WebSocket client may take to initialise"},
-		{Name: "ping-interval", Value: &sv.PingInterval, Help: "how often a WebSocket client is pinged; one that is silent for two intervals is disconnected"},
-		{Name: "limit-operations", Value: &l.Operations, Help: "most operations that run on one WebSocket connection", Why: "a frontend has a few dozen at once; all share one core of validation"},
-		{Name: "limit-message", Value: &l.Message, Unit: "bytes", Help: "most bytes of a WebSocket message", Why: "as `limit-body`"},
-		{Name: "limit-streams", Value: &l.Streams, Help: "most connections that receive server-sent events; subscriptions over WebSocket do not count", Why: "as `limit-sockets`"},
-		{Name: "limit-queue", Value: &l.Queue, Help: "most events that wait for one listener's connection", Why: "a listener that is behind by more reads the state anew more cheaply"},
-		{Name: "limit-queue-bytes", Value: &l.QueueBytes, Unit: "bytes", Help: "most bytes of events that wait for one listener's connection; one event may always wait", Why: "what one slow listener makes the gateway hold"},
-		{Name: "write-timeout", Value: &sv.WriteTimeout, Help: "how long a listener may take to accept 128 KiB before it is cut off"},
+		{Name: "limit-sockets", Value: &l.Sockets, Help: "most WebSocket connections, and as many that receive server-sent events; each needs a file descriptor", Why: "an idle one takes 15 to 30 KB"},
 
 		{Name: "trusted-documents", Value: &d.Trusted, Help: "manifests of documents that the compilers of Apollo, Relay or GraphQL Code Generator wrote"},
 		{Name: "trusted-only", Value: &d.TrustedOnly, Help: "execute documents of those manifests and of the command line only"},
-		{Name: "registered-documents", Value: &d.Registered, Help: "how many documents clients can register by their hash (automatic persisted queries)"},
 		{Name: "hide-schema", Value: &sv.HideSchema, Help: "refuse introspection"},
 		{Name: "drain-delay", Value: &sv.DrainDelay, Help: "how long the gateway goes on serving after SIGTERM while `/readyz` answers 503, so that a load balancer can notice"},
 		{Name: "drain-timeout", Value: &sv.DrainTimeout, Help: "how long running requests may take after that"},
+	}
+}
+
+// FixedLimits are the limits that cannot be set, for docs/limits.md.
+func (g *Gateway) FixedLimits() []Setting {
+	l := &g.Server.Limits
+	return []Setting{
+		{Name: "limit-tokens", Value: &l.Tokens, Help: "most lexical tokens of a document, comments included", Why: "a document is held parsed; a page of a frontend has some hundred"},
+		{Name: "limit-text", Value: &l.Text, Unit: "bytes", Help: "most bytes of names and strings in a document; longer ones go into variables", Why: "names and strings are compared and hashed; data belongs into variables"},
+		{Name: "limit-repeats", Value: &l.Repeats, Help: "how often one selection set may name the same field", Why: "validation compares equal fields in pairs"},
+		{Name: "limit-fragments", Value: &l.Fragments, Help: "most named fragments of a document", Why: "validation visits each from each"},
+		{Name: "limit-validation", Value: &l.Validation, Help: "most comparisons of fields that the validation of a document may take, estimated before it begins", Why: "about 60 ms on one core; validation cannot be interrupted"},
+		{Name: "limit-cached-tokens", Value: &l.CachedTokens, Help: "most tokens of parsed documents in the cache; each takes 100 to 400 bytes", Why: "a few hundred documents of a frontend, in at most 40 MB"},
+		{Name: "limit-objects", Value: &l.Objects, Help: "most resources that an operation may return; each place in the answer counts", Why: "less than 0.1 s of writing few fields each; a hundred pages of the largest size"},
+		{Name: "limit-held", Value: &l.Held, Unit: "bytes", Help: "most bytes of stored resources that an operation holds at a time", Why: "a page is read before it is written; 20,000 small resources, or 30 of the largest"},
+		{Name: "limit-events", Value: &l.Events, Help: "steps that expensive events of all subscriptions may take at once; a quarter comes back each second, and one connection may use a quarter. The first 5,000 steps of each event are free", Why: "about half a second: one change may be an event for ten thousand listeners"},
+		{Name: "limit-connections", Value: &l.Connections, Auto: "twice `limit-sockets`, and 1,000", Help: "most connections; requests on further ones are answered 503, except for `/healthz`, `/readyz` and `/metrics`", Why: "each needs a file descriptor and a few kilobytes"},
+		{Name: "limit-streams", Value: &l.Streams, Auto: "`limit-sockets`", Help: "most connections that receive server-sent events; subscriptions over WebSocket do not count", Why: "as `limit-sockets`"},
+		{Name: "limit-sockets-waiting", Value: &l.SocketsWaiting, Auto: "half of `limit-sockets`", Help: "most WebSocket connections that have not sent connection_init; one more closes the oldest of them", Why: "a client that never initialises must not keep others out"},
+		{Name: "limit-operations", Value: &l.Operations, Help: "most operations that run on one WebSocket connection", Why: "a frontend has a few dozen at once; all share one core of validation"},
+		{Name: "limit-message", Value: &l.Message, Unit: "bytes", Auto: "`limit-body`", Help: "most bytes of a WebSocket message", Why: "as `limit-body`"},
+		{Name: "limit-queue", Value: &l.Queue, Help: "most events that wait for one listener's connection", Why: "a listener that is behind by more reads the state anew more cheaply"},
+		{Name: "limit-queue-bytes", Value: &l.QueueBytes, Unit: "bytes", Help: "most bytes of events that wait for one listener's connection; one event may always wait", Why: "what one slow listener makes the gateway hold"},
 	}
 }
 

@@ -116,15 +116,15 @@ func Markdown(settings []Setting) string {
 	return b.String()
 }
 
-// Limits is docs/limits.md: the limits with the reasons for their defaults. The
-// settings must be fresh.
-func Limits(settings []Setting) string {
+// Limits is docs/limits.md: the limits with the reasons for their defaults, and those that
+// are fixed. The settings must be fresh.
+func Limits(settings, fixed []Setting) string {
 	var b strings.Builder
 	b.WriteString(`# Limits
 
 Generated from cmd/sluice/config: go test ./cmd/sluice/config -run Documented -update
 
-At their defaults, no frontend should reach them. Most limits answer LIMIT_EXCEEDED, and extensions.key names the setting. The others:
+At their defaults, no frontend should reach them. Most limits answer LIMIT_EXCEEDED, and extensions.key names the limit. The others:
 ` + "`limit-time` answers TIMEOUT, `limit-memory` UNAVAILABLE, `limit-connections` and `limit-sockets` the status 503, `limit-message` closes the" + `
 ` + "WebSocket with 1009, `limit-sockets-waiting` closes the oldest that waits, `limit-queue` and `limit-queue-bytes` bound what waits for a slow listener," + `
 ` + "and `limit-cached-tokens` is the size of a cache and refuses nothing." + ` [clients.md](clients.md) says when each is checked, and what happens to queries, mutations and streams.
@@ -138,10 +138,16 @@ the order in which they came, and none that runs is ended to make room for anoth
 UNAVAILABLE, with the time after which to try again; so is at once a request for which there is no room. An event has a tenth of
 ` + "`limit-rows`, `limit-steps` and `limit-objects`, a quarter of `limit-held` and all of `limit-answer`" + `.
 
-| setting | default | meaning | why |
-|---|---|---|---|
 `)
-	for _, s := range settings {
+	limitTable(&b, "setting | default", settings)
+	b.WriteString("\nThese cannot be set:\n\n")
+	limitTable(&b, "limit | value", fixed)
+	return b.String()
+}
+
+func limitTable(b *strings.Builder, head string, limits []Setting) {
+	_, _ = fmt.Fprintf(b, "| %s | meaning | why |\n|---|---|---|---|\n", head)
+	for _, s := range limits {
 		if s.Why == "" {
 			continue
 		}
@@ -149,9 +155,8 @@ UNAVAILABLE, with the time after which to try again; so is at once a request for
 		if value == "" {
 			value = s.text()
 		}
-		_, _ = fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, value, s.Help, s.Why)
+		_, _ = fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", s.Name, value, s.Help, s.Why)
 	}
-	return b.String()
 }
 
 // text is the value as people write it.

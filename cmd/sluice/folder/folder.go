@@ -109,7 +109,7 @@ func onlyFiles(dir, extension string) error {
 }
 
 // Replace puts the new folder in the place of the other one, in one step. If it
-// fails, everything is as it was.
+// fails, everything is as it was. A second call undoes the first.
 func (s *Staged) Replace() error {
 	err := exchange(s.dir, s.target)
 	switch {
@@ -125,9 +125,6 @@ func (s *Staged) Replace() error {
 	}
 	return fmt.Errorf("%s cannot be replaced: %w", s.target, err)
 }
-
-// Restore undoes Replace.
-func (s *Staged) Restore() error { return s.Replace() }
 
 // Discard removes the new folder, or the other one if the new one has replaced it.
 func (s *Staged) Discard() error { return os.RemoveAll(s.dir) }

@@ -127,7 +127,7 @@ func TestAReplacementCanBeUndone(t *testing.T) {
 	dir, parent := target(t)
 	s, err := folder.Stage(dir, files("2"), ".graphqls")
 	if err == nil {
-		err = errors.Join(s.Replace(), s.Restore())
+		err = errors.Join(s.Replace(), s.Replace())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestWhatACrashLeavesIsOneFolderOrTheOther(t *testing.T) {
 	}{
 		"before":        {func(*folder.Staged) error { return nil }, files("1")},
 		"after":         {(*folder.Staged).Replace, files("2")},
-		"after an undo": {func(s *folder.Staged) error { return errors.Join(s.Replace(), s.Restore()) }, files("1")},
+		"after an undo": {func(s *folder.Staged) error { return errors.Join(s.Replace(), s.Replace()) }, files("1")},
 	} {
 		for how, tidy := range map[string]func(dir string) error{
 			"tidied": folder.Tidy,
