@@ -78,9 +78,10 @@ func (r *remembered) Add(_ context.Context, query string, doc *ast.QueryDocument
 	r.g.engine.Keep(doc)
 }
 
-// answerIn executes an operation as the transports do.
+// answerIn executes an operation in memory that is used again.
 func (g *gateway) answerIn(ctx context.Context, oc *graphql.OperationContext) (data string, clean bool) {
 	var memory answers.Memory
+	defer memory.Release()
 	next, ctx := g.exec.DispatchOperation(context.WithValue(ctx, answers.Key{}, &memory), oc)
 	res := next(ctx)
 	if res == nil {
@@ -89,9 +90,9 @@ func (g *gateway) answerIn(ctx context.Context, oc *graphql.OperationContext) (d
 	return string(res.Data), len(res.Errors) == 0
 }
 
-// TestOperationsSideBySideKeepApart executes queries side by side, of which some
+// TestRunsThatAreUsedAgainKeepApart executes queries side by side, of which some
 // fail half way, and expects of all others what they are answered alone.
-func TestOperationsSideBySideKeepApart(t *testing.T) {
+func TestRunsThatAreUsedAgainKeepApart(t *testing.T) {
 	catalogue := shelves(t)
 	for driver, open := range drivers {
 		t.Run("over "+driver, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/loader"
 	"github.com/sluicegw/sluice/graph/stream"
 )
@@ -15,12 +16,11 @@ import (
 // What it leaves to the engine is read for each event.
 func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext, p *plan) graphql.ResponseHandler {
 	f := &p.root.fields[0]
-	begin := e.newRun(ctx, oc, p)
+	r := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 	set, state := ast.SelectionSet{f.core}, stream.From(ctx)
-	next := e.core.Exec(begin.coreContext(ctx, &marks{engine: e}, set))
+	next := e.core.Exec(r.coreContext(ctx, &marks{engine: e}, set))
 	waiting := join(ctx, (*stream.Group).Join, nil, e.streams)
 	return func(ctx context.Context) (res *graphql.Response) {
-		r := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: begin.caller}
 		if waiting.Err() != nil {
 			r.retire(ctx, f, state)
 			return nil
@@ -38,6 +38,7 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 			if v == nil {
 				return
 			}
+			r = &run{engine: e, oc: oc, plan: p, caller: r.caller}
 			if h, ok := v.(*halted); ok {
 				end(ctx, state, h, "")
 				res = nil
@@ -46,7 +47,7 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 			graphql.AddError(ctx, oc.Recover(ctx, v))
 			res = &graphql.Response{Data: []byte("null")}
 		}()
-		r.begin()
+		r.renew(ctx)
 		r.entitle(p.root.fields[:1])
 		spent := budget.From(ctx)
 		spent.Leave()
@@ -59,7 +60,8 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 		if res == nil {
 			return nil
 		}
-		r.begin()
+		r.renew(ctx)
+		defer r.release()
 		answers := make([]resolved, 1)
 		r.takeCore(p.root.fields[:1], answers, m, res)
 		r.resolve()

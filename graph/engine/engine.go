@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/stream"
 )
@@ -53,6 +54,8 @@ type Engine struct {
 	// enums are the stored forms of inputs, by type and name.
 	enums map[string]map[string]string
 	plans plans
+	// spare are runs whose memory is used again.
+	spare sync.Pool
 }
 
 var _ graphql.ExecutableSchema = (*Engine)(nil)
@@ -117,12 +120,13 @@ func (e *Engine) Respond(ctx context.Context, oc *graphql.OperationContext) *gra
 // respond executes a query or a mutation. A panic costs the whole answer, and so
 // does a query that halts: see [halted].
 func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *plan) (res *graphql.Response) {
-	r := e.newRun(ctx, oc, p)
+	r := e.begin(ctx, oc, p)
 	defer func() {
 		v := recover()
 		if v == nil {
 			return
 		}
+		// The run is not used again.
 		if h, ok := v.(*halted); ok {
 			r.spent.budget.Halt()
 			graphql.AddError(ctx, h.err)
@@ -133,24 +137,14 @@ func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *p
 	}()
 	memory := answer.From(ctx)
 	if memory == nil {
-		memory = &answer.Memory{}
+		data := r.execute(make([]byte, 0, p.size.Load()+64))
+		p.size.Store(int64(len(data)))
+		e.end(r, nil)
+		return &graphql.Response{Data: data}
 	}
-	head := len(memory.Head)
-	buf := make([]byte, 0, head+int(p.size.Load())+memory.Room)
-	memory.Whole = r.execute(append(buf, memory.Head...))
-	data := memory.Whole[head:]
-	p.size.Store(min(int64(len(data))+answerSlack, maxSizeHint))
+	buf := r.execute(append(r.buf[:0], memory.Head...))
+	data := buf[len(memory.Head):]
+	buf = slices.Grow(buf, memory.Room)
+	memory.Fill(buf, r)
 	return &graphql.Response{Data: data}
-}
-
-// The memory that an answer begins with is what the last answer of its plan took and
-// answerSlack more, but at most maxSizeHint, in bytes.
-const (
-	answerSlack = 64
-	maxSizeHint = 256 << 10
-)
-
-// newRun returns an execution of a plan.
-func (e *Engine) newRun(ctx context.Context, oc *graphql.OperationContext, p *plan) *run {
-	return &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 }

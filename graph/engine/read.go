@@ -61,6 +61,7 @@ func (r *run) resolve() {
 		}
 		r.linkResources(failed)
 		r.linkPages(&requests, pages, related)
+		r.asked = requests.spare()
 	}
 }
 
@@ -222,6 +223,7 @@ type sameRequest struct {
 }
 
 func (r *run) requests() (out pageRequests) {
+	out, r.asked = r.asked, pageRequests{}
 	for i := range r.wanted {
 		w := &r.wanted[i]
 		switch w.field.op {

@@ -25,7 +25,9 @@ type run struct {
 	oc     *graphql.OperationContext
 	plan   *plan
 	caller access.Caller
-	path   []step
+	// buf is the memory of the answer between two runs.
+	buf  []byte
+	path []step
 	// level are the selections whose links are read now, next those after them.
 	level, next []visit
 	wanted      []want
@@ -37,6 +39,8 @@ type run struct {
 	names slab.Slab[string]
 	// answers are what the root fields were resolved to.
 	answers []resolved
+	// asked is room for the requests of a level.
+	asked pageRequests
 	// found are the resources that references led to, nil for none.
 	found map[backend.Key]*body.Body
 	// kind is that of the resource which was shown last.
@@ -46,7 +50,9 @@ type run struct {
 	// moment is the state of the store that all reads see until it is forgotten.
 	moment query.Moment
 	// args are the arguments with variables, evaluated once.
-	args    map[*field]*arguments
+	args map[*field]*arguments
+	// spare are arguments of earlier runs, whose memory is used again.
+	spare   []*arguments
 	scratch []byte
 	spent   spending
 	// manifests are those that were rendered last, of two formats.
@@ -173,7 +179,12 @@ func (r *run) evaluated(f *field) *arguments {
 	if a := r.args[f]; a != nil {
 		return a
 	}
-	a := &arguments{values: map[string]any{}}
+	var a *arguments
+	if n := len(r.spare) - 1; n >= 0 {
+		a, r.spare = r.spare[n], r.spare[:n]
+	} else {
+		a = &arguments{values: map[string]any{}}
+	}
 	r.engine.coerceInto(a, f, r.oc.Variables)
 	if filter, ok := a.values["filter"]; ok {
 		r.charge(f, budget.FilterTimes*inputSteps(filter))

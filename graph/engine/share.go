@@ -118,8 +118,8 @@ func (s *subscription) Join(leader stream.Subscription, at stream.Moment) (seen 
 	return seen, ok
 }
 
-// follow keeps no plan of its own: a subscription that follows another is mostly silent.
-func (s *subscription) follow(l *subscription) { s.plan, s.pending = l.plan, nil }
+// follow keeps no plan and no memory of its own: what follows another is mostly silent.
+func (s *subscription) follow(l *subscription) { s.plan, s.run, s.pending = l.plan, nil, nil }
 
 // Level is part of [stream.Subscription].
 func (s *subscription) Level(leader stream.Subscription) (seen uint64, ok bool) {

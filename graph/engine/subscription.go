@@ -22,7 +22,9 @@ type subscription struct {
 	changes *change.Stream
 	// pending are changes that were taken and not yet answered.
 	pending []change.Change
-	state   *stream.State
+	// run answers; nil until it is needed.
+	run   *run
+	state *stream.State
 	// waiting ends with the stream, and before it when the catalogue is replaced.
 	// No other change is answered then; an answer that has begun is never interrupted.
 	waiting context.Context
@@ -63,9 +65,12 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 // field is the root field.
 func (s *subscription) field() *field { return &s.plan.root.fields[0] }
 
-// run returns an execution of the plan for one event.
-func (s *subscription) run(ctx context.Context) *run {
-	return &run{engine: s.engine, ctx: ctx, oc: s.oc, plan: s.plan, caller: s.caller}
+// answers is what answers.
+func (s *subscription) answers() *run {
+	if s.run == nil {
+		s.run = &run{engine: s.engine, oc: s.oc, plan: s.plan, caller: s.caller}
+	}
+	return s.run
 }
 
 // groups are those that a subscription joins.
@@ -150,7 +155,7 @@ func (s *subscription) next(ctx context.Context) *graphql.Response {
 		err = replaced(s.cursor)
 	}
 	if err != nil {
-		s.run(ctx).fail(ctx, err, s.field(), s.state)
+		s.answers().fail(ctx, err, s.field(), s.state)
 		return nil
 	}
 	c := &s.pending[0]
@@ -164,6 +169,7 @@ func (s *subscription) next(ctx context.Context) *graphql.Response {
 
 // fail ends a stream with an error.
 func (r *run) fail(ctx context.Context, err error, f *field, state *stream.State) {
+	r.ctx, r.path = ctx, r.path[:0]
 	r.tell(err, f)
 	all := graphql.GetErrors(ctx)
 	state.End(all[max(len(all)-1, 0):]...)
@@ -177,14 +183,16 @@ func (r *run) retire(ctx context.Context, f *field, state *stream.State) {
 	}
 }
 
-// answer returns the answer for a change. A panic costs that one answer; an event that exceeds the budget ends the stream.
+// answer writes the answer for a change in the memory of the one before. A
+// panic costs that one answer; an event that exceeds the budget ends the stream.
 func (s *subscription) answer(ctx context.Context, c *change.Change) (res *graphql.Response) {
-	r, f := s.run(ctx), s.field()
+	r, f := s.answers(), s.field()
 	defer func() {
 		v := recover()
 		if v == nil {
 			return
 		}
+		s.run = nil
 		h, over := v.(*halted)
 		switch {
 		case over && s.state.First() != nil:
@@ -198,7 +206,8 @@ func (s *subscription) answer(ctx context.Context, c *change.Change) (res *graph
 		}
 		res = &graphql.Response{Data: []byte("null")}
 	}()
-	r.begin()
+	r.renew(ctx)
+	defer r.release()
 	return &graphql.Response{Data: r.event(f, &resolved{change: c})}
 }
 
@@ -216,15 +225,19 @@ func end(ctx context.Context, state *stream.State, h *halted, cursor string) {
 	state.End(all[len(all)-1])
 }
 
-// begin opens the budget of an event.
-func (r *run) begin() {
-	budget.From(r.ctx).Arrive()
+// renew makes a run ready for the next event.
+func (r *run) renew(ctx context.Context) {
+	r.ctx, r.path, r.next = ctx, r.path[:0], r.next[:0]
+	budget.From(ctx).Arrive()
 	r.open(0)
 }
 
-// event writes the answer for an event.
+// maxSpareEvent is the largest memory of an event that a subscription keeps for the next.
+const maxSpareEvent = 4 << 10
+
+// event writes the answer for an event in the memory of the one before.
 func (r *run) event(f *field, a *resolved) []byte {
-	buf := append(make([]byte, 0, r.plan.size.Load()), f.prefix...)
+	buf := append(r.buf[:0], f.prefix...)
 	at := len(buf)
 	buf, some := r.root(buf, f, a)
 	buf = r.room(f, buf)
@@ -237,6 +250,8 @@ func (r *run) event(f *field, a *resolved) []byte {
 	default:
 		buf = append(buf[:at], "null}"...)
 	}
-	r.plan.size.Store(min(int64(len(buf))+answerSlack, maxSizeHint))
+	if r.buf = buf; cap(buf) > maxSpareEvent {
+		r.buf = nil
+	}
 	return buf
 }

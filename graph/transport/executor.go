@@ -150,10 +150,10 @@ func (e *Executor) Refuse(ctx context.Context, errs ...*gqlerror.Error) []byte {
 // Kind is query, mutation or subscription.
 func (o *Operation) Kind() ast.Operation { return o.context.Operation.Operation }
 
-// answer returns the answer to a query or a mutation as JSON, and what releases the room
-// that it takes, which the caller calls once it was sent. abort cuts the client off: see [budget.Share.Keep].
+// answer is that of a query or a mutation as JSON, in memory of its own, which the caller
+// releases when it was sent. abort cuts the client off: see [budget.Share.Keep].
 func (o *Operation) answer(ctx context.Context, abort func()) (out []byte, release func()) {
-	share := o.do(ctx, abort, func(answer []byte, _ bool) { out = answer })
+	share := o.do(ctx, abort, func(answer []byte, _ bool) { out = bytes.Clone(answer) })
 	return out, share.Close
 }
 
@@ -164,7 +164,7 @@ const (
 )
 
 // Do runs a query or a mutation, in what is left of the time that Prepare had. It gives
-// its answer as JSON to send. busy says
+// its answer as JSON to send, in memory that is used again after send returns. busy says
 // that nothing was done for want of memory. abort cuts the client off: see [budget.Share.Keep].
 func (o *Operation) Do(ctx context.Context, abort func(), send func(answer []byte, busy bool)) {
 	o.do(ctx, abort, send).Close()
@@ -189,8 +189,10 @@ func (o *Operation) do(ctx context.Context, abort func(), send func(answer []byt
 		defer cancel()
 	}
 	run := running{Context: ctx, shared: budget.Shared{Memory: share}, memory: answer.Memory{Head: dataHead, Room: len(dataTail)}}
+	memory := &run.memory
+	defer memory.Release()
 	res := o.respond(&run)
-	switch whole := run.memory.Whole; {
+	switch whole := memory.Filled(); {
 	case res == nil: // ctx had ended before it began
 		send(o.executor.Refuse(ctx, &gqlerror.Error{Message: "the request was cancelled", Extensions: map[string]any{"code": string(failure.CodeTimeout)}}), false)
 	case whole != nil && len(res.Errors) == 0 && len(res.Extensions) == 0:
