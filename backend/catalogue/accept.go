@@ -216,7 +216,7 @@ func (g Gate) misplaced(ctx context.Context, c Candidate) (reasons []string, err
 			return nil, err
 		}
 		if why != "" {
-			reasons = append(reasons, c.Places.OfKind(c.Kinds[i].Name)+why)
+			reasons = append(reasons, c.Places.ofKind(c.Kinds[i].Name)+why)
 		}
 	}
 	return reasons, nil
@@ -289,7 +289,7 @@ func (g Gate) unreadable(ctx context.Context, c Candidate) (reasons []string, er
 			}
 			for _, stored := range page.Resources {
 				if _, err := shape.Read(stored); err != nil {
-					if reasons = append(reasons, fmt.Sprintf("%s%s cannot be read: %v", c.Places.OfKind(kind.Name), stored.Key, err)); len(reasons) == maxReasons {
+					if reasons = append(reasons, fmt.Sprintf("%s%s cannot be read: %v", c.Places.ofKind(kind.Name), stored.Key, err)); len(reasons) == maxReasons {
 						return reasons, nil
 					}
 				}

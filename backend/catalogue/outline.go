@@ -95,18 +95,6 @@ func (o Outline) Hash() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Elsewhere returns the kinds whose resources another catalogue stores in another way:
-// their keys or their secrets are others.
-func (o Outline) Elsewhere(than Outline) (kinds []string) {
-	for name, k := range o.Kinds {
-		if was, ok := than.Kinds[name]; ok && (was.Scope != k.Scope || was.Sensitive != k.Sensitive) {
-			kinds = append(kinds, name)
-		}
-	}
-	slices.Sort(kinds)
-	return kinds
-}
-
 // Change is one difference between two catalogues.
 type Change struct {
 	// Kind, and the path of the field in it, empty for the kind itself.
@@ -115,6 +103,8 @@ type Change struct {
 	What string
 	// Breaking says that something that is stored may be lost to readers.
 	Breaking bool
+	// Moves says that resources of the kind are stored elsewhere than before.
+	Moves bool
 	// Place is "file:line" of what is said now, or of the type that something is gone
 	// from; for a kind that is gone the folder. Empty if it is not known.
 	Place string
@@ -153,11 +143,11 @@ func Diff(from, to Outline) []Change {
 			out = append(out, Change{Kind: name, What: "is gone: its resources are kept and not served", Breaking: true})
 		default:
 			if was.Scope != is.Scope {
-				out = append(out, Change{Kind: name, What: fmt.Sprintf("was %s and is %s: keys of its resources mean others", was.Scope, is.Scope), Breaking: true})
+				out = append(out, Change{Kind: name, What: fmt.Sprintf("was %s and is %s: keys of its resources mean others", was.Scope, is.Scope), Breaking: true, Moves: true})
 			}
 			if was.Sensitive != is.Sensitive {
 				what := map[bool]string{true: "is sensitive now", false: "is not sensitive any more"}[is.Sensitive]
-				out = append(out, Change{Kind: name, What: what + ": what is @writeOnly is looked for elsewhere than it is stored", Breaking: true})
+				out = append(out, Change{Kind: name, What: what + ": what is @writeOnly is looked for elsewhere than it is stored", Breaking: true, Moves: true})
 			}
 			out = append(out, diffFields(name, was.Fields, is.Fields)...)
 		}

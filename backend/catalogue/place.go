@@ -43,8 +43,8 @@ func (p Places) of(c Change) string {
 	return p.Folder
 }
 
-// OfKind is the beginning of a line about a kind: its place, or nothing.
-func (p Places) OfKind(name string) string {
+// ofKind is the beginning of a line about a kind: its place, or nothing.
+func (p Places) ofKind(name string) string {
 	if at := p.Fields[name]; at != "" {
 		return at + ": "
 	}

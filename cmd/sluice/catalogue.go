@@ -67,18 +67,19 @@ func (c catalogue) changes(from gate.Outline) []gate.Change {
 	return c.places.Locate(gate.Diff(from, c.outline))
 }
 
-// staysWhere refuses a catalogue that stores a kind in another way than the one that is
-// served: operations that are running would write where nobody looks any more.
-func (c catalogue) staysWhere(served gate.Outline) error {
-	moved := c.outline.Elsewhere(served)
-	if len(moved) == 0 {
+// stays refuses a catalogue that stores a kind elsewhere than the one that is served:
+// operations that are running would write where nobody looks any more.
+func stays(changes []gate.Change) error {
+	var lines []string
+	for _, c := range changes {
+		if c.Moves {
+			lines = append(lines, c.String())
+		}
+	}
+	if len(lines) == 0 {
 		return nil
 	}
-	var lines []string
-	for _, kind := range moved {
-		lines = append(lines, c.places.OfKind(kind)+"kind "+kind+": its scope, or whether it is sensitive, changes only with a restart of the gateway, while the kind has no resources")
-	}
-	return linesError{lines}
+	return linesError{append(lines, "restart the gateway with this catalogue, while these kinds have no resources")}
 }
 
 // candidate is the catalogue as a store is asked to accept it.

@@ -159,7 +159,8 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 		}
 		return resultOf(err, admin.Unchanged), nil, err
 	}
-	if err := next.staysWhere(c.served.outline); err != nil {
+	differences := next.changes(c.served.outline)
+	if err := stays(differences); err != nil {
 		return admin.Refused, nil, err
 	}
 	svc, err := c.compile(next)
@@ -170,7 +171,7 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 	if err != nil {
 		return admin.Failed, nil, err
 	}
-	for _, change := range next.changes(c.served.outline) {
+	for _, change := range differences {
 		changes = append(changes, change.String())
 	}
 	candidate := next.candidate()

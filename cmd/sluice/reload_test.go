@@ -248,7 +248,7 @@ func TestAKindThatWouldBeStoredElsewhereNeedsARestart(t *testing.T) {
 		s := openShop(t, c.before)
 		for _, flag := range []bool{false, true} {
 			a := s.apply(c.then, flag)
-			if a.Result != admin.Refused || s.sdl() != c.before || !strings.Contains(strings.Join(a.Lines, "\n"), "next/shelves.graphqls:1: kind Shelf: its scope, or whether it is sensitive, changes only with a restart") {
+			if a.Result != admin.Refused || s.sdl() != c.before || !strings.Contains(strings.Join(a.Lines, "\n"), "next/shelves.graphqls:1: kind Shelf ") || !strings.Contains(strings.Join(a.Lines, "\n"), "restart the gateway") {
 				t.Errorf("%s: %v", name, a)
 			}
 		}
