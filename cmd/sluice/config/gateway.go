@@ -72,7 +72,6 @@ func NewGateway() *Gateway {
 		},
 	}
 	g.Server.Limits = server.DefaultLimits()
-	g.Server.DrainTimeout = server.DefaultDrainTimeout
 	return g
 }
 
@@ -118,13 +117,13 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "limit-rows", Value: &l.Rows, Help: "most resources that an operation may read from the store", Why: "0.1 s of reading a store in memory, more on disk"},
 		{Name: "limit-steps", Value: &l.Steps, Help: "most work that an operation may take, in steps of about a tenth of a microsecond of one processor. A resource of the index in memory that is looked at is 2, each test of a filter on it 1, a resource that is read from the store 25, one that is returned 10, a page or a count 250, a value of an introspection 60, a field that is resolved by hand 150; inputs are charged by what they have, rules by what CEL says", Why: "about a second of one processor; a page of 1,000 with 19 counts for each, is half of it, the whole schema of the 27 kinds of the binary two thirds"},
 		{Name: "limit-answer", Value: &l.Answer, Unit: "bytes", Help: "most bytes of an answer", Why: "what one client makes the gateway hold; browsers are slow with more"},
+		{Name: "limit-held", Value: &l.Held, Unit: "bytes", Help: "most bytes of stored resources that an operation holds at a time", Why: "a page is read before it is written; 20,000 small resources, or 30 of the largest"},
 		{Name: "limit-sockets", Value: &l.Sockets, Help: "most WebSocket connections, and as many that receive server-sent events; each needs a file descriptor", Why: "an idle one takes 15 to 30 KB"},
 
 		{Name: "trusted-documents", Value: &d.Trusted, Help: "manifests of documents that the compilers of Apollo, Relay or GraphQL Code Generator wrote"},
 		{Name: "trusted-only", Value: &d.TrustedOnly, Help: "execute documents of those manifests and of the command line only"},
 		{Name: "hide-schema", Value: &sv.HideSchema, Help: "refuse introspection"},
 		{Name: "drain-delay", Value: &sv.DrainDelay, Help: "how long the gateway goes on serving after SIGTERM while `/readyz` answers 503, so that a load balancer can notice"},
-		{Name: "drain-timeout", Value: &sv.DrainTimeout, Help: "how long running requests may take after that"},
 	}
 }
 
@@ -139,7 +138,6 @@ func (g *Gateway) FixedLimits() []Setting {
 		{Name: "limit-validation", Value: &l.Validation, Help: "most comparisons of fields that the validation of a document may take, estimated before it begins", Why: "about 60 ms on one core; validation cannot be interrupted"},
 		{Name: "limit-cached-tokens", Value: &l.CachedTokens, Help: "most tokens of parsed documents in the cache; each takes 100 to 400 bytes", Why: "a few hundred documents of a frontend, in at most 40 MB"},
 		{Name: "limit-objects", Value: &l.Objects, Help: "most resources that an operation may return; each place in the answer counts", Why: "less than 0.1 s of writing few fields each; a hundred pages of the largest size"},
-		{Name: "limit-held", Value: &l.Held, Unit: "bytes", Help: "most bytes of stored resources that an operation holds at a time", Why: "a page is read before it is written; 20,000 small resources, or 30 of the largest"},
 		{Name: "limit-events", Value: &l.Events, Help: "steps that expensive events of all subscriptions may take at once; a quarter comes back each second, and one connection may use a quarter. The first 5,000 steps of each event are free", Why: "about half a second: one change may be an event for ten thousand listeners"},
 		{Name: "limit-connections", Value: &l.Connections, Auto: "twice `limit-sockets`, and 1,000", Help: "most connections; requests on further ones are answered 503, except for `/healthz`, `/readyz` and `/metrics`", Why: "each needs a file descriptor and a few kilobytes"},
 		{Name: "limit-streams", Value: &l.Streams, Auto: "`limit-sockets`", Help: "most connections that receive server-sent events; subscriptions over WebSocket do not count", Why: "as `limit-sockets`"},
