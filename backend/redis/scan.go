@@ -81,10 +81,13 @@ type asked struct {
 
 func newScanner(s *Store, ses *session, ranges []backend.Range, deep map[*backend.Range]bool, try int) *scanner {
 	return &scanner{
-		loader: loader{store: s, session: ses, room: backend.MaxPageBytes}, ranges: ranges, deep: deep, names: names{},
+		loader: loader{store: s, session: ses, room: backend.MaxPageBytes, heads: !slices.ContainsFunc(ranges, whole)}, ranges: ranges, deep: deep, names: names{},
 		records: map[backend.Key]string{}, chunk: scanChunk << (4 * (try - 1)), last: try == scanTries,
 	}
 }
+
+// whole reports whether a range needs whole records.
+func whole(r backend.Range) bool { return !r.KeysOnly }
 
 // scan answers all ranges: the members of the first page of each, and the
 // counts, from one state of each shard.
