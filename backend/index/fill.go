@@ -155,7 +155,7 @@ func (f *filler) pages(ctx context.Context, r backend.Range, take func(*backend.
 		if err := f.reread(ctx, keys); err != nil {
 			return err
 		}
-		if !f.note(func(r *reading) { r.done += len(page.Resources) }) {
+		if !f.note(func(r *reading) { r.done, r.took = r.done+len(page.Resources), time.Since(r.begin) }) {
 			return nil
 		}
 		if more = page.More && len(page.Resources) > 0; more {

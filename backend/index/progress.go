@@ -10,7 +10,8 @@ import (
 // reading is how far a kind is read.
 type reading struct {
 	begin       time.Time
-	done, total int // resources
+	done, total int           // resources
+	took        time.Duration // for those that are done
 }
 
 // left is how long the rest takes at the rate so far; false if nobody can say yet.
@@ -18,7 +19,8 @@ func (r *reading) left(now time.Time) (time.Duration, bool) {
 	if r.done == 0 {
 		return 0, false
 	}
-	return now.Sub(r.begin) * time.Duration(max(r.total-r.done, 0)) / time.Duration(r.done), true
+	whole := r.took * time.Duration(max(r.total, r.done)) / time.Duration(r.done)
+	return r.begin.Add(whole).Sub(now), true
 }
 
 // FillingError is why a kind that belongs in memory cannot be listed now: it is being read, or
