@@ -123,10 +123,11 @@ func (h *Hub) NoteLagged() { h.lagged.Add(1) }
 // Lagged is the number of watches that were closed because they were too slow, so far.
 func (h *Hub) Lagged() uint64 { return h.lagged.Load() }
 
-// Pauses before the store is watched again.
+// Pauses before the store is watched again. All streams, and lists of what is in memory, wait for
+// the hub after an outage, and asking costs little.
 const (
 	minPause = 50 * time.Millisecond
-	maxPause = 5 * time.Second
+	maxPause = 500 * time.Millisecond
 )
 
 // followLag is how far the hub's own watch may fall behind. It is large because
