@@ -39,10 +39,8 @@ type Hub struct {
 	mu sync.Mutex // guards all below
 	// running says that Run was called and has not returned.
 	running bool
-	// place is the position up to which the store was followed; zero while it is not.
-	place backend.Position
-	// published is a copy of place that is read without mu.
-	published atomic.Pointer[backend.Position]
+	// position is that up to which the store was followed; nil while it is not. It is set under mu.
+	position atomic.Pointer[backend.Position]
 	// lagged counts the watches that were closed because they were too slow.
 	lagged atomic.Uint64
 	// attached are the watches that changes are offered to.
@@ -51,9 +49,9 @@ type Hub struct {
 	// found in tables.
 	asked  []*Watcher
 	tables map[Attribute]*table
-	// early are the watches that began while the hub had no place. They join it
+	// alone are the watches that began while the hub had no position. They join it
 	// when it has one.
-	early map[*Watcher]struct{}
+	alone map[*Watcher]struct{}
 	// reserved counts the subscribers.
 	reserved int
 }
@@ -76,22 +74,16 @@ func New(cfg Config) (*Hub, error) {
 	}
 	cfg.setDefaults()
 	sharder, _ := cfg.Store.(backend.Sharder)
-	return &Hub{cfg: cfg, sharder: sharder, replays: make(chan struct{}, maxReplays), early: map[*Watcher]struct{}{}, tables: map[Attribute]*table{}}, nil
+	return &Hub{cfg: cfg, sharder: sharder, replays: make(chan struct{}, maxReplays), alone: map[*Watcher]struct{}{}, tables: map[Attribute]*table{}}, nil
 }
 
 // Position is the position up to which the hub has followed the store. It is
 // zero while the hub does not run.
 func (h *Hub) Position() backend.Position {
-	if p := h.published.Load(); p != nil {
+	if p := h.position.Load(); p != nil {
 		return *p
 	}
 	return backend.Position{}
-}
-
-// setPlace sets the hub's position. The caller holds mu.
-func (h *Hub) setPlace(p backend.Position) {
-	h.place = p
-	h.published.Store(&p)
 }
 
 // Reserve counts one subscriber, or fails with [ErrFull]. Its watches are
@@ -222,10 +214,10 @@ func (h *Hub) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.running = false
-	h.setPlace(backend.Position{})
+	h.position.Store(nil)
 	for _, w := range h.attached {
 		w.fail(backend.ErrClosed)
-		w.slot = -1
+		w.attachedAt = -1
 	}
 	h.attached, h.asked = nil, nil
 	clear(h.tables)

@@ -20,7 +20,7 @@ type Lookup struct {
 type Attribute interface {
 	// Values are those that a change has, before and after. all says that they are not
 	// known, so that the change may concern every watch. The hub calls it for every
-	// change, so it must be quick and must not use the hub.
+	// change, so it must be quick.
 	Values(e *backend.Event) (values [][]byte, all bool)
 }
 
@@ -33,10 +33,10 @@ type table struct {
 
 // register attaches a watch: changes are offered to it. The caller holds mu.
 func (h *Hub) register(w *Watcher) {
-	w.slot = len(h.attached)
+	w.attachedAt = len(h.attached)
 	h.attached = append(h.attached, w)
 	if w.lookup == nil {
-		w.place = len(h.asked)
+		w.askedAt = len(h.asked)
 		h.asked = append(h.asked, w)
 		return
 	}
@@ -55,8 +55,8 @@ func (h *Hub) register(w *Watcher) {
 func (h *Hub) deregister(w *Watcher) {
 	if w.lookup == nil {
 		last := len(h.asked) - 1
-		h.asked[w.place] = h.asked[last]
-		h.asked[w.place].place = w.place
+		h.asked[w.askedAt] = h.asked[last]
+		h.asked[w.askedAt].askedAt = w.askedAt
 		h.asked[last] = nil
 		h.asked = h.asked[:last]
 		return
@@ -83,28 +83,53 @@ func without(list []*Watcher, w *Watcher) []*Watcher {
 	return list[:last]
 }
 
-// find offers one change to the watches of a table that it may concern. The caller
-// holds the hub's mu.
-func (t *table) find(by Attribute, one []entry) {
-	values, all := by.Values(one[0].event)
-	if all {
-		for w := range t.all {
-			w.offerOrDetach(one)
-		}
-		return
+// found are the values that a change has of an attribute.
+type found struct {
+	values [][]byte
+	all    bool
+}
+
+// valuesOf are the values of changes of each attribute by which watches are found now. They are
+// read without mu: that may take as long as to read a body.
+func (h *Hub) valuesOf(events []backend.Event) map[Attribute][]found {
+	h.mu.Lock()
+	out := make(map[Attribute][]found, len(h.tables))
+	for by := range h.tables {
+		out[by] = make([]found, len(events))
 	}
-	for i, v := range values {
-		list := t.watches[string(v)]
-		for j := len(list) - 1; j >= 0; j-- { // a watch that is detached makes room for one behind it
-			if w := list[j]; !w.among(values[:i]) {
+	h.mu.Unlock()
+	for by, all := range out {
+		for i := range events {
+			all[i].values, all[i].all = by.Values(&events[i])
+		}
+	}
+	return out
+}
+
+// offer offers changes to the watches of a table that they may concern by their values: to all
+// if there are none, because the table is new. The caller holds the hub's mu.
+func (t *table) offer(entries []entry, values []found) {
+	for i := range entries {
+		one := entries[i : i+1]
+		if values == nil || values[i].all {
+			for w := range t.all {
 				w.offerOrDetach(one)
+			}
+			continue
+		}
+		for n, v := range values[i].values {
+			list := t.watches[string(v)]
+			for j := len(list) - 1; j >= 0; j-- { // a watch that is detached makes room for one behind it
+				if w := list[j]; !w.hasAny(values[i].values[:n]) {
+					w.offerOrDetach(one)
+				}
 			}
 		}
 	}
 }
 
-// among says whether the watch has one of some values, so that it was found by that already.
-func (w *Watcher) among(values [][]byte) bool {
+// hasAny reports whether the watch wants one of some values, so that it was found by that already.
+func (w *Watcher) hasAny(values [][]byte) bool {
 	for _, v := range values {
 		if slices.Contains(w.lookup.Values, string(v)) {
 			return true

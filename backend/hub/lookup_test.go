@@ -121,3 +121,22 @@ func TestAWatchLeavesWhatComesToAnotherWithoutAGap(t *testing.T) {
 		first.Close()
 	})
 }
+
+// asking asks the hub something whenever it is asked for values.
+type asking struct{ h **hub.Hub }
+
+func (a asking) Values(*backend.Event) (values [][]byte, all bool) {
+	(*a.h).Subscribers()
+	return [][]byte{[]byte("v")}, false
+}
+
+func TestTheHubIsNotLockedWhileValuesAreRead(t *testing.T) {
+	inBubble(t, hub.Config{}, func(f *fixture) {
+		w := f.watch(hub.Watch{Lookup: &hub.Lookup{By: asking{&f.Hub}, Values: []string{"v"}}})
+		f.next(w) // the mark
+		f.team("t")
+		if d := f.next(w); len(d.Events) != 1 {
+			t.Errorf("%+v", d)
+		}
+	})
+}
