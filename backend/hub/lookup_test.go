@@ -133,6 +133,7 @@ func (a asking) Values(*backend.Event) (values [][]byte, all bool) {
 func TestTheHubIsNotLockedWhileValuesAreRead(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		w := f.watch(hub.Watch{Lookup: &hub.Lookup{By: asking{&f.Hub}, Values: []string{"v"}}})
+		defer w.Close()
 		f.next(w) // the mark
 		f.team("t")
 		if d := f.next(w); len(d.Events) != 1 {
