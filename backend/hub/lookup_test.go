@@ -100,11 +100,12 @@ func TestAWatchLeavesWhatComesToAnotherWithoutAGap(t *testing.T) {
 		f.next(second)
 		f.team("a")
 		synctest.Wait()
-		if _, ok := second.Merge(first); ok {
-			t.Error("one that has an event to deliver is merged")
+		if _, ok := second.Level(first); ok {
+			t.Error("one that has an event to deliver is level")
 		}
 		f.next(second)
-		seen, ok := second.Merge(first) // of whose events one waits
+		seen, ok := second.Level(first) // of whose events one waits
+		second.Close()
 		if !ok || seen != 1 {
 			t.Errorf("seen %d, %v", seen, ok)
 		}
@@ -115,9 +116,10 @@ func TestAWatchLeavesWhatComesToAnotherWithoutAGap(t *testing.T) {
 		}
 		third := f.watch(hub.Watch{})
 		f.next(third)
-		if seen, ok := third.Merge(first); !ok || seen != 2 {
+		if seen, ok := third.Level(first); !ok || seen != 2 {
 			t.Errorf("seen %d, %v", seen, ok)
 		}
+		third.Close()
 		first.Close()
 	})
 }

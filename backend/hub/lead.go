@@ -16,17 +16,7 @@ func (w *Watcher) TryNext() (d backend.Delivery, ok bool, err error) { return w.
 
 // Live says whether the watch has read what there was before, so that it does not wait
 // for the store.
-func (w *Watcher) Live() bool {
-	return w.is(live)
-}
-
-// Merge is Level, and closes the watch if there is no gap.
-func (w *Watcher) Merge(into *Watcher) (seen uint64, ok bool) {
-	if seen, ok = w.Level(into); ok {
-		w.Close()
-	}
-	return seen, ok
-}
+func (w *Watcher) Live() bool { return w.is(live) }
 
 // Level says whether the watch has delivered exactly what another one has, counted with
 // what waits in the other: both have caught up, and nothing waits in this one. seen is how
