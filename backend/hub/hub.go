@@ -43,11 +43,8 @@ type Hub struct {
 	position atomic.Pointer[backend.Position]
 	// lagged counts the watches that were closed because they were too slow.
 	lagged atomic.Uint64
-	// attached are the watches that changes are offered to.
-	attached []*Watcher
-	// asked are those of them that are asked whether they cover a change; the others are
-	// found in tables.
-	asked  []*Watcher
+	// tables have the watches that changes are offered to, by what they are found by: nil for
+	// those that are asked of every change.
 	tables map[Attribute]*table
 	// alone are the watches that began while the hub had no position. They join it
 	// when it has one.
@@ -215,12 +212,12 @@ func (h *Hub) end() {
 	defer h.mu.Unlock()
 	h.running = false
 	h.position.Store(nil)
-	for _, w := range h.attached {
-		w.fail(backend.ErrClosed)
-		w.attachedAt = -1
+	for _, t := range h.tables {
+		for w := range t.all {
+			w.fail(backend.ErrClosed)
+			h.detach(w)
+		}
 	}
-	h.attached, h.asked = nil, nil
-	clear(h.tables)
 }
 
 // shard is the shard of a namespace.

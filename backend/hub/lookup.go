@@ -24,55 +24,54 @@ type Attribute interface {
 	Values(e *backend.Event) (values [][]byte, all bool)
 }
 
-// table has the watches of one attribute by their values.
+// table has watches by the values of an attribute.
 type table struct {
 	watches map[string][]*Watcher
 	// all has every watch of the table once.
 	all map[*Watcher]struct{}
 }
 
-// register attaches a watch: changes are offered to it. The caller holds mu.
-func (h *Hub) register(w *Watcher) {
-	w.attachedAt = len(h.attached)
-	h.attached = append(h.attached, w)
+// by is what the watch is found by.
+func (w *Watcher) by() (by Attribute, values []string) {
 	if w.lookup == nil {
-		w.askedAt = len(h.asked)
-		h.asked = append(h.asked, w)
-		return
+		return nil, nil
 	}
-	t := h.tables[w.lookup.By]
+	return w.lookup.By, w.lookup.Values
+}
+
+// attach has changes offered to a watch. The caller holds mu.
+func (h *Hub) attach(w *Watcher) {
+	w.attached = true
+	by, values := w.by()
+	t := h.tables[by]
 	if t == nil {
 		t = &table{watches: map[string][]*Watcher{}, all: map[*Watcher]struct{}{}}
-		h.tables[w.lookup.By] = t
+		h.tables[by] = t
 	}
 	t.all[w] = struct{}{}
-	for _, v := range w.lookup.Values {
+	for _, v := range values {
 		t.watches[v] = append(t.watches[v], w)
 	}
 }
 
-// deregister takes a watch off the lists by which changes are offered. The caller holds mu.
-func (h *Hub) deregister(w *Watcher) {
-	if w.lookup == nil {
-		last := len(h.asked) - 1
-		h.asked[w.askedAt] = h.asked[last]
-		h.asked[w.askedAt].askedAt = w.askedAt
-		h.asked[last] = nil
-		h.asked = h.asked[:last]
+// detach ends that. The caller holds mu.
+func (h *Hub) detach(w *Watcher) {
+	delete(h.alone, w)
+	if !w.attached {
 		return
 	}
-	t := h.tables[w.lookup.By]
-	delete(t.all, w)
-	if len(t.all) == 0 {
-		delete(h.tables, w.lookup.By)
-		return
-	}
-	for _, v := range w.lookup.Values {
+	w.attached = false
+	by, values := w.by()
+	t := h.tables[by]
+	for _, v := range values {
 		if rest := without(t.watches[v], w); len(rest) > 0 {
 			t.watches[v] = rest
 		} else {
 			delete(t.watches, v)
 		}
+	}
+	if delete(t.all, w); len(t.all) == 0 {
+		delete(h.tables, by)
 	}
 }
 
@@ -95,27 +94,37 @@ func (h *Hub) valuesOf(events []backend.Event) map[Attribute][]found {
 	h.mu.Lock()
 	out := make(map[Attribute][]found, len(h.tables))
 	for by := range h.tables {
-		out[by] = make([]found, len(events))
+		if by != nil {
+			out[by] = make([]found, len(events))
+		}
 	}
 	h.mu.Unlock()
 	for by, all := range out {
 		for i := range events {
-			all[i].values, all[i].all = by.Values(&events[i])
+			if all[i].values, all[i].all = by.Values(&events[i]); all[i].all {
+				all[i].values = nil
+			}
 		}
 	}
 	return out
 }
 
 // offer offers changes to the watches of a table that they may concern by their values: to all
-// if there are none, because the table is new. The caller holds the hub's mu.
+// if there are none, because the watches are not found by any, or the table is new. The caller
+// holds the hub's mu.
 func (t *table) offer(entries []entry, values []found) {
+	if values == nil {
+		for w := range t.all {
+			w.offerOrDetach(entries)
+		}
+		return
+	}
 	for i := range entries {
 		one := entries[i : i+1]
-		if values == nil || values[i].all {
+		if values[i].all {
 			for w := range t.all {
 				w.offerOrDetach(one)
 			}
-			continue
 		}
 		for n, v := range values[i].values {
 			list := t.watches[string(v)]

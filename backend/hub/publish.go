@@ -26,14 +26,11 @@ func (h *Hub) publish(d backend.Delivery) {
 	before := h.Position()
 	for i := range d.Events {
 		e := &d.Events[i]
-		if len(h.attached) > 0 {
+		if len(h.tables) > 0 {
 			e.Position = e.Position.Written() // for all subscribers
 		}
 		entries[i] = entry{event: e, before: before, shard: h.shard(e.Resource.Namespace), size: e.Size()}
 		before = e.Position
-	}
-	for i := len(h.asked) - 1; i >= 0 && len(entries) > 0; i-- {
-		h.asked[i].offerOrDetach(entries)
 	}
 	for by, t := range h.tables {
 		t.offer(entries, values[by])
@@ -61,9 +58,11 @@ func (h *Hub) replace(at backend.Position, lost *loss) {
 		f.Begin(at)
 	}
 	h.position.Store(&at)
-	for i := len(h.attached) - 1; i >= 0; i-- {
-		if w := h.attached[i]; !w.lose(was, at, lost) {
-			h.detach(w)
+	for _, t := range h.tables {
+		for w := range t.all {
+			if !w.lose(was, at, lost) {
+				h.detach(w)
+			}
 		}
 	}
 	for w := range h.alone {
@@ -80,25 +79,11 @@ func (h *Hub) join(w *Watcher) {
 	if w.err != nil {
 		return
 	}
-	h.register(w)
+	h.attach(w)
 	w.state, w.replayTo = joining, later(h.Position(), w.replayTo)
 	if w.interrupt != nil {
 		w.interrupt()
 	}
-}
-
-// detach takes a watch off the lists. The caller holds mu.
-func (h *Hub) detach(w *Watcher) {
-	delete(h.alone, w)
-	if w.attachedAt < 0 {
-		return
-	}
-	h.deregister(w)
-	last := len(h.attached) - 1
-	h.attached[w.attachedAt] = h.attached[last]
-	h.attached[w.attachedAt].attachedAt = w.attachedAt
-	h.attached[last] = nil
-	h.attached, w.attachedAt = h.attached[:last], -1
 }
 
 // offer queues the changes that the watch covers and wakes it. It returns false

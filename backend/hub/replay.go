@@ -12,7 +12,7 @@ import (
 // [backend.ErrPositionExpired], here or from Next. That holds for the shards
 // that the watch covers; on the others it begins at the present position.
 func (h *Hub) Watch(ctx context.Context, req Watch) (*Watcher, error) {
-	w, err := h.attach(req)
+	w, err := h.newWatcher(req)
 	if err != nil {
 		return nil, err
 	}
@@ -23,9 +23,9 @@ func (h *Hub) Watch(ctx context.Context, req Watch) (*Watcher, error) {
 	return w, nil
 }
 
-// attach makes a watch. Its queue begins now if the hub follows the store.
-func (h *Hub) attach(req Watch) (*Watcher, error) {
-	w := &Watcher{hub: h, covers: req.Covers, lookup: req.Lookup, attachedAt: -1, wake: make(chan struct{}, 1), shards: shards{all: req.Namespaces == nil}}
+// newWatcher makes a watch. Its queue begins now if the hub follows the store.
+func (h *Hub) newWatcher(req Watch) (*Watcher, error) {
+	w := &Watcher{hub: h, covers: req.Covers, lookup: req.Lookup, wake: make(chan struct{}, 1), shards: shards{all: req.Namespaces == nil}}
 	for _, namespace := range req.Namespaces {
 		w.shards.add(h.shard(namespace))
 	}
@@ -42,7 +42,7 @@ func (h *Hub) attach(req Watch) (*Watcher, error) {
 		return w, nil
 	}
 	w.state = replaying
-	h.register(w)
+	h.attach(w)
 	return w, nil
 }
 

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -64,16 +63,12 @@ type Watcher struct {
 	hub    *Hub
 	leave  func() // ends the watch's own reservation; nil if it has none
 	lookup *Lookup
-	// attachedAt is the place in hub.attached, -1 for none, and askedAt that in hub.asked;
-	// guarded by hub.mu.
-	attachedAt, askedAt int
-	wake                chan struct{} // of one element
+	// attached: changes are offered to the watch; guarded by hub.mu.
+	attached bool
+	wake     chan struct{} // of one element
 
 	// These belong to the goroutine that calls Next; source is set under mu.
 	caughtUp bool
-	// timer fires at armed, if that is not zero.
-	timer *time.Timer
-	armed time.Time
 	// source is the watch of the store, nil if the watch is live or that has to be opened again.
 	source backend.Watcher
 	// openedTo is what replayTo was when source was opened.
@@ -131,20 +126,32 @@ func (w *Watcher) Position() backend.Position {
 	defer w.hub.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.state == live && len(w.queue) == 0 && w.attachedAt >= 0 {
+	if w.state == live && len(w.queue) == 0 && w.attached {
 		return later(w.hub.Position(), w.ahead)
 	}
 	return later(w.position, w.ahead)
 }
 
-// Next is [backend.Watcher.Next].
-func (w *Watcher) Next(ctx context.Context) (backend.Delivery, error) {
-	return w.NextBefore(ctx, time.Time{})
-}
-
 // NextBefore is Next, but fails with [ErrIdle] if nothing came before the
 // deadline; the watch goes on. The zero time is no deadline.
 func (w *Watcher) NextBefore(ctx context.Context, deadline time.Time) (backend.Delivery, error) {
+	if deadline.IsZero() {
+		return w.Next(ctx)
+	}
+	if d, ok, err := w.take(); ok || err != nil {
+		return d, err
+	}
+	waiting, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	d, err := w.Next(waiting)
+	if err != nil && ctx.Err() == nil && ends(waiting, err) {
+		err = ErrIdle
+	}
+	return d, err
+}
+
+// Next is [backend.Watcher.Next].
+func (w *Watcher) Next(ctx context.Context) (backend.Delivery, error) {
 	for {
 		d, ok, err := w.take()
 		if ok || err != nil {
@@ -154,51 +161,17 @@ func (w *Watcher) NextBefore(ctx context.Context, deadline time.Time) (backend.D
 			return backend.Delivery{}, err
 		}
 		if !w.Live() {
-			if d, ok, err = w.readBefore(ctx, deadline); ok || err != nil {
+			if d, ok, err = w.read(ctx); ok || err != nil {
 				return d, err
 			}
 			continue
 		}
 		select {
 		case <-w.wake:
-		case <-w.idle(deadline):
-			w.armed = time.Time{}
-			if !time.Now().Before(deadline) {
-				return backend.Delivery{}, ErrIdle
-			}
 		case <-ctx.Done():
 			return backend.Delivery{}, ctx.Err()
 		}
 	}
-}
-
-// idle fires at the deadline or before. A timer that runs is left to run: a
-// subscriber that hears of many changes does not set it for each.
-func (w *Watcher) idle(deadline time.Time) <-chan time.Time {
-	switch {
-	case deadline.IsZero():
-		return nil
-	case w.timer == nil:
-		w.timer, w.armed = time.NewTimer(time.Until(deadline)), deadline
-	case w.armed.IsZero() || w.armed.After(deadline):
-		w.timer.Reset(time.Until(deadline))
-		w.armed = deadline
-	}
-	return w.timer.C
-}
-
-// readBefore is read until a deadline.
-func (w *Watcher) readBefore(ctx context.Context, deadline time.Time) (backend.Delivery, bool, error) {
-	if deadline.IsZero() {
-		return w.read(ctx)
-	}
-	patience, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	d, ok, err := w.read(patience)
-	if err != nil && ctx.Err() == nil && patience.Err() != nil && errors.Is(err, patience.Err()) {
-		err = ErrIdle
-	}
-	return d, ok, err
 }
 
 // take returns what waits in the queue of a live watch. The first time it also

@@ -259,7 +259,7 @@ func (x *Index) Begin(at backend.Position) {
 		})
 	}
 	x.publish()
-	x.wake()
+	x.wakeRun()
 }
 
 // change does something to a kind. The caller holds mu.
@@ -346,7 +346,7 @@ func (x *Index) giveUp(k *kindIndex) {
 	k.state, k.tooLarge = givenUp, false
 	k.failed = min(k.failed+1, maxFailed)
 	k.rest = 1 << (k.failed - 1)
-	x.tell()
+	x.wakeReaders()
 }
 
 // publish shows readers the state at x.position. The caller holds mu.
@@ -364,18 +364,18 @@ func (x *Index) publish() {
 		}
 	}
 	x.current.Store(next)
-	x.tell()
+	x.wakeReaders()
 }
 
-// tell wakes those who wait for what has changed. The caller holds mu.
-func (x *Index) tell() {
+// wakeReaders wakes those who wait for what has changed. The caller holds mu.
+func (x *Index) wakeReaders() {
 	if x.advanced != nil {
 		close(x.advanced)
 		x.advanced = nil
 	}
 }
 
-func (x *Index) wake() {
+func (x *Index) wakeRun() {
 	select {
 	case x.work <- struct{}{}:
 	default:

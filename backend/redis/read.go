@@ -87,8 +87,6 @@ type loader struct {
 	store   *Store
 	session *session
 	room    int
-	// heads says that only the first headBytes of each record are read.
-	heads bool
 	// largest is the size of the largest record in the shards, 0 if it is not known.
 	largest int
 	// clock is the server's time if there is only one server. times are the times of
@@ -135,10 +133,7 @@ func (l *loader) noteLargest(cmd *goredis.StringCmd) {
 // least one. A record that does not exist is empty.
 func (l *loader) load(ctx context.Context, keys []backend.Key) ([]string, error) {
 	largest := l.largest
-	switch {
-	case l.heads:
-		largest = headBytes
-	case largest == 0:
+	if largest == 0 {
 		largest = maxRecord
 	}
 	if len(keys)*largest > l.room && len(keys) > 1 {
@@ -153,15 +148,10 @@ func (l *loader) load(ctx context.Context, keys []backend.Key) ([]string, error)
 	if l.clock.IsZero() {
 		clock = l.store.askTime(ctx, pipe)
 	}
-	var heads []*goredis.StringCmd
 	cmds := make([]*goredis.SliceCmd, 0, 1)
 	var at [][]int // the places of what each command reads
 	byShard := make(map[int][]int, 1)
 	for i, k := range keys {
-		if l.heads {
-			heads = append(heads, pipe.GetRange(ctx, l.store.shard(k.Namespace).key(k), 0, headBytes-1))
-			continue
-		}
 		n := l.store.Shard(k.Namespace)
 		byShard[n] = append(byShard[n], i)
 	}
@@ -182,9 +172,6 @@ func (l *loader) load(ctx context.Context, keys []backend.Key) ([]string, error)
 		l.clock = l.store.tellTime(clock, asked)
 	}
 	out := make([]string, len(keys))
-	for i, head := range heads {
-		out[i] = head.Val()
-	}
 	for c, cmd := range cmds {
 		for j, v := range cmd.Val() {
 			out[at[c][j]], _ = v.(string)
