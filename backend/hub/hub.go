@@ -212,12 +212,10 @@ func (h *Hub) end() {
 	defer h.mu.Unlock()
 	h.running = false
 	h.position.Store(nil)
-	for _, t := range h.tables {
-		for w := range t.all {
-			w.fail(backend.ErrClosed)
-			h.detach(w)
-		}
-	}
+	h.each(func(w *Watcher) bool {
+		w.fail(backend.ErrClosed)
+		return false
+	})
 }
 
 // shard is the shard of a namespace.

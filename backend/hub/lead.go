@@ -45,5 +45,5 @@ func (w *Watcher) Empty() bool {
 // level says whether the watch is where the hub is but for what waits in its queue: it has
 // not read ahead of the hub. The caller holds the hub's mu and w.mu.
 func (w *Watcher) level() bool {
-	return w.err == nil && w.state == live && w.attached && (w.ahead.IsZero() || reached(w.hub.Position(), w.ahead, &shards{all: true}))
+	return w.err == nil && w.state == live && w.place >= 0 && (w.ahead.IsZero() || reached(w.hub.Position(), w.ahead, &shards{all: true}))
 }

@@ -28,7 +28,25 @@ type Attribute interface {
 type table struct {
 	watches map[string][]*Watcher
 	// all has every watch of the table once.
-	all map[*Watcher]struct{}
+	all []*Watcher
+}
+
+// each does something with all watches of the table, and detaches those for which it returns
+// false. The caller holds the hub's mu.
+func (t *table) each(do func(*Watcher) bool) {
+	for i := len(t.all) - 1; i >= 0; i-- { // one that is detached makes room for one behind it
+		if w := t.all[i]; !do(w) {
+			w.hub.detach(w)
+		}
+	}
+}
+
+// each does something with all watches that changes are offered to, and detaches those for which
+// it returns false. The caller holds mu.
+func (h *Hub) each(do func(*Watcher) bool) {
+	for _, t := range h.tables {
+		t.each(do)
+	}
 }
 
 // by is what the watch is found by.
@@ -41,14 +59,13 @@ func (w *Watcher) by() (by Attribute, values []string) {
 
 // attach has changes offered to a watch. The caller holds mu.
 func (h *Hub) attach(w *Watcher) {
-	w.attached = true
 	by, values := w.by()
 	t := h.tables[by]
 	if t == nil {
-		t = &table{watches: map[string][]*Watcher{}, all: map[*Watcher]struct{}{}}
+		t = &table{watches: map[string][]*Watcher{}}
 		h.tables[by] = t
 	}
-	t.all[w] = struct{}{}
+	w.place, t.all = len(t.all), append(t.all, w)
 	for _, v := range values {
 		t.watches[v] = append(t.watches[v], w)
 	}
@@ -57,10 +74,9 @@ func (h *Hub) attach(w *Watcher) {
 // detach ends that. The caller holds mu.
 func (h *Hub) detach(w *Watcher) {
 	delete(h.alone, w)
-	if !w.attached {
+	if w.place < 0 {
 		return
 	}
-	w.attached = false
 	by, values := w.by()
 	t := h.tables[by]
 	for _, v := range values {
@@ -70,7 +86,10 @@ func (h *Hub) detach(w *Watcher) {
 			delete(t.watches, v)
 		}
 	}
-	if delete(t.all, w); len(t.all) == 0 {
+	last := len(t.all) - 1
+	t.all[w.place], t.all[last].place = t.all[last], w.place
+	t.all[last] = nil
+	if t.all, w.place = t.all[:last], -1; last == 0 {
 		delete(h.tables, by)
 	}
 }
@@ -114,23 +133,19 @@ func (h *Hub) valuesOf(events []backend.Event) map[Attribute][]found {
 // holds the hub's mu.
 func (t *table) offer(entries []entry, values []found) {
 	if values == nil {
-		for w := range t.all {
-			w.offerOrDetach(entries)
-		}
+		t.each(func(w *Watcher) bool { return w.offer(entries) })
 		return
 	}
 	for i := range entries {
 		one := entries[i : i+1]
 		if values[i].all {
-			for w := range t.all {
-				w.offerOrDetach(one)
-			}
+			t.each(func(w *Watcher) bool { return w.offer(one) })
 		}
 		for n, v := range values[i].values {
 			list := t.watches[string(v)]
 			for j := len(list) - 1; j >= 0; j-- { // a watch that is detached makes room for one behind it
-				if w := list[j]; !w.hasAny(values[i].values[:n]) {
-					w.offerOrDetach(one)
+				if w := list[j]; !w.hasAny(values[i].values[:n]) && !w.offer(one) {
+					w.hub.detach(w)
 				}
 			}
 		}
@@ -145,10 +160,4 @@ func (w *Watcher) hasAny(values [][]byte) bool {
 		}
 	}
 	return false
-}
-
-func (w *Watcher) offerOrDetach(entries []entry) {
-	if !w.offer(entries) {
-		w.hub.detach(w)
-	}
 }

@@ -58,13 +58,7 @@ func (h *Hub) replace(at backend.Position, lost *loss) {
 		f.Begin(at)
 	}
 	h.position.Store(&at)
-	for _, t := range h.tables {
-		for w := range t.all {
-			if !w.lose(was, at, lost) {
-				h.detach(w)
-			}
-		}
-	}
+	h.each(func(w *Watcher) bool { return w.lose(was, at, lost) })
 	for w := range h.alone {
 		delete(h.alone, w)
 		h.join(w)

@@ -63,9 +63,9 @@ type Watcher struct {
 	hub    *Hub
 	leave  func() // ends the watch's own reservation; nil if it has none
 	lookup *Lookup
-	// attached: changes are offered to the watch; guarded by hub.mu.
-	attached bool
-	wake     chan struct{} // of one element
+	// place is that among all watches of its table, -1 if none offers it changes; guarded by hub.mu.
+	place int
+	wake  chan struct{} // of one element
 
 	// These belong to the goroutine that calls Next; source is set under mu.
 	caughtUp bool
@@ -126,7 +126,7 @@ func (w *Watcher) Position() backend.Position {
 	defer w.hub.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.state == live && len(w.queue) == 0 && w.attached {
+	if w.state == live && len(w.queue) == 0 && w.place >= 0 {
 		return later(w.hub.Position(), w.ahead)
 	}
 	return later(w.position, w.ahead)
