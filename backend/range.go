@@ -33,6 +33,9 @@ type Range struct {
 	// shown, not to be written or compared. A resource of which only these are damaged can
 	// be read so.
 	Bare bool
+	// KeysOnly leaves all but Key, Revision and ExpiresAt out of the resources. A resource of
+	// which only the rest is damaged can be read so. Not together with Referenced or Deleting.
+	KeysOnly bool
 	// Count asks for the number of live resources in the range instead of a page; Limit
 	// is ignored.
 	Count bool
@@ -61,6 +64,8 @@ func (r Range) Validate(shards int) error {
 		return fmt.Errorf("range: references and deletions: %w", ErrInvalid)
 	case r.Referenced != nil && !r.Referenced.valid():
 		return fmt.Errorf("range: references: %w", errKey())
+	case r.KeysOnly && (r.Referenced != nil || r.Deleting):
+		return fmt.Errorf("range: keys alone of references or deletions: %w", ErrInvalid)
 	case r.Referenced == nil && r.BoundOnly:
 		return fmt.Errorf("range: bound references to no key: %w", ErrInvalid)
 	}

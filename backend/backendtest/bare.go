@@ -2,6 +2,7 @@ package backendtest
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -49,6 +50,41 @@ func bareStatements() []statement {
 				got := f.list(r)
 				equal(f, stripped(got.Resources), stripped(want.Resources))
 				equal(f, got.More, want.More)
+			}
+		}},
+		{"a range of keys alone shows keys, revisions and expiries, page by page as another range does", func(f *fixture) {
+			f.start()
+			for i := range 20 {
+				a := create(backend.Key{Kind: "Net", Namespace: fmt.Sprint("ns", i%3), Name: fmt.Sprint("n", i)}, fmt.Sprint("body ", i))
+				a.Put.Deleting, a.Put.Finalizers = i%4 == 0, new(i%3)
+				if i%5 == 0 {
+					a.Put.ExpiresAt = f.clock.Now().Add(time.Duration(i) * time.Minute)
+				}
+				f.must(a)
+			}
+			f.clock.Advance(6 * time.Minute) // one has expired
+			var rs []backend.Range
+			for _, r := range []backend.Range{{Kind: "Net"}, {Kind: "Net", Limit: 7, Reverse: true}, {Kind: "Net", Limit: 3, Start: backend.OrderTuple("ns1", "")}, {Kind: "Net", Namespace: "ns2"}} {
+				want := f.list(r)
+				for i, r := range want.Resources {
+					want.Resources[i] = &backend.Resource{Key: r.Key, Envelope: backend.Envelope{Revision: r.Revision, ExpiresAt: r.ExpiresAt}}
+				}
+				r.KeysOnly = true
+				equal(f, f.list(r), want)
+				r.Limit = max(r.Limit, 1)
+				rs = append(rs, r)
+			}
+			many, err := f.ranges(f.ctx(), append(rs, backend.Range{Kind: "Net", Limit: 20}))
+			f.wantErr(err, nil)
+			for i, r := range rs {
+				equal(f, many[i], f.list(r))
+			}
+			equal(f, many[len(rs)], f.list(backend.Range{Kind: "Net"}))
+			target := key("t")
+			for _, r := range []backend.Range{{Kind: "Net", Deleting: true, Limit: 1}, {Referenced: &target, Limit: 1}} {
+				r.KeysOnly = true
+				_, err := f.Range(f.ctx(), r)
+				f.wantErr(err, backend.ErrInvalid)
 			}
 		}},
 		{"a page that holds all says that there is no more", func(f *fixture) {

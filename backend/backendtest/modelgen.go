@@ -219,6 +219,7 @@ func (m *model) randomRange() backend.Range {
 		return m.referenceRange(r)
 	}
 	r.Start, r.End = m.bound(), m.bound()
+	r.KeysOnly = !r.Deleting && m.chance(20)
 	return r
 }
 

@@ -15,8 +15,8 @@ type arena struct {
 	refs      slab.Slab[backend.Ref]
 	text      strings.Builder
 	room      int // of the last chunk of text
-	// bare leaves out references.
-	bare bool
+	// bare leaves out references, and keysOnly all that [backend.Range.KeysOnly] does.
+	bare, keysOnly bool
 	// last was decoded before: the next one is likely to have strings of it.
 	last *backend.Resource
 }
@@ -39,17 +39,23 @@ func (a *arena) resource(k backend.Key, form []byte) (*backend.Resource, error) 
 		like = &backend.Resource{}
 	}
 	r := a.resources.One()
-	r.Key, r.Body = k, a.bodies.Take(len(body))
-	copy(r.Body, body)
+	r.Key = k
 	flags := d.byte()
-	r.Deleting = flags&flagDeleting != 0
 	if flags&flagExpires != 0 {
 		r.ExpiresAt = d.time()
 	}
 	if flags&flagFinalizers != 0 {
 		r.Finalizers = d.finalizers()
 	}
-	r.Revision, r.SpecRevision = d.revision(), d.revision()
+	r.Revision = d.revision()
+	if a.keysOnly {
+		r.Finalizers = 0
+		a.last = r
+		return r, d.cutShort()
+	}
+	r.Body = a.bodies.Take(len(body))
+	copy(r.Body, body)
+	r.Deleting, r.SpecRevision = flags&flagDeleting != 0, d.revision()
 	r.CreatedAt, r.UpdatedAt = d.time(), d.time()
 	r.UID, r.Declared, r.Passes = a.string(d.bytes()), a.again(d.bytes(), like.Declared), d.passes()
 	if a.bare {

@@ -121,7 +121,13 @@ func (d *decoder) count() int {
 
 // err says whether the whole part was read without an error.
 func (d *decoder) err() error {
-	if d.bad || len(d.rest) > 0 {
+	d.bad = d.bad || len(d.rest) > 0
+	return d.cutShort()
+}
+
+// cutShort says whether what was read so far was read without an error.
+func (d *decoder) cutShort() error {
+	if d.bad {
 		return fmt.Errorf("malformed: %w", backend.ErrUnreadable)
 	}
 	return nil
@@ -133,11 +139,7 @@ func expiryOf(b []byte) (time.Time, error) {
 	if err != nil || d.byte()&flagExpires == 0 {
 		return time.Time{}, err
 	}
-	at := d.time()
-	if d.bad {
-		return time.Time{}, fmt.Errorf("malformed: %w", backend.ErrUnreadable)
-	}
-	return at, nil
+	return d.time(), d.cutShort()
 }
 
 // expiredForm says whether an encoded resource is expired.

@@ -116,7 +116,7 @@ func (c *core) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, 
 		s.resources.cursor = tx.Bucket([]byte(resourceBucket)).Cursor()
 		for i, r := range rs {
 			s.page.Next(r)
-			s.r, s.count, s.kind, s.memory.bare = r, 0, s.kind[:0], r.Bare
+			s.r, s.count, s.kind, s.memory.bare, s.memory.keysOnly = r, 0, s.kind[:0], r.Bare, r.KeysOnly
 			if r.Kind != "" {
 				s.kind = backend.AppendString(s.kind, r.Kind)
 			}

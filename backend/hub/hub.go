@@ -39,21 +39,16 @@ type Hub struct {
 	mu sync.Mutex // guards all below
 	// running says that Run was called and has not returned.
 	running bool
-	// place is the position up to which the store was followed; zero while it is not.
-	place backend.Position
-	// published is a copy of place that is read without mu.
-	published atomic.Pointer[backend.Position]
+	// position is that up to which the store was followed; nil while it is not. It is set under mu.
+	position atomic.Pointer[backend.Position]
 	// lagged counts the watches that were closed because they were too slow.
 	lagged atomic.Uint64
-	// attached are the watches that changes are offered to.
-	attached []*Watcher
-	// asked are those of them that are asked whether they cover a change; the others are
-	// found in tables.
-	asked  []*Watcher
+	// tables have the watches that changes are offered to, by what they are found by: nil for
+	// those that are asked of every change.
 	tables map[Attribute]*table
-	// early are the watches that began while the hub had no place. They join it
+	// alone are the watches that began while the hub had no position. They join it
 	// when it has one.
-	early map[*Watcher]struct{}
+	alone map[*Watcher]struct{}
 	// reserved counts the subscribers.
 	reserved int
 }
@@ -76,22 +71,16 @@ func New(cfg Config) (*Hub, error) {
 	}
 	cfg.setDefaults()
 	sharder, _ := cfg.Store.(backend.Sharder)
-	return &Hub{cfg: cfg, sharder: sharder, replays: make(chan struct{}, maxReplays), early: map[*Watcher]struct{}{}, tables: map[Attribute]*table{}}, nil
+	return &Hub{cfg: cfg, sharder: sharder, replays: make(chan struct{}, maxReplays), alone: map[*Watcher]struct{}{}, tables: map[Attribute]*table{}}, nil
 }
 
 // Position is the position up to which the hub has followed the store. It is
 // zero while the hub does not run.
 func (h *Hub) Position() backend.Position {
-	if p := h.published.Load(); p != nil {
+	if p := h.position.Load(); p != nil {
 		return *p
 	}
 	return backend.Position{}
-}
-
-// setPlace sets the hub's position. The caller holds mu.
-func (h *Hub) setPlace(p backend.Position) {
-	h.place = p
-	h.published.Store(&p)
 }
 
 // Reserve counts one subscriber, or fails with [ErrFull]. Its watches are
@@ -123,10 +112,11 @@ func (h *Hub) NoteLagged() { h.lagged.Add(1) }
 // Lagged is the number of watches that were closed because they were too slow, so far.
 func (h *Hub) Lagged() uint64 { return h.lagged.Load() }
 
-// Pauses before the store is watched again.
+// Pauses before the store is watched again. All streams, and lists of what is in memory, wait for
+// the hub after an outage, and asking costs little.
 const (
 	minPause = 50 * time.Millisecond
-	maxPause = 5 * time.Second
+	maxPause = 500 * time.Millisecond
 )
 
 // followLag is how far the hub's own watch may fall behind. It is large because
@@ -221,13 +211,11 @@ func (h *Hub) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.running = false
-	h.setPlace(backend.Position{})
-	for _, w := range h.attached {
+	h.position.Store(nil)
+	h.each(func(w *Watcher) bool {
 		w.fail(backend.ErrClosed)
-		w.slot = -1
-	}
-	h.attached, h.asked = nil, nil
-	clear(h.tables)
+		return false
+	})
 }
 
 // shard is the shard of a namespace.

@@ -20,59 +20,77 @@ type Lookup struct {
 type Attribute interface {
 	// Values are those that a change has, before and after. all says that they are not
 	// known, so that the change may concern every watch. The hub calls it for every
-	// change, so it must be quick and must not use the hub.
+	// change, so it must be quick.
 	Values(e *backend.Event) (values [][]byte, all bool)
 }
 
-// table has the watches of one attribute by their values.
+// table has watches by the values of an attribute.
 type table struct {
 	watches map[string][]*Watcher
 	// all has every watch of the table once.
-	all map[*Watcher]struct{}
+	all []*Watcher
 }
 
-// register attaches a watch: changes are offered to it. The caller holds mu.
-func (h *Hub) register(w *Watcher) {
-	w.slot = len(h.attached)
-	h.attached = append(h.attached, w)
+// each does something with all watches of the table, and detaches those for which it returns
+// false. The caller holds the hub's mu.
+func (t *table) each(do func(*Watcher) bool) {
+	for i := len(t.all) - 1; i >= 0; i-- { // one that is detached makes room for one behind it
+		if w := t.all[i]; !do(w) {
+			w.hub.detach(w)
+		}
+	}
+}
+
+// each does something with all watches that changes are offered to, and detaches those for which
+// it returns false. The caller holds mu.
+func (h *Hub) each(do func(*Watcher) bool) {
+	for _, t := range h.tables {
+		t.each(do)
+	}
+}
+
+// by is what the watch is found by.
+func (w *Watcher) by() (by Attribute, values []string) {
 	if w.lookup == nil {
-		w.place = len(h.asked)
-		h.asked = append(h.asked, w)
-		return
+		return nil, nil
 	}
-	t := h.tables[w.lookup.By]
+	return w.lookup.By, w.lookup.Values
+}
+
+// attach has changes offered to a watch. The caller holds mu.
+func (h *Hub) attach(w *Watcher) {
+	by, values := w.by()
+	t := h.tables[by]
 	if t == nil {
-		t = &table{watches: map[string][]*Watcher{}, all: map[*Watcher]struct{}{}}
-		h.tables[w.lookup.By] = t
+		t = &table{watches: map[string][]*Watcher{}}
+		h.tables[by] = t
 	}
-	t.all[w] = struct{}{}
-	for _, v := range w.lookup.Values {
+	w.place, t.all = len(t.all), append(t.all, w)
+	for _, v := range values {
 		t.watches[v] = append(t.watches[v], w)
 	}
 }
 
-// deregister takes a watch off the lists by which changes are offered. The caller holds mu.
-func (h *Hub) deregister(w *Watcher) {
-	if w.lookup == nil {
-		last := len(h.asked) - 1
-		h.asked[w.place] = h.asked[last]
-		h.asked[w.place].place = w.place
-		h.asked[last] = nil
-		h.asked = h.asked[:last]
+// detach ends that. The caller holds mu.
+func (h *Hub) detach(w *Watcher) {
+	delete(h.alone, w)
+	if w.place < 0 {
 		return
 	}
-	t := h.tables[w.lookup.By]
-	delete(t.all, w)
-	if len(t.all) == 0 {
-		delete(h.tables, w.lookup.By)
-		return
-	}
-	for _, v := range w.lookup.Values {
+	by, values := w.by()
+	t := h.tables[by]
+	for _, v := range values {
 		if rest := without(t.watches[v], w); len(rest) > 0 {
 			t.watches[v] = rest
 		} else {
 			delete(t.watches, v)
 		}
+	}
+	last := len(t.all) - 1
+	t.all[w.place], t.all[last].place = t.all[last], w.place
+	t.all[last] = nil
+	if t.all, w.place = t.all[:last], -1; last == 0 {
+		delete(h.tables, by)
 	}
 }
 
@@ -83,38 +101,63 @@ func without(list []*Watcher, w *Watcher) []*Watcher {
 	return list[:last]
 }
 
-// find offers one change to the watches of a table that it may concern. The caller
-// holds the hub's mu.
-func (t *table) find(by Attribute, one []entry) {
-	values, all := by.Values(one[0].event)
-	if all {
-		for w := range t.all {
-			w.offerOrDetach(one)
+// found are the values that a change has of an attribute.
+type found struct {
+	values [][]byte
+	all    bool
+}
+
+// valuesOf are the values of changes of each attribute by which watches are found now. They are
+// read without mu: that may take as long as to read a body.
+func (h *Hub) valuesOf(events []backend.Event) map[Attribute][]found {
+	h.mu.Lock()
+	out := make(map[Attribute][]found, len(h.tables))
+	for by := range h.tables {
+		if by != nil {
+			out[by] = make([]found, len(events))
 		}
+	}
+	h.mu.Unlock()
+	for by, all := range out {
+		for i := range events {
+			if all[i].values, all[i].all = by.Values(&events[i]); all[i].all {
+				all[i].values = nil
+			}
+		}
+	}
+	return out
+}
+
+// offer offers changes to the watches of a table that they may concern by their values: to all
+// if there are none, because the watches are not found by any, or the table is new. The caller
+// holds the hub's mu.
+func (t *table) offer(entries []entry, values []found) {
+	if values == nil {
+		t.each(func(w *Watcher) bool { return w.offer(entries) })
 		return
 	}
-	for i, v := range values {
-		list := t.watches[string(v)]
-		for j := len(list) - 1; j >= 0; j-- { // a watch that is detached makes room for one behind it
-			if w := list[j]; !w.among(values[:i]) {
-				w.offerOrDetach(one)
+	for i := range entries {
+		one := entries[i : i+1]
+		if values[i].all {
+			t.each(func(w *Watcher) bool { return w.offer(one) })
+		}
+		for n, v := range values[i].values {
+			list := t.watches[string(v)]
+			for j := len(list) - 1; j >= 0; j-- { // a watch that is detached makes room for one behind it
+				if w := list[j]; !w.hasAny(values[i].values[:n]) && !w.offer(one) {
+					w.hub.detach(w)
+				}
 			}
 		}
 	}
 }
 
-// among says whether the watch has one of some values, so that it was found by that already.
-func (w *Watcher) among(values [][]byte) bool {
+// hasAny reports whether the watch wants one of some values, so that it was found by that already.
+func (w *Watcher) hasAny(values [][]byte) bool {
 	for _, v := range values {
 		if slices.Contains(w.lookup.Values, string(v)) {
 			return true
 		}
 	}
 	return false
-}
-
-func (w *Watcher) offerOrDetach(entries []entry) {
-	if !w.offer(entries) {
-		w.hub.detach(w)
-	}
 }

@@ -100,11 +100,12 @@ func TestAWatchLeavesWhatComesToAnotherWithoutAGap(t *testing.T) {
 		f.next(second)
 		f.team("a")
 		synctest.Wait()
-		if _, ok := second.Merge(first); ok {
-			t.Error("one that has an event to deliver is merged")
+		if _, ok := second.Level(first); ok {
+			t.Error("one that has an event to deliver is level")
 		}
 		f.next(second)
-		seen, ok := second.Merge(first) // of whose events one waits
+		seen, ok := second.Level(first) // of whose events one waits
+		second.Close()
 		if !ok || seen != 1 {
 			t.Errorf("seen %d, %v", seen, ok)
 		}
@@ -115,9 +116,30 @@ func TestAWatchLeavesWhatComesToAnotherWithoutAGap(t *testing.T) {
 		}
 		third := f.watch(hub.Watch{})
 		f.next(third)
-		if seen, ok := third.Merge(first); !ok || seen != 2 {
+		if seen, ok := third.Level(first); !ok || seen != 2 {
 			t.Errorf("seen %d, %v", seen, ok)
 		}
+		third.Close()
 		first.Close()
+	})
+}
+
+// asking asks the hub something whenever it is asked for values.
+type asking struct{ h **hub.Hub }
+
+func (a asking) Values(*backend.Event) (values [][]byte, all bool) {
+	(*a.h).Subscribers()
+	return [][]byte{[]byte("v")}, false
+}
+
+func TestTheHubIsNotLockedWhileValuesAreRead(t *testing.T) {
+	inBubble(t, hub.Config{}, func(f *fixture) {
+		w := f.watch(hub.Watch{Lookup: &hub.Lookup{By: asking{&f.Hub}, Values: []string{"v"}}})
+		defer w.Close()
+		f.next(w) // the mark
+		f.team("t")
+		if d := f.next(w); len(d.Events) != 1 {
+			t.Errorf("%+v", d)
+		}
 	})
 }

@@ -19,27 +19,24 @@ func (h *Hub) publish(d backend.Delivery) {
 	for _, f := range h.followers {
 		f.Deliver(d)
 	}
+	values := h.valuesOf(d.Events)
 	entries := make([]entry, len(d.Events))
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	before := h.place
+	before := h.Position()
 	for i := range d.Events {
 		e := &d.Events[i]
-		if len(h.attached) > 0 {
+		if len(h.tables) > 0 {
 			e.Position = e.Position.Written() // for all subscribers
 		}
 		entries[i] = entry{event: e, before: before, shard: h.shard(e.Resource.Namespace), size: e.Size()}
 		before = e.Position
 	}
-	for i := len(h.asked) - 1; i >= 0 && len(entries) > 0; i-- {
-		h.asked[i].offerOrDetach(entries)
+	for by, t := range h.tables {
+		t.offer(entries, values[by])
 	}
-	for i := range entries {
-		for by, t := range h.tables {
-			t.find(by, entries[i:i+1])
-		}
-	}
-	h.setPlace(d.Position)
+	at := d.Position // d itself would be kept with it
+	h.position.Store(&at)
 }
 
 // replace sets the hub's position on the shards that could not be continued, all
@@ -50,7 +47,7 @@ func (h *Hub) replace(at backend.Position, lost *loss) {
 	defer h.relay.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	was := h.place
+	was := h.Position()
 	if was.Shards() != at.Shards() {
 		lost = &loss{shards: shards{all: true}}
 	}
@@ -60,14 +57,10 @@ func (h *Hub) replace(at backend.Position, lost *loss) {
 	for _, f := range h.followers {
 		f.Begin(at)
 	}
-	h.setPlace(at)
-	for i := len(h.attached) - 1; i >= 0; i-- {
-		if w := h.attached[i]; !w.lose(was, h.place, lost) {
-			h.detach(w)
-		}
-	}
-	for w := range h.early {
-		delete(h.early, w)
+	h.position.Store(&at)
+	h.each(func(w *Watcher) bool { return w.lose(was, at, lost) })
+	for w := range h.alone {
+		delete(h.alone, w)
 		h.join(w)
 	}
 }
@@ -80,25 +73,11 @@ func (h *Hub) join(w *Watcher) {
 	if w.err != nil {
 		return
 	}
-	h.register(w)
-	w.early, w.joined, w.meet = false, true, later(h.place, w.meet)
+	h.attach(w)
+	w.state, w.replayTo = joining, later(h.Position(), w.replayTo)
 	if w.interrupt != nil {
 		w.interrupt()
 	}
-}
-
-// detach takes a watch off the lists. The caller holds mu.
-func (h *Hub) detach(w *Watcher) {
-	delete(h.early, w)
-	if w.slot < 0 {
-		return
-	}
-	h.deregister(w)
-	last := len(h.attached) - 1
-	h.attached[w.slot] = h.attached[last]
-	h.attached[w.slot].slot = w.slot
-	h.attached[last] = nil
-	h.attached, w.slot = h.attached[:last], -1
 }
 
 // offer queues the changes that the watch covers and wakes it. It returns false
@@ -120,11 +99,11 @@ func (w *Watcher) offer(entries []entry) bool {
 		}
 		if !w.put(e) {
 			w.hub.lagged.Add(1)
-			w.failLocked(&backend.LaggedError{Position: later(w.position, w.floor)})
+			w.failLocked(&backend.LaggedError{Position: later(w.position, w.ahead)})
 			return false
 		}
 	}
-	if locked && w.live {
+	if locked && w.state == live {
 		w.notify()
 	}
 	return true
@@ -134,18 +113,18 @@ func (w *Watcher) offer(entries []entry) bool {
 // A watch that is still reading the log drops its queue instead and has to read
 // further. The caller holds w.mu.
 func (w *Watcher) put(e *entry) bool {
-	if !w.floor.IsZero() && e.event.Revision.Compare(w.floor.Shard(e.shard)) <= 0 {
+	if !w.ahead.IsZero() && e.event.Revision.Compare(w.ahead.Shard(e.shard)) <= 0 {
 		return true // seen
 	}
 	cfg := &w.hub.cfg
 	if n := len(w.queue); n > 0 && (n == cfg.Events || w.bytes+e.size > cfg.Bytes) {
-		if w.live {
+		if w.state == live {
 			return false
 		}
 		w.clear()
-		w.meet = later(e.before, w.meet)
+		w.replayTo = later(e.before, w.replayTo)
 	}
-	if w.live && len(w.queue) == 0 {
+	if w.state == live && len(w.queue) == 0 {
 		w.position = e.before
 	}
 	w.queue = append(w.queue, e)
@@ -162,19 +141,19 @@ func (w *Watcher) lose(was, now backend.Position, lost *loss) bool {
 	if w.err != nil {
 		return false
 	}
-	if !w.live {
+	if w.state != live {
 		w.clear()
-		if w.meet.Shards() == now.Shards() {
-			now = later(w.meet, now) // what there was when the watch began lies up to there
+		if w.replayTo.Shards() == now.Shards() {
+			now = later(w.replayTo, now) // what there was when the watch began lies up to there
 		}
-		w.meet = now
+		w.replayTo = now
 		return true
 	}
 	var mine []int
 	for _, i := range lost.list(now.Shards()) {
 		// A watch that was ahead of the hub may be exactly where the hub begins now, or beyond
 		// that in the history with which the hub goes on without a gap.
-		ahead := w.floor.Shard(i)
+		ahead := w.ahead.Shard(i)
 		_, shared := lost.shared[i]
 		goesOn := ahead == now.Shard(i) || shared && ahead.Compare(now.Shard(i)) > 0
 		if w.shards.has(i) && (!goesOn || ahead.Compare(was.Shard(i)) <= 0) {

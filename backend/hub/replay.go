@@ -12,7 +12,7 @@ import (
 // [backend.ErrPositionExpired], here or from Next. That holds for the shards
 // that the watch covers; on the others it begins at the present position.
 func (h *Hub) Watch(ctx context.Context, req Watch) (*Watcher, error) {
-	w, err := h.attach(req)
+	w, err := h.newWatcher(req)
 	if err != nil {
 		return nil, err
 	}
@@ -23,9 +23,9 @@ func (h *Hub) Watch(ctx context.Context, req Watch) (*Watcher, error) {
 	return w, nil
 }
 
-// attach makes a watch. Its queue begins now if the hub follows the store.
-func (h *Hub) attach(req Watch) (*Watcher, error) {
-	w := &Watcher{hub: h, covers: req.Covers, lookup: req.Lookup, slot: -1, wake: make(chan struct{}, 1), shards: shards{all: req.Namespaces == nil}}
+// newWatcher makes a watch. Its queue begins now if the hub follows the store.
+func (h *Hub) newWatcher(req Watch) (*Watcher, error) {
+	w := &Watcher{hub: h, covers: req.Covers, lookup: req.Lookup, place: -1, wake: make(chan struct{}, 1), shards: shards{all: req.Namespaces == nil}}
 	for _, namespace := range req.Namespaces {
 		w.shards.add(h.shard(namespace))
 	}
@@ -37,12 +37,12 @@ func (h *Hub) attach(req Watch) (*Watcher, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if w.meet = h.place; w.meet.IsZero() {
-		w.early = true
-		h.early[w] = struct{}{}
+	if w.replayTo = h.Position(); w.replayTo.IsZero() {
+		h.alone[w] = struct{}{}
 		return w, nil
 	}
-	h.register(w)
+	w.state = replaying
+	h.attach(w)
 	return w, nil
 }
 
@@ -65,15 +65,15 @@ func (w *Watcher) begin(ctx context.Context, from backend.Position) error {
 	}
 	w.mu.Lock()
 	w.position = from
-	live := reached(from, at, &w.shards) && reached(at, from, &w.shards) && w.goLive(from)
+	nothing := reached(from, at, &w.shards) && reached(at, from, &w.shards)
+	live := nothing && w.goLive(from)
 	if !live {
-		w.meet = later(w.meet, at)
+		w.replayTo = later(w.replayTo, at)
 	}
 	w.mu.Unlock()
 	if live {
 		return nil
 	}
-	w.reading = true
 	return w.open(ctx)
 }
 
@@ -86,7 +86,7 @@ func (w *Watcher) open(ctx context.Context) error {
 	for try := 0; ; try++ {
 		w.mu.Lock()
 		from := w.position
-		w.began = w.meet
+		w.openedTo = w.replayTo
 		w.mu.Unlock()
 		source, err := w.hub.cfg.Store.Watch(ctx, backend.Watch{From: from})
 		if err == nil {
@@ -134,44 +134,72 @@ func (w *Watcher) skipExpired(ctx context.Context, err error) error {
 	return nil
 }
 
-// read takes the next delivery of the store's watch. Any error ends the watch,
-// except that of ctx.
-func (w *Watcher) read(ctx context.Context) (backend.Delivery, bool, error) {
-	if w.rejoin() {
-		return backend.Delivery{}, false, nil
-	}
-	if w.source == nil {
-		err := w.open(ctx)
-		if err != nil && !ends(ctx, err) {
+// read is Next of a watch that is not live: it takes the next delivery of the store's watch. It
+// returns false if there is nothing to deliver yet. Any error ends the watch, except that of ctx.
+func (w *Watcher) read(ctx context.Context) (d backend.Delivery, ok bool, err error) {
+	switch {
+	case w.joined():
+		return d, false, nil
+	case w.source == nil:
+		if err = w.open(ctx); err != nil && !ends(ctx, err) {
 			err = w.finish(err)
 		}
-		return backend.Delivery{}, false, err
+		return d, false, err
 	}
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := w.interruptible(cancel); err != nil {
-		return backend.Delivery{}, false, w.finish(err)
+	ended := w.interruptible(cancel)
+	if ended == nil {
+		d, err = w.nextOfSource(waiting)
+		ended = w.interruptible(nil)
 	}
-	d, err := w.next(waiting)
-	if ended := w.interruptible(nil); ended != nil {
+	switch {
+	case ended != nil:
 		return backend.Delivery{}, false, w.finish(ended)
-	}
-	if err == nil {
+	case err == nil:
 		return w.pass(d)
-	}
-	if ends(ctx, err) {
+	case ends(ctx, err):
 		return backend.Delivery{}, false, err
+	case ends(waiting, err): // the hub has a position
+		return backend.Delivery{}, false, nil
 	}
-	if ends(waiting, err) {
-		return backend.Delivery{}, false, nil // to join the hub
-	}
-	if !errors.Is(err, backend.ErrLagged) || w.isEarly() {
+	return backend.Delivery{}, false, w.reopen(ctx, err)
+}
+
+// reopen closes a watch of the store that has ended with an error, so that another one is
+// opened: if it was too slow, or only shards have expired that this watch does not cover.
+func (w *Watcher) reopen(ctx context.Context, err error) error {
+	if !errors.Is(err, backend.ErrLagged) || w.is(alone) {
 		if err = w.skipExpired(ctx, err); err != nil && !ends(ctx, err) {
-			return backend.Delivery{}, false, w.finish(err)
+			return w.finish(err)
 		}
 	}
-	w.shut()
-	return backend.Delivery{}, false, nil
+	w.closeSource()
+	return nil
+}
+
+// joined is the second half of [Hub.join], by the goroutine that calls Next: a watch that joins
+// closes its watch of the store. It reports whether the watch is live, as it mostly is because
+// it had read everything.
+func (w *Watcher) joined() (isLive bool) {
+	w.mu.Lock()
+	joins := w.state == joining
+	if joins {
+		w.state = replaying
+		isLive = w.goLive(w.position)
+	}
+	w.mu.Unlock()
+	if joins && w.source != nil {
+		w.closeSource()
+	}
+	return isLive
+}
+
+// is reports whether the watch is in a state.
+func (w *Watcher) is(s state) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state == s
 }
 
 // maxReplays bounds the watches that read the store's log at the same time, as
@@ -179,44 +207,16 @@ func (w *Watcher) read(ctx context.Context) (backend.Delivery, bool, error) {
 // not while its subscriber handles it.
 const maxReplays = 64
 
-// rejoin is the second half of [Hub.join], by the goroutine that calls Next: it
-// closes the watch of the store. It says whether the watch is live, as it mostly
-// is because it had read everything.
-func (w *Watcher) rejoin() (live bool) {
-	w.mu.Lock()
-	joined := w.joined
-	if joined {
-		w.joined = false
-		live = w.goLive(w.position)
-	}
-	w.mu.Unlock()
-	if joined && w.source != nil {
-		w.shut()
-	}
-	if live {
-		w.reading = false
-	}
-	return live
-}
-
-// isEarly says whether the hub has no position yet.
-func (w *Watcher) isEarly() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.early
-}
-
-// next reads on in the store's watch. As long as the hub has no position, that
-// is where new changes come from too; such a wait does not count as a replay.
-func (w *Watcher) next(ctx context.Context) (backend.Delivery, error) {
-	if w.isEarly() {
-		return w.source.Next(ctx)
-	}
-	select {
-	case w.hub.replays <- struct{}{}:
-		defer func() { <-w.hub.replays }()
-	case <-ctx.Done():
-		return backend.Delivery{}, ctx.Err()
+// nextOfSource reads on in the store's watch. A watch that is alone waits there for new
+// changes, too: it does not count as a replay.
+func (w *Watcher) nextOfSource(ctx context.Context) (backend.Delivery, error) {
+	if !w.is(alone) {
+		select {
+		case w.hub.replays <- struct{}{}:
+			defer func() { <-w.hub.replays }()
+		case <-ctx.Done():
+			return backend.Delivery{}, ctx.Err()
+		}
 	}
 	return w.source.Next(ctx)
 }
@@ -228,36 +228,35 @@ func ends(ctx context.Context, err error) bool { return ctx.Err() != nil && erro
 func (w *Watcher) interruptible(cancel context.CancelFunc) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.interrupt = cancel; cancel != nil && w.joined {
+	if w.interrupt = cancel; cancel != nil && w.state == joining {
 		cancel()
 	}
 	return w.err
 }
 
-// pass returns what the watch covers of a delivery. It switches to the queue when
-// the delivery reaches the position where that begins.
+// pass returns what the watch covers of a delivery. It goes live when the delivery reaches the
+// position where the queue begins.
 func (w *Watcher) pass(d backend.Delivery) (backend.Delivery, bool, error) {
 	d.Events = w.covered(d.Events)
 	atHead := d.CaughtUp
 	w.mu.Lock()
+	was, further := w.state, !w.replayTo.Equal(w.openedTo)
 	w.position = d.Position
 	w.delivered += uint64(len(d.Events))
-	live, early := w.goLive(d.Position), w.early
-	further := w.joined || !w.meet.Equal(w.began)
-	if !early {
-		d.CaughtUp = live && len(w.queue) == 0 && !w.caughtUp
+	isLive := w.goLive(d.Position)
+	if was != alone {
+		d.CaughtUp = isLive && len(w.queue) == 0 && !w.caughtUp
 	}
 	w.caughtUp = w.caughtUp || d.CaughtUp
 	w.mu.Unlock()
 	switch {
-	case live:
-		w.reading = false
-		w.shut()
-	case early || !atHead:
-	case further:
-		// The queue was dropped and now begins behind the head that was read. Another
-		// watch of the store gets there, and has a mark of its own.
-		w.shut()
+	case isLive:
+		w.closeSource()
+	case was == alone || !atHead:
+	case was == joining || further:
+		// The queue begins behind the head that was read. Another watch of the store gets
+		// there, and has a head of its own.
+		w.closeSource()
 	default:
 		// The log ends before a position that the hub has already seen in it.
 		return backend.Delivery{}, false, w.finish(backend.ErrPositionExpired)
@@ -276,8 +275,8 @@ func (w *Watcher) covered(events []backend.Event) (out []backend.Event) {
 	return out
 }
 
-// shut closes the watch of the store.
-func (w *Watcher) shut() {
+// closeSource closes the watch of the store.
+func (w *Watcher) closeSource() {
 	w.source.Close()
 	w.mu.Lock()
 	w.source = nil

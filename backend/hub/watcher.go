@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -27,6 +26,35 @@ type Watch struct {
 	Reserved bool
 }
 
+// state is where a watch takes its changes from. It ends in any of them, with err.
+//
+//	the hub has no position             the hub follows the store
+//
+//	      alone ---- the hub begins ----> joining
+//	                                         |
+//	                                         |  Next closes the watch of the store
+//	                                         v
+//	                                     replaying <--+  the queue overflows: it begins again at a
+//	                                         |   |    |  later position, and so does replayTo
+//	                     replayTo is reached |   +----+
+//	                                         v
+//	                                       live ------>  LAGGED if the queue overflows
+//
+// Next alone leaves joining and replaying, the hub alone. If the hub loses its place, a watch that
+// is live ends, and one that replays reads up to where the hub begins again.
+type state int
+
+const (
+	// alone: all changes come from a watch of the store.
+	alone state = iota
+	// joining: changes are queued, but the watch of the store was opened for what has no end.
+	joining
+	// replaying: the log is read up to replayTo, where the queue begins.
+	replaying
+	// live: the queue continues what was delivered.
+	live
+)
+
 // Watcher is a subscriber's [backend.Watcher]. It delivers every covered change
 // after its position exactly once, in order per shard. It must be closed.
 type Watcher struct {
@@ -35,38 +63,29 @@ type Watcher struct {
 	hub    *Hub
 	leave  func() // ends the watch's own reservation; nil if it has none
 	lookup *Lookup
-	slot   int           // in hub.attached, -1 for none; guarded by hub.mu
-	place  int           // in hub.asked; guarded by hub.mu
-	wake   chan struct{} // of one element
+	// place is that among all watches of its table, -1 if none offers it changes; guarded by hub.mu.
+	place int
+	wake  chan struct{} // of one element
 
 	// These belong to the goroutine that calls Next; source is set under mu.
 	caughtUp bool
-	// timer fires at armed, if that is not zero.
-	timer *time.Timer
-	armed time.Time
-	// reading says that the watch reads the store, and source is its watch of the
-	// store, nil if that has to be opened again.
-	reading bool
-	source  backend.Watcher
-	// began is what meet was when source was opened.
-	began backend.Position
+	// source is the watch of the store, nil if the watch is live or that has to be opened again.
+	source backend.Watcher
+	// openedTo is what replayTo was when source was opened.
+	openedTo backend.Position
 
 	mu sync.Mutex // guards all below
-	// live says that the queue continues what was delivered. Until then source has
-	// to deliver everything up to meet, the position where the queue begins.
-	live bool
-	meet backend.Position
-	// early says that the hub has no position yet, so that changes come from source
-	// alone. joined says that this has just ended and source has to be closed.
-	early, joined bool
+	// state is changed by the goroutine that calls Next, but from alone to joining.
+	state    state
+	replayTo backend.Position
 	// queue is bounded by the hub's configuration; bytes is the sum of its sizes.
 	queue []*entry
 	bytes int
 	// position is where the queue begins; everything before it was delivered.
 	position backend.Position
-	// floor is the position up to which the watch read ahead of the hub; zero once
+	// ahead is the position up to which the watch read ahead of the hub; zero once
 	// the hub has passed it.
-	floor backend.Position
+	ahead backend.Position
 	// interrupt ends a Next that waits for source; nil if none does.
 	interrupt context.CancelFunc
 	err       error // what ended the watch
@@ -107,20 +126,32 @@ func (w *Watcher) Position() backend.Position {
 	defer w.hub.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.live && len(w.queue) == 0 && w.slot >= 0 {
-		return later(w.hub.place, w.floor)
+	if w.state == live && len(w.queue) == 0 && w.place >= 0 {
+		return later(w.hub.Position(), w.ahead)
 	}
-	return later(w.position, w.floor)
-}
-
-// Next is [backend.Watcher.Next].
-func (w *Watcher) Next(ctx context.Context) (backend.Delivery, error) {
-	return w.NextBefore(ctx, time.Time{})
+	return later(w.position, w.ahead)
 }
 
 // NextBefore is Next, but fails with [ErrIdle] if nothing came before the
 // deadline; the watch goes on. The zero time is no deadline.
 func (w *Watcher) NextBefore(ctx context.Context, deadline time.Time) (backend.Delivery, error) {
+	if deadline.IsZero() {
+		return w.Next(ctx)
+	}
+	if d, ok, err := w.take(); ok || err != nil {
+		return d, err
+	}
+	waiting, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	d, err := w.Next(waiting)
+	if err != nil && ctx.Err() == nil && ends(waiting, err) {
+		err = ErrIdle
+	}
+	return d, err
+}
+
+// Next is [backend.Watcher.Next].
+func (w *Watcher) Next(ctx context.Context) (backend.Delivery, error) {
 	for {
 		d, ok, err := w.take()
 		if ok || err != nil {
@@ -129,52 +160,18 @@ func (w *Watcher) NextBefore(ctx context.Context, deadline time.Time) (backend.D
 		if err := ctx.Err(); err != nil {
 			return backend.Delivery{}, err
 		}
-		if w.reading {
-			if d, ok, err = w.readBefore(ctx, deadline); ok || err != nil {
+		if !w.Live() {
+			if d, ok, err = w.read(ctx); ok || err != nil {
 				return d, err
 			}
 			continue
 		}
 		select {
 		case <-w.wake:
-		case <-w.idle(deadline):
-			w.armed = time.Time{}
-			if !time.Now().Before(deadline) {
-				return backend.Delivery{}, ErrIdle
-			}
 		case <-ctx.Done():
 			return backend.Delivery{}, ctx.Err()
 		}
 	}
-}
-
-// idle fires at the deadline or before. A timer that runs is left to run: a
-// subscriber that hears of many changes does not set it for each.
-func (w *Watcher) idle(deadline time.Time) <-chan time.Time {
-	switch {
-	case deadline.IsZero():
-		return nil
-	case w.timer == nil:
-		w.timer, w.armed = time.NewTimer(time.Until(deadline)), deadline
-	case w.armed.IsZero() || w.armed.After(deadline):
-		w.timer.Reset(time.Until(deadline))
-		w.armed = deadline
-	}
-	return w.timer.C
-}
-
-// readBefore is read until a deadline.
-func (w *Watcher) readBefore(ctx context.Context, deadline time.Time) (backend.Delivery, bool, error) {
-	if deadline.IsZero() {
-		return w.read(ctx)
-	}
-	patience, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	d, ok, err := w.read(patience)
-	if err != nil && ctx.Err() == nil && patience.Err() != nil && errors.Is(err, patience.Err()) {
-		err = ErrIdle
-	}
-	return d, ok, err
 }
 
 // take returns what waits in the queue of a live watch. The first time it also
@@ -186,7 +183,7 @@ func (w *Watcher) take() (d backend.Delivery, ok bool, err error) {
 		return d, false, w.err
 	}
 	n := len(w.queue)
-	if !w.live || n == 0 && w.caughtUp {
+	if w.state != live || n == 0 && w.caughtUp {
 		return d, false, nil
 	}
 	if n > 0 {
@@ -200,36 +197,36 @@ func (w *Watcher) take() (d backend.Delivery, ok bool, err error) {
 		w.clear()
 	}
 	d.CaughtUp, w.caughtUp = !w.caughtUp, true
-	d.Position = later(w.position, w.floor)
+	d.Position = later(w.position, w.ahead)
 	return d, true, nil
 }
 
 // translate returns the subscriber's position for one of the hub: the subscriber
 // may be ahead on some shards. The caller holds mu.
 func (w *Watcher) translate(p backend.Position) backend.Position {
-	if w.floor.IsZero() {
+	if w.ahead.IsZero() {
 		return p
 	}
-	if reached(p, w.floor, &shards{all: true}) {
-		w.floor = backend.Position{}
+	if reached(p, w.ahead, &shards{all: true}) {
+		w.ahead = backend.Position{}
 		return p
 	}
-	return later(p, w.floor)
+	return later(p, w.ahead)
 }
 
 // goLive switches to the queue if the position has reached its beginning. The
 // caller holds mu.
 func (w *Watcher) goLive(at backend.Position) bool {
-	if w.early || w.err != nil || !reached(at, w.meet, &w.shards) {
+	if w.state == alone || w.err != nil || !reached(at, w.replayTo, &w.shards) {
 		return false
 	}
-	w.live, w.position, w.floor = true, at, at
+	w.state, w.position, w.ahead = live, at, at
 	waiting := w.queue
 	w.queue, w.bytes = nil, 0
 	for _, e := range waiting {
 		w.put(e)
 	}
-	w.position, w.meet, w.began = at, backend.Position{}, backend.Position{}
+	w.position, w.replayTo, w.openedTo = at, backend.Position{}, backend.Position{}
 	return true
 }
 

@@ -2,19 +2,27 @@ package index
 
 import (
 	"strings"
+	"unsafe"
 
 	"github.com/sluicegw/sluice/backend"
 )
 
-// maxChanged is of how many changes the keys are remembered.
-const maxChanged = 1 << 16
+const (
+	// maxChanged is of how many changes the keys are remembered at most.
+	maxChanged = 1 << 16
+	// changedShare is the part of the index's memory that they take at most, one in so many.
+	changedShare = 16
+)
 
 // changedKeys are the keys of the latest changes, so that what a store has lost of them in
-// a fail-over is read again, and nothing else. The zero value remembers none.
+// a fail-over is read again, and nothing else.
 type changedKeys struct {
-	// ring is a ring once it has maxChanged elements; next is then the oldest.
-	ring []changedKey
-	next int
+	// ring is full once it takes limit bytes, or has maxChanged elements; next is then the oldest.
+	ring  []changedKey
+	next  int
+	full  bool
+	bytes int64
+	limit int64
 	// complete is from where on each shard's changes are all in the ring.
 	complete []backend.Revision
 }
@@ -25,9 +33,11 @@ type changedKey struct {
 	revision backend.Revision
 }
 
+func (c *changedKey) size() int64 { return int64(unsafe.Sizeof(*c)) + int64(len(c.key.Name)) }
+
 // begin forgets all: the changes after a position follow.
 func (c *changedKeys) begin(at backend.Position) {
-	*c = changedKeys{complete: make([]backend.Revision, at.Shards())}
+	*c = changedKeys{limit: c.limit, complete: make([]backend.Revision, at.Shards())}
 	for i := range c.complete {
 		c.complete[i] = at.Shard(i)
 	}
@@ -37,14 +47,16 @@ func (c *changedKeys) begin(at backend.Position) {
 func (c *changedKeys) add(key backend.Key, shard int, revision backend.Revision) {
 	key.Name = strings.Clone(key.Name)
 	one := changedKey{key, shard, revision}
-	if len(c.ring) < maxChanged {
+	c.bytes += one.size()
+	if c.full = c.full || len(c.ring) == maxChanged || len(c.ring) > 0 && c.bytes+one.size() > c.limit; !c.full {
 		c.ring = append(c.ring, one)
 		return
 	}
 	oldest := &c.ring[c.next]
+	c.bytes -= oldest.size()
 	c.complete[oldest.shard] = oldest.revision
 	*oldest = one
-	c.next = (c.next + 1) % maxChanged
+	c.next = (c.next + 1) % len(c.ring)
 }
 
 // beyond returns the keys of the changes between two positions, each once, by kind; false if

@@ -81,7 +81,7 @@ func TestTheRowsOfAValueAreReadInTheOrderOfCreation(t *testing.T) {
 // A store may replace what has expired without telling of its end.
 func TestAResourceThatTakesAnothersPlaceHasItsOwnRows(t *testing.T) {
 	kind := thing("Thing")
-	s := index.NewShelf(&kind)
+	s := index.NewKindIndex(&kind)
 	first, second := time.Unix(2000, 0), time.Unix(1000, 0)
 	r := backend.Resource{Key: key("a"), Body: bodyOf("x", colour("red"))}
 	r.CreatedAt, r.Revision.Seq = first, 1

@@ -34,21 +34,21 @@ func Packed(indexes []int, values []string) (gotIndexes []int, gotValues []strin
 	return gotIndexes, gotValues
 }
 
-// Shelf is a kind as the index changes it, without a store.
-type Shelf struct{ *shelf }
+// KindIndex is a kind as the index changes it, without a store.
+type KindIndex struct{ *kindIndex }
 
-// NewShelf makes an empty kind that takes changes.
-func NewShelf(d *Definition) Shelf { return Shelf{newShelf(d, 0)} }
+// NewKindIndex makes an empty kind that takes changes.
+func NewKindIndex(d *Definition) KindIndex { return KindIndex{newKindIndex(d, 0)} }
 
 // Put takes a resource.
-func (s Shelf) Put(r *backend.Resource) {
+func (s KindIndex) Put(r *backend.Resource) {
 	s.apply(change{key: r.Key, revision: r.Revision, entry: s.entry(r)}, 1)
 }
 
 // Kind is how readers see it.
-func (s Shelf) Kind() *Kind { return s.copy(nil, 1) }
+func (s KindIndex) Kind() *Kind { return s.copy(nil, 1) }
 
 // Remove takes a deletion.
-func (s Shelf) Remove(key backend.Key, at backend.Revision) {
+func (s KindIndex) Remove(key backend.Key, at backend.Revision) {
 	s.apply(change{key: key, revision: at}, 1)
 }

@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -12,33 +13,29 @@ import (
 // fillStep is how many resources are put into the trees at a time, while no change is.
 const fillStep = 250
 
-// fill reads a kind from the store. Its changes wait while a page is read and are
-// made after it: a page that shows a change which the hub has not delivered is not
-// undone by an older one, since revisions are compared. In the end the kind
-// waits until the hub has delivered all that the pages can have shown.
+// fill reads a kind from the store: all of it, or of a kind that is stale what differs. Its
+// changes wait while a page is read and are made after it: a page that shows a change which
+// the hub has not delivered is not undone by an older one, since revisions are compared. In
+// the end the kind waits until the hub has delivered all that the pages can have shown.
 //
-// Of a kind that lacks keys these alone are read. It returns false if the store does not
-// answer now.
-func (x *Index) fill(ctx context.Context, s *shelf) bool {
+// It returns false if the store does not answer now.
+func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 	x.mu.Lock()
-	lost := s.lost
-	if s.state == lacks {
-		x.bytes -= s.bytes
-		for _, key := range lost {
-			s.forget(key)
-		}
-		x.bytes += s.bytes
-	} else {
-		s.clear()
+	if !k.stale {
+		x.change(k, k.clear)
 	}
-	s.state = fills
-	filling := s.fillings
+	k.state, k.read = filling, reading{begin: time.Now(), total: max(k.names.Len(), len(k.lost))}
+	f := filler{x, k, k.fillings}
+	stale, lost := k.stale, k.lost
 	x.mu.Unlock()
 	var err error
-	if lost != nil {
-		err = x.fillKeys(ctx, s, filling, lost)
-	} else {
-		err = x.fillPages(ctx, s, filling)
+	switch {
+	case !stale:
+		err = f.readAll(ctx)
+	case lost == nil:
+		err = f.compare(ctx)
+	default:
+		err = f.reread(ctx, keysOf(lost))
 	}
 	var head backend.Head
 	if err == nil {
@@ -47,89 +44,148 @@ func (x *Index) fill(ctx context.Context, s *shelf) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
-	case s.fillings != filling: // it was cleared meanwhile
+	case k.fillings != f.number: // it was cleared meanwhile, or is stale again
 	case errors.Is(err, backend.ErrUnavailable):
-		x.cfg.Logger.Debug("a kind cannot be filled now", zap.String("kind", s.Name), zap.Error(err))
-		if s.state = waits; lost != nil {
-			s.state = lacks
-		}
+		x.cfg.Logger.Debug("a kind cannot be filled now", zap.String("kind", k.Name), zap.Error(err))
+		k.state = waiting
 		return false
 	case err != nil:
 		if ctx.Err() == nil {
-			x.cfg.Logger.Warn("a kind cannot be filled; it is read from the store", zap.String("kind", s.Name), zap.Error(err))
+			x.cfg.Logger.Warn("a kind cannot be filled; it is read from the store", zap.String("kind", k.Name), zap.Error(err))
 		}
-		x.giveUp(s)
+		x.giveUp(k)
 	default:
-		x.change(s, nil) // those that came since the last page
-		if s.fillings == filling {
-			s.state, s.since, s.lost = filled, head.Position, nil
+		f.put(nil) // the changes that came since the last page
+		if k.fillings == f.number {
+			k.state, k.since, k.stale, k.lost = filled, head.Position, false, nil
 		}
 		x.publish()
 	}
 	return true
 }
 
-// fillPages reads the pages of a kind, as long as it is not cleared. What does not decode
-// is there by its key, so that a single read says so.
-func (x *Index) fillPages(ctx context.Context, s *shelf, filling int) error {
-	r := backend.Range{Kind: s.Name, Limit: backend.MaxLimit}
-	for {
-		page, err := x.cfg.Store.Range(ctx, r)
+// filler fills a kind, as long as it is not cleared and does not become stale again.
+type filler struct {
+	*Index
+	kind   *kindIndex
+	number int // kind.fillings
+}
+
+// readAll reads the pages of a kind. What does not decode is there by its key, so that a
+// single read says so.
+func (f *filler) readAll(ctx context.Context) error {
+	count, err := f.cfg.Store.Range(ctx, backend.Range{Kind: f.kind.Name, Count: true})
+	if err != nil || !f.note(func(r *reading) { r.total = count.Count }) {
+		return err
+	}
+	return f.pages(ctx, backend.Range{Kind: f.kind.Name, Limit: backend.MaxLimit}, func(page *backend.Page) []backend.Key {
+		made := make([]change, len(page.Resources))
+		for i, stored := range page.Resources {
+			made[i] = change{key: stored.Key, revision: stored.Revision, entry: f.kind.entry(stored)}
+		}
+		f.putAll(made)
+		return nil
+	})
+}
+
+// compare reads the keys and revisions of a kind, and then the resources of which the trees
+// have another revision or none, or that only the trees have.
+func (f *filler) compare(ctx context.Context) error {
+	from := ""
+	return f.pages(ctx, backend.Range{Kind: f.kind.Name, KeysOnly: true, Limit: backend.MaxLimit}, func(page *backend.Page) (differ []backend.Key) {
+		f.mu.Lock()
+		names := f.kind.names.Copy()
+		f.mu.Unlock()
+		stored, place := page.Resources, ""
+		// next takes the next resource of the page.
+		next := func() *backend.Resource {
+			one := stored[0]
+			if stored, place = stored[1:], ""; len(stored) > 0 {
+				place = string(backend.OrderTuple(stored[0].Namespace, stored[0].Name))
+			}
+			return one
+		}
+		end := ""
+		if len(stored) > 0 {
+			place = string(backend.OrderTuple(stored[0].Namespace, stored[0].Name))
+			end = string(after(page))
+		}
+		names.Ascend(named{place: from}, func(n named) bool {
+			if page.More && n.place >= end {
+				return false
+			}
+			for len(stored) > 0 && place < n.place {
+				differ = append(differ, next().Key)
+			}
+			if len(stored) == 0 || place != n.place || next().Revision != n.Resource.Revision {
+				differ = append(differ, n.Resource.Key)
+			}
+			return true
+		})
+		for len(stored) > 0 {
+			differ = append(differ, next().Key)
+		}
+		from = end
+		return differ
+	})
+}
+
+// after is the place behind the last resource of a page.
+func after(page *backend.Page) []byte {
+	last := page.Resources[len(page.Resources)-1]
+	return backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
+}
+
+// pages takes the pages of a range. The keys that take returns are read again, and so are
+// those of resources that do not decode.
+func (f *filler) pages(ctx context.Context, r backend.Range, take func(*backend.Page) []backend.Key) error {
+	for more := true; more; {
+		page, err := f.cfg.Store.Range(ctx, r)
 		if err != nil {
 			return err
 		}
-		made := make([]change, 0, len(page.Resources)+len(page.Unreadable))
-		for _, stored := range page.Resources {
-			made = append(made, change{key: stored.Key, revision: stored.Revision, entry: s.entry(stored)})
-		}
+		keys := take(&page)
 		for _, key := range page.Unreadable {
 			if key == (backend.Key{}) {
-				x.cfg.Logger.Warn("a resource has no key that can be read", zap.String("kind", s.Name))
+				f.cfg.Logger.Warn("a resource has no key that can be read", zap.String("kind", f.kind.Name))
 				continue
 			}
-			made = append(made, change{key: key, entry: s.damaged(key)})
+			keys = append(keys, key)
 		}
-		for len(made) > 0 {
-			n := min(len(made), fillStep)
-			if !x.put(s, filling, made[:n]) {
-				return nil
-			}
-			made = made[n:]
-		}
-		if !x.put(s, filling, nil) || !page.More || len(page.Resources) == 0 {
-			return nil
-		}
-		last := page.Resources[len(page.Resources)-1]
-		r.Start = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
-	}
-}
-
-// fillKeys reads what the store has under keys.
-func (x *Index) fillKeys(ctx context.Context, s *shelf, filling int, keys []backend.Key) error {
-	for len(keys) > 0 {
-		got, err := x.cfg.Store.Get(ctx, keys[:min(len(keys), fillStep)]...)
-		if err != nil && !errors.Is(err, backend.ErrUnreadable) {
+		if err := f.reread(ctx, keys); err != nil {
 			return err
 		}
-		if err != nil { // of a single key
-			got = []*backend.Resource{nil}
+		if !f.note(func(r *reading) { r.done, r.took = r.done+len(page.Resources), time.Since(r.begin) }) {
+			return nil
 		}
-		made := make([]change, 0, len(got))
+		if more = page.More && len(page.Resources) > 0; more {
+			r.Start = after(&page)
+		}
+	}
+	return nil
+}
+
+// reread puts what the store has under keys in the place of what the trees have.
+func (f *filler) reread(ctx context.Context, keys []backend.Key) error {
+	for len(keys) > 0 {
+		got, err := f.cfg.Store.Get(ctx, keys[:min(len(keys), fillStep)]...)
+		if errors.Is(err, backend.ErrUnreadable) { // of a single key
+			got, err = []*backend.Resource{nil}, nil
+		}
+		if err != nil {
+			return err
+		}
+		made := make([]change, len(got))
+		var absent []int
 		for i, stored := range got {
-			damaged := err != nil
-			if stored == nil && !damaged { // what does not decode is left out beside others
-				if damaged, err = x.isDamaged(ctx, keys[i]); err != nil {
-					return err
-				}
-			}
-			switch {
-			case damaged:
-				made = append(made, change{key: keys[i], entry: s.damaged(keys[i])})
-			case stored != nil:
-				made = append(made, change{key: stored.Key, revision: stored.Revision, entry: s.entry(stored)})
+			if made[i] = f.stored(keys[i], stored); stored == nil {
+				absent = append(absent, i)
 			}
 		}
-		if len(made) > 0 && !x.put(s, filling, made) {
+		if err := f.find(ctx, made, absent); err != nil {
+			return err
+		}
+		if !f.putAll(made) {
 			return nil
 		}
 		keys = keys[len(got):]
@@ -137,40 +193,94 @@ func (x *Index) fillKeys(ctx context.Context, s *shelf, filling int, keys []back
 	return nil
 }
 
-// isDamaged reports whether what is stored under a key does not decode.
-func (x *Index) isDamaged(ctx context.Context, key backend.Key) (bool, error) {
-	_, err := x.cfg.Store.Get(ctx, key)
-	if errors.Is(err, backend.ErrUnreadable) {
-		return true, nil
+// stored is the change to what the store has under a key, nil for nothing.
+func (f *filler) stored(key backend.Key, r *backend.Resource) change {
+	if r == nil {
+		return change{key: key, instead: true}
 	}
-	return false, err
+	return change{key: key, revision: r.Revision, entry: f.kind.entry(r), instead: true}
 }
 
-// put puts a part of a page into the trees, or after the last part the changes that
-// have waited. It says whether the kind is still being filled.
-func (x *Index) put(s *shelf, filling int, part []change) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if s.fillings != filling {
-		return false
+// find looks again for those of some changes whose keys [backend.Store.Get] has nothing of: it
+// leaves out what does not decode.
+func (f *filler) find(ctx context.Context, made []change, absent []int) error {
+	if len(absent) == 0 {
+		return nil
 	}
-	x.change(s, part)
-	return s.fillings == filling
+	// What does not decode is as new as the changes up to here: none of them overtakes it.
+	head, err := backend.HeadOf(ctx, f.cfg.Store)
+	if err != nil {
+		return err
+	}
+	ranges := make([]backend.Range, len(absent))
+	for i, at := range absent {
+		key := made[at].key
+		place := backend.OrderTuple(key.Namespace, key.Name)
+		ranges[i] = backend.Range{Kind: key.Kind, Namespace: key.Namespace, Start: place, End: backend.Successor(place), Limit: 1}
+	}
+	pages, err := backend.Ranges(ctx, f.cfg.Store, ranges)
+	if err != nil {
+		return err
+	}
+	for i, at := range absent {
+		key := made[at].key
+		switch page := &pages[i]; {
+		case len(page.Unreadable) > 0:
+			revision := head.Position.Shard(f.shard(key.Namespace))
+			made[at].revision, made[at].entry = revision, f.kind.damaged(key, revision)
+		case len(page.Resources) > 0:
+			made[at] = f.stored(key, page.Resources[0])
+		}
+	}
+	return nil
 }
 
-// change makes a part of a page's changes, or if there is none those that have waited.
-// The caller holds mu.
-func (x *Index) change(s *shelf, part []change) {
-	x.bytes -= s.bytes
-	x.version++
-	for _, c := range part {
-		s.apply(c, x.version)
+// putAll puts a part of what was read into the trees, a step at a time. It says whether the
+// kind is still being filled.
+func (f *filler) putAll(made []change) bool {
+	for len(made) > 0 {
+		n := min(len(made), fillStep)
+		if !f.locked(func() { f.put(made[:n]) }) {
+			return false
+		}
+		made = made[n:]
 	}
-	if len(part) == 0 {
-		s.takeWaiting(x.version)
+	return true
+}
+
+// note makes the changes that have waited for a page, and notes how far the kind is. It says
+// whether the kind is still being filled.
+func (f *filler) note(progress func(*reading)) bool {
+	return f.locked(func() {
+		progress(&f.kind.read)
+		f.logProgress()
+		f.put(nil)
+	})
+}
+
+// locked does something while the kind is being filled, and says whether it still is.
+func (f *filler) locked(do func()) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.kind.fillings == f.number {
+		do()
 	}
-	x.bytes += s.bytes
-	if x.fit() {
-		x.publish() // what was given up is not served any more
+	return f.kind.fillings == f.number
+}
+
+// put makes a part of what was read, or if there is none the changes that have waited. The
+// caller holds mu.
+func (f *filler) put(part []change) {
+	f.version++
+	f.change(f.kind, func() {
+		for _, c := range part {
+			f.kind.apply(c, f.version)
+		}
+		if len(part) == 0 {
+			f.kind.takeWaiting(f.version)
+		}
+	})
+	if f.fit() {
+		f.publish() // what was given up is not served any more
 	}
 }

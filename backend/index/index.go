@@ -99,15 +99,20 @@ type Index struct {
 	mu sync.Mutex // guards all below
 	// position is how far the hub's deliveries were taken; zero while the hub does not follow.
 	position backend.Position
-	shelves  []*shelf
+	kinds    []*kindIndex
 	// order is the order in which they are filled.
-	order  []*shelf
-	byName map[string]*shelf
+	order  []*kindIndex
+	byName map[string]*kindIndex
 	bytes  int64
 	// version counts the changes.
 	version uint64
 	// changed are the keys of the latest changes.
 	changed changedKeys
+	// replaced are what the latest changes replaced that do not tell it themselves.
+	replaced      []replaced
+	replacedBytes int64
+	// logged is when the log said last how far the kinds are.
+	logged time.Time
 	// advanced is closed when current is replaced; nil if nobody waits for it.
 	advanced chan struct{}
 }
@@ -128,13 +133,14 @@ func New(cfg Config) (*Index, error) {
 		return nil, fmt.Errorf("index: %w", err)
 	}
 	cfg.setDefaults()
-	x := &Index{cfg: cfg, work: make(chan struct{}, 1), byName: map[string]*shelf{}}
+	x := &Index{cfg: cfg, work: make(chan struct{}, 1), byName: map[string]*kindIndex{}}
+	x.changed.limit = cfg.Bytes / changedShare
 	for i := range cfg.Kinds {
-		s := newShelf(&x.cfg.Kinds[i], i)
-		x.shelves, x.order = append(x.shelves, s), append(x.order, s)
-		x.byName[s.Name] = s
+		k := newKindIndex(&x.cfg.Kinds[i], i)
+		x.kinds, x.order = append(x.kinds, k), append(x.order, k)
+		x.byName[k.Name] = k
 	}
-	x.current.Store(&snapshot{kinds: make([]*Kind, len(x.shelves))})
+	x.current.Store(&snapshot{kinds: make([]*Kind, len(x.kinds))})
 	return x, nil
 }
 
@@ -153,9 +159,9 @@ func (x *Index) Run(ctx context.Context) error {
 	retry := time.NewTicker(x.cfg.Retry)
 	defer retry.Stop()
 	for {
-		for s := x.next(); s != nil && ctx.Err() == nil; s = x.next() {
-			if !x.fill(ctx, s) {
-				x.putOff(s)
+		for k := x.next(); k != nil && ctx.Err() == nil; k = x.next() {
+			if !x.fill(ctx, k) {
+				x.putOff(k)
 				wait.For(ctx, unavailablePause)
 			}
 		}
@@ -176,25 +182,25 @@ func (x *Index) stop() {
 }
 
 // next is the next kind that is to be filled.
-func (x *Index) next() *shelf {
+func (x *Index) next() *kindIndex {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.position.IsZero() {
 		return nil
 	}
-	for _, s := range x.order {
-		if s.state == waits || s.state == lacks {
-			return s
+	for _, k := range x.order {
+		if k.state == waiting {
+			return k
 		}
 	}
 	return nil
 }
 
 // putOff lets the other kinds be filled before one that could not be read.
-func (x *Index) putOff(last *shelf) {
+func (x *Index) putOff(last *kindIndex) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.order = append(slices.DeleteFunc(x.order, func(s *shelf) bool { return s == last }), last)
+	x.order = append(slices.DeleteFunc(x.order, func(k *kindIndex) bool { return k == last }), last)
 }
 
 // shard is the shard of a namespace.
@@ -208,53 +214,59 @@ func (x *Index) shard(namespace string) int {
 // retry lets the kinds be filled again that were given up, as far as there is room for
 // what the store has of them now.
 func (x *Index) retry(ctx context.Context) {
-	for _, s := range x.shelves {
+	for _, k := range x.kinds {
 		x.mu.Lock()
-		if s.state == givenUp {
-			s.rest--
+		if k.state == givenUp {
+			k.rest--
 		}
-		due, mean, free := s.state == givenUp && s.rest <= 0, s.mean, x.cfg.Bytes-x.bytes
+		due, mean, free := k.state == givenUp && k.rest <= 0, k.mean, x.cfg.Bytes-x.used()
 		x.mu.Unlock()
 		if !due {
 			continue
 		}
-		page, err := x.cfg.Store.Range(ctx, backend.Range{Kind: s.Name, Count: true})
+		page, err := x.cfg.Store.Range(ctx, backend.Range{Kind: k.Name, Count: true})
 		if err != nil || int64(page.Count)*mean*6/5 > free {
 			continue
 		}
 		x.mu.Lock()
-		if s.state == givenUp {
-			s.state = waits
+		if k.state == givenUp {
+			k.state = waiting
 		}
 		x.mu.Unlock()
 	}
 }
 
-// Begin is [hub.Follower.Begin]: what the store has lost is read again, or everything if
-// that is not known.
+// Begin is [hub.Follower.Begin]: what the store has lost is read again, or if that is not known
+// what differs.
 func (x *Index) Begin(at backend.Position) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	lost, known := x.changed.beyond(at, x.position)
 	if !known {
 		x.changed.begin(at)
+		x.replaced, x.replacedBytes = nil, 0
 	}
 	x.position = at
-	for _, s := range x.shelves {
-		switch {
-		case known && s.state == serves:
-			x.bytes -= s.bytes
-			s.lose(lost[s.Name])
-			x.bytes += s.bytes
-		case known && s.state == givenUp:
-		default:
-			x.bytes -= s.bytes
-			s.clear()
-			s.state = waits
-		}
+	x.version++
+	for _, k := range x.kinds {
+		x.change(k, func() {
+			if at.IsZero() {
+				k.clear()
+				k.state = waiting
+				return
+			}
+			k.begin(lost[k.Name], known, x.version)
+		})
 	}
 	x.publish()
-	x.wake()
+	x.wakeRun()
+}
+
+// change does something to a kind. The caller holds mu.
+func (x *Index) change(k *kindIndex, do func()) {
+	x.bytes -= k.bytes
+	do()
+	x.bytes += k.bytes
 }
 
 // Deliver is [hub.Follower.Deliver].
@@ -265,14 +277,15 @@ func (x *Index) Deliver(d backend.Delivery) {
 	x.version++
 	for i := range d.Events {
 		e := &d.Events[i]
-		s := x.byName[e.Resource.Kind]
-		if s == nil {
+		k := x.byName[e.Resource.Kind]
+		if k == nil {
 			continue
 		}
-		x.changed.add(backend.Key{Kind: s.Name, Namespace: unique.Make(e.Resource.Namespace).Value(), Name: e.Resource.Name}, x.shard(e.Resource.Namespace), e.Revision)
-		x.bytes -= s.bytes
-		s.take(change{key: e.Resource.Key, revision: e.Revision, entry: made[i]}, x.version)
-		x.bytes += s.bytes
+		x.changed.add(backend.Key{Kind: k.Name, Namespace: unique.Make(e.Resource.Namespace).Value(), Name: e.Resource.Name}, x.shard(e.Resource.Namespace), e.Revision)
+		if untold(e) {
+			x.keepReplaced(k, e)
+		}
+		x.change(k, func() { k.take(change{key: e.Resource.Key, revision: e.Revision, entry: made[i]}, x.version) })
 	}
 	x.position = d.Position
 	x.fit()
@@ -287,28 +300,31 @@ func (x *Index) prepare(events []backend.Event) []*Entry {
 	out := make([]*Entry, len(events))
 	for i := range events {
 		e := &events[i]
-		if s := x.byName[e.Resource.Kind]; s != nil && e.Type != backend.Deleted { // byName never changes
-			out[i] = s.entry(e.Resource)
+		if k := x.byName[e.Resource.Kind]; k != nil && e.Type != backend.Deleted { // byName never changes
+			out[i] = k.entry(e.Resource)
 		}
 	}
 	return out
 }
 
+// used is how many bytes the index takes, but for changes that wait. The caller holds mu.
+func (x *Index) used() int64 { return x.bytes + x.changed.bytes + x.replacedBytes }
+
 // fit gives up kinds, the largest first, until the others fit the memory, with the
 // changes that wait. It says whether it gave up any. The caller holds mu.
 func (x *Index) fit() (gaveUp bool) {
-	if len(x.shelves) == 0 {
+	if len(x.kinds) == 0 {
 		return false
 	}
 	for {
-		whole, largest := x.bytes, x.shelves[0]
-		for _, s := range x.shelves {
-			whole += s.waitingBytes
-			if s.bytes+s.waitingBytes > largest.bytes+largest.waitingBytes {
-				largest = s
+		whole, largest := x.used(), x.kinds[0]
+		for _, k := range x.kinds {
+			whole += k.waitingBytes
+			if k.bytes+k.waitingBytes > largest.bytes+largest.waitingBytes {
+				largest = k
 			}
 		}
-		if whole <= x.cfg.Bytes {
+		if whole <= x.cfg.Bytes || largest.bytes+largest.waitingBytes == 0 {
 			return gaveUp
 		}
 		gaveUp = true
@@ -324,43 +340,42 @@ func (x *Index) fit() (gaveUp bool) {
 const maxFailed = 6
 
 // giveUp stops serving a kind. The caller holds mu.
-func (x *Index) giveUp(s *shelf) {
-	x.bytes -= s.bytes
-	s.mean = s.bytes / max(int64(s.names.Len()), 1)
-	s.clear()
-	s.state, s.tooLarge = givenUp, false
-	s.failed = min(s.failed+1, maxFailed)
-	s.rest = 1 << (s.failed - 1)
-	x.tell()
+func (x *Index) giveUp(k *kindIndex) {
+	k.mean = k.bytes / max(int64(k.names.Len()), 1)
+	x.change(k, k.clear)
+	k.state, k.tooLarge = givenUp, false
+	k.failed = min(k.failed+1, maxFailed)
+	k.rest = 1 << (k.failed - 1)
+	x.wakeReaders()
 }
 
 // publish shows readers the state at x.position. The caller holds mu.
 func (x *Index) publish() {
 	was := x.current.Load()
-	next := &snapshot{position: x.position, kinds: make([]*Kind, len(x.shelves))}
-	for i, s := range x.shelves {
-		if s.state == filled && reached(x.position, s.since) {
-			s.state, s.failed = serves, 0
-			x.cfg.Logger.Debug("a kind is read from the index", zap.String("kind", s.Name), zap.Int("resources", s.names.Len()), zap.Int64("bytes", s.bytes))
+	next := &snapshot{position: x.position, kinds: make([]*Kind, len(x.kinds))}
+	for i, k := range x.kinds {
+		if k.state == filled && reached(x.position, k.since) {
+			k.state, k.failed = serving, 0
+			x.cfg.Logger.Debug("a kind is read from the index", zap.String("kind", k.Name), zap.Int("resources", k.names.Len()), zap.Int64("bytes", k.bytes))
 		}
-		if s.state == serves {
-			next.kinds[i] = s.copy(was.kinds[i], x.version)
+		if k.state == serving {
+			next.kinds[i] = k.copy(was.kinds[i], x.version)
 			next.served++
 		}
 	}
 	x.current.Store(next)
-	x.tell()
+	x.wakeReaders()
 }
 
-// tell wakes those who wait for what has changed. The caller holds mu.
-func (x *Index) tell() {
+// wakeReaders wakes those who wait for what has changed. The caller holds mu.
+func (x *Index) wakeReaders() {
 	if x.advanced != nil {
 		close(x.advanced)
 		x.advanced = nil
 	}
 }
 
-func (x *Index) wake() {
+func (x *Index) wakeRun() {
 	select {
 	case x.work <- struct{}{}:
 	default:

@@ -46,15 +46,27 @@ func TestAViewShowsEverythingThatWasAcknowledged(t *testing.T) {
 	})
 }
 
+// stored are the resources of a kind that the store has.
+func (f *fixture) stored(kind string) (out []*backend.Resource) {
+	f.Helper()
+	r := backend.Range{Kind: kind, Limit: backend.MaxLimit}
+	for more := true; more; {
+		page, err := f.store.Range(context.Background(), r)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if more, out = page.More, append(out, page.Resources...); more {
+			last := out[len(out)-1]
+			r.Start = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
+		}
+	}
+	return out
+}
+
 // content is what a kind has in the store, as [index.Kind.Content] tells it.
 func (f *fixture) content(kind, of string) (out []string) {
 	f.Helper()
-	r := backend.Range{Kind: kind, Limit: backend.MaxLimit}
-	page, err := f.store.Range(context.Background(), r)
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, r := range page.Resources {
+	for _, r := range f.stored(kind) {
 		text := strings.Join([]string{r.Namespace, r.Name, r.Revision.String(), string(r.Body)}, "|")
 		switch of {
 		case "":
@@ -227,7 +239,7 @@ func TestAKindThatDoesNotFitIsNotServed(t *testing.T) {
 	if _, ok := f.View(t.Context()); ok {
 		t.Errorf("something is served: %+v", f.Stats())
 	}
-	if stats := f.Stats(); stats.Bytes != 0 || stats.Fallbacks == 0 {
+	if stats := f.Stats(); stats.Bytes > stats.Limit/16 || stats.Fallbacks == 0 { // but for the keys of changes
 		t.Errorf("%+v", stats)
 	}
 }
@@ -405,7 +417,7 @@ func TestRowsArePackedWhateverTheirNumbersAndLengths(t *testing.T) {
 func TestRowsThatChangeOneAtATimeKeepNoOthersInMemory(t *testing.T) {
 	const count, length, changes = 300, 200, 2000
 	kind := thing("Thing")
-	s := index.NewShelf(&kind)
+	s := index.NewKindIndex(&kind)
 	heap := func() int64 {
 		runtime.GC()
 		var m runtime.MemStats

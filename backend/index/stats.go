@@ -37,9 +37,9 @@ func (x *Index) Stats() Stats {
 		}
 	}
 	x.mu.Lock()
-	out.Bytes = x.bytes
-	for _, s := range x.shelves {
-		if s.state != serves && s.state != givenUp {
+	out.Bytes = x.used()
+	for _, s := range x.kinds {
+		if s.state != serving && s.state != givenUp {
 			out.Filling++
 		}
 	}

@@ -2,8 +2,6 @@ package index
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"iter"
 	"sort"
 	"time"
@@ -65,11 +63,11 @@ func (x *Index) Recent(key backend.Key) *backend.Resource {
 }
 
 // Await is the first state that serves a kind and shows all that the store had acknowledged.
-// It waits for no longer than [Patience]; then it fails with [ErrFilling]. False: the kind has
+// It waits for no longer than [Patience]; then it fails with a [FillingError]. False: the kind has
 // no room in memory, or is none of the index.
 func (x *Index) Await(ctx context.Context, kind string) (v View, ok bool, err error) {
-	shelf := x.byName[kind]
-	if shelf == nil || x.without(shelf) {
+	k := x.byName[kind]
+	if k == nil || x.without(k) {
 		return View{}, false, nil
 	}
 	head, err := backend.HeadOf(ctx, x.cfg.Store)
@@ -80,17 +78,17 @@ func (x *Index) Await(ctx context.Context, kind string) (v View, ok bool, err er
 	defer patience.Stop()
 	for {
 		s := x.current.Load()
-		if s.kinds[shelf.number] != nil && s.shows(head.Position) {
+		if s.kinds[k.number] != nil && s.shows(head.Position) {
 			x.reads.Add(1)
 			return View{x, s, head.Now}, true, nil
 		}
-		if x.without(shelf) {
+		if x.without(k) {
 			return View{}, false, nil
 		}
 		select {
 		case <-x.after(s):
 		case <-patience.C:
-			return View{}, false, fmt.Errorf("%s: %w", kind, ErrFilling)
+			return View{}, false, x.filling(k)
 		case <-ctx.Done():
 			return View{}, false, ctx.Err()
 		}
@@ -100,11 +98,8 @@ func (x *Index) Await(ctx context.Context, kind string) (v View, ok bool, err er
 // Patience is how long a read waits for a kind that is being filled.
 const Patience = 5 * time.Second
 
-// ErrFilling: the kind is being read into memory, or its changes are late.
-var ErrFilling = errors.New("the index in memory is being filled")
-
 // without says whether there is no room for a kind, or nobody fills the index.
-func (x *Index) without(s *shelf) bool {
+func (x *Index) without(s *kindIndex) bool {
 	if !x.runs.Load() {
 		return true
 	}
@@ -206,7 +201,7 @@ func (v *View) Now() time.Time { return v.now }
 
 // Kind is the resources of a kind in one state.
 type Kind struct {
-	shelf      *shelf // what never changes of it
+	of         *kindIndex // what never changes of it
 	version    uint64
 	names      *btree.BTreeG[named]
 	rows       []*btree.BTreeG[item]
@@ -223,7 +218,7 @@ type Run struct {
 
 // Has says whether the kind has the index.
 func (k *Kind) Has(index string) bool {
-	_, known := k.shelf.trees[index]
+	_, known := k.of.trees[index]
 	return known || index == ""
 }
 
@@ -310,7 +305,7 @@ func (k *Kind) Unreadable(r Run) int {
 // Expired are the resources that have expired and are still there.
 func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
-		k.rows[k.shelf.trees[expiryIndex]].Scan(func(i item) bool {
+		k.rows[k.of.trees[expiryIndex]].Scan(func(i item) bool {
 			e := k.entry(i.slot)
 			return e.ExpiredAt(now) && yield(e)
 		})
@@ -454,11 +449,11 @@ func (k *Kind) scanNames(r Run, reverse bool, yield func(named) bool) {
 
 // tree is that of an index, without a tree if there is none.
 func (k *Kind) tree(index string) ordered {
-	at, known := k.shelf.trees[index]
+	at, known := k.of.trees[index]
 	if !known {
 		return ordered{}
 	}
-	return ordered{k.rows[at], k.shelf.created[at]}
+	return ordered{k.rows[at], k.of.created[at]}
 }
 
 // nameRank is how many names lie before a bound; nil is behind all of them.
@@ -491,7 +486,7 @@ func text(bound []byte) string { return unsafe.String(unsafe.SliceData(bound), l
 
 // Number is that of an index of the kind, for [Entry.Any]; -1 if it has none of that name.
 func (k *Kind) Number(index string) int {
-	if at, known := k.shelf.trees[index]; known {
+	if at, known := k.of.trees[index]; known {
 		return at
 	}
 	return -1

@@ -175,10 +175,16 @@ func (d *Data) scan(ctx context.Context, r backend.Range, visit func(*backend.Re
 	}
 	from, to := r.Bounds()
 	start, end := string(from), string(to)
+	of := func(stored *backend.Resource) *backend.Resource { return stored }
+	if r.KeysOnly {
+		of = func(stored *backend.Resource) *backend.Resource {
+			return &backend.Resource{Key: stored.Key, Envelope: backend.Envelope{Revision: stored.Revision, ExpiresAt: stored.ExpiresAt}}
+		}
+	}
 	n := 0
 	step := func(r *backend.Resource) bool {
 		n++
-		return (n%1024 != 0 || ctx.Err() == nil) && visit(r)
+		return (n%1024 != 0 || ctx.Err() == nil) && visit(of(r))
 	}
 	if r.Reverse {
 		tree.Descend(end, func(key string, r *backend.Resource) bool {

@@ -94,7 +94,10 @@ func (sc *scanner) resource(ctx context.Context, r *backend.Range, f found, runs
 		return nil, nil
 	}
 	decode := sc.names.record
-	if r.Bare {
+	switch {
+	case r.KeysOnly:
+		decode = recordHead
+	case r.Bare:
 		decode = bareRecord
 	}
 	out, err := decode(k, record)

@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// freeze is the first step of the last try. One script in each shard reads the
+// freeze is the first step of the last try, and of one that reads heads alone. One script in each shard reads the
 // members of all ranges and their resources. Counts are read as in begin.
 func (sc *scanner) freeze(ctx context.Context) error {
 	if err := sc.begin(ctx); err != nil {
@@ -30,7 +30,10 @@ func (sc *scanner) freeze(ctx context.Context) error {
 		}
 	}
 	for sh, all := range byShard {
-		first := []any{sh.item, backend.MaxPageBytes}
+		first := []any{sh.item, backend.MaxPageBytes, ""}
+		if sc.heads {
+			first[2] = headBytes
+		}
 		reply, err := sc.store.core.scripts.scan.run(ctx, sc.session.client, []string{sh.members}, append(first, args[sh]...)...)
 		if err != nil {
 			return err

@@ -130,6 +130,19 @@ func parseHeader(value string) (h header, err error) {
 	return h, nil
 }
 
+// headBytes is at least what the first four fields of a header take.
+const headBytes = 96
+
+// recordHead reads what [backend.Range.KeysOnly] leaves of a stored resource.
+func recordHead(k backend.Key, value string) (*backend.Resource, error) {
+	var field [4]string
+	if _, err := cut(value, field[:]); err != nil {
+		return nil, err
+	}
+	e, err := parseEnvelope(field[:])
+	return &backend.Resource{Key: k, Envelope: backend.Envelope{Revision: e.revision, ExpiresAt: e.expires}}, err
+}
+
 // parseEnvelope reads the first four fields of a header.
 func parseEnvelope(field []string) (e envelope, err error) {
 	if e.revision, err = parseRevision(field[0]); err != nil {

@@ -42,6 +42,8 @@ type scanner struct {
 	moved bool
 	// chunk is how many members are read at a time.
 	chunk int
+	// heads says that no more than the first headBytes of each record are wanted.
+	heads bool
 	// last says that this is the last try.
 	last bool
 	// built is the page of the range that is read.
@@ -81,16 +83,19 @@ type asked struct {
 
 func newScanner(s *Store, ses *session, ranges []backend.Range, deep map[*backend.Range]bool, try int) *scanner {
 	return &scanner{
-		loader: loader{store: s, session: ses, room: backend.MaxPageBytes}, ranges: ranges, deep: deep, names: names{},
+		loader: loader{store: s, session: ses, room: backend.MaxPageBytes}, heads: !slices.ContainsFunc(ranges, whole), ranges: ranges, deep: deep, names: names{},
 		records: map[backend.Key]string{}, chunk: scanChunk << (4 * (try - 1)), last: try == scanTries,
 	}
 }
+
+// whole reports whether a range needs whole records.
+func whole(r backend.Range) bool { return !r.KeysOnly }
 
 // scan answers all ranges: the members of the first page of each, and the
 // counts, from one state of each shard.
 func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	begin := sc.begin
-	if sc.last {
+	if sc.last || sc.heads {
 		begin = sc.freeze
 	}
 	if err := begin(ctx); err != nil {

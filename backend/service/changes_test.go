@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
@@ -132,4 +133,28 @@ func TestBadStreamsAreRefused(t *testing.T) {
 	wantCode(t, err, failure.CodeBadUserInput)
 	_, err = f.Changes(context.Background(), anon, change.Request{Name: pointer("Not A Name")})
 	wantCode(t, err, failure.CodeValidationFailed)
+}
+
+// A put without a change tells nothing of the state before.
+func TestALiveStreamTakesTheStateBeforeFromMemoryWhereTheLogDoesNotTellIt(t *testing.T) {
+	f := setupIndexed(t)
+	f.create("in", `{"title":"A"}`)
+	f.create("out", `{"title":"B"}`)
+	start := f.position()
+	for filter, condition := range map[string]any{"an index": map[string]any{"eq": "A"}, "a test": map[string]any{"startsWith": "A"}} {
+		request := change.Request{Kinds: []string{"Widget"}, Filter: map[string]any{"spec": map[string]any{"title": condition}}}
+		live := f.changes(request)
+		take(t, live, 1)
+		for _, c := range []struct{ name, title string }{{"out", "C"}, {"out", "A"}, {"in", "A"}, {"in", "B"}, {"out", "B"}, {"in", "A"}} {
+			was := f.stored(c.name)
+			f.put(was.Key, backend.Put{UID: was.UID, Body: backend.EncodeBody([]byte(`{"spec":{"title":"` + c.title + `"}}`))})
+		}
+		if got := story(take(t, live, 5)); got != "ADDED out; MODIFIED in; DELETED in; DELETED out; ADDED in; " {
+			t.Errorf("by %s, live: %s", filter, got)
+		}
+	}
+	request := change.Request{Kinds: []string{"Widget"}, Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "A"}}}, After: &start}
+	if got := story(take(t, f.changes(request), 5)); !strings.HasPrefix(got, "ADDED out; MODIFIED in; DELETED in; DELETED out; ADDED in; ") {
+		t.Errorf("resumed: %s", got)
+	}
 }

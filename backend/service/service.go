@@ -165,7 +165,7 @@ func New(cfg Config) (*Service, error) {
 		}
 	}
 	s.Reader = query.New(cfg.Store, kinds, s.unreadable, s.index)
-	s.Feed = change.New(change.Config{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, Reader: s.Reader, BookmarkInterval: cfg.BookmarkInterval})
+	s.Feed = change.New(change.Config{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, Reader: s.Reader, Index: s.index, BookmarkInterval: cfg.BookmarkInterval})
 	s.reconciler = reconcile.New(reconcile.Config{
 		Store: cfg.Store, Hub: s.hub, Kinds: kinds, Judge: s, Logger: cfg.Logger,
 		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout, Tag: s.tag, Delay: rebindTime,

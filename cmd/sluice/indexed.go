@@ -77,6 +77,16 @@ func (c *catalogues) ready(store gatewayStore, timeout time.Duration) func(conte
 	}
 }
 
+// filling says in a line each which kinds are not in memory yet.
+func (c *catalogues) filling() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if x := c.service.Index(); x != nil {
+		return x.Progress()
+	}
+	return nil
+}
+
 // indexMetrics tell what the service that is served keeps in memory.
 func (c *catalogues) indexMetrics() []prometheus.Collector {
 	of := func(value func(index.Stats) float64) func() float64 {

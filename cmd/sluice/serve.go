@@ -198,7 +198,7 @@ func (s serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.L
 	if s.Store.URL != "" {
 		s.Server.Store = "Redis"
 	}
-	s.Server.Ready = out.ready(store, s.readyTimeout())
+	s.Server.Ready, s.Server.Filling = out.ready(store, s.readyTimeout()), out.filling
 	out.server, err = wait.Until(ctx, func() (*server.Server, error) { return server.New(s.Server) }) // it reads trusted documents
 	return out, err
 }

@@ -27,6 +27,8 @@ type Config struct {
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 	// Ready says why the gateway cannot serve now, nil if it can. Default: always ready.
 	Ready func(context.Context) error
+	// Filling returns lines for /readyz?verbose that say what is not in memory yet. Default: none.
+	Filling func() []string
 	// Logger. Default: none.
 	Logger *zap.Logger
 	// Metrics is where the server's metrics are registered and what /metrics shows. Default: a registry of its own.
@@ -194,6 +196,9 @@ func (l Limits) Validate() error {
 func (c *Config) setDefaults() {
 	if c.Ready == nil {
 		c.Ready = func(context.Context) error { return nil }
+	}
+	if c.Filling == nil {
+		c.Filling = func() []string { return nil }
 	}
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()

@@ -101,6 +101,9 @@ func extend(ext map[string]any, e *failure.Error) {
 	if e.Limit != nil {
 		ext["limit"] = e.Limit
 	}
+	if e.RetryAfter > 0 {
+		ext["retryAfter"] = e.RetryAfter
+	}
 	for key, value := range map[string]string{
 		"kind": e.Kind, "namespace": e.Namespace, "name": e.Name, "rule": e.Rule,
 		"expectedRevision": e.ExpectedRevision, "currentRevision": e.CurrentRevision, "outcome": e.Outcome, "cursor": e.Cursor,

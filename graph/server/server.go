@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -125,20 +126,26 @@ func (e *NotReadyError) Error() string { return e.Why }
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
+	var filling strings.Builder
+	if r.URL.Query().Has("verbose") {
+		for _, line := range s.cfg.Filling() {
+			filling.WriteString("\n" + line)
+		}
+	}
 	switch err := s.cfg.Ready(ctx); {
 	case s.draining.Load():
 		http.Error(w, "draining", http.StatusServiceUnavailable)
 	case errors.Is(err, backend.ErrNoSpace):
 		http.Error(w, "the store has no space left and takes no changes", http.StatusServiceUnavailable)
 	case errors.As(err, new(*NotReadyError)):
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		http.Error(w, err.Error()+filling.String(), http.StatusServiceUnavailable)
 	case err != nil:
 		if s.unready.first(time.Now()) {
 			s.cfg.Logger.Warn("not ready", zap.Error(err))
 		}
 		http.Error(w, "the store is not available", http.StatusServiceUnavailable)
 	default:
-		_, _ = w.Write([]byte("ok\n"))
+		_, _ = w.Write([]byte("ok" + filling.String() + "\n"))
 		if r.URL.Query().Has("verbose") {
 			s.writeDetails(w)
 		}

@@ -148,6 +148,15 @@ func TestReadyzSaysWhetherTheStoreAnswers(t *testing.T) {
 	if w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "secret") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
+	filling := func() []string { return []string{"Network: waits"} }
+	e = newEdge(t, plain, server.Config{Ready: func(context.Context) error { return &server.NotReadyError{Why: "1 of 2"} }, Filling: filling})
+	if w := e.at(http.MethodGet, "/readyz?verbose"); w.Code != http.StatusServiceUnavailable || w.Body.String() != "1 of 2\nNetwork: waits\n" {
+		t.Errorf("while a kind is read: %d %s", w.Code, w.Body)
+	}
+	e = newEdge(t, plain, server.Config{Filling: filling})
+	if w := e.at(http.MethodGet, "/readyz?verbose"); w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), "ok\nNetwork: waits\ncatalogue ") {
+		t.Errorf("while a kind is read again: %d %s", w.Code, w.Body)
+	}
 	e = newEdge(t, plain, server.Config{Ready: func(context.Context) error { return fmt.Errorf("%w: secret", backend.ErrNoSpace) }})
 	if w := e.at(http.MethodGet, "/readyz"); w.Code != http.StatusServiceUnavailable || w.Body.String() != "the store has no space left and takes no changes\n" {
 		t.Errorf("a full disk: %d %s", w.Code, w.Body)

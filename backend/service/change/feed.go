@@ -5,12 +5,13 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
-// Config of a [Feed]. All of it is required.
+// Config of a [Feed]. All but Index is required.
 type Config struct {
 	Store      backend.Store
 	Hub        *hub.Hub
@@ -18,6 +19,8 @@ type Config struct {
 	Unreadable *unreadable.Tracker
 	// Reader reads states from memory.
 	Reader *query.Reader
+	// Index in memory; nil for none.
+	Index *index.Index
 	// BookmarkInterval is after how long of silence a stream tells its cursor.
 	BookmarkInterval time.Duration
 }
@@ -35,5 +38,5 @@ type Feed struct {
 
 // New starts nothing.
 func New(cfg Config) *Feed {
-	return &Feed{store: cfg.Store, hub: cfg.Hub, kinds: cfg.Kinds, unreadable: cfg.Unreadable, reader: cfg.Reader, bookmarks: cfg.BookmarkInterval}
+	return &Feed{store: cfg.Store, hub: cfg.Hub, kinds: cfg.Kinds, unreadable: cfg.Unreadable, reader: cfg.Reader, bookmarks: cfg.BookmarkInterval, recent: recent{index: cfg.Index}}
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/hub"
 )
 
@@ -51,14 +50,8 @@ func (c *Stream) HandOver() *Stream {
 // misses anything. seen is the [Change.Number] up to which this one has told the leader's
 // events.
 func (c *Stream) Join(leader *Stream) (seen uint64, ok bool) {
-	leader.mu.Lock()
-	into := leader.watcher
-	leader.mu.Unlock()
-	if c.watcher == nil || into == nil {
-		return 0, false
-	}
-	if seen, ok = c.watcher.Merge(into); ok {
-		c.watch(nil)
+	if seen, ok = c.Level(leader); ok {
+		c.watch(nil).Close()
 	}
 	return seen, ok
 }
@@ -107,11 +100,9 @@ func (c *Stream) Resume(from *Place, err error) {
 		return
 	}
 	c.inSync = true // what is shared has no place when it is live
-	if errors.Is(err, backend.ErrPositionExpired) && c.again {
-		c.state = newSnapshot(c.feed, c.scope)
-		return
+	if !c.beginAgain(err) {
+		c.ended = err
 	}
-	c.ended = err
 }
 
 // Lagged is the error of a stream that tells too slowly what it shares with others.
@@ -157,10 +148,7 @@ func (c *Stream) Poll(ctx context.Context, notify func()) (out []Change, wait ti
 func (c *Stream) poll(ctx context.Context, notify func()) (d backend.Delivery, ok bool, err error) {
 	if !c.notified {
 		if !c.watcher.Live() {
-			spent := budget.From(ctx)
-			spent.Leave()
-			d, err = c.watcher.NextBefore(ctx, c.silent.Add(c.feed.bookmarks))
-			spent.Return(ctx)
+			d, err = c.wait(ctx, c.silent.Add(c.feed.bookmarks))
 			if errors.Is(err, hub.ErrIdle) {
 				return d, false, nil
 			}

@@ -18,9 +18,11 @@ const (
 
 // recent holds what was read of the latest changes. All listeners of a gateway get the same
 // stored resource of a change from the hub, so its body is read once for all of them, and so
-// are the states that their filters look at. The zero value is ready; all methods are safe
-// for concurrent use.
+// are the states that their filters look at. All methods are safe for
+// concurrent use.
 type recent struct {
+	// index has states before that the log does not tell; nil for none.
+	index   *index.Index
 	mu      sync.RWMutex // guards all below
 	changes map[recentKey]*readChange
 	// order has them as they came, bytes is the sum of their sizes.
@@ -63,7 +65,10 @@ func (r *recent) statesOf(k *kind.Kind, e *backend.Event) (before, after state) 
 	c := r.change(k, recentKey{e.Resource, e.Revision})
 	c.once.Do(func() {
 		was, known := kind.Before(e)
+		entry := r.index.Replaced(e)
 		switch {
+		case !known && entry != nil:
+			c.before = state{resource: &entry.Resource, rows: k.Rows.Of(&entry.Body)}
 		case !known:
 			c.before.unknown = true
 		case was == e.Resource:

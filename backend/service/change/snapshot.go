@@ -122,13 +122,21 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 		}
 		out = append(out, Change{Type: Snapshot, Revision: stored.Revision.String(), Stored: stored, feed: n.feed, body: b})
 	}
+	var last *backend.Resource
 	if page.More && len(page.Resources) > 0 {
-		last := page.Resources[len(page.Resources)-1]
-		n.after = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
-	} else {
-		n.kind, n.after = n.kind+1, nil
+		last = page.Resources[len(page.Resources)-1]
 	}
+	n.pass(last)
 	return out, nil
+}
+
+// pass goes on behind the last resource of a page, or if there is none with the next kind.
+func (n *snapshot) pass(last *backend.Resource) {
+	if last == nil {
+		n.kind, n.after = n.kind+1, nil
+		return
+	}
+	n.after = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 }
 
 // readIndexed is readPage from the index in memory, false if that does not serve the kind.
@@ -147,12 +155,11 @@ func (n *snapshot) readIndexed(ctx context.Context, k *kind.Kind) (out []Change,
 			out = append(out, Change{Type: Snapshot, Revision: r.Stored.Revision.String(), Stored: r.Stored, feed: n.feed, body: r.Body})
 		}
 	}
+	var last *backend.Resource
 	if more && len(edges) > 0 {
-		last := edges[len(edges)-1].Resource.Stored
-		n.after = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
-	} else {
-		n.kind, n.after = n.kind+1, nil
+		last = edges[len(edges)-1].Resource.Stored
 	}
+	n.pass(last)
 	return out, true, nil
 }
 

@@ -69,8 +69,7 @@ func (f *Feed) Changes(ctx context.Context, c access.Caller, req Request) (*Stre
 	}
 	err = out.follow(ctx, from)
 	switch {
-	case errors.Is(err, backend.ErrPositionExpired) && out.again:
-		out.state = newSnapshot(f, scope)
+	case out.beginAgain(err):
 	case err != nil:
 		out.leave()
 		return nil, failure.Of(err, backend.Key{})
@@ -138,26 +137,13 @@ func (c *Stream) Next(ctx context.Context) ([]Change, error) {
 	if c.inSync {
 		deadline = time.Now().Add(c.feed.bookmarks)
 	}
-	spent := budget.From(ctx)
 	for {
-		d, err := backend.Delivery{}, c.ended
-		if c.ended = nil; err == nil {
-			if c.watcher == nil {
-				return nil, failure.Of(backend.ErrClosed, backend.Key{})
-			}
-			spent.Leave()
-			d, err = c.watcher.NextBefore(ctx, deadline)
-			spent.Return(ctx)
-		}
+		d, err := c.wait(ctx, deadline)
 		switch {
 		case err == nil:
 		case errors.Is(err, hub.ErrIdle):
 			return []Change{{Type: Bookmark, Cursor: c.watcher.Position().String()}}, nil
-		case errors.Is(err, backend.ErrPositionExpired) && c.again:
-			if w := c.watch(nil); w != nil {
-				w.Close()
-			}
-			c.state = newSnapshot(c.feed, c.scope)
+		case c.beginAgain(err):
 			return c.nextOfState(ctx)
 		default:
 			return nil, failure.Of(err, backend.Key{})
@@ -166,6 +152,33 @@ func (c *Stream) Next(ctx context.Context) ([]Change, error) {
 			return out, nil
 		}
 	}
+}
+
+// wait waits for what happens, or returns how what the stream shared with others has ended.
+func (c *Stream) wait(ctx context.Context, deadline time.Time) (backend.Delivery, error) {
+	err := c.ended
+	if c.ended = nil; err == nil && c.watcher == nil {
+		err = backend.ErrClosed
+	}
+	if err != nil {
+		return backend.Delivery{}, err
+	}
+	spent := budget.From(ctx)
+	spent.Leave()
+	defer spent.Return(ctx)
+	return c.watcher.NextBefore(ctx, deadline)
+}
+
+// beginAgain reports whether a stream that cannot go on sends the state anew, and has it do so.
+func (c *Stream) beginAgain(err error) bool {
+	if !c.again || !errors.Is(err, backend.ErrPositionExpired) {
+		return false
+	}
+	if w := c.watch(nil); w != nil {
+		w.Close()
+	}
+	c.state = newSnapshot(c.feed, c.scope)
+	return true
 }
 
 // changes is what a delivery means to the stream.

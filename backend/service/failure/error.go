@@ -61,6 +61,8 @@ type Error struct {
 	ExpectedRevision, CurrentRevision string
 	// Retryable says that the same request may succeed later, and that nothing was applied.
 	Retryable bool
+	// RetryAfter is in how many seconds it probably does; 0 if nobody can say.
+	RetryAfter int
 	// Outcome is UNKNOWN where a write may have been applied; else empty.
 	Outcome string
 	// Cursor resumes a stream that LAGGED, or whose catalogue was replaced.

@@ -159,10 +159,11 @@ func (r *Reader) await(ctx context.Context, k *kind.Kind) (v index.View, ok bool
 		return index.View{}, false, nil
 	}
 	v, ok, err = r.index.Await(ctx, k.Name)
+	var filling *index.FillingError
 	switch {
-	case errors.Is(err, index.ErrFilling):
+	case errors.As(err, &filling):
 		return index.View{}, false, &failure.Error{
-			Code: failure.CodeUnavailable, Kind: k.Name, Retryable: true, Message: k.Name + " is being read into memory; try again",
+			Code: failure.CodeUnavailable, Kind: k.Name, Retryable: true, RetryAfter: int(filling.RetryAfter.Seconds()), Message: filling.Error() + "; try again",
 		}
 	case err != nil:
 		return index.View{}, false, failure.Of(err, backend.Key{Kind: k.Name})

@@ -16,19 +16,7 @@ func (w *Watcher) TryNext() (d backend.Delivery, ok bool, err error) { return w.
 
 // Live says whether the watch has read what there was before, so that it does not wait
 // for the store.
-func (w *Watcher) Live() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.live
-}
-
-// Merge is Level, and closes the watch if there is no gap.
-func (w *Watcher) Merge(into *Watcher) (seen uint64, ok bool) {
-	if seen, ok = w.Level(into); ok {
-		w.Close()
-	}
-	return seen, ok
-}
+func (w *Watcher) Live() bool { return w.is(live) }
 
 // Level says whether the watch has delivered exactly what another one has, counted with
 // what waits in the other: both have caught up, and nothing waits in this one. seen is how
@@ -51,11 +39,11 @@ func (w *Watcher) Level(with *Watcher) (seen uint64, ok bool) {
 func (w *Watcher) Empty() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.err == nil && w.live && len(w.queue) == 0
+	return w.err == nil && w.state == live && len(w.queue) == 0
 }
 
 // level says whether the watch is where the hub is but for what waits in its queue: it has
 // not read ahead of the hub. The caller holds the hub's mu and w.mu.
 func (w *Watcher) level() bool {
-	return w.err == nil && w.live && w.slot >= 0 && (w.floor.IsZero() || reached(w.hub.place, w.floor, &shards{all: true}))
+	return w.err == nil && w.state == live && w.place >= 0 && (w.ahead.IsZero() || reached(w.hub.Position(), w.ahead, &shards{all: true}))
 }

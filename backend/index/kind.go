@@ -104,20 +104,28 @@ func compareRows(a, b row) int {
 // Place is where the resource stands in the order of names, as [backend.OrderTuple] has it.
 func (e *Entry) Place() string { return e.slot.place() }
 
-// state of a kind.
+// state of a kind. A kind that becomes stale keeps its trees: what the store has otherwise is
+// read again, by the keys that it has lost or by comparing all keys and revisions.
+//
+//	            the store does not answer
+//	        +----------------------------+
+//	        v                            |
+//	---> waiting ------------------> filling ---> filled ---> serving
+//	        ^ ^                          |           |           |
+//	        | +-- the store has lost changes: stale -+-----------+
+//	        |                            v                       |
+//	        +---- there is room ----- givenUp <------------------+  no room, or not readable
 type state int
 
 // The states.
 const (
-	// waits to be filled.
-	waits state = iota
-	// lacks some keys, which the store has lost, and waits for them to be read.
-	lacks
-	// fills: pages are put into the trees, changes wait in between.
-	fills
-	// filled: the pages are read, but some show changes that the hub has not delivered.
+	// waiting to be filled.
+	waiting state = iota
+	// filling: what is read is put into the trees, changes wait in between.
+	filling
+	// filled: all is read, but some shows changes that the hub has not delivered.
 	filled
-	serves
+	serving
 	// givenUp: it had no room, or something of it cannot be read.
 	givenUp
 )
@@ -130,9 +138,9 @@ type named struct {
 
 func lessNamed(a, b named) bool { return a.place < b.place }
 
-// shelf is a kind as the index fills and changes it. It is guarded by the index's mu,
+// kindIndex is a kind as the index fills and changes it. It is guarded by the index's mu,
 // but for what never changes.
-type shelf struct {
+type kindIndex struct {
 	*Definition
 	// number of the kind, trees by the names of their indexes, and where nulls lie; they never change.
 	number int
@@ -146,7 +154,7 @@ type shelf struct {
 	room sync.Pool
 
 	state state
-	// fillings counts how often the kind was begun to be filled or was cleared.
+	// fillings counts how often the kind was cleared or became stale.
 	fillings int
 	names    *btree.BTreeG[named]
 	changed  bool // names, since they were copied
@@ -156,8 +164,12 @@ type shelf struct {
 	// waiting are the changes since a page was begun to be read.
 	waiting      []change
 	waitingBytes int64
-	// lost are the keys of a kind that lacks them.
-	lost []backend.Key
+	// stale says that the trees have what the store may have lost: of the keys in lost, or of
+	// any if that is nil.
+	stale bool
+	lost  map[backend.Key]bool
+	// read is how far the kind is read while it is filled.
+	read reading
 	// since is the position from which on the trees show one state of the store.
 	since backend.Position
 	bytes int64
@@ -169,77 +181,82 @@ type shelf struct {
 	failed, rest int
 }
 
-// change is what became of a key at a revision; no entry means that it was deleted.
+// change is what became of a key at a revision; no entry means that it was deleted. instead
+// says that it holds whatever the trees have.
 type change struct {
 	key      backend.Key
 	revision backend.Revision
 	entry    *Entry
+	instead  bool
 }
 
-func newShelf(d *Definition, number int) *shelf {
-	s := &shelf{Definition: d, number: number, trees: map[string]int{}, nulls: map[int]int{}}
+func newKindIndex(d *Definition, number int) *kindIndex {
+	k := &kindIndex{Definition: d, number: number, trees: map[string]int{}, nulls: map[int]int{}}
 	for _, name := range append([]string{CreatedIndex, UpdatedIndex, expiryIndex}, d.Indexes...) {
-		if _, known := s.trees[name]; !known {
-			s.trees[name] = len(s.trees)
+		if _, known := k.trees[name]; !known {
+			k.trees[name] = len(k.trees)
 		}
 	}
 	for _, name := range d.Sortable {
-		if of, known := s.trees[name]; known {
-			at := len(s.trees)
-			s.trees[NullIndex(name)], s.nulls[of] = at, at
+		if of, known := k.trees[name]; known {
+			at := len(k.trees)
+			k.trees[NullIndex(name)], k.nulls[of] = at, at
 		}
 	}
-	s.byCreation = make([]int, len(s.trees)+len(d.ByCreation))
-	s.created = make([]bool, len(s.trees)+len(d.ByCreation))
+	k.byCreation = make([]int, len(k.trees)+len(d.ByCreation))
+	k.created = make([]bool, len(k.trees)+len(d.ByCreation))
 	for _, name := range d.ByCreation {
-		if of, known := s.trees[name]; known {
-			at := len(s.trees)
-			s.trees[CreationIndex(name)], s.byCreation[of], s.created[at] = at, at, true
+		if of, known := k.trees[name]; known {
+			at := len(k.trees)
+			k.trees[CreationIndex(name)], k.byCreation[of], k.created[at] = at, at, true
 		}
 	}
-	s.room.New = func() any { return new(rowRoom) }
-	s.clear()
-	return s
+	k.room.New = func() any { return new(rowRoom) }
+	k.clear()
+	return k
 }
 
 // clear forgets all resources.
-func (s *shelf) clear() {
-	s.names = btree.NewBTreeGOptions(lessNamed, btree.Options{Degree: degree, NoLocks: true})
-	s.rows = make([]rows, len(s.trees))
-	for i := range s.rows {
-		s.rows[i] = newRows(s.created[i])
+func (k *kindIndex) clear() {
+	k.names = btree.NewBTreeGOptions(lessNamed, btree.Options{Degree: degree, NoLocks: true})
+	k.rows = make([]rows, len(k.trees))
+	for i := range k.rows {
+		k.rows[i] = newRows(k.created[i])
 	}
-	s.unreadable = newRows(false)
-	s.changed, s.bytes = true, 0
-	s.waiting, s.waitingBytes, s.lost = nil, 0, nil
-	s.since = backend.Position{}
-	s.fillings++
+	k.unreadable = newRows(false)
+	k.changed, k.bytes = true, 0
+	k.waiting, k.waitingBytes, k.stale, k.lost = nil, 0, false, nil
+	k.since = backend.Position{}
+	k.fillings++
 }
 
-// lose has keys read again that the store has lost: all of the kind if that is less work.
-func (s *shelf) lose(keys map[backend.Key]bool) {
+// begin has a kind read again after the hub could not go on: all of it if it was not read to its
+// end yet; of what the trees have, only keys that the store has lost, if those are known, and
+// else what differs.
+func (k *kindIndex) begin(lost map[backend.Key]bool, known bool, version uint64) {
+	if k.state == givenUp || known && k.state == serving && len(lost) == 0 {
+		return
+	}
+	if (k.state == waiting || k.state == filling) && !k.stale {
+		k.clear()
+		k.state = waiting
+		return
+	}
+	k.takeWaiting(version)
 	switch {
-	case len(keys) == 0:
-	case len(keys) > max(manyLost, s.names.Len()/10):
-		s.clear()
-		s.state = waits
+	case known && k.state == serving:
+		k.lost = lost
+	case known && k.stale && k.lost != nil:
+		maps.Copy(k.lost, lost)
 	default:
-		s.lost, s.state = slices.Collect(maps.Keys(keys)), lacks
+		k.lost = nil
 	}
+	k.state, k.stale = waiting, true
+	k.fillings++
 }
 
-// manyLost is how many lost keys are read one by one at least, however small the kind.
-const manyLost = 1000
-
-// forget removes what the trees have of a key.
-func (s *shelf) forget(key backend.Key) {
-	place := string(backend.OrderTuple(key.Namespace, key.Name))
-	if found, known := s.names.Delete(named{place: place}); known {
-		s.changed = true
-		s.replace(found.Entry, &Entry{slot: found.slot})
-		found.slot.newest.Store(nil)
-	}
-}
+// keysOf lists the keys of a set.
+func keysOf(set map[backend.Key]bool) []backend.Key { return slices.Collect(maps.Keys(set)) }
 
 // What an entry takes beside its bytes: itself and the places in trees.
 const (
@@ -248,32 +265,32 @@ const (
 )
 
 // entry makes the entry of a resource: a copy, which keeps nothing else in memory.
-func (s *shelf) entry(r *backend.Resource) *Entry {
+func (k *kindIndex) entry(r *backend.Resource) *Entry {
 	e := &Entry{Resource: backend.Resource{Key: r.Key, Envelope: r.Envelope, Body: r.Body}, expires: !r.ExpiresAt.IsZero()}
-	e.Resource.Kind, e.Resource.Namespace = s.Name, unique.Make(r.Namespace).Value()
-	room := s.room.Get().(*rowRoom)
+	e.Resource.Kind, e.Resource.Namespace = k.Name, unique.Make(r.Namespace).Value()
+	room := k.room.Get().(*rowRoom)
 	room.created = backend.AppendInt(room.created[:0], r.CreatedAt.UnixNano())
 	room.created = backend.AppendString(backend.AppendString(room.created, r.Namespace), r.Name) // as [backend.OrderTuple] has it
 	e.slot = &slot{created: string(room.created)}
 	var bytes int
-	if e.Body, bytes, e.Err = s.Keep(&e.Resource); e.Err == nil {
-		rows := s.rowsOf(r, s.Rows(&e.Body), room)
+	if e.Body, bytes, e.Err = k.Keep(&e.Resource); e.Err == nil {
+		rows := k.rowsOf(r, k.Rows(&e.Body), room)
 		e.rows, room.packed = pack(rows, room.packed[:0])
 		for _, row := range rows {
-			if bytes += rowBytes; s.byCreation[row.index] != 0 {
+			if bytes += rowBytes; k.byCreation[row.index] != 0 {
 				bytes += rowBytes
 			}
 		}
 	}
-	s.room.Put(room)
+	k.room.Put(room)
 	// The rows count twice: the trees have the values of another entry's piece, or copies.
 	e.bytes = uint32(bytes + len(e.slot.created) + 2*len(e.rows) + entryBytes)
 	return e
 }
 
-// damaged is the entry of a resource that does not decode.
-func (s *shelf) damaged(key backend.Key) *Entry {
-	e := &Entry{Resource: backend.Resource{Key: key}, Err: backend.ErrUnreadable, bytes: uint32(entryBytes)}
+// damaged is the entry of a resource that does not decode, as new as a revision.
+func (k *kindIndex) damaged(key backend.Key, revision backend.Revision) *Entry {
+	e := &Entry{Resource: backend.Resource{Key: key, Envelope: backend.Envelope{Revision: revision}}, Err: backend.ErrUnreadable, bytes: uint32(entryBytes)}
 	e.slot = &slot{created: string(append(backend.AppendInt(nil, 0), backend.OrderTuple(key.Namespace, key.Name)...))}
 	return e
 }
@@ -287,14 +304,14 @@ type rowRoom struct {
 }
 
 // rowsOf are the rows of an entry, in order. They are in the room until it is used again.
-func (s *shelf) rowsOf(r *backend.Resource, found []Row, room *rowRoom) []row {
+func (k *kindIndex) rowsOf(r *backend.Resource, found []Row, room *rowRoom) []row {
 	n := 4*timeBytes + len(r.Name) + 2
 	for _, f := range found {
 		n += len(f.Value)
 	}
 	out, piece := room.rows[:0], slices.Grow(room.values[:0], n)
 	add := func(index string, appendTo func([]byte) []byte) {
-		if at, known := s.trees[index]; known {
+		if at, known := k.trees[index]; known {
 			from := len(piece)
 			piece = appendTo(piece)
 			out = append(out, row{at, text(piece[from:])}) // what is there is not changed any more
@@ -311,7 +328,7 @@ func (s *shelf) rowsOf(r *backend.Resource, found []Row, room *rowRoom) []row {
 	}
 	slices.SortFunc(out, compareRows)
 	some := len(out)
-	for of, at := range s.nulls {
+	for of, at := range k.nulls {
 		if i, _ := slices.BinarySearchFunc(out[:some], row{index: of}, compareRows); i == some || out[i].index != of {
 			out = append(out, row{index: at})
 		}
@@ -327,70 +344,74 @@ const timeBytes = 9
 // maxWaiting is how many bytes of changes may wait while a page is read.
 const maxWaiting = 64 << 20
 
-// take makes a change, or lets it wait while pages are read.
-func (s *shelf) take(c change, version uint64) {
-	switch s.state {
-	case serves, filled:
-		s.apply(c, version)
-	case fills, lacks:
-		s.waiting = append(s.waiting, c)
-		s.waitingBytes += 256
-		if c.entry != nil {
-			s.waitingBytes += int64(c.entry.bytes)
+// take makes a change, or lets it wait while the kind is filled.
+func (k *kindIndex) take(c change, version uint64) {
+	switch k.state {
+	case serving, filled:
+		k.apply(c, version)
+	case waiting:
+		if k.stale {
+			k.apply(c, version)
 		}
-		if s.waitingBytes > maxWaiting { // it is written faster than it is read: begin again later
-			s.clear()
-			s.state = givenUp
+	case filling:
+		k.waiting = append(k.waiting, c)
+		k.waitingBytes += 256
+		if c.entry != nil {
+			k.waitingBytes += int64(c.entry.bytes)
+		}
+		if k.waitingBytes > maxWaiting { // it is written faster than it is read: begin again later
+			k.clear()
+			k.state = givenUp
 		}
 	}
 }
 
 // takeWaiting makes the changes that have waited.
-func (s *shelf) takeWaiting(version uint64) {
-	for _, c := range s.waiting {
-		s.apply(c, version)
+func (k *kindIndex) takeWaiting(version uint64) {
+	for _, c := range k.waiting {
+		k.apply(c, version)
 	}
-	s.waiting, s.waitingBytes = nil, 0
+	k.waiting, k.waitingBytes = nil, 0
 }
 
 // apply makes a change, unless the trees have it already.
-func (s *shelf) apply(c change, version uint64) {
+func (k *kindIndex) apply(c change, version uint64) {
 	var place string
 	if c.entry != nil {
 		place = c.entry.slot.place()
 	} else {
 		place = string(backend.OrderTuple(c.key.Namespace, c.key.Name))
 	}
-	found, known := s.names.Get(named{place: place})
+	found, known := k.names.Get(named{place: place})
 	was, now := found.Entry, c.entry
-	if known && (was.Resource.Revision.Compare(c.revision) > 0 || now != nil && was.Resource.Revision == c.revision) || !known && now == nil {
+	if known && !c.instead && (was.Resource.Revision.Compare(c.revision) > 0 || now != nil && was.Resource.Revision == c.revision) || !known && now == nil {
 		return
 	}
-	s.changed = true
+	k.changed = true
 	switch {
 	case now == nil:
-		s.names.Delete(named{place: place})
-		s.replace(was, &Entry{slot: was.slot})
+		k.names.Delete(named{place: place})
+		k.replace(was, &Entry{slot: was.slot})
 		was.slot.newest.Store(nil)
 		return
 	case known && was.slot.created == now.slot.created:
 		now.slot = was.slot
 	case known: // another one of that name
-		s.replace(was, &Entry{slot: was.slot})
+		k.replace(was, &Entry{slot: was.slot})
 		was.slot.newest.Store(nil)
 		was = &Entry{slot: now.slot}
 	default:
 		was = &Entry{slot: now.slot}
 	}
 	now.version = version
-	s.names.Set(named{now.slot.place(), now})
-	s.replace(was, now)
+	k.names.Set(named{now.slot.place(), now})
+	k.replace(was, now)
 	now.slot.newest.Store(now)
 }
 
 // replace changes the rows in which two entries of a slot differ.
-func (s *shelf) replace(was, now *Entry) {
-	s.bytes += int64(now.bytes) - int64(was.bytes)
+func (k *kindIndex) replace(was, now *Entry) {
+	k.bytes += int64(now.bytes) - int64(was.bytes)
 	// A row stays in its tree as long as its value does: the piece of a later entry would be
 	// kept by the one row that was new in it.
 	alone := was.rows != ""
@@ -406,38 +427,38 @@ func (s *shelf) replace(was, now *Entry) {
 		}
 		switch {
 		case order < 0:
-			s.rows[x.index].remove(item{x.value, was.slot})
-			if at := s.byCreation[x.index]; at != 0 {
-				s.rows[at].remove(item{x.value, was.slot})
+			k.rows[x.index].remove(item{x.value, was.slot})
+			if at := k.byCreation[x.index]; at != 0 {
+				k.rows[at].remove(item{x.value, was.slot})
 			}
 		case order > 0:
-			tree := &s.rows[y.index]
+			tree := &k.rows[y.index]
 			put := item{tree.shared(y.value, alone), now.slot}
 			tree.put(put)
-			if at := s.byCreation[y.index]; at != 0 {
-				s.rows[at].put(put)
+			if at := k.byCreation[y.index]; at != 0 {
+				k.rows[at].put(put)
 			}
 		}
 	}
 	switch {
 	case was.Err == nil && now.Err != nil:
-		s.unreadable.put(item{slot: now.slot})
+		k.unreadable.put(item{slot: now.slot})
 	case was.Err != nil && now.Err == nil:
-		s.unreadable.remove(item{slot: now.slot})
+		k.unreadable.remove(item{slot: now.slot})
 	}
 }
 
 // copy is the kind as readers see it, with what has not changed of the copy before.
-func (s *shelf) copy(was *Kind, version uint64) *Kind {
-	if was != nil && !s.changed {
+func (k *kindIndex) copy(was *Kind, version uint64) *Kind {
+	if was != nil && !k.changed {
 		return was
 	}
-	out := &Kind{shelf: s, version: version, names: s.names.Copy(), rows: make([]*btree.BTreeG[item], len(s.rows))}
-	s.changed = false
-	for i := range s.rows {
-		out.rows[i] = s.rows[i].copy(was, func(k *Kind) *btree.BTreeG[item] { return k.rows[i] })
+	out := &Kind{of: k, version: version, names: k.names.Copy(), rows: make([]*btree.BTreeG[item], len(k.rows))}
+	k.changed = false
+	for i := range k.rows {
+		out.rows[i] = k.rows[i].copy(was, func(k *Kind) *btree.BTreeG[item] { return k.rows[i] })
 	}
-	out.unreadable = s.unreadable.copy(was, func(k *Kind) *btree.BTreeG[item] { return k.unreadable })
+	out.unreadable = k.unreadable.copy(was, func(k *Kind) *btree.BTreeG[item] { return k.unreadable })
 	return out
 }
 

@@ -1,0 +1,87 @@
+package index
+
+import (
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// reading is how far a kind is read.
+type reading struct {
+	begin       time.Time
+	done, total int           // resources
+	took        time.Duration // for those that are done
+}
+
+// left is how long the rest takes at the rate so far; false if nobody can say yet.
+func (r *reading) left(now time.Time) (time.Duration, bool) {
+	if r.done == 0 {
+		return 0, false
+	}
+	whole := r.took * time.Duration(max(r.total, r.done)) / time.Duration(r.done)
+	return r.begin.Add(whole).Sub(now), true
+}
+
+// FillingError is why a kind that belongs in memory cannot be listed now: it is being read, or
+// its changes are late.
+type FillingError struct {
+	Kind string
+	// RetryAfter is when it probably can be.
+	RetryAfter time.Duration
+}
+
+// Error is part of error.
+func (e *FillingError) Error() string { return e.Kind + " is being read into memory" }
+
+// Bounds of [FillingError.RetryAfter].
+const (
+	minRetry = time.Second
+	maxRetry = time.Minute
+)
+
+// filling says when to ask again for a kind: when what is being read now will have been.
+func (x *Index) filling(k *kindIndex) *FillingError {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	after := minRetry
+	for _, one := range x.kinds {
+		if left, known := one.read.left(time.Now()); known && one.state == filling && k.state != serving {
+			after = left
+		}
+	}
+	return &FillingError{k.Name, min(max(after.Round(time.Second), minRetry), maxRetry)}
+}
+
+// Progress says in a line each how far the kinds are that belong in memory and are not there.
+func (x *Index) Progress() (lines []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, k := range x.kinds {
+		switch k.state {
+		case filling:
+			lines = append(lines, fmt.Sprintf("%s: %d of %d resources are read", k.Name, k.read.done, k.read.total))
+		case waiting, filled:
+			lines = append(lines, k.Name+": waits")
+		case givenUp, serving:
+		}
+	}
+	return lines
+}
+
+// logEvery is how often the log says how far the kinds are.
+const logEvery = 5 * time.Second
+
+// logProgress logs how far the kinds are, now and then. The caller holds mu.
+func (x *Index) logProgress() {
+	if time.Since(x.logged) < logEvery {
+		return
+	}
+	for _, k := range x.kinds {
+		if k.state == filling && time.Since(k.read.begin) >= logEvery {
+			x.logged = time.Now()
+			x.cfg.Logger.Info("a kind is being read into memory", zap.String("kind", k.Name), zap.Int("resources", k.read.done), zap.Int("of", k.read.total),
+				zap.Int("kinds", x.current.Load().served), zap.Int("ofKinds", len(x.kinds)))
+		}
+	}
+}

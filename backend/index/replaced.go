@@ -1,0 +1,55 @@
+package index
+
+import (
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// What is kept of resources that were replaced by changes whose log entries do not tell the
+// state before.
+const (
+	maxReplaced      = 256
+	maxReplacedBytes = 4 << 20 // and no more than the keys of changes
+)
+
+// replaced is a resource that a change replaced.
+type replaced struct {
+	by    backend.Revision
+	entry *Entry
+}
+
+// untold reports whether the log entry of a change does not tell the state before.
+func untold(e *backend.Event) bool {
+	return e.Type == backend.Modified && (e.Change == nil || e.Before == nil)
+}
+
+// keepReplaced keeps what the trees have before a change. The caller holds mu.
+func (x *Index) keepReplaced(k *kindIndex, e *backend.Event) {
+	found, known := k.names.Get(named{place: string(backend.OrderTuple(e.Resource.Namespace, e.Resource.Name))})
+	if k.state != serving || !known || found.Err != nil || found.Resource.Revision.Compare(e.Revision) >= 0 {
+		return
+	}
+	x.replaced = append(x.replaced, replaced{e.Revision, found.Entry})
+	x.replacedBytes += int64(found.bytes)
+	for len(x.replaced) > maxReplaced || x.replacedBytes > min(maxReplacedBytes, x.changed.limit) {
+		x.replacedBytes -= int64(x.replaced[0].entry.bytes)
+		x.replaced = slices.Delete(x.replaced, 0, 1)
+	}
+}
+
+// Replaced returns the resource that a change replaced, if the change is one of the latest of
+// which the log does not tell that; else nil.
+func (x *Index) Replaced(e *backend.Event) *Entry {
+	if x == nil || !untold(e) {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, one := range x.replaced {
+		if one.by == e.Revision && one.entry.Resource.Key == e.Resource.Key {
+			return one.entry
+		}
+	}
+	return nil
+}
