@@ -1,0 +1,134 @@
+// Package page reads what a plan says, from the index in memory or from a store, and keeps
+// what a page shows.
+package page
+
+import (
+	"bytes"
+	"container/heap"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/query/fetch"
+	"github.com/sluicegw/sluice/backend/service/query/filter"
+	"github.com/sluicegw/sluice/backend/service/query/plan"
+)
+
+// Edge is one resource of a page.
+type Edge struct {
+	Resource fetch.Resource
+	// key is the place in the order; nil where that is the name alone.
+	key []byte
+}
+
+// At returns an edge at a place in an order.
+func At(r fetch.Resource, key []byte) Edge { return Edge{r, key} }
+
+// Key is the place of the edge in the order.
+func (e *Edge) Key() []byte {
+	if e.key != nil {
+		return e.key
+	}
+	return backend.OrderTuple(e.Resource.Stored.Namespace, e.Resource.Stored.Name)
+}
+
+// Read is a page or a count of a query.
+type Read struct {
+	Query *plan.Query
+	plan.Want
+	// Edges are what was found, in the order of the query, and More that there is more in the
+	// direction of the page.
+	Edges []Edge
+	More  bool
+	// Matches is the number of all, if it is wanted.
+	Matches int
+
+	plan plan.Plan
+	// looked is how many resources were looked at.
+	looked int
+	// space is memory for keys.
+	space []byte
+}
+
+// idle reports whether nothing is wanted.
+func (r *Read) idle() bool { return r.Size == 0 && !r.Ahead && !r.Count && !r.Total }
+
+// take takes a match, whose values are needed unless the order is that of the names. It
+// reports whether nothing of what follows is on the page: in the plan if that is sorted, in
+// the run if its runs are.
+func (r *Read) take(res fetch.Resource, v *filter.Values) (past bool) {
+	if r.Count || r.Total && !r.plan.Length {
+		if r.Matches++; r.Count {
+			return false
+		}
+	}
+	inRun := r.plan.Sorting == plan.Sorted || r.plan.Sorting == plan.RunsSorted
+	e := Edge{Resource: res}
+	if len(r.Query.Order) > 0 || r.plan.Sorting != plan.Sorted {
+		r.space = r.Query.Order.AppendKey(r.space[:0], v)
+		if !r.In.Holds(r.space) {
+			return inRun && r.In.Past(r.space, r.Backward)
+		}
+		if r.plan.Sorting != plan.Sorted && r.full() && (len(r.Edges) == 0 || (bytes.Compare(r.space, r.Edges[0].key) < 0) == r.Backward) {
+			return inRun
+		}
+		e.key = bytes.Clone(r.space)
+	}
+	switch {
+	case r.plan.Sorting != plan.Sorted && r.full():
+		r.Edges[0] = e
+		heap.Fix(r, 0)
+	case r.plan.Sorting != plan.Sorted:
+		heap.Push(r, e)
+	case len(r.Edges) == r.Size:
+		r.More = true
+		return true
+	default:
+		r.Edges = append(r.Edges, e)
+		return !r.Ahead && len(r.Edges) == r.Size
+	}
+	return false
+}
+
+// full reports whether the page has all that is looked for.
+func (r *Read) full() bool { return len(r.Edges) == r.Wanted() }
+
+// finish puts the edges in the order of the query, without the one that looks ahead.
+func (r *Read) finish() {
+	switch {
+	case r.plan.Sorting == plan.Sorted && r.Backward:
+		slices.Reverse(r.Edges)
+	case r.plan.Sorting == plan.Sorted:
+	default:
+		slices.SortFunc(r.Edges, func(a, b Edge) int { return bytes.Compare(a.key, b.key) })
+		if r.More = len(r.Edges) > r.Size; r.More && r.Backward {
+			r.Edges = r.Edges[1:]
+		} else if r.More {
+			r.Edges = r.Edges[:r.Size]
+		}
+	}
+}
+
+// The heap of the edges of a plan that is not sorted has the one on top that is the first to
+// go: the farthest in the direction of the page.
+var _ heap.Interface = (*Read)(nil)
+
+// Len is part of [heap.Interface].
+func (r *Read) Len() int { return len(r.Edges) }
+
+// Less is part of [heap.Interface].
+func (r *Read) Less(i, j int) bool {
+	return bytes.Compare(r.Edges[i].key, r.Edges[j].key) < 0 == r.Backward
+}
+
+// Swap is part of [heap.Interface].
+func (r *Read) Swap(i, j int) { r.Edges[i], r.Edges[j] = r.Edges[j], r.Edges[i] }
+
+// Push is part of [heap.Interface].
+func (r *Read) Push(x any) { r.Edges = append(r.Edges, x.(Edge)) }
+
+// Pop is part of [heap.Interface].
+func (r *Read) Pop() any {
+	last := r.Edges[len(r.Edges)-1]
+	r.Edges = r.Edges[:len(r.Edges)-1]
+	return last
+}
