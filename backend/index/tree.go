@@ -138,17 +138,3 @@ func (t ordered) less(a, b item) bool {
 	}
 	return byPlace(a, b)
 }
-
-// rank is how many items lie before a bound.
-func (t ordered) rank(bound string) int {
-	low, high := 0, t.Len()
-	for low < high {
-		middle := int(uint(low+high) >> 1)
-		if at, _ := t.GetAt(middle); t.less(at, item{value: bound}) {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low
-}

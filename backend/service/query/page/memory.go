@@ -63,9 +63,7 @@ func (m *Memory) Do(r *Read, k *index.Kind) error {
 		}
 		r.finish()
 	}
-	if m.explained != nil {
-		m.explained.Add(explain.Read{Kind: r.Query.Kind.Name, Source: "index", By: r.plan.String(), Looked: r.looked, Returned: max(len(r.Edges), r.Matches)})
-	}
+	r.explain(m.explained, "index")
 	m.charge()
 	m.fail(m.spent.Spend(budget.Steps, budget.Scan))
 	m.fail(m.spent.Spend(budget.Rows, len(r.Edges)/m.cheaper))

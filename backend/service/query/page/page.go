@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/query/explain"
 	"github.com/sluicegw/sluice/backend/service/query/fetch"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
@@ -87,6 +88,18 @@ func (r *Read) take(res fetch.Resource, v *filter.Values) (past bool) {
 		return !r.Ahead && len(r.Edges) == r.Size
 	}
 	return false
+}
+
+// explain says how the page or the count was read.
+func (r *Read) explain(e *explain.Explanation, source string) {
+	if e == nil {
+		return
+	}
+	one := explain.Read{Kind: r.Query.Kind.Name, Source: source, By: r.plan.String(), Looked: r.looked, Returned: len(r.Edges)}
+	if r.Count {
+		one.Returned = r.Matches
+	}
+	e.Add(one)
 }
 
 // full reports whether the page has all that is looked for.

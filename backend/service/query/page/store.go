@@ -75,9 +75,7 @@ func (s *Store) Do(ctx context.Context, reads []*Read) []error {
 		if sc.finish(); !sc.done {
 			errs[i] = err
 		}
-		if why != nil {
-			why.Add(explain.Read{Kind: sc.Query.Kind.Name, Source: "store", By: sc.plan.String(), Looked: sc.looked, Returned: max(len(sc.Edges), sc.Matches)})
-		}
+		sc.explain(why, "store")
 	}
 	return errs
 }
