@@ -109,7 +109,7 @@ func (r *Reader) Dependencies(ctx context.Context, c access.Caller, reqs []Depen
 	for i := range reqs {
 		req := &reqs[i]
 		p := &Page{reader: r, relation: r.relation(ctx, c, req), Dependencies: []Dependency{}}
-		size, err := p.begin(req.First, req.Last, req.After, req.Before)
+		want, err := p.begin(req.First, req.Last, req.After, req.Before, req.Ahead)
 		if err == nil && req.ChangeCursor {
 			var at backend.Position
 			if at, err = r.fetch.Store.Position(ctx); err == nil {
@@ -122,8 +122,7 @@ func (r *Reader) Dependencies(ctx context.Context, c access.Caller, reqs []Depen
 			errs[i] = err
 			continue
 		}
-		sc := &dependents{relation: p.relation, in: order.Interval{After: p.after, Before: p.before}, backward: p.backward, size: size, ahead: req.Ahead}
-		pages[i], scans, of = p, append(scans, sc), append(of, i)
+		pages[i], scans, of = p, append(scans, &dependents{relation: p.relation, Want: want}), append(of, i)
 	}
 	if err := r.runDependents(ctx, scans); err != nil {
 		for _, i := range of {
@@ -251,11 +250,11 @@ func (r *Reader) lookTargets(ctx context.Context, c access.Caller, reqs []Depend
 	for _, p := range asked {
 		for n := range p.Dependencies {
 			d := &p.Dependencies[n]
-			var target *backend.Resource
-			if res := found[at[d.Key]]; res != nil {
-				p.Edges[n].Resource, target = *res, res.Stored
+			target := found[at[d.Key]]
+			if target != nil {
+				p.Edges[n].Resource = *target
 			}
-			d.State = dependency.StateOf(waitsFor(p.relation.body, d.Key), target)
+			d.State = DependencyState(&Resource{Body: p.relation.body}, target, d.Key)
 		}
 	}
 	return nil

@@ -2,7 +2,9 @@ package query
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
@@ -16,6 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/fetch"
 	"github.com/sluicegw/sluice/backend/service/query/order"
 	"github.com/sluicegw/sluice/backend/service/query/page"
+	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
 // dependents reads the places of a connection of dependencies that a page wants. What
@@ -23,16 +26,11 @@ import (
 // keep are those that guard deletions.
 type dependents struct {
 	*relation
-	in       order.Interval
-	backward bool
-	size     int
-	// ahead says to look whether there is more than size.
-	ahead bool
+	plan.Want
 	// of is the kind of those that are wanted; empty for all.
 	of string
 	// start and end bound what is still to be read; nil is open.
 	start, end []byte
-	begun      bool
 	found      []related
 	more, done bool
 	looked     int
@@ -40,13 +38,12 @@ type dependents struct {
 
 // begin prepares the first step.
 func (sc *dependents) begin() {
-	sc.begun = true
 	switch {
-	case sc.size == 0 && !sc.ahead:
+	case sc.Wanted() == 0:
 		sc.done = true
 	case sc.Relation == Dependencies:
 		list := sc.dependencies()
-		if sc.backward {
+		if sc.Backward {
 			slices.Reverse(list)
 		}
 		sc.take(list)
@@ -55,13 +52,13 @@ func (sc *dependents) begin() {
 		sc.done = true
 	default:
 		// The places of one resource follow each other: the bounds have all of them.
-		if key := sc.in.After; key != nil {
+		if key := sc.In.After; key != nil {
 			sc.start = resourceOf(key)
 		}
-		if key := sc.in.From; key != nil {
+		if key := sc.In.From; key != nil {
 			sc.start = resourceOf(key)
 		}
-		if key := sc.in.Before; key != nil {
+		if key := sc.In.Before; key != nil {
 			sc.end = backend.Successor(resourceOf(key))
 		}
 	}
@@ -79,15 +76,15 @@ func resourceOf(key []byte) []byte {
 // take puts places on the page, in the page's direction, until it has all it wants.
 func (sc *dependents) take(list []related) {
 	for _, d := range list {
-		if !sc.in.Holds(d.key) {
+		if !sc.In.Holds(d.key) {
 			continue
 		}
-		if len(sc.found) == sc.size {
+		if len(sc.found) == sc.Size {
 			sc.more, sc.done = true, true
 			return
 		}
 		sc.found = append(sc.found, d)
-		if !sc.ahead && len(sc.found) == sc.size {
+		if !sc.Ahead && len(sc.found) == sc.Size {
 			sc.done = true
 			return
 		}
@@ -96,13 +93,9 @@ func (sc *dependents) take(list []related) {
 
 // request is the next range of the scan.
 func (sc *dependents) request(left int) backend.Range {
-	want := sc.size - len(sc.found)
-	if sc.ahead {
-		want++
-	}
 	return backend.Range{
-		Kind: sc.of, Referenced: &sc.key, BoundOnly: sc.Relation != Dependents, Start: sc.start, End: sc.end, Reverse: sc.backward,
-		Limit: max(min(want, backend.MaxLimit, left), 1), Bare: true,
+		Kind: sc.of, Referenced: &sc.key, BoundOnly: sc.Relation != Dependents, Start: sc.start, End: sc.end, Reverse: sc.Backward,
+		Limit: max(min(sc.Wanted()-len(sc.found), backend.MaxLimit, left), 1), Bare: true,
 	}
 }
 
@@ -116,7 +109,7 @@ func (r *Reader) judge(ctx context.Context, sc *dependents, got backend.Page, ar
 			damaged = damaged[1:]
 		}
 		list := r.dependentsOf(ctx, sc.relation, stored, arena)
-		if sc.backward {
+		if sc.Backward {
 			slices.Reverse(list)
 		}
 		if sc.take(list); sc.done {
@@ -132,7 +125,7 @@ func (r *Reader) judge(ctx context.Context, sc *dependents, got backend.Page, ar
 		return
 	}
 	last := got.Resources[len(got.Resources)-1].Key.Append(nil)
-	if sc.backward {
+	if sc.Backward {
 		sc.end = last
 	} else {
 		sc.start = backend.Successor(last)
@@ -142,7 +135,7 @@ func (r *Reader) judge(ctx context.Context, sc *dependents, got backend.Page, ar
 // precedes reports whether a key comes before another on the page.
 func (sc *dependents) precedes(a, b backend.Key) bool {
 	order := bytes.Compare(a.Append(nil), b.Append(nil))
-	return order < 0 && !sc.backward || order > 0 && sc.backward
+	return order < 0 && !sc.Backward || order > 0 && sc.Backward
 }
 
 // shows reports whether the connection has the resource under a key, which refers to that
@@ -213,10 +206,10 @@ func (r *Reader) dependentsOf(ctx context.Context, rel *relation, stored *backen
 
 // finish puts the places on the page, in their order.
 func (sc *dependents) finish(p *Page) {
-	if sc.backward {
+	if sc.Backward {
 		slices.Reverse(sc.found)
 	}
-	p.cut, p.ahead = sc.more, sc.ahead || len(sc.found) < sc.size
+	p.cut, p.ahead = sc.more, sc.Ahead || len(sc.found) < sc.Size
 	for _, d := range sc.found {
 		p.Edges, p.Dependencies = append(p.Edges, page.At(d.Resource, d.key)), append(p.Dependencies, d.Dependency)
 	}
@@ -226,14 +219,14 @@ func (sc *dependents) finish(p *Page) {
 // far as the store takes so many.
 func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 	arena, spent := &body.Arena{}, budget.From(ctx)
+	for _, sc := range scans {
+		sc.begin()
+	}
 	for {
 		var asked []*dependents
 		var requests []fetch.Request
 		left, firsts := spent.Left(budget.Rows), 0
 		for _, sc := range scans {
-			if !sc.begun {
-				sc.begin()
-			}
 			if sc.done || len(asked) == page.MaxStepRanges || firsts >= page.MaxFirsts {
 				continue
 			}
@@ -266,18 +259,15 @@ func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 // largest is the kind of those that refer to a resource whose resources are the largest, nil
 // if none is known to.
 func (r *Reader) largest(rel *relation) *kind.Kind {
-	var largest *kind.Kind
-	for _, k := range rel.kinds {
-		if largest == nil || r.fetch.Mean(k.Kind) > r.fetch.Mean(largest) {
-			largest = k.Kind
-		}
+	if len(rel.kinds) == 0 {
+		return nil
 	}
-	return largest
+	return slices.MaxFunc(rel.kinds, func(a, b *referring) int { return cmp.Compare(r.fetch.Mean(a.Kind), r.fetch.Mean(b.Kind)) }).Kind
 }
 
-// anyRelated reports whether a connection of dependencies has a place in the order.Interval.
+// anyRelated reports whether a connection of dependencies has a place in the interval.
 func (r *Reader) anyRelated(ctx context.Context, rel *relation, in order.Interval) (bool, error) {
-	sc := &dependents{relation: rel, in: in, size: 1}
+	sc := &dependents{relation: rel, Want: plan.Want{In: in, Size: 1}}
 	err := r.runDependents(ctx, []*dependents{sc})
 	return len(sc.found) > 0, err
 }
@@ -300,7 +290,7 @@ func (r *Reader) countRelated(ctx context.Context, rel *relation) (int, error) {
 		if one.Kind = k.Name; len(k.paths) == 1 {
 			counts = append(counts, fetch.Request{Range: one, Kind: k.Kind})
 		} else {
-			scans = append(scans, &dependents{relation: rel, of: k.Name, size: backend.MaxLimit})
+			scans = append(scans, &dependents{relation: rel, of: k.Name, Want: plan.Want{Size: math.MaxInt}})
 		}
 	}
 	rest.End = nil
@@ -309,32 +299,26 @@ func (r *Reader) countRelated(ctx context.Context, rel *relation) (int, error) {
 		counts = slices.DeleteFunc(counts, func(r fetch.Request) bool { return r.Range.Kind == "" })
 	}
 	n := 0
-	if len(counts) > 0 {
-		if err := budget.From(ctx).Spend(budget.Steps, budget.Scan); err != nil {
+	if spent := budget.From(ctx); len(counts) > 0 {
+		if err := spent.Spend(budget.Steps, budget.Scan); err != nil {
 			return 0, err
 		}
 		pages, err := r.fetch.Ranges(ctx, counts...)
-		for i := range pages {
-			n += pages[i].Count
-		}
-		if err == nil {
-			err = budget.From(ctx).Spend(budget.Steps, budget.Counted*n)
-		}
 		if err != nil {
 			return 0, err
 		}
-	}
-	for len(scans) > 0 {
-		if err := r.runDependents(ctx, scans); err != nil {
+		for i := range pages {
+			n += pages[i].Count
+		}
+		if err := spent.Spend(budget.Steps, budget.Counted*n); err != nil {
 			return 0, err
 		}
-		var rest []*dependents
-		for _, sc := range scans {
-			if n += len(sc.found); len(sc.found) == sc.size {
-				rest = append(rest, &dependents{relation: rel, of: sc.of, in: order.Interval{After: sc.found[sc.size-1].key}, size: sc.size})
-			}
-		}
-		scans = rest
+	}
+	if err := r.runDependents(ctx, scans); err != nil {
+		return 0, err
+	}
+	for _, sc := range scans {
+		n += len(sc.found)
 	}
 	return n, nil
 }

@@ -11,9 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
-	"github.com/sluicegw/sluice/backend/service/query/order"
 	"github.com/sluicegw/sluice/backend/service/query/page"
-	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
 // List returns a page by the algorithm of the Relay cursor specification. A
@@ -86,10 +84,6 @@ type lister struct {
 	ctx    context.Context
 	caller access.Caller
 	view   index.View
-	// kind and err are those of the name that was found last.
-	name string
-	kind *kind.Kind
-	err  error
 	// filter is the one that was parsed last, of a kind and a map: the pages of a level
 	// mostly have the same.
 	filter    filter.Filter
@@ -111,17 +105,6 @@ func (t *lister) parse(k *kind.Kind, value any) (filter.Filter, error) {
 	return t.filter, t.filterErr
 }
 
-// find finds a kind that the caller may list.
-func (t *lister) find(name string) (*kind.Kind, error) {
-	if name != t.name || t.kind == nil && t.err == nil {
-		t.name = name
-		if t.kind, t.err = t.reader.kinds.Find(name); t.err == nil {
-			t.err = access.Authorize(t.ctx, t.caller, t.kind.Kind, descriptor.VerbList)
-		}
-	}
-	return t.kind, t.err
-}
-
 // serve returns a kind as the view has it, nil if it is read from the store. It takes a later
 // view if the kind is in memory, or will be, and the view does not have it.
 func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
@@ -139,8 +122,11 @@ func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
 
 // begin checks a request and prepares its page. Served is where it is read in memory.
 func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, err error) {
-	k, err := t.find(req.Kind)
+	k, err := t.reader.kinds.Find(req.Kind)
 	if err != nil {
+		return nil, err
+	}
+	if err := access.Authorize(t.ctx, t.caller, k.Kind, descriptor.VerbList); err != nil {
 		return nil, err
 	}
 	if served, err = t.serve(k); err != nil {
@@ -155,13 +141,12 @@ func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, err er
 	}
 	p := &l.page
 	p.reader, p.query = t.reader, &l.query
-	size, err := p.begin(req.First, req.Last, req.After, req.Before)
+	want, err := p.begin(req.First, req.Last, req.After, req.Before, req.Ahead)
 	if err != nil {
 		return nil, err
 	}
-	l.read = page.Read{Query: &l.query.Query, Want: plan.Want{
-		In: order.Interval{After: p.after, Before: p.before}, Backward: p.backward, Size: size, Ahead: req.Ahead, Total: req.Total && served == nil,
-	}}
+	want.Total = req.Total && served == nil
+	l.read = page.Read{Query: &l.query.Query, Want: want}
 	if !req.ChangeCursor {
 		return served, nil
 	}

@@ -89,19 +89,20 @@ func (p *Page) size(first, last *int) (int, error) {
 }
 
 // begin reads what a request says of the page.
-func (p *Page) begin(first, last *int, after, before *string) (size int, err error) {
-	if size, err = p.size(first, last); err != nil {
-		return 0, err
+func (p *Page) begin(first, last *int, after, before *string, ahead bool) (w plan.Want, err error) {
+	if w.Size, err = p.size(first, last); err != nil {
+		return w, err
 	}
 	if after != nil { // most have none: then nothing is made for it
 		if p.after, err = p.cursors().Key("after", after); err != nil {
-			return 0, err
+			return w, err
 		}
 	}
 	if before != nil {
 		p.before, err = p.cursors().Key("before", before)
 	}
-	return size, err
+	w.In, w.Backward, w.Ahead = order.Interval{After: p.after, Before: p.before}, p.backward, ahead
+	return w, err
 }
 
 // read reads something else of the connection, from the state of the page.
@@ -162,33 +163,36 @@ func (i *PageInfo) EndCursor() *string {
 }
 
 // HasNextPage reports whether the connection goes on after the page.
-func (i *PageInfo) HasNextPage(ctx context.Context) (bool, error) {
-	p := i.page
-	switch n := len(p.Edges); {
-	case !p.backward && p.ahead && (p.cut || p.before == nil):
-		return p.cut, nil
-	case n > 0:
-		return p.any(ctx, order.Interval{After: p.Edges[n-1].Key()})
-	case !p.backward && !p.ahead: // a page of no resources
-		return p.any(ctx, order.Interval{After: p.after})
-	case p.before != nil:
-		return p.any(ctx, order.Interval{From: p.before})
-	}
-	return false, nil
-}
+func (i *PageInfo) HasNextPage(ctx context.Context) (bool, error) { return i.page.beyond(ctx, false) }
 
 // HasPreviousPage reports whether the connection has anything before the page.
 func (i *PageInfo) HasPreviousPage(ctx context.Context) (bool, error) {
-	p := i.page
-	switch {
-	case p.backward && p.ahead && (p.cut || p.after == nil):
-		return p.cut, nil
-	case len(p.Edges) > 0:
-		return p.any(ctx, order.Interval{Before: p.Edges[0].Key()})
-	case p.backward && !p.ahead: // a page of no resources
-		return p.any(ctx, order.Interval{Before: p.before})
-	case p.after != nil:
-		return p.any(ctx, order.Interval{Before: backend.Successor(p.after)})
+	return i.page.beyond(ctx, true)
+}
+
+// beyond reports whether the connection has anything behind the page, or before it.
+func (p *Page) beyond(ctx context.Context, before bool) (bool, error) {
+	known, n, bound := p.ahead && before == p.backward, len(p.Edges), p.before
+	if before {
+		bound = p.after
 	}
-	return false, nil
+	in := order.Interval{After: p.after} // a page of no resources
+	switch {
+	case known && (p.cut || bound == nil):
+		return p.cut, nil
+	case n > 0 && before:
+		in = order.Interval{Before: p.Edges[0].Key()}
+	case n > 0:
+		in = order.Interval{After: p.Edges[n-1].Key()}
+	case before == p.backward && !p.ahead && before:
+		in = order.Interval{Before: p.before}
+	case before == p.backward && !p.ahead:
+	case bound == nil:
+		return false, nil
+	case before:
+		in = order.Interval{Before: backend.Successor(bound)}
+	default:
+		in = order.Interval{From: bound}
+	}
+	return p.any(ctx, in)
 }

@@ -31,8 +31,7 @@ type ListRequest struct {
 	// Parent leaves only what refers to a resource; the zero value leaves everything.
 	Parent Parent
 	// Names, if not nil, leaves only the resources of these names in Namespace, or
-	// of a GLOBAL kind: at most [filter.MaxValues]. They are read by their keys. They must
-	// not change while the page is used.
+	// of a GLOBAL kind: at most [filter.MaxValues]. They are read by their keys.
 	Names []string
 	// ChangeCursor asks for [Page.ChangeCursor], taken before the first read.
 	ChangeCursor bool
@@ -94,23 +93,13 @@ func (c *connection) prepare(k *kind.Kind, req *ListRequest, f filter.Filter) er
 		if len(req.Names) > filter.MaxValues {
 			return failure.Limited("names", "more than %d names", filter.MaxValues)
 		}
-		c.Names = inOrder(req.Names)
+		c.Names = append([]string{}, req.Names...) // not nil: that is all
+		slices.Sort(c.Names)
+		c.Names = slices.Compact(c.Names)
 	}
 	c.asked = c.Namespace
 	c.Narrow()
 	return nil
-}
-
-// inOrder are names in order and each once: the ones given, if they are so.
-func inOrder(names []string) []string {
-	for i := range names {
-		if i > 0 && names[i-1] >= names[i] {
-			names = slices.Clone(names)
-			slices.Sort(names)
-			return slices.Compact(names)
-		}
-	}
-	return names
 }
 
 // hash tells connections apart. How a connection is read has no part in it.

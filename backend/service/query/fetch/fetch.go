@@ -76,7 +76,9 @@ func (r *Reader) Ranges(ctx context.Context, requests ...Request) ([]backend.Pag
 	for i := range out {
 		n := Size(out[i].Resources)
 		rows, held = rows+len(out[i].Resources), held+n
-		r.sizes.learn(requests[i].Kind, n, len(out[i].Resources))
+		if k := requests[i].Kind; k != nil && k.Name == ranges[i].Kind {
+			r.sizes.learn(k, n, len(out[i].Resources))
+		}
 	}
 	if err := spent.Spend(budget.Rows, rows); err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func newSizes(kinds kind.Catalogue) sizes {
 }
 
 func (s sizes) learn(k *kind.Kind, bytes, resources int) {
-	if k != nil && resources > 0 {
+	if resources > 0 {
 		mean := s[k.Name]
 		mean.Store((mean.Load() + int64(bytes/resources)) / 2)
 	}

@@ -59,12 +59,10 @@ func (p *planner) tied(w walk) (rows int) {
 	if len(p.q.Order) < 2 {
 		return 0
 	}
-	for _, reverse := range []bool{false, true} {
-		p.trees.Scan(w.run(filter.Range{}), reverse, func(value string, _ *index.Entry) bool {
-			rows = max(rows, p.trees.Len(w.run(p.q.places.Behind([]byte(value)))))
-			return false
-		})
-	}
+	p.trees.Scan(w.run(filter.Range{}), p.q.Order[0].Descending, func(value string, _ *index.Entry) bool {
+		rows = p.trees.Len(w.run(p.q.places.Behind([]byte(value))))
+		return false
+	})
 	return max(rows, p.trees.Len(p.nulls(w.by)))
 }
 

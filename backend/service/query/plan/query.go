@@ -119,8 +119,9 @@ func (q *Query) paged(in order.Interval, r index.Run, value []byte) index.Run {
 	page := filter.Range{Start: from, End: before}
 	switch descending := len(q.Order) > 0 && q.Order[0].Descending; {
 	case descending:
-		// The interval ends with the resource of that place, or just before it: its key decides.
-		page = filter.Range{Start: onlyPlace(before), End: after}
+		// The interval ends with the resource of that place, or just before it: the bound is
+		// a place or its successor, and the resource's key decides.
+		page = filter.Range{Start: before[:max(len(before)-1, 0)], End: after}
 		if after == nil && from != nil {
 			page.End = backend.Successor(from)
 		}
@@ -129,16 +130,4 @@ func (q *Query) paged(in order.Interval, r index.Run, value []byte) index.Run {
 	}
 	page = filter.Range{Start: r.Start, End: r.End}.And(page.Behind(value))
 	return index.Run{Index: r.Index, Start: page.Start, End: page.End}
-}
-
-// onlyPlace returns the place with which b begins: a bound may be the successor of a place.
-func onlyPlace(b []byte) []byte {
-	rest := b
-	for range 2 { // namespace, name
-		var err error
-		if rest, err = backend.SkipElement(rest); err != nil {
-			return b
-		}
-	}
-	return b[:len(b)-len(rest)]
 }
