@@ -70,7 +70,7 @@ type Condition interface {
 	Match(v *Values) bool
 }
 
-// The connectives. An empty All holds, an empty Any does not.
+// The connectives. An empty All holds, an empty Any does not. No All has another in it.
 type (
 	All []Condition
 	Any []Condition
@@ -82,30 +82,14 @@ func (e All) Match(v *Values) bool {
 	return !slices.ContainsFunc(e, func(x Condition) bool { return !x.Match(v) })
 }
 
-// Flat returns the conditions with those of nested Alls in their places.
-func (e All) Flat() (out All) {
-	for _, x := range e {
-		if inner, nested := x.(All); nested {
-			out = append(out, inner.Flat()...)
-		} else {
-			out = append(out, x)
-		}
-	}
-	return out
-}
-
 // Range returns the range in which all conditions that have one for the attribute want its
 // value, and how many these are. It means something where a resource has one value.
 func (e All) Range(attribute string) (r Range, conditions int) {
 	for _, x := range e {
-		switch x := x.(type) {
-		case Test:
-			if one, ok := x.Range(); ok && x.Attribute == attribute {
+		if t, _ := x.(Test); t.Attribute == attribute {
+			if one, ok := t.Range(); ok {
 				r, conditions = r.And(one), conditions+1
 			}
-		case All:
-			inner, n := x.Range(attribute)
-			r, conditions = r.And(inner), conditions+n
 		}
 	}
 	return r, conditions

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"encoding/json"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend"
@@ -68,10 +69,14 @@ func (p *parser) member(name string, value any, at string, depth int) (All, erro
 	switch name {
 	case "and", "or":
 		list, err := p.objects(value, at, depth)
-		if name == "or" && err == nil {
-			return All{Any(list)}, nil
+		if name == "and" || err != nil {
+			return slices.Concat(list...), err
 		}
-		return All(list), err
+		var one Any
+		for _, e := range list {
+			one = append(one, e)
+		}
+		return All{one}, nil
 	case "not":
 		m, err := asObject(value, at)
 		if err != nil {
@@ -91,12 +96,12 @@ func (p *parser) member(name string, value any, at string, depth int) (All, erro
 	return nil, failure.BadInput(at, "%s is not an attribute that filters of kind %s know", at, p.kind.Name)
 }
 
-func (p *parser) objects(value any, at string, depth int) ([]Condition, error) {
+func (p *parser) objects(value any, at string, depth int) ([]All, error) {
 	list, ok := value.([]any)
 	if !ok {
 		return nil, failure.BadInput(at, "%s must be a list of filters", at)
 	}
-	var out []Condition
+	var out []All
 	for i, e := range list {
 		m, err := asObject(e, at)
 		if err != nil {

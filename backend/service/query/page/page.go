@@ -4,7 +4,6 @@ package page
 
 import (
 	"bytes"
-	"container/heap"
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
@@ -69,24 +68,39 @@ func (r *Read) take(res fetch.Resource, v *filter.Values) (past bool) {
 		if !r.In.Holds(r.space) {
 			return inRun && r.In.Past(r.space, r.Backward)
 		}
-		if r.plan.Sorting != plan.Sorted && r.full() && (len(r.Edges) == 0 || (bytes.Compare(r.space, r.Edges[0].key) < 0) == r.Backward) {
-			return inRun
+		if r.plan.Sorting != plan.Sorted {
+			return r.insert(r.space, e) && inRun
 		}
 		e.key = bytes.Clone(r.space)
 	}
-	switch {
-	case r.plan.Sorting != plan.Sorted && r.full():
-		r.Edges[0] = e
-		heap.Fix(r, 0)
-	case r.plan.Sorting != plan.Sorted:
-		heap.Push(r, e)
-	case len(r.Edges) == r.Size:
+	if len(r.Edges) == r.Size {
 		r.More = true
 		return true
-	default:
-		r.Edges = append(r.Edges, e)
-		return !r.Ahead && len(r.Edges) == r.Size
 	}
+	r.Edges = append(r.Edges, e)
+	return !r.Ahead && len(r.Edges) == r.Size
+}
+
+// insert puts an edge among those found, which are in order, if it is nearer than the
+// farthest of as many as are wanted. It reports whether it is not.
+func (r *Read) insert(key []byte, e Edge) (farther bool) {
+	at, _ := slices.BinarySearchFunc(r.Edges, key, func(e Edge, key []byte) int { return bytes.Compare(e.key, key) })
+	if full := r.full(); full && r.Backward {
+		if at == 0 {
+			return true
+		}
+		copy(r.Edges, r.Edges[1:at])
+		at--
+	} else if full {
+		if at == len(r.Edges) {
+			return true
+		}
+		copy(r.Edges[at+1:], r.Edges[at:])
+	} else {
+		r.Edges = slices.Insert(r.Edges, at, Edge{})
+	}
+	e.key = bytes.Clone(key)
+	r.Edges[at] = e
 	return false
 }
 
@@ -110,38 +124,11 @@ func (r *Read) finish() {
 	switch {
 	case r.plan.Sorting == plan.Sorted && r.Backward:
 		slices.Reverse(r.Edges)
-	case r.plan.Sorting == plan.Sorted:
-	default:
-		slices.SortFunc(r.Edges, func(a, b Edge) int { return bytes.Compare(a.key, b.key) })
-		if r.More = len(r.Edges) > r.Size; r.More && r.Backward {
+	case r.plan.Sorting != plan.Sorted && len(r.Edges) > r.Size:
+		if r.More = true; r.Backward {
 			r.Edges = r.Edges[1:]
-		} else if r.More {
+		} else {
 			r.Edges = r.Edges[:r.Size]
 		}
 	}
-}
-
-// The heap of the edges of a plan that is not sorted has the one on top that is the first to
-// go: the farthest in the direction of the page.
-var _ heap.Interface = (*Read)(nil)
-
-// Len is part of [heap.Interface].
-func (r *Read) Len() int { return len(r.Edges) }
-
-// Less is part of [heap.Interface].
-func (r *Read) Less(i, j int) bool {
-	return bytes.Compare(r.Edges[i].key, r.Edges[j].key) < 0 == r.Backward
-}
-
-// Swap is part of [heap.Interface].
-func (r *Read) Swap(i, j int) { r.Edges[i], r.Edges[j] = r.Edges[j], r.Edges[i] }
-
-// Push is part of [heap.Interface].
-func (r *Read) Push(x any) { r.Edges = append(r.Edges, x.(Edge)) }
-
-// Pop is part of [heap.Interface].
-func (r *Read) Pop() any {
-	last := r.Edges[len(r.Edges)-1]
-	r.Edges = r.Edges[:len(r.Edges)-1]
-	return last
 }

@@ -74,7 +74,7 @@ func (p *planner) condition(e filter.Condition, among filter.All) (c choice, cov
 		}
 		return p.test(e, among)
 	case filter.All:
-		c, ok = p.shortest(e.Flat())
+		c, ok = p.shortest(e)
 	case filter.Any:
 		c, ok = p.any(e)
 	}

@@ -148,7 +148,7 @@ func New(q *Query, trees *index.Kind, w *Want) Plan {
 
 // conditions returns all that the query keeps is to fulfil, within its places.
 func (q *Query) conditions() filter.All {
-	out := slices.DeleteFunc(q.Filter.Flat(), func(e filter.Condition) bool {
+	out := slices.DeleteFunc(slices.Clone(q.Filter.All), func(e filter.Condition) bool {
 		t, _ := e.(filter.Test)
 		return q.Namespace != "" && t.Attribute == filter.Namespace && t.Op == "eq" && bytes.Equal(t.Values[0], backend.AppendString(nil, q.Namespace))
 	})

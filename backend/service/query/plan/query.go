@@ -44,7 +44,7 @@ func (q *Query) Narrow() {
 			}
 		}
 		if q.inOneNamespace() {
-			if q.Names = namesOf(q.Filter.Flat()); q.Names == nil {
+			if q.Names = namesOf(q.Filter.All); q.Names == nil {
 				q.places, _ = q.Filter.Range(filter.Name)
 				q.places = q.places.Behind(backend.AppendString(nil, q.Namespace))
 			}
