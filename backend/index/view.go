@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"sort"
 	"time"
 	"unsafe"
 
@@ -244,38 +243,13 @@ func (k *Kind) At(place []byte) *Entry {
 // have expired too, and of the names the unreadable ones.
 func (k *Kind) Len(r Run) int {
 	if r.Index == "" {
-		return between(k.names, r, func(n named, bound string) bool { return n.place < bound })
+		return k.byName().length(r)
 	}
-	return k.tree(r.Index).between(r)
+	return k.tree(r.Index).length(r)
 }
 
 // Unreadable is how many resources of a run of the names cannot be read.
-func (k *Kind) Unreadable(r Run) int { return ordered{k.unreadable, false}.between(r) }
-
-func (t ordered) between(r Run) int {
-	if t.BTreeG == nil {
-		return 0
-	}
-	return between(t.BTreeG, r, func(i item, bound string) bool { return t.less(i, item{value: bound}) })
-}
-
-// between is how many items of a tree lie between the bounds of a run.
-func between[T any](t *btree.BTreeG[T], r Run, before func(i T, bound string) bool) int {
-	rank := func(bound []byte) int {
-		return sort.Search(t.Len(), func(n int) bool {
-			i, _ := t.GetAt(n)
-			return !before(i, text(bound))
-		})
-	}
-	start, end := 0, t.Len()
-	if r.Start != nil {
-		start = rank(r.Start)
-	}
-	if r.End != nil {
-		end = rank(r.End)
-	}
-	return max(end-start, 0)
-}
+func (k *Kind) Unreadable(r Run) int { return treeOf(k.unreadable, false).length(r) }
 
 // Expired are the resources that have expired and are still there.
 func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
@@ -292,33 +266,56 @@ func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
 // [CreationIndex] the time.
 func (k *Kind) Scan(r Run, reverse bool, yield func(value string, e *Entry) bool) {
 	if r.Index == "" {
-		scan(k.names, r, reverse, func(bound string) named { return named{place: bound} }, lessNamed, func(n named) bool { return yield("", n.Entry) })
+		k.byName().scan(r, reverse, func(n named) bool { return yield("", n.Entry) })
 		return
 	}
-	tree := k.tree(r.Index)
-	if tree.BTreeG == nil {
-		return
+	next := batch{kind: k, created: k.created(r.Index), yield: yield}
+	if k.tree(r.Index).scan(r, reverse, next.add) {
+		next.show()
 	}
-	scan(tree.BTreeG, r, reverse, func(bound string) item { return item{value: bound} }, tree.less, func(i item) bool {
-		value := i.value
-		if tree.created {
-			value = i.slot.created[:timeBytes]
-		}
-		return yield(value, k.entry(i.slot))
-	})
 }
 
-// scan calls yield with the items of a run, in order or in the reverse, until it returns false.
-func scan[T any](t *btree.BTreeG[T], r Run, reverse bool, bound func(string) T, less func(a, b T) bool, yield func(T) bool) {
-	start, end := bound(text(r.Start)), bound(text(r.End))
-	switch {
-	case !reverse:
-		t.Ascend(start, func(i T) bool { return (r.End == nil || less(i, end)) && yield(i) })
-	case r.End == nil:
-		t.Reverse(func(i T) bool { return !less(i, start) && yield(i) })
-	default: // from the end on, which is not part of the run
-		t.Descend(end, func(i T) bool { return !less(i, end) || !less(i, start) && yield(i) })
+// batch shows the resources of a few rows together, so that it waits for all of them to
+// come from memory at once: see BenchmarkGrowth, label-and-field.
+type batch struct {
+	kind *Kind
+	// created: the time of creation is shown for the value.
+	created bool
+	yield   func(value string, e *Entry) bool
+	items   [16]item
+	n       int
+}
+
+// add adds a row. It returns false if no more are wanted.
+func (b *batch) add(i item) bool {
+	b.items[b.n] = i
+	b.n++
+	return b.n < len(b.items) || b.show()
+}
+
+// show calls yield with the resources of the rows that were added.
+func (b *batch) show() bool {
+	var entries [len(b.items)]*Entry
+	items := b.items[:b.n]
+	b.n = 0
+	for i := range items {
+		entries[i] = items[i].slot.newest.Load()
 	}
+	for i := range items {
+		if e := entries[i]; e == nil || e.version > b.kind.version {
+			entries[i] = b.kind.named(items[i].slot)
+		}
+	}
+	for i := range items {
+		value := items[i].value
+		if b.created {
+			value = items[i].slot.created[:timeBytes]
+		}
+		if !b.yield(value, entries[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // entry is what the view shows of a slot that it has: the newest resource, or if that
@@ -337,12 +334,22 @@ func (k *Kind) named(s *slot) *Entry {
 }
 
 // tree is that of an index, without a tree if there is none.
-func (k *Kind) tree(index string) ordered {
+func (k *Kind) tree(index string) sorted[item] {
 	at, known := k.shelf.trees[index]
 	if !known {
-		return ordered{}
+		return sorted[item]{}
 	}
-	return ordered{k.rows[at], k.shelf.created[at]}
+	return treeOf(k.rows[at], k.shelf.created[at])
+}
+
+// created reports whether an index is a [CreationIndex].
+func (k *Kind) created(index string) bool {
+	at, known := k.shelf.trees[index]
+	return known && k.shelf.created[at]
+}
+
+func (k *Kind) byName() sorted[named] {
+	return sorted[named]{k.names, lessNamed, func(bound string) named { return named{place: bound} }}
 }
 
 // text is a bound as a string, without a copy: nothing keeps it.

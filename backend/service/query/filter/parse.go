@@ -174,12 +174,9 @@ func (p *parser) tests(attribute string, f *descriptor.Field, value any, at stri
 			continue
 		}
 		t := Test{Attribute: attribute, Op: op}
-		values := []any{m[op]}
-		if list, ok := m[op].([]any); ok {
-			values = list
-		}
-		if len(values) > MaxValues {
-			return nil, failure.Limited(at+"."+op, "more than %d values", MaxValues)
+		values, err := operands(m[op], at+"."+op)
+		if err != nil {
+			return nil, err
 		}
 		for _, v := range values {
 			encoded := encodeOperand(f, v)
@@ -199,6 +196,18 @@ func (p *parser) tests(attribute string, f *descriptor.Field, value any, at stri
 		out = append(out, t)
 	}
 	return out, nil
+}
+
+// operands are the values of an operator: those of a list, or one.
+func operands(v any, at string) ([]any, error) {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	if len(list) > MaxValues {
+		return nil, failure.Limited(at, "more than %d values", MaxValues)
+	}
+	return list, nil
 }
 
 // noOperand refuses a value that no value of an index equals.
@@ -293,12 +302,9 @@ func labelTest(m map[string]any, at string) (Condition, error) {
 	if len(ops) > 1 {
 		return nil, failure.BadInput(at, "%s: give one operator; %s and %s are here", at, ops[0], ops[1])
 	}
-	values := []any{m[ops[0]]}
-	if list, ok := m[ops[0]].([]any); ok {
-		values = list
-	}
-	if len(values) > MaxValues {
-		return nil, failure.Limited(at+"."+ops[0], "more than %d values", MaxValues)
+	values, err := operands(m[ops[0]], at+"."+ops[0])
+	if err != nil {
+		return nil, err
 	}
 	t := Test{Attribute: row.LabelIndex, Op: ops[0]}
 	for _, v := range values {

@@ -85,22 +85,17 @@ func (r *Read) take(res fetch.Resource, v *filter.Values) (past bool) {
 // farthest of as many as are wanted. It reports whether it is not.
 func (r *Read) insert(key []byte, e Edge) (farther bool) {
 	at, _ := slices.BinarySearchFunc(r.Edges, key, func(e Edge, key []byte) int { return bytes.Compare(e.key, key) })
-	if full := r.full(); full && r.Backward {
-		if at == 0 {
-			return true
-		}
-		copy(r.Edges, r.Edges[1:at])
-		at--
-	} else if full {
-		if at == len(r.Edges) {
-			return true
-		}
-		copy(r.Edges[at+1:], r.Edges[at:])
-	} else {
-		r.Edges = slices.Insert(r.Edges, at, Edge{})
+	full := r.full()
+	if full && (r.Backward && at == 0 || !r.Backward && at == len(r.Edges)) {
+		return true
 	}
 	e.key = bytes.Clone(key)
-	r.Edges[at] = e
+	r.Edges = slices.Insert(r.Edges, at, e)
+	if full && r.Backward {
+		r.Edges = slices.Delete(r.Edges, 0, 1)
+	} else if full {
+		r.Edges = r.Edges[:len(r.Edges)-1]
+	}
 	return false
 }
 

@@ -32,25 +32,26 @@ func (w *walk) run(b filter.Range) index.Run {
 }
 
 // along returns the shortest walk in the order of an index that has all that the query keeps,
-// and how many rows it has, in all namespaces. In the order of creation there is one for each
-// label.
+// and how many rows it has, in all namespaces.
 func (p *planner) along(by string) (w walk, rows int) {
 	w, rows = walk{by: by, index: by}, p.trees.Len(index.Run{})
-	if by != index.CreatedIndex {
-		return w, rows
-	}
 	for _, e := range p.conditions {
-		t, _ := e.(filter.Test)
-		value, one := t.Equal()
-		of := index.CreationIndex(t.Attribute)
-		if !one || !p.trees.Has(of) {
-			continue
-		}
-		if n := p.trees.Len(index.Run{Index: t.Attribute, Start: value, End: backend.PrefixEnd(value)}); n < rows {
-			w, rows = walk{by, of, t.Attribute, value}, n
+		if one, ok := p.labelled(by, e); ok {
+			if n := p.trees.Len(index.Run{Index: one.of, Start: one.value, End: backend.PrefixEnd(one.value)}); n < rows {
+				w, rows = one, n
+			}
 		}
 	}
 	return w, rows
+}
+
+// labelled returns the walk in the order of creation that has just what a condition keeps:
+// there is one for each label.
+func (p *planner) labelled(by string, e filter.Condition) (w walk, ok bool) {
+	t, _ := e.(filter.Test)
+	value, one := t.Equal()
+	w = walk{by, index.CreationIndex(t.Attribute), t.Attribute, value}
+	return w, one && by == index.CreatedIndex && p.trees.Has(w.index)
 }
 
 // tied is how many rows have the first value of a walk, all of which are read if others of

@@ -174,6 +174,11 @@ func (p *planner) plan() Plan {
 	if names && ok && best.named && len(best.runs) == 1 {
 		return p.alongNames(best)
 	}
+	if len(p.conditions) == 1 && ordered && len(p.q.Order) == 1 && p.q.places.Whole() && !p.want.Count {
+		if w, ok := p.labelled(by, p.conditions[0]); ok { // nothing can be shorter
+			return p.inOrder(w)
+		}
+	}
 	out := Plan{Measured: len(best.runs)}
 	all := p.everything()
 	if !ok || !(best.exact && best.once) && p.rows(&best) >= p.rows(&all) {
