@@ -2,14 +2,14 @@ package budget
 
 // Prices in steps, and who charges them. They were measured on what is dearest and rounded up.
 const (
-	// Scan is a page, a step of a scan, or a count: backend/service/query.
+	// Scan is a page, a step of a scan, or a count: backend/service/query/page.
 	Scan = 250
-	// Run is a run of an index that is measured to choose the shortest: backend/service/query.
+	// Run is a run of an index that is measured to choose the shortest: backend/service/query/page.
 	Run = 10
 	// Looked is a resource of the index in memory that is looked at. Each value that a
-	// filter compares is one step more: backend/service/query.
+	// filter compares is one step more: backend/service/query/page.
 	Looked = 2
-	// Counted is a resource that a store counts without reading it: backend/service/query.
+	// Counted is a resource that a store counts without reading it: backend/service/query/page.
 	Counted = 2
 	// Field is a field of an object that is resolved by hand, which gqlgen executes: graph/engine.
 	Field = 150

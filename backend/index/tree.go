@@ -1,6 +1,7 @@
 package index
 
 import (
+	"sort"
 	"strings"
 	"sync/atomic"
 
@@ -109,11 +110,7 @@ func (r *rows) shared(value string, alone bool) string {
 }
 
 func newRows(created bool) rows {
-	less := byPlace
-	if created {
-		less = byCreation
-	}
-	return rows{tree: btree.NewBTreeGOptions(less, btree.Options{Degree: degree, NoLocks: true})}
+	return rows{tree: btree.NewBTreeGOptions(treeOf(nil, created).less, btree.Options{Degree: degree, NoLocks: true})}
 }
 
 func (r *rows) put(i item) {
@@ -126,29 +123,74 @@ func (r *rows) remove(i item) {
 	r.dirty = true
 }
 
-// ordered is a tree and its order: by creation or by place.
-type ordered struct {
-	*btree.BTreeG[item]
-	created bool
+// sorted is a tree, its order, and what stands for a bound in it. Without a tree it is empty.
+type sorted[T any] struct {
+	tree  *btree.BTreeG[T]
+	less  func(a, b T) bool
+	bound func(string) T
 }
 
-func (t ordered) less(a, b item) bool {
-	if t.created {
-		return byCreation(a, b)
+// treeOf is a tree of rows in its order: by creation or by place.
+func treeOf(tree *btree.BTreeG[item], created bool) sorted[item] {
+	less := byPlace
+	if created {
+		less = byCreation
 	}
-	return byPlace(a, b)
+	return sorted[item]{tree, less, func(bound string) item { return item{value: bound} }}
 }
 
-// rank is how many items lie before a bound.
-func (t ordered) rank(bound string) int {
-	low, high := 0, t.Len()
-	for low < high {
-		middle := int(uint(low+high) >> 1)
-		if at, _ := t.GetAt(middle); t.less(at, item{value: bound}) {
-			low = middle + 1
-		} else {
-			high = middle
-		}
+// scan calls yield with the items of a run, in order or in the reverse, until it returns
+// false: then it does, too.
+func (t sorted[T]) scan(r Run, reverse bool, yield func(T) bool) (all bool) {
+	if t.tree == nil {
+		return true
 	}
-	return low
+	all = true
+	next := func(i T) bool {
+		all = yield(i)
+		return all
+	}
+	switch start, end := t.bound(text(r.Start)), t.bound(text(r.End)); {
+	case !reverse && r.End == nil:
+		t.tree.Ascend(start, next)
+	case !reverse:
+		t.tree.Ascend(start, func(i T) bool { return t.less(i, end) && next(i) })
+	case r.End == nil:
+		t.tree.Reverse(func(i T) bool { return !t.less(i, start) && next(i) })
+	default: // from the end on, which is not part of the run
+		t.tree.Descend(end, func(i T) bool { return !t.less(i, end) || !t.less(i, start) && next(i) })
+	}
+	return all
+}
+
+// few is how many items of a run are counted one by one: fewer than a search for the
+// ranks of its ends looks at.
+const few = 64
+
+// length is how many items a run has.
+func (t sorted[T]) length(r Run) int {
+	n := 0
+	switch {
+	case t.tree == nil:
+		return 0
+	case r.Start == nil && r.End == nil:
+		return t.tree.Len()
+	}
+	if t.scan(r, false, func(T) bool { n++; return n < few }) {
+		return n
+	}
+	start, end := t.rank(r.Start, 0), t.rank(r.End, t.tree.Len())
+	return max(end-start, 0)
+}
+
+// rank is how many items lie before a bound; open for nil.
+func (t sorted[T]) rank(bound []byte, open int) int {
+	if bound == nil {
+		return open
+	}
+	at := t.bound(text(bound))
+	return sort.Search(t.tree.Len(), func(n int) bool {
+		i, _ := t.tree.GetAt(n)
+		return !t.less(i, at)
+	})
 }

@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"iter"
-	"sort"
 	"time"
 	"unsafe"
 
@@ -229,10 +228,6 @@ func (k *Kind) Get(namespace, name string) *Entry {
 	return k.At(backend.AppendString(backend.AppendString(place, namespace), name))
 }
 
-// few is how many rows of a run are counted one by one: fewer than a search for the
-// ranks of its ends looks at.
-const few = 64
-
 // At is Get by the place among the names, as [backend.OrderTuple] makes it.
 func (k *Kind) At(place []byte) *Entry {
 	found, _ := k.names.Get(named{place: text(place)})
@@ -243,64 +238,13 @@ func (k *Kind) At(place []byte) *Entry {
 // have expired too, and of the names the unreadable ones.
 func (k *Kind) Len(r Run) int {
 	if r.Index == "" {
-		return k.lenNames(r)
+		return k.byName().length(r)
 	}
-	tree := k.tree(r.Index)
-	if tree.BTreeG == nil {
-		return 0
-	}
-	if r.Start == nil && r.End == nil {
-		return tree.Len()
-	}
-	n, start, end := 0, item{value: text(r.Start)}, item{value: text(r.End)}
-	tree.Ascend(start, func(i item) bool {
-		if r.End != nil && !tree.less(i, end) {
-			return false
-		}
-		n++
-		return n < few
-	})
-	if n < few {
-		return n
-	}
-	return tree.lenOf(r)
-}
-
-// lenOf is how many items of a tree lie in a run.
-func (t ordered) lenOf(r Run) int {
-	end := t.Len()
-	if r.End != nil {
-		end = t.rank(text(r.End))
-	}
-	if r.Start != nil {
-		end -= t.rank(text(r.Start))
-	}
-	return max(end, 0)
-}
-
-// lenNames is how many names lie in a run.
-func (k *Kind) lenNames(r Run) int {
-	if r.Start == nil && r.End == nil {
-		return k.names.Len()
-	}
-	n := 0
-	k.names.Ascend(named{place: text(r.Start)}, func(at named) bool {
-		if r.End != nil && at.place >= text(r.End) {
-			return false
-		}
-		n++
-		return n < few
-	})
-	if n < few {
-		return n
-	}
-	return max(k.nameRank(r.End)-k.nameRank(orFirst(r.Start)), 0)
+	return k.tree(r.Index).length(r)
 }
 
 // Unreadable is how many resources of a run of the names cannot be read.
-func (k *Kind) Unreadable(r Run) int {
-	return ordered{k.unreadable, false}.lenOf(r)
-}
+func (k *Kind) Unreadable(r Run) int { return treeOf(k.unreadable, false).length(r) }
 
 // Expired are the resources that have expired and are still there.
 func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
@@ -317,98 +261,56 @@ func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
 // [CreationIndex] the time.
 func (k *Kind) Scan(r Run, reverse bool, yield func(value string, e *Entry) bool) {
 	if r.Index == "" {
-		k.scanNames(r, reverse, func(n named) bool { return yield("", n.Entry) })
+		k.byName().scan(r, reverse, func(n named) bool { return yield("", n.Entry) })
 		return
 	}
-	tree := k.tree(r.Index)
-	if tree.BTreeG == nil {
-		return
-	}
-	start, end := item{value: text(r.Start)}, item{value: text(r.End)}
-	next := batch{kind: k, yield: yield, created: tree.created}
-	if !reverse {
-		if r.End != nil {
-			next.beyond = func(i item) bool { return !tree.less(i, end) }
-		}
-		tree.Ascend(start, next.add)
+	next := batch{kind: k, created: k.created(r.Index), yield: yield}
+	if k.tree(r.Index).scan(r, reverse, next.add) {
 		next.show()
-		return
 	}
-	if r.Start != nil {
-		next.beyond = func(i item) bool { return tree.less(i, start) }
-	}
-	if r.End == nil {
-		tree.Reverse(next.add)
-	} else {
-		first := true
-		tree.Descend(end, func(i item) bool { // from the end itself on, if there is a row
-			excluded := first && !tree.less(i, end)
-			first = false
-			return excluded || next.add(i)
-		})
-	}
-	next.show()
 }
 
 // batch shows the resources of a few rows together, so that it waits for all of them to
-// come from memory at once.
+// come from memory at once: see BenchmarkGrowth, label-and-field.
 type batch struct {
-	kind  *Kind
-	yield func(value string, e *Entry) bool
-	// created says that the time of creation is shown for the value.
+	kind *Kind
+	// created: the time of creation is shown for the value.
 	created bool
-	// beyond says that a row lies behind the run, as do all that follow it; nil if none does.
-	beyond func(item) bool
-	items  [batchRows]item
-	n      int
-	// touched is what was read of the rows, so that it is read.
-	touched [batchRows]byte
+	yield   func(value string, e *Entry) bool
+	items   [16]item
+	n       int
 }
-
-const batchRows = 16
 
 // add adds a row. It returns false if no more are wanted.
 func (b *batch) add(i item) bool {
 	b.items[b.n] = i
 	b.n++
-	return b.n < batchRows || b.show()
+	return b.n < len(b.items) || b.show()
 }
 
 // show calls yield with the resources of the rows that were added.
 func (b *batch) show() bool {
-	var entries [batchRows]*Entry
-	var versions [batchRows]uint64
+	var entries [len(b.items)]*Entry
 	items := b.items[:b.n]
 	b.n = 0
-	ends := b.beyond != nil && len(items) > 0 && b.beyond(items[len(items)-1])
-	if ends {
-		items = items[:sort.Search(len(items), func(i int) bool { return b.beyond(items[i]) })]
-	}
 	for i := range items {
 		entries[i] = items[i].slot.newest.Load()
 	}
 	for i := range items {
-		if entries[i] != nil {
-			versions[i] = entries[i].version
-			if rows := entries[i].rows; rows != "" {
-				b.touched[i] = rows[0]
-			}
+		if e := entries[i]; e == nil || e.version > b.kind.version {
+			entries[i] = b.kind.named(items[i].slot)
 		}
 	}
 	for i := range items {
-		e := entries[i]
-		if e == nil || versions[i] > b.kind.version {
-			e = b.kind.named(items[i].slot)
-		}
 		value := items[i].value
 		if b.created {
 			value = items[i].slot.created[:timeBytes]
 		}
-		if !b.yield(value, e) {
+		if !b.yield(value, entries[i]) {
 			return false
 		}
 	}
-	return !ends
+	return true
 }
 
 // entry is what the view shows of a slot that it has: the newest resource, or if that
@@ -426,59 +328,23 @@ func (k *Kind) named(s *slot) *Entry {
 	return found.Entry
 }
 
-func (k *Kind) scanNames(r Run, reverse bool, yield func(named) bool) {
-	start, end := text(r.Start), text(r.End)
-	if !reverse {
-		k.names.Ascend(named{place: start}, func(n named) bool {
-			return (r.End == nil || n.place < end) && yield(n)
-		})
-		return
-	}
-	down := func(n named) bool {
-		if r.End != nil && n.place >= end {
-			return true
-		}
-		return n.place >= start && yield(n)
-	}
-	if r.End == nil {
-		k.names.Reverse(down)
-	} else {
-		k.names.Descend(named{place: end}, down)
-	}
-}
-
 // tree is that of an index, without a tree if there is none.
-func (k *Kind) tree(index string) ordered {
+func (k *Kind) tree(index string) sorted[item] {
 	at, known := k.of.trees[index]
 	if !known {
-		return ordered{}
+		return sorted[item]{}
 	}
-	return ordered{k.rows[at], k.of.created[at]}
+	return treeOf(k.rows[at], k.of.created[at])
 }
 
-// nameRank is how many names lie before a bound; nil is behind all of them.
-func (k *Kind) nameRank(bound []byte) int {
-	if bound == nil {
-		return k.names.Len()
-	}
-	low, high := 0, k.names.Len()
-	for low < high {
-		middle := int(uint(low+high) >> 1)
-		if at, _ := k.names.GetAt(middle); at.place < text(bound) {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low
+// created reports whether an index is a [CreationIndex].
+func (k *Kind) created(index string) bool {
+	at, known := k.of.trees[index]
+	return known && k.of.created[at]
 }
 
-// orFirst is a bound before all names instead of none.
-func orFirst(bound []byte) []byte {
-	if bound == nil {
-		return []byte{}
-	}
-	return bound
+func (k *Kind) byName() sorted[named] {
+	return sorted[named]{k.names, lessNamed, func(bound string) named { return named{place: bound} }}
 }
 
 // text is a bound as a string, without a copy: nothing keeps it.

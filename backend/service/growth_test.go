@@ -228,6 +228,7 @@ func growing(s *service.Service, n int) []growingRead {
 		{"50-by-weight", list(query.ListRequest{First: first(50), OrderBy: order("spec.weight", false)}, 50)},
 		{"50-by-title-descending", list(query.ListRequest{First: first(50), OrderBy: order("spec.title", true)}, 50)},
 		{"50-by-name-descending", list(query.ListRequest{Namespace: &ns, First: first(50), OrderBy: order("name", true)}, 50)},
+		{"label-and-field", list(query.ListRequest{Filter: map[string]any{"labels": label("env", "eq", "test"), "spec": spec("title", "contains", "zzz")["spec"]}}, 0)},
 		{"count", list(query.ListRequest{First: first(0)}, 0, true)},
 		{"count-of-a-label", list(query.ListRequest{First: first(0), Filter: labels("env", "eq", "prod")}, 0, true)},
 	}

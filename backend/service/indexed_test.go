@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/query/explain"
 )
 
 func TestAKindCanStayOutOfMemory(t *testing.T) {
@@ -30,7 +31,7 @@ func TestAKindCanStayOutOfMemory(t *testing.T) {
 	f := &fixture{Service: s, t: t, store: store}
 	f.serveIndexed()
 	f.create("a", `{"title":"A"}`)
-	ctx, reads := query.WithExplanation(t.Context())
+	ctx, reads := explain.With(t.Context())
 	if page, err := s.List(ctx, anon, query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 1 {
 		t.Errorf("%v %v", page, err)
 	}
@@ -45,8 +46,7 @@ func TestAKindCanStayOutOfMemory(t *testing.T) {
 func TestAReadOfOneOperationSeesOneState(t *testing.T) {
 	f := setupIndexed(t)
 	f.create("a", `{"title":"A"}`)
-	var moment query.Moment
-	ctx := moment.With(t.Context())
+	ctx, moment := query.WithMoment(t.Context())
 	count := func() int {
 		t.Helper()
 		page, err := f.List(ctx, anon, query.ListRequest{Kind: "Widget"})
@@ -97,7 +97,7 @@ func TestAnOrderOfAFewLooksAtNoMore(t *testing.T) {
 			if what == "half of the order" && field != "spec.weight" {
 				continue
 			}
-			ctx, reads := query.WithExplanation(t.Context())
+			ctx, reads := explain.With(t.Context())
 			req.Kind, req.OrderBy = "Widget", []query.Order{{Field: field, Descending: true}}
 			page, err := f.List(ctx, anon, req)
 			if err != nil || len(page.Edges) != 5 {
@@ -128,7 +128,7 @@ func TestACountReadsNothingTwice(t *testing.T) {
 		want int
 	}{"one run": {contains, 0}, "more than everything": {ranges, 100}} {
 		filter := `{"or":[` + strings.Join(c.any, ",") + `]}`
-		ctx, reads := query.WithExplanation(t.Context())
+		ctx, reads := explain.With(t.Context())
 		page, err := f.List(ctx, anon, query.ListRequest{Kind: "Widget", First: pointer(0), Filter: json.RawMessage(filter)})
 		if err != nil {
 			t.Fatal(err)
@@ -143,13 +143,12 @@ func TestACountReadsNothingTwice(t *testing.T) {
 func TestAReadThatIsLateHasNoPartInTheNextOperation(t *testing.T) {
 	f := setupIndexed(t)
 	f.create("a", `{"title":"old"}`)
-	var moment query.Moment
-	first := moment.With(t.Context())
-	late := query.Shared(first)
+	first, moment := query.WithMoment(t.Context())
+	late := context.WithoutCancel(first)
 	if _, err := f.Get(first, anon, named("a")); err != nil {
 		t.Fatal(err)
 	}
-	moment.Release()
+	moment.Forget()
 	for _, ctx := range []context.Context{first, late} {
 		if page, err := f.List(ctx, anon, query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 1 {
 			t.Fatalf("a late read: %v %v", page, err)
@@ -158,16 +157,16 @@ func TestAReadThatIsLateHasNoPartInTheNextOperation(t *testing.T) {
 	if _, err := f.update("a", f.stored("a").Revision.String(), `{"title":"new"}`); err != nil {
 		t.Fatal(err)
 	}
-	ctx := moment.With(t.Context())
+	ctx, moment := query.WithMoment(t.Context())
 	next, err := f.Get(ctx, anon, named("a"))
 	if err != nil || title(next.Body) != "new" {
 		t.Errorf("the next operation reads %v, %v", next, err)
 	}
-	page, err := f.List(query.Shared(ctx), anon, query.ListRequest{Kind: "Widget"})
+	page, err := f.List(ctx, anon, query.ListRequest{Kind: "Widget"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	moment.Release()
+	moment.Forget()
 	if len(page.Edges) != 1 || page.Edges[0].Resource.Body == nil {
 		t.Error("a page that resolvers may have is gone with the operation")
 	}

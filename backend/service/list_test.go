@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
 func (f *fixture) list(req query.ListRequest) *query.Page {
@@ -186,10 +187,10 @@ func TestAPageReadsNoMoreThanIsAskedFor(t *testing.T) {
 		req        query.ListRequest
 	}{
 		{"a page", "[5 bare true]", query.ListRequest{First: pointer(5)}},
-		{"a page of one value of a field", "[0 bare false 500 bare false]", query.ListRequest{First: pointer(5), Filter: title}},
+		{"a page of one value of a field", "[0 bare true 500 bare true]", query.ListRequest{First: pointer(5), Filter: title}},
 		{"whether there is more", "[6 bare true]", query.ListRequest{First: pointer(5), Ahead: true}},
 		{"no resources", "[]", query.ListRequest{First: pointer(0)}},
-		{"an order", "[0 bare false 500 bare false]", query.ListRequest{First: pointer(5), OrderBy: []query.Order{{Field: "createdAt"}}}},
+		{"an order", "[0 bare true 500 bare true]", query.ListRequest{First: pointer(5), OrderBy: []query.Order{{Field: "createdAt"}}}},
 	} {
 		c.req.Kind, store.asked = "Widget", nil
 		if _, err := s.List(t.Context(), anon, c.req); err != nil {
@@ -307,7 +308,7 @@ func TestAQueryThatNamesItsResourcesReadsThemByKey(t *testing.T) {
 		}
 	})
 	t.Run("too many names, and names without a namespace, are refused", func(t *testing.T) {
-		if _, err := f.List(context.Background(), anon, query.ListRequest{Kind: "Widget", Namespace: all.Namespace, Names: make([]string, query.MaxFilterValues+1)}); err == nil {
+		if _, err := f.List(context.Background(), anon, query.ListRequest{Kind: "Widget", Namespace: all.Namespace, Names: make([]string, filter.MaxValues+1)}); err == nil {
 			t.Error("too many names")
 		}
 		if _, err := f.List(context.Background(), anon, query.ListRequest{Kind: "Widget", Names: all.Names}); err == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
 // TestAFilterSeesNoValueThatIsLongerThanAnIndexTakes asks the store, the index in memory
@@ -51,16 +52,16 @@ func TestAFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
 				{map[string]any{"gte": "x", "lt": "y"}, []string{"a-short", "b-256"}},
 				{map[string]any{"lte": ids["b-256"]}, []string{"a-short", "b-256"}},
 			} {
-				filter := map[string]any{"status": map[string]any{"id": c.test}}
+				only := map[string]any{"status": map[string]any{"id": c.test}}
 				what := fmt.Sprintf("%.60s", fmt.Sprint(c.test))
-				if diff := cmp.Diff(c.want, found(t, f, query.ListRequest{Kind: "Logbook", Filter: filter})); diff != "" {
+				if diff := cmp.Diff(c.want, found(t, f, query.ListRequest{Kind: "Logbook", Filter: only})); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", what, diff)
 				}
 				not := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(c.want, n) })
-				if diff := cmp.Diff(not, found(t, f, query.ListRequest{Kind: "Logbook", Filter: map[string]any{"not": filter}})); diff != "" {
+				if diff := cmp.Diff(not, found(t, f, query.ListRequest{Kind: "Logbook", Filter: map[string]any{"not": only}})); diff != "" {
 					t.Errorf("not %s (-want +got):\n%s", what, diff)
 				}
-				judge, err := query.ParseFilter(k, filter)
+				judge, err := filter.Parse(k, only)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -17,7 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
 // Two gateways write, one with a catalogue that knows fewer fields and other indexes. What a
@@ -49,7 +49,7 @@ func TestAResumedStreamTellsWhatEnteredAndLeftWhoeverWrote(t *testing.T) {
 		begin := f.position()
 		log := f.writeAtRandom(rnd, writers, 150)
 		middle := log[len(log)/2].at.UpdatedAt.UTC().Format(time.RFC3339Nano)
-		for _, filter := range []map[string]any{
+		for _, wanted := range []map[string]any{
 			{"spec": map[string]any{"weight": map[string]any{"lt": 200}}},
 			{"spec": map[string]any{"tags": map[string]any{"hasAny": []any{"x"}}}},
 			{"spec": map[string]any{"title": map[string]any{"eq": "B"}}},
@@ -57,7 +57,7 @@ func TestAResumedStreamTellsWhatEnteredAndLeftWhoeverWrote(t *testing.T) {
 			{"updatedAt": map[string]any{"lt": middle}},
 			{"labels": []any{map[string]any{"key": "k", "eq": "1"}}},
 		} {
-			judge, err := query.ParseFilter(kinds.All()[0], filter)
+			judge, err := filter.Parse(kinds.All()[0], wanted)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestAResumedStreamTellsWhatEnteredAndLeftWhoeverWrote(t *testing.T) {
 				}
 				want = append(want, fmt.Sprintln(typ, w.at.Name, w.revision))
 			}
-			stream := f.changes(change.Request{Kinds: []string{"Widget"}, Filter: filter, After: &begin})
+			stream := f.changes(change.Request{Kinds: []string{"Widget"}, Filter: wanted, After: &begin})
 			var got []string
 			for synced := false; !synced; {
 				for _, c := range take(t, stream, 1) {
@@ -90,7 +90,7 @@ func TestAResumedStreamTellsWhatEnteredAndLeftWhoeverWrote(t *testing.T) {
 				}
 			}
 			if d := cmp.Diff(want, got); d != "" {
-				t.Fatalf("seed %d, filter %v (-want +got):\n%s", seed, filter, d)
+				t.Fatalf("seed %d, filter %v (-want +got):\n%s", seed, wanted, d)
 			}
 		}
 		_ = store.Close()

@@ -13,7 +13,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/loader"
 )
 
@@ -90,8 +89,7 @@ func coreOf(fields []field) *field {
 
 // coreContext is a context in which the core executes some root fields.
 func (r *run) coreContext(ctx context.Context, m *marks, set ast.SelectionSet) context.Context {
-	// Resolvers may read in goroutines that outlive the operation.
-	return context.WithValue(graphql.WithOperationContext(query.Shared(ctx), r.operationOf(set)), marksKey{}, m)
+	return context.WithValue(graphql.WithOperationContext(ctx, r.operationOf(set)), marksKey{}, m)
 }
 
 // takeCore takes the fields of the core out of its answer, and begins to read

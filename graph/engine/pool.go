@@ -55,12 +55,11 @@ func (r *run) release() {
 	clear(r.wanted)
 	clear(r.level)
 	clear(r.next)
-	r.found, r.items, r.manifests = nil, nil, [2]manifest{}
+	r.found, r.items, r.moment, r.manifests = nil, nil, nil, [2]manifest{}
 	r.links.Reset()
 	r.pages.Reset()
 	r.parts.Reset()
 	r.names.Reset()
-	r.moment.Release()
 }
 
 // maxSpareArguments is how many arguments of an operation have memory that the next one uses.

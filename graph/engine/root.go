@@ -31,7 +31,7 @@ type resolved struct {
 // one after the other, and appends the answer.
 func (r *run) execute(buf []byte) []byte {
 	r.open(len(buf))
-	r.ctx = r.moment.With(r.ctx)
+	r.ctx, r.moment = query.WithMoment(r.ctx)
 	fields := r.plan.root.fields
 	r.answers = slices.Grow(r.answers[:0], len(fields))[:len(fields)]
 	answers := r.answers

@@ -48,7 +48,7 @@ type run struct {
 	// items are those of references, by selection and resource.
 	items map[itemKey]*item
 	// moment is the state of the store that all reads see until it is forgotten.
-	moment query.Moment
+	moment *query.Moment
 	// args are the arguments with variables, evaluated once.
 	args map[*field]*arguments
 	// spare are arguments of earlier runs, whose memory is used again.

@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
 // scope is what a stream covers.
@@ -16,7 +16,7 @@ type scope struct {
 	kinds           []*kind.Kind
 	namespace, name *string
 	// filter is that of each kind, by name; nil keeps everything.
-	filter map[string]query.Filter
+	filter map[string]filter.Filter
 	// recent reads the states that filters look at.
 	recent *recent
 }
@@ -59,16 +59,16 @@ func (f *Feed) scopeOf(ctx context.Context, c access.Caller, req Request) (scope
 
 // keep narrows the scope to what a filter keeps. One of several kinds names what all
 // kinds have.
-func (s *scope) keep(filter any) error {
+func (s *scope) keep(wanted any) error {
 	for _, k := range s.kinds {
-		wanted, err := query.ParseFilter(k, filter)
-		if err != nil || wanted.Empty() {
+		f, err := filter.Parse(k, wanted)
+		if err != nil || f.Empty() {
 			return err
 		}
 		if s.filter == nil {
-			s.filter = map[string]query.Filter{}
+			s.filter = map[string]filter.Filter{}
 		}
-		s.filter[k.Name] = wanted
+		s.filter[k.Name] = f
 	}
 	return nil
 }
@@ -108,9 +108,9 @@ func (s *scope) change(e *backend.Event) (Change, bool) {
 		return out, true
 	}
 	k := s.kind(e.Resource.Kind)
-	filter := s.filter[k.Name]
+	f := s.filter[k.Name]
 	was, is := s.recent.statesOf(k, e)
-	before, after, known := was.matches(&filter), is.matches(&filter), !was.unknown
+	before, after, known := was.matches(&f), is.matches(&f), !was.unknown
 	switch {
 	case !known && after:
 		out.Type = Modified
@@ -125,14 +125,14 @@ func (s *scope) change(e *backend.Event) (Change, bool) {
 }
 
 // matches reports whether a filter keeps a state. One that is not known matches nothing.
-func (s *state) matches(filter *query.Filter) bool {
-	return s.resource != nil && filter.MatchesRows(s.resource, s.rows)
+func (s *state) matches(f *filter.Filter) bool {
+	return s.resource != nil && f.MatchesRows(s.resource, s.rows)
 }
 
 // matches reports whether the filter keeps a stored resource. One that cannot be read
 // matches nothing.
 func (s *scope) matches(k *kind.Kind, r *backend.Resource) bool {
-	filter := s.filter[k.Name]
-	ok, err := filter.Matches(k, r)
+	f := s.filter[k.Name]
+	ok, err := f.Matches(k, r)
 	return err == nil && ok
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query/order"
 )
 
 // Relation says how the resources of a page are related to the one that it is about.
@@ -107,14 +108,21 @@ func (r *Reader) Dependencies(ctx context.Context, c access.Caller, reqs []Depen
 	var of []int
 	for i := range reqs {
 		req := &reqs[i]
-		p := &Page{reader: r, relation: r.relation(ctx, c, req)}
-		in, size, err := p.dependenciesBound(ctx, req)
+		p := &Page{reader: r, relation: r.relation(ctx, c, req), Dependencies: []Dependency{}}
+		want, err := p.begin(req.First, req.Last, req.After, req.Before, req.Ahead)
+		if err == nil && req.ChangeCursor {
+			var at backend.Position
+			if at, err = r.fetch.Store.Position(ctx); err == nil {
+				p.changeCursor = new(at.String())
+			} else {
+				err = failure.Of(err, req.Key)
+			}
+		}
 		if err != nil {
 			errs[i] = err
 			continue
 		}
-		sc := &dependents{relation: p.relation, in: in, backward: p.backward, size: size, ahead: req.Ahead}
-		pages[i], scans, of = p, append(scans, sc), append(of, i)
+		pages[i], scans, of = p, append(scans, &dependents{relation: p.relation, Want: want}), append(of, i)
 	}
 	if err := r.runDependents(ctx, scans); err != nil {
 		for _, i := range of {
@@ -166,27 +174,9 @@ func (r *Reader) relation(ctx context.Context, c access.Caller, req *DependencyR
 	return rel
 }
 
-// dependenciesBound reads what a request says of the page.
-func (p *Page) dependenciesBound(ctx context.Context, req *DependencyRequest) (in interval, size int, err error) {
-	if size, err = p.size(req.First, req.Last); err != nil {
-		return in, 0, err
-	}
-	of := cursorOf{kind: req.Key.Kind, hash: p.relation.hash, check: p.relation.check}
-	if p.after, err = bound("after", req.After, of); err != nil {
-		return in, 0, err
-	}
-	if p.before, err = bound("before", req.Before, of); err != nil {
-		return in, 0, err
-	}
-	if req.ChangeCursor {
-		at, err := p.reader.store.Position(ctx)
-		if err != nil {
-			return in, 0, failure.Of(err, req.Key)
-		}
-		p.changeCursor = new(at.String())
-	}
-	p.Dependencies = []Dependency{}
-	return interval{after: p.after, before: p.before}, size, nil
+// cursors are those of the connection.
+func (rel *relation) cursors() order.Cursors {
+	return order.Cursors{Kind: rel.key.Kind, Hash: rel.hash, IsKey: rel.isKey}
 }
 
 // hash tells connections apart; cursors carry it. The places of dependencies are numbers
@@ -200,9 +190,9 @@ func (rel *relation) hash() uint32 {
 	return h.Sum32()
 }
 
-// check says whether a key is a place of the connection: strings, of a dependency after
+// isKey reports whether a key is a place of the connection: strings, of a dependency after
 // the number of its declaration.
-func (rel *relation) check(key []byte) bool {
+func (rel *relation) isKey(key []byte) bool {
 	n := 4
 	if rel.Relation == Dependencies {
 		n = 2
@@ -237,22 +227,19 @@ func (rel *relation) dependencies() (out []related) {
 func (r *Reader) lookTargets(ctx context.Context, c access.Caller, reqs []DependencyRequest, pages []*Page) error {
 	var keys []backend.Key
 	at := map[backend.Key]int{}
-	each := func(visit func(rel *relation, d *Dependency, e *Edge)) {
-		for i, p := range pages {
-			if p == nil || !reqs[i].Targets || reqs[i].Relation != Dependencies {
-				continue
-			}
-			for n := range p.Dependencies {
-				visit(p.relation, &p.Dependencies[n], &p.Edges[n])
+	var asked []*Page
+	for i, p := range pages {
+		if p == nil || !reqs[i].Targets || reqs[i].Relation != Dependencies {
+			continue
+		}
+		asked = append(asked, p)
+		for _, d := range p.Dependencies {
+			if _, ok := at[d.Key]; !ok {
+				at[d.Key] = len(keys)
+				keys = append(keys, d.Key)
 			}
 		}
 	}
-	each(func(_ *relation, d *Dependency, _ *Edge) {
-		if _, ok := at[d.Key]; !ok {
-			at[d.Key] = len(keys)
-			keys = append(keys, d.Key)
-		}
-	})
 	if len(keys) == 0 {
 		return nil
 	}
@@ -260,17 +247,20 @@ func (r *Reader) lookTargets(ctx context.Context, c access.Caller, reqs []Depend
 	if err != nil {
 		return err
 	}
-	each(func(rel *relation, d *Dependency, e *Edge) {
-		var target *backend.Resource
-		if res := found[at[d.Key]]; res != nil {
-			e.Resource, target = *res, res.Stored
+	for _, p := range asked {
+		for n := range p.Dependencies {
+			d := &p.Dependencies[n]
+			target := found[at[d.Key]]
+			if target != nil {
+				p.Edges[n].Resource = *target
+			}
+			d.State = DependencyState(&Resource{Body: p.relation.body}, target, d.Key)
 		}
-		d.State = dependency.StateOf(waitsFor(rel.body, d.Key), target)
-	})
+	}
 	return nil
 }
 
-// waitsFor says whether a resource waits for another.
+// waitsFor reports whether a resource waits for another.
 func waitsFor(b *body.Body, key backend.Key) bool {
 	metadata := b.At(body.Root, body.SlotMetadata)
 	if metadata.IsZero() {

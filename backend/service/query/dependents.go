@@ -2,7 +2,9 @@ package query
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
@@ -11,8 +13,12 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/dependency"
-	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query/explain"
+	"github.com/sluicegw/sluice/backend/service/query/fetch"
+	"github.com/sluicegw/sluice/backend/service/query/order"
+	"github.com/sluicegw/sluice/backend/service/query/page"
+	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
 // dependents reads the places of a connection of dependencies that a page wants. What
@@ -20,16 +26,11 @@ import (
 // keep are those that guard deletions.
 type dependents struct {
 	*relation
-	in       interval
-	backward bool
-	size     int
-	// ahead says to look whether there is more than size.
-	ahead bool
+	plan.Want
 	// of is the kind of those that are wanted; empty for all.
 	of string
 	// start and end bound what is still to be read; nil is open.
 	start, end []byte
-	begun      bool
 	found      []related
 	more, done bool
 	looked     int
@@ -37,13 +38,12 @@ type dependents struct {
 
 // begin prepares the first step.
 func (sc *dependents) begin() {
-	sc.begun = true
 	switch {
-	case sc.size == 0 && !sc.ahead:
+	case sc.Wanted() == 0:
 		sc.done = true
 	case sc.Relation == Dependencies:
 		list := sc.dependencies()
-		if sc.backward {
+		if sc.Backward {
 			slices.Reverse(list)
 		}
 		sc.take(list)
@@ -52,13 +52,13 @@ func (sc *dependents) begin() {
 		sc.done = true
 	default:
 		// The places of one resource follow each other: the bounds have all of them.
-		if key := sc.in.after; key != nil {
+		if key := sc.In.After; key != nil {
 			sc.start = resourceOf(key)
 		}
-		if key := sc.in.from; key != nil {
+		if key := sc.In.From; key != nil {
 			sc.start = resourceOf(key)
 		}
-		if key := sc.in.before; key != nil {
+		if key := sc.In.Before; key != nil {
 			sc.end = backend.Successor(resourceOf(key))
 		}
 	}
@@ -76,15 +76,15 @@ func resourceOf(key []byte) []byte {
 // take puts places on the page, in the page's direction, until it has all it wants.
 func (sc *dependents) take(list []related) {
 	for _, d := range list {
-		if !sc.in.holds(d.key) {
+		if !sc.In.Holds(d.key) {
 			continue
 		}
-		if len(sc.found) == sc.size {
+		if len(sc.found) == sc.Size {
 			sc.more, sc.done = true, true
 			return
 		}
 		sc.found = append(sc.found, d)
-		if !sc.ahead && len(sc.found) == sc.size {
+		if !sc.Ahead && len(sc.found) == sc.Size {
 			sc.done = true
 			return
 		}
@@ -93,27 +93,23 @@ func (sc *dependents) take(list []related) {
 
 // request is the next range of the scan.
 func (sc *dependents) request(left int) backend.Range {
-	want := sc.size - len(sc.found)
-	if sc.ahead {
-		want++
-	}
 	return backend.Range{
-		Kind: sc.of, Referenced: &sc.key, BoundOnly: sc.Relation != Dependents, Start: sc.start, End: sc.end, Reverse: sc.backward,
-		Limit: max(min(want, backend.MaxLimit, left), 1), Bare: true,
+		Kind: sc.of, Referenced: &sc.key, BoundOnly: sc.Relation != Dependents, Start: sc.start, End: sc.end, Reverse: sc.Backward,
+		Limit: max(min(sc.Wanted()-len(sc.found), backend.MaxLimit, left), 1), Bare: true,
 	}
 }
 
 // judge takes what a step has read.
-func (r *Reader) judge(ctx context.Context, sc *dependents, page backend.Page, arena *body.Arena) {
-	damaged := page.Unreadable
-	for _, stored := range page.Resources {
+func (r *Reader) judge(ctx context.Context, sc *dependents, got backend.Page, arena *body.Arena) {
+	damaged := got.Unreadable
+	for _, stored := range got.Resources {
 		sc.looked++
 		for len(damaged) > 0 && sc.precedes(damaged[0], stored.Key) {
 			sc.take(sc.unreadable(damaged[0]))
 			damaged = damaged[1:]
 		}
 		list := r.dependentsOf(ctx, sc.relation, stored, arena)
-		if sc.backward {
+		if sc.Backward {
 			slices.Reverse(list)
 		}
 		if sc.take(list); sc.done {
@@ -125,11 +121,11 @@ func (r *Reader) judge(ctx context.Context, sc *dependents, page backend.Page, a
 			return
 		}
 	}
-	if sc.done = !page.More || len(page.Resources) == 0; sc.done {
+	if sc.done = !got.More || len(got.Resources) == 0; sc.done {
 		return
 	}
-	last := page.Resources[len(page.Resources)-1].Key.Append(nil)
-	if sc.backward {
+	last := got.Resources[len(got.Resources)-1].Key.Append(nil)
+	if sc.Backward {
 		sc.end = last
 	} else {
 		sc.start = backend.Successor(last)
@@ -139,7 +135,7 @@ func (r *Reader) judge(ctx context.Context, sc *dependents, page backend.Page, a
 // precedes reports whether a key comes before another on the page.
 func (sc *dependents) precedes(a, b backend.Key) bool {
 	order := bytes.Compare(a.Append(nil), b.Append(nil))
-	return order < 0 && !sc.backward || order > 0 && sc.backward
+	return order < 0 && !sc.Backward || order > 0 && sc.Backward
 }
 
 // shows reports whether the connection has the resource under a key, which refers to that
@@ -177,9 +173,8 @@ func (r *Reader) dependentsOf(ctx context.Context, rel *relation, stored *backen
 	if err != nil || access.Authorize(ctx, rel.caller, k.Kind, descriptor.VerbGet) != nil {
 		return []related{rel.place(stored.Key, "", dependency.Bound)}
 	}
-	b, err := arena.Read(k.Body, stored)
-	if err != nil {
-		r.unreadable.Note(stored, err)
+	b := r.fetch.Read(arena, k, stored)
+	if b == nil {
 		return rel.unreadable(stored.Key)
 	}
 	state := dependency.Bound
@@ -211,39 +206,41 @@ func (r *Reader) dependentsOf(ctx context.Context, rel *relation, stored *backen
 
 // finish puts the places on the page, in their order.
 func (sc *dependents) finish(p *Page) {
-	if sc.backward {
+	if sc.Backward {
 		slices.Reverse(sc.found)
 	}
-	p.cut, p.ahead = sc.more, sc.ahead || len(sc.found) < sc.size
-	p.Edges = make([]Edge, len(sc.found))
-	for i := range sc.found {
-		p.Edges[i] = Edge{Resource: sc.found[i].Resource, key: sc.found[i].key}
-		if p.Dependencies != nil {
-			p.Dependencies = append(p.Dependencies, sc.found[i].Dependency)
-		}
+	p.cut, p.ahead = sc.more, sc.Ahead || len(sc.found) < sc.Size
+	for _, d := range sc.found {
+		p.Edges, p.Dependencies = append(p.Edges, page.At(d.Resource, d.key)), append(p.Dependencies, d.Dependency)
 	}
 }
 
 // runDependents reads until all scans are done. The next steps of all are one call, as
 // far as the store takes so many.
 func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
-	arena := &body.Arena{}
+	arena, spent := &body.Arena{}, budget.From(ctx)
+	for _, sc := range scans {
+		sc.begin()
+	}
 	for {
 		var asked []*dependents
-		firsts := 0 // bytes, as [maxFirsts] counts them
+		var requests []fetch.Request
+		left, firsts := spent.Left(budget.Rows), 0
 		for _, sc := range scans {
-			if !sc.begun {
-				sc.begin()
+			if sc.done || len(asked) == page.MaxStepRanges || firsts >= page.MaxFirsts {
+				continue
 			}
-			if !sc.done && len(asked) < maxStepRanges && firsts < maxFirsts {
-				asked = append(asked, sc)
-				firsts += r.sizes.estimate(r.largest(sc.relation), 1)
-			}
+			one := fetch.Request{Range: sc.request(max(left, 1)), Kind: r.largest(sc.relation)}
+			left, firsts = left-one.Limit, firsts+r.fetch.Estimate(one.Kind, 1)
+			asked, requests = append(asked, sc), append(requests, one)
 		}
 		if len(asked) == 0 {
 			break
 		}
-		pages, err := r.stepDependents(ctx, asked)
+		if err := spent.Spend(budget.Steps, budget.Scan*len(asked)); err != nil {
+			return err
+		}
+		pages, err := r.fetch.Ranges(ctx, requests...)
 		if err != nil {
 			return err
 		}
@@ -251,75 +248,26 @@ func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 			r.judge(ctx, sc, pages[i], arena)
 		}
 	}
-	if why := explanation(ctx); why != nil {
-		for _, sc := range scans {
-			if sc.looked > 0 {
-				why.add(Explained{Kind: sc.key.Kind, Source: "store", By: "references to it", Looked: sc.looked, Returned: len(sc.found)})
-			}
+	for _, sc := range scans {
+		if why := explain.From(ctx); why != nil && sc.looked > 0 {
+			why.Add(explain.Read{Kind: sc.key.Kind, Source: "store", By: "references to it", Looked: sc.looked, Returned: len(sc.found)})
 		}
 	}
 	return nil
 }
 
-// stepDependents reads the next step of scans, which the budget of the operation pays.
-func (r *Reader) stepDependents(ctx context.Context, asked []*dependents) ([]backend.Page, error) {
-	spent := budget.From(ctx)
-	spent.Pace(ctx)
-	if err := ctx.Err(); err != nil {
-		return nil, failure.Of(err, backend.Key{})
-	}
-	left, expected := spent.Left(budget.Rows), 0
-	ranges := make([]backend.Range, 0, len(asked))
-	for _, sc := range asked {
-		one := sc.request(max(left, 1))
-		left -= one.Limit
-		expected += r.sizes.estimate(r.largest(sc.relation), one.Limit)
-		ranges = append(ranges, one)
-	}
-	expected = min(expected, backend.MaxPageBytes)
-	err := spent.Spend(budget.Steps, budget.Scan*len(ranges))
-	if err == nil && spent.Left(budget.Rows) == 0 {
-		err = spent.Spend(budget.Rows, 1)
-	}
-	if err == nil {
-		err = held(spent.Expect(ctx, expected))
-	}
-	if err != nil {
-		return nil, err
-	}
-	spent.Leave()
-	pages, err := backend.Ranges(ctx, r.store, ranges)
-	spent.Return(ctx)
-	spent.Unexpect(expected)
-	if err != nil {
-		return nil, failure.Of(err, backend.Key{Kind: asked[0].key.Kind})
-	}
-	if err := spent.Spend(budget.Rows, resources(pages)); err != nil {
-		return nil, err
-	}
-	for i := range pages {
-		if err := hold(ctx, pages[i].Resources); err != nil {
-			return nil, held(err)
-		}
-	}
-	return pages, nil
-}
-
 // largest is the kind of those that refer to a resource whose resources are the largest, nil
 // if none is known to.
 func (r *Reader) largest(rel *relation) *kind.Kind {
-	var largest *kind.Kind
-	for _, k := range rel.kinds {
-		if largest == nil || r.sizes.mean(k.Kind) > r.sizes.mean(largest) {
-			largest = k.Kind
-		}
+	if len(rel.kinds) == 0 {
+		return nil
 	}
-	return largest
+	return slices.MaxFunc(rel.kinds, func(a, b *referring) int { return cmp.Compare(r.fetch.Mean(a.Kind), r.fetch.Mean(b.Kind)) }).Kind
 }
 
-// anyRelated says whether a connection of dependencies has a place in the interval.
-func (r *Reader) anyRelated(ctx context.Context, rel *relation, in interval) (bool, error) {
-	sc := &dependents{relation: rel, in: in, size: 1}
+// anyRelated reports whether a connection of dependencies has a place in the interval.
+func (r *Reader) anyRelated(ctx context.Context, rel *relation, in order.Interval) (bool, error) {
+	sc := &dependents{relation: rel, Want: plan.Want{In: in, Size: 1}}
 	err := r.runDependents(ctx, []*dependents{sc})
 	return len(sc.found) > 0, err
 }
@@ -331,61 +279,46 @@ func (r *Reader) countRelated(ctx context.Context, rel *relation) (int, error) {
 	if rel.Relation == Dependencies {
 		return len(rel.dependencies()), nil
 	}
-	var counts []backend.Range
+	var counts []fetch.Request
 	var scans []*dependents
 	one := backend.Range{Referenced: &rel.key, BoundOnly: rel.Relation != Dependents, Count: true}
 	rest := one // of kinds that this catalogue does not know to refer to it
 	for _, k := range rel.kinds {
 		rest.End = backend.AppendString(nil, k.Name)
-		counts = append(counts, rest)
+		counts = append(counts, fetch.Request{Range: rest})
 		rest.Start = backend.PrefixEnd(rest.End)
 		if one.Kind = k.Name; len(k.paths) == 1 {
-			counts = append(counts, one)
+			counts = append(counts, fetch.Request{Range: one, Kind: k.Kind})
 		} else {
-			scans = append(scans, &dependents{relation: rel, of: k.Name, size: backend.MaxLimit})
+			scans = append(scans, &dependents{relation: rel, of: k.Name, Want: plan.Want{Size: math.MaxInt}})
 		}
 	}
 	rest.End = nil
-	counts = append(counts, rest)
+	counts = append(counts, fetch.Request{Range: rest})
 	if rel.Relation == Dependents { // which are of known kinds alone
-		counts = slices.DeleteFunc(counts, func(r backend.Range) bool { return r.Kind == "" })
+		counts = slices.DeleteFunc(counts, func(r fetch.Request) bool { return r.Range.Kind == "" })
 	}
-	n, err := r.countRanges(ctx, counts)
-	if err != nil {
-		return 0, err
-	}
-	for len(scans) > 0 {
-		if err := r.runDependents(ctx, scans); err != nil {
+	n := 0
+	if spent := budget.From(ctx); len(counts) > 0 {
+		if err := spent.Spend(budget.Steps, budget.Scan); err != nil {
 			return 0, err
 		}
-		var rest []*dependents
-		for _, sc := range scans {
-			if n += len(sc.found); len(sc.found) == sc.size {
-				rest = append(rest, &dependents{relation: rel, of: sc.of, in: interval{after: sc.found[sc.size-1].key}, size: sc.size})
-			}
+		pages, err := r.fetch.Ranges(ctx, counts...)
+		if err != nil {
+			return 0, err
 		}
-		scans = rest
+		for i := range pages {
+			n += pages[i].Count
+		}
+		if err := spent.Spend(budget.Steps, budget.Counted*n); err != nil {
+			return 0, err
+		}
 	}
-	return n, nil
-}
-
-// countRanges is the number of resources in ranges that count.
-func (r *Reader) countRanges(ctx context.Context, ranges []backend.Range) (n int, err error) {
-	if len(ranges) == 0 {
-		return 0, nil
-	}
-	spent := budget.From(ctx)
-	if err := spent.Spend(budget.Steps, budget.Scan); err != nil {
+	if err := r.runDependents(ctx, scans); err != nil {
 		return 0, err
 	}
-	spent.Leave()
-	pages, err := backend.Ranges(ctx, r.store, ranges)
-	spent.Return(ctx)
-	if err != nil {
-		return 0, failure.Of(err, backend.Key{})
+	for _, sc := range scans {
+		n += len(sc.found)
 	}
-	for i := range pages {
-		n += pages[i].Count
-	}
-	return n, spent.Spend(budget.Steps, budget.Counted*n)
+	return n, nil
 }

@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -12,6 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query/explain"
 )
 
 // Get returns a resource, nil if there is none. One that is stored in a form
@@ -28,34 +28,17 @@ func (r *Reader) Get(ctx context.Context, c access.Caller, id kind.Identity) (*R
 		return nil, err
 	}
 	view := r.view(ctx)
-	if served, ok := view.Kind(k.Name); ok {
-		out, err := r.getIndexed(served, key, view.Now())
-		explainKeys(ctx, "index", []backend.Key{key}, []*Resource{out})
-		return out, err
-	}
 	var out *Resource
-	defer func() { explainKeys(ctx, "store", []backend.Key{key}, []*Resource{out}) }()
-	spent := budget.From(ctx)
-	spent.Leave()
-	got, err := backend.GetBare(ctx, r.store, key)
-	spent.Return(ctx)
-	if err != nil {
-		return nil, failure.Of(err, key)
+	served, ok := view.Kind(k.Name)
+	source := "index"
+	if ok {
+		out, err = r.getIndexed(served, key, view.Now())
+	} else {
+		out, err = r.fetch.One(ctx, k, key)
+		source = "store"
 	}
-	if err := hold(ctx, got); err != nil {
-		return nil, held(err)
-	}
-	stored := got[0]
-	if stored == nil {
-		return nil, nil
-	}
-	b, err := k.Body.Read(stored)
-	if err != nil {
-		r.unreadable.Note(stored, err)
-		return nil, failure.Of(err, key)
-	}
-	out = &Resource{Stored: stored, Body: b}
-	return out, nil
+	explainKeys(ctx, source, []backend.Key{key}, []*Resource{out})
+	return out, err
 }
 
 // getIndexed is Get from the index in memory.
@@ -101,7 +84,6 @@ func (r *Reader) NodeKey(ctx context.Context, c access.Caller, id string) (backe
 // is none, or none that can be read. It is one call of the store for each
 // backend.MaxKeys keys, or as many as the store returns at once.
 func (r *Reader) Lookup(ctx context.Context, c access.Caller, keys []backend.Key) ([]*Resource, error) {
-	out := make([]*Resource, len(keys))
 	var k *kind.Kind
 	kinds := make([]*kind.Kind, len(keys))
 	for i, key := range keys {
@@ -116,69 +98,32 @@ func (r *Reader) Lookup(ctx context.Context, c access.Caller, keys []backend.Key
 		}
 		kinds[i] = k
 	}
-	spent := budget.From(ctx)
-	if err := spent.Spend(budget.Rows, len(keys)); err != nil {
+	if err := budget.From(ctx).Spend(budget.Rows, len(keys)); err != nil {
 		return nil, err
 	}
-	if r.lookupIndexed(ctx, keys, out) {
+	if out, ok := r.lookupIndexed(ctx, keys); ok {
 		explainKeys(ctx, "index", keys, out)
 		return out, nil
 	}
-	defer func() { explainKeys(ctx, "store", keys, out) }()
-	for begin := 0; begin < len(keys); {
-		part := keys[begin:min(begin+backend.MaxKeys, len(keys))]
-		expected := r.sizes.estimate(kinds[begin], len(part))
-		if err := spent.Expect(ctx, expected); err != nil {
-			return nil, held(err)
-		}
-		spent.Leave()
-		got, err := backend.GetBare(ctx, r.store, part...)
-		spent.Return(ctx)
-		spent.Unexpect(expected)
-		if len(part) == 1 && errors.Is(err, backend.ErrUnreadable) {
-			begin++
-			continue
-		}
-		if err != nil {
-			return nil, failure.Of(err, backend.Key{})
-		}
-		if err := hold(ctx, got); err != nil {
-			return nil, held(err)
-		}
-		for i, stored := range got {
-			if stored == nil {
-				continue
-			}
-			b, err := kinds[begin+i].Body.Read(stored)
-			if err != nil {
-				r.unreadable.Note(stored, err)
-				continue
-			}
-			out[begin+i] = &Resource{Stored: stored, Body: b}
-		}
-		begin += len(got)
+	out, err := r.fetch.Keys(ctx, keys, func(i int) *kind.Kind { return kinds[i] })
+	if err == nil {
+		explainKeys(ctx, "store", keys, out)
 	}
-	return out, nil
+	return out, err
 }
 
-// lookupIndexed is Lookup from the index in memory. It says whether that serves all kinds.
-func (r *Reader) lookupIndexed(ctx context.Context, keys []backend.Key, out []*Resource) bool {
+// lookupIndexed is Lookup from the index in memory, false if that does not serve all kinds.
+func (r *Reader) lookupIndexed(ctx context.Context, keys []backend.Key) ([]*Resource, bool) {
 	view := r.view(ctx)
 	var k *index.Kind
 	last := ""
-	for _, key := range keys {
-		if key.Kind != last {
+	out, all := make([]*Resource, len(keys)), make([]Resource, len(keys))
+	for i, key := range keys {
+		if k == nil || key.Kind != last {
 			var ok bool
 			if k, ok = view.Kind(key.Kind); !ok {
-				return false
+				return nil, false
 			}
-			last = key.Kind
-		}
-	}
-	all := make([]Resource, len(keys))
-	for i, key := range keys {
-		if key.Kind != last {
-			k, _ = view.Kind(key.Kind)
 			last = key.Kind
 		}
 		e := k.Get(key.Namespace, key.Name)
@@ -191,5 +136,22 @@ func (r *Reader) lookupIndexed(ctx context.Context, keys []backend.Key, out []*R
 			out[i] = &all[i]
 		}
 	}
-	return true
+	return out, true
+}
+
+// explainKeys notes reads of single resources by their keys.
+func explainKeys(ctx context.Context, source string, keys []backend.Key, found []*Resource) {
+	e := explain.From(ctx)
+	if e == nil {
+		return
+	}
+	for from := 0; from < len(keys); {
+		one := explain.Read{Kind: keys[from].Kind, Source: source, By: "key"}
+		for ; from < len(keys) && keys[from].Kind == one.Kind; from++ {
+			if one.Looked++; found[from] != nil {
+				one.Returned++
+			}
+		}
+		e.Add(one)
+	}
 }

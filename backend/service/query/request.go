@@ -1,6 +1,19 @@
 package query
 
-import "github.com/sluicegw/sluice/backend"
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query/filter"
+	"github.com/sluicegw/sluice/backend/service/query/order"
+	"github.com/sluicegw/sluice/backend/service/query/plan"
+)
 
 // ListRequest asks for a page of a connection by the Relay specification.
 type ListRequest struct {
@@ -13,13 +26,12 @@ type ListRequest struct {
 	// and, or, not, name, namespace, labels, conditions, createdAt, updatedAt,
 	// spec and status, the last two shaped like the kind. Nil keeps everything.
 	Filter any
-	// OrderBy goes before the order of (namespace, name); at most MaxOrders.
+	// OrderBy goes before the order of (namespace, name); at most [order.Max].
 	OrderBy []Order
 	// Parent leaves only what refers to a resource; the zero value leaves everything.
 	Parent Parent
 	// Names, if not nil, leaves only the resources of these names in Namespace, or
-	// of a GLOBAL kind: at most MaxFilterValues. They are read by their keys. They must
-	// not change while the page is used.
+	// of a GLOBAL kind: at most [filter.MaxValues]. They are read by their keys.
 	Names []string
 	// ChangeCursor asks for [Page.ChangeCursor], taken before the first read.
 	ChangeCursor bool
@@ -31,16 +43,83 @@ type ListRequest struct {
 	Total bool
 }
 
-// Order is one criterion of an order. Nulls come first, and last if descending.
-type Order struct {
-	// Field is "name", "namespace", "createdAt", "updatedAt" or the path of a sortable index.
-	Field      string
-	Descending bool
-}
+// Order is one criterion of an order.
+type Order = order.Criterion
 
 // Parent is the resource that the resources of an inverse connection refer to.
 type Parent struct {
 	// Reference is the path of the reference by which they do.
 	Reference string
 	Key       backend.Key
+}
+
+// connection is a query as it was asked for.
+type connection struct {
+	plan.Query
+	// asked is the namespace that the request names, and named says that it has names.
+	asked string
+	named bool
+}
+
+// prepare checks a request.
+func (c *connection) prepare(k *kind.Kind, req *ListRequest, f filter.Filter) error {
+	*c = connection{Query: plan.Query{Kind: k, Filter: f, Order: req.OrderBy}, named: req.Names != nil}
+	if req.Namespace != nil {
+		c.Namespace = *req.Namespace
+		if req.Parent == (Parent{}) && req.Names == nil { // else it is that of a resource
+			if k.Scope == descriptor.Global {
+				return failure.BadInput("namespace", "kind %s is GLOBAL: its resources have no namespace", k.Name)
+			}
+			var v kind.Violations
+			v.Namespace("namespace", c.Namespace)
+			if err := v.Err(backend.Key{Kind: k.Name, Namespace: c.Namespace}); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.Order.Check(k); err != nil {
+		return err
+	}
+	if p := req.Parent; p != (Parent{}) {
+		if k.Rows.Index(p.Reference) == nil {
+			return failure.BadInput("parent", "kind %s has no reference %q", k.Name, failure.Shorten(p.Reference))
+		}
+		c.Namespace, c.Reference, c.Parent = p.Key.Namespace, p.Reference, p.Key
+	}
+	if c.named {
+		if c.Namespace == "" && k.Scope != descriptor.Global {
+			return failure.BadInput("namespace", "names need the namespace that they are in")
+		}
+		if len(req.Names) > filter.MaxValues {
+			return failure.Limited("names", "more than %d names", filter.MaxValues)
+		}
+		c.Names = append([]string{}, req.Names...) // not nil: that is all
+		slices.Sort(c.Names)
+		c.Names = slices.Compact(c.Names)
+	}
+	c.asked = c.Namespace
+	c.Narrow()
+	return nil
+}
+
+// hash tells connections apart. How a connection is read has no part in it.
+func (c *connection) hash() uint32 {
+	text := c.Filter.Text()
+	if c.Reference != "" {
+		text += fmt.Sprintf(" parent %q %q", c.Reference, c.Parent.Name)
+	}
+	if c.named {
+		names, _ := json.Marshal(c.Names)               // strings always marshal
+		text += `{"name":{"in":` + string(names) + `}}` // as the filter that says the same
+	}
+	h := fnv.New32a()
+	for _, part := range []string{c.Kind.Name, c.asked, text, c.Order.String()} {
+		_, _ = h.Write(backend.AppendString(nil, part))
+	}
+	return h.Sum32()
+}
+
+// cursors are those of the connection.
+func (c *connection) cursors() order.Cursors {
+	return order.Cursors{Kind: c.Kind.Name, Hash: c.hash, IsKey: c.Order.IsKey}
 }

@@ -1,7 +1,8 @@
-package query
+package filter
 
 import (
 	"encoding/json"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend"
@@ -13,17 +14,17 @@ import (
 	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
-// filterParser reads the JSON form of a filter by the kind's descriptor.
-type filterParser struct {
+// parser reads the JSON form of a filter by the kind's descriptor.
+type parser struct {
 	kind  *kind.Kind
 	nodes int
 }
 
-// ParseFilter reads a filter; nil keeps everything. Its text is the same for
+// Parse reads a filter; nil keeps everything. Its text is the same for
 // filters that say the same in the same words, whatever is null. Null is as if left
 // out, but not as the value of an operator: that, and an object without an operator,
 // would keep more than whoever left a variable undefined has meant.
-func ParseFilter(k *kind.Kind, value any) (Filter, error) {
+func Parse(k *kind.Kind, value any) (Filter, error) {
 	if value == nil {
 		return Filter{}, nil
 	}
@@ -34,7 +35,7 @@ func ParseFilter(k *kind.Kind, value any) (Filter, error) {
 	if tree == nil {
 		return Filter{}, nil
 	}
-	p := filterParser{kind: k}
+	p := parser{kind: k}
 	e, err := p.object(tree, "filter", 1)
 	if err != nil || len(e) == 0 {
 		return Filter{}, err
@@ -45,11 +46,11 @@ func ParseFilter(k *kind.Kind, value any) (Filter, error) {
 }
 
 // object reads one filter object: all its members must hold.
-func (p *filterParser) object(tree map[string]any, path string, depth int) (all, error) {
-	if depth > MaxFilterDepth {
-		return nil, failure.Limited(path, "and, or and not are nested deeper than %d", MaxFilterDepth)
+func (p *parser) object(tree map[string]any, path string, depth int) (All, error) {
+	if depth > MaxDepth {
+		return nil, failure.Limited(path, "and, or and not are nested deeper than %d", MaxDepth)
 	}
-	var out all
+	var out All
 	for _, name := range jsontree.Keys(tree) {
 		if tree[name] == nil {
 			continue
@@ -64,26 +65,30 @@ func (p *filterParser) object(tree map[string]any, path string, depth int) (all,
 	return out, nil
 }
 
-func (p *filterParser) member(name string, value any, at string, depth int) (all, error) {
+func (p *parser) member(name string, value any, at string, depth int) (All, error) {
 	switch name {
 	case "and", "or":
 		list, err := p.objects(value, at, depth)
-		if name == "or" && err == nil {
-			return all{some(list)}, nil
+		if name == "and" || err != nil {
+			return slices.Concat(list...), err
 		}
-		return all(list), err
+		var one Any
+		for _, e := range list {
+			one = append(one, e)
+		}
+		return All{one}, nil
 	case "not":
 		m, err := asObject(value, at)
 		if err != nil {
 			return nil, err
 		}
 		e, err := p.object(m, at, depth+1)
-		return all{none{e}}, err
+		return All{Not{e}}, err
 	case "labels", "conditions":
 		return p.pairs(name, value, at)
-	case nameAttribute, namespaceAttribute:
+	case Name, Namespace:
 		return p.tests(name, &descriptor.Field{Type: descriptor.TypeString}, value, at)
-	case createdAttribute, updatedAttribute:
+	case CreatedAt, UpdatedAt:
 		return p.tests(name, nil, value, at)
 	case "spec", "status":
 		return p.nested(name, value, at)
@@ -91,12 +96,12 @@ func (p *filterParser) member(name string, value any, at string, depth int) (all
 	return nil, failure.BadInput(at, "%s is not an attribute that filters of kind %s know", at, p.kind.Name)
 }
 
-func (p *filterParser) objects(value any, at string, depth int) ([]expr, error) {
+func (p *parser) objects(value any, at string, depth int) ([]All, error) {
 	list, ok := value.([]any)
 	if !ok {
 		return nil, failure.BadInput(at, "%s must be a list of filters", at)
 	}
-	var out []expr
+	var out []All
 	for i, e := range list {
 		m, err := asObject(e, at)
 		if err != nil {
@@ -118,7 +123,7 @@ func (p *filterParser) objects(value any, at string, depth int) ([]expr, error) 
 }
 
 // nested descends to the index at a path.
-func (p *filterParser) nested(path string, value any, at string) (all, error) {
+func (p *parser) nested(path string, value any, at string) (All, error) {
 	m, err := asObject(value, at)
 	if err != nil {
 		return nil, err
@@ -126,7 +131,7 @@ func (p *filterParser) nested(path string, value any, at string) (all, error) {
 	if idx := p.kind.Rows.Index(path); idx != nil {
 		return p.tests(path, idx.Field, value, at)
 	}
-	var out all
+	var out All
 	for _, name := range jsontree.Keys(m) {
 		if m[name] == nil {
 			continue
@@ -144,7 +149,7 @@ func (p *filterParser) nested(path string, value any, at string) (all, error) {
 }
 
 // tests reads the operators of one attribute; a nil field is a time.
-func (p *filterParser) tests(attribute string, f *descriptor.Field, value any, at string) (all, error) {
+func (p *parser) tests(attribute string, f *descriptor.Field, value any, at string) (All, error) {
 	m, err := asObject(value, at)
 	if err != nil {
 		return nil, err
@@ -152,7 +157,7 @@ func (p *filterParser) tests(attribute string, f *descriptor.Field, value any, a
 	if len(m) == 0 {
 		return nil, noOperator(at)
 	}
-	var out all
+	var out All
 	for _, op := range jsontree.Keys(m) {
 		if err := p.count(at); err != nil {
 			return nil, err
@@ -165,28 +170,25 @@ func (p *filterParser) tests(attribute string, f *descriptor.Field, value any, a
 			if !ok {
 				return nil, failure.BadInput(at+"."+op, "%s.isNull: true or false is accepted", at)
 			}
-			out = append(out, test{attribute: attribute, op: op, null: want})
+			out = append(out, Test{Attribute: attribute, Op: op, Null: want})
 			continue
 		}
-		t := test{attribute: attribute, op: op}
-		values := []any{m[op]}
-		if list, ok := m[op].([]any); ok {
-			values = list
-		}
-		if len(values) > MaxFilterValues {
-			return nil, failure.Limited(at+"."+op, "more than %d values", MaxFilterValues)
+		t := Test{Attribute: attribute, Op: op}
+		values, err := operands(m[op], at+"."+op)
+		if err != nil {
+			return nil, err
 		}
 		for _, v := range values {
 			encoded := encodeOperand(f, v)
 			if encoded == nil {
 				return nil, noOperand(f, v, at+"."+op)
 			}
-			t.values = append(t.values, encoded)
+			t.Values = append(t.Values, encoded)
 		}
-		t.text, _ = m[op].(string)
+		t.Text, _ = m[op].(string)
 		switch op {
 		case "startsWith":
-			t.values[0] = backend.AppendStringPrefix(nil, t.text)
+			t.Values[0] = backend.AppendStringPrefix(nil, t.Text)
 		case "eq", "ne", "in", "lt", "lte", "gt", "gte", "contains", "hasAll", "hasAny", "hasNone":
 		default:
 			return nil, failure.BadInput(at+"."+op, "%s is not an operator", op)
@@ -194,6 +196,18 @@ func (p *filterParser) tests(attribute string, f *descriptor.Field, value any, a
 		out = append(out, t)
 	}
 	return out, nil
+}
+
+// operands are the values of an operator: those of a list, or one.
+func operands(v any, at string) ([]any, error) {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	if len(list) > MaxValues {
+		return nil, failure.Limited(at, "more than %d values", MaxValues)
+	}
+	return list, nil
 }
 
 // noOperand refuses a value that no value of an index equals.
@@ -232,12 +246,12 @@ func encodeOperand(f *descriptor.Field, v any) []byte {
 }
 
 // pairs reads tests of labels and of conditions.
-func (p *filterParser) pairs(name string, value any, at string) (all, error) {
+func (p *parser) pairs(name string, value any, at string) (All, error) {
 	list, ok := value.([]any)
 	if !ok {
 		return nil, failure.BadInput(at, "%s must be a list", at)
 	}
-	var out all
+	var out All
 	for i, e := range list {
 		at := failure.Element(at, i)
 		m, err := asObject(e, at)
@@ -267,7 +281,7 @@ const (
 )
 
 // labelTest reads a test of a label: its key, and one operator.
-func labelTest(m map[string]any, at string) (expr, error) {
+func labelTest(m map[string]any, at string) (Condition, error) {
 	key, _ := m["key"].(string)
 	if n := utf8.RuneCountInString(key); n == 0 || n > maxLabelKey {
 		return nil, failure.BadInput(failure.Join(at, "key"), "%s.key: 1 to %d characters are accepted", at, maxLabelKey)
@@ -288,28 +302,25 @@ func labelTest(m map[string]any, at string) (expr, error) {
 	if len(ops) > 1 {
 		return nil, failure.BadInput(at, "%s: give one operator; %s and %s are here", at, ops[0], ops[1])
 	}
-	values := []any{m[ops[0]]}
-	if list, ok := m[ops[0]].([]any); ok {
-		values = list
+	values, err := operands(m[ops[0]], at+"."+ops[0])
+	if err != nil {
+		return nil, err
 	}
-	if len(values) > MaxFilterValues {
-		return nil, failure.Limited(at+"."+ops[0], "more than %d values", MaxFilterValues)
-	}
-	t := test{attribute: row.LabelIndex, op: ops[0]}
+	t := Test{Attribute: row.LabelIndex, Op: ops[0]}
 	for _, v := range values {
 		s, _ := v.(string)
-		t.values = append(t.values, row.Pair(key, s))
+		t.Values = append(t.Values, row.Pair(key, s))
 	}
 	switch ops[0] {
 	case "eq", "in", "ne":
 		return t, nil
 	case "notIn":
-		t.op = "hasNone"
+		t.Op = "hasNone"
 		return t, nil
 	case "exists":
 		exists := withKey(row.LabelIndex, key)
 		if want, _ := m["exists"].(bool); !want {
-			return none{exists}, nil
+			return Not{exists}, nil
 		}
 		return exists, nil
 	}
@@ -318,7 +329,7 @@ func labelTest(m map[string]any, at string) (expr, error) {
 
 // conditionTest reads a test of a condition: its type, and its status if one is
 // wanted.
-func conditionTest(m map[string]any, at string) (expr, error) {
+func conditionTest(m map[string]any, at string) (Condition, error) {
 	typ, _ := m["type"].(string)
 	if n := utf8.RuneCountInString(typ); n == 0 || n > maxConditionType {
 		return nil, failure.BadInput(failure.Join(at, "type"), "%s.type: 1 to %d characters are accepted", at, maxConditionType)
@@ -331,17 +342,17 @@ func conditionTest(m map[string]any, at string) (expr, error) {
 		return withKey(row.ConditionIndex, typ), nil
 	}
 	s, _ := status.(string)
-	return test{attribute: row.ConditionIndex, op: "eq", values: [][]byte{row.Pair(typ, s)}}, nil
+	return Test{Attribute: row.ConditionIndex, Op: "eq", Values: [][]byte{row.Pair(typ, s)}}, nil
 }
 
 // withKey is the test that there is a label of a key, or a condition of a type.
-func withKey(index, key string) test {
-	return test{attribute: index, op: "first", values: [][]byte{backend.AppendString(nil, key)}}
+func withKey(index, key string) Test {
+	return Test{Attribute: index, Op: "first", Values: [][]byte{backend.AppendString(nil, key)}}
 }
 
-func (p *filterParser) count(at string) error {
-	if p.nodes++; p.nodes > MaxFilterNodes {
-		return failure.Limited(at, "more than %d conditions", MaxFilterNodes)
+func (p *parser) count(at string) error {
+	if p.nodes++; p.nodes > MaxNodes {
+		return failure.Limited(at, "more than %d conditions", MaxNodes)
 	}
 	return nil
 }

@@ -1,0 +1,174 @@
+// Package fetch reads resources from a store, as far as the budget of the operation pays.
+package fetch
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/unreadable"
+)
+
+// Resource is a stored resource and its body, nil if it is unreadable.
+type Resource struct {
+	Stored *backend.Resource
+	Body   *body.Body
+}
+
+// Reader reads from a store. Safe for concurrent use.
+type Reader struct {
+	Store      backend.Store
+	unreadable *unreadable.Tracker
+	sizes      sizes
+}
+
+// New returns a reader of the resources of some kinds.
+func New(store backend.Store, kinds kind.Catalogue, tracker *unreadable.Tracker) *Reader {
+	return &Reader{Store: store, unreadable: tracker, sizes: newSizes(kinds)}
+}
+
+// Read reads the body of a resource. One that is unreadable is noted, and nil.
+func (r *Reader) Read(a *body.Arena, k *kind.Kind, stored *backend.Resource) *body.Body {
+	b, err := a.Read(k.Body, stored)
+	if err != nil {
+		r.unreadable.Note(stored, err)
+		return nil
+	}
+	return b
+}
+
+// Request is a range whose resources are of a kind, or mostly of one as large; Kind may be nil.
+type Request struct {
+	backend.Range
+	Kind *kind.Kind
+}
+
+// Ranges reads ranges in one call. It charges the resources and waits for the memory that
+// they take; the caller charges [budget.Scan] and counts.
+func (r *Reader) Ranges(ctx context.Context, requests ...Request) ([]backend.Page, error) {
+	spent := budget.From(ctx)
+	ranges, expected, pages := make([]backend.Range, len(requests)), 0, false
+	for i := range requests {
+		one := &requests[i]
+		if ranges[i] = one.Range; !one.Count {
+			pages = true
+			expected += r.Estimate(one.Kind, one.Limit)
+		}
+	}
+	if pages && spent.Left(budget.Rows) == 0 {
+		if err := spent.Spend(budget.Rows, 1); err != nil {
+			return nil, err
+		}
+	}
+	var out []backend.Page
+	err := r.call(ctx, min(expected, backend.MaxPageBytes), func() (err error) {
+		out, err = backend.Ranges(ctx, r.Store, ranges)
+		return err
+	})
+	if err != nil {
+		return nil, Failure(err, backend.Key{Kind: requests[0].Range.Kind})
+	}
+	rows, held := 0, 0
+	for i := range out {
+		n := Size(out[i].Resources)
+		rows, held = rows+len(out[i].Resources), held+n
+		if k := requests[i].Kind; k != nil && k.Name == ranges[i].Kind {
+			r.sizes.learn(k, n, len(out[i].Resources))
+		}
+	}
+	if err := spent.Spend(budget.Rows, rows); err != nil {
+		return nil, err
+	}
+	return out, Failure(spent.Hold(ctx, held), backend.Key{})
+}
+
+// Keys returns the resources of keys, parallel to them: nil where there is none, or none
+// that can be read. The caller charges them as rows.
+func (r *Reader) Keys(ctx context.Context, keys []backend.Key, kindOf func(i int) *kind.Kind) ([]*Resource, error) {
+	out := make([]*Resource, len(keys))
+	var arena body.Arena
+	for begin := 0; begin < len(keys); {
+		part := keys[begin:min(begin+backend.MaxKeys, len(keys))]
+		var got []*backend.Resource
+		err := r.call(ctx, r.Estimate(kindOf(begin), len(part)), func() (err error) {
+			got, err = backend.GetBare(ctx, r.Store, part...)
+			return err
+		})
+		if len(part) == 1 && errors.Is(err, backend.ErrUnreadable) {
+			begin++
+			continue
+		}
+		if err == nil {
+			err = budget.From(ctx).Hold(ctx, Size(got))
+		}
+		if err != nil {
+			return nil, Failure(err, backend.Key{})
+		}
+		for i, stored := range got {
+			if stored == nil {
+				continue
+			}
+			if b := r.Read(&arena, kindOf(begin+i), stored); b != nil {
+				out[begin+i] = &Resource{Stored: stored, Body: b}
+			}
+		}
+		begin += len(got)
+	}
+	return out, nil
+}
+
+// call calls the store once there is memory for so many bytes. The operation does not keep a
+// processor's turn meanwhile.
+func (r *Reader) call(ctx context.Context, expected int, do func() error) error {
+	spent := budget.From(ctx)
+	spent.Pace(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := spent.Expect(ctx, expected); err != nil {
+		return err
+	}
+	spent.Leave()
+	err := do()
+	spent.Return(ctx)
+	spent.Unexpect(expected)
+	if err == nil {
+		err = ctx.Err()
+	}
+	return err
+}
+
+// Failure returns an error of reading about a key, or of holding memory, in the words of the
+// service. One of the budget tells for itself.
+func Failure(err error, key backend.Key) error {
+	var over *budget.ExceededError
+	if err == nil || errors.As(err, &over) || errors.Is(err, budget.ErrBusy) {
+		return err
+	}
+	return failure.Of(err, key)
+}
+
+// One reads the resource of a key, nil if there is none. One that cannot be read is an error.
+func (r *Reader) One(ctx context.Context, k *kind.Kind, key backend.Key) (*Resource, error) {
+	var got []*backend.Resource
+	err := r.call(ctx, 0, func() (err error) {
+		got, err = backend.GetBare(ctx, r.Store, key)
+		return err
+	})
+	if err == nil {
+		err = budget.From(ctx).Hold(ctx, Size(got))
+	}
+	if err != nil || got[0] == nil {
+		return nil, Failure(err, key)
+	}
+	b, err := k.Body.Read(got[0])
+	if err != nil {
+		r.unreadable.Note(got[0], err)
+		return nil, failure.Of(err, key)
+	}
+	return &Resource{Stored: got[0], Body: b}, nil
+}

@@ -1,0 +1,247 @@
+// Package filter parses filters, matches resources against them, and says in which
+// range of an attribute's values the matches lie.
+package filter
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// Limits of a filter.
+const (
+	MaxNodes  = 50
+	MaxDepth  = 5
+	MaxValues = 100
+)
+
+// Filter is a parsed filter: conditions that must all hold. The zero value keeps everything.
+type Filter struct {
+	All
+	text string
+}
+
+// Empty reports whether the filter keeps everything.
+func (f *Filter) Empty() bool { return f.All == nil }
+
+// Text is the canonical text of the filter: JSON, empty if it keeps everything.
+func (f *Filter) Text() string { return f.text }
+
+// Matches reports whether the filter keeps a stored resource. One that cannot be read is an error.
+func (f *Filter) Matches(k *kind.Kind, r *backend.Resource) (bool, error) {
+	b, err := k.Body.Read(r)
+	return err == nil && f.Match(Of(k, b)), err
+}
+
+// MatchesRows reports whether the filter keeps a resource that has these rows.
+func (f *Filter) MatchesRows(r *backend.Resource, rows []index.Row) bool {
+	return f.Match(&Values{Resource: r, rows: rows})
+}
+
+// Anchor returns an attribute and values of it, one of which every match has: as index
+// rows have them, each once. ok is false if the filter wants no value of an index.
+func (f *Filter) Anchor() (attribute string, values []string, ok bool) {
+	for _, e := range f.All {
+		t, is := e.(Test)
+		if !is || !slices.Contains([]string{"eq", "in", "hasAny", "hasAll"}, t.Op) || len(t.Values) == 0 {
+			continue
+		}
+		switch t.Attribute {
+		case Name, Namespace, CreatedAt, UpdatedAt:
+			continue // no rows
+		}
+		for _, v := range t.Values {
+			values = append(values, string(v))
+		}
+		slices.Sort(values)
+		return t.Attribute, slices.Compact(values), true
+	}
+	return "", nil, false
+}
+
+// Condition is one on the values of a resource: [All], [Any], [Not] or [Test].
+type Condition interface {
+	// Match reports whether the condition holds.
+	Match(v *Values) bool
+}
+
+// The connectives. An empty All holds, an empty Any does not. No All has another in it.
+type (
+	All []Condition
+	Any []Condition
+	Not struct{ Condition }
+)
+
+// Match is part of [Condition].
+func (e All) Match(v *Values) bool {
+	return !slices.ContainsFunc(e, func(x Condition) bool { return !x.Match(v) })
+}
+
+// Range returns the range in which all conditions that have one for the attribute want its
+// value, and how many these are. It means something where a resource has one value.
+func (e All) Range(attribute string) (r Range, conditions int) {
+	for _, x := range e {
+		if t, _ := x.(Test); t.Attribute == attribute {
+			if one, ok := t.Range(); ok {
+				r, conditions = r.And(one), conditions+1
+			}
+		}
+	}
+	return r, conditions
+}
+
+// Match is part of [Condition].
+func (e Any) Match(v *Values) bool {
+	return slices.ContainsFunc(e, func(x Condition) bool { return x.Match(v) })
+}
+
+// Match is part of [Condition].
+func (e Not) Match(v *Values) bool { return !e.Condition.Match(v) }
+
+// Test compares the values of one attribute. An attribute without a value,
+// null, is matched by ne and hasNone alone.
+type Test struct {
+	Attribute string
+	// Op is an operator of the API, or "first": a value begins with the whole tuple
+	// elements of Values.
+	Op string
+	// Values are in the encoding of index rows, which keeps their order.
+	Values [][]byte
+	// Text is what contains looks for.
+	Text string
+	// Null reports whether isNull asks for absence.
+	Null bool
+}
+
+// Match is part of [Condition].
+func (t Test) Match(v *Values) bool {
+	v.Compared += max(len(t.Values), 1)
+	switch t.Op {
+	case "isNull":
+		return !v.Has(t.Attribute, func([]byte) bool { return true }) == t.Null
+	case "ne", "hasNone":
+		return !v.Has(t.Attribute, t.equals)
+	case "hasAll":
+		for _, w := range t.Values {
+			if !v.Has(t.Attribute, func(h []byte) bool { return bytes.Equal(h, w) }) {
+				return false
+			}
+		}
+		return true
+	}
+	return v.Has(t.Attribute, t.compare)
+}
+
+// equals reports whether a value is one of those of the test.
+func (t Test) equals(h []byte) bool {
+	for _, w := range t.Values {
+		if bytes.Equal(h, w) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t Test) compare(h []byte) bool {
+	switch t.Op {
+	case "eq", "in", "hasAny":
+		return t.equals(h)
+	case "lt":
+		return bytes.Compare(h, t.Values[0]) < 0
+	case "lte":
+		return bytes.Compare(h, t.Values[0]) <= 0
+	case "gt":
+		return bytes.Compare(h, t.Values[0]) > 0
+	case "gte":
+		return bytes.Compare(h, t.Values[0]) >= 0
+	case "startsWith", "first":
+		return bytes.HasPrefix(h, t.Values[0])
+	case "contains":
+		s, _, err := backend.TakeString(h)
+		return err == nil && strings.Contains(s, t.Text)
+	}
+	return false
+}
+
+// Equal returns the value that every match has, if there is one.
+func (t Test) Equal() (value []byte, ok bool) {
+	switch t.Op {
+	case "eq", "in", "hasAny", "hasAll":
+		if len(t.Values) == 1 {
+			return t.Values[0], true
+		}
+	}
+	return nil, false
+}
+
+// Range returns the range that holds every value the test can match, if there is one.
+func (t Test) Range() (r Range, ok bool) {
+	if len(t.Values) == 0 {
+		return Range{}, false
+	}
+	if v, one := t.Equal(); one {
+		return Range{v, backend.PrefixEnd(v)}, true
+	}
+	v := t.Values[0]
+	switch t.Op {
+	case "hasAll", "first":
+		return Range{v, backend.PrefixEnd(v)}, true
+	case "startsWith":
+		return Range{v, backend.StringPrefixEnd(v)}, true
+	case "lt":
+		return Range{nil, v}, true
+	case "lte":
+		return Range{nil, backend.PrefixEnd(v)}, true
+	case "gt":
+		return Range{backend.PrefixEnd(v), nil}, true
+	case "gte":
+		return Range{v, nil}, true
+	}
+	return Range{}, false
+}
+
+// Range is a range of encoded values: Start is inclusive and End exclusive, nil is open.
+type Range struct{ Start, End []byte }
+
+// Whole reports whether the range is open on both sides.
+func (r Range) Whole() bool { return r.Start == nil && r.End == nil }
+
+// Holds reports whether an encoded value is in the range.
+func (r Range) Holds(value string) bool {
+	return (r.Start == nil || value >= string(r.Start)) && (r.End == nil || value < string(r.End))
+}
+
+// And returns what two ranges have in common.
+func (r Range) And(o Range) Range {
+	if string(o.Start) > string(r.Start) {
+		r.Start = o.Start
+	}
+	if r.End == nil || o.End != nil && string(o.End) < string(r.End) {
+		r.End = o.End
+	}
+	return r
+}
+
+// Behind returns the range behind a prefix.
+func (r Range) Behind(prefix []byte) Range {
+	if len(prefix) == 0 {
+		return r
+	}
+	out := Range{append(slices.Clip(prefix), r.Start...), nil}
+	if r.End != nil {
+		out.End = append(slices.Clip(prefix), r.End...)
+	} else {
+		out.End = backend.PrefixEnd(prefix)
+	}
+	return out
+}
+
+// Of returns a stored resource with its index rows.
+func Of(k *kind.Kind, b *body.Body) *Values {
+	return &Values{Resource: b.Stored, rows: k.Rows.Of(b)}
+}

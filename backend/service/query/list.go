@@ -1,0 +1,161 @@
+package query
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query/filter"
+	"github.com/sluicegw/sluice/backend/service/query/page"
+)
+
+// List returns a page by the algorithm of the Relay cursor specification. A
+// resource whose place in the order does not change meanwhile is in exactly
+// one page, whatever else is written; but see docs/decisions.md, "Reads from memory", for
+// long pages of a store. Unreadable ones are left out, counted
+// and logged.
+func (r *Reader) List(ctx context.Context, c access.Caller, req ListRequest) (*Page, error) {
+	pages, errs := r.ListMany(ctx, c, []ListRequest{req})
+	return pages[0], errs[0]
+}
+
+// ListMany returns several pages and reads them together: each step of all
+// pages is one call of the store. pages and errs are parallel to the requests.
+func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListRequest) (pages []*Page, errs []error) {
+	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
+	lists := make([]listing, len(reqs)) // in one piece: a level may have hundreds
+	t := lister{reader: r, ctx: ctx, caller: c, view: r.view(ctx)}
+	var memory *page.Memory
+	var reads []*page.Read
+	var of []int
+	for i := range reqs {
+		l := &lists[i]
+		served, err := t.begin(&reqs[i], l)
+		switch {
+		case err != nil:
+		case served == nil:
+			reads, of = append(reads, &l.read), append(of, i)
+			continue
+		default:
+			if memory == nil {
+				memory = page.NewMemory(ctx, r.unreadable, t.view.Now(), 1)
+			}
+			l.page.view = t.view
+			err = memory.Do(&l.read, served)
+		}
+		pages[i], errs[i] = l.result(err)
+	}
+	if len(reads) > 0 {
+		for i, err := range r.pages.Do(ctx, reads) {
+			pages[of[i]], errs[of[i]] = lists[of[i]].result(err)
+		}
+	}
+	return pages, errs
+}
+
+// listing is a page that is being read.
+type listing struct {
+	page  Page
+	query connection
+	read  page.Read
+}
+
+// result is the page once it was read.
+func (l *listing) result(err error) (*Page, error) {
+	if err != nil {
+		return nil, err
+	}
+	p := &l.page
+	p.Edges, p.cut, p.ahead = l.read.Edges, l.read.More, l.read.Ahead || len(l.read.Edges) < l.read.Size
+	if l.read.Total {
+		p.total = &l.read.Matches
+	}
+	return p, nil
+}
+
+// lister prepares the pages of one call.
+type lister struct {
+	reader *Reader
+	ctx    context.Context
+	caller access.Caller
+	view   index.View
+	// filter is the one that was parsed last, of a kind and a map: the pages of a level
+	// mostly have the same.
+	filter    filter.Filter
+	filterErr error
+	filterOf  *kind.Kind
+	filterMap uintptr
+}
+
+// parse parses a filter, unless it is the last one.
+func (t *lister) parse(k *kind.Kind, value any) (filter.Filter, error) {
+	m, ok := value.(map[string]any)
+	if !ok {
+		return filter.Parse(k, value)
+	}
+	if at := reflect.ValueOf(m).Pointer(); t.filterOf != k || t.filterMap != at {
+		t.filter, t.filterErr = filter.Parse(k, m)
+		t.filterOf, t.filterMap = k, at
+	}
+	return t.filter, t.filterErr
+}
+
+// serve returns a kind as the view has it, nil if it is read from the store. It takes a later
+// view if the kind is in memory, or will be, and the view does not have it.
+func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
+	served, ok := t.view.Kind(k.Name)
+	if ok {
+		return served, nil
+	}
+	later, ok, err := t.reader.await(t.ctx, k)
+	if ok {
+		t.view = later
+		served, _ = t.view.Kind(k.Name)
+	}
+	return served, err
+}
+
+// begin checks a request and prepares its page. Served is where it is read in memory.
+func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, err error) {
+	k, err := t.reader.kinds.Find(req.Kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := access.Authorize(t.ctx, t.caller, k.Kind, descriptor.VerbList); err != nil {
+		return nil, err
+	}
+	if served, err = t.serve(k); err != nil {
+		return nil, err
+	}
+	f, err := t.parse(k, req.Filter)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.query.prepare(k, req, f); err != nil {
+		return nil, err
+	}
+	p := &l.page
+	p.reader, p.query = t.reader, &l.query
+	want, err := p.begin(req.First, req.Last, req.After, req.Before, req.Ahead)
+	if err != nil {
+		return nil, err
+	}
+	want.Total = req.Total && served == nil
+	l.read = page.Read{Query: &l.query.Query, Want: want}
+	if !req.ChangeCursor {
+		return served, nil
+	}
+	at := t.view.Position()
+	if served == nil {
+		if at, err = t.reader.fetch.Store.Position(t.ctx); err != nil {
+			return nil, failure.Of(err, backend.Key{Kind: k.Name})
+		}
+	}
+	p.changeCursor = new(at.String())
+	return served, nil
+}

@@ -1,0 +1,245 @@
+package page
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/query/explain"
+	"github.com/sluicegw/sluice/backend/service/query/fetch"
+	"github.com/sluicegw/sluice/backend/service/query/filter"
+	"github.com/sluicegw/sluice/backend/service/query/plan"
+	"github.com/sluicegw/sluice/backend/service/unreadable"
+)
+
+// Memory reads from one state of the index in memory. One goroutine uses it.
+type Memory struct {
+	*Read
+	ctx        context.Context
+	spent      *budget.Budget
+	explained  *explain.Explanation
+	unreadable *unreadable.Tracker
+	now        time.Time
+	// cheaper is how many resources on a page are charged as one.
+	cheaper int
+
+	kind   *index.Kind
+	values filter.Values
+	// charged is how many steps were charged of what was looked at and compared.
+	charged int
+	err     error // of the budget or the context
+}
+
+// NewMemory reads what has not expired now.
+func NewMemory(ctx context.Context, tracker *unreadable.Tracker, now time.Time, cheaper int) *Memory {
+	return &Memory{ctx: ctx, spent: budget.From(ctx), explained: explain.From(ctx), unreadable: tracker, now: now, cheaper: cheaper}
+}
+
+// edgeBytes is what an edge holds of a resource that is in the index.
+const edgeBytes = 128
+
+// maxReady is the room that a page begins with.
+const maxReady = 128
+
+// Do reads one page or count of a kind.
+func (m *Memory) Do(r *Read, k *index.Kind) error {
+	m.Read, m.kind, m.charged, m.values.Compared = r, k, 0, 0
+	if !r.idle() {
+		r.plan = plan.New(r.Query, k, &r.Want)
+		m.values.Compared = budget.Run * r.plan.Measured
+		if !r.Count && r.plan.Sorting == plan.Sorted {
+			r.Edges = make([]Edge, 0, min(r.Wanted(), maxReady))
+		}
+		switch {
+		case r.plan.Named:
+			m.names()
+		case r.plan.Length:
+			m.length()
+		default:
+			m.runs()
+		}
+		r.finish()
+	}
+	r.explain(m.explained, "index")
+	m.charge()
+	m.fail(m.spent.Spend(budget.Steps, budget.Scan))
+	m.fail(m.spent.Spend(budget.Rows, len(r.Edges)/m.cheaper))
+	if m.err == nil {
+		m.fail(fetch.Failure(m.spent.Hold(m.ctx, edgeBytes*len(r.Edges)), backend.Key{}))
+	}
+	return m.err
+}
+
+func (m *Memory) fail(err error) {
+	if m.err == nil {
+		m.err = err
+	}
+}
+
+// onTheWay is how many steps are charged on the way, so that an event which has no more is
+// ended soon.
+const onTheWay = 2048
+
+// due is what was looked at and compared and is not charged, in steps.
+func (m *Memory) due() int { return budget.Looked*m.looked + m.values.Compared - m.charged }
+
+func (m *Memory) charge() {
+	due := m.due()
+	m.charged += due
+	m.fail(m.spent.Spend(budget.Steps, due))
+	m.spent.Pace(m.ctx)
+	if err := m.ctx.Err(); err != nil && m.err == nil {
+		m.err = failure.Of(err, backend.Key{})
+	}
+}
+
+// look counts a place in a tree that is looked at. Those that are many are charged on the way.
+func (m *Memory) look() {
+	m.looked++
+	if m.due() >= onTheWay {
+		m.charge()
+	}
+}
+
+// offer takes a resource if it is there and the query keeps it. It reports whether to go on
+// with what follows, as [Read.take] does.
+func (m *Memory) offer(e *index.Entry) (past bool) {
+	if m.look(); e.Err != nil {
+		m.unreadable.Note(&e.Resource, e.Err)
+		return m.err != nil
+	}
+	m.values.Read(m.kind, e)
+	if e.ExpiredAt(m.now) || !m.plan.Exact && !(m.Query.Within(e.Place()) && m.Query.Match(&m.values)) {
+		return m.err != nil
+	}
+	return m.take(fetch.Resource{Stored: &e.Resource, Body: &e.Body}, &m.values) || m.err != nil
+}
+
+// names reads the resources of the query's names.
+func (m *Memory) names() {
+	var place []byte
+	sorted := m.plan.Sorting == plan.Sorted
+	for i := range m.Query.Names {
+		name := m.Query.Names[i]
+		if sorted && m.Backward {
+			name = m.Query.Names[len(m.Query.Names)-1-i]
+		}
+		place = backend.AppendString(backend.AppendString(place[:0], m.Query.Namespace), name)
+		if sorted && !m.In.Holds(place) {
+			continue
+		}
+		if e := m.kind.At(place); e == nil {
+			m.look()
+		} else if m.offer(e) {
+			return
+		}
+	}
+}
+
+// length counts by the length of the runs, less what is in them and not to be seen.
+func (m *Memory) length() {
+	m.Matches = m.plan.Rows
+	for _, r := range m.plan.Runs {
+		if r.Index == "" {
+			m.Matches -= m.kind.Unreadable(r.Run)
+		}
+	}
+	for e := range m.kind.Expired(m.now) {
+		m.values.Read(m.kind, e)
+		if m.look(); m.Query.Within(e.Place()) && m.Query.Match(&m.values) {
+			m.Matches--
+		}
+		if m.err != nil {
+			return
+		}
+	}
+}
+
+// runs reads the runs of the plan, until the page is full.
+func (m *Memory) runs() {
+	for i, r := range m.plan.Runs {
+		ended := false
+		if r.Turned {
+			ended = m.turned(r)
+		} else {
+			group := ""
+			m.kind.Scan(r.Run, r.Reverse, func(value string, e *index.Entry) bool {
+				if m.plan.Sorting == plan.Grouped && value != group {
+					if group = value; m.full() {
+						ended = true
+						return false
+					}
+				}
+				if !m.plan.Once && m.repeated(e, i, value) {
+					m.look()
+					return m.err == nil
+				}
+				past := m.offer(e)
+				ended = past && m.plan.Sorting == plan.Sorted
+				return !past
+			})
+		}
+		if ended || m.err != nil || m.plan.Sorting == plan.Grouped && m.full() {
+			return
+		}
+	}
+}
+
+// maxTied is how many resources of one value are turned round where they are met.
+const maxTied = 64
+
+// turned reads a run against the order of the names, and turns the resources of each value
+// round. Where many have a value they are read by themselves, until the page is full.
+func (m *Memory) turned(r plan.Run) (full bool) {
+	var space [maxTied]*index.Entry
+	for {
+		ties, of, many := space[:0], "", false
+		flush := func() bool {
+			for i := len(ties) - 1; i >= 0 && !full; i-- {
+				full = m.offer(ties[i])
+			}
+			ties = ties[:0]
+			return !full
+		}
+		m.kind.Scan(r.Run, r.Reverse, func(value string, e *index.Entry) bool {
+			if value != of && !flush() {
+				return false
+			}
+			of = value
+			if many = len(ties) == maxTied; many {
+				return false
+			}
+			ties = append(ties, e)
+			return true
+		})
+		if !many {
+			flush()
+			return full
+		}
+		tied := r.Tied(of)
+		m.kind.Scan(tied.Run, tied.Reverse, func(_ string, e *index.Entry) bool {
+			full = m.offer(e)
+			return !full
+		})
+		if full {
+			return true
+		}
+		r = r.Beyond(of)
+	}
+}
+
+// repeated reports whether a resource in the row of a run was met before: in an earlier run,
+// or in an earlier row of this one.
+func (m *Memory) repeated(e *index.Entry, run int, value string) bool {
+	m.values.Compared += run
+	for i := range run {
+		if _, ok := m.kind.First(e, m.plan.Runs[i].Run); ok {
+			return true
+		}
+	}
+	first, _ := m.kind.First(e, m.plan.Runs[run].Run)
+	return first != value
+}

@@ -1,0 +1,116 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+const (
+	// scansAtOnce is how many scans of whole kinds a gateway does at a time.
+	scansAtOnce = 2
+	// scanPatience is how long another one waits to begin.
+	scanPatience = 5 * time.Second
+)
+
+// slots let few scans of whole kinds run at once. Equal ones that wait are one.
+type slots struct {
+	free *semaphore.Weighted
+
+	mu      sync.Mutex // guards waiting
+	waiting map[string]*pending
+}
+
+// pending is a scan that waits to begin, for all that are equal to it.
+type pending struct {
+	done chan struct{} // closed at its end
+	// found is nil if the scan failed: then each tries by itself.
+	found *Read
+}
+
+func newSlots() *slots {
+	return &slots{free: semaphore.NewWeighted(scansAtOnce), waiting: map[string]*pending{}}
+}
+
+// begin waits for a slot.
+func (s *slots) begin(ctx context.Context) (end func(), err error) {
+	if !s.free.TryAcquire(1) {
+		patient, cancel := context.WithTimeout(ctx, scanPatience)
+		defer cancel()
+		spent := budget.From(ctx)
+		spent.Leave() // else the scan that has the slot may wait for the turn of this one
+		err := s.free.Acquire(patient, 1)
+		spent.Return(ctx)
+		if err != nil && ctx.Err() != nil {
+			return nil, failure.Of(ctx.Err(), backend.Key{})
+		}
+		if err != nil {
+			return nil, &failure.Error{
+				Code: failure.CodeUnavailable, Retryable: true,
+				Message: fmt.Sprintf("%d other filters or orders read whole kinds that are not in memory; try again", scansAtOnce),
+			}
+		}
+	}
+	return func() { s.free.Release(1) }, nil
+}
+
+// share runs a scan, or waits for an equal one that has not begun yet: what it finds is as
+// new as this one must be.
+func (s *slots) share(ctx context.Context, sc *scan, run func() error) error {
+	key := sc.identity()
+	s.mu.Lock()
+	p := s.waiting[key]
+	first := p == nil
+	if first {
+		p = &pending{done: make(chan struct{})}
+		s.waiting[key] = p
+	}
+	s.mu.Unlock()
+	if !first {
+		spent := budget.From(ctx)
+		spent.Leave()
+		select {
+		case <-p.done:
+		case <-ctx.Done():
+		}
+		spent.Return(ctx)
+		if ctx.Err() != nil {
+			return failure.Of(ctx.Err(), backend.Key{})
+		}
+		if p.found != nil {
+			sc.Edges, sc.More, sc.Matches, sc.done = slices.Clone(p.found.Edges), p.found.More, p.found.Matches, true
+			return spent.Spend(budget.Rows, len(sc.Edges))
+		}
+	}
+	end, err := s.begin(ctx)
+	if first {
+		s.mu.Lock()
+		delete(s.waiting, key) // who comes now may have to see more than this one does
+		s.mu.Unlock()
+		defer close(p.done)
+	}
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err = run(); err == nil && first {
+		found := *sc.Read
+		found.Edges = slices.Clone(sc.Edges)
+		p.found = &found
+	}
+	return err
+}
+
+// identity tells scans apart that do not find the same.
+func (sc *scan) identity() string {
+	q := sc.Query
+	return fmt.Sprintf("%s %q %q %q %q %v %v", q.Kind.Name, q.Namespace, q.Filter.Text(), q.Reference, q.Parent.String(), q.Order, sc.Want)
+}

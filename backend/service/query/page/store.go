@@ -1,0 +1,328 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query/explain"
+	"github.com/sluicegw/sluice/backend/service/query/fetch"
+	"github.com/sluicegw/sluice/backend/service/query/filter"
+	"github.com/sluicegw/sluice/backend/service/query/plan"
+	"github.com/sluicegw/sluice/backend/service/unreadable"
+)
+
+// Store reads kinds that are not in memory from a store, in steps: the next step of all
+// pages is one call. Safe for concurrent use.
+type Store struct {
+	fetch      *fetch.Reader
+	unreadable *unreadable.Tracker
+	index      *index.Index // nil if no kind is in memory
+	slots      *slots
+}
+
+// NewStore reads by a reader of the store.
+func NewStore(r *fetch.Reader, tracker *unreadable.Tracker, idx *index.Index) *Store {
+	return &Store{fetch: r, unreadable: tracker, index: idx, slots: newSlots()}
+}
+
+// scan is a page or a count that is read of a store.
+type scan struct {
+	*Read
+	arena *body.Arena
+	// left is what is still to be read, and counts what is to be counted with the next step.
+	left   backend.Range
+	counts *backend.Range
+	done   bool
+}
+
+const (
+	// stepLimit is how many resources a step reads that need not be all on the page, and
+	// leastStep the least that it reads of what refers to a parent.
+	stepLimit = 500
+	leastStep = 16
+	// MaxStepRanges is how many ranges one step asks for.
+	MaxStepRanges = backend.MaxRanges / 3
+	// MaxFirsts is how many bytes the first resources of the ranges of one step have, as far
+	// as sizes are known: each page has its first resource, whatever the others have.
+	MaxFirsts = 8 * backend.MaxPageBytes
+)
+
+// Do reads pages and counts. The errors are parallel to them.
+func (s *Store) Do(ctx context.Context, reads []*Read) []error {
+	scans, whole := s.begin(reads)
+	var err error
+	if len(whole) == 0 {
+		err = s.run(ctx, scans)
+	} else if err = s.affordable(ctx, whole); err == nil && len(scans) == 1 {
+		err = s.slots.share(ctx, scans[0], func() error { return s.run(ctx, scans) })
+	} else if err == nil {
+		var end func()
+		if end, err = s.slots.begin(ctx); err == nil {
+			err = s.run(ctx, scans)
+			end()
+		}
+	}
+	errs := make([]error, len(reads))
+	why := explain.From(ctx)
+	for i, sc := range scans {
+		if sc.finish(); !sc.done {
+			errs[i] = err
+		}
+		sc.explain(why, "store")
+	}
+	return errs
+}
+
+// begin prepares scans, and says which of them look at all that a kind has in a range of names.
+func (s *Store) begin(reads []*Read) (scans, whole []*scan) {
+	arena := &body.Arena{}
+	for _, r := range reads {
+		sc := &scan{Read: r, arena: arena}
+		if scans = append(scans, sc); r.idle() {
+			sc.done = true
+			continue
+		}
+		q := r.Query
+		sc.plan = plan.New(q, nil, &r.Want)
+		if sc.plan.Named {
+			continue
+		}
+		run := sc.plan.Runs[0]
+		sc.left = backend.Range{Kind: q.Kind.Name, Namespace: q.Namespace, Start: run.Start, End: run.End, Reverse: run.Reverse, Bare: true}
+		if sc.plan.Length {
+			all := q.Range()
+			sc.counts = &all
+		}
+		switch {
+		case q.Referenced():
+			sc.left.Referenced, sc.left.Namespace = &q.Parent, ""
+			sc.left.Start, sc.left.End = sc.behind(run.Start), sc.behind(run.End)
+		case !sc.plan.Exact || sc.plan.Sorting != plan.Sorted && !sc.plan.Length:
+			whole = append(whole, sc)
+		}
+	}
+	return scans, whole
+}
+
+// behind is a bound of the names among what refers to a parent, which is in the order of
+// kinds before that of the names.
+func (sc *scan) behind(bound []byte) []byte {
+	if bound == nil {
+		return nil
+	}
+	return append(backend.AppendString(nil, sc.Query.Kind.Name), bound...)
+}
+
+// affordable refuses scans that would read more than they may, before anything is read.
+func (s *Store) affordable(ctx context.Context, scans []*scan) error {
+	var counts []fetch.Request
+	for _, sc := range scans {
+		all := sc.left
+		all.Count = true
+		counts = append(counts, fetch.Request{Range: all, Kind: sc.Query.Kind})
+	}
+	spent := budget.From(ctx)
+	if err := spent.Spend(budget.Steps, budget.Scan*len(counts)); err != nil {
+		return err
+	}
+	pages, err := s.fetch.Ranges(ctx, counts...)
+	for i := range pages {
+		if n, most := pages[i].Count, spent.Left(budget.Rows); n > most {
+			return s.tooMany(scans[i].Query.Kind, n, most)
+		}
+	}
+	return err
+}
+
+// tooMany refuses a scan that would look at too much, and says what would help.
+func (s *Store) tooMany(k *kind.Kind, n, most int) error {
+	help := "the kind's author keeps it out of memory"
+	if s.index != nil && !k.OutOfMemory {
+		help = fmt.Sprintf("with about %d bytes it would be (configuration key index-memory)", s.index.Needs(k.Name, n))
+	}
+	return &failure.Error{Code: failure.CodeLimitExceeded, Kind: k.Name, Limit: most, Message: fmt.Sprintf(
+		"a filter or an order of %s looks at all of its %d resources, since the kind is not in memory, and the operation may look at %d (configuration key limit-rows); %s", k.Name, n, most, help)}
+}
+
+// run reads until all scans are done.
+func (s *Store) run(ctx context.Context, scans []*scan) error {
+	if err := s.readNames(ctx, scans); err != nil {
+		return err
+	}
+	for {
+		asked, counted, requests := s.next(ctx, scans)
+		if len(requests) == 0 {
+			return nil
+		}
+		if err := budget.From(ctx).Spend(budget.Steps, budget.Scan*len(requests)); err != nil {
+			return err
+		}
+		pages, err := s.fetch.Ranges(ctx, requests...)
+		if err != nil {
+			return err
+		}
+		for i, sc := range counted {
+			if err := s.count(ctx, sc, pages[len(asked)+i].Count); err != nil {
+				return err
+			}
+		}
+		for i, sc := range asked {
+			if err := s.take(ctx, sc, pages[i]); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// next returns what the next step asks for: pages of the scans that are asked, and behind
+// them the numbers of those that are counted. It asks for no more than the operation may look at.
+func (s *Store) next(ctx context.Context, scans []*scan) (asked, counted []*scan, requests []fetch.Request) {
+	var counts []fetch.Request
+	left, firsts := budget.From(ctx).Left(budget.Rows), 0
+	for _, sc := range scans {
+		k := sc.Query.Kind
+		if sc.done || len(asked) > 0 && (len(asked)+len(counts) >= MaxStepRanges || left <= 0 || firsts >= MaxFirsts) {
+			continue
+		}
+		if sc.counts != nil {
+			counted, counts = append(counted, sc), append(counts, fetch.Request{Range: *sc.counts, Kind: k})
+		}
+		if sc.countsOnly() {
+			continue
+		}
+		one := sc.left
+		switch one.Limit = stepLimit; {
+		case sc.plan.Exact && sc.plan.Sorting == plan.Sorted:
+			one.Limit = sc.Wanted() - len(sc.Edges)
+		case sc.plan.Sorting == plan.Sorted && one.Referenced != nil && sc.Query.Filter.Empty(): // nearly all are wanted
+			one.Limit = min(max(sc.Wanted()-len(sc.Edges), leastStep), stepLimit)
+		}
+		one.Limit = min(one.Limit, backend.MaxLimit, max(left, 1))
+		left, firsts = left-one.Limit, firsts+s.fetch.Estimate(k, 1)
+		asked, requests = append(asked, sc), append(requests, fetch.Request{Range: one, Kind: k})
+	}
+	return asked, counted, append(requests, counts...)
+}
+
+// countsOnly reports whether the scan is done once the store has told a number.
+func (sc *scan) countsOnly() bool { return sc.plan.Length && (sc.Count || sc.Wanted() == 0) }
+
+// count takes the number of all in the query's places as the store has it. What this gateway
+// found unreadable is left out, as it is from the pages.
+func (s *Store) count(ctx context.Context, sc *scan, n int) error {
+	if err := budget.From(ctx).Spend(budget.Steps, budget.Counted*n); err != nil {
+		return err
+	}
+	unreadable, err := s.unreadable.Count(ctx, sc.Query.Kind, sc.Query.Namespace)
+	sc.Matches, sc.counts = max(n-unreadable, 0), nil
+	sc.done = sc.countsOnly()
+	return err
+}
+
+// take takes what a step brought, and lets go of what is not on the page.
+func (s *Store) take(ctx context.Context, sc *scan, page backend.Page) error {
+	before, compared := sc.size(), 0
+	for _, stored := range page.Resources {
+		sc.looked++
+		if b := s.fetch.Read(sc.arena, sc.Query.Kind, stored); b != nil && sc.offer(fetch.Resource{Stored: stored, Body: b}, &compared) {
+			sc.done = true
+			break
+		}
+	}
+	if n := len(page.Resources); !page.More || n == 0 {
+		sc.done = true
+	} else if !sc.done {
+		at := backend.OrderTuple(page.Resources[n-1].Namespace, page.Resources[n-1].Name)
+		if sc.left.Referenced != nil {
+			at = sc.behind(at)
+		}
+		if sc.left.Reverse {
+			sc.left.End = at
+		} else {
+			sc.left.Start = backend.Successor(at)
+		}
+	}
+	spent := budget.From(ctx)
+	spent.Release(fetch.Size(page.Resources) + before - sc.size())
+	return spent.Spend(budget.Steps, compared)
+}
+
+// size is what the resources of the page hold.
+func (sc *scan) size() (n int) {
+	for i := range sc.Edges {
+		n += fetch.SizeOf(sc.Edges[i].Resource.Stored)
+	}
+	return n
+}
+
+// offer takes a resource if the query keeps it. It reports whether the page is full.
+func (sc *scan) offer(r fetch.Resource, compared *int) (full bool) {
+	if sc.plan.Exact && sc.plan.Sorting == plan.Sorted && len(sc.Query.Order) == 0 {
+		return sc.take(r, nil)
+	}
+	v := filter.Of(sc.Query.Kind, r.Body)
+	kept := sc.plan.Exact || sc.Query.Match(v)
+	*compared += v.Compared
+	return kept && sc.take(r, v) && sc.plan.Sorting == plan.Sorted
+}
+
+// readNames reads the scans that name their resources: those of all are one call.
+func (s *Store) readNames(ctx context.Context, scans []*scan) error {
+	var keys []backend.Key
+	var kinds []*kind.Kind
+	at := map[backend.Key]int{}
+	looks := 0
+	for _, sc := range scans {
+		for _, key := range sc.keys() {
+			looks++
+			if _, known := at[key]; !known {
+				at[key] = len(keys)
+				keys, kinds = append(keys, key), append(kinds, sc.Query.Kind)
+			}
+		}
+	}
+	spent := budget.From(ctx)
+	if err := spent.Spend(budget.Rows, looks); err != nil {
+		return err
+	}
+	got, err := s.fetch.Keys(ctx, keys, func(i int) *kind.Kind { return kinds[i] })
+	if err != nil {
+		return err
+	}
+	compared := 0
+	for _, sc := range scans {
+		for _, key := range sc.keys() {
+			sc.looked++
+			if r := got[at[key]]; r != nil && sc.offer(*r, &compared) {
+				break
+			}
+		}
+		sc.done = sc.done || sc.plan.Named
+	}
+	return spent.Spend(budget.Steps, compared)
+}
+
+// keys are those of the query's names, in the direction of the page and as far as it can have
+// them.
+func (sc *scan) keys() (keys []backend.Key) {
+	if sc.done || !sc.plan.Named {
+		return nil
+	}
+	q := sc.Query
+	for _, name := range q.Names {
+		if sc.plan.Sorting != plan.Sorted || sc.In.Holds(backend.OrderTuple(q.Namespace, name)) {
+			keys = append(keys, backend.Key{Kind: q.Kind.Name, Namespace: q.Namespace, Name: name})
+		}
+	}
+	if sc.Backward {
+		slices.Reverse(keys)
+	}
+	return keys
+}

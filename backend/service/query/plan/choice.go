@@ -1,0 +1,187 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/query/filter"
+)
+
+// choice is runs that hold everything that a condition can match.
+type choice struct {
+	runs []index.Run
+	// rows is how many rows the runs have, once it is measured.
+	rows     int
+	measured bool
+	// exact: the runs hold nothing but what the condition matches.
+	exact bool
+	// once: no resource is in them more than once.
+	once bool
+	// named: the rows of each run have one value, so they are in the order of the names.
+	named bool
+}
+
+func (c *choice) add(r index.Run) {
+	if !slices.ContainsFunc(c.runs, func(known index.Run) bool {
+		return known.Index == r.Index && string(known.Start) == string(r.Start) && string(known.End) == string(r.End)
+	}) {
+		c.runs = append(c.runs, r)
+	}
+}
+
+// rows measures a choice. Of a kind that is not in memory the length is not known.
+func (p *planner) rows(c *choice) int {
+	if !c.measured && p.trees != nil {
+		for _, r := range c.runs {
+			c.rows += p.trees.Len(r)
+		}
+		c.measured = true
+	}
+	return c.rows
+}
+
+// everything is the choice of all places of the query.
+func (p *planner) everything() choice {
+	return choice{runs: []index.Run{{Start: p.q.places.Start, End: p.q.places.End}}, exact: !p.q.Filtered(), once: true, named: true}
+}
+
+// shortest returns the shortest choice for conditions that must all hold: that of one of
+// them, false if none has one.
+func (p *planner) shortest(conditions filter.All) (best choice, ok bool) {
+	if len(conditions) == 0 {
+		best = p.everything()
+		best.exact = true
+		return best, true
+	}
+	for _, e := range conditions {
+		one, covers, found := p.condition(e, conditions)
+		one.exact = one.exact && covers == len(conditions)
+		if found && (!ok || p.rows(&one) < p.rows(&best)) {
+			best, ok = one, true
+		}
+	}
+	return best, ok
+}
+
+// condition returns the choice for one of some conditions, and how many of them it is for.
+func (p *planner) condition(e filter.Condition, among filter.All) (c choice, covers int, ok bool) {
+	switch e := e.(type) {
+	case filter.Test:
+		if p.trees == nil {
+			return choice{}, 0, false
+		}
+		return p.test(e, among)
+	case filter.All:
+		c, ok = p.shortest(e)
+	case filter.Any:
+		c, ok = p.any(e)
+	}
+	return c, 1, ok
+}
+
+// any returns the runs of all conditions of which one must hold.
+func (p *planner) any(e filter.Any) (choice, bool) {
+	out := choice{exact: true, named: true}
+	for _, x := range e {
+		one, _, found := p.condition(x, filter.All{x})
+		if !found {
+			return choice{}, false
+		}
+		for _, r := range one.runs {
+			out.add(r)
+		}
+		out.exact, out.named, out.once = out.exact && one.exact, out.named && one.named, one.once
+	}
+	out.once = out.once && len(out.runs) == 1
+	return out, true
+}
+
+// test returns the runs of one test, or of all tests for a range of an attribute of one value.
+func (p *planner) test(t filter.Test, among filter.All) (c choice, covers int, ok bool) {
+	if t.Attribute == filter.Name && p.q.inOneNamespace() || t.Attribute == filter.Namespace {
+		c, ok = p.inPlaces(t)
+		return c, 1, ok
+	}
+	if !p.trees.Has(t.Attribute) {
+		return choice{}, 0, false
+	}
+	c = choice{exact: true, once: !p.many(t.Attribute)}
+	switch t.Op {
+	case "eq", "in", "hasAny":
+		c.named, c.once = true, c.once || len(t.Values) == 1
+		for _, v := range t.Values {
+			c.add(p.valued(t.Attribute, v))
+		}
+		return c, 1, true
+	case "hasAll":
+		for i, v := range t.Values {
+			one := choice{runs: []index.Run{p.valued(t.Attribute, v)}, exact: len(t.Values) == 1, once: true, named: true}
+			if i == 0 || p.rows(&one) < p.rows(&c) {
+				c = one
+			}
+		}
+		return c, 1, len(t.Values) > 0
+	case "isNull":
+		if c.exact = p.q.places.Whole(); t.Null {
+			c = choice{runs: []index.Run{p.nulls(t.Attribute)}, exact: true, once: true, named: true}
+			return c, 1, p.trees.Has(c.runs[0].Index)
+		}
+		c.add(index.Run{Index: t.Attribute})
+		return c, 1, true
+	case "contains":
+		c.exact = false
+		c.add(index.Run{Index: t.Attribute})
+		return c, 1, true
+	}
+	r, ok := t.Range()
+	if covers = 1; ok && c.once {
+		r, covers = among.Range(t.Attribute)
+	}
+	c.exact = p.q.places.Whole()
+	c.add(index.Run{Index: t.Attribute, Start: r.Start, End: r.End})
+	return c, covers, ok
+}
+
+// inPlaces returns the runs of a test of the namespace, or of the name within one.
+func (p *planner) inPlaces(t filter.Test) (choice, bool) {
+	var prefix []byte
+	if t.Attribute == filter.Name {
+		prefix = backend.AppendString(nil, p.q.Namespace)
+	} else if p.q.Kind.Scope == descriptor.Global {
+		return choice{}, false
+	}
+	out := choice{exact: true, once: true, named: true}
+	add := func(r filter.Range) {
+		r = r.Behind(prefix).And(p.q.places)
+		out.add(index.Run{Start: r.Start, End: r.End})
+	}
+	if t.Op == "in" {
+		for _, v := range t.Values {
+			add(filter.Range{Start: v, End: backend.PrefixEnd(v)})
+		}
+		return out, true
+	}
+	r, ok := t.Range()
+	if ok {
+		add(r)
+	}
+	return out, ok
+}
+
+// valued is the run of one value, within the places of the query.
+func (p *planner) valued(attribute string, value []byte) index.Run {
+	r := p.q.places.Behind(value)
+	return index.Run{Index: attribute, Start: r.Start, End: r.End}
+}
+
+// many reports whether a resource may have several rows in an index.
+func (p *planner) many(attribute string) bool {
+	switch attribute {
+	case filter.Name, filter.CreatedAt, filter.UpdatedAt:
+		return false
+	}
+	idx := p.q.Kind.Rows.Index(attribute)
+	return idx == nil || idx.Many
+}

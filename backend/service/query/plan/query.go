@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query/filter"
+	"github.com/sluicegw/sluice/backend/service/query/order"
+)
+
+// Query is what a connection consists of, and in which order.
+type Query struct {
+	Kind *kind.Kind
+	// Namespace of the resources; empty is all.
+	Namespace string
+	// Reference is the path by which the resources refer to Parent; empty keeps those that do not.
+	Reference string
+	Parent    backend.Key
+	// parent is the value of the reference in an index.
+	parent []byte
+	Filter filter.Filter
+	Order  order.Order
+	// Names of the resources, in order and each once; nil for all.
+	Names []string
+	// places bounds the places in the order of the names.
+	places filter.Range
+}
+
+// Narrow completes a query: it derives from the filter which namespace, names or range of
+// names the resources are in. The filter is matched all the same.
+func (q *Query) Narrow() {
+	namespaced := q.Kind.Scope != descriptor.Global
+	if q.Reference != "" {
+		q.parent = backend.AppendString(nil, q.Parent.Name)
+	} else if q.Names == nil && !q.Filter.Empty() {
+		if namespaced && q.Namespace == "" {
+			q.places, _ = q.Filter.Range(filter.Namespace)
+			if name, _, err := backend.TakeString(q.places.Start); err == nil && name != "" && bytes.Equal(q.places.End, backend.PrefixEnd(q.places.Start)) {
+				q.Namespace = name
+			}
+		}
+		if q.inOneNamespace() {
+			if q.Names = namesOf(q.Filter.All); q.Names == nil {
+				q.places, _ = q.Filter.Range(filter.Name)
+				q.places = q.places.Behind(backend.AppendString(nil, q.Namespace))
+			}
+		}
+	}
+	if q.Namespace != "" {
+		ns := backend.AppendString(nil, q.Namespace)
+		q.places = q.places.And(filter.Range{Start: ns, End: backend.PrefixEnd(ns)})
+	}
+}
+
+// namesOf returns the names that one of the conditions lists, as far as a resource can have
+// them: in order and each once. Nil: none lists names.
+func namesOf(conditions filter.All) []string {
+	for _, e := range conditions {
+		t, _ := e.(filter.Test)
+		if t.Attribute != filter.Name || t.Op != "eq" && t.Op != "in" {
+			continue
+		}
+		out := make([]string, 0, len(t.Values))
+		for _, v := range t.Values {
+			if name, _, err := backend.TakeString(v); err == nil && name != "" && len(name) <= kind.MaxName {
+				out = append(out, name)
+			}
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	return nil
+}
+
+func (q *Query) inOneNamespace() bool {
+	return q.Namespace != "" || q.Kind.Scope == descriptor.Global
+}
+
+// Referenced reports whether a store can tell what refers to the parent: it knows references
+// to resources of the same namespace.
+func (q *Query) Referenced() bool {
+	return q.Reference != "" && (q.Parent.Namespace != "" || q.Kind.Scope == descriptor.Global)
+}
+
+// Filtered reports whether the query keeps less than its places have.
+func (q *Query) Filtered() bool { return q.Reference != "" || !q.Filter.Empty() }
+
+// Match reports whether the query keeps a resource within its places.
+func (q *Query) Match(v *filter.Values) bool {
+	if q.Reference != "" && !v.Has(q.Reference, func(value []byte) bool { return bytes.Equal(value, q.parent) }) {
+		return false
+	}
+	return q.Filter.Match(v)
+}
+
+// Range asks a store for the number of resources in the places of the query.
+func (q *Query) Range() backend.Range {
+	return backend.Range{Kind: q.Kind.Name, Namespace: q.Namespace, Start: q.places.Start, End: q.places.End, Count: true}
+}
+
+// Within reports whether a place in the order of the names is one of the query.
+func (q *Query) Within(place string) bool { return q.places.Holds(place) }
+
+// inNames reports whether the order is that of the names, in one of the two directions.
+func (q *Query) inNames() bool {
+	return len(q.Order) == 0 || q.Order[0].Field == filter.Name && q.inOneNamespace()
+}
+
+// paged returns the part of a run in the order of the names, all behind one value, that an
+// interval of the order can have.
+func (q *Query) paged(in order.Interval, r index.Run, value []byte) index.Run {
+	_, after := q.Order.Split(in.After)
+	_, from := q.Order.Split(in.From)
+	_, before := q.Order.Split(in.Before)
+	page := filter.Range{Start: from, End: before}
+	switch descending := len(q.Order) > 0 && q.Order[0].Descending; {
+	case descending:
+		// The interval ends with the resource of that place, or just before it: the bound is
+		// a place or its successor, and the resource's key decides.
+		page = filter.Range{Start: before[:max(len(before)-1, 0)], End: after}
+		if after == nil && from != nil {
+			page.End = backend.Successor(from)
+		}
+	case after != nil:
+		page.Start = backend.Successor(after)
+	}
+	page = filter.Range{Start: r.Start, End: r.End}.And(page.Behind(value))
+	return index.Run{Index: r.Index, Start: page.Start, End: page.End}
+}
