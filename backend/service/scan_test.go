@@ -202,3 +202,47 @@ func TestAListWaitsWhileItsKindIsReadIntoMemory(t *testing.T) {
 		<-ended
 	})
 }
+
+// miscounting is a store that is changed between a page and the count that is read with it.
+type miscounting struct {
+	*memory.Store
+	more int
+}
+
+func (s *miscounting) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
+	pages, err := s.Store.Ranges(ctx, rs)
+	for i := range pages {
+		if rs[i].Count {
+			pages[i].Count += s.more
+		}
+	}
+	return pages, err
+}
+
+func TestAPageThatShowsAllAgreesWithItsCount(t *testing.T) {
+	store := &miscounting{Store: open(t)}
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store, IndexMemory: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{Service: s, t: t, store: store.Store}
+	const all = 5
+	for i := range all {
+		f.create(fmt.Sprintf("n%d", i), `{"title":"A"}`)
+	}
+	for _, store.more = range []int{-1, 1} {
+		for _, c := range []struct {
+			size  int
+			ahead bool
+			want  int
+		}{{10, true, all}, {10, false, all}, {all, true, all}, {all, false, all}, {2, true, all + store.more}} {
+			page, err := f.List(t.Context(), anon, query.ListRequest{Kind: "Widget", First: pointer(c.size), Ahead: c.ahead, Total: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := page.TotalCount(t.Context()); err != nil || n != c.want || len(page.Edges) != min(c.size, all) {
+				t.Errorf("%+v, %+d: %d of %d resources, %v", c, store.more, len(page.Edges), n, err)
+			}
+		}
+	}
+}

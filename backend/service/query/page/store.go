@@ -40,6 +40,8 @@ type scan struct {
 	left   backend.Range
 	counts *backend.Range
 	done   bool
+	// ended says that the range was read to its end.
+	ended bool
 }
 
 const (
@@ -75,6 +77,7 @@ func (s *Store) Do(ctx context.Context, reads []*Read) []error {
 		if sc.finish(); !sc.done {
 			errs[i] = err
 		}
+		sc.agree()
 		sc.explain(why, "store")
 	}
 	return errs
@@ -211,6 +214,18 @@ func (s *Store) next(ctx context.Context, scans []*scan) (asked, counted []*scan
 	return asked, counted, append(requests, counts...)
 }
 
+// agree makes the number of all what the page shows, if it shows all: the store may have been
+// changed between the two reads.
+func (sc *scan) agree() {
+	if !sc.plan.Length || !sc.Total {
+		return
+	}
+	if sc.ended && sc.In.After == nil && sc.In.Before == nil && sc.In.From == nil {
+		sc.Matches = len(sc.Edges)
+	}
+	sc.Matches = max(sc.Matches, len(sc.Edges))
+}
+
 // countsOnly reports whether the scan is done once the store has told a number.
 func (sc *scan) countsOnly() bool { return sc.plan.Length && (sc.Count || sc.Wanted() == 0) }
 
@@ -229,10 +244,11 @@ func (s *Store) count(ctx context.Context, sc *scan, n int) error {
 // take takes what a step brought, and lets go of what is not on the page.
 func (s *Store) take(ctx context.Context, sc *scan, page backend.Page) error {
 	before, compared := sc.size(), 0
-	for _, stored := range page.Resources {
+	sc.ended = !page.More
+	for i, stored := range page.Resources {
 		sc.looked++
 		if b := s.fetch.Read(sc.arena, sc.Query.Kind, stored); b != nil && sc.offer(fetch.Resource{Stored: stored, Body: b}, &compared) {
-			sc.done = true
+			sc.done, sc.ended = true, sc.ended && !sc.More && i == len(page.Resources)-1
 			break
 		}
 	}
