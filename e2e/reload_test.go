@@ -80,7 +80,7 @@ func (s *shop) schema(args ...string) (out, errOut string, code int) {
 	return sluice(s.t, "", append(append([]string{"schema"}, args...), "--admin-socket", s.socket)...)
 }
 
-// details is what /readyz?verbose says once the gateway is ready.
+// details is what /readyz?verbose says once the gateway is ready and has all in memory.
 func (s *shop) details() (text string) {
 	s.t.Helper()
 	redistest.Await(s.t, "/readyz to be ok", func() error {
@@ -90,7 +90,7 @@ func (s *shop) details() (text string) {
 		}
 		defer func() { _ = res.Body.Close() }()
 		raw, err := io.ReadAll(res.Body)
-		if text = string(raw); err == nil && res.StatusCode != http.StatusOK {
+		if text = string(raw); err == nil && !strings.HasPrefix(text, "ok\ncatalogue ") {
 			err = errors.New(text)
 		}
 		return err
