@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 	"github.com/sluicegw/sluice/backend/service/query/page"
+	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
 // List returns a page by the algorithm of the Relay cursor specification. A
@@ -31,28 +32,30 @@ func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListReque
 	lists := make([]listing, len(reqs)) // in one piece: a level may have hundreds
 	t := lister{reader: r, ctx: ctx, caller: c, view: r.view(ctx)}
 	var memory *page.Memory
+	var inMemory page.Read
 	var reads []*page.Read
 	var of []int
 	for i := range reqs {
 		l := &lists[i]
-		served, err := t.begin(&reqs[i], l)
+		served, want, err := t.begin(&reqs[i], l)
 		switch {
 		case err != nil:
 		case served == nil:
-			reads, of = append(reads, &l.read), append(of, i)
+			reads, of = append(reads, &page.Read{Query: &l.query.Query, Want: want}), append(of, i)
 			continue
 		default:
 			if memory == nil {
 				memory = page.NewMemory(ctx, r.unreadable, t.view.Now(), 1)
 			}
 			l.page.view = t.view
-			err = memory.Do(&l.read, served)
+			inMemory = page.Read{Query: &l.query.Query, Want: want}
+			err = memory.Do(&inMemory, served)
 		}
-		pages[i], errs[i] = l.result(err)
+		pages[i], errs[i] = l.result(&inMemory, err)
 	}
 	if len(reads) > 0 {
 		for i, err := range r.pages.Do(ctx, reads) {
-			pages[of[i]], errs[of[i]] = lists[of[i]].result(err)
+			pages[of[i]], errs[of[i]] = lists[of[i]].result(reads[i], err)
 		}
 	}
 	return pages, errs
@@ -62,18 +65,17 @@ func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListReque
 type listing struct {
 	page  Page
 	query connection
-	read  page.Read
 }
 
 // result is the page once it was read.
-func (l *listing) result(err error) (*Page, error) {
+func (l *listing) result(read *page.Read, err error) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
 	p := &l.page
-	p.Edges, p.cut, p.ahead = l.read.Edges, l.read.More, l.read.Ahead || len(l.read.Edges) < l.read.Size
-	if l.read.Total {
-		p.total = &l.read.Matches
+	p.Edges, p.cut, p.ahead = read.Edges, read.More, read.Ahead || len(read.Edges) < read.Size
+	if read.Total {
+		p.total = &read.Matches
 	}
 	return p, nil
 }
@@ -121,41 +123,39 @@ func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
 }
 
 // begin checks a request and prepares its page. Served is where it is read in memory.
-func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, err error) {
+func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, want plan.Want, err error) {
 	k, err := t.reader.kinds.Find(req.Kind)
 	if err != nil {
-		return nil, err
+		return nil, want, err
 	}
 	if err := access.Authorize(t.ctx, t.caller, k.Kind, descriptor.VerbList); err != nil {
-		return nil, err
+		return nil, want, err
 	}
 	if served, err = t.serve(k); err != nil {
-		return nil, err
+		return nil, want, err
 	}
 	f, err := t.parse(k, req.Filter)
 	if err != nil {
-		return nil, err
+		return nil, want, err
 	}
 	if err := l.query.prepare(k, req, f); err != nil {
-		return nil, err
+		return nil, want, err
 	}
 	p := &l.page
 	p.reader, p.query = t.reader, &l.query
-	want, err := p.begin(req.First, req.Last, req.After, req.Before, req.Ahead)
-	if err != nil {
-		return nil, err
+	if want, err = p.begin(req.First, req.Last, req.After, req.Before, req.Ahead); err != nil {
+		return nil, want, err
 	}
 	want.Total = req.Total && served == nil
-	l.read = page.Read{Query: &l.query.Query, Want: want}
 	if !req.ChangeCursor {
-		return served, nil
+		return served, want, nil
 	}
 	at := t.view.Position()
 	if served == nil {
 		if at, err = t.reader.fetch.Store.Position(t.ctx); err != nil {
-			return nil, failure.Of(err, backend.Key{Kind: k.Name})
+			return nil, want, failure.Of(err, backend.Key{Kind: k.Name})
 		}
 	}
 	p.changeCursor = new(at.String())
-	return served, nil
+	return served, want, nil
 }

@@ -26,6 +26,8 @@ type Memory struct {
 	// cheaper is how many resources on a page are charged as one.
 	cheaper int
 
+	// room is the plan of what is being read.
+	room   *plan.Plan
 	kind   *index.Kind
 	values filter.Values
 	// charged is how many steps were charged of what was looked at and compared.
@@ -35,7 +37,7 @@ type Memory struct {
 
 // NewMemory reads what has not expired now.
 func NewMemory(ctx context.Context, tracker *unreadable.Tracker, now time.Time, cheaper int) *Memory {
-	return &Memory{ctx: ctx, spent: budget.From(ctx), explained: explain.From(ctx), unreadable: tracker, now: now, cheaper: cheaper}
+	return &Memory{ctx: ctx, spent: budget.From(ctx), explained: explain.From(ctx), unreadable: tracker, now: now, cheaper: cheaper, room: &plan.Plan{}}
 }
 
 // edgeBytes is what an edge holds of a resource that is in the index.
@@ -47,10 +49,11 @@ const maxReady = 128
 // Do reads one page or count of a kind.
 func (m *Memory) Do(r *Read, k *index.Kind) error {
 	m.Read, m.kind, m.charged, m.values.Compared = r, k, 0, 0
-	if !r.idle() {
-		r.plan = plan.New(r.Query, k, &r.Want)
+	r.plan = m.room
+	if *m.room = (plan.Plan{}); !r.idle() {
+		*m.room = plan.New(r.Query, k, &r.Want)
 		m.values.Compared = budget.Run * r.plan.Measured
-		if !r.Count && r.plan.Sorting == plan.Sorted {
+		if r.Query.Plain(&r.Want) {
 			r.Edges = make([]Edge, 0, min(r.Wanted(), maxReady))
 		}
 		switch {
@@ -162,7 +165,7 @@ func (m *Memory) length() {
 func (m *Memory) runs() {
 	for i, r := range m.plan.Runs {
 		ended := false
-		if r.Turned {
+		if r.Turned != nil {
 			ended = m.turned(r)
 		} else {
 			group := ""

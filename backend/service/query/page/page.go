@@ -42,7 +42,7 @@ type Read struct {
 	// Matches is the number of all, if it is wanted.
 	Matches int
 
-	plan plan.Plan
+	plan *plan.Plan
 	// looked is how many resources were looked at.
 	looked int
 	// space is memory for keys.

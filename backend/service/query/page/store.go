@@ -88,12 +88,13 @@ func (s *Store) begin(reads []*Read) (scans, whole []*scan) {
 	arena := &body.Arena{}
 	for _, r := range reads {
 		sc := &scan{Read: r, arena: arena}
+		sc.plan = &plan.Plan{}
 		if scans = append(scans, sc); r.idle() {
 			sc.done = true
 			continue
 		}
 		q := r.Query
-		sc.plan = plan.New(q, nil, &r.Want)
+		*sc.plan = plan.New(q, nil, &r.Want)
 		if sc.plan.Named {
 			continue
 		}

@@ -141,7 +141,11 @@ func (p *planner) values(w walk, value, place []byte, upward bool) Run {
 	default:
 		b = b.And(filter.Range{End: backend.PrefixEnd(value)})
 	}
-	return Run{Run: w.run(b), Reverse: !upward, Turned: turned, prefix: w.value, value: value, place: place, scope: p.q.places}
+	out := Run{Run: w.run(b), Reverse: !upward}
+	if turned {
+		out.Turned = &Turned{w.value, value, place, p.q.places}
+	}
+	return out
 }
 
 // paged returns what a run of places has from one on, or backward up to it.

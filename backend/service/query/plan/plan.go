@@ -97,8 +97,12 @@ type Run struct {
 	index.Run
 	Reverse bool
 	// Turned: the values come in the order of the page, but the resources of one value in
-	// the reverse.
-	Turned bool
+	// the reverse; nil if they do not.
+	Turned *Turned
+}
+
+// Turned has the runs of the single values of a run.
+type Turned struct {
 	// value and place are where the page begins, behind prefix; nil for the first value.
 	prefix, value, place []byte
 	scope                filter.Range
@@ -106,10 +110,11 @@ type Run struct {
 
 // Tied returns the part of a turned run that has one value, as far as the page can have it.
 func (r *Run) Tied(value string) Run {
-	at := append(slices.Clone(r.prefix), value...)
-	b := r.scope.Behind(at)
-	switch place := append(at, r.place...); {
-	case value != string(r.value):
+	t := r.Turned
+	at := append(slices.Clone(t.prefix), value...)
+	b := t.scope.Behind(at)
+	switch place := append(at, t.place...); {
+	case value != string(t.value):
 	case r.Reverse: // downward, so the resources of one value are read upward
 		b = b.And(filter.Range{Start: place})
 	default:
@@ -120,7 +125,7 @@ func (r *Run) Tied(value string) Run {
 
 // Beyond returns what follows a value in a turned run.
 func (r Run) Beyond(value string) Run {
-	at := append(slices.Clone(r.prefix), value...)
+	at := append(slices.Clone(r.Turned.prefix), value...)
 	if r.Reverse {
 		r.End = at
 	} else {
@@ -137,6 +142,13 @@ func New(q *Query, trees *index.Kind, w *Want) Plan {
 			out.Sorting = Sorted
 		}
 		return out
+	}
+	if trees != nil && q.Plain(w) {
+		r := index.Run{Index: q.Reference, Start: q.run.Start, End: q.run.End}
+		if in := &w.In; in.After != nil || in.Before != nil || in.From != nil {
+			r = q.paged(w.In, r, q.parent)
+		}
+		return Plan{Runs: []Run{{Run: r, Reverse: w.Backward}}, Sorting: Sorted, Exact: true, Once: true, how: "order of names"}
 	}
 	p := planner{q: q, trees: trees, want: w, conditions: q.conditions()}
 	out := p.plan()
@@ -256,7 +268,11 @@ func (p *planner) gather(out Plan, c choice) Plan {
 
 // String says in words what is read.
 func (p Plan) String() string {
-	if p.choice.runs == nil {
+	switch {
+	case p.choice.runs != nil:
+	case p.how == "order of names" && p.Runs[0].Index != "":
+		return p.how + " in " + p.Runs[0].Index
+	default:
 		return p.how
 	}
 	return p.how + p.choice.String()

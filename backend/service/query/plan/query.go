@@ -26,17 +26,16 @@ type Query struct {
 	Order  order.Order
 	// Names of the resources, in order and each once; nil for all.
 	Names []string
-	// places bounds the places in the order of the names.
-	places filter.Range
+	// places bounds the places in the order of the names, and run, behind the parent, those of
+	// a query without a filter.
+	places, run filter.Range
 }
 
 // Narrow completes a query: it derives from the filter which namespace, names or range of
 // names the resources are in. The filter is matched all the same.
 func (q *Query) Narrow() {
 	namespaced := q.Kind.Scope != descriptor.Global
-	if q.Reference != "" {
-		q.parent = backend.AppendString(nil, q.Parent.Name)
-	} else if q.Names == nil && !q.Filter.Empty() {
+	if q.Reference == "" && q.Names == nil && !q.Filter.Empty() {
 		if namespaced && q.Namespace == "" {
 			q.places, _ = q.Filter.Range(filter.Namespace)
 			if name, _, err := backend.TakeString(q.places.Start); err == nil && name != "" && bytes.Equal(q.places.End, backend.PrefixEnd(q.places.Start)) {
@@ -50,9 +49,22 @@ func (q *Query) Narrow() {
 			}
 		}
 	}
+	// All in one piece: a level has hundreds of queries.
+	piece := make([]byte, 0, len(q.Parent.Name)+len(q.Namespace)+8)
+	if q.Reference != "" {
+		piece = backend.AppendString(piece, q.Parent.Name)
+	}
+	n := len(piece)
+	q.parent = piece[:n:n]
 	if q.Namespace != "" {
-		ns := backend.AppendString(nil, q.Namespace)
-		q.places = q.places.And(filter.Range{Start: ns, End: backend.PrefixEnd(ns)})
+		piece = backend.AppendString(piece, q.Namespace)
+	}
+	end := append(piece, 0xFF) // as [backend.PrefixEnd]
+	if len(piece) > 0 {
+		q.run = filter.Range{Start: piece[:len(piece):len(piece)], End: end}
+	}
+	if q.Namespace != "" {
+		q.places = q.places.And(filter.Range{Start: piece[n:len(piece):len(piece)], End: end[n:]})
 	}
 }
 
@@ -88,6 +100,12 @@ func (q *Query) Referenced() bool {
 
 // Filtered reports whether the query keeps less than its places have.
 func (q *Query) Filtered() bool { return q.Reference != "" || !q.Filter.Empty() }
+
+// Plain reports whether a page is wanted of everything in the query's places, or of all that
+// refers to its parent, in the order of the names.
+func (q *Query) Plain(w *Want) bool {
+	return q.Filter.Empty() && q.Names == nil && len(q.Order) == 0 && !w.Count
+}
 
 // Match reports whether the query keeps a resource within its places.
 func (q *Query) Match(v *filter.Values) bool {
