@@ -173,17 +173,17 @@ func (w *writers) take() []*scriptCall {
 func (w *writers) send(calls []*scriptCall) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.session.core.cfg.Timeout)
 	defer cancel()
-	for all := errands(calls); len(all) > 0; {
+	for all := scriptRuns(calls); len(all) > 0; {
 		all = w.exchange(ctx, all)
 	}
 }
 
-// exchange sends errands and answers their calls. It returns those of which the server
+// exchange sends runs and answers their calls. It returns those of which the server
 // has executed nothing because it does not know the script.
-func (w *writers) exchange(ctx context.Context, errands []*errand) (again []*errand) {
+func (w *writers) exchange(ctx context.Context, runs []*scriptRun) (again []*scriptRun) {
 	pipe, script := w.on.Pipeline(), w.session.core.scripts.apply
-	cmds := make([]*goredis.Cmd, len(errands))
-	for i, e := range errands {
+	cmds := make([]*goredis.Cmd, len(runs))
+	for i, e := range runs {
 		if e.source {
 			cmds[i] = pipe.Eval(ctx, script.source, e.keys, e.args...)
 		} else {
@@ -191,7 +191,7 @@ func (w *writers) exchange(ctx context.Context, errands []*errand) (again []*err
 		}
 	}
 	_, broken := pipe.Exec(ctx)
-	for i, e := range errands {
+	for i, e := range runs {
 		// If the connection breaks, the client library notes that as the error of
 		// those calls, too, that were answered before.
 		if reply, _ := cmds[i].Val().([]any); len(reply) > 0 {

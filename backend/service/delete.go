@@ -32,7 +32,7 @@ func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest
 		var current *stored
 		if req.ExpectedRevision != nil || k.Sensitive {
 			var err error
-			if current, err = s.doomed(ctx, k, key, req.ExpectedRevision); err != nil {
+			if current, err = s.loadForDelete(ctx, k, key, req.ExpectedRevision); err != nil {
 				return nil, err
 			}
 			if actions, err = s.removal(ctx, k, key, current); err != nil {
@@ -62,9 +62,9 @@ func removable() backend.Condition {
 	return backend.Condition{Presence: backend.Present, Unreferenced: true, Unfinalized: true}
 }
 
-// doomed loads what is to be deleted, at the revision that is expected, if one is;
+// loadForDelete loads what is to be deleted, at the revision that is expected, if one is;
 // nil for what does not decode.
-func (s *Service) doomed(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) (*stored, error) {
+func (s *Service) loadForDelete(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) (*stored, error) {
 	current, err := s.load(ctx, k, key)
 	switch {
 	case errors.Is(err, backend.ErrUnreadable) && expected == nil:
@@ -81,7 +81,7 @@ func (s *Service) doomed(ctx context.Context, k *kind.Kind, key backend.Key, exp
 
 // wouldDelete says what a delete would remove, or would wait for.
 func (s *Service) wouldDelete(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) (*Written, error) {
-	current, err := s.doomed(ctx, k, key, expected)
+	current, err := s.loadForDelete(ctx, k, key, expected)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (s *Service) deleteDamaged(ctx context.Context, k *kind.Kind, key backend.K
 // requestDeletion notes that a resource is to go once nothing holds it. It answers
 // errRaced if it changed meanwhile, and if nothing holds it any more.
 func (s *Service) requestDeletion(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) (*Written, error) {
-	current, err := s.doomed(ctx, k, key, expected)
+	current, err := s.loadForDelete(ctx, k, key, expected)
 	if err != nil {
 		return nil, err
 	}

@@ -176,7 +176,7 @@ type lookup uint8
 
 const (
 	// recently: from the index, which may be older than the store, and what it does not
-	// have in one call. The store refuses a write that was misled.
+	// have in one call. The store refuses a write that was made from an old state.
 	recently lookup = iota
 	// together: from the store, in one call, in which what is damaged seems to be missing.
 	together

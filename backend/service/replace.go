@@ -20,7 +20,7 @@ func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 	t, st := s.newState(in)
 	stored, err := s.createState(ctx, in, &t, st)
 	switch {
-	case in.misled(err):
+	case in.staleRead(err):
 		return nil, errRaced
 	case errors.Is(err, errLost):
 		return nil, err
@@ -32,9 +32,9 @@ func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 	return out, nil
 }
 
-// misled says whether a write failed since what was read for it was not current, and
+// staleRead reports whether a write failed since what was read for it was not current, and
 // has the next attempt read it from the store.
-func (in *intent) misled(err error) bool {
+func (in *intent) staleRead(err error) bool {
 	if !raced(err, in.key) && (*in.misses > int(together) || !errors.Is(err, backend.ErrUnreadable)) {
 		return false
 	}
@@ -202,7 +202,7 @@ func (s *Service) save(ctx context.Context, in *intent, current *stored, was, ne
 	current.used = true
 	stored, err := s.storeState(ctx, t, next)
 	switch {
-	case in.misled(err), errors.Is(err, backend.ErrNotFound):
+	case in.staleRead(err), errors.Is(err, backend.ErrNotFound):
 		return nil, errRaced
 	case errors.Is(err, errLost):
 		return nil, err

@@ -109,7 +109,7 @@ type deletion struct {
 	remote       remote
 	// wait: the command ends when all are gone; waiting are those that are not gone yet.
 	wait    bool
-	waiting []departure
+	waiting []pendingDelete
 	done    int
 	failed  tally
 }

@@ -59,7 +59,7 @@ type closing struct {
 	echo bool
 }
 
-// socket is one connection. One goroutine reads; one, which may be a worker of the crew,
+// socket is one connection. One goroutine reads; one, which may be a worker of the pool,
 // writes while there is something to write; each operation has its own.
 type socket struct {
 	parent *Sockets
@@ -75,7 +75,7 @@ type socket struct {
 	writers sync.WaitGroup
 	gather  *time.Timer // starts it a moment later; nil until that was needed
 	wrote   time.Time   // when it wrote last
-	after   *socket     // the next in parent.crew, whose lock guards it
+	after   *socket     // the next in parent.pool, whose lock guards it
 
 	// receiving says that a message has begun, and taken how much of the budget it
 	// uses. Only the reader uses them.

@@ -45,7 +45,7 @@ func (b *buffer) encode() {
 }
 
 // wake starts the writer at once, or a moment later so that events that arrive
-// close together leave in one write. Events are written by the crew, if it can. What is
+// close together leave in one write. Events are written by the pool, if it can. What is
 // for one client alone does not wait behind those for all.
 func (s *socket) wake(soon bool) {
 	s.writers.Add(1)
@@ -59,7 +59,7 @@ func (s *socket) wake(soon bool) {
 			return
 		}
 		if s.raw != nil {
-			s.parent.crew.add(s)
+			s.parent.pool.add(s)
 			return
 		}
 	}
@@ -87,7 +87,7 @@ func (s *socket) writeFrom(b *buffer) {
 		}
 		ok, ended := b.fill(s)
 		if ended {
-			s.farewell()
+			s.closeAfterFlush()
 		}
 		if !ok {
 			return
@@ -120,8 +120,8 @@ func (s *socket) limitWrite(now time.Time) error {
 	return s.net.SetWriteDeadline(now.Add(s.parent.cfg.WriteTimeout))
 }
 
-// farewell ends the connection after the last frame.
-func (s *socket) farewell() {
+// closeAfterFlush ends the connection after the last frame.
+func (s *socket) closeAfterFlush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ending != nil && s.ending.wait {

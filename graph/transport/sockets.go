@@ -33,7 +33,7 @@ type Sockets struct {
 	upgrader websocket.Upgrader
 	// buffers pools the memory of writers.
 	buffers sync.Pool
-	crew    crew
+	pool    writerPool
 
 	mu      sync.Mutex
 	open    int // connections, and requests on their way to become one
@@ -52,7 +52,7 @@ func NewSockets(cfg SocketConfig) (*Sockets, error) {
 	cfg.setDefaults()
 	s := &Sockets{cfg: cfg, sockets: map[*socket]struct{}{}, waiting: list.New()}
 	s.buffers.New = func() any { return new(buffer) }
-	s.crew = crew{parent: s, most: runtime.GOMAXPROCS(0)}
+	s.pool = writerPool{parent: s, most: runtime.GOMAXPROCS(0)}
 	s.upgrader = websocket.Upgrader{
 		HandshakeTimeout: cfg.WriteTimeout,
 		// A connection has a reader of its own, see [hijacker], and no memory to write from.

@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// departure is a resource whose deletion waits.
-type departure struct {
+// pendingDelete is a resource whose deletion waits.
+type pendingDelete struct {
 	// what names it to a person.
 	what string
 	req  client.DeleteRequest
@@ -96,7 +96,7 @@ func (d *deletion) note(what string, req client.DeleteRequest, deletion client.D
 	if !d.wait || deletion.State == "DELETED" {
 		return
 	}
-	one := departure{what: what, req: req}
+	one := pendingDelete{what: what, req: req}
 	if deletion.Resource != nil {
 		one.uid = deletion.Resource.Metadata.UID
 	}
@@ -139,7 +139,7 @@ func (d *deletion) end(ctx context.Context, err error) error {
 }
 
 // namespace is that of the resource, empty for GLOBAL kinds.
-func (o departure) namespace() string {
+func (o pendingDelete) namespace() string {
 	switch {
 	case o.req.Kind.Scope == "GLOBAL":
 		return ""
@@ -150,7 +150,7 @@ func (o departure) namespace() string {
 }
 
 // overdue says of a resource that did not go in time what holds it now, if that can be asked.
-func (d *deletion) overdue(ctx context.Context, one departure, err error) error {
+func (d *deletion) overdue(ctx context.Context, one pendingDelete, err error) error {
 	req := one.req
 	req.DryRun, req.ExpectedRevision = true, ""
 	now, cause := d.client.Delete(ctx, req)

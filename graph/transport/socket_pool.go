@@ -13,11 +13,11 @@ const (
 	turn = 512
 )
 
-// crew writes events to sockets without a goroutine for each: a change that a thousand
+// writerPool writes events to sockets without a goroutine for each: a change that a thousand
 // clients listen for is a thousand small writes, which the kernel takes at once. Its workers
 // never wait for a client: if the kernel does not take all, or if there is more to write, a
 // goroutine of the socket goes on. They end when no socket waits.
-type crew struct {
+type writerPool struct {
 	parent *Sockets
 	most   int // workers
 
@@ -30,7 +30,7 @@ type crew struct {
 }
 
 // add queues a socket that has something to write.
-func (c *crew) add(s *socket) {
+func (c *writerPool) add(s *socket) {
 	c.mu.Lock()
 	if c.last == nil {
 		c.first = s
@@ -50,7 +50,7 @@ func (c *crew) add(s *socket) {
 }
 
 // next takes a socket from the queue. A worker that gets none must end.
-func (c *crew) next() *socket {
+func (c *writerPool) next() *socket {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.first
@@ -66,7 +66,7 @@ func (c *crew) next() *socket {
 	return s
 }
 
-func (c *crew) work() {
+func (c *writerPool) work() {
 	a := newAttempt()
 	a.buffer = c.parent.buffers.Get().(*buffer)
 	defer func() { c.parent.keep(a.buffer) }()
@@ -103,7 +103,7 @@ func (a *attempt) write(s *socket) {
 	case ended:
 		go func() {
 			defer s.writers.Done()
-			s.farewell()
+			s.closeAfterFlush()
 		}()
 	default:
 		s.writers.Done()
