@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/access"
@@ -29,19 +30,29 @@ func (r *Reader) List(ctx context.Context, c access.Caller, req ListRequest) (*P
 // pages is one call of the store. pages and errs are parallel to the requests.
 func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
-	lists := make([]listing, len(reqs)) // in one piece: a level may have hundreds
+	var room []listing // for a few at a time: a level may have hundreds, or be refused
 	t := lister{reader: r, ctx: ctx, caller: c, view: r.view(ctx)}
 	var memory *page.Memory
 	var inMemory page.Read
 	var reads []*page.Read
 	var of []int
+	var lists []*listing
 	for i := range reqs {
-		l := &lists[i]
+		if len(room) == 0 {
+			if err := budget.From(ctx).Over(); err != nil {
+				errs[i] = err
+				continue
+			}
+			room = make([]listing, min(len(reqs)-i, roomAtOnce))
+		}
+		l := &room[0]
+		room = room[1:]
 		served, want, err := t.begin(&reqs[i], l)
 		switch {
 		case err != nil:
 		case served == nil:
 			reads, of = append(reads, &page.Read{Query: &l.query.Query, Want: want}), append(of, i)
+			lists = append(lists, l)
 			continue
 		default:
 			if memory == nil {
@@ -55,11 +66,14 @@ func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListReque
 	}
 	if len(reads) > 0 {
 		for i, err := range r.pages.Do(ctx, reads) {
-			pages[of[i]], errs[of[i]] = lists[of[i]].result(reads[i], err)
+			pages[of[i]], errs[of[i]] = lists[i].result(reads[i], err)
 		}
 	}
 	return pages, errs
 }
+
+// roomAtOnce is for how many pages room is made at once.
+const roomAtOnce = 16
 
 // listing is a page that is being read.
 type listing struct {

@@ -46,8 +46,12 @@ const edgeBytes = 128
 // maxReady is the room that a page begins with.
 const maxReady = 128
 
-// Do reads one page or count of a kind.
+// Do reads one page or count of a kind. After an error, which is that of the operation, it
+// reads nothing more.
 func (m *Memory) Do(r *Read, k *index.Kind) error {
+	if m.err != nil {
+		return m.err
+	}
 	m.Read, m.kind, m.charged, m.values.Compared = r, k, 0, 0
 	r.plan = m.room
 	if *m.room = (plan.Plan{}); !r.idle() {
