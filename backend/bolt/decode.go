@@ -119,13 +119,14 @@ func (d *decoder) count() int {
 	return int(n)
 }
 
-// err says whether the whole part was read without an error.
+// err returns what cutShort does, and the same if bytes are left.
 func (d *decoder) err() error {
 	d.bad = d.bad || len(d.rest) > 0
 	return d.cutShort()
 }
 
-// cutShort says whether what was read so far was read without an error.
+// cutShort returns [backend.ErrUnreadable] if reading has run past the end or met a bad value.
+// More bytes may follow.
 func (d *decoder) cutShort() error {
 	if d.bad {
 		return fmt.Errorf("malformed: %w", backend.ErrUnreadable)

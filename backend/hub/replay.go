@@ -134,8 +134,8 @@ func (w *Watcher) skipExpired(ctx context.Context, err error) error {
 	return nil
 }
 
-// read is Next of a watch that is not live: it takes the next delivery of the store's watch. It
-// returns false if there is nothing to deliver yet. Any error ends the watch, except that of ctx.
+// read takes the next delivery of the store's watch, for a watch that is not live. It returns
+// false if there is nothing to deliver yet. An error ends the watch, unless ctx has ended.
 func (w *Watcher) read(ctx context.Context) (d backend.Delivery, ok bool, err error) {
 	switch {
 	case w.joined():
@@ -254,8 +254,8 @@ func (w *Watcher) pass(d backend.Delivery) (backend.Delivery, bool, error) {
 		w.closeSource()
 	case was == alone || !atHead:
 	case was == joining || further:
-		// The queue begins behind the head that was read. Another watch of the store gets
-		// there, and has a head of its own.
+		// The queue begins after the last event that was read. The next watch of the store
+		// reads up to there.
 		w.closeSource()
 	default:
 		// The log ends before a position that the hub has already seen in it.

@@ -136,8 +136,8 @@ func after(page *backend.Page) []byte {
 	return backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 }
 
-// pages takes the pages of a range. The keys that take returns are read again, and so are
-// those of resources that do not decode.
+// pages passes the pages of a range to take. It then reads the keys that take returns, and
+// the keys of resources that did not decode, once more.
 func (f *filler) pages(ctx context.Context, r backend.Range, take func(*backend.Page) []backend.Key) error {
 	for more := true; more; {
 		page, err := f.cfg.Store.Range(ctx, r)
@@ -201,8 +201,8 @@ func (f *filler) stored(key backend.Key, r *backend.Resource) change {
 	return change{key: key, revision: r.Revision, entry: f.kind.entry(r), instead: true}
 }
 
-// find looks again for those of some changes whose keys [backend.Store.Get] has nothing of: it
-// leaves out what does not decode.
+// find looks by [backend.Store.Range] for the keys that [backend.Store.Get] reports as absent:
+// Get leaves out resources that do not decode.
 func (f *filler) find(ctx context.Context, made []change, absent []int) error {
 	if len(absent) == 0 {
 		return nil
@@ -235,8 +235,8 @@ func (f *filler) find(ctx context.Context, made []change, absent []int) error {
 	return nil
 }
 
-// putAll puts a part of what was read into the trees, a step at a time. It says whether the
-// kind is still being filled.
+// putAll puts resources into the trees, a few at a time. It reports whether the kind is
+// still being filled.
 func (f *filler) putAll(made []change) bool {
 	for len(made) > 0 {
 		n := min(len(made), fillStep)
@@ -258,7 +258,7 @@ func (f *filler) note(progress func(*reading)) bool {
 	})
 }
 
-// locked does something while the kind is being filled, and says whether it still is.
+// locked calls do under the lock if the kind is still being filled, and reports whether it is.
 func (f *filler) locked(do func()) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

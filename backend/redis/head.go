@@ -112,7 +112,7 @@ func (s *Store) askHeads() (backend.Head, error) {
 	defer cancel()
 	at, err := s.Position(ctx)
 	if err != nil && ctx.Err() != nil {
-		// The question's time has run out, not that of a caller.
+		// headTimeout has passed; the callers may have longer deadlines.
 		return backend.Head{}, fmt.Errorf("head: no answer within %v: %w", headTimeout, backend.ErrUnavailable)
 	} else if err != nil {
 		return backend.Head{}, err
