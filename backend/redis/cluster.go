@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"errors"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -54,7 +56,9 @@ func (l *slotsLimit) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 		limited, cancel := context.WithTimeout(ctx, time.Duration(limit))
 		defer cancel()
 		err := next(limited, cmd)
-		if limited.Err() != nil && ctx.Err() == nil {
+		// The connection's deadline is that of limited, and may pass a moment before it.
+		var network net.Error
+		if errors.As(err, &network) && network.Timeout() && ctx.Err() == nil {
 			l.limit.CompareAndSwap(limit, min(2*limit, l.most))
 		}
 		return err

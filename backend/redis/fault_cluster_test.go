@@ -132,8 +132,8 @@ func TestAClusterWhoseNodesAnswerSlowlyIsReached(t *testing.T) {
 	n := redistest.Cluster(t)
 	// A seventeenth part of it is left when the store is open, since each new connection
 	// The first node has a quarter of the limit, and the second connection and the one to
-	// the owner take three tenths each: of 12 s nearly two are left, for a busy machine.
-	const timeout = 12 * time.Second
+	// the owner take three tenths each: of 6 s nearly one is left, for a busy machine.
+	const timeout = 6 * time.Second
 	for says, known := range map[string]int{"one address": 1, "several addresses": 3} {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()
