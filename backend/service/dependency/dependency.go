@@ -5,6 +5,8 @@ package dependency
 import (
 	"slices"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/row"
@@ -49,6 +51,21 @@ func Ready(k *kind.Kind, r *backend.Resource) bool {
 		}
 	}
 	return yes == 1 && some == 1 // of two that contradict each other neither counts
+}
+
+// IsAvailable reports whether the condition Available of a stored status is True; of two that
+// contradict each other neither counts.
+func IsAvailable(status string) bool {
+	yes, some := 0, 0
+	gjson.Get(status, "conditions").ForEach(func(_, condition gjson.Result) bool {
+		if condition.Get("type").Str == Available {
+			if some++; condition.Get("status").Str == True {
+				yes++
+			}
+		}
+		return true
+	})
+	return yes == 1 && some == 1
 }
 
 // Target is a resource that is referred to: what is stored of it, nil for nothing.

@@ -257,12 +257,16 @@ func (p *parser) list(depth int) ([]any, error) {
 // string reads a string. One that is not stored as it is read is left to [encoding/json].
 func (p *parser) string() (string, error) {
 	begin := p.at
-	plain := true
-	for p.at++; p.at < len(p.text); p.at++ {
+	p.at += 1 + plainLength(p.text[p.at+1:])
+	if p.peek() == '"' {
+		p.at++
+		return p.text[begin+1 : p.at-1], nil
+	}
+	for ; p.at < len(p.text); p.at++ {
 		switch c := p.text[p.at]; {
 		case c == '"':
 			p.at++
-			if text := p.text[begin+1 : p.at-1]; plain || utf8.ValidString(text) && strings.IndexByte(text, '\\') < 0 {
+			if text := p.text[begin+1 : p.at-1]; utf8.ValidString(text) && strings.IndexByte(text, '\\') < 0 {
 				return text, nil
 			}
 			var out string
@@ -271,15 +275,23 @@ func (p *parser) string() (string, error) {
 			}
 			return out, nil
 		case c == '\\':
-			plain = false
 			p.at++
-		case c >= utf8.RuneSelf:
-			plain = false
 		case c < ' ':
 			return "", p.unexpected()
 		}
 	}
 	return "", p.unexpected()
+}
+
+// plainLength returns how many bytes of ASCII text begins with that stand for themselves in a
+// JSON string.
+func plainLength(text string) int {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // number reads a number, as it is written.

@@ -1,11 +1,12 @@
 package kind
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -21,11 +22,11 @@ const maxChangedPaths = 64
 // write-only in this catalogue. It is nil if a body cannot be read, and if it would be longer than
 // [backend.MaxChange].
 func (k *Kind) ChangeOf(was, next []byte) []byte {
-	before, err := membersOf(was)
+	before, err := partsOf(was)
 	if err != nil {
 		return nil
 	}
-	after, err := membersOf(next)
+	after, err := partsOf(next)
 	if err != nil {
 		return nil
 	}
@@ -34,8 +35,8 @@ func (k *Kind) ChangeOf(was, next []byte) []byte {
 	for _, part := range differing(before, after) {
 		c.differ(part.name, k.partShape(part.name), part.was, part.now)
 		value := part.was
-		if value == nil {
-			value = []byte("null")
+		if value == "" {
+			value = "null"
 		} else if part.name == "spec" && k.Spec.Hides {
 			if value, err = k.shownSpec(value); err != nil {
 				return nil
@@ -64,13 +65,14 @@ func (k *Kind) ChangeOf(was, next []byte) []byte {
 
 // shownSpec returns a stored spec without its write-only fields: a catalogue in which they
 // were not write-only has stored them there.
-func (k *Kind) shownSpec(raw []byte) ([]byte, error) {
-	spec, err := jsontree.Parse(raw)
+func (k *Kind) shownSpec(raw string) (string, error) {
+	spec, err := jsontree.Parse([]byte(raw))
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	k.Spec.takeHidden(spec)
-	return jsontree.Append(nil, spec)
+	shown, err := jsontree.Append(nil, spec)
+	return string(shown), err
 }
 
 // partShape is the shape of a part of the body; nil for one whose members are not followed
@@ -95,23 +97,31 @@ func ChangedPaths(e *backend.Event) []string {
 	return c.Paths
 }
 
-// partsBefore returns the parts of the body that a change replaced.
-func partsBefore(change []byte) (out []member, err error) {
-	all, err := membersIn(change)
-	if err != nil {
-		return nil, err
+// partsBefore returns the parts of the body that a change replaced; known is false if it does
+// not say.
+func partsBefore(change []byte) (parts []member, known bool) {
+	text := string(change)
+	if !gjson.Valid(text) {
+		return nil, false
 	}
-	at := slices.IndexFunc(all, func(m member) bool { return m.name == "before" })
-	if at < 0 {
-		return nil, errors.New("a change without the parts before")
+	before := gjson.Get(text, "before")
+	if !before.IsObject() {
+		return nil, false
 	}
-	return membersIn(all[at].raw)
+	parts, err := membersIn(before.Raw)
+	return parts, err == nil
 }
 
-// SameStatus reports whether a change is known to have left the status as it was.
-func SameStatus(e *backend.Event) bool {
-	parts, err := partsBefore(e.Change)
-	return err == nil && e.Change != nil && !slices.ContainsFunc(parts, func(m member) bool { return m.name == "status" })
+// StatusChange returns the stored status before and after a change, "" for none and for both
+// if it is the same; known is false if the log does not say.
+func StatusChange(e *backend.Event) (was, now string, known bool) {
+	parts, known := partsBefore(e.Change)
+	at := slices.IndexFunc(parts, func(m member) bool { return m.name == "status" })
+	if !known || at < 0 {
+		return "", "", known
+	}
+	body, err := backend.DecodeBody(e.Resource.Body)
+	return parts[at].raw, gjson.GetBytes(body, "status").Raw, err == nil
 }
 
 // ChangedSpec reports whether a change may have replaced the spec.
@@ -131,8 +141,8 @@ func Before(e *backend.Event) (r *backend.Resource, known bool) {
 	case e.Change == nil || e.Before == nil:
 		return nil, false
 	}
-	parts, err := partsBefore(e.Change)
-	if err != nil {
+	parts, known := partsBefore(e.Change)
+	if !known {
 		return nil, false
 	}
 	body, err := bodyBefore(parts, e.Resource.Body)
@@ -146,13 +156,13 @@ func Before(e *backend.Event) (r *backend.Resource, known bool) {
 
 // bodyBefore returns the body before a change that replaced some parts and led to another.
 func bodyBefore(replaced []member, after []byte) ([]byte, error) {
-	parts, err := membersOf(after)
+	parts, err := partsOf(after)
 	if err != nil {
 		return nil, err
 	}
 	for _, was := range replaced {
 		parts = slices.DeleteFunc(parts, func(m member) bool { return m.name == was.name })
-		if string(was.raw) != "null" {
+		if was.raw != "null" {
 			parts = append(parts, was)
 		}
 	}
@@ -167,64 +177,57 @@ func bodyBefore(replaced []member, after []byte) ([]byte, error) {
 }
 
 // member is a member of a JSON object.
-type member struct {
-	name string
-	raw  []byte
-}
+type member struct{ name, raw string }
 
-// membersOf returns the parts of a stored body.
-func membersOf(body []byte) ([]member, error) {
+// partsOf returns the parts of a stored body.
+func partsOf(body []byte) ([]member, error) {
 	raw, err := backend.DecodeBody(body)
 	if err != nil {
 		return nil, err
 	}
-	return membersIn(raw)
+	return membersIn(string(raw))
 }
 
 // maxMembers is the most members of an object that are compared one by one.
 const maxMembers = 256
 
-// membersIn returns the members of a JSON object, each once.
-func membersIn(raw []byte) (out []member, err error) {
-	err = jsontree.Members(raw, func(name string, m *jsontree.Member) error {
-		value, err := m.Skip()
-		if at := slices.IndexFunc(out, func(o member) bool { return o.name == name }); at >= 0 {
-			out[at].raw = value
+// membersIn returns the members of a JSON object, which is valid, each once.
+func membersIn(raw string) (out []member, err error) {
+	gjson.Parse(raw).ForEach(func(name, value gjson.Result) bool {
+		if at := slices.IndexFunc(out, func(o member) bool { return o.name == name.Str }); at >= 0 {
+			out[at].raw = value.Raw
 		} else {
-			out = append(out, member{name, value})
+			out = append(out, member{name.Str, value.Raw})
 		}
-		if err == nil && len(out) > maxMembers {
+		if len(out) > maxMembers {
 			err = errors.New("too many members")
 		}
-		return err
+		return err == nil
 	})
 	return out, err
 }
 
-// difference is a member that two objects do not have alike; nil is absent.
-type difference struct {
-	name     string
-	was, now []byte
-}
+// difference is a member that two objects do not have alike; "" is absent.
+type difference struct{ name, was, now string }
 
 // differing returns the members that differ, those of before first.
 func differing(before, after []member) (out []difference) {
-	find := func(in []member, name string) []byte {
+	find := func(in []member, name string) string {
 		for i := range in {
 			if in[i].name == name {
 				return in[i].raw
 			}
 		}
-		return nil
+		return ""
 	}
 	for _, m := range before {
-		if now := find(after, m.name); !bytes.Equal(m.raw, now) {
+		if now := find(after, m.name); m.raw != now {
 			out = append(out, difference{m.name, m.raw, now})
 		}
 	}
 	for _, m := range after {
-		if find(before, m.name) == nil {
-			out = append(out, difference{m.name, nil, m.raw})
+		if find(before, m.name) == "" {
+			out = append(out, difference{m.name, "", m.raw})
 		}
 	}
 	return out
@@ -235,7 +238,7 @@ type changedPaths struct{ all []string }
 
 // differ adds the path of a value that changed: those below it where both are objects of a
 // shape, or parts of the body.
-func (c *changedPaths) differ(path string, s *Shape, was, now []byte) {
+func (c *changedPaths) differ(path string, s *Shape, was, now string) {
 	part := !strings.Contains(path, ".")
 	if (s != nil || part) && len(was) > 0 && len(now) > 0 && was[0] == '{' && now[0] == '{' {
 		before, err := membersIn(was)

@@ -57,8 +57,9 @@ func TestAChangeNamesPathsAndTellsTheStateBefore(t *testing.T) {
 		if !known || string(r.Body) != string(body(c.before)) || r.Revision != e.Before.Revision {
 			t.Errorf("%s: before %v %v, want %s", c.was, known, r, c.before)
 		}
-		if same := !strings.Contains(c.paths, "status"); kind.SameStatus(e) != same {
-			t.Errorf("%s: the same status: %v", c.was, !same)
+		was, now, known := kind.StatusChange(e)
+		if changed := strings.Contains(c.paths, "status"); !known || (was != now) != changed {
+			t.Errorf("%s: the status before is %q, after it %q, %v", c.was, was, now, known)
 		}
 		if strings.Contains(string(e.Change), "hidden") {
 			t.Errorf("%s has a write-only value", e.Change)
@@ -89,7 +90,8 @@ func TestAChangeThatCannotBeReadIsUnknown(t *testing.T) {
 	for _, change := range []string{``, `{}`, `{"other":1}`, `[]`, `{"before":1}`, `{"before":{}},"pa`, `{"before":{"spec":`} {
 		e := event(k, `{"spec":{"a":"1"}}`, `{"spec":{"a":"2"}}`)
 		e.Change = []byte(change)
-		if _, known := kind.Before(e); known || kind.SameStatus(e) {
+		_, known := kind.Before(e)
+		if _, _, status := kind.StatusChange(e); known || status {
 			t.Errorf("%q tells a state", change)
 		}
 	}

@@ -158,11 +158,11 @@ func wakes(k *kind.Kind, e *backend.Event) bool {
 	if e.Type != backend.Modified || e.Resource.Deleting {
 		return true
 	}
-	if k.Conditions == nil || kind.SameStatus(e) {
+	if k.Conditions == nil {
 		return false
 	}
-	before, known := kind.Before(e)
-	return !known || dependency.Ready(k, before) != dependency.Ready(k, e.Resource)
+	was, now, known := kind.StatusChange(e)
+	return !known || was != now && dependency.IsAvailable(was) != dependency.IsAvailable(now)
 }
 
 // finish tries to finish the deletions that changes may have set free.
