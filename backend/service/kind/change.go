@@ -193,6 +193,7 @@ const maxMembers = 256
 
 // membersIn returns the members of a JSON object, which is valid, each once.
 func membersIn(raw string) (out []member, err error) {
+	out = make([]member, 0, 8)
 	gjson.Parse(raw).ForEach(func(name, value gjson.Result) bool {
 		if at := slices.IndexFunc(out, func(o member) bool { return o.name == name.Str }); at >= 0 {
 			out[at].raw = value.Raw
