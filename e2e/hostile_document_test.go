@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,7 +25,7 @@ const netID = "NETWORK-ID"
 
 // documents are hostile requests, each sent once.
 func documents() []hostileDocument {
-	return append(append(append(pages(), byHand()...), filters()...), inputs()...)
+	return slices.Concat(pages(), byHand(), filters(), arguments(), inputs())
 }
 
 // overPorts selects something of each of 1,000 ports.

@@ -75,6 +75,8 @@ func inputs() []hostileDocument {
 		{"95 manifests, each just below what aliases may be", small, "", false, applied(95, bomb(1000, 900))},
 		{"95 x a manifest with a list of 100,000", small, "", true, applied(95, manifestHead+"x: ["+strings.Repeat("a,", 100_000)+"]")},
 		{"95 x a manifest with a comment of 200 KB", small, "", false, applied(95, manifestHead+"# "+strings.Repeat("x", 200_000))},
+		{"95 x a manifest with 140,000 words of a letter", small, "", true, applied(95, manifestHead+"x: "+strings.Repeat("a ", 140_000))},
+		{"95 x a manifest with a key of 280 KB", small, "", false, applied(95, manifestHead+"? "+strings.Repeat("a ", 140_000))},
 		{"a manifest with 10,000 annotations", small, "", false, applied(1, annotated)},
 		{"95 x a manifest with 10,000 annotations", small, "", false, applied(95, annotated)},
 		{"95 x a manifest of a Secret with 10,000 keys", small, "", false, applied(95, secret)},

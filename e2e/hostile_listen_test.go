@@ -32,6 +32,7 @@ func hostileCases() []hostileCase {
 		hostileCase{name: "10 sockets x 100 subscriptions that count", prepare: listening(`subscription($f: PortFilter) { portChanges { port { network { ports(first: 0, filter: $f) { totalCount } } } } }`, anyOf(50, 0)).prepare},
 		hostileCase{name: "10 sockets x 100 subscriptions of dependents", prepare: listening(`subscription { portChanges { port { network { dependents(first: 1000) { nodes { name } } } } } }`, nil).prepare},
 		hostileCase{name: "1,000 listeners that never read", data: blobs, limit: "LAGGED", prepare: listeners{sockets: 1000, each: 1, request: query(`subscription { blobChanges { blob { spec { text } } } }`)}.prepare},
+		hostileCase{name: "20 truths of a document, one after the other", most: cost{cpu: 2 * mostCPU, grown: mostMemory}, prepare: truths},
 		hostileCase{name: "a rule that ran out of time", args: []string{"--limit-time", "1s"}, never: "VALIDATION_FAILED", most: cost{cpu: 2 * mostCPU, grown: mostMemory}, prepare: manyCodes(rulesAtOnce(400))},
 	)
 }

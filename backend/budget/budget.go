@@ -48,7 +48,7 @@ func (t Thing) about() about {
 	case Bytes:
 		return about{"limit-answer", "bytes", "has an answer of more than the %d bytes that it may have"}
 	case Held:
-		return about{"limit-held", "held", "reads resources of more than the %d bytes that it may hold"}
+		return about{"limit-held", "held", "holds resources and arguments of more than the %d bytes that it may"}
 	case Events:
 		return about{"limit-events", "events", "is one of too many expensive events: together they may take %d steps at once"}
 	}

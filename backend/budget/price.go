@@ -17,7 +17,7 @@ const (
 	SchemaValue = 60
 	// TreeNode is a resource that is met on a walk of dependencyTree: resolvers.
 	TreeNode = 200
-	// InputValue is a value of an input that is read, checked and stored: graph/engine.
+	// InputValue is a value of an argument that is coerced, checked and stored: graph/engine.
 	InputValue = 10
 	// FilterTimes is how many times as much as another input a filter costs, which is
 	// compiled: graph/engine.
@@ -41,11 +41,14 @@ const (
 	// JSONBytes are bytes of a resource that are written as JSON: graph/engine.
 	JSONBytes = 10
 	// RewrittenBytes are bytes of a stored resource that a write changes: backend/service.
-	RewrittenBytes = 4
+	RewrittenBytes = 3
 	// PatternTries are how many instructions of a pattern's program are tried on a byte:
 	// backend/service/kind.
 	PatternTries = 40
 )
+
+// InputHeld is how many bytes a coerced value holds besides its text: graph/engine.
+const InputHeld = 100
 
 // steps is what one of a thing costs besides its own limit.
 func (t Thing) steps() int64 {

@@ -8,8 +8,10 @@ import (
 )
 
 const (
-	// longAfter is how long an operation may run before it needs a turn.
+	// longAfter is how long an operation may run before it needs a turn, and longSteps how
+	// much work it has done then: one that only waited for a processor needs none.
 	longAfter = 5 * time.Millisecond
+	longSteps = 20_000
 	// awayAfter is how long an operation that has a turn may wait for the store before
 	// another one gets it.
 	awayAfter = 2 * time.Millisecond
@@ -19,8 +21,8 @@ const (
 )
 
 // Turns let few operations at a time run for long, so that those that are short find
-// a free processor. An operation runs at once for 5 ms, the time that it waits for
-// the store left out. Then it needs a turn, and keeps it until it has ended or waits.
+// a free processor. An operation that does little, or runs for 5 ms, the time that it waits for
+// the store left out, runs at once. Then it needs a turn, and keeps it until it has ended or waits.
 // Who came first goes first. Nil Turns bound nothing.
 type Turns struct {
 	free    chan struct{}
@@ -114,7 +116,7 @@ func (b *Budget) Pace(ctx context.Context) {
 	}
 	t := &b.turn
 	t.mu.Lock()
-	if t.has || !t.long && time.Since(t.began) < longAfter {
+	if t.has || !t.long && (b.Spent(Steps) < longSteps || time.Since(t.began) < longAfter) {
 		t.mu.Unlock()
 		return
 	}

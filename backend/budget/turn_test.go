@@ -15,8 +15,13 @@ import (
 func TestLongOperationsTakeTurnsAndShortOnesPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := budget.NewTurns(1)
-		running := func() *budget.Budget { return budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns}) }
-		first, second, short := running(), running(), running()
+		running := func(steps int) *budget.Budget {
+			b := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
+			_ = b.Spend(budget.Steps, steps)
+			return b
+		}
+		const many = 50_000
+		first, second, short, waited := running(many), running(many), running(many), running(50)
 		short.Pace(t.Context())
 		time.Sleep(10 * time.Millisecond)
 		first.Pace(t.Context()) // it has run for long, and gets the turn
@@ -30,9 +35,11 @@ func TestLongOperationsTakeTurnsAndShortOnesPass(t *testing.T) {
 		if passed.Load() || turns.Waiting() != 1 {
 			t.Error("two run for long at once")
 		}
-		fresh := running()
+		fresh := running(many)
 		fresh.Pace(t.Context()) // or it would wait for ever
 		fresh.End()
+		waited.Pace(t.Context()) // it has only waited for a processor
+		waited.End()
 		first.End()
 		synctest.Wait()
 		if !passed.Load() {

@@ -47,7 +47,7 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 	if req.IgnoreRevision && req.ExpectedRevision != nil {
 		return nil, failure.BadInput("ignoreRevision", "ignoreRevision: it does not go with expectedRevision; leave one of them out")
 	}
-	if err := budget.From(ctx).Spend(budget.Steps, budget.ManifestValue*manifest.Size(req.Manifest)); err != nil {
+	if err := budget.From(ctx).Spend(budget.Steps, budget.ManifestValue*manifest.Size(req.Manifest)+len(req.Manifest)); err != nil {
 		return nil, err
 	}
 	doc, err := manifest.Parse(req.Manifest)

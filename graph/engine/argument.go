@@ -11,9 +11,11 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/query/order"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/scalar"
 	"github.com/sluicegw/sluice/internal/timestamp"
@@ -26,19 +28,15 @@ type arguments struct {
 	err    error
 	// request is what those of a connection ask for.
 	request query.ListRequest
+	// steps is what reading and using them costs.
+	steps int
 }
 
-// arguments coerces the arguments of a field.
-func (e *Engine) arguments(f *field, vars map[string]any) *arguments {
-	out := &arguments{values: map[string]any{}}
-	e.coerceInto(out, f, vars)
-	return out
-}
-
-// coerceInto is arguments in memory that is used again: out has no values yet.
-func (e *Engine) coerceInto(out *arguments, f *field, vars map[string]any) {
-	for _, def := range f.node.Definition.Arguments {
-		v, ok := valueOf(f.node, def, vars)
+// coerceInto coerces the arguments of a field; out has no values yet. pay is called
+// before an object or a list is coerced.
+func (e *Engine) coerceInto(out *arguments, node *ast.Field, vars map[string]any, pay func(name string, v any)) {
+	for _, def := range node.Definition.Arguments {
+		v, ok := valueOf(node, def, vars)
 		if !ok {
 			continue
 		}
@@ -46,15 +44,60 @@ func (e *Engine) coerceInto(out *arguments, f *field, vars map[string]any) {
 			out.values[def.Name] = v
 			continue
 		}
+		switch v.(type) {
+		case map[string]any, []any:
+			pay(def.Name, v)
+		}
 		at := spot{name: def.Name}
 		if out.values[def.Name], out.err = e.coerce(def.Type, v, &at); out.err != nil {
 			return
 		}
 	}
+	if list, ok := out.values["orderBy"].([]any); ok {
+		out.err = order.CheckLength(len(list))
+	}
+}
+
+// ask makes the request of a connection from its arguments.
+func (a *arguments) ask(f *field) {
 	switch f.op {
 	case opList, opRefs, opInverse, opDependencies, opDependents, opBlockedBy, opBlockers:
-		out.request = listRequest(f, out.values)
+		if a.err == nil {
+			a.request = listRequest(f, a.values)
+		}
 	}
+}
+
+// inputSize returns how many values a tree has, and the bytes of its texts and names.
+func inputSize(v any) (values, texts int) {
+	values = 1
+	add := func(inner any) {
+		n, bytes := inputSize(inner)
+		values, texts = values+n, texts+bytes
+	}
+	switch v := v.(type) {
+	case string:
+		texts = len(v)
+	case map[string]any:
+		for name, inner := range v {
+			texts += len(name)
+			add(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			add(inner)
+		}
+	}
+	return values, texts
+}
+
+// inputSteps is what coercing an argument and using it costs, by its values and texts.
+func inputSteps(name string, values, texts int) int {
+	steps := values*budget.InputValue + texts/budget.InputBytes
+	if name == "filter" {
+		return budget.FilterTimes * steps
+	}
+	return steps
 }
 
 // valueOf is the value of one argument as [ast.Field.ArgumentMap] has it, and whether it has one.

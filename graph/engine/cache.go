@@ -20,7 +20,8 @@ type plans struct {
 
 // document holds the plans of a document that is remembered.
 type document struct {
-	mu         sync.Mutex // guards operations
+	weigh      func(fields int) // is told of the fields of plans
+	mu         sync.Mutex       // guards operations
 	operations map[*ast.OperationDefinition]*operation
 }
 
@@ -30,15 +31,16 @@ type operation struct {
 	plans     map[string]*plan
 }
 
-// Keep lets the engine remember the plans of a document, until [Engine.Forget].
-func (e *Engine) Keep(doc *ast.QueryDocument) {
+// Keep lets the engine remember the plans of a document, until [Engine.Forget]. weigh is told
+// how many fields are remembered, each time that there are more; a field takes some 300 bytes.
+func (e *Engine) Keep(doc *ast.QueryDocument, weigh func(fields int)) {
 	e.plans.mu.Lock()
 	defer e.plans.mu.Unlock()
 	if e.plans.docs == nil {
 		e.plans.docs = map[*ast.QueryDocument]*document{}
 	}
 	if e.plans.docs[doc] == nil {
-		e.plans.docs[doc] = &document{operations: map[*ast.OperationDefinition]*operation{}}
+		e.plans.docs[doc] = &document{weigh: weigh, operations: map[*ast.OperationDefinition]*operation{}}
 	}
 }
 
@@ -82,12 +84,16 @@ func (e *Engine) plan(oc *graphql.OperationContext) (*plan, error) {
 		return nil, err
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if first := op.plans[string(truth)]; first != nil {
+	first, kept := op.plans[string(truth)], false
+	if first == nil && len(op.plans) < maxTruths {
+		op.plans[string(truth)], kept = p, true
+	}
+	d.mu.Unlock()
+	if first != nil {
 		return first, nil
 	}
-	if len(op.plans) < maxTruths {
-		op.plans[string(truth)] = p
+	if kept {
+		p.compiler.kept(d.weigh)
 	}
 	return p, nil
 }

@@ -21,7 +21,7 @@ func TestPlansOfADocumentAreKeptAndForgottenUnderLoad(t *testing.T) {
 		all.Go(func() {
 			for i := range 200 {
 				if n == 0 {
-					g.engine.Keep(first.Doc)
+					g.engine.Keep(first.Doc, func(int) {})
 					g.engine.Forget(first.Doc)
 					continue
 				}

@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -20,6 +21,14 @@ type compiler struct {
 	doc    *ast.QueryDocument
 	// conditions are the values of the variables that @skip and @include name.
 	conditions map[string]any
+
+	mu sync.Mutex // guards what follows: selections on interfaces are compiled when they are met
+	// literals are the arguments that no variable is in, nil for others: a fragment has one
+	// field in many places.
+	literals map[*ast.Field]*arguments
+	// fields were compiled, and weigh is told how many, if the plan is kept.
+	fields int
+	weigh  func(fields int)
 }
 
 // compileError is a field for which the tables have no entry.
@@ -28,7 +37,7 @@ type compileError struct{ what string }
 func (e *compileError) Error() string { return "engine: no way to execute " + e.what }
 
 func (e *Engine) compile(oc *graphql.OperationContext, variables []string) (p *plan, err error) {
-	c := &compiler{engine: e, doc: oc.Doc, conditions: map[string]any{}}
+	c := &compiler{engine: e, doc: oc.Doc, conditions: map[string]any{}, literals: map[*ast.Field]*arguments{}}
 	for _, name := range variables {
 		c.conditions[name] = oc.Variables[name]
 	}
@@ -42,7 +51,7 @@ func (e *Engine) compile(oc *graphql.OperationContext, variables []string) (p *p
 		}
 	}()
 	root := c.object(e.rootType(oc.Operation.Operation), oc.Operation.SelectionSet)
-	return &plan{root: root, core: slices.ContainsFunc(root.fields, func(f field) bool { return f.op == opCore })}, nil
+	return &plan{compiler: c, root: root, core: slices.ContainsFunc(root.fields, func(f field) bool { return f.op == opCore })}, nil
 }
 
 func (e *Engine) rootType(op ast.Operation) *ast.Definition {
@@ -125,6 +134,7 @@ func (c *compiler) included(list ast.DirectiveList) bool {
 func (c *compiler) object(def *ast.Definition, set ast.SelectionSet) *object {
 	list := c.collect(def, set, map[string]bool{}, nil)
 	o := &object{fields: make([]field, len(list))}
+	c.count(len(list))
 	for i, s := range list {
 		f := &o.fields[i]
 		separator := byte(',')
@@ -369,12 +379,49 @@ func (c *compiler) selects(set ast.SelectionSet, path ...string) bool {
 	})
 }
 
-// arguments evaluates the arguments of a field that no variable is in.
-func (c *compiler) arguments(f *field) {
-	if slices.ContainsFunc(f.node.Arguments, func(a *ast.Argument) bool { return hasVariable(a.Value) }) {
-		return
+// count notes fields that are compiled.
+func (c *compiler) count(fields int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fields += fields; c.weigh != nil {
+		c.weigh(fields)
 	}
-	f.args = c.engine.arguments(f, nil)
+}
+
+// kept tells weigh how many fields the plan has, and has from now on.
+func (c *compiler) kept(weigh func(fields int)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.weigh = weigh
+	weigh(c.fields)
+}
+
+// arguments evaluates the arguments of a field if no variable is in them.
+func (c *compiler) arguments(f *field) {
+	if literal := c.literal(f.node); literal != nil {
+		args := *literal
+		args.ask(f)
+		f.args = &args
+	}
+}
+
+// literal returns the arguments that a field has wherever it stands, nil if a variable is in them.
+func (c *compiler) literal(node *ast.Field) *arguments {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out, known := c.literals[node]
+	if known {
+		return out
+	}
+	if !slices.ContainsFunc(node.Arguments, func(a *ast.Argument) bool { return hasVariable(a.Value) }) {
+		out = &arguments{values: map[string]any{}}
+		c.engine.coerceInto(out, node, nil, func(name string, v any) {
+			values, texts := inputSize(v)
+			out.steps += inputSteps(name, values, texts)
+		})
+	}
+	c.literals[node] = out
+	return out
 }
 
 func hasVariable(v *ast.Value) bool {

@@ -75,7 +75,7 @@ func (r *remembered) Add(_ context.Context, query string, doc *ast.QueryDocument
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.docs[query] = doc
-	r.g.engine.Keep(doc)
+	r.g.engine.Keep(doc, func(int) {})
 }
 
 // answerIn executes an operation in memory that is used again.

@@ -31,6 +31,8 @@ type spending struct {
 	limit, begin, until, granted int
 	// told are the bytes of the errors of the answer, roughly.
 	told int
+	// inputs are the bytes that coerced arguments hold.
+	inputs int
 	// elements of lists were written, see [run.element].
 	elements uint
 }
@@ -80,6 +82,13 @@ func (r *run) telling(err *gqlerror.Error) {
 	for _, step := range err.Path {
 		if name, ok := step.(ast.PathName); ok {
 			n += len(name)
+		}
+	}
+	var known *failure.Error
+	if errors.As(err, &known) { // its path is in the extensions, as a list and as text
+		n += 2 * min(len(known.Path), failure.MaxPath)
+		if limit, ok := known.Limit.(string); ok {
+			n += len(limit)
 		}
 	}
 	r.spent.told += n
@@ -269,6 +278,7 @@ func (r *run) inTurn(buf []byte, fields []field, answers []resolved) (out []byte
 	r.applied = a.written != nil && !a.written.DryRun
 	r.resolve()
 	out, some = r.root(buf, f, a)
+	r.releaseArguments()
 	return r.room(f, out), some
 }
 

@@ -3,7 +3,6 @@ package engine
 import (
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -13,9 +12,6 @@ import (
 // write does one mutation.
 func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 	if err := checkMutationID(in); err != nil {
-		return nil, err
-	}
-	if err := r.spent.budget.Spend(budget.Steps, inputSteps(in)); err != nil {
 		return nil, err
 	}
 	s, ctx, c := r.engine.svc, r.ctx, r.caller
@@ -48,25 +44,6 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 		return s.UpdateStatus(ctx, c, service.StatusRequest{Identity: id, DryRun: dry, ExpectedRevision: revision, Status: given(f, in["status"])})
 	}
 	return s.Delete(ctx, c, service.DeleteRequest{Identity: id, DryRun: dry, ExpectedRevision: optional[string](in, "expectedRevision")})
-}
-
-// inputSteps is what reading, checking and storing an input costs in steps: by its values
-// and by the bytes of its texts.
-func inputSteps(v any) int {
-	steps := budget.InputValue
-	switch v := v.(type) {
-	case string:
-		steps += len(v) / budget.InputBytes
-	case map[string]any:
-		for name, inner := range v {
-			steps += len(name)/budget.InputBytes + inputSteps(inner)
-		}
-	case []any:
-		for _, inner := range v {
-			steps += inputSteps(inner)
-		}
-	}
-	return steps
 }
 
 // given is an object of the arguments, which the service may change unless the next

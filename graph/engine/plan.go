@@ -108,7 +108,8 @@ const (
 // plan is a compiled operation, for one truth of its conditions. It is never
 // changed, but for what is compiled on first use.
 type plan struct {
-	root *object
+	compiler *compiler
+	root     *object
 	// core says that gqlgen executes some of its root fields.
 	core bool
 	// size is the length of the last answer, a hint for the next.

@@ -67,14 +67,16 @@ const maxSpareArguments = 64
 
 // releaseArguments takes the memory of arguments back. What they hold is not: the service may keep it.
 func (r *run) releaseArguments() {
-	for _, a := range r.args {
-		if len(r.spare) < maxSpareArguments {
+	for f, a := range r.args {
+		if a != f.args && len(r.spare) < maxSpareArguments {
 			clear(a.values)
 			*a = arguments{values: a.values}
 			r.spare = append(r.spare, a)
 		}
 	}
 	clear(r.args)
+	r.spent.budget.Release(r.spent.inputs)
+	r.spent.inputs = 0
 }
 
 // maxAsked is how many requests have room that is used again.

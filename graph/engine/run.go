@@ -172,27 +172,42 @@ func (r *run) arguments(f *field) (map[string]any, error) {
 	return a.values, a.err
 }
 
+// evaluated returns the arguments of a field. An operation pays for them once, before
+// they are coerced.
 func (r *run) evaluated(f *field) *arguments {
-	if f.args != nil {
+	if f.args != nil && f.args.steps == 0 {
 		return f.args
 	}
 	if a := r.args[f]; a != nil {
 		return a
 	}
-	var a *arguments
-	if n := len(r.spare) - 1; n >= 0 {
-		a, r.spare = r.spare[n], r.spare[:n]
+	a := f.args
+	if a != nil {
+		r.charge(f, a.steps)
 	} else {
-		a = &arguments{values: map[string]any{}}
-	}
-	r.engine.coerceInto(a, f, r.oc.Variables)
-	if filter, ok := a.values["filter"]; ok {
-		r.charge(f, budget.FilterTimes*inputSteps(filter))
+		a = r.coerced(f)
 	}
 	if r.args == nil {
 		r.args = map[*field]*arguments{}
 	}
 	r.args[f] = a
+	return a
+}
+
+// coerced returns the arguments of a field with the variables that are in them.
+func (r *run) coerced(f *field) (a *arguments) {
+	if n := len(r.spare) - 1; n >= 0 {
+		a, r.spare = r.spare[n], r.spare[:n]
+	} else {
+		a = &arguments{values: map[string]any{}}
+	}
+	r.engine.coerceInto(a, f.node, r.oc.Variables, func(name string, v any) {
+		values, texts := inputSize(v)
+		r.charge(f, inputSteps(name, values, texts))
+		r.spent.inputs += values * budget.InputHeld
+		r.hold(f, r.spent.budget.Hold(r.ctx, values*budget.InputHeld))
+	})
+	a.ask(f)
 	return a
 }
 

@@ -207,6 +207,9 @@ func (s *subscription) answer(ctx context.Context, c *change.Change) (res *graph
 		res = &graphql.Response{Data: []byte("null")}
 	}()
 	r.renew(ctx)
+	if c.Type == change.Snapshot { // of which there may be any number, one right after the other
+		budget.From(ctx).Long(ctx)
+	}
 	defer r.release()
 	return &graphql.Response{Data: r.event(f, &resolved{change: c})}
 }

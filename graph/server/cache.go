@@ -7,9 +7,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// documentCache remembers the valid documents that were used last, as many as
-// have a number of tokens in all: a token takes several hundred bytes once it is
-// parsed, whatever its text. It is safe for concurrent use.
+// documentCache remembers the valid documents that were used last, and their plans, as many
+// as have a number of tokens in all: a token takes several hundred bytes once it is
+// parsed, whatever its text, and a field of a plan counts as one. It is safe for concurrent use.
 type documentCache struct {
 	most  int
 	plans keeper
@@ -22,7 +22,7 @@ type documentCache struct {
 
 // keeper keeps what was compiled from a document as long as that is remembered.
 type keeper interface {
-	Keep(*ast.QueryDocument)
+	Keep(doc *ast.QueryDocument, weigh func(fields int))
 	Forget(*ast.QueryDocument)
 }
 
@@ -70,8 +70,27 @@ func (c *documentCache) add(query string, doc *ast.QueryDocument, tokens int) {
 		return
 	}
 	c.used.Add(query, weighed{doc: doc, tokens: tokens})
-	c.plans.Keep(doc)
-	for c.tokens += tokens; c.tokens > c.most; {
+	c.plans.Keep(doc, func(fields int) { c.grow(query, doc, fields) })
+	c.tokens += tokens
+	c.makeRoom()
+}
+
+// grow adds the fields of a plan to what a document weighs, if it is still remembered.
+func (c *documentCache) grow(query string, doc *ast.QueryDocument, fields int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w, _ := c.used.Peek(query)
+	if w.doc != doc {
+		return
+	}
+	c.used.Add(query, weighed{doc: doc, tokens: w.tokens + fields})
+	c.tokens += fields
+	c.makeRoom()
+}
+
+// makeRoom forgets the documents used longest ago. The caller holds mu.
+func (c *documentCache) makeRoom() {
+	for c.tokens > c.most {
 		c.used.RemoveOldest()
 	}
 }

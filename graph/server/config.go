@@ -104,7 +104,7 @@ type Limits struct {
 	Rows, Objects, Steps int
 	// Answer is the most bytes of an answer, and of an event.
 	Answer int64
-	// Held is the most bytes of stored resources that an operation holds at a time.
+	// Held is the most bytes of stored resources and coerced arguments that an operation holds at a time.
 	Held int64
 	// Events is how many steps the expensive events of all subscriptions may take at
 	// once, beyond [budget.FreeSteps] of each.

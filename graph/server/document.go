@@ -80,15 +80,19 @@ func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument
 	return doc, nil
 }
 
-// maxSuggested is how many bytes of names and strings a document may have for
-// its errors to say what may have been meant. Each name is compared with all
-// that the schema has in its place, which takes the product of their lengths.
-const maxSuggested = 4 << 10
+// How many bytes of names and strings a document may have for its errors to say what may
+// have been meant, and a single one. Each name is compared with all that the schema has in its
+// place, which takes the product of their lengths.
+const (
+	maxSuggested     = 1 << 10
+	maxSuggestedName = 64
+)
 
 // text is what a document consists of before it is parsed.
 type text struct {
-	tokens int // comments included
-	bytes  int // of names and strings
+	tokens  int // comments included
+	bytes   int // of names and strings
+	longest int // of them
 }
 
 // scan counts tokens, up to one more than most. It stops at what is no token: the
@@ -103,16 +107,16 @@ func scan(query string, most int) (t text) {
 		t.tokens++
 		switch token.Kind {
 		case lexer.Name, lexer.String, lexer.BlockString:
-			t.bytes += len(token.Value)
+			t.bytes, t.longest = t.bytes+len(token.Value), max(t.longest, len(token.Value))
 		}
 	}
 	return t
 }
 
-// rules are those of the specification. They make no suggestions in a document of many names.
+// rules are those of the specification. They make no suggestions in a document of many or long names.
 func (t text) rules() *rules.Rules {
 	r := rules.NewDefaultRules()
-	if t.bytes <= maxSuggested {
+	if t.bytes <= maxSuggested && t.longest <= maxSuggestedName {
 		return r
 	}
 	for _, brief := range []validator.Rule{

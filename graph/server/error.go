@@ -96,7 +96,8 @@ func extend(ext map[string]any, e *failure.Error) {
 	ext["code"] = string(e.Code)
 	ext["retryable"] = e.Retryable
 	if ext["path"] == nil && e.Path != "" {
-		ext["path"], ext["field"] = failure.Steps(e.Path), e.Path
+		path := failure.ShortenPath(e.Path)
+		ext["path"], ext["field"] = failure.Steps(path), path
 	}
 	if e.Limit != nil {
 		ext["limit"] = e.Limit

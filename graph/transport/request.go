@@ -24,8 +24,10 @@ type Request struct {
 	Query         string
 	OperationName string
 	DocumentID    string
-	// Variables and Extensions are nil where there are none. Numbers are [json.Number].
-	Variables, Extensions map[string]any
+	// Variables is nil where there are none. Numbers are [json.Number].
+	Variables map[string]any
+	// Extensions has those that the gateway knows; nil where there are none.
+	Extensions map[string]any
 }
 
 // maxNesting is how deep the JSON of a request may be nested.
@@ -64,7 +66,7 @@ func (r *Request) parse(text string) error {
 		case "variables":
 			out.Variables, bad[3] = in.object("variables", v)
 		case "extensions":
-			out.Extensions, bad[4] = in.object("extensions", v)
+			out.Extensions, bad[4] = in.extensions(v)
 		}
 		return true
 	})
@@ -102,6 +104,39 @@ func (in values) object(name string, v gjson.Result) (map[string]any, error) {
 		return nil, fmt.Errorf("%s: an object or null is accepted", name)
 	}
 	out, _ := in.value(v).(map[string]any)
+	return out, nil
+}
+
+// extensions reads those that the gateway knows; others may be large, and a stream would keep them.
+func (in values) extensions(v gjson.Result) (map[string]any, error) {
+	if !v.IsObject() && v.Type != gjson.Null {
+		return nil, errors.New("extensions: an object or null is accepted")
+	}
+	var out map[string]any
+	set := func(name string, value any) {
+		if out == nil {
+			out = map[string]any{}
+		}
+		out[name] = value
+	}
+	v.ForEach(func(name, e gjson.Result) bool {
+		switch name.Str {
+		case "cost", "explain":
+			set(name.Str, e.Type == gjson.True)
+		case "persistedQuery":
+			if e.Type == gjson.Null {
+				break
+			}
+			query := map[string]any{}
+			for _, field := range []string{"version", "sha256Hash"} {
+				if value := e.Get(field); value.Exists() && !value.IsObject() && !value.IsArray() {
+					query[field] = in.value(value)
+				}
+			}
+			set(name.Str, query)
+		}
+		return true
+	})
 	return out, nil
 }
 

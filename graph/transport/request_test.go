@@ -14,13 +14,14 @@ import (
 func TestARequestIsReadFromABodyAndFromParameters(t *testing.T) {
 	want := transport.Request{
 		Query: "query Q($n: Int) { a }", OperationName: "Q", DocumentID: "sha256:00",
-		Variables: map[string]any{"n": json.Number("9007199254740993")}, Extensions: map[string]any{"x": true},
+		Variables: map[string]any{"n": json.Number("9007199254740993")}, Extensions: map[string]any{"cost": true, "persistedQuery": map[string]any{"version": json.Number("1"), "sha256Hash": "00"}},
 	}
-	got, err := transport.ParseBody([]byte(`{"query":"query Q($n: Int) { a }","operationName":"Q","documentId":"sha256:00","variables":{"n":9007199254740993},"extensions":{"x":true},"other":1}`))
+	const extensions = `{"x":[{"large":1}],"cost":true,"persistedQuery":{"version":1,"sha256Hash":"00","x":{}}}`
+	got, err := transport.ParseBody([]byte(`{"query":"query Q($n: Int) { a }","operationName":"Q","documentId":"sha256:00","variables":{"n":9007199254740993},"extensions":` + extensions + `,"other":1}`))
 	if err != nil || !reflect.DeepEqual(*got, want) {
 		t.Errorf("body: %+v %v", got, err)
 	}
-	q := url.Values{"query": {want.Query}, "operationName": {"Q"}, "documentId": {"sha256:00"}, "variables": {`{"n":9007199254740993}`}, "extensions": {`{"x":true}`}}
+	q := url.Values{"query": {want.Query}, "operationName": {"Q"}, "documentId": {"sha256:00"}, "variables": {`{"n":9007199254740993}`}, "extensions": {extensions}}
 	if got, err = transport.ParseQuery(q.Encode()); err != nil || !reflect.DeepEqual(*got, want) {
 		t.Errorf("parameters: %+v %v", got, err)
 	}

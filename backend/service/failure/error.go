@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/hub"
@@ -209,6 +210,18 @@ func Shorten(s string) string {
 		return string(r[:64]) + "…"
 	}
 	return s
+}
+
+// MaxPath is the longest path that an error shows, in bytes: the names of fields and the key of
+// a label are shorter.
+const MaxPath = 1 << 10
+
+// ShortenPath bounds a path, which may have names that a caller made up.
+func ShortenPath(path string) string {
+	if len(path) > MaxPath {
+		return strings.ToValidUTF8(path[:MaxPath], "") + "…"
+	}
+	return path
 }
 
 // Limited is LIMIT_EXCEEDED for a limit of the API itself.

@@ -24,6 +24,8 @@ type costs map[string]int
 const (
 	// bytesPerUnit are those of texts that are compared or made for a unit.
 	bytesPerUnit = 64
+	// bytesPerSlowUnit are those that are parsed, or changed one by one.
+	bytesPerSlowUnit = 8
 	// elementBytes is what an element of a list counts for.
 	elementBytes = 16
 )
@@ -35,6 +37,12 @@ func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Va
 	case function == matchesFunction && len(args) == 2:
 		pattern, _ := args[1].(types.String)
 		cost = uint64(1 + extent(args[0])*c[string(pattern)]/(budget.PatternTries*budget.CELUnit))
+	case function == "timestamp", function == "duration", function == "strings.quote", function == "reverse":
+		n := extent(result)
+		for _, a := range args {
+			n += extent(a)
+		}
+		cost = uint64(1 + n/bytesPerSlowUnit)
 	case overload == "", function == formatFunction, isEquality(function) && !isText(args[0]):
 		n := extent(result)
 		for _, a := range args {

@@ -214,11 +214,7 @@ func (v *Violations) value(ctx context.Context, f *Field, at *location, value an
 		v.number(f, at, value)
 	case descriptor.TypeEnum:
 		if s, _ := value.(string); !f.Enum.Has(s) && !slices.Contains(v.kept[f], s) {
-			accepted := make([]string, len(f.Enum.Values))
-			for i, e := range f.Enum.Values {
-				accepted[i] = e.Stored
-			}
-			v.Add(at.String(), "enum", strings.Join(accepted, ", "), "must be one of %s", strings.Join(accepted, ", "))
+			v.oneOf(at, "enum", len(f.Enum.Values), func(i int) string { return f.Enum.Values[i].Stored })
 		}
 	case descriptor.TypeTime:
 		s, _ := value.(string)
@@ -232,6 +228,26 @@ func (v *Violations) value(ctx context.Context, f *Field, at *location, value an
 			v.noString(at, value)
 		}
 	}
+}
+
+// maxNamed is how many of the values that are accepted a violation names.
+const maxNamed = 50
+
+// oneOf adds that a value is none of n that are accepted.
+func (v *Violations) oneOf(at *location, rule string, n int, accepted func(i int) string) {
+	if v.full() {
+		v.dropped++
+		return
+	}
+	names := make([]string, min(n, maxNamed))
+	for i := range names {
+		names[i] = accepted(i)
+	}
+	text := strings.Join(names, ", ")
+	if n > maxNamed {
+		text += fmt.Sprintf(" or %d others", n-maxNamed)
+	}
+	v.Add(at.String(), rule, text, "must be one of %s", text)
 }
 
 // mapping checks a map of strings to strings: its keys, and each value by the constraint of the field.
@@ -347,7 +363,7 @@ func (v *Violations) text(f *Field, at *location, s string) {
 		v.Add(at.String(), "pattern", c.Pattern, "must match %s", c.Pattern)
 	}
 	if len(c.In) > 0 && !slices.Contains(c.In, s) {
-		v.Add(at.String(), "in", strings.Join(c.In, ", "), "must be one of %s", strings.Join(c.In, ", "))
+		v.oneOf(at, "in", len(c.In), func(i int) string { return c.In[i] })
 	}
 	if c.Format != "" && !accepts(c.Format, s) && !slices.Contains(v.kept[f], s) {
 		v.Add(at.String(), "format", string(c.Format), "must be %s", says(c.Format))

@@ -100,25 +100,37 @@ type lister struct {
 	ctx    context.Context
 	caller access.Caller
 	view   index.View
-	// filter is the one that was parsed last, of a kind and a map: the pages of a level
-	// mostly have the same.
-	filter    filter.Filter
-	filterErr error
-	filterOf  *kind.Kind
-	filterMap uintptr
+	// filters are those that were parsed: the pages of a level share them.
+	filters map[filterKey]parsedFilter
 }
 
-// parse parses a filter, unless it is the last one.
+// filterKey tells filters apart, by the map that holds one.
+type filterKey struct {
+	kind *kind.Kind
+	at   uintptr
+}
+
+type parsedFilter struct {
+	filter filter.Filter
+	err    error
+}
+
+// parse parses a filter, unless it was parsed before.
 func (t *lister) parse(k *kind.Kind, value any) (filter.Filter, error) {
 	m, ok := value.(map[string]any)
 	if !ok {
 		return filter.Parse(k, value)
 	}
-	if at := reflect.ValueOf(m).Pointer(); t.filterOf != k || t.filterMap != at {
-		t.filter, t.filterErr = filter.Parse(k, m)
-		t.filterOf, t.filterMap = k, at
+	key := filterKey{k, reflect.ValueOf(m).Pointer()}
+	parsed, known := t.filters[key]
+	if !known {
+		if t.filters == nil {
+			t.filters = map[filterKey]parsedFilter{}
+		}
+		parsed.filter, parsed.err = filter.Parse(k, m)
+		t.filters[key] = parsed
 	}
-	return t.filter, t.filterErr
+	return parsed.filter, parsed.err
 }
 
 // serve returns a kind as the view has it, nil if it is read from the store. It takes a later

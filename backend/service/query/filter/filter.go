@@ -118,10 +118,15 @@ type Test struct {
 	Null bool
 }
 
+// searched is how many comparisons it costs, at most, to look for a text in a name.
+const searched = 8
+
 // Match is part of [Condition].
 func (t Test) Match(v *Values) bool {
 	v.Compared += max(len(t.Values), 1)
 	switch t.Op {
+	case "contains":
+		v.Compared += searched
 	case "isNull":
 		return !v.Has(t.Attribute, func([]byte) bool { return true }) == t.Null
 	case "ne", "hasNone":

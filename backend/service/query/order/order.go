@@ -24,6 +24,14 @@ const (
 	hasValue = 0x02
 )
 
+// CheckLength refuses an order of more than [Max] criteria.
+func CheckLength(criteria int) error {
+	if criteria > Max {
+		return failure.Limited("orderBy", "more than %d criteria", Max)
+	}
+	return nil
+}
+
 // Criterion is one criterion of an order. Nulls come first, and last if descending.
 type Criterion struct {
 	// Field is "name", "namespace", "createdAt", "updatedAt" or the path of a sortable index.
@@ -36,8 +44,8 @@ type Order []Criterion
 
 // Check refuses an order that a kind does not have.
 func (o Order) Check(k *kind.Kind) error {
-	if len(o) > Max {
-		return failure.Limited("orderBy", "more than %d criteria", Max)
+	if err := CheckLength(len(o)); err != nil {
+		return err
 	}
 	for i, c := range o {
 		switch c.Field {

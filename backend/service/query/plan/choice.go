@@ -81,12 +81,16 @@ func (p *planner) condition(e filter.Condition, among filter.All) (c choice, cov
 	return c, 1, ok
 }
 
+// maxRuns is the most runs that are measured for alternatives: of more, each resource is tested.
+const maxRuns = 128
+
 // any returns the runs of all conditions of which one must hold.
 func (p *planner) any(e filter.Any) (choice, bool) {
 	out := choice{exact: true, named: true}
 	for _, x := range e {
 		one, _, found := p.condition(x, filter.All{x})
-		if !found {
+		if !found || len(out.runs)+len(one.runs) > maxRuns {
+			p.dropped += len(out.runs) + len(one.runs)
 			return choice{}, false
 		}
 		for _, r := range one.runs {

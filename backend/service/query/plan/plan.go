@@ -85,7 +85,7 @@ type Plan struct {
 	Exact bool
 	// Once: no resource is in the runs more than once.
 	Once bool
-	// Measured is how many runs were measured to choose them.
+	// Measured is how many runs were looked at to choose them.
 	Measured int
 	// how the runs of choice are read, in words.
 	how    string
@@ -152,6 +152,7 @@ func New(q *Query, trees *index.Kind, w *Want) Plan {
 	}
 	p := planner{q: q, trees: trees, want: w, conditions: q.conditions()}
 	out := p.plan()
+	out.Measured += p.dropped
 	if trees == nil && q.Referenced() {
 		out.how = "references to " + q.Parent.String()
 	}
@@ -176,6 +177,8 @@ type planner struct {
 	trees      *index.Kind // nil if there is none
 	want       *Want
 	conditions filter.All
+	// dropped is how many runs were dropped: the alternatives have too many, or one has none.
+	dropped int
 }
 
 // plan chooses between the shortest choice and the order of the page.
