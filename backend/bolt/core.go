@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/driver"
+	"github.com/sluicegw/sluice/backend/storekit"
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
@@ -25,7 +25,7 @@ type core struct {
 	// closing was closed.
 	running sync.WaitGroup
 	// changed fires when the log has grown or the file was opened again.
-	changed driver.Broadcast
+	changed storekit.Broadcast
 	// unreadable counts resources that reads skipped.
 	unreadable atomic.Uint64
 	// place is the head of the log while the file is open and no call was abandoned
@@ -34,7 +34,7 @@ type core struct {
 	// acknowledged is the id of the last transaction that was published, or that has
 	// opened the file; settled fires when it grows or the file is given up.
 	acknowledged atomic.Int64
-	settled      driver.Broadcast
+	settled      storekit.Broadcast
 	// gathered is of one element, see awaited.
 	gathered chan struct{}
 	// behind is how many calls were queued when the last group was on disk, or when it was
@@ -55,7 +55,7 @@ type core struct {
 	backoff time.Duration
 	retryAt time.Time
 	// state is the state of the log after the last commit. It is replaced, never changed.
-	state driver.LogState
+	state storekit.LogState
 	tail  tail
 	space space
 	// queue holds the waiting calls; committing says that a goroutine is working on it.
@@ -183,16 +183,16 @@ func (c *core) awaitCommit(ctx context.Context, db *bbolt.DB, id int64) error {
 }
 
 // readLog reads the log: the tail in memory if it reaches back far enough, else the file.
-func (c *core) readLog(ctx context.Context, after backend.Revision, limit int) (driver.LogPage, error) {
+func (c *core) readLog(ctx context.Context, after backend.Revision, limit int) (storekit.LogPage, error) {
 	changed := c.changed.Wait()
 	c.mu.Lock()
 	switch {
 	case c.closed():
 		c.mu.Unlock()
-		return driver.LogPage{}, backend.ErrClosed
+		return storekit.LogPage{}, backend.ErrClosed
 	case limit == 0 && c.db != nil, c.tail.covers(after) && (c.db != nil || c.opening != nil):
 		// While the file is being reopened, the tail still holds what was acknowledged.
-		page := driver.LogPage{State: c.state, Changed: changed}
+		page := storekit.LogPage{State: c.state, Changed: changed}
 		if page.State.Resume(after) == nil {
 			page.Events = c.tail.after(after, limit)
 		}
@@ -201,10 +201,10 @@ func (c *core) readLog(ctx context.Context, after backend.Revision, limit int) (
 	}
 	c.mu.Unlock()
 	if _, err := c.database(ctx); err != nil {
-		return driver.LogPage{}, err
+		return storekit.LogPage{}, err
 	}
 	c.mu.Lock()
-	page := driver.LogPage{State: c.state, Changed: changed}
+	page := storekit.LogPage{State: c.state, Changed: changed}
 	c.mu.Unlock()
 	// The transaction may be newer than the state. Entries are read up to the
 	// state's head only: else watchers would hear of a change before its writer.

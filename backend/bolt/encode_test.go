@@ -9,7 +9,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/bolt"
-	"github.com/sluicegw/sluice/backend/driver"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // samples are events of every shape.
@@ -127,7 +127,7 @@ func FuzzDecodeResource(f *testing.F) {
 }
 
 func FuzzDecodeLogRecord(f *testing.F) {
-	f.Add(bolt.LogForm(driver.LogState{Epochs: []backend.Revision{{Epoch: 1, Seq: 2}, {Epoch: 3}}, Trimmed: backend.Revision{Epoch: 1, Seq: 1}}, 1, 99))
+	f.Add(bolt.LogForm(storekit.LogState{Epochs: []backend.Revision{{Epoch: 1, Seq: 2}, {Epoch: 3}}, Trimmed: backend.Revision{Epoch: 1, Seq: 1}}, 1, 99))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		again, err := bolt.RecodeLog(b)

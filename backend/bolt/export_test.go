@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/driver"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // WithCommit makes commit stand in for the commit of every transaction.
@@ -131,7 +131,7 @@ func RecodeLog(b []byte) ([]byte, error) {
 }
 
 // LogForm is the form of a log record.
-func LogForm(state driver.LogState, count, size int64) []byte {
+func LogForm(state storekit.LogState, count, size int64) []byte {
 	l := logRecord{State: state, Count: count, Bytes: size}
 	return l.encode()
 }

@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/driver"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // Bounds of the tail.
@@ -31,7 +31,7 @@ type tail struct {
 }
 
 // reset empties the tail after the file was reopened.
-func (t *tail) reset(old, now *driver.LogState) {
+func (t *tail) reset(old, now *storekit.LogState) {
 	*t = tail{base: now.Head()}
 	// If the log ended where we knew it to, nothing lies between the old head and the new one.
 	if head := old.Head(); len(now.Epochs) > 1 && now.Epochs[len(now.Epochs)-2] == head {
@@ -93,7 +93,7 @@ func (t *tail) after(r backend.Revision, limit int) []backend.Event {
 // not newer than the transaction, and sets the state's trim mark to where the log
 // begins now. An entry that does not decode is ErrPositionExpired, unless there
 // are others before it: then these are returned.
-func readEntries(tx *bbolt.Tx, state *driver.LogState, after backend.Revision, limit int) ([]backend.Event, error) {
+func readEntries(tx *bbolt.Tx, state *storekit.LogState, after backend.Revision, limit int) ([]backend.Event, error) {
 	log, err := readLogRecord(tx)
 	if err != nil {
 		return nil, err

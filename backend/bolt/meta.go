@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/driver"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // The buckets of the file. A change updates all of them in one transaction.
@@ -38,7 +38,7 @@ const Format = 5
 
 // logRecord is the stored state of the log.
 type logRecord struct {
-	State driver.LogState
+	State storekit.LogState
 	// Count is the number of entries in the log, and Bytes the sum of their sizes.
 	Count, Bytes int64
 }

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/driver"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // purgeRound bounds what one call purges. trimRound bounds how many entries one
@@ -39,7 +39,7 @@ func (w *writer) purge(now time.Time) (int, error) {
 			}
 			continue
 		}
-		change := driver.Expire(r, &w.log.State, now)
+		change := storekit.Expire(r, &w.log.State, now)
 		if err := w.write(&change); err != nil {
 			return 0, err
 		}

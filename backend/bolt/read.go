@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/driver"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 func unreadable(k backend.Key, err error) error {
@@ -95,7 +95,7 @@ type scan struct {
 	core   *core
 	tx     *bbolt.Tx
 	now    time.Time
-	page   *driver.PageBuilder
+	page   *storekit.PageBuilder
 	memory arena
 	// resources are looked up by the keys that the other buckets lead to.
 	resources lookup
@@ -112,7 +112,7 @@ func (c *core) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, 
 	out := make([]backend.Page, len(rs))
 	err := c.view(ctx, func(tx *bbolt.Tx) error {
 		now := c.cfg.Clock()
-		s := &scan{core: c, tx: tx, now: now, page: driver.NewPageBuilder(backend.Range{}, now), cursors: map[string]*bbolt.Cursor{}}
+		s := &scan{core: c, tx: tx, now: now, page: storekit.NewPageBuilder(backend.Range{}, now), cursors: map[string]*bbolt.Cursor{}}
 		s.resources.cursor = tx.Bucket([]byte(resourceBucket)).Cursor()
 		for i, r := range rs {
 			s.page.Next(r)

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/driver"
+	"github.com/sluicegw/sluice/backend/storekit"
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
@@ -30,7 +30,7 @@ var (
 	_ backend.Ranger     = (*Store)(nil)
 	_ backend.BareGetter = (*Store)(nil)
 	_ backend.Clock      = (*Store)(nil)
-	_ driver.LogReader   = reader{}
+	_ storekit.LogReader = reader{}
 )
 
 // Open opens or creates the file and begins a new epoch in it. A file that is
@@ -174,7 +174,7 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 	if err := s.core.settle(ctx); err != nil {
 		return nil, err
 	}
-	l, err := driver.NewLogWatcher(ctx, reader{s}, w)
+	l, err := storekit.NewLogWatcher(ctx, reader{s}, w)
 	if err != nil {
 		return nil, err
 	}
@@ -184,10 +184,10 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 // reader is the log as the watchers of one handle see it.
 type reader struct{ s *Store }
 
-// ReadLog is [driver.LogReader.ReadLog].
-func (r reader) ReadLog(ctx context.Context, after backend.Revision, limit int) (driver.LogPage, error) {
+// ReadLog is [storekit.LogReader.ReadLog].
+func (r reader) ReadLog(ctx context.Context, after backend.Revision, limit int) (storekit.LogPage, error) {
 	if err := r.s.ready(ctx); err != nil {
-		return driver.LogPage{}, err
+		return storekit.LogPage{}, err
 	}
 	page, err := r.s.core.readLog(ctx, after, limit)
 	page.Closed = r.s.closed

@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/driver"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // writer changes the buckets in one transaction.
@@ -76,7 +76,7 @@ func (w *writer) run(call *call) (failed, fatal error) {
 		call.purged, w.trims = n, true
 		return nil, nil
 	}
-	res, changes, err := driver.Judge(call.batch, now, &w.log.State, w)
+	res, changes, err := storekit.Judge(call.batch, now, &w.log.State, w)
 	if err != nil {
 		return err, nil
 	}
@@ -90,9 +90,9 @@ func (w *writer) run(call *call) (failed, fatal error) {
 	return nil, nil
 }
 
-var _ driver.ShardState = (*writer)(nil)
+var _ storekit.ShardState = (*writer)(nil)
 
-// Stored is part of [driver.ShardState].
+// Stored is part of [storekit.ShardState].
 func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	w.key = k.Append(w.key[:0])
 	found, v := w.stored.Seek(w.key)
@@ -106,7 +106,7 @@ func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	return r, nil
 }
 
-// Bound is part of [driver.ShardState]. A referrer that does not decode counts as
+// Bound is part of [storekit.ShardState]. A referrer that does not decode counts as
 // bound: nobody can tell that it is not.
 func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 	own := k.Append(nil)
@@ -129,7 +129,7 @@ func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 }
 
 // write makes one change and logs it.
-func (w *writer) write(c *driver.Write) error {
+func (w *writer) write(c *storekit.Write) error {
 	w.changed = true
 	w.log.State.Follow(c)
 	if !c.Logged() {
@@ -158,7 +158,7 @@ func (w *writer) room(size int) []byte { return w.core.forms.Take(size + formRoo
 
 // store replaces one resource and the entries that lead to it. form is the
 // encoded resource after the change.
-func (w *writer) store(c *driver.Write, form []byte) error {
+func (w *writer) store(c *storekit.Write, form []byte) error {
 	r := c.After
 	if r == nil {
 		r = c.Before

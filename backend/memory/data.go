@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/driver"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // Bounds of one commit.
@@ -29,19 +29,19 @@ type Data struct {
 	// log is ordered by revision; logBytes is the sum of its sizes.
 	log      []backend.Event
 	logBytes int64
-	state    driver.LogState
-	changed  driver.Broadcast
+	state    storekit.LogState
+	changed  storekit.Broadcast
 }
 
-var _ driver.ShardState = (*Data)(nil)
+var _ storekit.ShardState = (*Data)(nil)
 
-// Stored is part of [driver.ShardState]. The caller holds mu.
+// Stored is part of [storekit.ShardState]. The caller holds mu.
 func (d *Data) Stored(k backend.Key) (*backend.Resource, error) {
 	r, _ := d.resources.Get(string(k.Append(nil)))
 	return r, nil
 }
 
-// Bound is part of [driver.ShardState]. The caller holds mu.
+// Bound is part of [storekit.ShardState]. The caller holds mu.
 func (d *Data) Bound(k backend.Key, now time.Time) (bound bool, err error) {
 	r := backend.Range{Referenced: &k, BoundOnly: true}
 	start, end := r.Bounds()
@@ -56,7 +56,7 @@ func (d *Data) Bound(k backend.Key, now time.Time) (bound bool, err error) {
 }
 
 // commit makes the changes and logs them. The caller holds mu.
-func (d *Data) commit(changes []driver.Write) {
+func (d *Data) commit(changes []storekit.Write) {
 	logged := false
 	for i := range changes {
 		c := &changes[i]
@@ -74,7 +74,7 @@ func (d *Data) commit(changes []driver.Write) {
 }
 
 // store replaces one resource and the entries that lead to it.
-func (d *Data) store(c *driver.Write) {
+func (d *Data) store(c *storekit.Write) {
 	endedRefs, _ := c.Refs()
 	if old := c.Before; old != nil {
 		for _, ref := range endedRefs {
@@ -113,15 +113,15 @@ func expiryKey(at time.Time, key string) string {
 
 // expired returns the changes that purge what is expired, at most purgeRound. The
 // caller holds mu.
-func (d *Data) expired(now time.Time) []driver.Write {
+func (d *Data) expired(now time.Time) []storekit.Write {
 	end := string(backend.AppendInt(nil, now.UnixMilli()+1))
 	after := d.state.Clone()
-	var changes []driver.Write
+	var changes []storekit.Write
 	d.expiry.Scan(func(key string, r *backend.Resource) bool {
 		if key >= end || len(changes) == purgeRound {
 			return false
 		}
-		c := driver.Expire(r, &after, now)
+		c := storekit.Expire(r, &after, now)
 		after.Follow(&c)
 		changes = append(changes, c)
 		return true
@@ -149,8 +149,8 @@ func (d *Data) trim(cfg *Config, now time.Time) {
 }
 
 // readLog reads the log. The caller holds mu.
-func (d *Data) readLog(after backend.Revision, limit int) driver.LogPage {
-	page := driver.LogPage{State: d.state.Clone(), Changed: d.changed.Wait()}
+func (d *Data) readLog(after backend.Revision, limit int) storekit.LogPage {
+	page := storekit.LogPage{State: d.state.Clone(), Changed: d.changed.Wait()}
 	if d.state.Resume(after) == nil {
 		from, found := slices.BinarySearchFunc(d.log, after, func(e backend.Event, r backend.Revision) int {
 			return e.Revision.Compare(r)

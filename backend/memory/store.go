@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/driver"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // Store is a [backend.Store] in memory. Several Store values can share open
@@ -26,10 +26,10 @@ type Store struct {
 }
 
 var (
-	_ backend.Store    = (*Store)(nil)
-	_ backend.Ranger   = (*Store)(nil)
-	_ backend.Clock    = (*Store)(nil)
-	_ driver.LogReader = reader{}
+	_ backend.Store      = (*Store)(nil)
+	_ backend.Ranger     = (*Store)(nil)
+	_ backend.Clock      = (*Store)(nil)
+	_ storekit.LogReader = reader{}
 )
 
 // Open begins a new epoch on the data. Data that another store still has open
@@ -92,7 +92,7 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 		return backend.Result{}, err
 	}
 	now := s.Now()
-	res, changes, err := driver.Judge(b, now, &s.data.state, s.data)
+	res, changes, err := storekit.Judge(b, now, &s.data.state, s.data)
 	if err != nil {
 		return backend.Result{}, err
 	}
@@ -137,7 +137,7 @@ func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error
 	if err := r.Validate(1); err != nil {
 		return backend.Page{}, err
 	}
-	b := driver.NewPageBuilder(r, s.Now())
+	b := storekit.NewPageBuilder(r, s.Now())
 	err := s.data.scan(ctx, r, b.Add)
 	return b.Page(), err
 }
@@ -152,7 +152,7 @@ func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page,
 		return nil, err
 	}
 	out := make([]backend.Page, len(rs))
-	b := driver.NewPageBuilder(backend.Range{}, s.Now())
+	b := storekit.NewPageBuilder(backend.Range{}, s.Now())
 	for i, r := range rs {
 		b.Next(r)
 		if err := s.data.scan(ctx, r, b.Add); err != nil {
@@ -174,7 +174,7 @@ func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 
 // Watch is [backend.Store.Watch].
 func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
-	l, err := driver.NewLogWatcher(ctx, reader{s}, w)
+	l, err := storekit.NewLogWatcher(ctx, reader{s}, w)
 	if err != nil {
 		return nil, err
 	}
@@ -184,10 +184,10 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 // reader is the log as the watchers of one handle see it.
 type reader struct{ s *Store }
 
-// ReadLog is [driver.LogReader.ReadLog].
-func (r reader) ReadLog(ctx context.Context, after backend.Revision, limit int) (driver.LogPage, error) {
+// ReadLog is [storekit.LogReader.ReadLog].
+func (r reader) ReadLog(ctx context.Context, after backend.Revision, limit int) (storekit.LogPage, error) {
 	if err := r.s.rlock(ctx); err != nil {
-		return driver.LogPage{}, err
+		return storekit.LogPage{}, err
 	}
 	defer r.s.data.mu.RUnlock()
 	page := r.s.data.readLog(after, limit)

@@ -7,7 +7,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/driver"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // ForTest makes each Open begin an epoch, as drivers on files do.
@@ -54,7 +54,7 @@ func MembersOf(r *backend.Resource) [][]byte { return membersOf(r) }
 
 func ParseRevision(s string) (backend.Revision, error) { return parseRevision(s) }
 
-func ParseState(head backend.Revision, trimmed, epochs string) (driver.LogState, error) {
+func ParseState(head backend.Revision, trimmed, epochs string) (storekit.LogState, error) {
 	return parseState(head, trimmed, epochs)
 }
 

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/driver"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // askHead asks where a shard's log ends.
@@ -22,7 +22,7 @@ func askHead(ctx context.Context, pipe goredis.Pipeliner, sh *shard) *goredis.Sl
 // readState decodes the state of a shard's log, as log.lua reads it, or the part of it
 // that askHead asks for. If the epoch is not the one in which
 // the session was verified, the session is renewed.
-func (s *Store) readState(ses *session, shard int, values []any) (driver.LogState, error) {
+func (s *Store) readState(ses *session, shard int, values []any) (storekit.LogState, error) {
 	epoch, seq := text(values, 0), text(values, 1)
 	known := s.core.epochs[shard].Load()
 	head, err := parseRevision(epoch + "-" + seq)
@@ -30,30 +30,30 @@ func (s *Store) readState(ses *session, shard int, values []any) (driver.LogStat
 		s.core.renew(ses)
 	}
 	if err != nil || head.Epoch < known {
-		return driver.LogState{}, fmt.Errorf("shard %d has lost its place: %w", shard, backend.ErrUnavailable)
+		return storekit.LogState{}, fmt.Errorf("shard %d has lost its place: %w", shard, backend.ErrUnavailable)
 	}
 	s.core.see(shard, head)
 	state, err := parseState(head, text(values, 2), text(values, 3))
 	if err != nil {
-		return driver.LogState{}, fmt.Errorf("shard %d: %w", shard, err)
+		return storekit.LogState{}, fmt.Errorf("shard %d: %w", shard, err)
 	}
 	return state, nil
 }
 
 // parseState decodes the trim mark, which may be empty, and the older epochs, each
 // with its last sequence and followed by a space.
-func parseState(head backend.Revision, trimmed, epochs string) (state driver.LogState, err error) {
+func parseState(head backend.Revision, trimmed, epochs string) (state storekit.LogState, err error) {
 	for _, e := range strings.Fields(epochs) {
 		r, err := parseRevision(e)
 		if err != nil {
-			return driver.LogState{}, fmt.Errorf("epochs: %w", backend.ErrFormat)
+			return storekit.LogState{}, fmt.Errorf("epochs: %w", backend.ErrFormat)
 		}
 		state.Epochs = append(state.Epochs, r)
 	}
 	state.Epochs = append(state.Epochs, head)
 	if trimmed != "" {
 		if state.Trimmed, err = parseRevision(trimmed); err != nil {
-			return driver.LogState{}, fmt.Errorf("trim mark: %w", backend.ErrFormat)
+			return storekit.LogState{}, fmt.Errorf("trim mark: %w", backend.ErrFormat)
 		}
 	}
 	return state, nil
@@ -61,7 +61,7 @@ func parseState(head backend.Revision, trimmed, epochs string) (state driver.Log
 
 // logPage is a view of the logs of all shards.
 type logPage struct {
-	states  []driver.LogState
+	states  []storekit.LogState
 	entries [][]goredis.XMessage
 	// more says, by shard, whether the log may go on after the entries.
 	more []bool
@@ -83,7 +83,7 @@ type logRead struct {
 func (s *Store) readLog(ctx context.Context, r logRead) (p logPage, err error) {
 	n := len(s.core.shards)
 	err = s.read(ctx, "log", func(ctx context.Context, ses *session) error {
-		p = logPage{states: make([]driver.LogState, n), entries: make([][]goredis.XMessage, n), more: make([]bool, n)}
+		p = logPage{states: make([]storekit.LogState, n), entries: make([][]goredis.XMessage, n), more: make([]bool, n)}
 		all := make([]int, n)
 		for i := range all {
 			all[i] = (i + r.turn) % n
@@ -183,7 +183,7 @@ func streamID(r backend.Revision) string {
 // follow decodes entries of one shard as long as they follow the revision at
 // without a gap. It returns the events and the revision where they end, and
 // ErrPositionExpired if something is missing or does not decode.
-func follow(state *driver.LogState, at backend.Revision, entries []goredis.XMessage) ([]backend.Event, backend.Revision, error) {
+func follow(state *storekit.LogState, at backend.Revision, entries []goredis.XMessage) ([]backend.Event, backend.Revision, error) {
 	var events []backend.Event
 	shared := names{}
 	for _, m := range entries {
@@ -206,7 +206,7 @@ func follow(state *driver.LogState, at backend.Revision, entries []goredis.XMess
 }
 
 // ends says whether nothing lies between a revision and the beginning of a later epoch.
-func ends(state *driver.LogState, at backend.Revision, next uint64) bool {
+func ends(state *storekit.LogState, at backend.Revision, next uint64) bool {
 	i := slices.IndexFunc(state.Epochs, func(e backend.Revision) bool { return e.Epoch == at.Epoch })
 	if i < 0 || state.Epochs[i].Seq != at.Seq {
 		return false

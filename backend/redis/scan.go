@@ -9,7 +9,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/driver"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // Bounds of one scan.
@@ -47,7 +47,7 @@ type scanner struct {
 	// last says that this is the last try.
 	last bool
 	// built is the page of the range that is read.
-	built *driver.PageBuilder
+	built *storekit.PageBuilder
 }
 
 // run is the part of a range that is in one shard, and of the references to a key one of
@@ -106,7 +106,7 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	}
 	pages := make([]backend.Page, len(sc.ranges))
 	// The scanner leaves out what is expired: shards have different clocks.
-	sc.built = driver.NewPageBuilder(backend.Range{}, time.Time{})
+	sc.built = storekit.NewPageBuilder(backend.Range{}, time.Time{})
 	for i := range sc.ranges {
 		r, runs := &sc.ranges[i], sc.runs[i]
 		sc.built.Next(*r)

@@ -14,8 +14,7 @@ import (
 	gate "github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/cmd/sluice/admin"
-	"github.com/sluicegw/sluice/cmd/sluice/folder"
+	"github.com/sluicegw/sluice/cmd/sluice/reload"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/server"
 )
@@ -42,7 +41,7 @@ type catalogues struct {
 	stop func()
 }
 
-var _ admin.Catalogues = (*catalogues)(nil)
+var _ reload.Catalogues = (*catalogues)(nil)
 
 func newCatalogues(dir string, served catalogue, svc *service.Service) *catalogues {
 	return &catalogues{
@@ -88,7 +87,7 @@ func (c *catalogues) hangups(ctx context.Context, signals <-chan os.Signal) erro
 		case <-ctx.Done():
 			return nil
 		case <-signals:
-			c.Reload(ctx, admin.Request{})
+			c.Reload(ctx, reload.Request{})
 		}
 	}
 }
@@ -96,13 +95,13 @@ func (c *catalogues) hangups(ctx context.Context, signals <-chan os.Signal) erro
 // reloadTime is how long a reload may take, with the wait for another one.
 const reloadTime = time.Minute
 
-// Reload is part of [admin.Catalogues]. Whatever is in the way, the catalogue that
+// Reload is part of [reload.Catalogues]. Whatever is in the way, the catalogue that
 // is served stays; the log has all that the answer has.
-func (c *catalogues) Reload(ctx context.Context, r admin.Request) admin.Answer {
+func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer {
 	ctx, cancel := context.WithTimeout(ctx, reloadTime)
 	defer cancel()
 	var changes []string
-	result, err := admin.Failed, error(context.DeadlineExceeded)
+	result, err := reload.Failed, error(context.DeadlineExceeded)
 	select {
 	case c.turn <- struct{}{}:
 		result, changes, err = c.reload(ctx, r)
@@ -110,7 +109,7 @@ func (c *catalogues) Reload(ctx context.Context, r admin.Request) admin.Answer {
 	case <-ctx.Done():
 	}
 	c.mu.Lock()
-	out := admin.Answer{Result: result, Hash: c.served.outline.Hash(), Files: c.served.files, Changes: changes}
+	out := reload.Answer{Result: result, Hash: c.served.outline.Hash(), Files: c.served.files, Changes: changes}
 	c.mu.Unlock()
 	if err != nil {
 		out.Lines = []string{err.Error()}
@@ -135,9 +134,9 @@ func (c *catalogues) Reload(ctx context.Context, r admin.Request) admin.Answer {
 // reload makes everything ready before the store accepts the catalogue. Files that came
 // with the request are in the folder before the store records that: if the process dies in
 // between, the next one is served the new files, and told --allow-breaking again if they need it.
-func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.Result, changes []string, err error) {
+func (c *catalogues) reload(ctx context.Context, r reload.Request) (result reload.Result, changes []string, err error) {
 	if c.dir == "" {
-		return admin.Failed, nil, errors.New("the gateway serves the kinds of its release, which cannot be replaced; start it with --schema DIR")
+		return reload.Failed, nil, errors.New("the gateway serves the kinds of its release, which cannot be replaced; start it with --schema DIR")
 	}
 	next, staged, err := c.read(r)
 	if staged != nil {
@@ -146,9 +145,9 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 	var mistake usageError
 	switch {
 	case errors.As(err, &linesError{}), errors.As(err, &mistake):
-		return admin.Refused, nil, err
+		return reload.Refused, nil, err
 	case err != nil:
-		return admin.Failed, nil, err
+		return reload.Failed, nil, err
 	}
 	if next.files == c.served.files {
 		if !r.DryRun { // another gateway may have had the store accept another one since
@@ -157,19 +156,19 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 		if err == nil && staged != nil && !r.DryRun {
 			err = staged.Replace()
 		}
-		return resultOf(err, admin.Unchanged), nil, err
+		return resultOf(err, reload.Unchanged), nil, err
 	}
 	differences := next.changes(c.served.outline)
 	if err := stays(differences); err != nil {
-		return admin.Refused, nil, err
+		return reload.Refused, nil, err
 	}
 	svc, err := c.compile(next)
 	if err != nil {
-		return admin.Failed, nil, err
+		return reload.Failed, nil, err
 	}
 	g, err := c.server.Prepare(next.serving(svc))
 	if err != nil {
-		return admin.Failed, nil, err
+		return reload.Failed, nil, err
 	}
 	for _, change := range differences {
 		changes = append(changes, change.String())
@@ -178,18 +177,18 @@ func (c *catalogues) reload(ctx context.Context, r admin.Request) (result admin.
 	candidate.AllowBreaking, candidate.DryRun = r.AllowBreaking, r.DryRun
 	if r.DryRun {
 		err = accept(ctx, c.gate, candidate)
-		return resultOf(err, admin.Replaced), changes, err
+		return resultOf(err, reload.Replaced), changes, err
 	}
 	stop, err := c.fillAhead(ctx, svc, candidate)
 	if err != nil {
-		return resultOf(err, admin.Replaced), changes, err
+		return resultOf(err, reload.Replaced), changes, err
 	}
 	defer func() { stop() }()
 	if err = c.accept(ctx, candidate, staged); err != nil {
-		return resultOf(err, admin.Replaced), changes, err
+		return resultOf(err, reload.Replaced), changes, err
 	}
 	stop = c.serve(next, svc, g, stop)
-	return admin.Replaced, changes, nil
+	return reload.Replaced, changes, nil
 }
 
 // fillTime is how long a reload waits until its service has all in memory.
@@ -219,7 +218,7 @@ func (c *catalogues) fillAhead(ctx context.Context, svc *service.Service, next g
 
 // accept lets the store accept a catalogue, once its files are in the folder. If it does
 // not, the folder is as it was.
-func (c *catalogues) accept(ctx context.Context, next gate.Candidate, staged *folder.Staged) error {
+func (c *catalogues) accept(ctx context.Context, next gate.Candidate, staged *reload.Staged) error {
 	if staged == nil {
 		return accept(ctx, c.gate, next)
 	}
@@ -242,26 +241,26 @@ func (c *catalogues) accept(ctx context.Context, next gate.Candidate, staged *fo
 }
 
 // discard removes the folder that is not, or not any more, in its place.
-func (c *catalogues) discard(staged *folder.Staged) {
+func (c *catalogues) discard(staged *reload.Staged) {
 	if err := staged.Discard(); err != nil {
 		c.log.Warn("what an apply has left beside the folder of the catalogue cannot be removed", zap.Error(err))
 	}
 }
 
 // resultOf is the result of a reload that ended with an error, or without one.
-func resultOf(err error, done admin.Result) admin.Result {
+func resultOf(err error, done reload.Result) reload.Result {
 	switch {
 	case err == nil:
 		return done
 	case errors.As(err, &linesError{}):
-		return admin.Refused
+		return reload.Refused
 	}
-	return admin.Failed
+	return reload.Failed
 }
 
 // read reads the catalogue that is asked for. One that came with the request is
 // staged beside the folder.
-func (c *catalogues) read(r admin.Request) (catalogue, *folder.Staged, error) {
+func (c *catalogues) read(r reload.Request) (catalogue, *reload.Staged, error) {
 	if r.Files == nil {
 		next, err := readCatalogue(c.dir)
 		return next, nil, err
@@ -271,7 +270,7 @@ func (c *catalogues) read(r admin.Request) (catalogue, *folder.Staged, error) {
 	if err != nil {
 		return catalogue{}, nil, err
 	}
-	staged, err := folder.Stage(c.dir, r.Files, ".graphqls")
+	staged, err := reload.Stage(c.dir, r.Files, ".graphqls")
 	if err != nil {
 		return catalogue{}, nil, fmt.Errorf("the folder of the gateway cannot be replaced: %w", err)
 	}

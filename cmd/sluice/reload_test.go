@@ -19,8 +19,8 @@ import (
 	gate "github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/memory"
-	"github.com/sluicegw/sluice/cmd/sluice/admin"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/reload"
 )
 
 // shelves is a catalogue that others are made of.
@@ -126,8 +126,8 @@ func (s *shop) start(how gate.Candidate) error {
 }
 
 // apply asks for another catalogue.
-func (s *shop) apply(sdl string, flag bool) admin.Answer {
-	return s.catalogues.Reload(s.Context(), admin.Request{AllowBreaking: flag, Folder: "next", Files: map[string]string{"shelves.graphqls": sdl}})
+func (s *shop) apply(sdl string, flag bool) reload.Answer {
+	return s.catalogues.Reload(s.Context(), reload.Request{AllowBreaking: flag, Folder: "next", Files: map[string]string{"shelves.graphqls": sdl}})
 }
 
 // post answers a document.
@@ -208,7 +208,7 @@ func TestWheneverTheProcessDiesTheNextOneStarts(t *testing.T) {
 				defer step()
 				return apply()
 			}
-			if a := s.apply(c.then, c.flag); a.Result != admin.Replaced {
+			if a := s.apply(c.then, c.flag); a.Result != reload.Replaced {
 				t.Fatal(a)
 			}
 			if want := []string{c.then, c.then}; !slices.Equal(folders, want) {
@@ -225,14 +225,14 @@ func TestAStoreThatDoesNotRecordTheCatalogueLeavesTheFolderAsItWas(t *testing.T)
 	s := openShop(t, shelves)
 	s.store.write = func(func() error) error { return backend.ErrUnavailable }
 	a := s.apply(withoutLabel(), true)
-	if a.Result != admin.Failed || s.sdl() != shelves || len(s.beside()) > 0 || s.accepted(true) != nil {
+	if a.Result != reload.Failed || s.sdl() != shelves || len(s.beside()) > 0 || s.accepted(true) != nil {
 		t.Errorf("%v, the folder is %q, beside it there is %v; a start: %v", a, s.sdl(), s.beside(), s.accepted(true))
 	}
 	s.store.write = func(apply func() error) error { return apply() }
 	if got := s.post(`{ shelves { nodes { spec { label } } } }`); strings.Contains(got, "errors") {
 		t.Errorf("it serves another one: %s", got)
 	}
-	if a := s.apply(withoutLabel(), false); a.Result != admin.Refused {
+	if a := s.apply(withoutLabel(), false); a.Result != reload.Refused {
 		t.Errorf("once more, without the flag: %v", a)
 	}
 }
@@ -248,7 +248,7 @@ func TestAKindThatWouldBeStoredElsewhereNeedsARestart(t *testing.T) {
 		s := openShop(t, c.before)
 		for _, flag := range []bool{false, true} {
 			a := s.apply(c.then, flag)
-			if a.Result != admin.Refused || s.sdl() != c.before || !strings.Contains(strings.Join(a.Lines, "\n"), "next/shelves.graphqls:1: kind Shelf ") || !strings.Contains(strings.Join(a.Lines, "\n"), "restart the gateway") {
+			if a.Result != reload.Refused || s.sdl() != c.before || !strings.Contains(strings.Join(a.Lines, "\n"), "next/shelves.graphqls:1: kind Shelf ") || !strings.Contains(strings.Join(a.Lines, "\n"), "restart the gateway") {
 				t.Errorf("%s: %v", name, a)
 			}
 		}
@@ -265,11 +265,11 @@ func TestAKindThatWouldBeStoredElsewhereNeedsARestart(t *testing.T) {
 // again, and what it would have shown is a secret still.
 func TestAnApplyThatFailsIsForgotten(t *testing.T) {
 	s := openShop(t, hiddenLabel())
-	if a := s.apply(withoutLabel(), true); a.Result != admin.Replaced {
+	if a := s.apply(withoutLabel(), true); a.Result != reload.Replaced {
 		t.Fatal(a)
 	}
 	s.store.list = func(backend.Range) { s.removeStaged() } // the folder cannot be replaced any more
-	if a := s.apply(shelves, true); a.Result != admin.Failed || !strings.Contains(a.Lines[0], "cannot be replaced") {
+	if a := s.apply(shelves, true); a.Result != reload.Failed || !strings.Contains(a.Lines[0], "cannot be replaced") {
 		t.Fatalf("%v", a)
 	}
 	s.store.list = func(backend.Range) {}
@@ -278,8 +278,8 @@ func TestAnApplyThatFailsIsForgotten(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(s.dir, "shelves.graphqls"), []byte(sdl), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		a := s.catalogues.Reload(t.Context(), admin.Request{})
-		if a.Result != admin.Refused || !strings.Contains(strings.Join(a.Lines, "\n"), "Shelf.spec.label was @writeOnly in an earlier catalogue") {
+		a := s.catalogues.Reload(t.Context(), reload.Request{})
+		if a.Result != reload.Refused || !strings.Contains(strings.Join(a.Lines, "\n"), "Shelf.spec.label was @writeOnly in an earlier catalogue") {
 			t.Errorf("%s: %v", name, a)
 		}
 	}
@@ -300,10 +300,10 @@ func TestAGatewayThatWasStartedInItsFolderGoesOn(t *testing.T) {
 	t.Chdir(s.dir)
 	s.serve(".")
 	for _, sdl := range []string{withoutLabel(), shelves} {
-		if a := s.apply(sdl, true); a.Result != admin.Replaced || s.sdl() != sdl {
+		if a := s.apply(sdl, true); a.Result != reload.Replaced || s.sdl() != sdl {
 			t.Errorf("%v", a)
 		}
-		if a := s.catalogues.Reload(t.Context(), admin.Request{}); a.Result != admin.Unchanged {
+		if a := s.catalogues.Reload(t.Context(), reload.Request{}); a.Result != reload.Unchanged {
 			t.Errorf("%v", a)
 		}
 	}
@@ -318,8 +318,8 @@ func TestACatalogueOfTooManyFilesIsNotWrittenToTheDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := s.catalogues.Reload(t.Context(), admin.Request{Files: files, Folder: "next"})
-	if a.Result != admin.Refused || !strings.Contains(a.Lines[0], "next has 1001 files; at most 1000 are read") {
+	a := s.catalogues.Reload(t.Context(), reload.Request{Files: files, Folder: "next"})
+	if a.Result != reload.Refused || !strings.Contains(a.Lines[0], "next has 1001 files; at most 1000 are read") {
 		t.Errorf("%v", a)
 	}
 	if after, err := os.Stat(filepath.Dir(s.dir)); err != nil || !after.ModTime().Equal(before.ModTime()) {

@@ -9,15 +9,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sluicegw/sluice/cmd/sluice/admin"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/reload"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
 // running are the flags of commands that speak to a gateway over its admin socket.
 type running struct {
 	socket, data string
-	req          admin.Request
+	req          reload.Request
 }
 
 func (r *running) register(cmd *cobra.Command) {
@@ -43,20 +43,20 @@ func (r *running) send(cmd *cobra.Command, std streams) error {
 	if path == "" {
 		path = config.DefaultAdminSocket(r.data)
 	}
-	answer, err := admin.Send(cmd.Context(), path, r.req)
+	answer, err := reload.Send(cmd.Context(), path, r.req)
 	if err != nil {
 		return err
 	}
 	switch answer.Result {
-	case admin.Refused:
+	case reload.Refused:
 		return linesError{answer.Lines}
-	case admin.Failed:
+	case reload.Failed:
 		return errors.New(oneLine(linesError{answer.Lines}))
 	}
 	for _, change := range answer.Changes {
 		_, _ = fmt.Fprintln(std.out, printable(change))
 	}
-	what := map[admin.Result]string{admin.Replaced: "is served now", admin.Unchanged: "is served already"}[answer.Result]
+	what := map[reload.Result]string{reload.Replaced: "is served now", reload.Unchanged: "is served already"}[answer.Result]
 	if r.req.DryRun {
 		what = "is served; nothing was changed"
 	}

@@ -21,9 +21,8 @@ import (
 	"github.com/sluicegw/sluice/backend/keyring"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/unreadable"
-	"github.com/sluicegw/sluice/cmd/sluice/admin"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
-	"github.com/sluicegw/sluice/cmd/sluice/folder"
+	"github.com/sluicegw/sluice/cmd/sluice/reload"
 	"github.com/sluicegw/sluice/graph/server"
 	"github.com/sluicegw/sluice/internal/wait"
 )
@@ -92,7 +91,7 @@ func (s serving) run(ctx context.Context, log *zap.Logger) (err error) {
 		}
 	}
 	if s.Catalogue.Dir != "" {
-		if err := folder.Tidy(s.Catalogue.Dir); err != nil {
+		if err := reload.Tidy(s.Catalogue.Dir); err != nil {
 			log.Warn("what an interrupted change of the catalogue has left cannot be removed", zap.Error(err))
 		}
 	}
@@ -130,7 +129,7 @@ func (s serving) run(ctx context.Context, log *zap.Logger) (err error) {
 
 // listenAdmin makes the admin socket; nil for none. That of the embedded store is
 // not worth a start that fails: its folder may have a path that no socket can have.
-func (s serving) listenAdmin(log *zap.Logger) (*admin.Socket, error) {
+func (s serving) listenAdmin(log *zap.Logger) (*reload.Socket, error) {
 	path := s.Catalogue.AdminSocket
 	if path == "" && s.Store.URL == "" {
 		path = config.DefaultAdminSocket(s.Store.Data)
@@ -138,8 +137,8 @@ func (s serving) listenAdmin(log *zap.Logger) (*admin.Socket, error) {
 	if path == "" {
 		return nil, nil
 	}
-	socket, err := admin.Listen(path)
-	if errors.Is(err, admin.ErrTooLong) && s.Catalogue.AdminSocket == "" {
+	socket, err := reload.Listen(path)
+	if errors.Is(err, reload.ErrTooLong) && s.Catalogue.AdminSocket == "" {
 		log.Warn("there is no admin socket; choose a shorter path with --admin-socket", zap.Error(err))
 		return nil, nil
 	}

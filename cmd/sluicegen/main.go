@@ -1,12 +1,12 @@
-// Command sluicegen generates the core of the API from schema/core. Run it from
-// the root of the module, or by `make generate`.
+// Command sluicegen generates the core of the API, the executable schema of the fields that are
+// resolved by hand, from schema/core, by gqlgen. Run it from the root of the module, or by
+// `make generate`. Kinds have no part in it: where a core field returns one, or takes an input
+// that is derived from one, the type is a scalar to gqlgen that package engine stands behind.
 package main
 
 import (
 	"fmt"
 	"os"
-
-	"github.com/sluicegw/sluice/internal/generator"
 )
 
 func main() {
@@ -14,7 +14,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "sluicegen takes no arguments; run it in the root of the module")
 		os.Exit(2)
 	}
-	if err := generator.Run("gqlgen.yml"); err != nil {
+	if err := generate("gqlgen.yml"); err != nil {
 		fmt.Fprintln(os.Stderr, "sluicegen:", err)
 		os.Exit(1)
 	}

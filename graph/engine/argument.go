@@ -15,7 +15,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
-	"github.com/sluicegw/sluice/backend/service/query/order"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/scalar"
 	"github.com/sluicegw/sluice/internal/timestamp"
@@ -54,7 +53,7 @@ func (e *Engine) coerceInto(out *arguments, node *ast.Field, vars map[string]any
 		}
 	}
 	if list, ok := out.values["orderBy"].([]any); ok {
-		out.err = order.CheckLength(len(list))
+		out.err = query.CheckOrder(len(list))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/service/query/explain"
+	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
 // budget is what an operation may spend, and each event of a subscription.
@@ -53,9 +53,9 @@ func (s *Server) bound(ctx context.Context, next graphql.ResponseHandler) *graph
 	spent := budget.NewShared(limits, shared)
 	defer spent.End()
 	ctx = budget.With(ctx, spent)
-	var reads *explain.Explanation
+	var reads *plan.Explanation
 	if asked(op, "explain") {
-		ctx, reads = explain.With(ctx)
+		ctx, reads = plan.WithExplanation(ctx)
 	}
 	res := next(ctx)
 	if res != nil && spent.Halted() && len(res.Errors) > 1 {

@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
-	"github.com/sluicegw/sluice/backend/service/query/explain"
+	queryplan "github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
 // The size of a history.
@@ -107,7 +107,7 @@ func (h *history) call(client int, rnd *rand.Rand) {
 	spec := json.RawMessage(fmt.Sprintf(`{"title":%q,"weight":%d,"shelfRef":"s"}`, c.title, rnd.IntN(5)))
 	var written *service.Written
 	var err error
-	ctx, explained := explain.With(ctx)
+	ctx, explained := queryplan.WithExplanation(ctx)
 	c.began = time.Since(h.start).Nanoseconds()
 	switch c.op {
 	case "get":

@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/query"
-	"github.com/sluicegw/sluice/backend/service/query/explain"
+	queryplan "github.com/sluicegw/sluice/backend/service/query/plan"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -257,7 +257,7 @@ func (r *round) ask() {
 
 // note asks and keeps the answer.
 func (r *round) note(a question, ask func(context.Context, *question) error) bool {
-	ctx, explained := explain.With(context.Background())
+	ctx, explained := queryplan.WithExplanation(context.Background())
 	head := func() uint64 {
 		p, err := r.store.Position(ctx)
 		if err != nil {

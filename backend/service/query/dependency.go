@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/query/order"
+	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
 // Relation says how the resources of a page are related to the one that it is about.
@@ -175,8 +175,8 @@ func (r *Reader) relation(ctx context.Context, c access.Caller, req *DependencyR
 }
 
 // cursors are those of the connection.
-func (rel *relation) cursors() order.Cursors {
-	return order.Cursors{Kind: rel.key.Kind, Hash: rel.hash, IsKey: rel.isKey}
+func (rel *relation) cursors() plan.Cursors {
+	return plan.Cursors{Kind: rel.key.Kind, Hash: rel.hash, IsKey: rel.isKey}
 }
 
 // hash tells connections apart; cursors carry it. The places of dependencies are numbers

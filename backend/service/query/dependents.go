@@ -14,9 +14,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/query/explain"
-	"github.com/sluicegw/sluice/backend/service/query/fetch"
-	"github.com/sluicegw/sluice/backend/service/query/order"
 	"github.com/sluicegw/sluice/backend/service/query/page"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
@@ -224,13 +221,13 @@ func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 	}
 	for {
 		var asked []*dependents
-		var requests []fetch.Request
+		var requests []page.RangeRequest
 		left, firsts := spent.Left(budget.Rows), 0
 		for _, sc := range scans {
 			if sc.done || len(asked) == page.MaxStepRanges || firsts >= page.MaxFirsts {
 				continue
 			}
-			one := fetch.Request{Range: sc.request(max(left, 1)), Kind: r.largest(sc.relation)}
+			one := page.RangeRequest{Range: sc.request(max(left, 1)), Kind: r.largest(sc.relation)}
 			left, firsts = left-one.Limit, firsts+r.fetch.Estimate(one.Kind, 1)
 			asked, requests = append(asked, sc), append(requests, one)
 		}
@@ -249,8 +246,8 @@ func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 		}
 	}
 	for _, sc := range scans {
-		if why := explain.From(ctx); why != nil && sc.looked > 0 {
-			why.Add(explain.Read{Kind: sc.key.Kind, Source: "store", By: "references to it", Looked: sc.looked, Returned: len(sc.found)})
+		if why := plan.ExplanationFrom(ctx); why != nil && sc.looked > 0 {
+			why.Add(plan.Explained{Kind: sc.key.Kind, Source: "store", By: "references to it", Looked: sc.looked, Returned: len(sc.found)})
 		}
 	}
 	return nil
@@ -266,7 +263,7 @@ func (r *Reader) largest(rel *relation) *kind.Kind {
 }
 
 // anyRelated reports whether a connection of dependencies has a place in the interval.
-func (r *Reader) anyRelated(ctx context.Context, rel *relation, in order.Interval) (bool, error) {
+func (r *Reader) anyRelated(ctx context.Context, rel *relation, in plan.Interval) (bool, error) {
 	sc := &dependents{relation: rel, Want: plan.Want{In: in, Size: 1}}
 	err := r.runDependents(ctx, []*dependents{sc})
 	return len(sc.found) > 0, err
@@ -279,24 +276,24 @@ func (r *Reader) countRelated(ctx context.Context, rel *relation) (int, error) {
 	if rel.Relation == Dependencies {
 		return len(rel.dependencies()), nil
 	}
-	var counts []fetch.Request
+	var counts []page.RangeRequest
 	var scans []*dependents
 	one := backend.Range{Referenced: &rel.key, BoundOnly: rel.Relation != Dependents, Count: true}
 	rest := one // of kinds that this catalogue does not know to refer to it
 	for _, k := range rel.kinds {
 		rest.End = backend.AppendString(nil, k.Name)
-		counts = append(counts, fetch.Request{Range: rest})
+		counts = append(counts, page.RangeRequest{Range: rest})
 		rest.Start = backend.PrefixEnd(rest.End)
 		if one.Kind = k.Name; len(k.paths) == 1 {
-			counts = append(counts, fetch.Request{Range: one, Kind: k.Kind})
+			counts = append(counts, page.RangeRequest{Range: one, Kind: k.Kind})
 		} else {
 			scans = append(scans, &dependents{relation: rel, of: k.Name, Want: plan.Want{Size: math.MaxInt}})
 		}
 	}
 	rest.End = nil
-	counts = append(counts, fetch.Request{Range: rest})
+	counts = append(counts, page.RangeRequest{Range: rest})
 	if rel.Relation == Dependents { // which are of known kinds alone
-		counts = slices.DeleteFunc(counts, func(r fetch.Request) bool { return r.Range.Kind == "" })
+		counts = slices.DeleteFunc(counts, func(r page.RangeRequest) bool { return r.Range.Kind == "" })
 	}
 	n := 0
 	if spent := budget.From(ctx); len(counts) > 0 {

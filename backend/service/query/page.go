@@ -7,7 +7,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/backend/service/query/order"
 	"github.com/sluicegw/sluice/backend/service/query/page"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
@@ -52,11 +51,11 @@ func (p *Page) AppendCursor(dst []byte, edge int) []byte {
 		hash = hashed | uint64(p.cursors().Hash())
 		p.hash.Store(hash)
 	}
-	return order.AppendCursor(dst, uint32(hash), p.Edges[edge].Key())
+	return plan.AppendCursor(dst, uint32(hash), p.Edges[edge].Key())
 }
 
 // cursors are those of the connection.
-func (p *Page) cursors() order.Cursors {
+func (p *Page) cursors() plan.Cursors {
 	if p.relation != nil {
 		return p.relation.cursors()
 	}
@@ -101,7 +100,7 @@ func (p *Page) begin(first, last *int, after, before *string, ahead bool) (w pla
 	if before != nil {
 		p.before, err = p.cursors().Key("before", before)
 	}
-	w.In, w.Backward, w.Ahead = order.Interval{After: p.after, Before: p.before}, p.backward, ahead
+	w.In, w.Backward, w.Ahead = plan.Interval{After: p.after, Before: p.before}, p.backward, ahead
 	return w, err
 }
 
@@ -115,7 +114,7 @@ func (p *Page) read(ctx context.Context, w plan.Want) (*page.Read, error) {
 }
 
 // any reports whether the connection has a resource in the interval.
-func (p *Page) any(ctx context.Context, in order.Interval) (bool, error) {
+func (p *Page) any(ctx context.Context, in plan.Interval) (bool, error) {
 	if p.relation != nil {
 		return p.reader.anyRelated(ctx, p.relation, in)
 	}
@@ -176,23 +175,23 @@ func (p *Page) beyond(ctx context.Context, before bool) (bool, error) {
 	if before {
 		bound = p.after
 	}
-	in := order.Interval{After: p.after} // a page of no resources
+	in := plan.Interval{After: p.after} // a page of no resources
 	switch {
 	case known && (p.cut || bound == nil):
 		return p.cut, nil
 	case n > 0 && before:
-		in = order.Interval{Before: p.Edges[0].Key()}
+		in = plan.Interval{Before: p.Edges[0].Key()}
 	case n > 0:
-		in = order.Interval{After: p.Edges[n-1].Key()}
+		in = plan.Interval{After: p.Edges[n-1].Key()}
 	case before == p.backward && !p.ahead && before:
-		in = order.Interval{Before: p.before}
+		in = plan.Interval{Before: p.before}
 	case before == p.backward && !p.ahead:
 	case bound == nil:
 		return false, nil
 	case before:
-		in = order.Interval{Before: backend.Successor(bound)}
+		in = plan.Interval{Before: backend.Successor(bound)}
 	default:
-		in = order.Interval{From: bound}
+		in = plan.Interval{From: bound}
 	}
 	return p.any(ctx, in)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/query/explain"
+	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
 // Get returns a resource, nil if there is none. One that is stored in a form
@@ -141,12 +141,12 @@ func (r *Reader) lookupIndexed(ctx context.Context, keys []backend.Key) ([]*Reso
 
 // explainKeys notes reads of single resources by their keys.
 func explainKeys(ctx context.Context, source string, keys []backend.Key, found []*Resource) {
-	e := explain.From(ctx)
+	e := plan.ExplanationFrom(ctx)
 	if e == nil {
 		return
 	}
 	for from := 0; from < len(keys); {
-		one := explain.Read{Kind: keys[from].Kind, Source: source, By: "key"}
+		one := plan.Explained{Kind: keys[from].Kind, Source: source, By: "key"}
 		for ; from < len(keys) && keys[from].Kind == one.Kind; from++ {
 			if one.Looked++; found[from] != nil {
 				one.Returned++

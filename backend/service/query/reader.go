@@ -11,9 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/query/fetch"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
-	"github.com/sluicegw/sluice/backend/service/query/order"
 	"github.com/sluicegw/sluice/backend/service/query/page"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 	"github.com/sluicegw/sluice/backend/service/row"
@@ -21,7 +19,7 @@ import (
 )
 
 // Resource is a stored resource and its body, nil if it is unreadable.
-type Resource = fetch.Resource
+type Resource = page.Resource
 
 // Edge is one resource of a page.
 type Edge = page.Edge
@@ -31,7 +29,7 @@ type Reader struct {
 	kinds      kind.Catalogue
 	unreadable *unreadable.Tracker
 	index      *index.Index
-	fetch      *fetch.Reader
+	fetch      *page.Reader
 	pages      *page.Store
 	// declared are the references of each kind, by its name.
 	declared map[string][]declared
@@ -40,7 +38,7 @@ type Reader struct {
 // New reads from a store, or as far as it serves from the index over the store, which
 // may be nil. It starts nothing.
 func New(store backend.Store, kinds kind.Catalogue, tracker *unreadable.Tracker, idx *index.Index) *Reader {
-	f := fetch.New(store, kinds, tracker)
+	f := page.NewReader(store, kinds, tracker)
 	return &Reader{kinds: kinds, unreadable: tracker, index: idx, fetch: f, pages: page.NewStore(f, tracker, idx), declared: declaredOf(kinds)}
 }
 
@@ -99,7 +97,7 @@ func (r *Reader) Step(ctx context.Context, s Step) (edges []Edge, more, ok bool,
 	}
 	q := &plan.Query{Kind: s.Kind, Filter: s.Filter, Namespace: s.Namespace}
 	q.Narrow()
-	read := &page.Read{Query: q, Want: plan.Want{In: order.Interval{From: s.From}, Size: s.Limit, Ahead: true}}
+	read := &page.Read{Query: q, Want: plan.Want{In: plan.Interval{From: s.From}, Size: s.Limit, Ahead: true}}
 	err = page.NewMemory(ctx, r.unreadable, view.Now(), stepRows).Do(read, served)
 	return read.Edges, read.More, true, err
 }

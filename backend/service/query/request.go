@@ -11,7 +11,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
-	"github.com/sluicegw/sluice/backend/service/query/order"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
@@ -26,7 +25,7 @@ type ListRequest struct {
 	// and, or, not, name, namespace, labels, conditions, createdAt, updatedAt,
 	// spec and status, the last two shaped like the kind. Nil keeps everything.
 	Filter any
-	// OrderBy goes before the order of (namespace, name); at most [order.Max].
+	// OrderBy goes before the order of (namespace, name); at most [plan.MaxCriteria].
 	OrderBy []Order
 	// Parent leaves only what refers to a resource; the zero value leaves everything.
 	Parent Parent
@@ -43,8 +42,11 @@ type ListRequest struct {
 	Total bool
 }
 
+// CheckOrder refuses an order of so many criteria, if it is more than one may have.
+func CheckOrder(criteria int) error { return plan.CheckCriteria(criteria) }
+
 // Order is one criterion of an order.
-type Order = order.Criterion
+type Order = plan.Criterion
 
 // Parent is the resource that the resources of an inverse connection refer to.
 type Parent struct {
@@ -120,6 +122,6 @@ func (c *connection) hash() uint32 {
 }
 
 // cursors are those of the connection.
-func (c *connection) cursors() order.Cursors {
-	return order.Cursors{Kind: c.Kind.Name, Hash: c.hash, IsKey: c.Order.IsKey}
+func (c *connection) cursors() plan.Cursors {
+	return plan.Cursors{Kind: c.Kind.Name, Hash: c.hash, IsKey: c.Order.IsKey}
 }

@@ -8,8 +8,6 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/backend/service/query/explain"
-	"github.com/sluicegw/sluice/backend/service/query/fetch"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 	"github.com/sluicegw/sluice/backend/service/unreadable"
@@ -20,7 +18,7 @@ type Memory struct {
 	*Read
 	ctx        context.Context
 	spent      *budget.Budget
-	explained  *explain.Explanation
+	explained  *plan.Explanation
 	unreadable *unreadable.Tracker
 	now        time.Time
 	// cheaper is how many resources on a page are charged as one.
@@ -37,7 +35,7 @@ type Memory struct {
 
 // NewMemory reads what has not expired now.
 func NewMemory(ctx context.Context, tracker *unreadable.Tracker, now time.Time, cheaper int) *Memory {
-	return &Memory{ctx: ctx, spent: budget.From(ctx), explained: explain.From(ctx), unreadable: tracker, now: now, cheaper: cheaper, room: &plan.Plan{}}
+	return &Memory{ctx: ctx, spent: budget.From(ctx), explained: plan.ExplanationFrom(ctx), unreadable: tracker, now: now, cheaper: cheaper, room: &plan.Plan{}}
 }
 
 // edgeBytes is what an edge holds of a resource that is in the index.
@@ -75,7 +73,7 @@ func (m *Memory) Do(r *Read, k *index.Kind) error {
 	m.fail(m.spent.Spend(budget.Steps, budget.Scan))
 	m.fail(m.spent.Spend(budget.Rows, len(r.Edges)/m.cheaper))
 	if m.err == nil {
-		m.fail(fetch.Failure(m.spent.Hold(m.ctx, edgeBytes*len(r.Edges)), backend.Key{}))
+		m.fail(Failure(m.spent.Hold(m.ctx, edgeBytes*len(r.Edges)), backend.Key{}))
 	}
 	return m.err
 }
@@ -122,7 +120,7 @@ func (m *Memory) offer(e *index.Entry) (past bool) {
 	if e.ExpiredAt(m.now) || !m.plan.Exact && !(m.Query.Within(e.Place()) && m.Query.Match(&m.values)) {
 		return m.err != nil
 	}
-	return m.take(fetch.Resource{Stored: &e.Resource, Body: &e.Body}, &m.values) || m.err != nil
+	return m.take(Resource{Stored: &e.Resource, Body: &e.Body}, &m.values) || m.err != nil
 }
 
 // names reads the resources of the query's names.

@@ -7,21 +7,19 @@ import (
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service/query/explain"
-	"github.com/sluicegw/sluice/backend/service/query/fetch"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
 // Edge is one resource of a page.
 type Edge struct {
-	Resource fetch.Resource
+	Resource Resource
 	// key is the place in the order; nil where that is the name alone.
 	key []byte
 }
 
 // At returns an edge at a place in an order.
-func At(r fetch.Resource, key []byte) Edge { return Edge{r, key} }
+func At(r Resource, key []byte) Edge { return Edge{r, key} }
 
 // Key is the place of the edge in the order.
 func (e *Edge) Key() []byte {
@@ -55,7 +53,7 @@ func (r *Read) idle() bool { return r.Size == 0 && !r.Ahead && !r.Count && !r.To
 // take takes a match, whose values are needed unless the order is that of the names. It
 // reports whether nothing of what follows is on the page: in the plan if that is sorted, in
 // the run if its runs are.
-func (r *Read) take(res fetch.Resource, v *filter.Values) (past bool) {
+func (r *Read) take(res Resource, v *filter.Values) (past bool) {
 	if r.Count || r.Total && !r.plan.Length {
 		if r.Matches++; r.Count {
 			return false
@@ -100,11 +98,11 @@ func (r *Read) insert(key []byte, e Edge) (farther bool) {
 }
 
 // explain says how the page or the count was read.
-func (r *Read) explain(e *explain.Explanation, source string) {
+func (r *Read) explain(e *plan.Explanation, source string) {
 	if e == nil {
 		return
 	}
-	one := explain.Read{Kind: r.Query.Kind.Name, Source: source, By: r.plan.String(), Looked: r.looked, Returned: len(r.Edges)}
+	one := plan.Explained{Kind: r.Query.Kind.Name, Source: source, By: r.plan.String(), Looked: r.looked, Returned: len(r.Edges)}
 	if r.Count {
 		one.Returned = r.Matches
 	}

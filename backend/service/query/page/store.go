@@ -11,8 +11,6 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/query/explain"
-	"github.com/sluicegw/sluice/backend/service/query/fetch"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 	"github.com/sluicegw/sluice/backend/service/unreadable"
@@ -21,14 +19,14 @@ import (
 // Store reads kinds that are not in memory from a store, in steps: the next step of all
 // pages is one call. Safe for concurrent use.
 type Store struct {
-	fetch      *fetch.Reader
+	fetch      *Reader
 	unreadable *unreadable.Tracker
 	index      *index.Index // nil if no kind is in memory
 	slots      *slots
 }
 
 // NewStore reads by a reader of the store.
-func NewStore(r *fetch.Reader, tracker *unreadable.Tracker, idx *index.Index) *Store {
+func NewStore(r *Reader, tracker *unreadable.Tracker, idx *index.Index) *Store {
 	return &Store{fetch: r, unreadable: tracker, index: idx, slots: newSlots()}
 }
 
@@ -72,7 +70,7 @@ func (s *Store) Do(ctx context.Context, reads []*Read) []error {
 		}
 	}
 	errs := make([]error, len(reads))
-	why := explain.From(ctx)
+	why := plan.ExplanationFrom(ctx)
 	for i, sc := range scans {
 		if sc.finish(); !sc.done {
 			errs[i] = err
@@ -126,11 +124,11 @@ func (sc *scan) behind(bound []byte) []byte {
 
 // affordable refuses scans that would read more than they may, before anything is read.
 func (s *Store) affordable(ctx context.Context, scans []*scan) error {
-	var counts []fetch.Request
+	var counts []RangeRequest
 	for _, sc := range scans {
 		all := sc.left
 		all.Count = true
-		counts = append(counts, fetch.Request{Range: all, Kind: sc.Query.Kind})
+		counts = append(counts, RangeRequest{Range: all, Kind: sc.Query.Kind})
 	}
 	spent := budget.From(ctx)
 	if err := spent.Spend(budget.Steps, budget.Scan*len(counts)); err != nil {
@@ -187,8 +185,8 @@ func (s *Store) run(ctx context.Context, scans []*scan) error {
 
 // next returns what the next step asks for: pages of the scans that are asked, and behind
 // them the numbers of those that are counted. It asks for no more than the operation may look at.
-func (s *Store) next(ctx context.Context, scans []*scan) (asked, counted []*scan, requests []fetch.Request) {
-	var counts []fetch.Request
+func (s *Store) next(ctx context.Context, scans []*scan) (asked, counted []*scan, requests []RangeRequest) {
+	var counts []RangeRequest
 	left, firsts := budget.From(ctx).Left(budget.Rows), 0
 	for _, sc := range scans {
 		k := sc.Query.Kind
@@ -196,7 +194,7 @@ func (s *Store) next(ctx context.Context, scans []*scan) (asked, counted []*scan
 			continue
 		}
 		if sc.counts != nil {
-			counted, counts = append(counted, sc), append(counts, fetch.Request{Range: *sc.counts, Kind: k})
+			counted, counts = append(counted, sc), append(counts, RangeRequest{Range: *sc.counts, Kind: k})
 		}
 		if sc.countsOnly() {
 			continue
@@ -210,7 +208,7 @@ func (s *Store) next(ctx context.Context, scans []*scan) (asked, counted []*scan
 		}
 		one.Limit = min(one.Limit, backend.MaxLimit, max(left, 1))
 		left, firsts = left-one.Limit, firsts+s.fetch.Estimate(k, 1)
-		asked, requests = append(asked, sc), append(requests, fetch.Request{Range: one, Kind: k})
+		asked, requests = append(asked, sc), append(requests, RangeRequest{Range: one, Kind: k})
 	}
 	return asked, counted, append(requests, counts...)
 }
@@ -248,7 +246,7 @@ func (s *Store) take(ctx context.Context, sc *scan, page backend.Page) error {
 	sc.ended = !page.More
 	for i, stored := range page.Resources {
 		sc.looked++
-		if b := s.fetch.Read(sc.arena, sc.Query.Kind, stored); b != nil && sc.offer(fetch.Resource{Stored: stored, Body: b}, &compared) {
+		if b := s.fetch.Read(sc.arena, sc.Query.Kind, stored); b != nil && sc.offer(Resource{Stored: stored, Body: b}, &compared) {
 			sc.done, sc.ended = true, sc.ended && !sc.More && i == len(page.Resources)-1
 			break
 		}
@@ -267,20 +265,20 @@ func (s *Store) take(ctx context.Context, sc *scan, page backend.Page) error {
 		}
 	}
 	spent := budget.From(ctx)
-	spent.Release(fetch.Size(page.Resources) + before - sc.size())
+	spent.Release(Size(page.Resources) + before - sc.size())
 	return spent.Spend(budget.Steps, compared)
 }
 
 // size is what the resources of the page hold.
 func (sc *scan) size() (n int) {
 	for i := range sc.Edges {
-		n += fetch.SizeOf(sc.Edges[i].Resource.Stored)
+		n += SizeOf(sc.Edges[i].Resource.Stored)
 	}
 	return n
 }
 
 // offer takes a resource if the query keeps it. It reports whether the page is full.
-func (sc *scan) offer(r fetch.Resource, compared *int) (full bool) {
+func (sc *scan) offer(r Resource, compared *int) (full bool) {
 	if sc.plan.Exact && sc.plan.Sorting == plan.Sorted && len(sc.Query.Order) == 0 {
 		return sc.take(r, nil)
 	}

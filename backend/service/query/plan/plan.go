@@ -34,13 +34,12 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
-	"github.com/sluicegw/sluice/backend/service/query/order"
 )
 
 // Want is what is wanted of a query.
 type Want struct {
 	// In is the part of the order that a page is in, and Backward that it has its last ones.
-	In       order.Interval
+	In       Interval
 	Backward bool
 	// Size of the page; Ahead wants to know whether there is one more.
 	Size  int

@@ -9,7 +9,6 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
-	"github.com/sluicegw/sluice/backend/service/query/order"
 )
 
 // Query is what a connection consists of, and in which order.
@@ -23,7 +22,7 @@ type Query struct {
 	// parent is the value of the reference in an index.
 	parent []byte
 	Filter filter.Filter
-	Order  order.Order
+	Order  Order
 	// Names of the resources, in order and each once; nil for all.
 	Names []string
 	// places bounds the places in the order of the names, and run, behind the parent, those of
@@ -130,7 +129,7 @@ func (q *Query) inNames() bool {
 
 // paged returns the part of a run in the order of the names, all behind one value, that an
 // interval of the order can have.
-func (q *Query) paged(in order.Interval, r index.Run, value []byte) index.Run {
+func (q *Query) paged(in Interval, r index.Run, value []byte) index.Run {
 	_, after := q.Order.Split(in.After)
 	_, from := q.Order.Split(in.From)
 	_, before := q.Order.Split(in.Before)

@@ -1,8 +1,4 @@
-// Package generator generates the core of the API: the executable schema of the
-// fields that are resolved by hand, from schema/core, by gqlgen. Kinds have no
-// part in it: where a core field returns one, or takes an input that is derived
-// from one, the type is a scalar to gqlgen that package engine stands behind.
-package generator
+package main
 
 import (
 	"fmt"
@@ -21,10 +17,10 @@ import (
 
 const engineImport = "github.com/sluicegw/sluice/graph/engine"
 
-// Run generates the core as a gqlgen configuration file says. Paths in it are
+// generate generates the core as a gqlgen configuration file says. Paths in it are
 // relative to the working directory, which must be the root of the module:
 // gqlgen resolves packages from there.
-func Run(file string) error {
+func generate(file string) error {
 	cfg, err := config.LoadConfig(file)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)

@@ -1,6 +1,4 @@
-// Package folder replaces a folder of files by another one as a whole: whoever
-// reads it, after a crash too, finds all files of the one or all of the other.
-package folder
+package reload
 
 import (
 	"errors"
@@ -11,7 +9,8 @@ import (
 	"syscall"
 )
 
-// Staged is a folder beside the one that it is to replace, or that it has replaced.
+// Staged is a folder beside the one that it is to replace, or that it has replaced, as a whole:
+// whoever reads it, after a crash too, finds all files of the one or all of the other.
 type Staged struct {
 	target, dir string
 }

@@ -1,5 +1,4 @@
-// Package fetch reads resources from a store, as far as the budget of the operation pays.
-package fetch
+package page
 
 import (
 	"context"
@@ -26,8 +25,8 @@ type Reader struct {
 	sizes      sizes
 }
 
-// New returns a reader of the resources of some kinds.
-func New(store backend.Store, kinds kind.Catalogue, tracker *unreadable.Tracker) *Reader {
+// NewReader returns a reader of the resources of some kinds.
+func NewReader(store backend.Store, kinds kind.Catalogue, tracker *unreadable.Tracker) *Reader {
 	return &Reader{Store: store, unreadable: tracker, sizes: newSizes(kinds)}
 }
 
@@ -41,15 +40,15 @@ func (r *Reader) Read(a *body.Arena, k *kind.Kind, stored *backend.Resource) *bo
 	return b
 }
 
-// Request is a range whose resources are of a kind, or mostly of one as large; Kind may be nil.
-type Request struct {
+// RangeRequest is a range whose resources are of a kind, or mostly of one as large; Kind may be nil.
+type RangeRequest struct {
 	backend.Range
 	Kind *kind.Kind
 }
 
 // Ranges reads ranges in one call. It charges the resources and waits for the memory that
 // they take; the caller charges [budget.Scan] and counts.
-func (r *Reader) Ranges(ctx context.Context, requests ...Request) ([]backend.Page, error) {
+func (r *Reader) Ranges(ctx context.Context, requests ...RangeRequest) ([]backend.Page, error) {
 	spent := budget.From(ctx)
 	ranges, expected, pages := make([]backend.Range, len(requests)), 0, false
 	for i := range requests {

@@ -1,4 +1,4 @@
-package admin_test
+package reload_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegw/sluice/cmd/sluice/admin"
+	"github.com/sluicegw/sluice/cmd/sluice/reload"
 )
 
 // place is a path of a socket that is short enough.
@@ -30,12 +30,12 @@ func place(t *testing.T) string {
 // gateway notes what it is asked, and how many ask at a time.
 type gateway struct {
 	mu       sync.Mutex
-	asked    []admin.Request
+	asked    []reload.Request
 	now      int
 	together bool
 }
 
-func (g *gateway) Reload(_ context.Context, r admin.Request) admin.Answer {
+func (g *gateway) Reload(_ context.Context, r reload.Request) reload.Answer {
 	g.mu.Lock()
 	g.asked = append(g.asked, r)
 	g.now++
@@ -46,13 +46,13 @@ func (g *gateway) Reload(_ context.Context, r admin.Request) admin.Answer {
 		g.now--
 		g.mu.Unlock()
 	}()
-	return admin.Answer{Result: admin.Refused, Hash: "h", Lines: []string{"a", "b"}}
+	return reload.Answer{Result: reload.Refused, Hash: "h", Lines: []string{"a", "b"}}
 }
 
 // serve serves a gateway at a path until the test ends, or stop is called.
-func serve(t *testing.T, path string, g admin.Catalogues) (stop func()) {
+func serve(t *testing.T, path string, g reload.Catalogues) (stop func()) {
 	t.Helper()
-	s, err := admin.Listen(path)
+	s, err := reload.Listen(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,8 +75,8 @@ func TestRequestsAreAnsweredOneAtATime(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			a, err := admin.Send(t.Context(), path, admin.Request{AllowBreaking: true, Files: map[string]string{"x": "y"}})
-			if err != nil || a.Result != admin.Refused || a.Hash != "h" || len(a.Lines) != 2 {
+			a, err := reload.Send(t.Context(), path, reload.Request{AllowBreaking: true, Files: map[string]string{"x": "y"}})
+			if err != nil || a.Result != reload.Refused || a.Hash != "h" || len(a.Lines) != 2 {
 				t.Errorf("%v %v", a, err)
 			}
 		})
@@ -89,7 +89,7 @@ func TestRequestsAreAnsweredOneAtATime(t *testing.T) {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket is left: %v", err)
 	}
-	if _, err := admin.Send(t.Context(), path, admin.Request{}); err == nil || !strings.Contains(err.Error(), "no gateway answers at "+path) {
+	if _, err := reload.Send(t.Context(), path, reload.Request{}); err == nil || !strings.Contains(err.Error(), "no gateway answers at "+path) {
 		t.Errorf("it says %v", err)
 	}
 }
@@ -115,10 +115,10 @@ func TestASocketOfADeadProcessIsReplacedAndThatOfALiveOneIsNot(t *testing.T) {
 	stale.SetUnlinkOnClose(false)
 	_ = stale.Close()
 	serve(t, path, &gateway{})
-	if _, err := admin.Listen(path); !errors.Is(err, admin.ErrInUse) || err.Error() != path+": it is in use by another process" {
+	if _, err := reload.Listen(path); !errors.Is(err, reload.ErrInUse) || err.Error() != path+": it is in use by another process" {
 		t.Errorf("it says %v", err)
 	}
-	if a, err := admin.Send(t.Context(), path, admin.Request{}); err != nil || a.Hash != "h" {
+	if a, err := reload.Send(t.Context(), path, reload.Request{}); err != nil || a.Hash != "h" {
 		t.Errorf("the first one answers %v, %v", a, err)
 	}
 }
@@ -128,13 +128,13 @@ func TestWhatIsNoSocketIsLeftAlone(t *testing.T) {
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := admin.Listen(path); err == nil || !strings.Contains(err.Error(), "is there and is no socket") {
+	if _, err := reload.Listen(path); err == nil || !strings.Contains(err.Error(), "is there and is no socket") {
 		t.Errorf("it says %v", err)
 	}
 	if text, _ := os.ReadFile(path); string(text) != "mine" {
 		t.Errorf("the file is %q", text)
 	}
-	if _, err := admin.Listen("/tmp/" + strings.Repeat("x", 100)); !errors.Is(err, admin.ErrTooLong) {
+	if _, err := reload.Listen("/tmp/" + strings.Repeat("x", 100)); !errors.Is(err, reload.ErrTooLong) {
 		t.Errorf("it says %v", err)
 	}
 }
@@ -174,7 +174,7 @@ func TestAClientThatSendsNothingHoldsUpNobody(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if a, err := admin.Send(ctx, path, admin.Request{}); err != nil || a.Hash != "h" {
+	if a, err := reload.Send(ctx, path, reload.Request{}); err != nil || a.Hash != "h" {
 		t.Errorf("%v %v", a, err)
 	}
 }
@@ -219,7 +219,7 @@ func TestWhatTookTheSocketsPlaceStays(t *testing.T) {
 func TestARequestThatIsTooLargeIsRefused(t *testing.T) {
 	path, g := place(t), &gateway{}
 	serve(t, path, g)
-	_, err := admin.Send(t.Context(), path, admin.Request{Files: map[string]string{"x": strings.Repeat("x", 35<<20)}})
+	_, err := reload.Send(t.Context(), path, reload.Request{Files: map[string]string{"x": strings.Repeat("x", 35<<20)}})
 	if err == nil || len(g.asked) > 0 {
 		t.Errorf("it says %v", err)
 	}

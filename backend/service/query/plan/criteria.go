@@ -1,6 +1,4 @@
-// Package order has the orders of connections: for each resource a key, bytes that compare
-// as the resources do, which cursors carry.
-package order
+package plan
 
 import (
 	"bytes"
@@ -14,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
-// Max is the most criteria of an order.
-const Max = 5
+// MaxCriteria is the most criteria of an order.
+const MaxCriteria = 5
 
 // What begins a criterion's part of a key. Neither these nor their inversions
 // are 0x00 or 0xFF, which have a meaning behind the end of a string.
@@ -24,10 +22,10 @@ const (
 	hasValue = 0x02
 )
 
-// CheckLength refuses an order of more than [Max] criteria.
-func CheckLength(criteria int) error {
-	if criteria > Max {
-		return failure.Limited("orderBy", "more than %d criteria", Max)
+// CheckCriteria refuses an order of more than [MaxCriteria] criteria.
+func CheckCriteria(criteria int) error {
+	if criteria > MaxCriteria {
+		return failure.Limited("orderBy", "more than %d criteria", MaxCriteria)
 	}
 	return nil
 }
@@ -44,7 +42,7 @@ type Order []Criterion
 
 // Check refuses an order that a kind does not have.
 func (o Order) Check(k *kind.Kind) error {
-	if err := CheckLength(len(o)); err != nil {
+	if err := CheckCriteria(len(o)); err != nil {
 		return err
 	}
 	for i, c := range o {

@@ -1,6 +1,6 @@
 //go:build !linux && !darwin
 
-package folder
+package reload
 
 import "errors"
 

@@ -1,7 +1,7 @@
-// Package admin is how the operator of a gateway tells it what to do while it runs:
-// requests by HTTP over a socket of the file system, which only the gateway's own
-// user can open.
-package admin
+// Package reload is how an operator has a running gateway serve another catalogue: requests
+// by HTTP over a socket of the file system, which only the gateway's own user can open, and
+// the folder of the catalogue, which is replaced as a whole.
+package reload
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package driver_test
+package storekit_test
 
 import (
 	"errors"
@@ -7,13 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/driver"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 func TestLogState(t *testing.T) {
 	rev := func(epoch, seq uint64) backend.Revision { return backend.Revision{Epoch: epoch, Seq: seq} }
-	log := func() driver.LogState {
-		var s driver.LogState
+	log := func() storekit.LogState {
+		var s storekit.LogState
 		s.Begin(10)
 		s.Advance(rev(10, 5))
 		s.Begin(20)
@@ -61,7 +61,7 @@ func TestLogState(t *testing.T) {
 		}
 	})
 	t.Run("the table of epochs is bounded, the oldest go first", func(t *testing.T) {
-		var s driver.LogState
+		var s storekit.LogState
 		for epoch := range uint64(2000) {
 			s.Begin(epoch + 1)
 		}
@@ -70,7 +70,7 @@ func TestLogState(t *testing.T) {
 		}
 	})
 	t.Run("the zero state has no head and resumes nothing", func(t *testing.T) {
-		var s driver.LogState
+		var s storekit.LogState
 		if !s.Head().IsZero() || s.Resume(backend.Revision{}) == nil {
 			t.Error("an empty log can be resumed")
 		}

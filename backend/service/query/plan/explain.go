@@ -1,13 +1,12 @@
-// Package explain collects how the reads of an operation were done.
-package explain
+package plan
 
 import (
 	"context"
 	"sync"
 )
 
-// Read is how one page or count was read, or some resources by their keys.
-type Read struct {
+// Explained is how one page or count was read, or some resources by their keys.
+type Explained struct {
 	Kind string `json:"kind"`
 	// Source is "index", in memory, or "store".
 	Source string `json:"source"`
@@ -22,28 +21,28 @@ type Read struct {
 // collects nothing.
 type Explanation struct {
 	mu    sync.Mutex // guards reads
-	reads []Read
+	reads []Explained
 }
 
 // maxReads is the most reads of an operation that are explained.
 const maxReads = 1000
 
-type contextKey struct{}
+type explanationKey struct{}
 
-// With returns a context whose reads are explained.
-func With(ctx context.Context) (context.Context, *Explanation) {
+// WithExplanation returns a context whose reads are explained.
+func WithExplanation(ctx context.Context) (context.Context, *Explanation) {
 	e := &Explanation{}
-	return context.WithValue(ctx, contextKey{}, e), e
+	return context.WithValue(ctx, explanationKey{}, e), e
 }
 
-// From returns the explanation of a context, nil if it asks for none.
-func From(ctx context.Context) *Explanation {
-	e, _ := ctx.Value(contextKey{}).(*Explanation)
+// ExplanationFrom returns the explanation of a context, nil if it asks for none.
+func ExplanationFrom(ctx context.Context) *Explanation {
+	e, _ := ctx.Value(explanationKey{}).(*Explanation)
 	return e
 }
 
 // Add notes a read.
-func (e *Explanation) Add(r Read) {
+func (e *Explanation) Add(r Explained) {
 	if e == nil {
 		return
 	}
@@ -55,7 +54,7 @@ func (e *Explanation) Add(r Read) {
 }
 
 // Reads returns those so far.
-func (e *Explanation) Reads() []Read {
+func (e *Explanation) Reads() []Explained {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.reads[:len(e.reads):len(e.reads)]

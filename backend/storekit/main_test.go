@@ -1,4 +1,4 @@
-package admin_test
+package storekit_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package folder
+package reload
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,4 @@
-package fetch
+package page
 
 import (
 	"sync/atomic"

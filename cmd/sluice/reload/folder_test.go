@@ -1,4 +1,4 @@
-package folder_test
+package reload_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sluicegw/sluice/cmd/sluice/folder"
+	"github.com/sluicegw/sluice/cmd/sluice/reload"
 )
 
 // files are two that belong together: a reader must never see them apart.
@@ -57,7 +57,7 @@ func target(t *testing.T) (dir, parent string) {
 
 func TestAFolderIsReplacedAsAWhole(t *testing.T) {
 	dir, parent := target(t)
-	s, err := folder.Stage(dir, map[string]string{"b.graphqls": "b2", "c.graphqls": "c2"}, ".graphqls")
+	s, err := reload.Stage(dir, map[string]string{"b.graphqls": "b2", "c.graphqls": "c2"}, ".graphqls")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestAReaderSeesOneFolderOrTheOther(t *testing.T) {
 		defer close(done)
 		for range 200 {
 			for _, n := range []string{"2", "3"} {
-				s, err := folder.Stage(dir, files(n), ".graphqls")
+				s, err := reload.Stage(dir, files(n), ".graphqls")
 				if err == nil {
 					err = s.Replace()
 				}
@@ -125,7 +125,7 @@ func TestAReaderSeesOneFolderOrTheOther(t *testing.T) {
 
 func TestAReplacementCanBeUndone(t *testing.T) {
 	dir, parent := target(t)
-	s, err := folder.Stage(dir, files("2"), ".graphqls")
+	s, err := reload.Stage(dir, files("2"), ".graphqls")
 	if err == nil {
 		err = errors.Join(s.Replace(), s.Replace())
 	}
@@ -147,17 +147,17 @@ func TestAReplacementCanBeUndone(t *testing.T) {
 // replacement or when the folder is tidied up.
 func TestWhatACrashLeavesIsOneFolderOrTheOther(t *testing.T) {
 	for name, c := range map[string]struct {
-		crash func(s *folder.Staged) error // what was done before
+		crash func(s *reload.Staged) error // what was done before
 		want  map[string]string
 	}{
-		"before":        {func(*folder.Staged) error { return nil }, files("1")},
-		"after":         {(*folder.Staged).Replace, files("2")},
-		"after an undo": {func(s *folder.Staged) error { return errors.Join(s.Replace(), s.Replace()) }, files("1")},
+		"before":        {func(*reload.Staged) error { return nil }, files("1")},
+		"after":         {(*reload.Staged).Replace, files("2")},
+		"after an undo": {func(s *reload.Staged) error { return errors.Join(s.Replace(), s.Replace()) }, files("1")},
 	} {
 		for how, tidy := range map[string]func(dir string) error{
-			"tidied": folder.Tidy,
+			"tidied": reload.Tidy,
 			"the next one": func(dir string) error {
-				s, err := folder.Stage(dir, files("3"), ".graphqls")
+				s, err := reload.Stage(dir, files("3"), ".graphqls")
 				if err == nil {
 					err = s.Discard()
 				}
@@ -166,7 +166,7 @@ func TestWhatACrashLeavesIsOneFolderOrTheOther(t *testing.T) {
 		} {
 			t.Run(name+", "+how, func(t *testing.T) {
 				dir, parent := target(t)
-				s, err := folder.Stage(dir, files("2"), ".graphqls")
+				s, err := reload.Stage(dir, files("2"), ".graphqls")
 				if err == nil {
 					err = c.crash(s)
 				}
@@ -197,7 +197,7 @@ func TestALinkGoesOnToLeadToTheFolder(t *testing.T) {
 	if err := os.Symlink("kinds", link); err != nil {
 		t.Fatal(err)
 	}
-	s, err := folder.Stage(link, files("2"), ".graphqls")
+	s, err := reload.Stage(link, files("2"), ".graphqls")
 	if err == nil {
 		err = s.Replace()
 	}
@@ -221,7 +221,7 @@ func TestNothingIsLostThatIsNoFileOfACatalogue(t *testing.T) {
 			}
 			write(t, dir, map[string]string{other: "x"})
 			name, _, _ := strings.Cut(other, "/")
-			if _, err := folder.Stage(dir, files("2"), ".graphqls"); err == nil || !strings.Contains(err.Error(), "holds "+name+", which would be lost") {
+			if _, err := reload.Stage(dir, files("2"), ".graphqls"); err == nil || !strings.Contains(err.Error(), "holds "+name+", which would be lost") {
 				t.Errorf("it says %v", err)
 			}
 		})
@@ -231,7 +231,7 @@ func TestNothingIsLostThatIsNoFileOfACatalogue(t *testing.T) {
 func TestNamesStayInTheFolder(t *testing.T) {
 	for _, name := range []string{"../x.graphqls", "a/x.graphqls", "/x.graphqls", "x.txt", ""} {
 		dir, parent := target(t)
-		if _, err := folder.Stage(dir, map[string]string{name: "x"}, ".graphqls"); err == nil || !strings.Contains(err.Error(), "is no name of a file") {
+		if _, err := reload.Stage(dir, map[string]string{name: "x"}, ".graphqls"); err == nil || !strings.Contains(err.Error(), "is no name of a file") {
 			t.Errorf("%q: %v", name, err)
 		}
 		if left, _ := os.ReadDir(parent); len(left) != 1 {
