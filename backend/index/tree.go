@@ -142,25 +142,50 @@ func treeOf(tree *btree.BTreeG[item], created bool) sorted[item] {
 // scan calls yield with the items of a run, in order or in the reverse, until it returns
 // false: then it does, too.
 func (t sorted[T]) scan(r Run, reverse bool, yield func(T) bool) (all bool) {
-	if t.tree == nil {
-		return true
-	}
 	all = true
-	next := func(i T) bool {
+	beyond := t.beyond(r, reverse)
+	t.from(r, reverse, func(i T) bool {
+		if beyond != nil && beyond(i) {
+			return false
+		}
 		all = yield(i)
 		return all
-	}
-	switch start, end := t.bound(text(r.Start)), t.bound(text(r.End)); {
-	case !reverse && r.End == nil:
-		t.tree.Ascend(start, next)
-	case !reverse:
-		t.tree.Ascend(start, func(i T) bool { return t.less(i, end) && next(i) })
-	case r.End == nil:
-		t.tree.Reverse(func(i T) bool { return !t.less(i, start) && next(i) })
-	default: // from the end on, which is not part of the run
-		t.tree.Descend(end, func(i T) bool { return !t.less(i, end) || !t.less(i, start) && next(i) })
-	}
+	})
 	return all
+}
+
+// from calls next with the items from the beginning of a run on, or in the reverse from its
+// end, until it returns false.
+func (t sorted[T]) from(r Run, reverse bool, next func(T) bool) {
+	switch {
+	case t.tree == nil:
+	case !reverse:
+		t.tree.Ascend(t.bound(text(r.Start)), next)
+	case r.End == nil:
+		t.tree.Reverse(next)
+	default: // from the end on, which is not part of the run
+		end, first := t.bound(text(r.End)), true
+		t.tree.Descend(end, func(i T) bool {
+			excluded := first && !t.less(i, end)
+			first = false
+			return excluded || next(i)
+		})
+	}
+}
+
+// beyond returns what reports whether an item lies behind a run, as do all that follow it;
+// nil if none does.
+func (t sorted[T]) beyond(r Run, reverse bool) func(T) bool {
+	switch {
+	case t.tree == nil:
+	case reverse && r.Start != nil:
+		start := t.bound(text(r.Start))
+		return func(i T) bool { return t.less(i, start) }
+	case !reverse && r.End != nil:
+		end := t.bound(text(r.End))
+		return func(i T) bool { return !t.less(i, end) }
+	}
+	return nil
 }
 
 // few is how many items of a run are counted one by one: fewer than a search for the

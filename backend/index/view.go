@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"iter"
+	"sort"
 	"time"
 	"unsafe"
 
@@ -264,10 +265,10 @@ func (k *Kind) Scan(r Run, reverse bool, yield func(value string, e *Entry) bool
 		k.byName().scan(r, reverse, func(n named) bool { return yield("", n.Entry) })
 		return
 	}
-	next := batch{kind: k, created: k.created(r.Index), yield: yield}
-	if k.tree(r.Index).scan(r, reverse, next.add) {
-		next.show()
-	}
+	tree := k.tree(r.Index)
+	next := batch{kind: k, created: k.created(r.Index), beyond: tree.beyond(r, reverse), yield: yield}
+	tree.from(r, reverse, next.add)
+	next.show()
 }
 
 // batch shows the resources of a few rows together, so that it waits for all of them to
@@ -276,9 +277,11 @@ type batch struct {
 	kind *Kind
 	// created: the time of creation is shown for the value.
 	created bool
-	yield   func(value string, e *Entry) bool
-	items   [16]item
-	n       int
+	// beyond reports whether a row lies behind the run; nil if none does.
+	beyond func(item) bool
+	yield  func(value string, e *Entry) bool
+	items  [16]item
+	n      int
 }
 
 // add adds a row. It returns false if no more are wanted.
@@ -288,11 +291,16 @@ func (b *batch) add(i item) bool {
 	return b.n < len(b.items) || b.show()
 }
 
-// show calls yield with the resources of the rows that were added.
+// show calls yield with the resources of the rows that were added, as far as they are of the
+// run. It returns false if no more are wanted, or there are none.
 func (b *batch) show() bool {
 	var entries [len(b.items)]*Entry
 	items := b.items[:b.n]
 	b.n = 0
+	ends := b.beyond != nil && len(items) > 0 && b.beyond(items[len(items)-1])
+	if ends {
+		items = items[:sort.Search(len(items), func(i int) bool { return b.beyond(items[i]) })]
+	}
 	for i := range items {
 		entries[i] = items[i].slot.newest.Load()
 	}
@@ -310,7 +318,7 @@ func (b *batch) show() bool {
 			return false
 		}
 	}
-	return true
+	return !ends
 }
 
 // entry is what the view shows of a slot that it has: the newest resource, or if that
