@@ -30,8 +30,6 @@ type subscription struct {
 	waiting context.Context
 	// everyKind says that it is for the changes of every kind.
 	everyKind bool
-	// place is where in the state the pending changes were read, nil behind it.
-	place *change.Place
 	// cursor is where a client that has seen all answers resumes; empty if nowhere.
 	cursor string
 	// retired says that what the subscription shared with others has ended because the
@@ -55,7 +53,7 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 		return func(context.Context) *graphql.Response { return nil }
 	}
 	s := &subscription{engine: e, oc: oc, plan: p, caller: begin.caller, changes: changes, state: stream.From(ctx), everyKind: len(req.Kinds) == 0}
-	s.waiting = join(ctx, (*stream.Group).Join, changes.Close, e.groups(s.everyKind)...)
+	s.waiting = join(ctx, false, changes.Close, e.sets(s.everyKind)...)
 	if req.After != nil {
 		s.cursor = *req.After
 	}
@@ -73,21 +71,21 @@ func (s *subscription) answers() *run {
 	return s.run
 }
 
-// groups are those that a subscription joins.
-func (e *Engine) groups(everyKind bool) []*stream.Group {
+// sets are those that a subscription joins.
+func (e *Engine) sets(everyKind bool) []*stream.Set {
 	if everyKind {
-		return []*stream.Group{e.streams, e.everyKind}
+		return []*stream.Set{e.streams, e.everyKind}
 	}
-	return []*stream.Group{e.streams}
+	return []*stream.Set{e.streams}
 }
 
-// join returns a context that ends with ctx, or when one of some groups does. At the end
-// of ctx it calls last, if that is not nil.
-func join(ctx context.Context, as func(*stream.Group, func()) func(), last func(), groups ...*stream.Group) context.Context {
+// join returns a context that ends with ctx, or when one of some sets does. At the end
+// of ctx it calls last, if that is not nil. shared is as of [stream.Set.Join].
+func join(ctx context.Context, shared bool, last func(), sets ...*stream.Set) context.Context {
 	waiting, interrupt := context.WithCancel(ctx)
-	leave := make([]func(), 0, len(groups))
-	for _, g := range groups {
-		leave = append(leave, as(g, interrupt))
+	leave := make([]func(), 0, len(sets))
+	for _, set := range sets {
+		leave = append(leave, set.Join(interrupt, shared))
 	}
 	context.AfterFunc(ctx, func() {
 		interrupt()
@@ -142,8 +140,11 @@ func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err
 // next is the answer for the next change, nil at the end of the stream.
 func (s *subscription) next(ctx context.Context) *graphql.Response {
 	var err error
+	if c := s.state.Event(); c != nil {
+		s.pending = append(s.pending, *c)
+	}
 	for err == nil && len(s.pending) == 0 && !s.Ended() {
-		if s.met() {
+		if s.state.Leaves(s) {
 			return nil
 		}
 		s.pending, err = s.changes.Next(budget.With(s.waiting, budget.From(ctx)))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/stream"
 )
 
 // Events serves operations as server-sent events, in the distinct connections
@@ -69,44 +70,35 @@ func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
 	if op.Kind() != ast.Subscription {
 		s.ending = nil // it ends by itself, in time
 	}
-	ctx, cancel := context.WithCancel(connected(r.Context(), e.Work))
-	var work sync.WaitGroup
-	subscription := &pumping{events: s, of: e, ctx: ctx, work: &work}
+	ctx, stop := context.WithCancel(connected(r.Context(), e.Work))
+	s.work.Add(1)
 	if op.Kind() == ast.Subscription {
-		work.Add(1)
-		go subscription.begin(op, resumeFrom(r))
+		subscription := op.Subscribe(ctx, resumeFrom(r), &s.out, s)
+		defer stop()
+		stop = subscription.Stop
+		go subscription.Run()
 	} else {
-		work.Go(func() { e.answer(ctx, s, op) })
+		go s.answer(ctx, op)
 	}
 	s.write(ctx)
-	cancel()
-	if stream := subscription.begun.Load(); stream != nil {
-		stream.Wake()
-	}
-	s.out.discard()
-	s.out.end()
-	work.Wait()
+	stop()
+	s.out.Discard()
+	s.out.End()
+	s.work.Wait()
 }
 
 // answer queues the answer of a query or a mutation.
-func (e *Events) answer(ctx context.Context, s *events, op *Operation) {
-	defer s.out.finish()
+func (s *events) answer(ctx context.Context, op *Operation) {
+	defer s.Close()
 	defer func() {
-		if p := recover(); p != nil {
-			e.panicked(p)
-			_ = s.out.put(ctx, nil, event("next", "", e.Executor.Refuse(ctx, internalError()...)), event("complete", "", nil))
+		if v := recover(); v != nil {
+			s.Panic(ctx, v)
 		}
 	}()
 	payload, release := op.answer(ctx, s.abort)
 	next := event("next", "", payload)
-	next.release = release
-	_ = s.out.put(ctx, nil, next, event("complete", "", nil))
-}
-
-func (e *Events) panicked(p any) {
-	if e.Logger != nil {
-		e.Logger.Error("panic in a stream", zap.Any("panic", p), zap.Stack("stack"))
-	}
+	next.Release = release
+	_ = s.out.Put(ctx, nil, next, event("complete", "", nil))
 }
 
 // internalError is all that a client is told of a defect.
@@ -122,8 +114,8 @@ func (e *Events) Refuse(w http.ResponseWriter, r *http.Request, errs ...*gqlerro
 		return
 	}
 	defer e.end(s)
-	_ = s.out.put(r.Context(), nil, event("next", "", e.Executor.Refuse(r.Context(), errs...)), event("complete", "", nil))
-	s.out.finish()
+	_ = s.out.Put(r.Context(), nil, event("next", "", e.Executor.Refuse(r.Context(), errs...)), event("complete", "", nil))
+	s.out.Finish()
 	s.write(r.Context())
 }
 
@@ -197,10 +189,10 @@ func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 		return nil
 	}
 	s := &events{
-		w: w, control: http.NewResponseController(w), ending: ending, ready: make(chan struct{}, 1),
+		of: e, w: w, control: http.NewResponseController(w), ending: ending, ready: make(chan struct{}, 1),
 		heartbeat: orDefault(e.Heartbeat, 12*time.Second), timeout: orDefault(e.WriteTimeout, DefaultWriteTimeout), gather: orDefault(e.Gather, defaultGather),
 	}
-	s.out = outbox{messages: orDefault(e.Queue, DefaultQueue), bytes: orDefault(e.QueueBytes, DefaultQueueBytes), memory: e.Memory.Events(), wake: s.wake}
+	s.out = stream.Queue{Messages: orDefault(e.Queue, DefaultQueue), Bytes: orDefault(e.QueueBytes, DefaultQueueBytes), Memory: e.Memory.Events(), Wake: s.wake}
 	h := w.Header()
 	h.Set("Content-Type", typeEvents+"; charset=utf-8")
 	h.Set("Cache-Control", "no-store, no-transform")

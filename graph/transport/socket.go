@@ -17,6 +17,8 @@ import (
 
 	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/graph/stream"
 )
 
 // Codes of graphql-transport-ws, and those of RFC 6455, 7.4.1, that are used.
@@ -67,7 +69,7 @@ type socket struct {
 	in     *bufio.Reader   // what it reads from
 	net    net.Conn        // writes
 	raw    syscall.RawConn // writes without waiting; nil if that is not possible
-	out    outbox
+	out    stream.Queue
 	cancel context.CancelFunc
 	place  *list.Element // in parent.waiting, whose lock guards it
 
@@ -96,11 +98,11 @@ type socket struct {
 
 func newSocket(parent *Sockets, conn *websocket.Conn, h *hijacker) *socket {
 	s := &socket{parent: parent, conn: conn, in: h.in, net: h.conn.Conn, raw: rawConn(h.conn.Conn), operations: map[string]*operation{}}
-	s.out = outbox{messages: parent.cfg.Queue, bytes: parent.cfg.QueueBytes, memory: parent.cfg.Memory.Events(), wake: s.wake}
+	s.out = stream.Queue{Messages: parent.cfg.Queue, Bytes: parent.cfg.QueueBytes, Memory: parent.cfg.Memory.Events(), Wake: s.wake}
 	conn.SetReadLimit(maxFirstMessage)
 	conn.SetPingHandler(func(data string) error {
 		s.alive()
-		s.out.offer(frame{kind: opPong, tail: data})
+		s.out.Offer(stream.Frame{Kind: opPong, Tail: data})
 		return nil
 	})
 	conn.SetPongHandler(func(string) error { s.alive(); return nil })
@@ -265,7 +267,9 @@ func (s *socket) close(end closing) {
 	running := slices.Collect(maps.Values(s.operations))
 	s.mu.Unlock()
 	s.cancel()
-	s.wakeUp(running...)
+	for _, op := range running {
+		op.stop()
+	}
 	if end.code == 0 {
 		s.abort()
 		return
@@ -273,7 +277,7 @@ func (s *socket) close(end closing) {
 	if !end.echo {
 		s.parent.cfg.Closed(end.code)
 	}
-	s.out.finish(closeFrame(end.code, end.reason))
+	s.out.Finish(closeFrame(end.code, end.reason))
 }
 
 // abort ends the connection without a close frame and frees the kernel's buffers.
@@ -282,7 +286,7 @@ func (s *socket) abort() {
 		_ = c.SetLinger(0)
 	}
 	_ = s.net.Close()
-	s.out.discard()
+	s.out.Discard()
 }
 
 // drain closes the connection once its queries and mutations have been answered.
@@ -337,9 +341,9 @@ func (s *socket) startPings() {
 // close the connection when they get one from the server.
 func (s *socket) ping() {
 	if s.protocol() == protocolLegacy && s.isReady() {
-		s.out.offer(textFrame(`{"type":"ka"}`))
+		s.out.Offer(textFrame(`{"type":"ka"}`))
 	}
-	s.out.offer(frame{kind: opPing})
+	s.out.Offer(stream.Frame{Kind: opPing})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ending == nil {

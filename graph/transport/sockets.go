@@ -238,13 +238,13 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 const sendBuffer = 64 << 10
 
 // inbound is the connection as the WebSocket library sees it. Once mute is set it
-// only reads: all frames to the client go through the outbox.
+// only reads: all frames to the client go through the queue.
 type inbound struct {
 	net.Conn
 	mute bool
 }
 
-// Write drops what the library sends by itself; the outbox sends that instead.
+// Write drops what the library sends by itself; the queue sends that instead.
 func (c *inbound) Write(b []byte) (int, error) {
 	if c.mute {
 		return len(b), nil
@@ -252,7 +252,7 @@ func (c *inbound) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// SetWriteDeadline is for the outbox alone, too.
+// SetWriteDeadline is for the queue alone, too.
 func (c *inbound) SetWriteDeadline(t time.Time) error {
 	if c.mute {
 		return nil
