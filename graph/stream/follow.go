@@ -56,7 +56,7 @@ func (s *Subscription) follow() (*event, progress) {
 		default:
 			g.mu.Unlock()
 			stop := context.AfterFunc(s.ctx, s.leave) // which ends the step if nobody else waits for it
-			g.pull(s.ctx)
+			g.pull(s)
 			stop()
 		}
 	}
@@ -148,10 +148,10 @@ func (s *Subscription) leave() {
 	}
 }
 
-// add adds a follower. The caller holds the group's lock.
-func (g *group) add(s *Subscription) {
+// add adds a follower, which has taken an event last. The caller holds the group's lock.
+func (g *group) add(s *Subscription, at *event) {
 	s.group.Store(g)
-	s.slot = len(g.followers)
+	s.at, s.slot = at, len(g.followers)
 	g.followers = append(g.followers, s)
 	if !s.parked {
 		g.behind++

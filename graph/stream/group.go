@@ -31,7 +31,8 @@ type group struct {
 	err     error          // of the last step
 
 	cancel context.CancelFunc
-	wakes  atomic.Int64 // calls of Wake that work has not seen; it runs while there are any
+	turn   chan struct{} // of one element: a follower makes the next steps
+	wakes  atomic.Int64  // calls of Wake that work has not seen; it runs while there are any
 
 	mu        sync.Mutex // guards all below, and what its followers say of themselves
 	key       groupKey
@@ -49,7 +50,6 @@ type group struct {
 	cause      error
 	place      *change.Place // where in the state a follower goes on alone that has every event
 	claimed    int64         // of room
-	pulling    chan struct{} // closed when the step that a follower makes is done; nil if none does
 	timer      *time.Timer
 }
 
@@ -57,11 +57,14 @@ var _ change.Leader = (*group)(nil)
 
 // newGroup begins an execution in the place of that of a subscription.
 func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
-	g := &group{of: x, key: key, first: s.execution, room: x.Memory.Events(), memory: x.Memory.BeginEvents(), tail: &event{}}
+	g := &group{of: x, key: key, first: s.execution, room: x.Memory.Events(), memory: x.Memory.BeginEvents(), tail: &event{}, turn: make(chan struct{}, 1)}
+	g.mu.Lock() // nobody makes a step before it has a leader
+	defer g.mu.Unlock()
 	g.live = key.at == change.AtRest
 	if !g.live {
 		g.head = g.tail
 	}
+	g.add(s, g.tail)
 	g.state.group = g
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 	g.cancel = cancel
@@ -97,6 +100,31 @@ func (g *group) step() *event {
 	return e
 }
 
+// Changes that come together are executed and told together, but no event is kept for longer than this.
+const (
+	maxTogether      = 64
+	maxTogetherBytes = 64 << 10
+	maxTogetherTime  = time.Millisecond
+)
+
+// steps has the leader execute changes that came together, none if there are none.
+func (g *group) steps() (events []*event) {
+	var first time.Time
+	for bytes := 0; ; {
+		e := g.step()
+		if e == nil {
+			return events
+		}
+		if len(events) == 0 {
+			first = time.Now()
+		}
+		events, bytes = append(events, e), bytes+len(e.payload)
+		if !g.more() || len(events) == maxTogether || bytes > maxTogetherBytes || time.Since(first) > maxTogetherTime {
+			return events
+		}
+	}
+}
+
 // Wake is part of [change.Leader]: the leader looks for what has happened.
 func (g *group) Wake() {
 	if g.wakes.Add(1) == 1 {
@@ -113,14 +141,6 @@ func (g *group) work() {
 		}
 	}
 }
-
-// Events that come together are told together, but none is kept for longer than this.
-const (
-	maxTogether     = 64
-	maxTogetherTime = time.Millisecond
-	// maxTogetherBytes bounds those of the state.
-	maxTogetherBytes = 64 << 10
-)
 
 // errPanic ends a group whose execution has panicked where nothing else ends it.
 var errPanic = errors.New("panic in a shared execution")
@@ -141,22 +161,11 @@ func (g *group) drain() {
 	if !live {
 		return // a follower makes the steps
 	}
-	var together []*event
-	var since time.Time
 	for g.ctx.Err() == nil {
-		e := g.step()
-		if e != nil {
-			if together = append(together, e); len(together) == 1 {
-				since = time.Now()
-			}
-			if g.more() && len(together) < maxTogether && time.Since(since) < maxTogetherTime {
-				continue
-			}
-		}
-		g.tell(together)
-		together = nil
+		events := g.steps()
+		g.tell(events)
 		switch {
-		case e != nil:
+		case len(events) > 0:
 			continue
 		case g.err != nil:
 			g.end(g.err)
@@ -181,52 +190,35 @@ func (g *group) rest(wait time.Duration) {
 	g.of.unite(g)
 }
 
-// pull makes a group that reads the state go on, for a follower that was told everything. If
-// another follower does already, it waits for that.
-func (g *group) pull(ctx context.Context) {
-	g.mu.Lock()
-	done, first := g.pulling, g.pulling == nil
-	switch {
-	case g.live || g.ended:
-		g.mu.Unlock()
-		return
-	case first:
-		done = make(chan struct{})
-		g.pulling = done
-	}
-	g.mu.Unlock()
-	if !first {
-		select {
-		case <-done:
-		case <-ctx.Done():
-		}
+// pull makes a group that reads the state go on, for a follower that was told everything. Others
+// wait meanwhile.
+func (g *group) pull(s *Subscription) {
+	select {
+	case g.turn <- struct{}{}:
+		defer func() { <-g.turn }()
+	case <-s.ctx.Done():
 		return
 	}
-	defer func() {
-		g.mu.Lock()
-		g.pulling = nil
-		g.mu.Unlock()
-		close(done)
-	}()
 	defer g.failed()
-	var together []*event
-	e := g.step()
-	for bytes := 0; e != nil; e = g.step() {
-		bytes += len(e.payload)
-		if together = append(together, e); !g.more() || len(together) == maxTogether || bytes > maxTogetherBytes {
-			break
-		}
+	g.mu.Lock()
+	done := g.live || g.ended || s.at == nil || s.at.next != nil
+	g.mu.Unlock()
+	if done {
+		return
 	}
+	events := g.steps()
 	g.mu.Lock()
 	g.place = g.polled.Place
 	g.mu.Unlock()
-	g.tell(together)
+	g.tell(events)
 	switch {
 	case g.err != nil:
 		g.end(g.err)
-	case e == nil && g.ctx.Err() == nil:
-		g.end(errPanic) // a state that is not told has a next event
-	case e != nil && !g.more() && !g.leader.Changes().TellsState():
+	case len(events) == 0:
+		if g.ctx.Err() == nil {
+			g.end(errPanic) // a state that is not told has a next event
+		}
+	case !g.more() && !g.leader.Changes().TellsState():
 		g.mu.Lock()
 		g.live, g.head = true, nil
 		g.mu.Unlock()

@@ -55,39 +55,28 @@ func (x *Groups) join(s *Subscription, at change.Moment) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if g := x.open[key]; g != nil {
-		if joined, open := g.join(s); open {
-			return joined
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		from := g.head
+		if at == change.AtRest {
+			from = g.tail
+		}
+		if !g.ended && from != nil {
+			var ok bool
+			if s.seen, ok = s.execution.Changes().Join(g.leader.Changes()); ok {
+				s.execution.Follow(g.leader)
+				g.late = at != change.AtRest
+				g.add(s, from)
+			}
+			return ok
 		}
 	}
 	g := x.newGroup(key, s)
-	s.at = g.tail
-	g.add(s)
 	x.open[key] = g
 	if g.live {
 		g.Wake() // it has to be notified from now on
 	}
 	return true
-}
-
-// join adds a follower. open is false if nobody can join the group any more.
-func (g *group) join(s *Subscription) (joined, open bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	atRest := g.key.at == change.AtRest
-	if s.at = g.head; atRest {
-		s.at = g.tail
-	}
-	if g.ended || s.at == nil {
-		return false, false
-	}
-	if s.seen, joined = s.execution.Changes().Join(g.leader.Changes()); !joined {
-		s.at = nil
-		return false, true
-	}
-	s.execution.Follow(g.leader)
-	g.late = !atRest
-	g.add(s)
-	return true, true
 }
 
 // remove forgets a group. The caller holds mu.
@@ -130,7 +119,7 @@ func (x *Groups) unite(g *group) {
 		if s := g.followers[i]; s.parked {
 			g.take(s)
 			s.seen = seen
-			main.add(s)
+			main.add(s, nil)
 		}
 	}
 	if len(g.followers) == 0 {

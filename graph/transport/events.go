@@ -2,9 +2,7 @@ package transport
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -48,12 +46,7 @@ type Events struct {
 	// Opened is told when the number of streams changes. Default: nobody is.
 	Opened func(delta int)
 
-	mu   sync.Mutex
-	open int
-	// ending is closed when all streams are to end; nil before the first.
-	ending chan struct{}
-	// drained is closed when all streams have ended; nil before Drain.
-	drained chan struct{}
+	open admission
 }
 
 // lastEventID is the URL parameter by which clients resume that cannot set the header.
@@ -130,62 +123,19 @@ func resumeFrom(r *http.Request) string {
 // Drain accepts no more streams and ends all that are open, so that their clients
 // resume elsewhere. It returns when all have ended or ctx ends.
 func (e *Events) Drain(ctx context.Context) {
-	e.mu.Lock()
-	if e.drained == nil {
-		e.drained = make(chan struct{})
-		if e.ending != nil {
-			close(e.ending)
-		}
-		if e.open == 0 {
-			close(e.drained)
-		}
-	}
-	e.mu.Unlock()
 	select {
-	case <-e.drained:
+	case <-e.open.drain():
 	case <-ctx.Done():
-	}
-}
-
-// admit counts a stream and returns what tells it to end; nil if there are too many.
-func (e *Events) admit() chan struct{} {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.drained != nil || e.open >= orDefault(e.Streams, DefaultStreams) {
-		return nil
-	}
-	if e.ending == nil {
-		e.ending = make(chan struct{})
-	}
-	e.open++
-	if e.Opened != nil {
-		e.Opened(1)
-	}
-	return e.ending
-}
-
-func (e *Events) release() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.open--
-	if e.Opened != nil {
-		e.Opened(-1)
-	}
-	if e.open == 0 && e.drained != nil {
-		close(e.drained)
 	}
 }
 
 // begin sends the head of the answer. It returns nil if the stream is refused.
 func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
-	ending := e.admit()
-	if ending == nil {
-		limit := orDefault(e.Streams, DefaultStreams)
+	most := orDefault(e.Streams, DefaultStreams)
+	ending, ok := e.open.admit(most, e.Opened)
+	if !ok {
 		w.Header().Set("Retry-After", "1")
-		writeRefusal(w, http.StatusServiceUnavailable, e.Executor.Refuse(r.Context(), &gqlerror.Error{
-			Message:    fmt.Sprintf("the gateway has the %d event streams that it accepts (configuration key limit-sockets), or is stopping", limit),
-			Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": limit, "key": "limit-sockets", "retryable": true},
-		}))
+		writeRefusal(w, http.StatusServiceUnavailable, e.Executor.Refuse(r.Context(), notAdmitted("event streams", most)))
 		return nil
 	}
 	s := &events{
@@ -205,5 +155,5 @@ func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 // end sets a deadline for what the server writes after the handler returns.
 func (e *Events) end(s *events) {
 	_ = s.control.SetWriteDeadline(time.Now().Add(s.timeout))
-	e.release()
+	e.open.release(e.Opened)
 }

@@ -115,7 +115,7 @@ func (s *socket) protocol() string { return s.conn.Subprotocol() }
 
 // serve reads until the connection ends, and returns when nothing of it is left.
 func (s *socket) serve(ctx context.Context) {
-	defer s.parent.release(s)
+	defer s.parent.remove(s)
 	ctx = connected(ctx, s.parent.cfg.Work)
 	s.deadline(s.parent.cfg.InitTimeout)
 	s.startPings()
