@@ -8,6 +8,41 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
+// state is where a watch takes its changes from. It ends in any of them, with err.
+//
+//	the hub has no position          the hub follows the store
+//
+//	     alone --- the hub begins ---> joining         Watch
+//	                                      |              |
+//	       Next closes the watch that     |              |
+//	       was opened for what has no end v              v
+//	                                     replaying <-----+
+//	                                      |     ^
+//	       the position reaches replayTo  |     |  the queue overflows: it begins again at a
+//	                                      |     |  later position, and replayTo moves there
+//	                                      v     +--+
+//	                                     live ------> LAGGED if the queue overflows
+//
+// It is the division of etcd's watchable store into synced (live) and unsynced watchers (replaying).
+// There is no third group of those that are blocked, since a queue that overflows ends its watch.
+//
+// The queue of a watch begins where the hub was when the watch was attached, and the log is read up to
+// there: so each change is delivered once, by the one or by the other. Next alone leaves joining and
+// replaying, the hub alone. If the hub loses its place, a live watch ends, and a replaying one
+// reads up to where the hub begins again.
+type state int
+
+const (
+	// alone: all changes come from a watch of the store.
+	alone state = iota
+	// joining: changes are queued, but the watch of the store was opened for what has no end.
+	joining
+	// replaying: the log is read up to replayTo, where the queue begins.
+	replaying
+	// live: the queue continues what was delivered.
+	live
+)
+
 // Watch begins a watch. A position that the log cannot continue from is
 // [backend.ErrPositionExpired], here or from Next. That holds for the shards
 // that the watch covers; on the others it begins at the present position.

@@ -110,7 +110,7 @@ func (s *Subscription) deliver(before *event, events []*event) {
 	for len(events) > 0 && events[0].known(s.seen) {
 		before, events = events[0], events[1:]
 	}
-	n := s.queue.deliver(events, s.wire)
+	n := s.queue.deliver(s.ctx, events, s.wire)
 	if n > 0 {
 		before = events[n-1]
 		s.cursor = before.cursor

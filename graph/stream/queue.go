@@ -12,8 +12,6 @@ import (
 var (
 	// errGone: the connection of the queue is ending.
 	errGone = errors.New("the connection ends")
-	// errForgotten: the client has cancelled the operation.
-	errForgotten = errors.New("the operation was cancelled")
 	// errMemory: the events that wait have the memory that they may have.
 	errMemory = errors.New("there is no memory for another event")
 )
@@ -21,7 +19,7 @@ var (
 // Frame is one message on its way to a client. The payload goes between the head
 // and the tail. It is shared, and not copied before it is written.
 type Frame struct {
-	From    *Source
+	From    any  // the operation that Forget is for; nil for none
 	Kind    byte // for WebSocket: its opcode
 	Head    []byte
 	Payload []byte
@@ -35,9 +33,6 @@ type Frame struct {
 
 // Size is the number of bytes of the message.
 func (f *Frame) Size() int { return len(f.Head) + len(f.Payload) + len(f.Tail) }
-
-// Source is the operation that frames come from. The queue's lock guards it.
-type Source struct{ forgotten bool }
 
 // Queue is the messages that wait for one client, bounded in number and bytes; whatever one
 // call of Put adds may always wait. At most one writer works at a time. It is
@@ -84,9 +79,9 @@ func (q *Queue) Put(ctx context.Context, accepted func(), frames ...Frame) (err 
 		case q.gone:
 			q.mu.Unlock()
 			return errGone
-		case frames[0].From != nil && frames[0].From.forgotten:
+		case ctx.Err() != nil: // see Forget
 			q.mu.Unlock()
-			return errForgotten
+			return ctx.Err()
 		case len(q.frames) == 0 || len(q.frames)+len(frames) <= q.Messages && q.held+size <= q.Bytes:
 			if accepted != nil {
 				accepted()
@@ -148,15 +143,18 @@ func drop(frames []Frame) {
 }
 
 // deliver adds events of a group, as many as there is room and memory for right now, up to
-// one that each follower executes by itself. It returns how many these are.
-func (q *Queue) deliver(events []*event, w Wire) (n int) {
+// one that each follower executes by itself, and none after ctx has ended. It returns how many these are.
+func (q *Queue) deliver(ctx context.Context, events []*event, w Wire) (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.gone || ctx.Err() != nil {
+		return 0
+	}
 	for ; n < len(events) && events[n].change == nil; n++ {
 		f := w.Frame(events[n].payload, events[n].cursor)
 		f.Event = true
 		size := f.Size()
-		if q.gone || f.From != nil && f.From.forgotten || len(q.frames) > 0 && (len(q.frames) == q.Messages || q.held+size > q.Bytes) {
+		if len(q.frames) > 0 && (len(q.frames) == q.Messages || q.held+size > q.Bytes) {
 			return n
 		}
 		if q.held+q.writing+size > freeQueue {
@@ -180,13 +178,12 @@ func (q *Queue) Offer(f Frame) {
 }
 
 // Finish adds the last frames, even if the queue is full. Nothing is accepted
-// after them, and the writer learns of the end. It returns false if the queue had
-// been finished before.
-func (q *Queue) Finish(last ...Frame) bool {
+// after them, and the writer learns of the end. Only the first call has an effect.
+func (q *Queue) Finish(last ...Frame) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.gone {
-		return false
+		return
 	}
 	q.gone = true
 	q.frames = append(q.frames, last...)
@@ -195,25 +192,24 @@ func (q *Queue) Finish(last ...Frame) bool {
 	}
 	q.start(false)
 	q.makeRoom()
-	return true
 }
 
-// Discard drops everything in the queue and accepts nothing more.
+// Discard drops everything in the queue, also what is being written, and accepts nothing more.
 func (q *Queue) Discard() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	drop(q.frames)
+	q.wrote()
 	q.gone, q.frames, q.held = true, nil, 0
 	q.makeRoom()
 }
 
-// Forget drops the frames of a source, including those that it has yet to put.
-func (q *Queue) Forget(s *Source) {
+// Forget drops the frames of an operation whose context has ended. It adds no others then.
+func (q *Queue) Forget(from any) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s.forgotten = true
 	q.frames = slices.DeleteFunc(q.frames, func(f Frame) bool {
-		if f.From != s {
+		if f.From != from {
 			return false
 		}
 		q.held -= f.Size()
@@ -256,20 +252,12 @@ func (q *Queue) Take(into []Frame, most int) (out []Frame, ended bool) {
 	return out, false
 }
 
-// wrote gives back the memory of what was taken: it is written, or never will be. The
-// writer calls it by taking more, and at its end.
+// wrote gives back the memory of what was taken: it is written, or never will be.
 func (q *Queue) wrote() {
 	for _, release := range q.releases {
 		release()
 	}
 	q.writing, q.releases = 0, nil
-}
-
-// End is the end of a writer that takes no more.
-func (q *Queue) End() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.wrote()
 }
 
 func (q *Queue) add(size int, frames ...Frame) {

@@ -111,18 +111,11 @@ func (s *Subscription) send() (parked bool) {
 			if sent != "" { // a client that resumes there gets the event again
 				errs[0].Extensions["cursor"] = sent
 			}
-			s.end(errs)
+			s.wire.End(s.ctx, errs)
 			return false
 		case err != nil:
 			return false
 		}
-	}
-}
-
-// end tells the client how the subscription has ended, unless that has left.
-func (s *Subscription) end(errs gqlerror.List) {
-	if s.ctx.Err() == nil {
-		s.wire.End(s.ctx, errs)
 	}
 }
 
@@ -169,10 +162,10 @@ func (s *Subscription) next() (payload []byte, what progress) {
 func (s *Subscription) answered(res *graphql.Response) ([]byte, progress) {
 	switch {
 	case res == nil:
-		s.end(s.state.Errors())
+		s.wire.End(s.ctx, s.state.Errors())
 		return nil, isOver
 	case res.Data == nil: // it did not begin
-		s.end(res.Errors)
+		s.wire.End(s.ctx, res.Errors)
 		return nil, isOver
 	}
 	cursor := s.state.Pop()

@@ -76,7 +76,6 @@ func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
 	s.write(ctx)
 	stop()
 	s.out.Discard()
-	s.out.End()
 	s.work.Wait()
 }
 

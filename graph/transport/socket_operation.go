@@ -15,7 +15,6 @@ import (
 
 // operation is one that runs on a connection.
 type operation struct {
-	stream.Source
 	id     string
 	kind   ast.Operation
 	done   func() // gives back what its request takes of the budget
@@ -157,8 +156,8 @@ func (s *socket) stop(id string) {
 	delete(s.operations, id)
 	s.mu.Unlock()
 	if op != nil {
-		s.out.Forget(&op.Source) // before it can say that it has ended
-		op.stop()
+		op.stop() // it says no more
+		s.out.Forget(op)
 	}
 }
 
@@ -249,7 +248,7 @@ func (s *socket) message(op *operation, id, kind string, payload []byte) stream.
 	}
 	f := stream.Frame{Kind: opText, Tail: "}"}
 	if op != nil {
-		f.From = &op.Source
+		f.From = op
 	}
 	f.Head = append(append([]byte(`{"id":`), name...), `,"type":"`+kind+`"`...)
 	if kind != "complete" {

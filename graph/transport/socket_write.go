@@ -81,7 +81,6 @@ func (s *socket) writeFrom(b *buffer) {
 	for {
 		b.encode()
 		if err := s.send(b.bytes[b.sent:]); err != nil {
-			s.out.End()
 			s.close(closing{})
 			s.abort()
 			return
