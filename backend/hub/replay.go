@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// state is where a watch takes its changes from. It ends in any of them, with err.
+// watchState is where a watch takes its changes from. It ends in any of them, with err.
 //
 //	the hub has no position          the hub follows the store
 //
@@ -30,11 +30,11 @@ import (
 // there: so each change is delivered once, by the one or by the other. Next alone leaves joining and
 // replaying, the hub alone. If the hub loses its place, a live watch ends, and a replaying one
 // reads up to where the hub begins again.
-type state int
+type watchState int
 
 const (
 	// alone: all changes come from a watch of the store.
-	alone state = iota
+	alone watchState = iota
 	// joining: changes are queued, but the watch of the store was opened for what has no end.
 	joining
 	// replaying: the log is read up to replayTo, where the queue begins.
@@ -60,7 +60,7 @@ func (h *Hub) Watch(ctx context.Context, req Watch) (*Watcher, error) {
 
 // newWatcher makes a watch. Its queue begins now if the hub follows the store.
 func (h *Hub) newWatcher(req Watch) (*Watcher, error) {
-	w := &Watcher{hub: h, covers: req.Covers, lookup: req.Lookup, place: -1, wake: make(chan struct{}, 1), shards: shards{all: req.Namespaces == nil}}
+	w := &Watcher{hub: h, covers: req.Covers, lookup: req.Lookup, slot: -1, wake: make(chan struct{}, 1), shards: shards{all: req.Namespaces == nil}}
 	for _, namespace := range req.Namespaces {
 		w.shards.add(h.shard(namespace))
 	}
@@ -231,7 +231,7 @@ func (w *Watcher) joined() (isLive bool) {
 }
 
 // is reports whether the watch is in a state.
-func (w *Watcher) is(s state) bool {
+func (w *Watcher) is(s watchState) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state == s

@@ -34,9 +34,9 @@ type Watcher struct {
 	hub    *Hub
 	leave  func() // ends the watch's own reservation; nil if it has none
 	lookup *Lookup
-	// place is that among all watches of its table, -1 if none offers it changes; guarded by hub.mu.
-	place int
-	wake  chan struct{} // of one element
+	// slot is that among all watches of its table, -1 if none offers it changes; guarded by hub.mu.
+	slot int
+	wake chan struct{} // of one element
 
 	// These belong to the goroutine that calls Next; source is set under mu.
 	caughtUp bool
@@ -47,7 +47,7 @@ type Watcher struct {
 
 	mu sync.Mutex // guards all below
 	// state is changed by the goroutine that calls Next, but from alone to joining.
-	state    state
+	state    watchState
 	replayTo backend.Position
 	// queue is bounded by the hub's configuration; bytes is the sum of its sizes.
 	queue []*entry
@@ -97,7 +97,7 @@ func (w *Watcher) Position() backend.Position {
 	defer w.hub.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.state == live && len(w.queue) == 0 && w.place >= 0 {
+	if w.state == live && len(w.queue) == 0 && w.slot >= 0 {
 		return later(w.hub.Position(), w.ahead)
 	}
 	return later(w.position, w.ahead)
@@ -188,7 +188,7 @@ func (w *Watcher) Empty() bool {
 // level says whether the watch is where the hub is but for what waits in its queue: it has
 // not read ahead of the hub. The caller holds the hub's mu and w.mu.
 func (w *Watcher) level() bool {
-	return w.err == nil && w.state == live && w.place >= 0 && (w.ahead.IsZero() || reached(w.hub.Position(), w.ahead, &shards{all: true}))
+	return w.err == nil && w.state == live && w.slot >= 0 && (w.ahead.IsZero() || reached(w.hub.Position(), w.ahead, &shards{all: true}))
 }
 
 // take returns what waits in the queue of a live watch. The first time it also

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -15,20 +16,20 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-var _ stream.Execution = (*subscription)(nil)
+var _ stream.Execution = (*execution)(nil)
 
 // Changes is part of [stream.Execution].
-func (s *subscription) Changes() *change.Stream { return s.changes }
+func (s *execution) Changes() *change.Stream { return s.changes }
 
 // Key is part of [stream.Execution]: the document and which operation of it, the
 // variables, what else was asked, and who asks. Where the client resumed makes no difference.
-func (s *subscription) Key() stream.Key {
+func (s *execution) Key() stream.Key {
 	oc := s.oc
 	variables := oc.Variables
 	for _, name := range []string{"after", "snapshot"} {
 		if v := onlyFor(oc, s.field(), name); v != "" {
 			if len(variables) == len(oc.Variables) {
-				variables = copyOf(variables)
+				variables = maps.Clone(variables)
 			}
 			delete(variables, v)
 		}
@@ -40,14 +41,6 @@ func (s *subscription) Key() stream.Key {
 		_, _ = fmt.Fprintf(h, "%p", s)
 	}
 	return stream.Key(h.Sum(nil))
-}
-
-func copyOf(m map[string]any) map[string]any {
-	out := make(map[string]any, len(m))
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
 }
 
 // onlyFor is the variable that is an argument of the root field and stands nowhere else:
@@ -82,19 +75,19 @@ func named(document, variable string) (n int) {
 
 // Follow is part of [stream.Execution]. It keeps no plan and no memory of its own: what follows
 // another is mostly silent.
-func (s *subscription) Follow(leader stream.Execution) {
-	s.plan, s.run, s.pending = leader.(*subscription).plan, nil, nil
+func (s *execution) Follow(leader stream.Execution) {
+	s.plan, s.run, s.pending = leader.(*execution).plan, nil, nil
 }
 
 // Resume is part of [stream.Execution].
-func (s *subscription) Resume(cursor string, replaced bool) { s.cursor, s.retired = cursor, replaced }
+func (s *execution) Resume(cursor string, replaced bool) { s.cursor, s.retired = cursor, replaced }
 
 // Ended is part of [stream.Execution].
-func (s *subscription) Ended() bool { return s.retired || s.waiting.Err() != nil }
+func (s *execution) Ended() bool { return s.retired || s.waiting.Err() != nil }
 
 // lead begins an execution that equal subscriptions share, in the place of the first.
-func (e *Engine) lead(ctx context.Context, oc *graphql.OperationContext, p *plan, first *subscription) graphql.ResponseHandler {
-	s := &subscription{
+func (e *Engine) lead(ctx context.Context, oc *graphql.OperationContext, p *plan, first *execution) graphql.ResponseHandler {
+	s := &execution{
 		engine: e, oc: oc, plan: p, caller: first.caller, changes: first.changes.HandOver(), state: stream.From(ctx), everyKind: first.everyKind, cursor: first.cursor,
 	}
 	first.Follow(s)
@@ -104,7 +97,7 @@ func (e *Engine) lead(ctx context.Context, oc *graphql.OperationContext, p *plan
 }
 
 // nextForAll is the answer for the next change; nil if there is none now, or at the end.
-func (s *subscription) nextForAll(ctx context.Context) *graphql.Response {
+func (s *execution) nextForAll(ctx context.Context) *graphql.Response {
 	c := s.state.Take(budget.With(s.waiting, budget.From(ctx)))
 	if c == nil {
 		return nil

@@ -12,9 +12,9 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// subscription is a stream of changes that a client listens to. Whoever asks
+// execution answers the changes of a subscription. Whoever asks
 // for the next answer takes the next change: there is no goroutine and no channel.
-type subscription struct {
+type execution struct {
 	engine  *Engine
 	oc      *graphql.OperationContext
 	plan    *plan
@@ -44,7 +44,7 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 		return e.subscribeCore(ctx, oc, p)
 	}
 	if first := stream.From(ctx).First(); first != nil {
-		return e.lead(ctx, oc, p, first.(*subscription))
+		return e.lead(ctx, oc, p, first.(*execution))
 	}
 	begin := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 	changes, req, err := begin.changes(f)
@@ -52,7 +52,7 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 		begin.tell(err, f)
 		return func(context.Context) *graphql.Response { return nil }
 	}
-	s := &subscription{engine: e, oc: oc, plan: p, caller: begin.caller, changes: changes, state: stream.From(ctx), everyKind: len(req.Kinds) == 0}
+	s := &execution{engine: e, oc: oc, plan: p, caller: begin.caller, changes: changes, state: stream.From(ctx), everyKind: len(req.Kinds) == 0}
 	s.waiting = join(ctx, false, changes.Close, e.sets(s.everyKind)...)
 	if req.After != nil {
 		s.cursor = *req.After
@@ -61,10 +61,10 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 }
 
 // field is the root field.
-func (s *subscription) field() *field { return &s.plan.root.fields[0] }
+func (s *execution) field() *field { return &s.plan.root.fields[0] }
 
 // answers is what answers.
-func (s *subscription) answers() *run {
+func (s *execution) answers() *run {
 	if s.run == nil {
 		s.run = &run{engine: s.engine, oc: s.oc, plan: s.plan, caller: s.caller}
 	}
@@ -138,7 +138,7 @@ func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err
 }
 
 // next is the answer for the next change, nil at the end of the stream.
-func (s *subscription) next(ctx context.Context) *graphql.Response {
+func (s *execution) next(ctx context.Context) *graphql.Response {
 	var err error
 	if c := s.state.Event(); c != nil {
 		s.pending = append(s.pending, *c)
@@ -186,7 +186,7 @@ func (r *run) retire(ctx context.Context, f *field, state *stream.State) {
 
 // answer writes the answer for a change in the memory of the one before. A
 // panic costs that one answer; an event that exceeds the budget ends the stream.
-func (s *subscription) answer(ctx context.Context, c *change.Change) (res *graphql.Response) {
+func (s *execution) answer(ctx context.Context, c *change.Change) (res *graphql.Response) {
 	r, f := s.answers(), s.field()
 	defer func() {
 		v := recover()

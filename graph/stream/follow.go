@@ -30,7 +30,7 @@ func (s *Subscription) follow() (*event, progress) {
 		case s.ctx.Err() != nil:
 			g.mu.Unlock()
 			return nil, isOver
-		case s.isCut, s.execution.Ended(), g.ended && (g.now || s.at.next == nil):
+		case s.at == nil, s.execution.Ended(), g.ended && (g.now || s.at.next == nil):
 			s.goAlone(g)
 			return nil, isAlone
 		case s.at.next != nil:
@@ -64,17 +64,14 @@ func (s *Subscription) follow() (*event, progress) {
 
 // goAlone makes the subscription go on from where it is. It unlocks the group.
 func (s *Subscription) goAlone(g *group) {
-	var err error
-	ended := s.execution.Ended()
-	if !s.isCut {
+	changes, err := s.execution.Changes(), g.cause
+	switch {
+	case s.at != nil:
 		s.place = s.nextPlace(g)
-		if !ended {
-			err = g.cause
-		}
-	}
-	changes := s.execution.Changes()
-	if s.isCut && s.place == nil {
+	case s.place == nil: // it was cut off
 		err = changes.Lagged(s.cursor)
+	default:
+		err = nil
 	}
 	g.mu.Unlock()
 	s.leave()
@@ -90,7 +87,7 @@ func (s *Subscription) goAlone(g *group) {
 // state. The caller holds the group's lock.
 func (s *Subscription) nextPlace(g *group) *change.Place {
 	switch {
-	case s.at != nil && s.at.next != nil:
+	case s.at.next != nil:
 		return s.at.next.place
 	case !g.live:
 		return g.place
@@ -100,8 +97,7 @@ func (s *Subscription) nextPlace(g *group) *change.Place {
 
 // cut cuts off a follower that is too far behind. The caller holds the group's lock.
 func (s *Subscription) cut() {
-	s.isCut, s.place = true, s.nextPlace(s.group.Load())
-	s.at = nil
+	s.place, s.at = s.nextPlace(s.group.Load()), nil
 }
 
 // deliver queues new events of a follower that is parked. It is behind from the first on that

@@ -51,7 +51,7 @@ func (x *Groups) begin(ctx context.Context, op *graphql.OperationContext, state 
 // there, and begins one if there is none. It returns false if a change lies between them.
 func (x *Groups) join(s *Subscription, at change.Moment) bool {
 	key := groupKey{s.execution.Key(), at}
-	s.parked, s.isCut, s.seen, s.place = false, false, 0, nil
+	s.parked, s.seen, s.place = false, 0, nil
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if g := x.open[key]; g != nil {

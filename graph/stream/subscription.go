@@ -45,9 +45,8 @@ type Subscription struct {
 	cursor string // of the last event that was taken
 	slot   int    // in group.followers, -1 when it has left
 	parked bool
-	at     *event // taken last; nil of one that is parked or was cut off
-	seen   uint64 // of the group's events, those that it has told before it joined
-	isCut  bool
+	at     *event        // taken last; nil of one that is parked or was cut off
+	seen   uint64        // of the group's events, those that it has told before it joined
 	place  *change.Place // where in the state one that was cut off goes on
 }
 

@@ -71,26 +71,12 @@ func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
 		stop = subscription.Stop
 		go subscription.Run()
 	} else {
-		go s.answer(ctx, op)
+		go op.answer(ctx, s, s.abort, func(next stream.Frame) { _ = s.out.Put(ctx, nil, next, event("complete", "", nil)) })
 	}
 	s.write(ctx)
 	stop()
 	s.out.Discard()
 	s.work.Wait()
-}
-
-// answer queues the answer of a query or a mutation.
-func (s *events) answer(ctx context.Context, op *Operation) {
-	defer s.Close()
-	defer func() {
-		if v := recover(); v != nil {
-			s.Panic(ctx, v)
-		}
-	}()
-	payload, release := op.answer(ctx, s.abort)
-	next := event("next", "", payload)
-	next.Release = release
-	_ = s.out.Put(ctx, nil, next, event("complete", "", nil))
 }
 
 // internalError is all that a client is told of a defect.
@@ -129,7 +115,7 @@ func (e *Events) Drain(ctx context.Context) {
 }
 
 // begin sends the head of the answer. It returns nil if the stream is refused.
-func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
+func (e *Events) begin(w http.ResponseWriter, r *http.Request) *eventStream {
 	most := orDefault(e.Streams, DefaultStreams)
 	ending, ok := e.open.admit(most, e.Opened)
 	if !ok {
@@ -137,7 +123,7 @@ func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 		writeRefusal(w, http.StatusServiceUnavailable, e.Executor.Refuse(r.Context(), notAdmitted("event streams", most)))
 		return nil
 	}
-	s := &events{
+	s := &eventStream{
 		of: e, w: w, control: http.NewResponseController(w), ending: ending, ready: make(chan struct{}, 1),
 		heartbeat: orDefault(e.Heartbeat, 12*time.Second), timeout: orDefault(e.WriteTimeout, DefaultWriteTimeout), gather: orDefault(e.Gather, defaultGather),
 	}
@@ -152,7 +138,7 @@ func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 }
 
 // end sets a deadline for what the server writes after the handler returns.
-func (e *Events) end(s *events) {
+func (e *Events) end(s *eventStream) {
 	_ = s.control.SetWriteDeadline(time.Now().Add(s.timeout))
 	e.open.release(e.Opened)
 }

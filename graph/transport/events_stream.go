@@ -20,8 +20,8 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// events is one stream. The goroutine of the request writes.
-type events struct {
+// eventStream is one stream. The goroutine of the request writes.
+type eventStream struct {
 	of                         *Events
 	w                          http.ResponseWriter
 	control                    *http.ResponseController
@@ -37,27 +37,27 @@ type events struct {
 }
 
 // abort ends the connection.
-func (s *events) abort() {
+func (s *eventStream) abort() {
 	s.aborted.Store(true)
 	_ = s.control.SetWriteDeadline(time.Now()) // else it ends with the next part
 }
 
-func (s *events) wake(bool) {
+func (s *eventStream) wake(bool) {
 	select {
 	case s.ready <- struct{}{}:
 	default:
 	}
 }
 
-var _ stream.Wire = (*events)(nil)
+var _ stream.Wire = (*eventStream)(nil)
 
 // Frame is part of [stream.Wire].
-func (s *events) Frame(payload []byte, cursor string) stream.Frame {
+func (s *eventStream) Frame(payload []byte, cursor string) stream.Frame {
 	return event("next", cursor, payload)
 }
 
 // End is part of [stream.Wire].
-func (s *events) End(ctx context.Context, errs gqlerror.List) {
+func (s *eventStream) End(ctx context.Context, errs gqlerror.List) {
 	last := []stream.Frame{event("complete", "", nil)}
 	if len(errs) > 0 {
 		last = append([]stream.Frame{event("next", "", answer.Encode(&graphql.Response{Errors: errs}))}, last...)
@@ -66,7 +66,7 @@ func (s *events) End(ctx context.Context, errs gqlerror.List) {
 }
 
 // Panic is part of [stream.Wire]: a client is told of a defect, and no more.
-func (s *events) Panic(ctx context.Context, v any) {
+func (s *eventStream) Panic(ctx context.Context, v any) {
 	if s.of.Logger != nil {
 		s.of.Logger.Error("panic in a stream", zap.Any("panic", v), zap.Stack("stack"))
 	}
@@ -74,13 +74,13 @@ func (s *events) Panic(ctx context.Context, v any) {
 }
 
 // Close is part of [stream.Wire].
-func (s *events) Close() {
+func (s *eventStream) Close() {
 	s.out.Finish()
 	s.work.Done()
 }
 
 // write sends what is queued until the last of it has been sent or ctx ends.
-func (s *events) write(ctx context.Context) {
+func (s *eventStream) write(ctx context.Context) {
 	// Clients of a gateway that shuts down reconnect, but not all at the same moment.
 	// This is sent at once, and the head of the answer with it.
 	s.buf = append(s.buf, "retry: "+strconv.Itoa(1000+rand.IntN(2000))+"\n\n"...)
@@ -112,7 +112,7 @@ func (s *events) write(ctx context.Context) {
 
 // empty sends everything that is queued; events that arrived close together leave
 // in one write. It returns false once the stream has ended.
-func (s *events) empty(ctx context.Context) bool {
+func (s *eventStream) empty(ctx context.Context) bool {
 	for {
 		if wait := s.gather - time.Since(s.wrote); wait > 0 {
 			pause := time.NewTimer(wait)
@@ -143,7 +143,7 @@ func (s *events) empty(ctx context.Context) bool {
 }
 
 // flush sends the buffer in parts, each with a deadline of its own.
-func (s *events) flush() error {
+func (s *eventStream) flush() error {
 	for data := s.buf; len(data) > 0; {
 		n := min(len(data), maxWrite)
 		_ = s.control.SetWriteDeadline(time.Now().Add(s.timeout)) // not every writer supports deadlines

@@ -159,11 +159,19 @@ func (o *Operation) Subscribe(ctx context.Context, after string, q *stream.Queue
 // Kind is query, mutation or subscription.
 func (o *Operation) Kind() ast.Operation { return o.context.Operation.Operation }
 
-// answer is that of a query or a mutation as JSON, in memory of its own, which the caller
-// releases when it was sent. abort cuts the client off: see [budget.Share.Keep].
-func (o *Operation) answer(ctx context.Context, abort func()) (out []byte, release func()) {
-	share := o.do(ctx, abort, func(answer []byte, _ bool) { out = bytes.Clone(answer) })
-	return out, share.Close
+// answer puts the answer to a query or a mutation on a wire, where it holds memory until it was
+// sent. abort cuts the client off: see [budget.Share.Keep].
+func (o *Operation) answer(ctx context.Context, w stream.Wire, abort func(), put func(next stream.Frame)) {
+	defer w.Close()
+	defer func() {
+		if v := recover(); v != nil {
+			w.Panic(ctx, v)
+		}
+	}()
+	var next stream.Frame
+	share := o.do(ctx, abort, func(answer []byte, _ bool) { next = w.Frame(bytes.Clone(answer), "") })
+	next.Release = share.Close
+	put(next)
 }
 
 // What stands around the data of an answer without errors.
@@ -227,7 +235,7 @@ type running struct {
 // Value is part of [context.Context].
 func (r *running) Value(key any) any {
 	switch key.(type) {
-	case answer.Key:
+	case answer.ContextKey:
 		return &r.memory
 	case budget.SharedKey:
 		return &r.shared

@@ -87,7 +87,7 @@ type socket struct {
 	mu         sync.Mutex
 	beat       *time.Timer // pings
 	ready      bool        // connection_init was accepted
-	operations map[string]*operation
+	operations map[string]*socketOperation
 	running    int       // goroutines of operations, of those whose id is free again too
 	answers    int       // queries and mutations among them
 	draining   bool      // closes when answers is zero
@@ -97,7 +97,7 @@ type socket struct {
 }
 
 func newSocket(parent *Sockets, conn *websocket.Conn, h *hijacker) *socket {
-	s := &socket{parent: parent, conn: conn, in: h.in, net: h.conn.Conn, raw: rawConn(h.conn.Conn), operations: map[string]*operation{}}
+	s := &socket{parent: parent, conn: conn, in: h.in, net: h.conn.Conn, raw: rawConn(h.conn.Conn), operations: map[string]*socketOperation{}}
 	s.out = stream.Queue{Messages: parent.cfg.Queue, Bytes: parent.cfg.QueueBytes, Memory: parent.cfg.Memory.Events(), Wake: s.wake}
 	conn.SetReadLimit(maxFirstMessage)
 	conn.SetPingHandler(func(data string) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// operation is one that runs on a connection.
-type operation struct {
+// socketOperation is one that runs on a connection.
+type socketOperation struct {
 	id     string
 	kind   ast.Operation
 	done   func() // gives back what its request takes of the budget
@@ -23,7 +23,7 @@ type operation struct {
 	next   stream.Frame // without a payload
 }
 
-var _ stream.Wire = (*operation)(nil)
+var _ stream.Wire = (*socketOperation)(nil)
 
 // handle does what a message asks for. It returns the context of what comes
 // next, and how the connection ends if the message is not allowed.
@@ -120,7 +120,7 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 			return nil
 		}
 	}
-	op := &operation{id: m.id, kind: prepared.Kind(), done: done, socket: s}
+	op := &socketOperation{id: m.id, kind: prepared.Kind(), done: done, socket: s}
 	op.next = s.message(op, op.id, s.next(), nil)
 	var run func()
 	if op.kind == ast.Subscription {
@@ -128,7 +128,9 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 		op.stop, run = subscription.Stop, subscription.Run
 	} else {
 		ctx, cancel := context.WithCancel(ctx)
-		op.stop, run = cancel, func() { op.answer(ctx, prepared) }
+		op.stop, run = cancel, func() {
+			prepared.answer(ctx, op, s.abort, func(next stream.Frame) { op.finish(ctx, next, s.message(op, op.id, "complete", nil)) })
+		}
 	}
 	s.mu.Lock()
 	s.operations[m.id] = op
@@ -161,28 +163,15 @@ func (s *socket) stop(id string) {
 	}
 }
 
-// answer executes a query or a mutation.
-func (op *operation) answer(ctx context.Context, prepared *Operation) {
-	defer op.Close()
-	defer func() {
-		if v := recover(); v != nil {
-			op.Panic(ctx, v)
-		}
-	}()
-	next := op.next
-	next.Payload, next.Release = prepared.answer(ctx, op.socket.abort)
-	op.finish(ctx, next, op.socket.message(op, op.id, "complete", nil))
-}
-
 // Frame is part of [stream.Wire].
-func (op *operation) Frame(payload []byte, _ string) stream.Frame {
+func (op *socketOperation) Frame(payload []byte, _ string) stream.Frame {
 	f := op.next
 	f.Payload = payload
 	return f
 }
 
 // End is part of [stream.Wire].
-func (op *operation) End(ctx context.Context, errs gqlerror.List) {
+func (op *socketOperation) End(ctx context.Context, errs gqlerror.List) {
 	if len(errs) > 0 {
 		op.finish(ctx, op.socket.message(op, op.id, "error", encodeErrors(op.socket.protocol(), errs)))
 		return
@@ -191,7 +180,7 @@ func (op *operation) End(ctx context.Context, errs gqlerror.List) {
 }
 
 // Panic is part of [stream.Wire].
-func (op *operation) Panic(ctx context.Context, v any) {
+func (op *socketOperation) Panic(ctx context.Context, v any) {
 	cfg := &op.socket.parent.cfg
 	cfg.Logger.Error("panic in an operation", zap.Any("panic", v), zap.Stack("stack"))
 	op.End(ctx, cfg.Executor.Present(ctx, internalError()))
@@ -199,11 +188,11 @@ func (op *operation) Panic(ctx context.Context, v any) {
 
 // finish queues the last messages of an operation. Its id is free before the client
 // can read them.
-func (op *operation) finish(ctx context.Context, last ...stream.Frame) {
+func (op *socketOperation) finish(ctx context.Context, last ...stream.Frame) {
 	_ = op.socket.out.Put(ctx, op.free, last...) // it was cancelled, or the connection ends
 }
 
-func (op *operation) free() {
+func (op *socketOperation) free() {
 	s := op.socket
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +202,7 @@ func (op *operation) free() {
 }
 
 // Close is part of [stream.Wire].
-func (op *operation) Close() {
+func (op *socketOperation) Close() {
 	s := op.socket
 	op.stop()
 	op.free()
@@ -241,7 +230,7 @@ func (s *socket) next() string {
 }
 
 // message is one that belongs to an operation. Its payload is not copied.
-func (s *socket) message(op *operation, id, kind string, payload []byte) stream.Frame {
+func (s *socket) message(op *socketOperation, id, kind string, payload []byte) stream.Frame {
 	name, err := json.Marshal(id)
 	if err != nil {
 		name = []byte(`""`)

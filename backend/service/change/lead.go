@@ -94,7 +94,7 @@ func (c *Stream) Resume(from *Place, err error) {
 
 // Lagged is the error of a stream that tells too slowly what it shares with others.
 func (c *Stream) Lagged(cursor string) error {
-	c.feed.hub.NoteLagged()
+	c.feed.cfg.Hub.NoteLagged()
 	at, err := backend.ParsePosition(cursor)
 	if err != nil {
 		return backend.ErrLagged
@@ -138,7 +138,7 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 		case err != nil:
 			return out, err
 		case !ok:
-			if out.Wait = time.Until(c.silent.Add(c.feed.bookmarks)); out.Wait > 0 {
+			if out.Wait = time.Until(c.silent.Add(c.feed.cfg.BookmarkInterval)); out.Wait > 0 {
 				return out, nil
 			}
 			out.Changes = []Change{{Type: Bookmark, Cursor: c.watcher.Position().String(), Number: c.number}}
@@ -156,7 +156,7 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, ok bool, err error) {
 	if !c.notified {
 		if !c.watcher.Live() {
-			d, err = c.wait(ctx, c.silent.Add(c.feed.bookmarks))
+			d, err = c.wait(ctx, c.silent.Add(c.feed.cfg.BookmarkInterval))
 			if errors.Is(err, hub.ErrIdle) {
 				return d, false, nil
 			}

@@ -60,7 +60,7 @@ func (f *Feed) Changes(ctx context.Context, c access.Caller, req Request) (*Stre
 			return nil, &failure.Error{Code: failure.CodeCursorInvalid, Path: "after", Message: "after: not a cursor of a change; take it from the cursor field of an event"}
 		}
 	}
-	if out.leave, err = f.hub.Reserve(); err != nil {
+	if out.leave, err = f.cfg.Hub.Reserve(); err != nil {
 		return nil, failure.Of(err, backend.Key{})
 	}
 	if req.After == nil && req.Snapshot {
@@ -81,7 +81,7 @@ func (f *Feed) Changes(ctx context.Context, c access.Caller, req Request) (*Stre
 
 // follow watches what the scope of a stream covers.
 func (f *Feed) follow(ctx context.Context, scope *scope, from backend.Position) (*hub.Watcher, error) {
-	return f.hub.Watch(ctx, hub.Watch{From: from, Covers: scope.covers, Lookup: scope.lookup(), Namespaces: scope.namespaces(), Reserved: true})
+	return f.cfg.Hub.Watch(ctx, hub.Watch{From: from, Covers: scope.covers, Lookup: scope.lookup(), Namespaces: scope.namespaces(), Reserved: true})
 }
 
 // follow begins to watch the changes after a position.
@@ -135,7 +135,7 @@ func (c *Stream) Next(ctx context.Context) ([]Change, error) {
 	// Who is in sync hears of its cursor now and then.
 	var deadline time.Time
 	if c.inSync {
-		deadline = time.Now().Add(c.feed.bookmarks)
+		deadline = time.Now().Add(c.feed.cfg.BookmarkInterval)
 	}
 	for {
 		d, err := c.wait(ctx, deadline)
@@ -233,7 +233,7 @@ func (c *Change) Body() (*body.Body, error) {
 	if c.Stored == nil || c.body != nil {
 		return c.body, nil
 	}
-	k, err := c.feed.kinds.Find(c.Stored.Kind)
+	k, err := c.feed.cfg.Kinds.Find(c.Stored.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func (c *Change) Body() (*body.Body, error) {
 	if err == nil {
 		return b, nil
 	}
-	c.feed.unreadable.Note(c.Stored, err)
+	c.feed.cfg.Unreadable.Note(c.Stored, err)
 	if c.Type == Deleted {
 		return nil, nil
 	}
