@@ -1,12 +1,9 @@
 package change
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/hub"
 )
 
 // Moment says what a stream does next, for who would go on with an equal one.
@@ -109,61 +106,4 @@ type Leader interface {
 	// Late reports whether a stream has joined since the last call. It is called before the end of
 	// the state is told, which tells of what had happened when the last one joined.
 	Late() bool
-}
-
-// Polled is what a stream that leads tells next.
-type Polled struct {
-	Changes []Change
-	// Place is where in the state they were read; nil behind the state.
-	Place *Place
-	// Wait is when to poll again at the latest if there are none.
-	Wait time.Duration
-}
-
-// Poll returns the next events of a stream that leads. It reads the state, and else does
-// not wait. Any error ends the stream; the place is returned nevertheless.
-func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error) {
-	if c.state != nil {
-		if c.state.kind == len(c.state.scope.kinds) && !c.state.position.IsZero() && leader.Late() {
-			c.state.late = true
-		}
-		out.Place = &Place{*c.state}
-		out.Changes, err = c.nextOfState(ctx)
-		c.silent = time.Now()
-		return out, err
-	}
-	for {
-		d, ok, err := c.poll(ctx, leader)
-		switch {
-		case err != nil:
-			return out, err
-		case !ok:
-			if out.Wait = time.Until(c.silent.Add(c.feed.cfg.BookmarkInterval)); out.Wait > 0 {
-				return out, nil
-			}
-			out.Changes = []Change{{Type: Bookmark, Cursor: c.watcher.Position().String(), Number: c.number}}
-		default:
-			out.Changes = c.changes(&d)
-		}
-		if len(out.Changes) > 0 {
-			c.silent = time.Now()
-			return out, nil
-		}
-	}
-}
-
-// poll is what has happened. A stream whose watch still reads the log waits for that.
-func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, ok bool, err error) {
-	if !c.notified {
-		if !c.watcher.Live() {
-			d, err = c.wait(ctx, c.silent.Add(c.feed.cfg.BookmarkInterval))
-			if errors.Is(err, hub.ErrIdle) {
-				return d, false, nil
-			}
-			return d, err == nil, err
-		}
-		c.watcher.Notify(leader.Wake)
-		c.notified = true
-	}
-	return c.watcher.TryNext()
 }

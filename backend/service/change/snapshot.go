@@ -37,10 +37,6 @@ type snapshot struct {
 	late bool
 }
 
-func newSnapshot(f *Feed, scope scope) *snapshot {
-	return &snapshot{feed: f, scope: scope}
-}
-
 // next returns the next events; none when the state was sent.
 func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 	if n.position.IsZero() {
