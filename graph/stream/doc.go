@@ -1,44 +1,47 @@
-// Package stream runs the subscriptions of clients, whatever transport they use.
+// Package stream runs the subscriptions of clients, for all transports.
 //
-// Subscriptions are equal if their documents, operations, coerced variables and extensions are,
-// and the identity of their callers and what these may see ([Execution.Key]). Equal ones share
-// one execution: a group executes each change once, and all of its followers are sent the same
-// bytes. A subscription is in one of these states:
+// Equal subscriptions share one execution. They are equal if document, operation, variables,
+// extensions, caller and what the caller may see are ([Execution.Key]). A group executes each change
+// once and sends the same bytes to all its followers.
 //
-//	         it is about to read the state, or
-//	         at rest; a group can be joined or begun
-//	alone ----------------------------------------> behind
-//	  ^                                             |  ^  |
-//	  |  it is cut off, the group has ended, or     |  |  |  it has every event
-//	  |  its catalogue was replaced                 |  |  |  of a live group
-//	  +---------------------------------------------+  |  v
-//	                                                 parked
-//	        its queue is full, or the group has ended
+// # Subscriptions
 //
-// alone: its own execution is asked for each event. behind: its goroutine takes the events of the
-// group at its own pace. parked: it has no goroutine, and the group puts events into its queue.
-// A stopped subscription ends, in any state; a parked one is behind before that, for its goroutine.
+// A subscription is in one of three states, until it ends:
 //
-// A follower is cut off if more events wait for it than are allowed, or if there is no memory for
-// them. It goes on alone from where it is: it ends with LAGGED, or within the state reads on by
-// itself. An answer with errors is not shared. Each follower executes that event itself, with a
-// budget and a request id of its own, and stays in the group.
+//	        joins a group                    has every event of a live group
+//	alone ----------------------> behind ------------------------------------> parked
+//	  ^                           |    ^                                            |
+//	  +---------------------------+    +--------------------------------------------+
+//	   is cut off, or the group ended      its queue is full, or the group ended
 //
-// A group is in one of these states:
+// Alone, it is executed by itself. It joins a group, or begins one, when it is about to read the
+// state, or when it is at rest: in sync, with everything sent (change.Moment). Behind, its goroutine
+// takes the events of the group at its own pace. Parked, it has no goroutine: the group puts events
+// into its queue.
 //
-//	begun before the state          begun at rest
-//	          |                          |
-//	          v     the state was told   v
-//	       reading -------------------> live
-//	          |                          |
-//	          +-------> ended <----------+   its execution fails or is replaced, or nobody follows
+// A follower is cut off if too many events wait for it, or if there is no memory for them. It goes on
+// alone from where it is: within the state it reads on, behind that it ends with LAGGED.
+// An answer with errors is not shared: each follower executes that change by itself, with its own
+// budget and request id, and stays in the group.
 //
-// reading: the follower that is furthest makes the leader's execution go on. Others join until 1 MiB
-// was told. live: a goroutine executes what happens, while there is anything. A group that has become
-// live gives its followers to the live group of equal subscriptions, if there is one and no change lies between
-// the two. When a group ends, its followers go on alone from where they are.
+// # Groups
 //
-// An event goes through one [Queue] for each client, which is bounded in messages and bytes, and on
-// through the client's [Wire]. The state that a group is told of is that of package change, as are
-// the moments at which subscriptions can join.
+// A group is in one of two states, until it ends:
+//
+//	begun before the state        begun at rest
+//	          |                         |
+//	          v   the state was told    v
+//	       reading ------------------> live
+//
+// While it is reading, the follower that is furthest makes the leader execute the next part of the
+// state; others join until 1 MiB of it was told. When it is live, a goroutine executes what happens,
+// while anything does. A group that has become live hands its followers over to the live group of
+// equal subscriptions, if there is one and no change lies between the two. It ends when its execution
+// fails, when its catalogue is replaced, or with its last follower; those that are left go on alone.
+//
+// # Queues
+//
+// All messages to a client wait in one [Queue], which is bounded. A full queue makes a subscription
+// wait that is alone or behind; a group never waits. What the messages look like, and how they are
+// written, is left to the transport: see [Wire].
 package stream

@@ -30,7 +30,7 @@ func (s *Subscription) follow() (*event, progress) {
 		case s.ctx.Err() != nil:
 			g.mu.Unlock()
 			return nil, isOver
-		case s.at == nil, s.execution.Ended(), g.ended && (g.now || s.at.next == nil):
+		case s.at == nil, s.execution.Ended(), g.ended && (g.drops || s.at.next == nil):
 			s.goAlone(g)
 			return nil, isAlone
 		case s.at.next != nil:

@@ -39,18 +39,17 @@ type group struct {
 	followers []*Subscription
 	behind    int    // followers that are not parked
 	tail      *event // the last event, or what stands for it
-	// head is before the first event as long as others may join there; late that somebody
-	// has since the leader asked.
+	// head stands before the first event while others may join there, nil after that.
 	head *event
-	late bool
-	// live says that the state, if any, was told.
-	live bool
-	// ended says that no event follows, and cause why; now that those which wait are not told.
-	ended, now bool
-	cause      error
-	place      *change.Place // where in the state a follower goes on alone that has every event
-	claimed    int64         // of room
-	timer      *time.Timer
+	late bool // a subscription has joined since the last call of Late
+	live bool // else it is reading
+	// ended says that no event follows, cause why, and drops that followers which are behind do
+	// not take those that wait for them.
+	ended, drops bool
+	cause        error
+	place        *change.Place // where in the state a follower goes on alone that has every event
+	claimed      int64         // of room
+	timer        *time.Timer   // of the next step if nothing happens
 }
 
 var _ change.Leader = (*group)(nil)
@@ -242,7 +241,7 @@ func (g *group) Late() bool {
 func (g *group) end(err error) {
 	g.mu.Lock()
 	if !g.ended {
-		g.ended, g.cause, g.now, g.head = true, err, g.leader.Ended(), nil
+		g.ended, g.cause, g.drops, g.head = true, err, g.leader.Ended(), nil
 		for _, s := range g.followers {
 			s.unpark(g.tail)
 		}

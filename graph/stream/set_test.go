@@ -14,13 +14,14 @@ func TestASetEndsAllThatHaveNotLeft(t *testing.T) {
 	leave := join("leaves")
 	leave()
 	leave()
+	set.Join(func() { ended["shared"]++ }, true)
 	if set.Len() != 1 {
 		t.Errorf("%d are open", set.Len())
 	}
 	set.End()
 	set.End()
 	join("comes late")()
-	if ended["stays"] != 1 || ended["leaves"] != 0 || ended["comes late"] != 1 || set.Len() != 0 {
+	if ended["stays"] != 1 || ended["leaves"] != 0 || ended["comes late"] != 1 || ended["shared"] != 1 || set.Len() != 0 {
 		t.Errorf("ended: %v, open: %d", ended, set.Len())
 	}
 }
