@@ -56,7 +56,7 @@ var _ change.Leader = (*group)(nil)
 
 // newGroup begins an execution in the place of that of a subscription.
 func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
-	g := &group{of: x, key: key, first: s.execution, room: x.Memory.Events(), memory: x.Memory.BeginEvents(), tail: &event{}, turn: make(chan struct{}, 1)}
+	g := &group{of: x, key: key, first: s.execution, room: x.cfg.Memory.Events(), memory: x.cfg.Memory.BeginEvents(), tail: &event{}, turn: make(chan struct{}, 1)}
 	g.mu.Lock() // nobody makes a step before it has a leader
 	defer g.mu.Unlock()
 	g.live = key.at == change.AtRest

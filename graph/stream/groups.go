@@ -23,7 +23,7 @@ type Config struct {
 
 // Groups runs the subscriptions of one API of one catalogue.
 type Groups struct {
-	Config
+	cfg Config
 
 	mu sync.Mutex // taken before that of a group
 	// open are the groups that others can join. There may be more: those that read the state and
@@ -38,13 +38,13 @@ type groupKey struct {
 }
 
 // NewGroups starts nothing.
-func NewGroups(cfg Config) *Groups { return &Groups{Config: cfg, open: map[groupKey]*group{}} }
+func NewGroups(cfg Config) *Groups { return &Groups{cfg: cfg, open: map[groupKey]*group{}} }
 
 // begin begins an execution whose events hold memory.
 func (x *Groups) begin(ctx context.Context, op *graphql.OperationContext, state *State, memory *budget.Share) (graphql.ResponseHandler, context.Context) {
 	shared := budget.SharedFrom(ctx)
 	shared.Memory = memory
-	return x.Dispatch(With(budget.WithShared(ctx, shared), state), op)
+	return x.cfg.Dispatch(With(budget.WithShared(ctx, shared), state), op)
 }
 
 // join makes a subscription that is at some moment a follower of the group that goes on from

@@ -85,7 +85,7 @@ func (s *Subscription) Run() {
 		}
 	}()
 	if s.handler == nil {
-		s.memory = s.groups.Memory.BeginEvents()
+		s.memory = s.groups.cfg.Memory.BeginEvents()
 		s.handler, s.ctx = s.groups.begin(s.ctx, s.operation, &s.state, s.memory)
 	}
 	parked = s.send()
@@ -106,7 +106,7 @@ func (s *Subscription) send() (parked bool) {
 		f.Event = true
 		switch err := s.queue.Put(s.ctx, nil, f); {
 		case errors.Is(err, errMemory):
-			errs := s.groups.Refuse(s.ctx)
+			errs := s.groups.cfg.Refuse(s.ctx)
 			if sent != "" { // a client that resumes there gets the event again
 				errs[0].Extensions["cursor"] = sent
 			}

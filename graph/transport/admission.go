@@ -10,24 +10,26 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// admission counts what is open of a kind until it is drained. The zero value is ready.
+// admission bounds the connections of a kind that are open, until they are drained. The zero value
+// is ready.
 type admission struct {
 	mu   sync.Mutex // guards all below
 	open int
-	// draining and drained are closed when nothing more is admitted, and when nothing is open
-	// after that; nil until they are needed.
+	// draining is closed when no more are admitted, and drained when none is open after that. Both
+	// are nil until they are needed.
 	draining, drained chan struct{}
-	closed            bool // draining is
+	closed            bool // draining is closed
 }
 
-// channels makes them. The caller holds mu.
+// channels makes both channels. The caller holds mu.
 func (a *admission) channels() {
 	if a.draining == nil {
 		a.draining, a.drained = make(chan struct{}), make(chan struct{})
 	}
 }
 
-// admit counts one more, unless there are most or the end has begun. opened is told if it is not nil.
+// admit counts one more, and reports false if most are open or they are drained. opened is told
+// unless it is nil.
 func (a *admission) admit(most int, opened func(delta int)) (draining <-chan struct{}, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -54,7 +56,7 @@ func (a *admission) add(delta int, opened func(delta int)) {
 	}
 }
 
-// drain admits nothing more. It returns what is closed when nothing is open.
+// drain admits no more. It returns a channel that is closed when none is open.
 func (a *admission) drain() (drained <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
