@@ -46,7 +46,7 @@ type Watcher struct {
 	openedTo backend.Position
 
 	mu sync.Mutex // guards all below
-	// state is changed by the goroutine that calls Next, but from alone to joining.
+	// state is changed by the goroutine that calls Next, but from alone to replaying.
 	state    watchState
 	replayTo backend.Position
 	// queue is bounded by the hub's configuration; bytes is the sum of its sizes.
@@ -231,10 +231,14 @@ func (w *Watcher) translate(p backend.Position) backend.Position {
 	return later(p, w.ahead)
 }
 
-// goLive switches to the queue if the position has reached its beginning. The
-// caller holds mu.
+// reachesQueue reports whether the queue continues a position. The caller holds mu.
+func (w *Watcher) reachesQueue(at backend.Position) bool {
+	return w.state == replaying && w.err == nil && reached(at, w.replayTo, &w.shards)
+}
+
+// goLive switches to the queue if that continues a position. The caller holds mu.
 func (w *Watcher) goLive(at backend.Position) bool {
-	if w.state == alone || w.err != nil || !reached(at, w.replayTo, &w.shards) {
+	if !w.reachesQueue(at) {
 		return false
 	}
 	w.state, w.position, w.ahead = live, at, at
