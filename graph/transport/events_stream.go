@@ -20,7 +20,7 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// eventStream is one stream. The goroutine of the request writes.
+// eventStream is the answer to one request. The goroutine of the request writes it.
 type eventStream struct {
 	of                         *Events
 	w                          http.ResponseWriter

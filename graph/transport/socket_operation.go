@@ -13,14 +13,14 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// socketOperation is one that runs on a connection.
+// socketOperation is an operation that runs on a connection.
 type socketOperation struct {
 	id     string
 	kind   ast.Operation
 	done   func() // gives back what its request takes of the budget
 	stop   func()
 	socket *socket
-	next   stream.Frame // without a payload
+	next   stream.Frame // of a result, but for the payload
 }
 
 var _ stream.Wire = (*socketOperation)(nil)
