@@ -103,7 +103,10 @@ const freeQueue = 8 << 10
 // claim takes the memory of a frame that is about to wait, unless it has its own. An event
 // waits for it a moment, others as long as their operation may.
 func (q *Queue) claim(ctx context.Context, f *Frame) error {
-	if f.Release != nil || q.isFree(f.Size()) {
+	q.mu.Lock()
+	free := f.Release != nil || q.held+q.writing+f.Size() <= freeQueue
+	q.mu.Unlock()
+	if free {
 		return nil
 	}
 	await := q.Memory.Await
@@ -118,13 +121,6 @@ func (q *Queue) claim(ctx context.Context, f *Frame) error {
 	}
 	f.counts(q.Memory)
 	return nil
-}
-
-// isFree says whether so many bytes more are not counted.
-func (q *Queue) isFree(size int) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.held+q.writing+size <= freeQueue
 }
 
 // counts notes that the bytes of a frame were taken of a room.

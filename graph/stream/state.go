@@ -27,8 +27,7 @@ type Execution interface {
 }
 
 // State is what a subscription and its executor tell each other beside the answers: where to
-// resume, the cursor of each event, and why it ended. The zero value is ready. All methods may be
-// called on nil, where they do nothing.
+// resume, the cursor of each event, and why it ended. The zero value is ready.
 type State struct {
 	// After is the cursor from which the transport asks to resume, like the
 	// Last-Event-ID of server-sent events. It wins over the document's argument.
@@ -53,15 +52,17 @@ func With(ctx context.Context, s *State) context.Context {
 	return context.WithValue(ctx, stateKey{}, s)
 }
 
-// From returns the state of the subscription, nil where there is none.
+// From returns the state of the subscription, or one that nobody reads.
 func From(ctx context.Context) *State {
-	s, _ := ctx.Value(stateKey{}).(*State)
-	return s
+	if s, ok := ctx.Value(stateKey{}).(*State); ok {
+		return s
+	}
+	return new(State)
 }
 
 // Resume returns the cursor to resume from: the transport's, else that of the document.
 func (s *State) Resume(after *string) *string {
-	if s == nil || s.After == "" {
+	if s.After == "" {
 		return after
 	}
 	return &s.After
@@ -71,9 +72,6 @@ func (s *State) Resume(after *string) *string {
 // order; the resolver calls it before it hands the event on. An event without a
 // place has "".
 func (s *State) Push(cursor string) {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cursors = append(s.cursors, cursor)
@@ -81,9 +79,6 @@ func (s *State) Push(cursor string) {
 
 // Pop takes the cursor of the event that was answered.
 func (s *State) Pop() string {
-	if s == nil {
-		return ""
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.cursors) == 0 {
@@ -97,9 +92,6 @@ func (s *State) Pop() string {
 // End says why the stream ends before it is complete, in the words that the
 // client reads. The resolver calls it before it closes its channel.
 func (s *State) End(errs ...*gqlerror.Error) {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.errors = append(s.errors, errs...)
@@ -107,9 +99,6 @@ func (s *State) End(errs ...*gqlerror.Error) {
 
 // Errors are why the stream ended; none if it is complete.
 func (s *State) Errors() gqlerror.List {
-	if s == nil {
-		return nil
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.errors
@@ -118,7 +107,7 @@ func (s *State) Errors() gqlerror.List {
 // Leaves reports whether the execution need not go on by itself now: its subscription joins a
 // group. There is no answer then.
 func (s *State) Leaves(e Execution) bool {
-	if s == nil || !s.shares {
+	if !s.shares {
 		return false
 	}
 	s.at = e.Changes().Moment()
@@ -131,15 +120,13 @@ func (s *State) Leaves(e Execution) bool {
 
 // Event is one that the execution answers next although it has not taken it; nil for none.
 func (s *State) Event() (c *change.Change) {
-	if s != nil {
-		c, s.event = s.event, nil
-	}
+	c, s.event = s.event, nil
 	return c
 }
 
 // First is the execution in whose place another one begins for a group; nil for none.
 func (s *State) First() Execution {
-	if s == nil || s.group == nil {
+	if s.group == nil {
 		return nil
 	}
 	return s.group.first
