@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -116,7 +117,7 @@ func (e *Events) Drain(ctx context.Context) {
 
 // begin sends the head of the answer. It returns nil if the stream is refused.
 func (e *Events) begin(w http.ResponseWriter, r *http.Request) *eventStream {
-	most := orDefault(e.Streams, DefaultStreams)
+	most := cmp.Or(e.Streams, DefaultStreams)
 	ending, ok := e.open.admit(most, e.Opened)
 	if !ok {
 		w.Header().Set("Retry-After", "1")
@@ -125,9 +126,9 @@ func (e *Events) begin(w http.ResponseWriter, r *http.Request) *eventStream {
 	}
 	s := &eventStream{
 		of: e, w: w, control: http.NewResponseController(w), ending: ending, ready: make(chan struct{}, 1),
-		heartbeat: orDefault(e.Heartbeat, 12*time.Second), timeout: orDefault(e.WriteTimeout, DefaultWriteTimeout), gather: orDefault(e.Gather, defaultGather),
+		heartbeat: cmp.Or(e.Heartbeat, 12*time.Second), timeout: cmp.Or(e.WriteTimeout, DefaultWriteTimeout), gather: cmp.Or(e.Gather, defaultGather),
 	}
-	s.out = stream.Queue{Messages: orDefault(e.Queue, DefaultQueue), Bytes: orDefault(e.QueueBytes, DefaultQueueBytes), Memory: e.Memory.Events(), Wake: s.wake}
+	s.out = stream.Queue{Messages: cmp.Or(e.Queue, DefaultQueue), Bytes: cmp.Or(e.QueueBytes, DefaultQueueBytes), Memory: e.Memory.Events(), Wake: s.wake}
 	h := w.Header()
 	h.Set("Content-Type", typeEvents+"; charset=utf-8")
 	h.Set("Cache-Control", "no-store, no-transform")

@@ -11,6 +11,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -84,9 +85,9 @@ type socket struct {
 	receiving bool
 	taken     int64
 
-	mu         sync.Mutex
+	ready      atomic.Bool // connection_init was accepted
+	mu         sync.Mutex  // guards all below
 	beat       *time.Timer // pings
-	ready      bool        // connection_init was accepted
 	operations map[string]*socketOperation
 	running    int       // goroutines of operations, of those whose id is free again too
 	answers    int       // queries and mutations among them
@@ -208,7 +209,7 @@ type messagePace struct {
 }
 
 func (p messagePace) extend() {
-	if p.socket.isReady() {
+	if p.socket.ready.Load() {
 		p.socket.deadline(min(p.socket.parent.cfg.MessageTimeout, time.Until(p.end)))
 	}
 }
@@ -235,11 +236,11 @@ func (s *socket) failed(err error) closing {
 		return closing{code: closed.Code, echo: true}
 	case errors.Is(err, websocket.ErrReadLimit):
 		reason := fmt.Sprintf("a message has at most %d bytes (configuration key limit-body)", s.parent.cfg.Message)
-		if !s.isReady() {
+		if !s.ready.Load() {
 			reason = fmt.Sprintf("a message before connection_ack has at most %d bytes", maxFirstMessage)
 		}
 		return closing{code: codeTooBig, reason: reason, wait: true, mute: true}
-	case errors.As(err, &network) && network.Timeout() && !s.isReady():
+	case errors.As(err, &network) && network.Timeout() && !s.ready.Load():
 		return closing{code: codeInitTimeout, reason: "Connection initialisation timeout"}
 	case errors.As(err, &network) && network.Timeout():
 		return closing{code: codeGoingAway, reason: "nothing was heard for too long"}
@@ -300,12 +301,6 @@ func (s *socket) drain() {
 	}
 }
 
-func (s *socket) isReady() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ready
-}
-
 func (s *socket) isEnding() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -315,7 +310,7 @@ func (s *socket) isEnding() bool {
 // alive notes that the client is there. While it is sending a message, only the end
 // of that message counts.
 func (s *socket) alive() {
-	if !s.receiving && s.isReady() {
+	if !s.receiving && s.ready.Load() {
 		s.deadline(2 * s.parent.cfg.PingInterval)
 	}
 }
@@ -340,7 +335,7 @@ func (s *socket) startPings() {
 // ping sends a ping frame. The protocol has ping messages too, but some clients
 // close the connection when they get one from the server.
 func (s *socket) ping() {
-	if s.protocol() == protocolLegacy && s.isReady() {
+	if s.protocol() == protocolLegacy && s.ready.Load() {
 		s.out.Offer(textFrame(`{"type":"ka"}`))
 	}
 	s.out.Offer(stream.Frame{Kind: opPing})

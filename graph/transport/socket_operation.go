@@ -57,7 +57,7 @@ func member(name string, value json.RawMessage) []byte {
 }
 
 func (s *socket) initialise(ctx context.Context, m message) (context.Context, *closing) {
-	if s.isReady() {
+	if s.ready.Load() {
 		return ctx, &closing{code: codeTooManyInits, reason: "Too many initialisation requests"}
 	}
 	admitted, err := s.parent.cfg.Init(ctx, m.payload)
@@ -65,9 +65,7 @@ func (s *socket) initialise(ctx context.Context, m message) (context.Context, *c
 		s.parent.cfg.Logger.Debug("a socket was refused", zap.Error(err))
 		return ctx, &closing{code: codeForbidden, reason: "Forbidden"}
 	}
-	s.mu.Lock()
-	s.ready = true
-	s.mu.Unlock()
+	s.ready.Store(true)
 	s.parent.initialised(s)
 	s.conn.SetReadLimit(s.parent.cfg.Message)
 	s.alive()
@@ -81,7 +79,7 @@ func (s *socket) initialise(ctx context.Context, m message) (context.Context, *c
 // start begins an operation. It checks the document in the goroutine that reads,
 // so no connection can occupy more than one core with validation.
 func (s *socket) start(ctx context.Context, m message) *closing {
-	if !s.isReady() {
+	if !s.ready.Load() {
 		return &closing{code: codeUnauthorized, reason: "Unauthorized"}
 	}
 	s.mu.Lock()

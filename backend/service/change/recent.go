@@ -23,7 +23,7 @@ const (
 type recent struct {
 	// index has states before that the log does not tell; nil for none.
 	index   *index.Index
-	mu      sync.RWMutex // guards all below
+	mu      sync.Mutex // guards all below
 	changes map[recentKey]*readChange
 	// order has them as they came, bytes is the sum of their sizes.
 	order []*readChange
@@ -93,18 +93,12 @@ func stateOf(k *kind.Kind, r *backend.Resource, read func() (*body.Body, error))
 
 // change returns what is kept of a change.
 func (r *recent) change(k *kind.Kind, key recentKey) *readChange {
-	r.mu.RLock()
-	c := r.changes[key]
-	r.mu.RUnlock()
-	if c != nil {
-		return c
-	}
-	c = &readChange{key: key, size: 2 * len(key.stored.Body), body: sync.OnceValues(func() (*body.Body, error) { return k.Body.Read(key.stored) })}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if known := r.changes[key]; known != nil { // somebody was faster
+	if known := r.changes[key]; known != nil {
 		return known
 	}
+	c := &readChange{key: key, size: 2 * len(key.stored.Body), body: sync.OnceValues(func() (*body.Body, error) { return k.Body.Read(key.stored) })}
 	if r.changes == nil {
 		r.changes = make(map[recentKey]*readChange, recentChanges)
 	}
