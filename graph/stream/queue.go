@@ -19,16 +19,16 @@ var (
 // Frame is one message on its way to a client. The payload goes between the head
 // and the tail. It is shared, and not copied before it is written.
 type Frame struct {
-	From    any  // the operation that Forget is for; nil for none
-	Kind    byte // for WebSocket: its opcode
+	From    any // the operation that Forget is for; nil for none
 	Head    []byte
 	Payload []byte
 	Tail    string
+	// Release gives back what the frame holds, once it is written or dropped; nil for nothing.
+	Release func()
+	Kind    byte // for WebSocket: its opcode
 	// Event may wait a moment so that others leave with it, and is refused if there is no
 	// memory for it.
 	Event bool
-	// Release gives back what the frame holds, once it is written or dropped; nil for nothing.
-	Release func()
 }
 
 // Size is the number of bytes of the message.
