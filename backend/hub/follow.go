@@ -1,6 +1,10 @@
 package hub
 
-import "github.com/sluicegw/sluice/backend"
+import (
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+)
 
 // Follower sees all that the hub follows, in order, before any subscriber hears of
 // it: what a subscriber is told of, a follower knows. Its methods are called by one
@@ -25,11 +29,6 @@ func (h *Hub) Attach(f Follower) (detach func()) {
 	return func() {
 		h.relay.Lock()
 		defer h.relay.Unlock()
-		for i, known := range h.followers {
-			if known == f {
-				h.followers = append(h.followers[:i:i], h.followers[i+1:]...)
-				return
-			}
-		}
+		h.followers = slices.DeleteFunc(h.followers, func(known Follower) bool { return known == f })
 	}
 }

@@ -36,9 +36,10 @@ type Hub struct {
 	// followers are guarded by relay.
 	followers []Follower
 
-	mu sync.Mutex // guards all below
 	// running says that Run was called and has not returned.
-	running bool
+	running atomic.Bool
+
+	mu sync.Mutex // guards all below
 	// position is that up to which the store was followed; nil while it is not. It is set under mu.
 	position atomic.Pointer[backend.Position]
 	// lagged counts the watches that were closed because they were too slow.
@@ -128,7 +129,7 @@ const followLag = 1 << 20
 // not answer, the subscribers wait. If a shard cannot be continued, the
 // subscribers that cover it get [backend.ErrPositionExpired] and the others go on.
 func (h *Hub) Run(ctx context.Context) error {
-	if !h.begin() {
+	if !h.running.CompareAndSwap(false, true) {
 		return ErrRunning
 	}
 	defer h.end()
@@ -191,16 +192,6 @@ func (h *Hub) follow(ctx context.Context, lost *loss) (answered, progress bool, 
 	return answered, progress, err
 }
 
-func (h *Hub) begin() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.running {
-		return false
-	}
-	h.running = true
-	return true
-}
-
 // end closes the watches of all subscribers.
 func (h *Hub) end() {
 	h.relay.Lock()
@@ -210,7 +201,7 @@ func (h *Hub) end() {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.running = false
+	h.running.Store(false)
 	h.position.Store(nil)
 	h.each(func(w *Watcher) bool {
 		w.fail(backend.ErrClosed)

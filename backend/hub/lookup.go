@@ -65,7 +65,7 @@ func (h *Hub) attach(w *Watcher) {
 		t = &table{watches: map[string][]*Watcher{}}
 		h.tables[by] = t
 	}
-	w.place, t.all = len(t.all), append(t.all, w)
+	w.slot, t.all = len(t.all), append(t.all, w)
 	for _, v := range values {
 		t.watches[v] = append(t.watches[v], w)
 	}
@@ -74,7 +74,7 @@ func (h *Hub) attach(w *Watcher) {
 // detach ends that. The caller holds mu.
 func (h *Hub) detach(w *Watcher) {
 	delete(h.alone, w)
-	if w.place < 0 {
+	if w.slot < 0 {
 		return
 	}
 	by, values := w.by()
@@ -87,9 +87,9 @@ func (h *Hub) detach(w *Watcher) {
 		}
 	}
 	last := len(t.all) - 1
-	t.all[w.place], t.all[last].place = t.all[last], w.place
+	t.all[w.slot], t.all[last].slot = t.all[last], w.slot
 	t.all[last] = nil
-	if t.all, w.place = t.all[:last], -1; last == 0 {
+	if t.all, w.slot = t.all[:last], -1; last == 0 {
 		delete(h.tables, by)
 	}
 }

@@ -74,7 +74,7 @@ func (h *Hub) join(w *Watcher) {
 		return
 	}
 	h.attach(w)
-	w.state, w.replayTo = joining, later(h.Position(), w.replayTo)
+	w.state, w.replayTo = replaying, later(h.Position(), w.replayTo)
 	if w.interrupt != nil {
 		w.interrupt()
 	}

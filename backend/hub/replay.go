@@ -8,6 +8,37 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
+// watchState is where a watch takes its changes from. It ends in any of them, with err.
+//
+//	the hub has no position             the hub follows the store
+//
+//	      Watch                                  Watch
+//	        |                                      |
+//	        v                                      v
+//	      alone ------- the hub begins ------> replaying <--+
+//	                                               |    |   |  the queue overflows: it begins again at a
+//	                          replayTo is reached  |    +---+  later position, and so does replayTo
+//	                                               v
+//	                                             live ------>  LAGGED if the queue overflows
+//
+// The division is that of etcd's watchable store into unsynced watchers (replaying) and synced ones
+// (live). There is no third group of those that are blocked: a live watch whose queue overflows ends.
+//
+// The queue of a watch begins where the hub was when the watch was attached, and the log is read up to
+// there, so each change is delivered once: by the one or by the other. The hub makes a watch replay
+// that was alone, and Next makes it live. If the hub loses its place, a live watch ends, and one that
+// replays reads up to where the hub begins again.
+type watchState int
+
+const (
+	// alone: all changes come from a watch of the store.
+	alone watchState = iota
+	// replaying: a watch of the store reads the log up to replayTo, where the queue begins.
+	replaying
+	// live: the queue continues what was delivered.
+	live
+)
+
 // Watch begins a watch. A position that the log cannot continue from is
 // [backend.ErrPositionExpired], here or from Next. That holds for the shards
 // that the watch covers; on the others it begins at the present position.
@@ -25,7 +56,7 @@ func (h *Hub) Watch(ctx context.Context, req Watch) (*Watcher, error) {
 
 // newWatcher makes a watch. Its queue begins now if the hub follows the store.
 func (h *Hub) newWatcher(req Watch) (*Watcher, error) {
-	w := &Watcher{hub: h, covers: req.Covers, lookup: req.Lookup, place: -1, wake: make(chan struct{}, 1), shards: shards{all: req.Namespaces == nil}}
+	w := &Watcher{hub: h, covers: req.Covers, lookup: req.Lookup, slot: -1, wake: make(chan struct{}, 1), shards: shards{all: req.Namespaces == nil}}
 	for _, namespace := range req.Namespaces {
 		w.shards.add(h.shard(namespace))
 	}
@@ -137,8 +168,14 @@ func (w *Watcher) skipExpired(ctx context.Context, err error) error {
 // read takes the next delivery of the store's watch, for a watch that is not live. It returns
 // false if there is nothing to deliver yet. An error ends the watch, unless ctx has ended.
 func (w *Watcher) read(ctx context.Context) (d backend.Delivery, ok bool, err error) {
+	w.mu.Lock()
+	isLive := w.goLive(w.position) // the hub may have begun there
+	w.mu.Unlock()
 	switch {
-	case w.joined():
+	case isLive:
+		if w.source != nil {
+			w.closeSource()
+		}
 		return d, false, nil
 	case w.source == nil:
 		if err = w.open(ctx); err != nil && !ends(ctx, err) {
@@ -178,25 +215,8 @@ func (w *Watcher) reopen(ctx context.Context, err error) error {
 	return nil
 }
 
-// joined is the second half of [Hub.join], by the goroutine that calls Next: a watch that joins
-// closes its watch of the store. It reports whether the watch is live, as it mostly is because
-// it had read everything.
-func (w *Watcher) joined() (isLive bool) {
-	w.mu.Lock()
-	joins := w.state == joining
-	if joins {
-		w.state = replaying
-		isLive = w.goLive(w.position)
-	}
-	w.mu.Unlock()
-	if joins && w.source != nil {
-		w.closeSource()
-	}
-	return isLive
-}
-
 // is reports whether the watch is in a state.
-func (w *Watcher) is(s state) bool {
+func (w *Watcher) is(s watchState) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state == s
@@ -228,7 +248,7 @@ func ends(ctx context.Context, err error) bool { return ctx.Err() != nil && erro
 func (w *Watcher) interruptible(cancel context.CancelFunc) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.interrupt = cancel; cancel != nil && w.state == joining {
+	if w.interrupt = cancel; cancel != nil && w.reachesQueue(w.position) {
 		cancel()
 	}
 	return w.err
@@ -253,7 +273,7 @@ func (w *Watcher) pass(d backend.Delivery) (backend.Delivery, bool, error) {
 	case isLive:
 		w.closeSource()
 	case was == alone || !atHead:
-	case was == joining || further:
+	case further:
 		// The queue begins after the last event that was read. The next watch of the store
 		// reads up to there.
 		w.closeSource()

@@ -26,35 +26,6 @@ type Watch struct {
 	Reserved bool
 }
 
-// state is where a watch takes its changes from. It ends in any of them, with err.
-//
-//	the hub has no position             the hub follows the store
-//
-//	      alone ---- the hub begins ----> joining
-//	                                         |
-//	                                         |  Next closes the watch of the store
-//	                                         v
-//	                                     replaying <--+  the queue overflows: it begins again at a
-//	                                         |   |    |  later position, and so does replayTo
-//	                     replayTo is reached |   +----+
-//	                                         v
-//	                                       live ------>  LAGGED if the queue overflows
-//
-// Next alone leaves joining and replaying, the hub alone. If the hub loses its place, a watch that
-// is live ends, and one that replays reads up to where the hub begins again.
-type state int
-
-const (
-	// alone: all changes come from a watch of the store.
-	alone state = iota
-	// joining: changes are queued, but the watch of the store was opened for what has no end.
-	joining
-	// replaying: the log is read up to replayTo, where the queue begins.
-	replaying
-	// live: the queue continues what was delivered.
-	live
-)
-
 // Watcher is a subscriber's [backend.Watcher]. It delivers every covered change
 // after its position exactly once, in order per shard. It must be closed.
 type Watcher struct {
@@ -63,9 +34,9 @@ type Watcher struct {
 	hub    *Hub
 	leave  func() // ends the watch's own reservation; nil if it has none
 	lookup *Lookup
-	// place is that among all watches of its table, -1 if none offers it changes; guarded by hub.mu.
-	place int
-	wake  chan struct{} // of one element
+	// slot is that among all watches of its table, -1 if none offers it changes; guarded by hub.mu.
+	slot int
+	wake chan struct{} // of one element
 
 	// These belong to the goroutine that calls Next; source is set under mu.
 	caughtUp bool
@@ -75,8 +46,8 @@ type Watcher struct {
 	openedTo backend.Position
 
 	mu sync.Mutex // guards all below
-	// state is changed by the goroutine that calls Next, but from alone to joining.
-	state    state
+	// state is changed by the goroutine that calls Next, but from alone to replaying.
+	state    watchState
 	replayTo backend.Position
 	// queue is bounded by the hub's configuration; bytes is the sum of its sizes.
 	queue []*entry
@@ -126,7 +97,7 @@ func (w *Watcher) Position() backend.Position {
 	defer w.hub.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.state == live && len(w.queue) == 0 && w.place >= 0 {
+	if w.state == live && len(w.queue) == 0 && w.slot >= 0 {
 		return later(w.hub.Position(), w.ahead)
 	}
 	return later(w.position, w.ahead)
@@ -174,6 +145,52 @@ func (w *Watcher) Next(ctx context.Context) (backend.Delivery, error) {
 	}
 }
 
+// Notify calls f instead of waking a waiting Next: after each change that is queued, and
+// when the watch ends. f must be quick and must not use the hub. Nil ends that.
+func (w *Watcher) Notify(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.notified = f
+}
+
+// TryNext is Next of a watch that has caught up, without waiting; ok is false if there is
+// nothing to deliver.
+func (w *Watcher) TryNext() (d backend.Delivery, ok bool, err error) { return w.take() }
+
+// Live says whether the watch has read what there was before, so that it does not wait
+// for the store.
+func (w *Watcher) Live() bool { return w.is(live) }
+
+// Level says whether the watch has delivered exactly what another one has, counted with
+// what waits in the other: both have caught up, and nothing waits in this one. seen is how
+// many of the other's events these are. Both cover the same.
+func (w *Watcher) Level(with *Watcher) (seen uint64, ok bool) {
+	w.hub.mu.Lock() // so nothing is published meanwhile
+	defer w.hub.mu.Unlock()
+	w.mu.Lock()
+	ok = w.level() && len(w.queue) == 0
+	w.mu.Unlock()
+	if !ok {
+		return 0, false
+	}
+	with.mu.Lock()
+	defer with.mu.Unlock()
+	return with.delivered + uint64(len(with.queue)), with.level()
+}
+
+// Empty says whether the watch is live and has delivered everything, and has not ended.
+func (w *Watcher) Empty() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err == nil && w.state == live && len(w.queue) == 0
+}
+
+// level says whether the watch is where the hub is but for what waits in its queue: it has
+// not read ahead of the hub. The caller holds the hub's mu and w.mu.
+func (w *Watcher) level() bool {
+	return w.err == nil && w.state == live && w.slot >= 0 && (w.ahead.IsZero() || reached(w.hub.Position(), w.ahead, &shards{all: true}))
+}
+
 // take returns what waits in the queue of a live watch. The first time it also
 // returns an empty delivery, which is the mark.
 func (w *Watcher) take() (d backend.Delivery, ok bool, err error) {
@@ -214,10 +231,14 @@ func (w *Watcher) translate(p backend.Position) backend.Position {
 	return later(p, w.ahead)
 }
 
-// goLive switches to the queue if the position has reached its beginning. The
-// caller holds mu.
+// reachesQueue reports whether the queue continues a position. The caller holds mu.
+func (w *Watcher) reachesQueue(at backend.Position) bool {
+	return w.state == replaying && w.err == nil && reached(at, w.replayTo, &w.shards)
+}
+
+// goLive switches to the queue if that continues a position. The caller holds mu.
 func (w *Watcher) goLive(at backend.Position) bool {
-	if w.state == alone || w.err != nil || !reached(at, w.replayTo, &w.shards) {
+	if !w.reachesQueue(at) {
 		return false
 	}
 	w.state, w.position, w.ahead = live, at, at

@@ -21,13 +21,13 @@ type Owner interface {
 	TakeBack(buf []byte)
 }
 
-// Key is the key of a [*Memory] in a context. A context that carries other values too may
+// ContextKey is the key of a [*Memory] in a context. A context that carries other values too may
 // answer it by itself.
-type Key struct{}
+type ContextKey struct{}
 
 // From returns the memory that a context carries, nil if there is none.
 func From(ctx context.Context) *Memory {
-	m, _ := ctx.Value(Key{}).(*Memory)
+	m, _ := ctx.Value(ContextKey{}).(*Memory)
 	return m
 }
 

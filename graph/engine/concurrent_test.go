@@ -82,7 +82,7 @@ func (r *remembered) Add(_ context.Context, query string, doc *ast.QueryDocument
 func (g *gateway) answerIn(ctx context.Context, oc *graphql.OperationContext) (data string, clean bool) {
 	var memory answers.Memory
 	defer memory.Release()
-	next, ctx := g.exec.DispatchOperation(context.WithValue(ctx, answers.Key{}, &memory), oc)
+	next, ctx := g.exec.DispatchOperation(context.WithValue(ctx, answers.ContextKey{}, &memory), oc)
 	res := next(ctx)
 	if res == nil {
 		return "", false

@@ -19,7 +19,7 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 	r := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 	set, state := ast.SelectionSet{f.core}, stream.From(ctx)
 	next := e.core.Exec(r.coreContext(ctx, &marks{engine: e}, set))
-	waiting := join(ctx, (*stream.Group).Join, nil, e.streams)
+	waiting := join(ctx, false, nil, e.streams)
 	return func(ctx context.Context) (res *graphql.Response) {
 		if waiting.Err() != nil {
 			r.retire(ctx, f, state)

@@ -33,10 +33,10 @@ type Config struct {
 	BadTime func(kind string)
 	// Streams is joined by all subscriptions. When it ends, each is ended with
 	// CATALOGUE_CHANGED. Default: they never are.
-	Streams *stream.Group
+	Streams *stream.Set
 	// EveryKind is joined as well by those for the changes of every kind. Default:
 	// they are like the others.
-	EveryKind *stream.Group
+	EveryKind *stream.Set
 }
 
 // Engine is gqlgen's executable schema over kinds. It is safe for concurrent use.
@@ -48,7 +48,7 @@ type Engine struct {
 	// badTime counts times that are none.
 	badTime func(kind string)
 	// streams are the subscriptions, everyKind those for the changes of every kind.
-	streams, everyKind *stream.Group
+	streams, everyKind *stream.Set
 	types              map[string]*typeInfo
 	roots              map[rootKey]rootField
 	// enums are the stored forms of inputs, by type and name.

@@ -20,7 +20,7 @@ import (
 // replaced after some events: their types, the cursor of the last one, and the error.
 func listened(t *testing.T, g *gateway, arguments string, events int) (types []string, cursor string, why *failure.Error) {
 	t.Helper()
-	group := stream.NewGroup()
+	group := stream.NewSet()
 	g.exec = executor.New(enginetest.New(t, nil, g.svc, func(c *engine.Config) { c.Streams = group }))
 	oc, errs := g.prepare(`subscription { projectChanges`+arguments+` { type cursor } }`, nil)
 	if errs != nil {

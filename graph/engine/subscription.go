@@ -12,9 +12,9 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// subscription is a stream of changes that a client listens to. Whoever asks
+// execution answers the changes of a subscription. Whoever asks
 // for the next answer takes the next change: there is no goroutine and no channel.
-type subscription struct {
+type execution struct {
 	engine  *Engine
 	oc      *graphql.OperationContext
 	plan    *plan
@@ -30,8 +30,6 @@ type subscription struct {
 	waiting context.Context
 	// everyKind says that it is for the changes of every kind.
 	everyKind bool
-	// place is where in the state the pending changes were read, nil behind it.
-	place *change.Place
 	// cursor is where a client that has seen all answers resumes; empty if nowhere.
 	cursor string
 	// retired says that what the subscription shared with others has ended because the
@@ -46,7 +44,7 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 		return e.subscribeCore(ctx, oc, p)
 	}
 	if first := stream.From(ctx).First(); first != nil {
-		return e.lead(ctx, oc, p, first.(*subscription))
+		return e.lead(ctx, oc, p, first.(*execution))
 	}
 	begin := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 	changes, req, err := begin.changes(f)
@@ -54,8 +52,8 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 		begin.tell(err, f)
 		return func(context.Context) *graphql.Response { return nil }
 	}
-	s := &subscription{engine: e, oc: oc, plan: p, caller: begin.caller, changes: changes, state: stream.From(ctx), everyKind: len(req.Kinds) == 0}
-	s.waiting = join(ctx, (*stream.Group).Join, changes.Close, e.groups(s.everyKind)...)
+	s := &execution{engine: e, oc: oc, plan: p, caller: begin.caller, changes: changes, state: stream.From(ctx), everyKind: len(req.Kinds) == 0}
+	s.waiting = join(ctx, false, changes.Close, e.sets(s.everyKind)...)
 	if req.After != nil {
 		s.cursor = *req.After
 	}
@@ -63,31 +61,31 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 }
 
 // field is the root field.
-func (s *subscription) field() *field { return &s.plan.root.fields[0] }
+func (s *execution) field() *field { return &s.plan.root.fields[0] }
 
 // answers is what answers.
-func (s *subscription) answers() *run {
+func (s *execution) answers() *run {
 	if s.run == nil {
 		s.run = &run{engine: s.engine, oc: s.oc, plan: s.plan, caller: s.caller}
 	}
 	return s.run
 }
 
-// groups are those that a subscription joins.
-func (e *Engine) groups(everyKind bool) []*stream.Group {
+// sets are those that a subscription joins.
+func (e *Engine) sets(everyKind bool) []*stream.Set {
 	if everyKind {
-		return []*stream.Group{e.streams, e.everyKind}
+		return []*stream.Set{e.streams, e.everyKind}
 	}
-	return []*stream.Group{e.streams}
+	return []*stream.Set{e.streams}
 }
 
-// join returns a context that ends with ctx, or when one of some groups does. At the end
-// of ctx it calls last, if that is not nil.
-func join(ctx context.Context, as func(*stream.Group, func()) func(), last func(), groups ...*stream.Group) context.Context {
+// join returns a context that ends with ctx, or when one of some sets does. At the end
+// of ctx it calls last, if that is not nil. shared is as of [stream.Set.Join].
+func join(ctx context.Context, shared bool, last func(), sets ...*stream.Set) context.Context {
 	waiting, interrupt := context.WithCancel(ctx)
-	leave := make([]func(), 0, len(groups))
-	for _, g := range groups {
-		leave = append(leave, as(g, interrupt))
+	leave := make([]func(), 0, len(sets))
+	for _, set := range sets {
+		leave = append(leave, set.Join(interrupt, shared))
 	}
 	context.AfterFunc(ctx, func() {
 		interrupt()
@@ -140,10 +138,13 @@ func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err
 }
 
 // next is the answer for the next change, nil at the end of the stream.
-func (s *subscription) next(ctx context.Context) *graphql.Response {
+func (s *execution) next(ctx context.Context) *graphql.Response {
 	var err error
+	if c := s.state.Event(); c != nil {
+		s.pending = append(s.pending, *c)
+	}
 	for err == nil && len(s.pending) == 0 && !s.Ended() {
-		if s.met() {
+		if s.state.Leaves(s) {
 			return nil
 		}
 		s.pending, err = s.changes.Next(budget.With(s.waiting, budget.From(ctx)))
@@ -185,7 +186,7 @@ func (r *run) retire(ctx context.Context, f *field, state *stream.State) {
 
 // answer writes the answer for a change in the memory of the one before. A
 // panic costs that one answer; an event that exceeds the budget ends the stream.
-func (s *subscription) answer(ctx context.Context, c *change.Change) (res *graphql.Response) {
+func (s *execution) answer(ctx context.Context, c *change.Change) (res *graphql.Response) {
 	r, f := s.answers(), s.field()
 	defer func() {
 		v := recover()

@@ -79,7 +79,7 @@ type Generation struct {
 	outline catalogue.Outline
 	// streams are the subscriptions that began on it, everyKind those of them for the
 	// changes of every kind.
-	streams, everyKind *stream.Group
+	streams, everyKind *stream.Set
 }
 
 // Prepare makes a catalogue ready to be served. Nothing is served by it yet.
@@ -87,7 +87,7 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 	if err := c.validate(s.cfg.Paths); err != nil {
 		return nil, err
 	}
-	g := &Generation{catalogue: c, executors: map[string]*transport.Executor{}, streams: stream.NewGroup(), everyKind: stream.NewGroup()}
+	g := &Generation{catalogue: c, executors: map[string]*transport.Executor{}, streams: stream.NewSet(), everyKind: stream.NewSet()}
 	for name, api := range c.APIs {
 		if err := s.addAPI(g, name, api); err != nil {
 			return nil, fmt.Errorf("api %s: %w", name, err)
@@ -156,7 +156,7 @@ const (
 type older struct {
 	hash, files        string
 	outline            catalogue.Outline
-	streams, everyKind *stream.Group
+	streams, everyKind *stream.Set
 	stop               func() bool // the timer
 }
 

@@ -1,87 +1,271 @@
 package stream
 
-import "sync"
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
 
-// Group is streams that end together, like those of one catalogue. All methods
-// are safe for concurrent use, and may be called on nil, which never ends.
-type Group struct {
-	mu    sync.Mutex
-	ended bool
-	open  map[*member]struct{}
-	// shared counts those of open that are no streams of their own.
-	shared int
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/graph/answer"
+)
+
+// group is one execution for equal subscriptions. No goroutine of it runs while there is no change.
+type group struct {
+	of    *Groups
+	first Execution // in whose place the leader began
+	room  *budget.Room
+
+	// Of the goroutine that makes the next step: see pull and work.
+	leader  Execution
+	handler graphql.ResponseHandler
+	ctx     context.Context
+	state   State
+	memory  *budget.Share
+	polled  change.Polled  // without the changes that were taken
+	taken   *change.Change // by the last step; nil if it has found none
+	err     error          // of the last step
+
+	cancel context.CancelFunc
+	turn   chan struct{} // of one element: a follower makes the next steps
+	wakes  atomic.Int64  // calls of Wake that work has not seen; it runs while there are any
+
+	mu        sync.Mutex // guards all below, and what its followers say of themselves
+	key       groupKey
+	followers []*Subscription
+	behind    int    // followers that are not parked
+	tail      *event // the last event, or what stands for it
+	// head stands before the first event while others may join there, nil after that.
+	head *event
+	late bool // a subscription has joined since the last call of Late
+	live bool // else it is reading
+	// ended says that no event follows, cause why, and drops that followers which are behind do
+	// not take those that wait for them.
+	ended, drops bool
+	cause        error
+	place        *change.Place // where in the state a follower goes on alone that has every event
+	claimed      int64         // of room
+	timer        *time.Timer   // of the next step if nothing happens
 }
 
-// member is one stream of a group, or what several of them share.
-type member struct {
-	end    func()
-	shared bool
+var _ change.Leader = (*group)(nil)
+
+// newGroup begins an execution in the place of that of a subscription.
+func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
+	g := &group{of: x, key: key, first: s.execution, room: x.cfg.Memory.Events(), memory: x.cfg.Memory.BeginEvents(), tail: &event{}, turn: make(chan struct{}, 1)}
+	g.mu.Lock() // nobody makes a step before it has a leader
+	defer g.mu.Unlock()
+	g.live = key.at == change.AtRest
+	if !g.live {
+		g.head = g.tail
+	}
+	g.add(s, g.tail)
+	g.state.group = g
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
+	g.cancel = cancel
+	g.handler, g.ctx = x.begin(ctx, s.operation, &g.state, g.memory)
+	return g
 }
 
-// NewGroup returns an empty group.
-func NewGroup() *Group { return &Group{open: map[*member]struct{}{}} }
+// more reports whether the next step has a change without polling.
+func (g *group) more() bool { return len(g.polled.Changes) > 0 }
 
-// Join calls end once the group ends, at once if it has ended. The stream leaves
-// when it ends by itself; leaving again does nothing.
-func (g *Group) Join(end func()) (leave func()) { return g.join(&member{end: end}) }
-
-// JoinShared is Join of what several streams of the group share, which is none itself.
-func (g *Group) JoinShared(end func()) (leave func()) {
-	return g.join(&member{end: end, shared: true})
+// step has the leader execute the next change, if there is one. An answer with errors is none
+// for all: errors have the id of a request, and what is too much for one subscription may be within
+// the allowance of another. Each gives it by itself.
+func (g *group) step() *event {
+	g.memory.Reset()
+	defer func() {
+		if g.ctx.Err() != nil {
+			g.memory.Close() // no other step follows
+		}
+	}()
+	g.taken, g.err = nil, nil
+	res := g.handler(g.ctx)
+	if g.taken == nil {
+		return nil
+	}
+	e := &event{cursor: g.state.Pop(), number: g.taken.Number, mark: g.taken.Stored == nil, place: g.polled.Place}
+	if res == nil || res.Data == nil || len(res.Errors) > 0 {
+		own := *g.taken
+		e.change = &own
+	} else {
+		e.payload = answer.Encode(res)
+	}
+	return e
 }
 
-func (g *Group) join(m *member) (leave func()) {
-	if g == nil {
-		return func() {}
-	}
-	end := m.end
-	g.mu.Lock()
-	ended := g.ended
-	if !ended {
-		g.open[m] = struct{}{}
-		g.count(m, 1)
-	}
-	g.mu.Unlock()
-	if ended {
-		end()
-	}
-	return func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if _, ok := g.open[m]; ok {
-			delete(g.open, m)
-			g.count(m, -1)
+// Changes that come together are executed and told together, but no event is kept for longer than this.
+const (
+	maxTogether      = 64
+	maxTogetherBytes = 64 << 10
+	maxTogetherTime  = time.Millisecond
+)
+
+// steps has the leader execute changes that came together, none if there are none.
+func (g *group) steps() (events []*event) {
+	var first time.Time
+	for bytes := 0; ; {
+		e := g.step()
+		if e == nil {
+			return events
+		}
+		if len(events) == 0 {
+			first = time.Now()
+		}
+		events, bytes = append(events, e), bytes+len(e.payload)
+		if !g.more() || len(events) == maxTogether || bytes > maxTogetherBytes || time.Since(first) > maxTogetherTime {
+			return events
 		}
 	}
 }
 
-// count notes that a member came or left. The caller holds mu.
-func (g *Group) count(m *member, n int) {
-	if m.shared {
-		g.shared += n
+// Wake is part of [change.Leader]: the leader looks for what has happened.
+func (g *group) Wake() {
+	if g.wakes.Add(1) == 1 {
+		go g.work()
 	}
 }
 
-// End ends all streams, and those that join later.
-func (g *Group) End() {
-	if g == nil {
+func (g *group) work() {
+	for {
+		seen := g.wakes.Load()
+		g.drain()
+		if g.wakes.CompareAndSwap(seen, 0) {
+			return
+		}
+	}
+}
+
+// errPanic ends a group whose execution has panicked where nothing else ends it.
+var errPanic = errors.New("panic in a shared execution")
+
+// failed ends a group whose execution panics.
+func (g *group) failed() {
+	if recover() != nil {
+		g.end(errPanic)
+	}
+}
+
+// drain tells everything that has happened.
+func (g *group) drain() {
+	defer g.failed()
+	g.mu.Lock()
+	live := g.live
+	g.mu.Unlock()
+	if !live {
+		return // a follower makes the steps
+	}
+	for g.ctx.Err() == nil {
+		events := g.steps()
+		g.tell(events)
+		switch {
+		case len(events) > 0:
+			continue
+		case g.err != nil:
+			g.end(g.err)
+		case g.ctx.Err() == nil:
+			g.rest(g.polled.Wait)
+		}
 		return
 	}
+}
+
+// rest is after everything was told.
+func (g *group) rest(wait time.Duration) {
 	g.mu.Lock()
-	open := g.open
-	g.ended, g.open, g.shared = true, nil, 0
+	switch {
+	case g.ended || len(g.followers) == 0:
+	case g.timer == nil:
+		g.timer = time.AfterFunc(wait, g.Wake)
+	default:
+		g.timer.Reset(wait)
+	}
 	g.mu.Unlock()
-	for m := range open {
-		m.end()
+	g.of.unite(g)
+}
+
+// pull makes a group that reads the state go on, for a follower that was told everything. Others
+// wait meanwhile.
+func (g *group) pull(s *Subscription) {
+	select {
+	case g.turn <- struct{}{}:
+		defer func() { <-g.turn }()
+	case <-s.ctx.Done():
+		return
+	}
+	defer g.failed()
+	g.mu.Lock()
+	done := g.live || g.ended || s.at == nil || s.at.next != nil
+	g.mu.Unlock()
+	if done {
+		return
+	}
+	events := g.steps()
+	g.mu.Lock()
+	g.place = g.polled.Place
+	g.mu.Unlock()
+	g.tell(events)
+	switch {
+	case g.err != nil:
+		g.end(g.err)
+	case len(events) == 0:
+		if g.ctx.Err() == nil {
+			g.end(errPanic) // a state that is not told has a next event
+		}
+	case !g.more() && !g.leader.Changes().TellsState():
+		g.mu.Lock()
+		g.live, g.head = true, nil
+		g.mu.Unlock()
+		g.Wake()
 	}
 }
 
-// Len is how many streams have joined and neither left nor been ended.
-func (g *Group) Len() int {
-	if g == nil {
-		return 0
-	}
+// Late is part of [change.Leader]. If nobody has joined since the last call, nobody joins before
+// the end of the state was told.
+func (g *group) Late() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.open) - g.shared
+	late := g.late
+	if g.late = false; !late {
+		g.head = nil
+	}
+	return late
+}
+
+// end ends the group: each follower goes on alone.
+func (g *group) end(err error) {
+	g.mu.Lock()
+	if !g.ended {
+		g.ended, g.cause, g.drops, g.head = true, err, g.leader.Ended(), nil
+		for _, s := range g.followers {
+			s.unpark(g.tail)
+		}
+	}
+	g.mu.Unlock()
+	g.close()
+}
+
+// close ends the execution: it has no followers, or no more events for them.
+func (g *group) close() {
+	g.of.mu.Lock()
+	g.of.remove(g)
+	g.of.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stop()
+}
+
+// stop ends the execution. The caller holds the group's lock.
+func (g *group) stop() {
+	g.ended = true
+	g.cancel()
+	g.memory.Close()
+	if g.timer != nil {
+		g.timer.Stop()
+	}
 }

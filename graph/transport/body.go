@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -15,7 +16,7 @@ import (
 
 // body reads the body of a POST at the pace that clients must keep.
 func (h *HTTP) body(w http.ResponseWriter, r *http.Request) (data []byte, taken int64, err error) {
-	in := &incoming{control: http.NewResponseController(w), pace: orDefault(h.BodyTimeout, DefaultMessageTimeout), end: time.Now().Add(maxBodyTime)}
+	in := &incoming{control: http.NewResponseController(w), pace: cmp.Or(h.BodyTimeout, DefaultMessageTimeout), end: time.Now().Add(maxBodyTime)}
 	h.mu.Lock()
 	if h.bodies == nil {
 		h.bodies = map[*incoming]struct{}{}

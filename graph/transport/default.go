@@ -19,11 +19,3 @@ const (
 
 // defaultGather is how soon after a write the next event may be written.
 const defaultGather = time.Millisecond
-
-func orDefault[T comparable](v, value T) T {
-	var zero T
-	if v == zero {
-		return value
-	}
-	return v
-}

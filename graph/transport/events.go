@@ -1,10 +1,9 @@
 package transport
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/stream"
 )
 
 // Events serves operations as server-sent events, in the distinct connections
@@ -47,12 +47,7 @@ type Events struct {
 	// Opened is told when the number of streams changes. Default: nobody is.
 	Opened func(delta int)
 
-	mu   sync.Mutex
-	open int
-	// ending is closed when all streams are to end; nil before the first.
-	ending chan struct{}
-	// drained is closed when all streams have ended; nil before Drain.
-	drained chan struct{}
+	open admission
 }
 
 // lastEventID is the URL parameter by which clients resume that cannot set the header.
@@ -69,44 +64,20 @@ func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
 	if op.Kind() != ast.Subscription {
 		s.ending = nil // it ends by itself, in time
 	}
-	ctx, cancel := context.WithCancel(connected(r.Context(), e.Work))
-	var work sync.WaitGroup
-	subscription := &pumping{events: s, of: e, ctx: ctx, work: &work}
+	ctx, stop := context.WithCancel(connected(r.Context(), e.Work))
+	s.work.Add(1)
 	if op.Kind() == ast.Subscription {
-		work.Add(1)
-		go subscription.begin(op, resumeFrom(r))
+		subscription := op.Subscribe(ctx, resumeFrom(r), &s.out, s)
+		defer stop()
+		stop = subscription.Stop
+		go subscription.Run()
 	} else {
-		work.Go(func() { e.answer(ctx, s, op) })
+		go op.answer(ctx, s, s.abort, func(next stream.Frame) { _ = s.out.Put(ctx, nil, next, event("complete", "", nil)) })
 	}
 	s.write(ctx)
-	cancel()
-	if stream := subscription.begun.Load(); stream != nil {
-		stream.Wake()
-	}
-	s.out.discard()
-	s.out.end()
-	work.Wait()
-}
-
-// answer queues the answer of a query or a mutation.
-func (e *Events) answer(ctx context.Context, s *events, op *Operation) {
-	defer s.out.finish()
-	defer func() {
-		if p := recover(); p != nil {
-			e.panicked(p)
-			_ = s.out.put(ctx, nil, event("next", "", e.Executor.Refuse(ctx, internalError()...)), event("complete", "", nil))
-		}
-	}()
-	payload, release := op.answer(ctx, s.abort)
-	next := event("next", "", payload)
-	next.release = release
-	_ = s.out.put(ctx, nil, next, event("complete", "", nil))
-}
-
-func (e *Events) panicked(p any) {
-	if e.Logger != nil {
-		e.Logger.Error("panic in a stream", zap.Any("panic", p), zap.Stack("stack"))
-	}
+	stop()
+	s.out.Discard()
+	s.work.Wait()
 }
 
 // internalError is all that a client is told of a defect.
@@ -122,8 +93,8 @@ func (e *Events) Refuse(w http.ResponseWriter, r *http.Request, errs ...*gqlerro
 		return
 	}
 	defer e.end(s)
-	_ = s.out.put(r.Context(), nil, event("next", "", e.Executor.Refuse(r.Context(), errs...)), event("complete", "", nil))
-	s.out.finish()
+	_ = s.out.Put(r.Context(), nil, event("next", "", e.Executor.Refuse(r.Context(), errs...)), event("complete", "", nil))
+	s.out.Finish()
 	s.write(r.Context())
 }
 
@@ -138,69 +109,26 @@ func resumeFrom(r *http.Request) string {
 // Drain accepts no more streams and ends all that are open, so that their clients
 // resume elsewhere. It returns when all have ended or ctx ends.
 func (e *Events) Drain(ctx context.Context) {
-	e.mu.Lock()
-	if e.drained == nil {
-		e.drained = make(chan struct{})
-		if e.ending != nil {
-			close(e.ending)
-		}
-		if e.open == 0 {
-			close(e.drained)
-		}
-	}
-	e.mu.Unlock()
 	select {
-	case <-e.drained:
+	case <-e.open.drain():
 	case <-ctx.Done():
 	}
 }
 
-// admit counts a stream and returns what tells it to end; nil if there are too many.
-func (e *Events) admit() chan struct{} {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.drained != nil || e.open >= orDefault(e.Streams, DefaultStreams) {
-		return nil
-	}
-	if e.ending == nil {
-		e.ending = make(chan struct{})
-	}
-	e.open++
-	if e.Opened != nil {
-		e.Opened(1)
-	}
-	return e.ending
-}
-
-func (e *Events) release() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.open--
-	if e.Opened != nil {
-		e.Opened(-1)
-	}
-	if e.open == 0 && e.drained != nil {
-		close(e.drained)
-	}
-}
-
 // begin sends the head of the answer. It returns nil if the stream is refused.
-func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
-	ending := e.admit()
-	if ending == nil {
-		limit := orDefault(e.Streams, DefaultStreams)
+func (e *Events) begin(w http.ResponseWriter, r *http.Request) *eventStream {
+	most := cmp.Or(e.Streams, DefaultStreams)
+	ending, ok := e.open.admit(most, e.Opened)
+	if !ok {
 		w.Header().Set("Retry-After", "1")
-		writeRefusal(w, http.StatusServiceUnavailable, e.Executor.Refuse(r.Context(), &gqlerror.Error{
-			Message:    fmt.Sprintf("the gateway has the %d event streams that it accepts (configuration key limit-sockets), or is stopping", limit),
-			Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": limit, "key": "limit-sockets", "retryable": true},
-		}))
+		writeRefusal(w, http.StatusServiceUnavailable, e.Executor.Refuse(r.Context(), notAdmitted("event streams", most)))
 		return nil
 	}
-	s := &events{
-		w: w, control: http.NewResponseController(w), ending: ending, ready: make(chan struct{}, 1),
-		heartbeat: orDefault(e.Heartbeat, 12*time.Second), timeout: orDefault(e.WriteTimeout, DefaultWriteTimeout), gather: orDefault(e.Gather, defaultGather),
+	s := &eventStream{
+		of: e, w: w, control: http.NewResponseController(w), ending: ending, ready: make(chan struct{}, 1),
+		heartbeat: cmp.Or(e.Heartbeat, 12*time.Second), timeout: cmp.Or(e.WriteTimeout, DefaultWriteTimeout), gather: cmp.Or(e.Gather, defaultGather),
 	}
-	s.out = outbox{messages: orDefault(e.Queue, DefaultQueue), bytes: orDefault(e.QueueBytes, DefaultQueueBytes), memory: e.Memory.Events(), wake: s.wake}
+	s.out = stream.Queue{Messages: cmp.Or(e.Queue, DefaultQueue), Bytes: cmp.Or(e.QueueBytes, DefaultQueueBytes), Memory: e.Memory.Events(), Wake: s.wake}
 	h := w.Header()
 	h.Set("Content-Type", typeEvents+"; charset=utf-8")
 	h.Set("Cache-Control", "no-store, no-transform")
@@ -211,7 +139,7 @@ func (e *Events) begin(w http.ResponseWriter, r *http.Request) *events {
 }
 
 // end sets a deadline for what the server writes after the handler returns.
-func (e *Events) end(s *events) {
+func (e *Events) end(s *eventStream) {
 	_ = s.control.SetWriteDeadline(time.Now().Add(s.timeout))
-	e.release()
+	e.open.release(e.Opened)
 }

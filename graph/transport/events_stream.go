@@ -3,7 +3,6 @@ package transport
 import (
 	"bytes"
 	"context"
-	"errors"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -14,133 +13,74 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/graph/answer"
+	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// events is one stream. The goroutine of the request writes.
-type events struct {
+// eventStream is the answer to one request. The goroutine of the request writes it.
+type eventStream struct {
+	of                         *Events
 	w                          http.ResponseWriter
 	control                    *http.ResponseController
 	ending                     <-chan struct{} // closed: the gateway stops
 	heartbeat, timeout, gather time.Duration
-	out                        outbox
+	out                        stream.Queue
 	ready                      chan struct{} // holds a token when there is something to write
 	wrote                      time.Time
-	frames                     []frame
+	frames                     []stream.Frame
 	buf                        []byte
 	aborted                    atomic.Bool
+	work                       sync.WaitGroup // ends with the operation
 }
 
 // abort ends the connection.
-func (s *events) abort() {
+func (s *eventStream) abort() {
 	s.aborted.Store(true)
 	_ = s.control.SetWriteDeadline(time.Now()) // else it ends with the next part
 }
 
-func (s *events) wake(bool) {
+func (s *eventStream) wake(bool) {
 	select {
 	case s.ready <- struct{}{}:
 	default:
 	}
 }
 
-// pumping is the subscription of a stream of events.
-type pumping struct {
-	*events
-	of     *Events
-	ctx    context.Context
-	stream *Stream
-	// begun is the stream, for who wakes it.
-	begun atomic.Pointer[Stream]
-	work  *sync.WaitGroup // ends with the subscription, also if that rests
-	seen  string          // the cursor of the last event that its goroutine has sent
+var _ stream.Wire = (*eventStream)(nil)
+
+// Frame is part of [stream.Wire].
+func (s *eventStream) Frame(payload []byte, cursor string) stream.Frame {
+	return event("next", cursor, payload)
 }
 
-var _ listener = (*pumping)(nil)
-
-// begin begins the subscription.
-func (p *pumping) begin(op *Operation, after string) {
-	p.run(func() {
-		p.stream = op.Stream(p.ctx, after, p)
-		p.begun.Store(p.stream)
-	})
+// End is part of [stream.Wire].
+func (s *eventStream) End(ctx context.Context, errs gqlerror.List) {
+	last := []stream.Frame{event("complete", "", nil)}
+	if len(errs) > 0 {
+		last = append([]stream.Frame{event("next", "", answer.Encode(&graphql.Response{Errors: errs}))}, last...)
+	}
+	_ = s.out.Put(ctx, nil, last...) // the client has gone
 }
 
-// run queues the events of a subscription until it ends, or rests.
-func (p *pumping) run(first func()) {
-	rests := false
-	defer func() {
-		if v := recover(); v != nil {
-			p.of.panicked(v)
-			_ = p.out.put(p.ctx, nil, event("next", "", p.of.Executor.Refuse(p.ctx, internalError()...)), event("complete", "", nil))
-		}
-		if !rests {
-			if p.stream != nil {
-				p.stream.Close()
-			}
-			p.out.finish()
-			p.work.Done()
-		}
-	}()
-	first()
-	rests = p.pump()
+// Panic is part of [stream.Wire]: a client is told of a defect, and no more.
+func (s *eventStream) Panic(ctx context.Context, v any) {
+	if s.of.Logger != nil {
+		s.of.Logger.Error("panic in a stream", zap.Any("panic", v), zap.Stack("stack"))
+	}
+	s.End(ctx, s.of.Executor.Present(ctx, internalError()))
 }
 
-func (p *pumping) pump() (rests bool) {
-	for {
-		e, what := p.stream.Next()
-		if what == Rests {
-			return true
-		}
-		if what == Over {
-			break
-		}
-		next := event("next", e.Cursor, e.Payload)
-		next.event = true
-		err := p.out.put(p.ctx, nil, next)
-		if errors.Is(err, errMemory) {
-			p.stream.Refuse(p.seen)
-			break
-		}
-		if err != nil {
-			return false
-		}
-		p.seen = e.Cursor
-	}
-	last := []frame{event("complete", "", nil)}
-	if errs := p.stream.Errors(); len(errs) > 0 {
-		last = append([]frame{event("next", "", encode(&graphql.Response{Errors: errs}))}, last...)
-	}
-	if p.ctx.Err() == nil {
-		_ = p.out.put(p.ctx, nil, last...)
-	}
-	return false
-}
-
-// deliver is that of a [listener].
-func (p *pumping) deliver(events []*shared) int {
-	n := p.out.deliver(events, (*shared).asEvent)
-	if n > 0 {
-		p.seen = events[n-1].cursor
-	}
-	return n
-}
-
-// resume is that of a [listener].
-func (p *pumping) resume() { go p.run(func() {}) }
-
-// asEvent is a shared event in the text format, made once.
-func (e *shared) asEvent() frame {
-	if f := e.sent.Load(); f != nil {
-		return *f
-	}
-	f := event("next", e.cursor, e.payload)
-	f.event = true
-	e.sent.Store(&f)
-	return f
+// Close is part of [stream.Wire].
+func (s *eventStream) Close() {
+	s.out.Finish()
+	s.work.Done()
 }
 
 // write sends what is queued until the last of it has been sent or ctx ends.
-func (s *events) write(ctx context.Context) {
+func (s *eventStream) write(ctx context.Context) {
 	// Clients of a gateway that shuts down reconnect, but not all at the same moment.
 	// This is sent at once, and the head of the answer with it.
 	s.buf = append(s.buf, "retry: "+strconv.Itoa(1000+rand.IntN(2000))+"\n\n"...)
@@ -161,7 +101,7 @@ func (s *events) write(ctx context.Context) {
 				return
 			}
 		case <-s.ending:
-			s.out.finish()
+			s.out.Finish()
 			s.empty(ctx)
 			return
 		case <-ctx.Done():
@@ -172,7 +112,7 @@ func (s *events) write(ctx context.Context) {
 
 // empty sends everything that is queued; events that arrived close together leave
 // in one write. It returns false once the stream has ended.
-func (s *events) empty(ctx context.Context) bool {
+func (s *eventStream) empty(ctx context.Context) bool {
 	for {
 		if wait := s.gather - time.Since(s.wrote); wait > 0 {
 			pause := time.NewTimer(wait)
@@ -183,13 +123,13 @@ func (s *events) empty(ctx context.Context) bool {
 				return false
 			}
 		}
-		frames, ended := s.out.take(s.frames[:0], maxBatch)
+		frames, ended := s.out.Take(s.frames[:0], maxBatch)
 		if len(frames) == 0 {
 			return !ended
 		}
 		s.buf = s.buf[:0]
 		for i := range frames {
-			s.buf = append(append(append(s.buf, frames[i].head...), frames[i].payload...), frames[i].tail...)
+			s.buf = append(append(append(s.buf, frames[i].Head...), frames[i].Payload...), frames[i].Tail...)
 		}
 		clear(frames)
 		if s.frames = frames; cap(s.frames) > 4 {
@@ -203,7 +143,7 @@ func (s *events) empty(ctx context.Context) bool {
 }
 
 // flush sends the buffer in parts, each with a deadline of its own.
-func (s *events) flush() error {
+func (s *eventStream) flush() error {
 	for data := s.buf; len(data) > 0; {
 		n := min(len(data), maxWrite)
 		_ = s.control.SetWriteDeadline(time.Now().Add(s.timeout)) // not every writer supports deadlines
@@ -227,7 +167,7 @@ func (s *events) flush() error {
 
 // event is an event in the text format of the HTML standard, 9.2.6. The event
 // complete has an empty data line: without one, EventSource would not report it.
-func event(name, id string, payload []byte) frame {
+func event(name, id string, payload []byte) stream.Frame {
 	head := "event: " + name + "\n"
 	if id != "" && !strings.ContainsAny(id, "\r\n\x00") {
 		head += "id: " + id + "\n"
@@ -244,5 +184,5 @@ func event(name, id string, payload []byte) frame {
 	if len(payload) > 0 {
 		head += " "
 	}
-	return frame{head: []byte(head), payload: payload, tail: "\n\n"}
+	return stream.Frame{Head: []byte(head), Payload: payload, Tail: "\n\n"}
 }

@@ -3,7 +3,6 @@ package transport
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/document"
+	"github.com/sluicegw/sluice/graph/stream"
 )
 
 // Documents parses and validates the text of documents within the limits of the gateway.
@@ -47,13 +47,17 @@ type Executor struct {
 	parser Documents
 	direct *Direct
 	memory *budget.Memory
-	// groups are the executions that equal subscriptions share.
-	groups groups
+	// subscriptions are those that run.
+	subscriptions *stream.Groups
 }
 
 // NewExecutor wraps gqlgen's executor.
 func NewExecutor(cfg ExecutorConfig) *Executor {
-	return &Executor{exec: cfg.Executor, named: cfg.Named, parser: cfg.Documents, direct: cfg.Direct, memory: cfg.Memory, groups: groups{open: map[groupKey]*group{}}}
+	e := &Executor{exec: cfg.Executor, named: cfg.Named, parser: cfg.Documents, direct: cfg.Direct, memory: cfg.Memory}
+	e.subscriptions = stream.NewGroups(stream.Config{Dispatch: cfg.Executor.DispatchOperation, Memory: cfg.Memory, Refuse: func(ctx context.Context) gqlerror.List {
+		return e.Present(ctx, gqlerror.List{overBudget(cfg.Memory)})
+	}})
+	return e
 }
 
 type documentKey struct{}
@@ -144,17 +148,30 @@ func lastCut(text, separator string) (before, after string, found bool) {
 
 // Refuse is the answer to a request that is not executed.
 func (e *Executor) Refuse(ctx context.Context, errs ...*gqlerror.Error) []byte {
-	return encode(&graphql.Response{Errors: e.Present(ctx, errs)})
+	return answer.Encode(&graphql.Response{Errors: e.Present(ctx, errs)})
+}
+
+// Subscribe makes a subscription: see [stream.Groups.Subscribe].
+func (o *Operation) Subscribe(ctx context.Context, after string, q *stream.Queue, w stream.Wire) *stream.Subscription {
+	return o.executor.subscriptions.Subscribe(ctx, o.context, after, q, w)
 }
 
 // Kind is query, mutation or subscription.
 func (o *Operation) Kind() ast.Operation { return o.context.Operation.Operation }
 
-// answer is that of a query or a mutation as JSON, in memory of its own, which the caller
-// releases when it was sent. abort cuts the client off: see [budget.Share.Keep].
-func (o *Operation) answer(ctx context.Context, abort func()) (out []byte, release func()) {
-	share := o.do(ctx, abort, func(answer []byte, _ bool) { out = bytes.Clone(answer) })
-	return out, share.Close
+// answer puts the answer to a query or a mutation on a wire, where it holds memory until it was
+// sent. abort cuts the client off: see [budget.Share.Keep].
+func (o *Operation) answer(ctx context.Context, w stream.Wire, abort func(), put func(next stream.Frame)) {
+	defer w.Close()
+	defer func() {
+		if v := recover(); v != nil {
+			w.Panic(ctx, v)
+		}
+	}()
+	var next stream.Frame
+	share := o.do(ctx, abort, func(answer []byte, _ bool) { next = w.Frame(bytes.Clone(answer), "") })
+	next.Release = share.Close
+	put(next)
 }
 
 // What stands around the data of an answer without errors.
@@ -199,7 +216,7 @@ func (o *Operation) do(ctx context.Context, abort func(), send func(answer []byt
 		share.Keep(int64(cap(whole)), abort)
 		send(append(whole, dataTail...), false)
 	default:
-		out := encode(res)
+		out := answer.Encode(res)
 		share.Keep(int64(cap(whole)+len(out)), abort)
 		send(out, share.Refused() && o.Kind() == ast.Query)
 	}
@@ -218,7 +235,7 @@ type running struct {
 // Value is part of [context.Context].
 func (r *running) Value(key any) any {
 	switch key.(type) {
-	case answer.Key:
+	case answer.ContextKey:
 		return &r.memory
 	case budget.SharedKey:
 		return &r.shared
@@ -233,36 +250,4 @@ func (o *Operation) respond(ctx context.Context) *graphql.Response {
 	}
 	next, ctx := o.executor.exec.DispatchOperation(ctx, o.context)
 	return next(ctx)
-}
-
-// encode writes a result in memory of its own: gqlgen uses that of Data again.
-// A result without data was not executed and has no such key.
-func encode(res *graphql.Response) []byte {
-	var out bytes.Buffer
-	out.Grow(len(res.Data) + 32)
-	separator := byte('{')
-	add := func(key string, value any) {
-		data, err := json.Marshal(value)
-		if err != nil {
-			data = []byte("null")
-		}
-		out.WriteByte(separator)
-		separator = ','
-		out.WriteString(`"` + key + `":`)
-		out.Write(data)
-	}
-	if len(res.Errors) > 0 {
-		add("errors", res.Errors)
-	}
-	if res.Data != nil {
-		out.WriteByte(separator)
-		separator = ','
-		out.WriteString(`"data":`)
-		out.Write(res.Data)
-	}
-	if len(res.Extensions) > 0 {
-		add("extensions", res.Extensions)
-	}
-	out.WriteByte('}')
-	return out.Bytes()
 }

@@ -5,7 +5,7 @@ var (
 	DecodeMessage = decodeMessage
 	AppendEvent   = func(name, id string, payload []byte) string {
 		f := event(name, id, payload)
-		return string(f.head) + string(f.payload) + f.tail
+		return string(f.Head) + string(f.Payload) + f.Tail
 	}
 )
 

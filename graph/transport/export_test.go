@@ -9,27 +9,12 @@ var (
 
 // Shared is how many streams share an execution, and how many of them were told everything.
 func (e *Executor) Shared() (all, parked int) {
-	e.groups.mu.Lock()
-	defer e.groups.mu.Unlock()
-	for _, g := range e.groups.open {
-		g.mu.Lock()
-		all += len(g.followers)
-		parked += len(g.followers) - g.behind
-		g.mu.Unlock()
-	}
+	all, parked, _ = e.subscriptions.Count()
 	return all, parked
 }
 
 // ReadingState is how many streams share executions that read the state.
 func (e *Executor) ReadingState() (n int) {
-	e.groups.mu.Lock()
-	defer e.groups.mu.Unlock()
-	for _, g := range e.groups.open {
-		g.mu.Lock()
-		if !g.live {
-			n += len(g.followers)
-		}
-		g.mu.Unlock()
-	}
+	_, _, n = e.subscriptions.Count()
 	return n
 }

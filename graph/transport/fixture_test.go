@@ -278,7 +278,7 @@ func noGoroutines(t testing.TB) {
 		stacks = string(buf[:runtime.Stack(buf, true)])
 		left := false
 		for stack := range strings.SplitSeq(stacks, "\n\n") {
-			left = left || strings.Contains(stack, "/graph/transport.(") || strings.Contains(stack, "net/http.(*conn).serve")
+			left = left || strings.Contains(stack, "/graph/transport.(") || strings.Contains(stack, "/graph/stream.(") || strings.Contains(stack, "net/http.(*conn).serve")
 		}
 		if !left {
 			return

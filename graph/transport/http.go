@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"mime"
@@ -156,7 +157,7 @@ func (h *HTTP) answer(ctx context.Context, inTime context.Context, w http.Respon
 		h.refuse(ctx, w, r, http.StatusNotAcceptable, badRequest("answers are application/graphql-response+json or application/json; Accept names neither"))
 		return
 	}
-	to := &sending{ResponseWriter: w, timeout: orDefault(h.WriteTimeout, DefaultWriteTimeout)}
+	to := &sending{ResponseWriter: w, timeout: cmp.Or(h.WriteTimeout, DefaultWriteTimeout)}
 	op.Do(inTime, to.abort, func(answer []byte, busy bool) {
 		status := http.StatusOK
 		if busy {

@@ -11,12 +11,15 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode/utf8"
 
 	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/graph/stream"
 )
 
 // Codes of graphql-transport-ws, and those of RFC 6455, 7.4.1, that are used.
@@ -67,7 +70,7 @@ type socket struct {
 	in     *bufio.Reader   // what it reads from
 	net    net.Conn        // writes
 	raw    syscall.RawConn // writes without waiting; nil if that is not possible
-	out    outbox
+	out    stream.Queue
 	cancel context.CancelFunc
 	place  *list.Element // in parent.waiting, whose lock guards it
 
@@ -82,10 +85,10 @@ type socket struct {
 	receiving bool
 	taken     int64
 
-	mu         sync.Mutex
+	ready      atomic.Bool // connection_init was accepted
+	mu         sync.Mutex  // guards all below
 	beat       *time.Timer // pings
-	ready      bool        // connection_init was accepted
-	operations map[string]*operation
+	operations map[string]*socketOperation
 	running    int       // goroutines of operations, of those whose id is free again too
 	answers    int       // queries and mutations among them
 	draining   bool      // closes when answers is zero
@@ -95,12 +98,12 @@ type socket struct {
 }
 
 func newSocket(parent *Sockets, conn *websocket.Conn, h *hijacker) *socket {
-	s := &socket{parent: parent, conn: conn, in: h.in, net: h.conn.Conn, raw: rawConn(h.conn.Conn), operations: map[string]*operation{}}
-	s.out = outbox{messages: parent.cfg.Queue, bytes: parent.cfg.QueueBytes, memory: parent.cfg.Memory.Events(), wake: s.wake}
+	s := &socket{parent: parent, conn: conn, in: h.in, net: h.conn.Conn, raw: rawConn(h.conn.Conn), operations: map[string]*socketOperation{}}
+	s.out = stream.Queue{Messages: parent.cfg.Queue, Bytes: parent.cfg.QueueBytes, Memory: parent.cfg.Memory.Events(), Wake: s.wake}
 	conn.SetReadLimit(maxFirstMessage)
 	conn.SetPingHandler(func(data string) error {
 		s.alive()
-		s.out.offer(frame{kind: opPong, tail: data})
+		s.out.Offer(stream.Frame{Kind: opPong, Tail: data})
 		return nil
 	})
 	conn.SetPongHandler(func(string) error { s.alive(); return nil })
@@ -113,7 +116,7 @@ func (s *socket) protocol() string { return s.conn.Subprotocol() }
 
 // serve reads until the connection ends, and returns when nothing of it is left.
 func (s *socket) serve(ctx context.Context) {
-	defer s.parent.release(s)
+	defer s.parent.remove(s)
 	ctx = connected(ctx, s.parent.cfg.Work)
 	s.deadline(s.parent.cfg.InitTimeout)
 	s.startPings()
@@ -206,7 +209,7 @@ type messagePace struct {
 }
 
 func (p messagePace) extend() {
-	if p.socket.isReady() {
+	if p.socket.ready.Load() {
 		p.socket.deadline(min(p.socket.parent.cfg.MessageTimeout, time.Until(p.end)))
 	}
 }
@@ -233,11 +236,11 @@ func (s *socket) failed(err error) closing {
 		return closing{code: closed.Code, echo: true}
 	case errors.Is(err, websocket.ErrReadLimit):
 		reason := fmt.Sprintf("a message has at most %d bytes (configuration key limit-body)", s.parent.cfg.Message)
-		if !s.isReady() {
+		if !s.ready.Load() {
 			reason = fmt.Sprintf("a message before connection_ack has at most %d bytes", maxFirstMessage)
 		}
 		return closing{code: codeTooBig, reason: reason, wait: true, mute: true}
-	case errors.As(err, &network) && network.Timeout() && !s.isReady():
+	case errors.As(err, &network) && network.Timeout() && !s.ready.Load():
 		return closing{code: codeInitTimeout, reason: "Connection initialisation timeout"}
 	case errors.As(err, &network) && network.Timeout():
 		return closing{code: codeGoingAway, reason: "nothing was heard for too long"}
@@ -265,7 +268,9 @@ func (s *socket) close(end closing) {
 	running := slices.Collect(maps.Values(s.operations))
 	s.mu.Unlock()
 	s.cancel()
-	s.wakeUp(running...)
+	for _, op := range running {
+		op.stop()
+	}
 	if end.code == 0 {
 		s.abort()
 		return
@@ -273,7 +278,7 @@ func (s *socket) close(end closing) {
 	if !end.echo {
 		s.parent.cfg.Closed(end.code)
 	}
-	s.out.finish(closeFrame(end.code, end.reason))
+	s.out.Finish(closeFrame(end.code, end.reason))
 }
 
 // abort ends the connection without a close frame and frees the kernel's buffers.
@@ -282,7 +287,7 @@ func (s *socket) abort() {
 		_ = c.SetLinger(0)
 	}
 	_ = s.net.Close()
-	s.out.discard()
+	s.out.Discard()
 }
 
 // drain closes the connection once its queries and mutations have been answered.
@@ -296,12 +301,6 @@ func (s *socket) drain() {
 	}
 }
 
-func (s *socket) isReady() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ready
-}
-
 func (s *socket) isEnding() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -311,7 +310,7 @@ func (s *socket) isEnding() bool {
 // alive notes that the client is there. While it is sending a message, only the end
 // of that message counts.
 func (s *socket) alive() {
-	if !s.receiving && s.isReady() {
+	if !s.receiving && s.ready.Load() {
 		s.deadline(2 * s.parent.cfg.PingInterval)
 	}
 }
@@ -336,10 +335,10 @@ func (s *socket) startPings() {
 // ping sends a ping frame. The protocol has ping messages too, but some clients
 // close the connection when they get one from the server.
 func (s *socket) ping() {
-	if s.protocol() == protocolLegacy && s.isReady() {
-		s.out.offer(textFrame(`{"type":"ka"}`))
+	if s.protocol() == protocolLegacy && s.ready.Load() {
+		s.out.Offer(textFrame(`{"type":"ka"}`))
 	}
-	s.out.offer(frame{kind: opPing})
+	s.out.Offer(stream.Frame{Kind: opPing})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ending == nil {

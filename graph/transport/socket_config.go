@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -107,16 +108,16 @@ func (c *SocketConfig) setDefaults() {
 			*hook = func(int) {}
 		}
 	}
-	c.Connections = orDefault(c.Connections, DefaultConnections)
-	c.Waiting = min(orDefault(c.Waiting, max(c.Connections/2, 1)), c.Connections)
-	c.Operations = orDefault(c.Operations, DefaultOperations)
-	c.Message = orDefault(c.Message, DefaultMessage)
-	c.Queue = orDefault(c.Queue, DefaultQueue)
-	c.QueueBytes = orDefault(c.QueueBytes, DefaultQueueBytes)
-	c.InitTimeout = orDefault(c.InitTimeout, DefaultInitTimeout)
-	c.PingInterval = orDefault(c.PingInterval, DefaultPingInterval)
-	c.WriteTimeout = orDefault(c.WriteTimeout, DefaultWriteTimeout)
-	c.MessageTimeout = orDefault(c.MessageTimeout, DefaultMessageTimeout)
-	c.Time = orDefault(c.Time, DefaultTime)
-	c.Gather = orDefault(c.Gather, defaultGather)
+	c.Connections = cmp.Or(c.Connections, DefaultConnections)
+	c.Waiting = min(cmp.Or(c.Waiting, max(c.Connections/2, 1)), c.Connections)
+	c.Operations = cmp.Or(c.Operations, DefaultOperations)
+	c.Message = cmp.Or(c.Message, DefaultMessage)
+	c.Queue = cmp.Or(c.Queue, DefaultQueue)
+	c.QueueBytes = cmp.Or(c.QueueBytes, DefaultQueueBytes)
+	c.InitTimeout = cmp.Or(c.InitTimeout, DefaultInitTimeout)
+	c.PingInterval = cmp.Or(c.PingInterval, DefaultPingInterval)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, DefaultWriteTimeout)
+	c.MessageTimeout = cmp.Or(c.MessageTimeout, DefaultMessageTimeout)
+	c.Time = cmp.Or(c.Time, DefaultTime)
+	c.Gather = cmp.Or(c.Gather, defaultGather)
 }

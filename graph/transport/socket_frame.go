@@ -3,6 +3,8 @@ package transport
 import (
 	"encoding/binary"
 	"unicode/utf8"
+
+	"github.com/sluicegw/sluice/graph/stream"
 )
 
 // Opcodes of frames (RFC 6455, 5.2).
@@ -18,9 +20,9 @@ const maxReason = 123
 
 // appendFrame adds a frame in the form of RFC 6455, 5.2: whole, and not masked
 // since a server sends it.
-func appendFrame(b []byte, f *frame) []byte {
-	b = append(b, 0x80|f.kind)
-	switch n := f.size(); {
+func appendFrame(b []byte, f *stream.Frame) []byte {
+	b = append(b, 0x80|f.Kind)
+	switch n := f.Size(); {
 	case n < 126:
 		b = append(b, byte(n))
 	case n <= 0xFFFF:
@@ -28,21 +30,21 @@ func appendFrame(b []byte, f *frame) []byte {
 	default:
 		b = binary.BigEndian.AppendUint64(append(b, 127), uint64(n))
 	}
-	b = append(b, f.head...)
-	b = append(b, f.payload...)
-	return append(b, f.tail...)
+	b = append(b, f.Head...)
+	b = append(b, f.Payload...)
+	return append(b, f.Tail...)
 }
 
 // closeFrame is the last frame of a connection. Code 0 stands for none.
-func closeFrame(code int, reason string) frame {
+func closeFrame(code int, reason string) stream.Frame {
 	if code == 0 {
-		return frame{kind: opClose}
+		return stream.Frame{Kind: opClose}
 	}
 	for len(reason) > maxReason || !utf8.ValidString(reason) && reason != "" {
 		reason = reason[:min(len(reason)-1, maxReason)]
 	}
-	return frame{kind: opClose, head: binary.BigEndian.AppendUint16(nil, uint16(code)), tail: reason}
+	return stream.Frame{Kind: opClose, Head: binary.BigEndian.AppendUint16(nil, uint16(code)), Tail: reason}
 }
 
 // textFrame is a message that is ready.
-func textFrame(message string) frame { return frame{kind: opText, tail: message} }
+func textFrame(message string) stream.Frame { return stream.Frame{Kind: opText, Tail: message} }

@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -11,25 +10,20 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// operation is one that runs on a connection.
-type operation struct {
-	source
+// socketOperation is an operation that runs on a connection.
+type socketOperation struct {
 	id     string
 	kind   ast.Operation
 	done   func() // gives back what its request takes of the budget
-	cancel context.CancelFunc
+	stop   func()
 	socket *socket
-	// stream is that of a subscription; the socket's lock guards it.
-	stream *Stream
-	// event is the frame of its events, but for the payload.
-	event frame
-	// seen is the cursor of the last event that its goroutine has sent.
-	seen string
+	next   stream.Frame // of a result, but for the payload
 }
 
-var _ listener = (*operation)(nil)
+var _ stream.Wire = (*socketOperation)(nil)
 
 // handle does what a message asks for. It returns the context of what comes
 // next, and how the connection ends if the message is not allowed.
@@ -42,7 +36,7 @@ func (s *socket) handle(ctx context.Context, m message) (context.Context, *closi
 	case verbStop:
 		s.stop(m.id)
 	case verbPing:
-		s.say(ctx, frame{kind: opText, head: []byte(`{"type":"pong"`), payload: member("payload", m.payload), tail: "}"})
+		s.say(ctx, stream.Frame{Kind: opText, Head: []byte(`{"type":"pong"`), Payload: member("payload", m.payload), Tail: "}"})
 	case verbTerminate:
 		return ctx, &closing{code: codeNormal}
 	}
@@ -51,8 +45,8 @@ func (s *socket) handle(ctx context.Context, m message) (context.Context, *closi
 
 // say queues a message that belongs to no operation, and waits for room: a client
 // that does not read gets no answers.
-func (s *socket) say(ctx context.Context, f frame) {
-	_ = s.out.put(ctx, nil, f) // the connection ends
+func (s *socket) say(ctx context.Context, f stream.Frame) {
+	_ = s.out.Put(ctx, nil, f) // the connection ends
 }
 
 func member(name string, value json.RawMessage) []byte {
@@ -63,7 +57,7 @@ func member(name string, value json.RawMessage) []byte {
 }
 
 func (s *socket) initialise(ctx context.Context, m message) (context.Context, *closing) {
-	if s.isReady() {
+	if s.ready.Load() {
 		return ctx, &closing{code: codeTooManyInits, reason: "Too many initialisation requests"}
 	}
 	admitted, err := s.parent.cfg.Init(ctx, m.payload)
@@ -71,9 +65,7 @@ func (s *socket) initialise(ctx context.Context, m message) (context.Context, *c
 		s.parent.cfg.Logger.Debug("a socket was refused", zap.Error(err))
 		return ctx, &closing{code: codeForbidden, reason: "Forbidden"}
 	}
-	s.mu.Lock()
-	s.ready = true
-	s.mu.Unlock()
+	s.ready.Store(true)
 	s.parent.initialised(s)
 	s.conn.SetReadLimit(s.parent.cfg.Message)
 	s.alive()
@@ -87,7 +79,7 @@ func (s *socket) initialise(ctx context.Context, m message) (context.Context, *c
 // start begins an operation. It checks the document in the goroutine that reads,
 // so no connection can occupy more than one core with validation.
 func (s *socket) start(ctx context.Context, m message) *closing {
-	if !s.isReady() {
+	if !s.ready.Load() {
 		return &closing{code: codeUnauthorized, reason: "Unauthorized"}
 	}
 	s.mu.Lock()
@@ -126,8 +118,18 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 			return nil
 		}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	op := &operation{id: m.id, kind: prepared.Kind(), done: done, cancel: cancel, socket: s}
+	op := &socketOperation{id: m.id, kind: prepared.Kind(), done: done, socket: s}
+	op.next = s.message(op, op.id, s.next(), nil)
+	var run func()
+	if op.kind == ast.Subscription {
+		subscription := prepared.Subscribe(ctx, "", &s.out, op)
+		op.stop, run = subscription.Stop, subscription.Run
+	} else {
+		ctx, cancel := context.WithCancel(ctx)
+		op.stop, run = cancel, func() {
+			prepared.answer(ctx, op, s.abort, func(next stream.Frame) { op.finish(ctx, next, s.message(op, op.id, "complete", nil)) })
+		}
+	}
 	s.mu.Lock()
 	s.operations[m.id] = op
 	s.running++
@@ -137,7 +139,7 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 	s.mu.Unlock()
 	s.parent.cfg.Started(1)
 	s.work.Add(1)
-	go s.run(ctx, op, prepared)
+	go run()
 	return nil
 }
 
@@ -154,132 +156,42 @@ func (s *socket) stop(id string) {
 	delete(s.operations, id)
 	s.mu.Unlock()
 	if op != nil {
-		s.out.forget(&op.source) // before it can say that it has ended
-		op.cancel()
-		s.wakeUp(op)
+		op.stop() // it says no more
+		s.out.Forget(op)
 	}
 }
 
-// wakeUp lets an operation that rests see that it has been cancelled.
-func (s *socket) wakeUp(ops ...*operation) {
-	for _, op := range ops {
-		s.mu.Lock()
-		stream := op.stream
-		s.mu.Unlock()
-		if stream != nil {
-			stream.Wake()
-		}
-	}
+// Frame is part of [stream.Wire].
+func (op *socketOperation) Frame(payload []byte, _ string) stream.Frame {
+	f := op.next
+	f.Payload = payload
+	return f
 }
 
-// run executes an operation to its end.
-func (s *socket) run(ctx context.Context, op *operation, prepared *Operation) {
-	rests := false
-	defer func() {
-		if p := recover(); p != nil {
-			s.panicked(ctx, op, p)
-		}
-		s.rested(op, rests)
-	}()
-	if op.kind == ast.Subscription {
-		op.event = s.message(op, op.id, s.next(), nil)
-		op.event.soon, op.event.event = true, true
-		stream := prepared.Stream(ctx, "", op)
-		s.mu.Lock()
-		op.stream = stream
-		s.mu.Unlock()
-		rests = s.listen(op)
+// End is part of [stream.Wire].
+func (op *socketOperation) End(ctx context.Context, errs gqlerror.List) {
+	if len(errs) > 0 {
+		op.finish(ctx, op.socket.message(op, op.id, "error", encodeErrors(op.socket.protocol(), errs)))
 		return
 	}
-	payload, release := prepared.answer(ctx, s.abort)
-	next := s.message(op, op.id, s.next(), payload)
-	next.release = release
-	s.finish(ctx, op, next, s.message(op, op.id, "complete", nil))
+	op.finish(ctx, op.socket.message(op, op.id, "complete", nil))
 }
 
-func (s *socket) panicked(ctx context.Context, op *operation, p any) {
-	s.parent.cfg.Logger.Error("panic in an operation", zap.Any("panic", p), zap.Stack("stack"))
-	s.finish(ctx, op, s.message(op, op.id, "error", encodeErrors(s.protocol(), s.parent.cfg.Executor.Present(ctx, internalError()))))
-}
-
-// rested notes that the goroutine of an operation has ended, and the operation too if it
-// does not rest.
-func (s *socket) rested(op *operation, rests bool) {
-	if rests {
-		return // the connection waits for it all the same
-	}
-	if op.stream != nil {
-		op.stream.Close()
-	}
-	s.ended(op)
-	s.work.Done()
-}
-
-// listen sends the events of a subscription until it ends, or rests.
-func (s *socket) listen(op *operation) (rests bool) {
-	ctx := op.stream.ctx
-	for {
-		e, what := op.stream.Next()
-		if what == Rests {
-			return true
-		}
-		if what == Over {
-			break
-		}
-		event := op.event
-		event.payload = e.Payload
-		err := s.out.put(ctx, nil, event)
-		if errors.Is(err, errMemory) {
-			op.stream.Refuse(op.seen)
-			break
-		}
-		if err != nil {
-			return false
-		}
-		op.seen = e.Cursor
-	}
-	if errs := op.stream.Errors(); len(errs) > 0 {
-		s.finish(ctx, op, s.message(op, op.id, "error", encodeErrors(s.protocol(), errs)))
-		return false
-	}
-	s.finish(ctx, op, s.message(op, op.id, "complete", nil))
-	return false
-}
-
-// deliver is that of a [listener].
-func (op *operation) deliver(events []*shared) int {
-	n := op.socket.out.deliver(events, func(e *shared) frame {
-		event := op.event
-		event.payload = e.payload
-		return event
-	})
-	if n > 0 {
-		op.seen = events[n-1].cursor
-	}
-	return n
-}
-
-// resume is that of a [listener].
-func (op *operation) resume() {
-	go func() {
-		rests := false
-		defer func() {
-			if p := recover(); p != nil {
-				op.socket.panicked(op.stream.ctx, op, p)
-			}
-			op.socket.rested(op, rests)
-		}()
-		rests = op.socket.listen(op)
-	}()
+// Panic is part of [stream.Wire].
+func (op *socketOperation) Panic(ctx context.Context, v any) {
+	cfg := &op.socket.parent.cfg
+	cfg.Logger.Error("panic in an operation", zap.Any("panic", v), zap.Stack("stack"))
+	op.End(ctx, cfg.Executor.Present(ctx, internalError()))
 }
 
 // finish queues the last messages of an operation. Its id is free before the client
 // can read them.
-func (s *socket) finish(ctx context.Context, op *operation, last ...frame) {
-	_ = s.out.put(ctx, func() { s.free(op) }, last...) // it was cancelled, or the connection ends
+func (op *socketOperation) finish(ctx context.Context, last ...stream.Frame) {
+	_ = op.socket.out.Put(ctx, op.free, last...) // it was cancelled, or the connection ends
 }
 
-func (s *socket) free(op *operation) {
+func (op *socketOperation) free() {
+	s := op.socket
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.operations[op.id] == op {
@@ -287,10 +199,11 @@ func (s *socket) free(op *operation) {
 	}
 }
 
-// ended notes that an operation has ended completely.
-func (s *socket) ended(op *operation) {
-	op.cancel()
-	s.free(op)
+// Close is part of [stream.Wire].
+func (op *socketOperation) Close() {
+	s := op.socket
+	op.stop()
+	op.free()
 	op.done()
 	s.mu.Lock()
 	s.running--
@@ -303,6 +216,7 @@ func (s *socket) ended(op *operation) {
 	if stop {
 		s.drain()
 	}
+	s.work.Done()
 }
 
 // next is the type of the message that carries a result.
@@ -314,18 +228,18 @@ func (s *socket) next() string {
 }
 
 // message is one that belongs to an operation. Its payload is not copied.
-func (s *socket) message(op *operation, id, kind string, payload []byte) frame {
+func (s *socket) message(op *socketOperation, id, kind string, payload []byte) stream.Frame {
 	name, err := json.Marshal(id)
 	if err != nil {
 		name = []byte(`""`)
 	}
-	f := frame{kind: opText, tail: "}"}
+	f := stream.Frame{Kind: opText, Tail: "}"}
 	if op != nil {
-		f.from = &op.source
+		f.From = op
 	}
-	f.head = append(append([]byte(`{"id":`), name...), `,"type":"`+kind+`"`...)
+	f.Head = append(append([]byte(`{"id":`), name...), `,"type":"`+kind+`"`...)
 	if kind != "complete" {
-		f.head, f.payload = append(f.head, `,"payload":`...), payload
+		f.Head, f.Payload = append(f.Head, `,"payload":`...), payload
 	}
 	return f
 }

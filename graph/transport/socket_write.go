@@ -1,6 +1,10 @@
 package transport
 
-import "time"
+import (
+	"time"
+
+	"github.com/sluicegw/sluice/graph/stream"
+)
 
 const (
 	// maxBatch is the most bytes of frames in one write.
@@ -11,15 +15,15 @@ const (
 
 // buffer is the memory of a writer that is at work.
 type buffer struct {
-	frames []frame // taken, and not yet in bytes
+	frames []stream.Frame // taken, and not yet in bytes
 	bytes  []byte
 	sent   int // of bytes
 }
 
-// fill takes what is next in the outbox of a socket. If that is nothing, its writer is done.
+// fill takes what is next in the queue of a socket. If that is nothing, its writer is done.
 func (b *buffer) fill(s *socket) (ok, ended bool) {
 	b.bytes, b.sent = b.bytes[:0], 0
-	frames, ended := s.out.take(b.frames[:0], maxBatch)
+	frames, ended := s.out.Take(b.frames[:0], maxBatch)
 	if len(frames) == 0 {
 		return false, ended
 	}
@@ -30,7 +34,7 @@ func (b *buffer) fill(s *socket) (ok, ended bool) {
 // size is how many bytes the frames have that were taken.
 func (b *buffer) size() (n int) {
 	for i := range b.frames {
-		n += b.frames[i].size()
+		n += b.frames[i].Size()
 	}
 	return n
 }
@@ -66,10 +70,10 @@ func (s *socket) wake(soon bool) {
 	go s.write()
 }
 
-// write empties the outbox.
+// write empties the queue.
 func (s *socket) write() { s.writeFrom(s.parent.buffers.Get().(*buffer)) }
 
-// writeFrom sends what is in the buffer, and then empties the outbox, with one system call for
+// writeFrom sends what is in the buffer, and then empties the queue, with one system call for
 // all frames that are queued.
 func (s *socket) writeFrom(b *buffer) {
 	defer s.writers.Done()
@@ -77,7 +81,6 @@ func (s *socket) writeFrom(b *buffer) {
 	for {
 		b.encode()
 		if err := s.send(b.bytes[b.sent:]); err != nil {
-			s.out.end()
 			s.close(closing{})
 			s.abort()
 			return

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"runtime"
@@ -16,8 +15,6 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
-
-	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // socketVersion is the version of the WebSocket protocol.
@@ -35,13 +32,12 @@ type Sockets struct {
 	buffers sync.Pool
 	pool    writerPool
 
+	open admission // connections, and requests on their way to become one
+
 	mu      sync.Mutex
-	open    int // connections, and requests on their way to become one
 	sockets map[*socket]struct{}
 	// waiting are the sockets that have not initialised, the oldest first.
 	waiting *list.List
-	// drained is closed when all connections have ended; nil before Drain.
-	drained chan struct{}
 }
 
 // NewSockets starts nothing.
@@ -73,18 +69,16 @@ func NewSockets(cfg SocketConfig) (*Sockets, error) {
 // ServeHTTP upgrades the request and returns; the connection lives on, with what
 // [SocketConfig.Keep] keeps of the request's context. The edge has checked Host and Origin.
 func (s *Sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !s.admit() {
+	draining, ok := s.open.admit(s.cfg.Connections, s.cfg.Opened)
+	if !ok {
 		w.Header().Set("Retry-After", "1")
-		s.refuse(w, r, http.StatusServiceUnavailable, &gqlerror.Error{
-			Message:    fmt.Sprintf("the gateway has the %d WebSocket connections that it accepts (configuration key limit-sockets), or is stopping", s.cfg.Connections),
-			Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": s.cfg.Connections, "key": "limit-sockets", "retryable": true},
-		})
+		s.refuse(w, r, http.StatusServiceUnavailable, notAdmitted("WebSocket connections", s.cfg.Connections))
 		return
 	}
 	h := &hijacker{ResponseWriter: w}
 	conn, err := s.upgrader.Upgrade(h, r, nil)
 	if err != nil {
-		s.release(nil)
+		s.open.release(s.cfg.Opened)
 		return
 	}
 	h.conn.mute = true
@@ -92,30 +86,16 @@ func (s *Sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(s.cfg.Keep(r.Context()))
 	c.cancel = cancel
 	s.add(c)
+	select {
+	case <-draining:
+		c.drain()
+	default:
+	}
 	go c.serve(ctx)
 }
 
 func (s *Sockets) refuse(w http.ResponseWriter, r *http.Request, status int, err *gqlerror.Error) {
 	writeRefusal(w, status, s.cfg.Executor.Refuse(r.Context(), err))
-}
-
-// writeRefusal answers a request for a long-lived connection that is refused.
-func writeRefusal(w http.ResponseWriter, status int, body []byte) {
-	w.Header().Set("Content-Type", typeJSON+"; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that has gone hears nothing
-}
-
-// admit reserves a place for a connection.
-func (s *Sockets) admit() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.drained != nil || s.open >= s.cfg.Connections {
-		return false
-	}
-	s.open++
-	s.cfg.Opened(1)
-	return true
 }
 
 // add registers a connection. If too many are waiting to be initialised, the
@@ -129,13 +109,9 @@ func (s *Sockets) add(c *socket) {
 		oldest = s.waiting.Front().Value.(*socket)
 		s.leaveWaiting(oldest)
 	}
-	draining := s.drained != nil
 	s.mu.Unlock()
 	if oldest != nil {
 		oldest.close(closing{code: codeInitTimeout, reason: "Connection initialisation timeout: too many wait"})
-	}
-	if draining {
-		c.drain()
 	}
 }
 
@@ -153,36 +129,23 @@ func (s *Sockets) leaveWaiting(c *socket) {
 	}
 }
 
-// release gives the place of a connection back; c is nil if it never became one.
-func (s *Sockets) release(c *socket) {
+// remove forgets a connection that has ended.
+func (s *Sockets) remove(c *socket) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c != nil {
-		s.leaveWaiting(c)
-		delete(s.sockets, c)
-	}
-	s.open--
-	s.cfg.Opened(-1)
-	if s.open == 0 && s.drained != nil {
-		close(s.drained)
-	}
+	s.leaveWaiting(c)
+	delete(s.sockets, c)
+	s.mu.Unlock()
+	s.open.release(s.cfg.Opened)
 }
 
 // Drain accepts no more connections and closes each one with 1001, which makes
 // clients reconnect, as soon as its queries and mutations have been answered. It
 // returns when all connections have ended. If ctx ends first, it cuts off the rest.
 func (s *Sockets) Drain(ctx context.Context) {
-	s.mu.Lock()
-	if s.drained == nil {
-		s.drained = make(chan struct{})
-		if s.open == 0 {
-			close(s.drained)
-		}
-	}
-	s.mu.Unlock()
+	drained := s.open.drain()
 	s.each((*socket).drain)
 	select {
-	case <-s.drained:
+	case <-drained:
 	case <-ctx.Done():
 		s.each((*socket).abort)
 		s.cfg.Logger.Info("sockets were cut off at the end of the drain time-out", zap.Error(ctx.Err()))
@@ -238,13 +201,13 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 const sendBuffer = 64 << 10
 
 // inbound is the connection as the WebSocket library sees it. Once mute is set it
-// only reads: all frames to the client go through the outbox.
+// only reads: all frames to the client go through the queue.
 type inbound struct {
 	net.Conn
 	mute bool
 }
 
-// Write drops what the library sends by itself; the outbox sends that instead.
+// Write drops what the library sends by itself; the queue sends that instead.
 func (c *inbound) Write(b []byte) (int, error) {
 	if c.mute {
 		return len(b), nil
@@ -252,7 +215,7 @@ func (c *inbound) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// SetWriteDeadline is for the outbox alone, too.
+// SetWriteDeadline is for the queue alone, too.
 func (c *inbound) SetWriteDeadline(t time.Time) error {
 	if c.mute {
 		return nil

@@ -65,7 +65,7 @@ var rules = []rule{
 	{"graph/engine/enginetest", []string{"backend", "backend/descriptor", "backend/service", "graph/core", "graph/engine", "graph/kinds", "graph/scalar", "resolvers"}, "the second executor stands beside the engine, for tests"},
 	{"graph/engine", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/service", "graph/answer", "graph/kinds", "graph/loader", "graph/scalar", "graph/stream", "internal/slab", "internal/timestamp"}, "the engine executes every kind and knows no store and no transport"},
 	{"graph/core", []string{"backend", "backend/descriptor", "graph/engine"}, "generated code knows the marks of the engine and no kind"},
-	{"graph/stream", nil, "what a transport and a resolver tell each other knows neither"},
+	{"graph/stream", []string{"backend/budget", "backend/service/change", "graph/answer"}, "subscriptions share executions and queues, whatever executes and carries them"},
 	{"graph/document", nil, "documents are text until they are executed"},
 	{"graph/transport", []string{"backend/budget", "backend/service/failure", "graph/answer", "graph/document", "graph/stream"}, "transports carry operations and know no kind"},
 	{"graph/console", []string{"backend", "backend/descriptor"}, "the page makes examples of descriptors and asks the API for the rest"},

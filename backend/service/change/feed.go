@@ -27,16 +27,9 @@ type Config struct {
 
 // Feed gives the streams of changes. Safe for concurrent use.
 type Feed struct {
-	store      backend.Store
-	hub        *hub.Hub
-	kinds      kind.Catalogue
-	unreadable *unreadable.Tracker
-	reader     *query.Reader
-	bookmarks  time.Duration
-	recent     recent
+	cfg    Config
+	recent recent
 }
 
 // New starts nothing.
-func New(cfg Config) *Feed {
-	return &Feed{store: cfg.Store, hub: cfg.Hub, kinds: cfg.Kinds, unreadable: cfg.Unreadable, reader: cfg.Reader, bookmarks: cfg.BookmarkInterval, recent: recent{index: cfg.Index}}
-}
+func New(cfg Config) *Feed { return &Feed{cfg: cfg, recent: recent{index: cfg.Index}} }

@@ -1,12 +1,9 @@
 package change
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/hub"
 )
 
 // Moment says what a stream does next, for who would go on with an equal one.
@@ -46,18 +43,19 @@ func (c *Stream) HandOver() *Stream {
 	return out
 }
 
-// Join leaves what comes next to a stream that leads, if both are at rest and none of them
-// misses anything. seen is the [Change.Number] up to which this one has told the leader's
-// events.
+// Join leaves what comes next to a stream that leads and is or was at the same moment: the
+// state, or what happens if none of them misses anything. seen is the [Change.Number] up to which
+// this one has told the leader's events.
 func (c *Stream) Join(leader *Stream) (seen uint64, ok bool) {
+	if c.state != nil {
+		c.state = nil
+		return 0, true
+	}
 	if seen, ok = c.Level(leader); ok {
 		c.watch(nil).Close()
 	}
 	return seen, ok
 }
-
-// Quit leaves the state to a stream that leads, which begins with it.
-func (c *Stream) Quit() { c.state = nil }
 
 // Level is Join without an end: how many of another leader's events this leader, of whose
 // events nothing waits, has told.
@@ -74,22 +72,8 @@ func (c *Stream) Level(leader *Stream) (seen uint64, ok bool) {
 // Place is where in the state a stream is: between two of its pages.
 type Place struct{ at snapshot }
 
-// Place is where the next Poll goes on; nil once the state was told.
-func (c *Stream) Place() *Place {
-	if c.state == nil {
-		return nil
-	}
-	return &Place{*c.state}
-}
-
-// Finishing says that the next Poll tells the end of the state. With late it first tells
-// what has happened until then.
-func (c *Stream) Finishing() bool {
-	return c.state != nil && c.state.kind == len(c.state.scope.kinds) && !c.state.position.IsZero()
-}
-
-// Late says that somebody joined who may know of later changes than the state has.
-func (c *Stream) Late() { c.state.late = true }
+// TellsState reports whether the stream tells the state.
+func (c *Stream) TellsState() bool { return c.state != nil }
 
 // Resume makes the stream go on by itself, from a place in the state or with the error
 // that ended what it shared. What waits too long to be told is a [backend.LaggedError].
@@ -107,7 +91,7 @@ func (c *Stream) Resume(from *Place, err error) {
 
 // Lagged is the error of a stream that tells too slowly what it shares with others.
 func (c *Stream) Lagged(cursor string) error {
-	c.feed.hub.NoteLagged()
+	c.feed.cfg.Hub.NoteLagged()
 	at, err := backend.ParsePosition(cursor)
 	if err != nil {
 		return backend.ErrLagged
@@ -115,47 +99,11 @@ func (c *Stream) Lagged(cursor string) error {
 	return &backend.LaggedError{Position: at}
 }
 
-// Poll returns the next events of a stream that leads. It reads the state, and else does
-// not wait: if there are none, wait is when to ask again at the latest, and notify is
-// called before, quickly, when something happens. Any error ends the stream.
-func (c *Stream) Poll(ctx context.Context, notify func()) (out []Change, wait time.Duration, err error) {
-	if c.state != nil {
-		out, err = c.nextOfState(ctx)
-		c.silent = time.Now()
-		return out, 0, err
-	}
-	for {
-		d, ok, err := c.poll(ctx, notify)
-		switch {
-		case err != nil:
-			return nil, 0, err
-		case !ok:
-			if wait := time.Until(c.silent.Add(c.feed.bookmarks)); wait > 0 {
-				return nil, wait, nil
-			}
-			out = []Change{{Type: Bookmark, Cursor: c.watcher.Position().String(), Number: c.number}}
-		default:
-			out = c.changes(&d)
-		}
-		if len(out) > 0 {
-			c.silent = time.Now()
-			return out, 0, nil
-		}
-	}
-}
-
-// poll is what has happened. A stream whose watch still reads the log waits for that.
-func (c *Stream) poll(ctx context.Context, notify func()) (d backend.Delivery, ok bool, err error) {
-	if !c.notified {
-		if !c.watcher.Live() {
-			d, err = c.wait(ctx, c.silent.Add(c.feed.bookmarks))
-			if errors.Is(err, hub.ErrIdle) {
-				return d, false, nil
-			}
-			return d, err == nil, err
-		}
-		c.watcher.Notify(notify)
-		c.notified = true
-	}
-	return c.watcher.TryNext()
+// Leader polls a stream for all that share it.
+type Leader interface {
+	// Wake is called when something has happened. It is quick.
+	Wake()
+	// Late reports whether a stream has joined since the last call. It is called before the end of
+	// the state is told, which tells of what had happened when the last one joined.
+	Late() bool
 }

@@ -23,7 +23,7 @@ const (
 type recent struct {
 	// index has states before that the log does not tell; nil for none.
 	index   *index.Index
-	mu      sync.RWMutex // guards all below
+	mu      sync.Mutex // guards all below
 	changes map[recentKey]*readChange
 	// order has them as they came, bytes is the sum of their sizes.
 	order []*readChange
@@ -43,11 +43,11 @@ type readChange struct {
 	body func() (*body.Body, error)
 
 	once          sync.Once // guards both states
-	before, after state
+	before, after rowState
 }
 
-// state is a resource before or after a change, as filters see it.
-type state struct {
+// rowState is a resource before or after a change, as filters see it.
+type rowState struct {
 	// resource is nil if there was none.
 	resource *backend.Resource
 	rows     []index.Row
@@ -61,14 +61,14 @@ func (r *recent) bodyOf(k *kind.Kind, stored *backend.Resource) (*body.Body, err
 }
 
 // statesOf returns the states before and after a change.
-func (r *recent) statesOf(k *kind.Kind, e *backend.Event) (before, after state) {
+func (r *recent) statesOf(k *kind.Kind, e *backend.Event) (before, after rowState) {
 	c := r.change(k, recentKey{e.Resource, e.Revision})
 	c.once.Do(func() {
 		was, known := kind.Before(e)
 		entry := r.index.Replaced(e)
 		switch {
 		case !known && entry != nil:
-			c.before = state{resource: &entry.Resource, rows: k.Rows.Of(&entry.Body)}
+			c.before = rowState{resource: &entry.Resource, rows: k.Rows.Of(&entry.Body)}
 		case !known:
 			c.before.unknown = true
 		case was == e.Resource:
@@ -83,28 +83,22 @@ func (r *recent) statesOf(k *kind.Kind, e *backend.Event) (before, after state) 
 	return c.before, c.after
 }
 
-func stateOf(k *kind.Kind, r *backend.Resource, read func() (*body.Body, error)) state {
+func stateOf(k *kind.Kind, r *backend.Resource, read func() (*body.Body, error)) rowState {
 	b, err := read()
 	if err != nil {
-		return state{unknown: true}
+		return rowState{unknown: true}
 	}
-	return state{resource: r, rows: k.Rows.Of(b)}
+	return rowState{resource: r, rows: k.Rows.Of(b)}
 }
 
 // change returns what is kept of a change.
 func (r *recent) change(k *kind.Kind, key recentKey) *readChange {
-	r.mu.RLock()
-	c := r.changes[key]
-	r.mu.RUnlock()
-	if c != nil {
-		return c
-	}
-	c = &readChange{key: key, size: 2 * len(key.stored.Body), body: sync.OnceValues(func() (*body.Body, error) { return k.Body.Read(key.stored) })}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if known := r.changes[key]; known != nil { // somebody was faster
+	if known := r.changes[key]; known != nil {
 		return known
 	}
+	c := &readChange{key: key, size: 2 * len(key.stored.Body), body: sync.OnceValues(func() (*body.Body, error) { return k.Body.Read(key.stored) })}
 	if r.changes == nil {
 		r.changes = make(map[recentKey]*readChange, recentChanges)
 	}

@@ -26,14 +26,14 @@ func (f *Feed) scopeOf(ctx context.Context, c access.Caller, req Request) (scope
 	scope := scope{namespace: req.Namespace, name: req.Name, recent: &f.recent}
 	names := req.Kinds
 	if len(names) == 0 {
-		for _, k := range f.kinds.All() {
+		for _, k := range f.cfg.Kinds.All() {
 			if k.Has(descriptor.VerbWatch) {
 				names = append(names, k.Name)
 			}
 		}
 	}
 	for i, name := range names {
-		k, err := f.kinds.Find(name)
+		k, err := f.cfg.Kinds.Find(name)
 		if err != nil {
 			return scope, failure.InList(err, "kinds", i)
 		}
@@ -125,7 +125,7 @@ func (s *scope) change(e *backend.Event) (Change, bool) {
 }
 
 // matches reports whether a filter keeps a state. One that is not known matches nothing.
-func (s *state) matches(f *filter.Filter) bool {
+func (s *rowState) matches(f *filter.Filter) bool {
 	return s.resource != nil && f.MatchesRows(s.resource, s.rows)
 }
 

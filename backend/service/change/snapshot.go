@@ -37,10 +37,6 @@ type snapshot struct {
 	late bool
 }
 
-func newSnapshot(f *Feed, scope scope) *snapshot {
-	return &snapshot{feed: f, scope: scope}
-}
-
 // next returns the next events; none when the state was sent.
 func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 	if n.position.IsZero() {
@@ -75,7 +71,7 @@ func (n *snapshot) restart(ctx context.Context) ([]Change, error) {
 	if n.resets == maxResets {
 		return nil, backend.ErrPositionExpired
 	}
-	at, err := n.feed.store.Position(ctx)
+	at, err := n.feed.cfg.Store.Position(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +95,7 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 		return nil, err
 	}
 	spent.Leave()
-	page, err := n.feed.store.Range(ctx, r)
+	page, err := n.feed.cfg.Store.Range(ctx, r)
 	spent.Return(ctx)
 	if err != nil {
 		return nil, err
@@ -117,7 +113,7 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 		}
 		b, err := k.Body.Read(stored)
 		if err != nil {
-			n.feed.unreadable.Note(stored, err)
+			n.feed.cfg.Unreadable.Note(stored, err)
 			continue
 		}
 		out = append(out, Change{Type: Snapshot, Revision: stored.Revision.String(), Stored: stored, feed: n.feed, body: b})
@@ -145,7 +141,7 @@ func (n *snapshot) readIndexed(ctx context.Context, k *kind.Kind) (out []Change,
 	if n.scope.namespace != nil {
 		step.Namespace = *n.scope.namespace
 	}
-	edges, more, ok, err := n.feed.reader.Step(ctx, step)
+	edges, more, ok, err := n.feed.cfg.Reader.Step(ctx, step)
 	if !ok || err != nil {
 		return nil, ok, err
 	}

@@ -39,8 +39,8 @@ type Stream struct {
 	number uint64
 	// ended is how what the stream shared with others has ended, nil if it has not.
 	ended error
-	// silent is since when a stream that leads has told nothing, notified whether it is
-	// notified of changes.
+	// silent is since when the stream has told nothing, notified whether a leader is notified of
+	// changes.
 	silent   time.Time
 	notified bool
 }
@@ -53,18 +53,18 @@ func (f *Feed) Changes(ctx context.Context, c access.Caller, req Request) (*Stre
 	if err != nil {
 		return nil, err
 	}
-	out := &Stream{feed: f, scope: scope, again: req.Snapshot}
+	out := &Stream{feed: f, scope: scope, again: req.Snapshot, silent: time.Now()}
 	var from backend.Position
 	if req.After != nil {
 		if from, err = backend.ParsePosition(*req.After); err != nil {
 			return nil, &failure.Error{Code: failure.CodeCursorInvalid, Path: "after", Message: "after: not a cursor of a change; take it from the cursor field of an event"}
 		}
 	}
-	if out.leave, err = f.hub.Reserve(); err != nil {
+	if out.leave, err = f.cfg.Hub.Reserve(); err != nil {
 		return nil, failure.Of(err, backend.Key{})
 	}
 	if req.After == nil && req.Snapshot {
-		out.state = newSnapshot(f, scope)
+		out.state = &snapshot{feed: f, scope: scope}
 		return out, nil
 	}
 	err = out.follow(ctx, from)
@@ -74,14 +74,15 @@ func (f *Feed) Changes(ctx context.Context, c access.Caller, req Request) (*Stre
 		out.leave()
 		return nil, failure.Of(err, backend.Key{})
 	case req.After == nil:
-		out.begin(InSync, out.watcher.Position())
+		out.mark = &Change{Type: InSync, Cursor: out.watcher.Position().String()}
+		out.inSync = true
 	}
 	return out, nil
 }
 
 // follow watches what the scope of a stream covers.
 func (f *Feed) follow(ctx context.Context, scope *scope, from backend.Position) (*hub.Watcher, error) {
-	return f.hub.Watch(ctx, hub.Watch{From: from, Covers: scope.covers, Lookup: scope.lookup(), Namespaces: scope.namespaces(), Reserved: true})
+	return f.cfg.Hub.Watch(ctx, hub.Watch{From: from, Covers: scope.covers, Lookup: scope.lookup(), Namespaces: scope.namespaces(), Reserved: true})
 }
 
 // follow begins to watch the changes after a position.
@@ -105,12 +106,6 @@ func (c *Stream) watch(w *hub.Watcher) (before *hub.Watcher) {
 	return before
 }
 
-// begin sets the mark that comes next.
-func (c *Stream) begin(mark Type, at backend.Position) {
-	c.mark = &Change{Type: mark, Cursor: at.String()}
-	c.inSync = true
-}
-
 // Close ends the stream.
 func (c *Stream) Close() {
 	c.mu.Lock()
@@ -125,48 +120,91 @@ func (c *Stream) Close() {
 
 // Next waits for the next events of the stream, at least one. Any error ends it.
 func (c *Stream) Next(ctx context.Context) ([]Change, error) {
-	if c.state != nil {
-		return c.nextOfState(ctx)
-	}
 	if mark := c.mark; mark != nil {
 		c.mark = nil
 		return []Change{*mark}, nil
 	}
-	// Who is in sync hears of its cursor now and then.
-	var deadline time.Time
-	if c.inSync {
-		deadline = time.Now().Add(c.feed.bookmarks)
+	inState := c.state != nil
+	out, err := c.Poll(ctx, nil)
+	switch {
+	case err == nil || inState:
+		return out.Changes, err
+	case c.beginAgain(err):
+		return c.nextOfState(ctx)
+	}
+	return nil, failure.Of(err, backend.Key{})
+}
+
+// Polled is what a stream tells next.
+type Polled struct {
+	Changes []Change
+	// Place is where in the state they were read; nil behind the state.
+	Place *Place
+	// Wait is when to poll again at the latest if there are none.
+	Wait time.Duration
+}
+
+// Poll returns the next events of a stream that leads, nil for none. It reads the state, and else
+// does not wait if there is a leader. Any error ends the stream; the place is returned nevertheless.
+func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error) {
+	if c.state != nil {
+		if c.state.kind == len(c.state.scope.kinds) && !c.state.position.IsZero() && leader != nil && leader.Late() {
+			c.state.late = true
+		}
+		out.Place = &Place{*c.state}
+		out.Changes, err = c.nextOfState(ctx)
+		c.silent = time.Now()
+		return out, err
 	}
 	for {
-		d, err := c.wait(ctx, deadline)
+		d, ok, err := c.poll(ctx, leader)
 		switch {
-		case err == nil:
-		case errors.Is(err, hub.ErrIdle):
-			return []Change{{Type: Bookmark, Cursor: c.watcher.Position().String()}}, nil
-		case c.beginAgain(err):
-			return c.nextOfState(ctx)
+		case err != nil:
+			return out, err
+		case !ok:
+			if out.Wait = time.Until(c.silent.Add(c.feed.cfg.BookmarkInterval)); out.Wait > 0 {
+				return out, nil
+			}
+			out.Changes = []Change{{Type: Bookmark, Cursor: c.watcher.Position().String(), Number: c.number}}
 		default:
-			return nil, failure.Of(err, backend.Key{})
+			out.Changes = c.changes(&d)
 		}
-		if out := c.changes(&d); len(out) > 0 {
+		if len(out.Changes) > 0 {
+			c.silent = time.Now()
 			return out, nil
 		}
 	}
 }
 
-// wait waits for what happens, or returns how what the stream shared with others has ended.
-func (c *Stream) wait(ctx context.Context, deadline time.Time) (backend.Delivery, error) {
-	err := c.ended
+// poll is what has happened; ok is false if that is nothing. Without a leader it waits until the next
+// bookmark, and so does a stream whose watch still reads the log.
+func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, ok bool, err error) {
+	err = c.ended
 	if c.ended = nil; err == nil && c.watcher == nil {
 		err = backend.ErrClosed
 	}
 	if err != nil {
-		return backend.Delivery{}, err
+		return d, false, err
+	}
+	if leader != nil && !c.notified && c.watcher.Live() {
+		c.watcher.Notify(leader.Wake)
+		c.notified = true
+	}
+	if c.notified {
+		return c.watcher.TryNext()
+	}
+	var bookmark time.Time
+	if c.inSync {
+		bookmark = c.silent.Add(c.feed.cfg.BookmarkInterval)
 	}
 	spent := budget.From(ctx)
 	spent.Leave()
 	defer spent.Return(ctx)
-	return c.watcher.NextBefore(ctx, deadline)
+	d, err = c.watcher.NextBefore(ctx, bookmark)
+	if errors.Is(err, hub.ErrIdle) {
+		return d, false, nil
+	}
+	return d, err == nil, err
 }
 
 // beginAgain reports whether a stream that cannot go on sends the state anew, and has it do so.
@@ -177,7 +215,7 @@ func (c *Stream) beginAgain(err error) bool {
 	if w := c.watch(nil); w != nil {
 		w.Close()
 	}
-	c.state = newSnapshot(c.feed, c.scope)
+	c.state = &snapshot{feed: c.feed, scope: c.scope}
 	return true
 }
 
@@ -233,7 +271,7 @@ func (c *Change) Body() (*body.Body, error) {
 	if c.Stored == nil || c.body != nil {
 		return c.body, nil
 	}
-	k, err := c.feed.kinds.Find(c.Stored.Kind)
+	k, err := c.feed.cfg.Kinds.Find(c.Stored.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +279,7 @@ func (c *Change) Body() (*body.Body, error) {
 	if err == nil {
 		return b, nil
 	}
-	c.feed.unreadable.Note(c.Stored, err)
+	c.feed.cfg.Unreadable.Note(c.Stored, err)
 	if c.Type == Deleted {
 		return nil, nil
 	}

@@ -309,7 +309,7 @@ func TestASubscriptionOfOnesOwnReturnsResources(t *testing.T) {
 
 func TestAStreamOfOnesOwnEndsWithItsCatalogue(t *testing.T) {
 	g, _ := own(t)
-	group := stream.NewGroup()
+	group := stream.NewSet()
 	g.exec = executor.New(enginetest.New(t, nil, g.svc, func(c *engine.Config) { c.Streams = group }))
 	for _, query := range []string{`subscription { ownStream(projects: ["p", "q"]) { kind } }`, `subscription { ownEvents(projects: ["p", "q"]) { name } }`} {
 		oc, errs := g.prepare(query, nil)
@@ -327,7 +327,7 @@ func TestAStreamOfOnesOwnEndsWithItsCatalogue(t *testing.T) {
 			t.Errorf("%s: %v, %s", query, res, places(state.Errors()))
 		}
 		leave()
-		group = stream.NewGroup()
+		group = stream.NewSet()
 		g.exec = executor.New(enginetest.New(t, nil, g.svc, func(c *engine.Config) { c.Streams = group }))
 	}
 }

@@ -31,10 +31,9 @@ func TestTheTransportsCursorWins(t *testing.T) {
 }
 
 func TestWithoutAStateNothingHappens(t *testing.T) {
-	s := stream.From(t.Context())
-	s.Push("a")
-	s.End(&gqlerror.Error{})
-	if s.Pop() != "" || s.Errors() != nil || s.Resume(nil) != nil {
+	stream.From(t.Context()).Push("a")
+	stream.From(t.Context()).End(&gqlerror.Error{})
+	if s := stream.From(t.Context()); s.Pop() != "" || s.Errors() != nil || s.Resume(nil) != nil {
 		t.Error("something happened")
 	}
 }

@@ -1,0 +1,47 @@
+// Package stream runs the subscriptions of clients, for all transports.
+//
+// Equal subscriptions share one execution. They are equal if document, operation, variables,
+// extensions, caller and what the caller may see are ([Execution.Key]). A group executes each change
+// once and sends the same bytes to all its followers.
+//
+// # Subscriptions
+//
+// A subscription is in one of three states, until it ends:
+//
+//	        joins a group                    has every event of a live group
+//	alone ----------------------> behind ------------------------------------> parked
+//	  ^                           |    ^                                            |
+//	  +---------------------------+    +--------------------------------------------+
+//	   is cut off, or the group ended      its queue is full, or the group ended
+//
+// Alone, it is executed by itself. It joins a group, or begins one, when it is about to read the
+// state, or when it is at rest: in sync, with everything sent (change.Moment). Behind, its goroutine
+// takes the events of the group at its own pace. Parked, it has no goroutine: the group puts events
+// into its queue.
+//
+// A follower is cut off if too many events wait for it, or if there is no memory for them. It goes on
+// alone from where it is: within the state it reads on, behind that it ends with LAGGED.
+// An answer with errors is not shared: each follower executes that change by itself, with its own
+// budget and request id, and stays in the group.
+//
+// # Groups
+//
+// A group is in one of two states, until it ends:
+//
+//	begun before the state        begun at rest
+//	          |                         |
+//	          v   the state was told    v
+//	       reading ------------------> live
+//
+// While it is reading, the follower that is furthest makes the leader execute the next part of the
+// state; others join until 1 MiB of it was told. When it is live, a goroutine executes what happens,
+// while anything does. A group that has become live hands its followers over to the live group of
+// equal subscriptions, if there is one and no change lies between the two. It ends when its execution
+// fails, when its catalogue is replaced, or with its last follower; those that are left go on alone.
+//
+// # Queues
+//
+// All messages to a client wait in one [Queue], which is bounded. A full queue makes a subscription
+// wait that is alone or behind; a group never waits. What the messages look like, and how they are
+// written, is left to the transport: see [Wire].
+package stream

@@ -1,0 +1,168 @@
+package stream
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sluicegw/sluice/backend/service/change"
+)
+
+// lock locks the group that the subscription is in, nil if it is alone.
+func (s *Subscription) lock() *group {
+	for {
+		g := s.group.Load()
+		if g == nil {
+			return nil
+		}
+		g.mu.Lock()
+		if s.group.Load() == g {
+			return g
+		}
+		g.mu.Unlock()
+	}
+}
+
+// follow takes the next event of the group. If there is none, the subscription is parked.
+func (s *Subscription) follow() (*event, progress) {
+	for {
+		g := s.lock()
+		switch {
+		case s.ctx.Err() != nil:
+			g.mu.Unlock()
+			return nil, isOver
+		case s.at == nil, s.execution.Ended(), g.ended && (g.drops || s.at.next == nil):
+			s.goAlone(g)
+			return nil, isAlone
+		case s.at.next != nil:
+			e := s.at.next
+			s.at = e
+			known := e.known(s.seen)
+			if !known {
+				s.cursor = e.cursor
+			}
+			g.mu.Unlock()
+			if !known {
+				return e, hasEvent
+			}
+		case g.live:
+			s.parked, s.at = true, nil
+			g.behind--
+			g.bound()
+			if g.key.at != change.AtRest {
+				g.Wake() // it may unite with another
+			}
+			g.mu.Unlock()
+			return nil, isParked
+		default:
+			g.mu.Unlock()
+			stop := context.AfterFunc(s.ctx, s.leave) // which ends the step if nobody else waits for it
+			g.pull(s)
+			stop()
+		}
+	}
+}
+
+// goAlone makes the subscription go on from where it is. It unlocks the group.
+func (s *Subscription) goAlone(g *group) {
+	changes, err := s.execution.Changes(), g.cause
+	switch {
+	case s.at != nil:
+		s.place = s.nextPlace(g)
+	case s.place == nil: // it was cut off
+		err = changes.Lagged(s.cursor)
+	default:
+		err = nil
+	}
+	g.mu.Unlock()
+	s.leave()
+	s.group.Store(nil)
+	replaced := errors.Is(err, errReplaced)
+	if !replaced {
+		changes.Resume(s.place, err)
+	}
+	s.execution.Resume(s.cursor, replaced)
+}
+
+// nextPlace is where in the state the event is that the subscription takes next; nil behind the
+// state. The caller holds the group's lock.
+func (s *Subscription) nextPlace(g *group) *change.Place {
+	switch {
+	case s.at.next != nil:
+		return s.at.next.place
+	case !g.live:
+		return g.place
+	}
+	return nil
+}
+
+// cut cuts off a follower that is too far behind. The caller holds the group's lock.
+func (s *Subscription) cut() {
+	s.place, s.at = s.nextPlace(s.group.Load()), nil
+}
+
+// deliver queues new events of a follower that is parked. It is behind from the first on that
+// has no room. The caller holds the group's lock.
+func (s *Subscription) deliver(before *event, events []*event) {
+	for len(events) > 0 && events[0].known(s.seen) {
+		before, events = events[0], events[1:]
+	}
+	n := s.queue.deliver(s.ctx, events, s.wire)
+	if n > 0 {
+		before = events[n-1]
+		s.cursor = before.cursor
+	}
+	if n < len(events) {
+		s.unpark(before)
+	}
+}
+
+// unpark makes a follower that is parked take what comes after an event. The caller holds the
+// group's lock.
+func (s *Subscription) unpark(at *event) {
+	if s.parked {
+		s.parked, s.at = false, at
+		s.group.Load().behind++
+		go s.Run()
+	}
+}
+
+// leave takes the subscription out of its group, and ends one without followers.
+func (s *Subscription) leave() {
+	g := s.lock()
+	if g == nil {
+		return
+	}
+	if s.slot >= 0 {
+		g.take(s)
+		g.bound()
+	}
+	empty := len(g.followers) == 0
+	g.ended = g.ended || empty
+	g.mu.Unlock()
+	if empty {
+		g.close()
+	}
+}
+
+// add adds a follower, which has taken an event last. The caller holds the group's lock.
+func (g *group) add(s *Subscription, at *event) {
+	s.group.Store(g)
+	s.at, s.slot = at, len(g.followers)
+	g.followers = append(g.followers, s)
+	if !s.parked {
+		g.behind++
+	}
+}
+
+// take takes a follower out. The caller holds the group's lock.
+func (g *group) take(s *Subscription) {
+	last := len(g.followers) - 1
+	g.followers[s.slot] = g.followers[last]
+	g.followers[s.slot].slot = s.slot
+	g.followers[last] = nil
+	g.followers, s.slot = g.followers[:last], -1
+	if !s.parked {
+		g.behind--
+	}
+	s.at = nil
+}

@@ -1,0 +1,146 @@
+package stream
+
+import (
+	"context"
+	"sync"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/change"
+)
+
+// Config of groups.
+type Config struct {
+	// Dispatch begins to execute an operation, as gqlgen's executor does. Required.
+	Dispatch func(context.Context, *graphql.OperationContext) (graphql.ResponseHandler, context.Context)
+	// Refuse is how a subscription ends whose next event finds no memory. Required.
+	Refuse func(context.Context) gqlerror.List
+	// Memory is what all that is in flight holds. Default: unbounded.
+	Memory *budget.Memory
+}
+
+// Groups runs the subscriptions of one API of one catalogue.
+type Groups struct {
+	cfg Config
+
+	mu sync.Mutex // taken before that of a group
+	// open are the groups that others can join. There may be more: those that read the state and
+	// that nobody can join any more.
+	open map[groupKey]*group
+}
+
+// groupKey tells groups apart: what is told, and from which moment on.
+type groupKey struct {
+	Key
+	at change.Moment
+}
+
+// NewGroups starts nothing.
+func NewGroups(cfg Config) *Groups { return &Groups{cfg: cfg, open: map[groupKey]*group{}} }
+
+// begin begins an execution whose events hold memory.
+func (x *Groups) begin(ctx context.Context, op *graphql.OperationContext, state *State, memory *budget.Share) (graphql.ResponseHandler, context.Context) {
+	shared := budget.SharedFrom(ctx)
+	shared.Memory = memory
+	return x.cfg.Dispatch(With(budget.WithShared(ctx, shared), state), op)
+}
+
+// join makes a subscription that is at some moment a follower of the group that goes on from
+// there, and begins one if there is none. It returns false if a change lies between them.
+func (x *Groups) join(s *Subscription, at change.Moment) bool {
+	key := groupKey{s.execution.Key(), at}
+	s.parked, s.seen, s.place = false, 0, nil
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if g := x.open[key]; g != nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		from := g.head
+		if at == change.AtRest {
+			from = g.tail
+		}
+		if !g.ended && from != nil {
+			var ok bool
+			if s.seen, ok = s.execution.Changes().Join(g.leader.Changes()); ok {
+				s.execution.Follow(g.leader)
+				g.late = at != change.AtRest
+				g.add(s, from)
+			}
+			return ok
+		}
+	}
+	g := x.newGroup(key, s)
+	x.open[key] = g
+	if g.live {
+		g.Wake() // it has to be notified from now on
+	}
+	return true
+}
+
+// remove forgets a group. The caller holds mu.
+func (x *Groups) remove(g *group) {
+	if x.open[g.key] == g {
+		delete(x.open, g.key)
+	}
+}
+
+// unite gives the followers of a group that has become live to the live one, if there is one and
+// no change lies between them; else this one is it. Followers that are behind follow later.
+func (x *Groups) unite(g *group) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	key := groupKey{g.key.Key, change.AtRest}
+	main := x.open[key]
+	if main == g {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended {
+		return
+	}
+	if main == nil {
+		x.remove(g)
+		g.key, x.open[key] = key, g
+		return
+	}
+	main.mu.Lock()
+	defer main.mu.Unlock()
+	if main.ended || g.behind == len(g.followers) {
+		return
+	}
+	seen, ok := g.leader.Changes().Level(main.leader.Changes())
+	if !ok {
+		return
+	}
+	for i := len(g.followers) - 1; i >= 0; i-- {
+		if s := g.followers[i]; s.parked {
+			g.take(s)
+			s.seen = seen
+			main.add(s, nil)
+		}
+	}
+	if len(g.followers) == 0 {
+		x.remove(g)
+		g.stop()
+	}
+}
+
+// Count is how many subscriptions follow groups that can be joined, how many of them are parked, and
+// how many are told the state.
+func (x *Groups) Count() (following, parked, reading int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, g := range x.open {
+		g.mu.Lock()
+		following += len(g.followers)
+		parked += len(g.followers) - g.behind
+		if !g.live {
+			reading += len(g.followers)
+		}
+		g.mu.Unlock()
+	}
+	return following, parked, reading
+}

@@ -1,0 +1,36 @@
+package stream_test
+
+import (
+	"testing"
+
+	"github.com/sluicegw/sluice/graph/stream"
+)
+
+func TestASetEndsAllThatHaveNotLeft(t *testing.T) {
+	set := stream.NewSet()
+	ended := map[string]int{}
+	join := func(name string) func() { return set.Join(func() { ended[name]++ }, false) }
+	join("stays")
+	leave := join("leaves")
+	leave()
+	leave()
+	set.Join(func() { ended["shared"]++ }, true)
+	if set.Len() != 1 {
+		t.Errorf("%d are open", set.Len())
+	}
+	set.End()
+	set.End()
+	join("comes late")()
+	if ended["stays"] != 1 || ended["leaves"] != 0 || ended["comes late"] != 1 || ended["shared"] != 1 || set.Len() != 0 {
+		t.Errorf("ended: %v, open: %d", ended, set.Len())
+	}
+}
+
+func TestNoSetNeverEnds(t *testing.T) {
+	var set *stream.Set
+	set.Join(func() { t.Error("it ended") }, false)()
+	set.End()
+	if set.Len() != 0 {
+		t.Error("it has streams")
+	}
+}
