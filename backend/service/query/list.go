@@ -31,7 +31,8 @@ func (r *Reader) List(ctx context.Context, c access.Caller, req ListRequest) (*P
 func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
 	var room []listing // for a few at a time: a level may have hundreds, or be refused
-	t := lister{reader: r, ctx: ctx, caller: c, view: r.view(ctx)}
+	view := r.view(ctx)
+	t := lister{reader: r, ctx: ctx, caller: c, view: &view}
 	var memory *page.Memory
 	var inMemory page.Read
 	var reads []*page.Read
@@ -99,7 +100,7 @@ type lister struct {
 	reader *Reader
 	ctx    context.Context
 	caller access.Caller
-	view   index.View
+	view   *index.View
 	// filters are those that were parsed: the pages of a level share them.
 	filters map[filterKey]parsedFilter
 }
@@ -142,7 +143,7 @@ func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
 	}
 	later, ok, err := t.reader.await(t.ctx, k)
 	if ok {
-		t.view = later
+		t.view = &later
 		served, _ = t.view.Kind(k.Name)
 	}
 	return served, err

@@ -37,8 +37,8 @@ type Page struct {
 	changeCursor *string
 	// total is the number of resources of the connection, if it was counted with the page.
 	total *int
-	// view is the state that the page was read from; zero if it was read from the store.
-	view index.View
+	// view is the state that the page was read from; nil if it was read from the store.
+	view *index.View
 }
 
 // hashed is a bit of a page's hash.
@@ -107,7 +107,8 @@ func (p *Page) begin(first, last *int, after, before *string, ahead bool) (w pla
 // read reads something else of the connection, from the state of the page.
 func (p *Page) read(ctx context.Context, w plan.Want) (*page.Read, error) {
 	r := &page.Read{Query: &p.query.Query, Want: w}
-	if served, ok := p.view.Kind(p.query.Kind.Name); ok {
+	if p.view != nil {
+		served, _ := p.view.Kind(p.query.Kind.Name)
 		return r, page.NewMemory(ctx, p.reader.unreadable, p.view.Now(), 1).Do(r, served)
 	}
 	return r, p.reader.pages.Do(ctx, []*page.Read{r})[0]

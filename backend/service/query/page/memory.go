@@ -28,6 +28,13 @@ type Memory struct {
 	room   *plan.Plan
 	kind   *index.Kind
 	values filter.Values
+	// at is where in the runs of the plan, and yield reads a row there; see [Memory.runs].
+	at struct {
+		run   int
+		group string
+		ended bool
+	}
+	yield func(value string, e *index.Entry) bool
 	// charged is how many steps were charged of what was looked at and compared.
 	charged int
 	err     error // of the budget or the context
@@ -35,7 +42,9 @@ type Memory struct {
 
 // NewMemory reads what has not expired now.
 func NewMemory(ctx context.Context, tracker *unreadable.Tracker, now time.Time, cheaper int) *Memory {
-	return &Memory{ctx: ctx, spent: budget.From(ctx), explained: plan.ExplanationFrom(ctx), unreadable: tracker, now: now, cheaper: cheaper, room: &plan.Plan{}}
+	m := &Memory{ctx: ctx, spent: budget.From(ctx), explained: plan.ExplanationFrom(ctx), unreadable: tracker, now: now, cheaper: cheaper, room: &plan.Plan{}}
+	m.yield = m.row
+	return m
 }
 
 // edgeBytes is what an edge holds of a resource that is in the index.
@@ -53,7 +62,7 @@ func (m *Memory) Do(r *Read, k *index.Kind) error {
 	m.Read, m.kind, m.charged, m.values.Compared = r, k, 0, 0
 	r.plan = m.room
 	if *m.room = (plan.Plan{}); !r.idle() {
-		*m.room = plan.New(r.Query, k, &r.Want)
+		m.room.Make(r.Query, k, &r.Want)
 		m.values.Compared = budget.Run * r.plan.Measured
 		if r.Query.Plain(&r.Want) {
 			r.Edges = make([]Edge, 0, min(r.Wanted(), maxReady))
@@ -166,31 +175,33 @@ func (m *Memory) length() {
 // runs reads the runs of the plan, until the page is full.
 func (m *Memory) runs() {
 	for i, r := range m.plan.Runs {
-		ended := false
+		m.at.run, m.at.group, m.at.ended = i, "", false
 		if r.Turned != nil {
-			ended = m.turned(r)
+			m.at.ended = m.turned(r)
 		} else {
-			group := ""
-			m.kind.Scan(r.Run, r.Reverse, func(value string, e *index.Entry) bool {
-				if m.plan.Sorting == plan.Grouped && value != group {
-					if group = value; m.full() {
-						ended = true
-						return false
-					}
-				}
-				if !m.plan.Once && m.repeated(e, i, value) {
-					m.look()
-					return m.err == nil
-				}
-				past := m.offer(e)
-				ended = past && m.plan.Sorting == plan.Sorted
-				return !past
-			})
+			m.kind.Scan(r.Run, r.Reverse, m.yield)
 		}
-		if ended || m.err != nil || m.plan.Sorting == plan.Grouped && m.full() {
+		if m.at.ended || m.err != nil || m.plan.Sorting == plan.Grouped && m.full() {
 			return
 		}
 	}
+}
+
+// row reads a row of the run. It reports whether to go on with the next one.
+func (m *Memory) row(value string, e *index.Entry) bool {
+	if m.plan.Sorting == plan.Grouped && value != m.at.group {
+		if m.at.group = value; m.full() {
+			m.at.ended = true
+			return false
+		}
+	}
+	if !m.plan.Once && m.repeated(e, m.at.run, value) {
+		m.look()
+		return m.err == nil
+	}
+	past := m.offer(e)
+	m.at.ended = past && m.plan.Sorting == plan.Sorted
+	return !past
 }
 
 // maxTied is how many resources of one value are turned round where they are met.

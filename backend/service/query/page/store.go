@@ -92,7 +92,7 @@ func (s *Store) begin(reads []*Read) (scans, whole []*scan) {
 			continue
 		}
 		q := r.Query
-		*sc.plan = plan.New(q, nil, &r.Want)
+		sc.plan.Make(q, nil, &r.Want)
 		if sc.plan.Named {
 			continue
 		}

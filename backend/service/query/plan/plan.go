@@ -86,6 +86,8 @@ type Plan struct {
 	Once bool
 	// Measured is how many runs were looked at to choose them.
 	Measured int
+	// only is the memory of Runs, where there is one run of a plain query: a level has hundreds.
+	only [1]Run
 	// how the runs of choice are read, in words.
 	how    string
 	choice choice
@@ -133,29 +135,32 @@ func (r Run) Beyond(value string) Run {
 	return r
 }
 
-// New plans how a query is read of a kind in memory; with nil, of one that is not.
-func New(q *Query, trees *index.Kind, w *Want) Plan {
-	if q.Names != nil {
-		out := Plan{Named: true, Exact: !q.Filtered(), how: "names"}
+// Make plans how a query is read of a kind in memory; with nil, of one that is not. It
+// replaces the plan before.
+func (p *Plan) Make(q *Query, trees *index.Kind, w *Want) {
+	switch {
+	case q.Names != nil:
+		*p = Plan{Named: true, Exact: !q.Filtered(), how: "names"}
 		if len(q.Order) == 0 && !w.Count && !w.Total {
-			out.Sorting = Sorted
+			p.Sorting = Sorted
 		}
-		return out
-	}
-	if trees != nil && q.Plain(w) {
-		r := index.Run{Index: q.Reference, Start: q.run.Start, End: q.run.End}
+	case trees != nil && q.Plain(w):
+		run := q.run()
+		r := index.Run{Index: q.Reference, Start: run.Start, End: run.End}
 		if in := &w.In; in.After != nil || in.Before != nil || in.From != nil {
-			r = q.paged(w.In, r, q.parent)
+			r = q.paged(w.In, r, q.parent())
 		}
-		return Plan{Runs: []Run{{Run: r, Reverse: w.Backward}}, Sorting: Sorted, Exact: true, Once: true, how: "order of names"}
+		*p = Plan{Sorting: Sorted, Exact: true, Once: true, how: "order of names"}
+		p.only[0] = Run{Run: r, Reverse: w.Backward}
+		p.Runs = p.only[:]
+	default:
+		by := planner{q: q, trees: trees, want: w, conditions: q.conditions()}
+		*p = by.plan()
+		p.Measured += by.dropped
+		if trees == nil && q.Referenced() {
+			p.how = "references to " + q.Parent.String()
+		}
 	}
-	p := planner{q: q, trees: trees, want: w, conditions: q.conditions()}
-	out := p.plan()
-	out.Measured += p.dropped
-	if trees == nil && q.Referenced() {
-		out.how = "references to " + q.Parent.String()
-	}
-	return out
 }
 
 // conditions returns all that the query keeps is to fulfil, within its places.
@@ -165,7 +170,7 @@ func (q *Query) conditions() filter.All {
 		return q.Namespace != "" && t.Attribute == filter.Namespace && t.Op == "eq" && bytes.Equal(t.Values[0], backend.AppendString(nil, q.Namespace))
 	})
 	if q.Reference != "" {
-		out = append(out, filter.Test{Attribute: q.Reference, Op: "eq", Values: [][]byte{q.parent}})
+		out = append(out, filter.Test{Attribute: q.Reference, Op: "eq", Values: [][]byte{q.parent()}})
 	}
 	return out
 }

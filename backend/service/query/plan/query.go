@@ -19,15 +19,27 @@ type Query struct {
 	// Reference is the path by which the resources refer to Parent; empty keeps those that do not.
 	Reference string
 	Parent    backend.Key
-	// parent is the value of the reference in an index.
-	parent []byte
-	Filter filter.Filter
-	Order  Order
+	Filter    filter.Filter
+	Order     Order
 	// Names of the resources, in order and each once; nil for all.
 	Names []string
-	// places bounds the places in the order of the names, and run, behind the parent, those of
-	// a query without a filter.
-	places, run filter.Range
+	// places bounds the places in the order of the names.
+	places filter.Range
+	// bounds is the value of the reference in an index, parentEnd bytes, the namespace behind it,
+	// and a byte that ends what begins with the two.
+	bounds    []byte
+	parentEnd int
+}
+
+// parent is the value of the reference in an index.
+func (q *Query) parent() []byte { return q.bounds[:q.parentEnd:q.parentEnd] }
+
+// run is everything behind the parent, of a query without a filter.
+func (q *Query) run() (r filter.Range) {
+	if n := len(q.bounds) - 1; n > 0 {
+		r = filter.Range{Start: q.bounds[:n:n], End: q.bounds}
+	}
+	return r
 }
 
 // Narrow completes a query: it derives from the filter which namespace, names or range of
@@ -54,16 +66,12 @@ func (q *Query) Narrow() {
 		piece = backend.AppendString(piece, q.Parent.Name)
 	}
 	n := len(piece)
-	q.parent = piece[:n:n]
 	if q.Namespace != "" {
 		piece = backend.AppendString(piece, q.Namespace)
 	}
-	end := append(piece, 0xFF) // as [backend.PrefixEnd]
-	if len(piece) > 0 {
-		q.run = filter.Range{Start: piece[:len(piece):len(piece)], End: end}
-	}
+	q.bounds, q.parentEnd = append(piece, 0xFF), n // as [backend.PrefixEnd]
 	if q.Namespace != "" {
-		q.places = q.places.And(filter.Range{Start: piece[n:len(piece):len(piece)], End: end[n:]})
+		q.places = q.places.And(filter.Range{Start: piece[n:len(piece):len(piece)], End: q.bounds[n:]})
 	}
 }
 
@@ -108,7 +116,7 @@ func (q *Query) Plain(w *Want) bool {
 
 // Match reports whether the query keeps a resource within its places.
 func (q *Query) Match(v *filter.Values) bool {
-	if q.Reference != "" && !v.Has(q.Reference, func(value []byte) bool { return bytes.Equal(value, q.parent) }) {
+	if q.Reference != "" && !v.Has(q.Reference, func(value []byte) bool { return bytes.Equal(value, q.parent()) }) {
 		return false
 	}
 	return q.Filter.Match(v)
