@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"reflect"
+	"slices"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
@@ -103,6 +104,8 @@ type lister struct {
 	view   *index.View
 	// filters are those that were parsed: the pages of a level share them.
 	filters map[filterKey]parsedFilter
+	// last is what the page before had in common with others.
+	last *plan.Common
 }
 
 // filterKey tells filters apart, by the map that holds one.
@@ -134,6 +137,20 @@ func (t *lister) parse(k *kind.Kind, value any) (filter.Filter, error) {
 	return parsed.filter, parsed.err
 }
 
+// common returns what a request has in common with those of its level.
+func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
+	f, err := t.parse(k, req.Filter)
+	if err != nil {
+		return nil, err
+	}
+	c := t.last
+	if c == nil || c.Kind != k || c.Reference != req.Parent.Reference || c.ParentKind != req.Parent.Key.Kind || !c.Filter.Same(&f) || !slices.Equal(c.Order, req.OrderBy) {
+		c = &plan.Common{Kind: k, Reference: req.Parent.Reference, ParentKind: req.Parent.Key.Kind, Filter: f, Order: req.OrderBy}
+		t.last = c
+	}
+	return c, nil
+}
+
 // serve returns a kind as the view has it, nil if it is read from the store. It takes a later
 // view if the kind is in memory, or will be, and the view does not have it.
 func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
@@ -161,11 +178,11 @@ func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, want p
 	if served, err = t.serve(k); err != nil {
 		return nil, want, err
 	}
-	f, err := t.parse(k, req.Filter)
+	common, err := t.common(k, req)
 	if err != nil {
 		return nil, want, err
 	}
-	if err := l.query.prepare(k, req, f); err != nil {
+	if err := l.query.prepare(common, req); err != nil {
 		return nil, want, err
 	}
 	p := &l.page

@@ -28,9 +28,8 @@ type Page struct {
 	// query or relation is what the page is about.
 	query        *connection
 	relation     *relation
-	hash         atomic.Uint64 // of that, with the bit hashed; 0 until it is asked for
-	after        []byte        // exclusive bounds in the order, nil for none
-	before       []byte
+	hash         atomic.Uint64  // of that, with the bit hashed; 0 until it is asked for
+	in           *plan.Interval // exclusive bounds in the order, nil for none
 	backward     bool
 	ahead        bool // it is known whether there is more in the page's direction
 	cut          bool // there is
@@ -92,16 +91,27 @@ func (p *Page) begin(first, last *int, after, before *string, ahead bool) (w pla
 	if w.Size, err = p.size(first, last); err != nil {
 		return w, err
 	}
-	if after != nil { // most have none: then nothing is made for it
-		if p.after, err = p.cursors().Key("after", after); err != nil {
+	if after != nil || before != nil { // most have none: then nothing is made for it
+		p.in = &plan.Interval{}
+	}
+	if after != nil {
+		if p.in.After, err = p.cursors().Key("after", after); err != nil {
 			return w, err
 		}
 	}
 	if before != nil {
-		p.before, err = p.cursors().Key("before", before)
+		p.in.Before, err = p.cursors().Key("before", before)
 	}
-	w.In, w.Backward, w.Ahead = plan.Interval{After: p.after, Before: p.before}, p.backward, ahead
+	w.In, w.Backward, w.Ahead = p.interval(), p.backward, ahead
 	return w, err
+}
+
+// interval is where in the order the page lies.
+func (p *Page) interval() plan.Interval {
+	if p.in == nil {
+		return plan.Interval{}
+	}
+	return *p.in
 }
 
 // read reads something else of the connection, from the state of the page.
@@ -172,11 +182,12 @@ func (i *PageInfo) HasPreviousPage(ctx context.Context) (bool, error) {
 
 // beyond reports whether the connection has anything behind the page, or before it.
 func (p *Page) beyond(ctx context.Context, before bool) (bool, error) {
-	known, n, bound := p.ahead && before == p.backward, len(p.Edges), p.before
+	within := p.interval()
+	known, n, bound := p.ahead && before == p.backward, len(p.Edges), within.Before
 	if before {
-		bound = p.after
+		bound = within.After
 	}
-	in := plan.Interval{After: p.after} // a page of no resources
+	in := plan.Interval{After: within.After} // a page of no resources
 	switch {
 	case known && (p.cut || bound == nil):
 		return p.cut, nil
@@ -185,7 +196,7 @@ func (p *Page) beyond(ctx context.Context, before bool) (bool, error) {
 	case n > 0:
 		in = plan.Interval{After: p.Edges[n-1].Key()}
 	case before == p.backward && !p.ahead && before:
-		in = plan.Interval{Before: p.before}
+		in = plan.Interval{Before: within.Before}
 	case before == p.backward && !p.ahead:
 	case bound == nil:
 		return false, nil

@@ -95,7 +95,7 @@ func (r *Reader) Step(ctx context.Context, s Step) (edges []Edge, more, ok bool,
 	if !ok {
 		return nil, false, false, nil
 	}
-	q := &plan.Query{Kind: s.Kind, Filter: s.Filter, Namespace: s.Namespace}
+	q := &plan.Query{Common: &plan.Common{Kind: s.Kind, Filter: s.Filter}, Namespace: s.Namespace}
 	q.Narrow()
 	read := &page.Read{Query: q, Want: plan.Want{In: plan.Interval{From: s.From}, Size: s.Limit, Ahead: true}}
 	err = page.NewMemory(ctx, r.unreadable, view.Now(), stepRows).Do(read, served)

@@ -58,14 +58,15 @@ type Parent struct {
 // connection is a query as it was asked for.
 type connection struct {
 	plan.Query
-	// asked is the namespace that the request names, and named says that it has names.
-	asked string
-	named bool
+	// named says that the request has names, and narrowed that it names no namespace, and the
+	// filter does.
+	named, narrowed bool
 }
 
-// prepare checks a request.
-func (c *connection) prepare(k *kind.Kind, req *ListRequest, f filter.Filter) error {
-	*c = connection{Query: plan.Query{Kind: k, Filter: f, Order: req.OrderBy}, named: req.Names != nil}
+// prepare checks a request of a kind.
+func (c *connection) prepare(common *plan.Common, req *ListRequest) error {
+	k := common.Kind
+	*c = connection{Query: plan.Query{Common: common}, named: req.Names != nil}
 	if req.Namespace != nil {
 		c.Namespace = *req.Namespace
 		if req.Parent == (Parent{}) && req.Names == nil { // else it is that of a resource
@@ -86,7 +87,7 @@ func (c *connection) prepare(k *kind.Kind, req *ListRequest, f filter.Filter) er
 		if k.Rows.Index(p.Reference) == nil {
 			return failure.BadInput("parent", "kind %s has no reference %q", k.Name, failure.Shorten(p.Reference))
 		}
-		c.Namespace, c.Reference, c.Parent = p.Key.Namespace, p.Reference, p.Key
+		c.Namespace, c.ParentName = p.Key.Namespace, p.Key.Name
 	}
 	if c.named {
 		if c.Namespace == "" && k.Scope != descriptor.Global {
@@ -99,8 +100,9 @@ func (c *connection) prepare(k *kind.Kind, req *ListRequest, f filter.Filter) er
 		slices.Sort(c.Names)
 		c.Names = slices.Compact(c.Names)
 	}
-	c.asked = c.Namespace
+	asked := c.Namespace
 	c.Narrow()
+	c.narrowed = c.Namespace != asked
 	return nil
 }
 
@@ -108,14 +110,18 @@ func (c *connection) prepare(k *kind.Kind, req *ListRequest, f filter.Filter) er
 func (c *connection) hash() uint32 {
 	text := c.Filter.Text()
 	if c.Reference != "" {
-		text += fmt.Sprintf(" parent %q %q", c.Reference, c.Parent.Name)
+		text += fmt.Sprintf(" parent %q %q", c.Reference, c.ParentName)
 	}
 	if c.named {
 		names, _ := json.Marshal(c.Names)               // strings always marshal
 		text += `{"name":{"in":` + string(names) + `}}` // as the filter that says the same
 	}
+	asked := c.Namespace
+	if c.narrowed {
+		asked = ""
+	}
 	h := fnv.New32a()
-	for _, part := range []string{c.Kind.Name, c.asked, text, c.Order.String()} {
+	for _, part := range []string{c.Kind.Name, asked, text, c.Order.String()} {
 		_, _ = h.Write(backend.AppendString(nil, part))
 	}
 	return h.Sum32()

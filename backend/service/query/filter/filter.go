@@ -29,6 +29,11 @@ type Filter struct {
 // Empty reports whether the filter keeps everything.
 func (f *Filter) Empty() bool { return f.All == nil }
 
+// Same reports whether two filters are one that was parsed once, or both keep everything.
+func (f *Filter) Same(o *Filter) bool {
+	return len(f.All) == len(o.All) && (len(f.All) == 0 || &f.All[0] == &o.All[0])
+}
+
 // Text is the canonical text of the filter: JSON, empty if it keeps everything.
 func (f *Filter) Text() string { return f.text }
 

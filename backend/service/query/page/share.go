@@ -112,5 +112,5 @@ func (s *slots) share(ctx context.Context, sc *scan, run func() error) error {
 // identity tells scans apart that do not find the same.
 func (sc *scan) identity() string {
 	q := sc.Query
-	return fmt.Sprintf("%s %q %q %q %q %v %v", q.Kind.Name, q.Namespace, q.Filter.Text(), q.Reference, q.Parent.String(), q.Order, sc.Want)
+	return fmt.Sprintf("%s %q %q %q %q %v %v", q.Kind.Name, q.Namespace, q.Filter.Text(), q.Reference, q.Parent().String(), q.Order, sc.Want)
 }

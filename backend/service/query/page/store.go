@@ -104,7 +104,8 @@ func (s *Store) begin(reads []*Read) (scans, whole []*scan) {
 		}
 		switch {
 		case q.Referenced():
-			sc.left.Referenced, sc.left.Namespace = &q.Parent, ""
+			parent := q.Parent()
+			sc.left.Referenced, sc.left.Namespace = &parent, ""
 			sc.left.Start, sc.left.End = sc.behind(run.Start), sc.behind(run.End)
 		case !sc.plan.Exact || sc.plan.Sorting != plan.Sorted && !sc.plan.Length:
 			whole = append(whole, sc)

@@ -158,7 +158,7 @@ func (p *Plan) Make(q *Query, trees *index.Kind, w *Want) {
 		*p = by.plan()
 		p.Measured += by.dropped
 		if trees == nil && q.Referenced() {
-			p.how = "references to " + q.Parent.String()
+			p.how = "references to " + q.Parent().String()
 		}
 	}
 }

@@ -11,16 +11,23 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
+// Common is what the queries of a level have in common. It does not change.
+type Common struct {
+	Kind *kind.Kind
+	// Reference is the path by which the resources refer to a parent of ParentKind; empty keeps
+	// those that do not.
+	Reference, ParentKind string
+	Filter                filter.Filter
+	Order                 Order
+}
+
 // Query is what a connection consists of, and in which order.
 type Query struct {
-	Kind *kind.Kind
-	// Namespace of the resources; empty is all.
+	*Common
+	// Namespace of the resources, and of their parent; empty is all, and that of a GLOBAL one.
 	Namespace string
-	// Reference is the path by which the resources refer to Parent; empty keeps those that do not.
-	Reference string
-	Parent    backend.Key
-	Filter    filter.Filter
-	Order     Order
+	// ParentName is what the resources refer to.
+	ParentName string
 	// Names of the resources, in order and each once; nil for all.
 	Names []string
 	// places bounds the places in the order of the names.
@@ -29,6 +36,11 @@ type Query struct {
 	// and a byte that ends what begins with the two.
 	bounds    []byte
 	parentEnd int
+}
+
+// Parent is the resource that the resources refer to.
+func (q *Query) Parent() backend.Key {
+	return backend.Key{Kind: q.ParentKind, Namespace: q.Namespace, Name: q.ParentName}
 }
 
 // parent is the value of the reference in an index.
@@ -61,9 +73,9 @@ func (q *Query) Narrow() {
 		}
 	}
 	// All in one piece: a level has hundreds of queries.
-	piece := make([]byte, 0, len(q.Parent.Name)+len(q.Namespace)+8)
+	piece := make([]byte, 0, len(q.ParentName)+len(q.Namespace)+8)
 	if q.Reference != "" {
-		piece = backend.AppendString(piece, q.Parent.Name)
+		piece = backend.AppendString(piece, q.ParentName)
 	}
 	n := len(piece)
 	if q.Namespace != "" {
@@ -102,7 +114,7 @@ func (q *Query) inOneNamespace() bool {
 // Referenced reports whether a store can tell what refers to the parent: it knows references
 // to resources of the same namespace.
 func (q *Query) Referenced() bool {
-	return q.Reference != "" && (q.Parent.Namespace != "" || q.Kind.Scope == descriptor.Global)
+	return q.Reference != "" && (q.Namespace != "" || q.Kind.Scope == descriptor.Global)
 }
 
 // Filtered reports whether the query keeps less than its places have.
