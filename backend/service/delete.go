@@ -9,9 +9,10 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/access"
-	"github.com/sluicegw/sluice/backend/service/dependency"
+	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
 // Delete removes a resource. One that others rely on, or that finalizers hold, stays
@@ -39,15 +40,15 @@ func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest
 				return nil, err
 			}
 		}
-		res, err := s.apply(ctx, actions...)
+		res, err := s.sender.Apply(ctx, actions...)
 		switch {
 		case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrFinalized):
 			return s.requestDeletion(ctx, k, key, req.ExpectedRevision)
 		case errors.Is(err, backend.ErrUnreadable) && current == nil && req.ExpectedRevision == nil:
 			return s.deleteDamaged(ctx, k, key)
-		case raced(err, key):
+		case attempt.Raced(err, key):
 			return nil, errRaced
-		case errors.Is(err, errLost):
+		case errors.Is(err, attempt.ErrLost):
 			return nil, err
 		case err != nil:
 			return nil, failure.Of(err, key)
@@ -140,11 +141,11 @@ func (s *Service) deleteDamaged(ctx context.Context, k *kind.Kind, key backend.K
 	if err != nil {
 		return nil, err
 	}
-	res, err := s.apply(ctx, actions...)
+	res, err := s.sender.Apply(ctx, actions...)
 	switch {
-	case raced(err, key):
+	case attempt.Raced(err, key):
 		return nil, errRaced
-	case errors.Is(err, errLost):
+	case errors.Is(err, attempt.ErrLost):
 		return nil, err
 	case err != nil:
 		return nil, failure.Of(err, key)
@@ -194,48 +195,21 @@ func (s *Service) markDeleting(ctx context.Context, k *kind.Kind, current *store
 	next := &state
 	next.Meta.DeletionRequestedAt = s.cfg.Clock().UTC().Truncate(time.Millisecond)
 	if finalizing {
-		next = s.finalizing(k, next)
+		next = s.reconciler.Finalizing(k, next)
 	}
-	put, err := s.rewritten(k, current.Resource, was, next)
+	put, err := reconcile.Rewrite(k, current.Resource, next)
 	if err != nil {
 		return nil, failure.Of(err, current.Key)
 	}
-	put[0].Put.Deleting, put[0].If.Unreferenced = true, finalizing
-	res, err := s.apply(ctx, put...)
+	put.Put.Deleting, put.If.Unreferenced = true, finalizing
+	res, err := s.sender.Apply(ctx, put)
 	switch {
-	case raced(err, current.Key), errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
+	case attempt.Raced(err, current.Key), errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
 		return nil, errRaced
-	case errors.Is(err, errLost):
+	case errors.Is(err, attempt.ErrLost):
 		return nil, err
 	case err != nil:
 		return nil, failure.Of(err, current.Key)
 	}
 	return res.Resources[0], nil
-}
-
-// finalizing is a state whose conditions say that nothing but finalizers holds it.
-func (s *Service) finalizing(k *kind.Kind, st *kind.State) *kind.State {
-	next := *st
-	next.Meta.Finalizing = true
-	if k.Conditions == nil {
-		return &next
-	}
-	status := dependency.In(next.Status(), k.Conditions, dependency.Finalizing(next.Meta.Finalizers, next.Meta.Generation), s.cfg.Clock())
-	return next.WithStatus(status)
-}
-
-// rewritten puts a state in the place of one with the same spec, for the gateway itself.
-func (s *Service) rewritten(k *kind.Kind, current *backend.Resource, was, next *kind.State) ([]backend.Action, error) {
-	t := target{
-		kind: k, key: current.Key, uid: current.UID, deleting: current.Deleting, was: &replaced{current, was}, own: true, kept: k.Sensitive,
-		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
-	}
-	return s.actions(t, next)
-}
-
-// raced says whether a batch about a resource failed since another writer came in
-// between: at the resource, at its sensitive values, or at what it refers to.
-func raced(err error, key backend.Key) bool {
-	var failed *backend.ConditionError
-	return errors.Is(err, backend.ErrConflict) || errors.As(err, &failed) && failed.Key != key
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,11 +16,11 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
-	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/keyring"
+	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
@@ -126,16 +125,11 @@ type Service struct {
 	hub        *hub.Hub
 	ownHub     bool // Run runs the hub
 	unreadable *unreadable.Tracker
+	sender     *attempt.Sender
 	reconciler *reconcile.Reconciler
 	index      *index.Index // nil if nothing is kept in memory
 	turns      turns
 	reveals    chan struct{} // has an element for each resource that is being revealed
-	owners     owners
-	// catalogue is the hash of the kinds, as the store's record of catalogues has it.
-	catalogue string
-	// tag begins the request ids of this service, and requests counts them.
-	tag      string
-	requests atomic.Uint64
 }
 
 // New compiles the catalogue's rules and patterns. It starts nothing.
@@ -148,11 +142,8 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("service: %w", err)
 	}
-	s := &Service{
-		cfg: cfg, kinds: kinds, hub: cfg.Hub, ownHub: cfg.Hub == nil, reveals: make(chan struct{}, maxReveals),
-		catalogue: catalogue.OutlineOf(cfg.Kinds).Hash(), tag: cfg.NewID(),
-	}
-	s.tag = s.tag[:min(len(s.tag), maxTag)] + "-"
+	s := &Service{cfg: cfg, kinds: kinds, hub: cfg.Hub, ownHub: cfg.Hub == nil, reveals: make(chan struct{}, maxReveals)}
+	tag := cfg.NewID()
 	if s.ownHub {
 		if s.hub, err = hub.New(hub.Config{Store: cfg.Store, Logger: cfg.Logger}); err != nil {
 			return nil, fmt.Errorf("service: %w", err)
@@ -166,9 +157,12 @@ func New(cfg Config) (*Service, error) {
 	}
 	s.Reader = query.New(cfg.Store, kinds, s.unreadable, s.index)
 	s.Feed = change.New(change.Config{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, Reader: s.Reader, Index: s.index, BookmarkInterval: cfg.BookmarkInterval})
+	s.sender = &attempt.Sender{
+		Store: cfg.Store, Hub: s.hub, Clock: cfg.Clock, Tag: tag[:min(len(tag), maxTag)] + "-",
+		WriteTimeout: cfg.WriteTimeout, SettleTimeout: cfg.SettleTimeout,
+	}
 	s.reconciler = reconcile.New(reconcile.Config{
-		Store: cfg.Store, Hub: s.hub, Kinds: kinds, Judge: s, Logger: cfg.Logger,
-		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout, Tag: s.tag, Delay: rebindTime,
+		Sender: s.sender, Kinds: kinds, Descriptors: cfg.Kinds, Index: s.index, Unreadable: s.unreadable, Logger: cfg.Logger, NewID: cfg.NewID,
 	})
 	return s, nil
 }
@@ -183,7 +177,6 @@ func (s *Service) Run(ctx context.Context) error {
 		g.Go(func() error { return s.hub.Run(ctx) })
 	}
 	g.Go(func() error { return reseal.Run(ctx, s.resealing()) })
-	g.Go(func() error { return s.followOwners(ctx) })
 	g.Go(func() error { return s.reconciler.Run(ctx) })
 	if s.index != nil {
 		g.Go(func() error { return s.index.Run(ctx) })

@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -111,7 +112,7 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 		switch {
 		case errors.Is(err, errRaced):
 			err = backend.ErrConflict
-		case errors.Is(err, errLost):
+		case errors.Is(err, attempt.ErrLost):
 			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 		default:
 			return out, err
@@ -225,8 +226,7 @@ func (s *Service) discard(ctx context.Context, in *intent) (*Written, error) {
 		return nil, err
 	}
 	if in.dryRun {
-		t, st := s.newState(in)
-		would, err := s.wouldStore(t, st, nil)
+		would, err := s.wouldStore(in.newWrite(), in.newState())
 		if err != nil {
 			return nil, failure.Of(err, in.key)
 		}
@@ -236,11 +236,11 @@ func (s *Service) discard(ctx context.Context, in *intent) (*Written, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.apply(ctx, actions...)
+	_, err = s.sender.Apply(ctx, actions...)
 	switch {
 	case err == nil, errors.Is(err, backend.ErrNotFound):
 		return nil, errRaced
-	case errors.Is(err, errLost):
+	case errors.Is(err, attempt.ErrLost):
 		return nil, err
 	}
 	return nil, failure.Of(err, in.key)

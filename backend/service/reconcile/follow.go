@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -40,6 +41,11 @@ type follower struct {
 	// they are about.
 	delayed []delayed
 	waiting int
+	// rebinds says that references taken by other declarations may be replaced, if this
+	// gateway's catalogue is the newest: the record has forgotten what they were judged by
+	// before. A rebind has no log entry; a gateway whose catalogue is the newest afterwards
+	// scans the kinds that the record has forgotten.
+	rebinds atomic.Bool
 
 	mu sync.Mutex // guards what follows
 	// handled is up to where all changes were handled; zero for nowhere.
@@ -77,7 +83,7 @@ func (f *follower) run(ctx context.Context) error {
 		at, err = f.follow(ctx, at)
 		switch {
 		case errors.Is(err, backend.ErrPositionExpired):
-			f.r.cfg.Logger.Info("changes are gone from the log before they were handled: all kinds are scanned", zap.Int("shard", f.shard))
+			f.r.log.Info("changes are gone from the log before they were handled: all kinds are scanned", zap.Int("shard", f.shard))
 			at, f.delayed, f.waiting = backend.Position{}, nil, 0
 		case errors.Is(err, backend.ErrLagged):
 		default:
@@ -206,7 +212,7 @@ func (f *follower) again(ctx context.Context, do func() error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		f.r.cfg.Logger.Warn("handling a change failed and is tried again", zap.Int("shard", f.shard), zap.Error(err))
+		f.r.log.Warn("handling a change failed and is tried again", zap.Int("shard", f.shard), zap.Error(err))
 		if !wait.For(ctx, pause) {
 			return ctx.Err()
 		}

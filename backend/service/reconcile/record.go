@@ -96,18 +96,24 @@ func (r *Reconciler) update(ctx context.Context, shard int, change func(*record)
 			return err
 		}
 		rec.Format = recordFormat
-		raw, err := json.Marshal(rec)
-		if err != nil {
-			return fmt.Errorf("record of shard %d: %w", shard, err)
-		}
-		_, err = r.cfg.Store.Apply(ctx, backend.Batch{
-			RequestID: r.cfg.NewID(), Deadline: r.cfg.Clock().Add(r.cfg.WriteTimeout),
-			Actions: []backend.Action{{Key: recordKey(shard), If: current, Op: backend.OpPut, Put: backend.Put{UID: r.cfg.NewID(), Body: backend.EncodeBody(raw)}}},
-		})
+		err = r.putRecord(ctx, recordKey(shard), current, rec)
 		var failed *backend.ConditionError
 		if !errors.As(err, &failed) {
 			return err
 		}
 	}
 	return fmt.Errorf("record of shard %d: %w", shard, backend.ErrConflict)
+}
+
+// putRecord stores an internal record.
+func (r *Reconciler) putRecord(ctx context.Context, key backend.Key, current backend.Condition, rec any) error {
+	raw, err := json.Marshal(rec)
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	_, err = r.cfg.Store.Apply(ctx, backend.Batch{
+		RequestID: r.cfg.NewID(), Deadline: r.cfg.Clock().Add(r.cfg.WriteTimeout),
+		Actions: []backend.Action{{Key: key, If: current, Op: backend.OpPut, Put: backend.Put{UID: r.cfg.NewID(), Body: backend.EncodeBody(raw)}}},
+	})
+	return err
 }
