@@ -9,7 +9,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/access"
-	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
@@ -29,38 +28,32 @@ func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest
 		return s.wouldDelete(ctx, k, key, req.ExpectedRevision)
 	}
 	return s.repeat(ctx, key, func() (*Written, error) {
-		actions := []backend.Action{{Key: key, If: removable(), Op: backend.OpDelete}}
+		// The store knows which resources are bound to this one, even by references that this
+		// gateway's catalogue does not declare.
+		actions := []backend.Action{{Key: key, If: backend.Condition{Presence: backend.Present, Unreferenced: true, Unfinalized: true}, Op: backend.OpDelete}}
 		var current *stored
 		if req.ExpectedRevision != nil || k.Sensitive {
 			var err error
 			if current, err = s.loadForDelete(ctx, k, key, req.ExpectedRevision); err != nil {
 				return nil, err
 			}
-			if actions, err = s.removal(ctx, k, key, current); err != nil {
-				return nil, err
+			if current == nil {
+				return s.deleteDamaged(ctx, k, key)
 			}
+			actions[0].If.Revision = current.Revision
+			actions = append(actions, current.removalOfSensitive()...)
 		}
 		res, err := s.sender.Apply(ctx, actions...)
 		switch {
 		case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrFinalized):
 			return s.requestDeletion(ctx, k, key, req.ExpectedRevision)
-		case errors.Is(err, backend.ErrUnreadable) && current == nil && req.ExpectedRevision == nil:
+		case current == nil && replaceable(err, req.ExpectedRevision):
 			return s.deleteDamaged(ctx, k, key)
-		case attempt.Raced(err, key):
-			return nil, errRaced
-		case errors.Is(err, attempt.ErrLost):
-			return nil, err
 		case err != nil:
-			return nil, failure.Of(err, key)
+			return nil, answerTo(err, key)
 		}
 		return &Written{Resource: s.present(k, res.Resources[0]), Deletion: Deleted}, nil
 	})
-}
-
-// removable is the condition for deleting a resource at once. The store knows which resources
-// are bound to it, even by references that this gateway's catalogue does not declare.
-func removable() backend.Condition {
-	return backend.Condition{Presence: backend.Present, Unreferenced: true, Unfinalized: true}
 }
 
 // loadForDelete loads what is to be deleted, at the revision that is expected, if one is;
@@ -68,7 +61,7 @@ func removable() backend.Condition {
 func (s *Service) loadForDelete(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) (*stored, error) {
 	current, err := s.load(ctx, k, key)
 	switch {
-	case errors.Is(err, backend.ErrUnreadable) && expected == nil:
+	case replaceable(err, expected):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -110,47 +103,6 @@ func (s *Service) relied(ctx context.Context, key backend.Key) (bool, error) {
 		return false, err
 	}
 	return len(page.Unreadable) > 0 || slices.ContainsFunc(page.Resources, func(r *backend.Resource) bool { return r.Key != key }), nil
-}
-
-// removal deletes what the store has of a resource, nil for what does not decode, if
-// that is still what is there.
-func (s *Service) removal(ctx context.Context, k *kind.Kind, key backend.Key, current *stored) ([]backend.Action, error) {
-	if current == nil {
-		return s.removalOfDamaged(ctx, k, key)
-	}
-	condition := removable()
-	condition.Revision = current.Revision
-	out := []backend.Action{{Key: key, If: condition, Op: backend.OpDelete}}
-	return append(out, current.removalOfSensitive()...), nil
-}
-
-// removalOfDamaged deletes a resource that does not decode.
-func (s *Service) removalOfDamaged(ctx context.Context, k *kind.Kind, key backend.Key) ([]backend.Action, error) {
-	damaged := &stored{Resource: &backend.Resource{Key: key}}
-	if err := s.loadSensitive(ctx, k, damaged); err != nil {
-		return nil, err
-	}
-	out := []backend.Action{{Key: key, If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}}
-	return append(out, damaged.removalOfSensitive()...), nil
-}
-
-// deleteDamaged deletes a resource that does not decode, of which nobody can say what
-// relies on it.
-func (s *Service) deleteDamaged(ctx context.Context, k *kind.Kind, key backend.Key) (*Written, error) {
-	actions, err := s.removalOfDamaged(ctx, k, key)
-	if err != nil {
-		return nil, err
-	}
-	res, err := s.sender.Apply(ctx, actions...)
-	switch {
-	case attempt.Raced(err, key):
-		return nil, errRaced
-	case errors.Is(err, attempt.ErrLost):
-		return nil, err
-	case err != nil:
-		return nil, failure.Of(err, key)
-	}
-	return &Written{Resource: s.present(k, res.Resources[0]), Deletion: Deleted}, nil
 }
 
 // requestDeletion notes that a resource is to go once nothing holds it. It answers
@@ -204,12 +156,10 @@ func (s *Service) markDeleting(ctx context.Context, k *kind.Kind, current *store
 	put.Put.Deleting, put.If.Unreferenced = true, finalizing
 	res, err := s.sender.Apply(ctx, put)
 	switch {
-	case attempt.Raced(err, current.Key), errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
+	case errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
 		return nil, errRaced
-	case errors.Is(err, attempt.ErrLost):
-		return nil, err
 	case err != nil:
-		return nil, failure.Of(err, current.Key)
+		return nil, answerTo(err, current.Key)
 	}
 	return res.Resources[0], nil
 }

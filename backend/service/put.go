@@ -10,7 +10,6 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
@@ -243,14 +242,4 @@ func (c *stored) removalOfSensitive() []backend.Action {
 		return nil
 	}
 	return []backend.Action{{Key: c.Key.Sensitive(), If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}}
-}
-
-// present is the answer to a write. What was stored can be read, unless an older
-// or newer gateway stored what stays; then the answer has no body.
-func (s *Service) present(k *kind.Kind, stored *backend.Resource) *query.Resource {
-	b, err := k.Body.Read(stored)
-	if err != nil {
-		s.unreadable.Note(stored, err)
-	}
-	return &query.Resource{Stored: stored, Body: b}
 }

@@ -49,12 +49,11 @@ func (s *Service) finishWrite(ctx context.Context, in *intent, w stateWrite, st 
 	}
 	stored, err := store(ctx, w, st)
 	switch {
+	case err == nil:
 	case in.staleRead(err), w.Stored != nil && errors.Is(err, backend.ErrNotFound):
 		return nil, errRaced
-	case errors.Is(err, attempt.ErrLost):
-		return nil, err
-	case err != nil:
-		return nil, failure.Of(err, in.key)
+	default:
+		return nil, answerTo(err, in.key)
 	}
 	out.Resource = s.present(in.kind, stored)
 	return out, nil
@@ -90,7 +89,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 		return nil, err
 	}
 	was, err := in.base(current)
-	if errors.Is(err, backend.ErrUnreadable) && in.expected == nil {
+	if replaceable(err, in.expected) {
 		return s.rewrite(ctx, in, current)
 	}
 	if err != nil {
@@ -137,19 +136,6 @@ func (in *intent) heldAtExpiry(was, next *kind.State) *kind.Violations {
 		found.Add("metadata.expiresAt", "finalizers", nil, "cannot be set on a resource that has finalizers: it would go at that time although they hold it; remove metadata.finalizers first")
 	}
 	return &found
-}
-
-// rewrite stores an intent in place of a body that does not decode, of which
-// nothing can be kept.
-func (s *Service) rewrite(ctx context.Context, in *intent, damaged *stored) (*Written, error) {
-	if err := in.judge(ctx, nil).Err(in.key); err != nil {
-		return nil, err
-	}
-	next := &kind.State{SubKind: in.subKind, Spec: in.spec, Meta: in.meta.applyTo(body.Metadata{}, in.labels, in.annotations), ExpiresAt: damaged.ExpiresAt}
-	if in.meta.ExpiresAt.Set {
-		next.ExpiresAt = in.meta.ExpiresAt.Value
-	}
-	return s.save(ctx, in, damaged, nil, next)
 }
 
 // replaceStatus stores another status.

@@ -26,7 +26,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 	"github.com/sluicegw/sluice/backend/service/reseal"
-	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
 // Config of a service.
@@ -63,7 +62,7 @@ type Config struct {
 	RetryTimeout time.Duration
 	// Unreadable counts the stored resources whose bodies do not decode. Default: a
 	// counter that nobody reads.
-	Unreadable *unreadable.Counter
+	Unreadable *kind.UnreadableCounter
 }
 
 // Validate returns every problem of the configuration, joined.
@@ -107,7 +106,7 @@ func (c *Config) setDefaults() {
 		c.RetryTimeout = 30 * time.Second
 	}
 	if c.Unreadable == nil {
-		c.Unreadable = unreadable.NewCounter(func(string) {})
+		c.Unreadable = kind.NewUnreadableCounter(func(string) {})
 	}
 }
 
@@ -124,7 +123,7 @@ type Service struct {
 	kinds      kind.Catalogue
 	hub        *hub.Hub
 	ownHub     bool // Run runs the hub
-	unreadable *unreadable.Tracker
+	unreadable *kind.Unreadable
 	sender     *attempt.Sender
 	reconciler *reconcile.Reconciler
 	index      *index.Index // nil if nothing is kept in memory
@@ -149,7 +148,7 @@ func New(cfg Config) (*Service, error) {
 			return nil, fmt.Errorf("service: %w", err)
 		}
 	}
-	s.unreadable = unreadable.New(cfg.Store, cfg.Logger, cfg.Unreadable)
+	s.unreadable = kind.NewUnreadable(cfg.Store, cfg.Logger, cfg.Unreadable)
 	if cfg.IndexMemory >= 0 {
 		if s.index, err = index.New(index.Config{Store: cfg.Store, Hub: s.hub, Kinds: query.Definitions(kinds), Bytes: cfg.IndexMemory, Logger: cfg.Logger}); err != nil {
 			return nil, fmt.Errorf("service: %w", err)

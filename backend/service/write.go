@@ -123,8 +123,20 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 	}
 }
 
-// errRaced says that another writer came in between, so that the write may be judged anew.
+// errRaced says that another writer came in between, so that the write may be judged again.
 var errRaced = errors.New("raced")
+
+// answerTo returns what the error of a batch about a resource means for its write: errRaced,
+// [attempt.ErrLost], or the error for the caller.
+func answerTo(err error, key backend.Key) error {
+	switch {
+	case attempt.Raced(err, key):
+		return errRaced
+	case errors.Is(err, attempt.ErrLost):
+		return err
+	}
+	return failure.Of(err, key)
+}
 
 // Patch changes parts of a spec at the expected revision; the result must be acceptable.
 func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) (*Written, error) {
@@ -171,12 +183,12 @@ func (s *Service) Upsert(ctx context.Context, c access.Caller, req UpsertRequest
 }
 
 // upsert creates what is absent, unless a revision is expected, and replaces the
-// rest. What is damaged, so that nobody can read it, is written anew.
+// rest.
 func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 	return s.repeat(ctx, in.key, func() (*Written, error) {
 		current, err := s.loadToWrite(ctx, in.kind, in.key)
 		switch {
-		case errors.Is(err, backend.ErrUnreadable) && in.expected == nil:
+		case replaceable(err, in.expected):
 			return s.discard(ctx, in)
 		case err != nil:
 			return nil, err
@@ -217,33 +229,6 @@ func (s *Service) unchanged(ctx context.Context, in *intent, current *stored, re
 	}
 	out.DryRun = in.dryRun
 	return out, nil
-}
-
-// discard removes what does not decode, so that it can be created anew: it
-// answers errRaced, or what is wrong with the intent or the store.
-func (s *Service) discard(ctx context.Context, in *intent) (*Written, error) {
-	if err := in.judge(ctx, nil).Err(in.key); err != nil {
-		return nil, err
-	}
-	if in.dryRun {
-		would, err := s.wouldStore(in.newWrite(), in.newState())
-		if err != nil {
-			return nil, failure.Of(err, in.key)
-		}
-		return &Written{Outcome: Updated, Warnings: in.warnings, DryRun: true, Resource: s.present(in.kind, would)}, nil
-	}
-	actions, err := s.removalOfDamaged(ctx, in.kind, in.key)
-	if err != nil {
-		return nil, err
-	}
-	_, err = s.sender.Apply(ctx, actions...)
-	switch {
-	case err == nil, errors.Is(err, backend.ErrNotFound):
-		return nil, errRaced
-	case errors.Is(err, attempt.ErrLost):
-		return nil, err
-	}
-	return nil, failure.Of(err, in.key)
 }
 
 // UpdateStatus replaces the status and leaves everything else, at exactly the

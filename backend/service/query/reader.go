@@ -17,7 +17,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/page"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 	"github.com/sluicegw/sluice/backend/service/row"
-	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
 // Resource is a stored resource and its body, nil if it is unreadable.
@@ -29,7 +28,7 @@ type Edge = page.Edge
 // Reader reads the resources of a catalogue's kinds. Safe for concurrent use.
 type Reader struct {
 	kinds      kind.Catalogue
-	unreadable *unreadable.Tracker
+	unreadable *kind.Unreadable
 	index      *index.Index
 	fetch      *fetch.Reader
 	pages      *page.Store
@@ -39,7 +38,7 @@ type Reader struct {
 
 // New reads from a store, or as far as it serves from the index over the store, which
 // may be nil. It starts nothing.
-func New(store backend.Store, kinds kind.Catalogue, tracker *unreadable.Tracker, idx *index.Index) *Reader {
+func New(store backend.Store, kinds kind.Catalogue, tracker *kind.Unreadable, idx *index.Index) *Reader {
 	f := fetch.New(store, kinds, tracker)
 	return &Reader{kinds: kinds, unreadable: tracker, index: idx, fetch: f, pages: page.NewStore(f, tracker, idx), declared: declaredOf(kinds)}
 }

@@ -50,7 +50,6 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/unreadable"
 	"github.com/sluicegw/sluice/internal/loglimit"
 	"github.com/sluicegw/sluice/internal/wait"
 )
@@ -68,7 +67,7 @@ type Config struct {
 	Descriptors []descriptor.Kind
 	// Index that the first attempt of a write reads targets from; nil for none.
 	Index      *index.Index
-	Unreadable *unreadable.Tracker
+	Unreadable *kind.Unreadable
 	Logger     *zap.Logger
 	// NewID makes uids, request ids and the name of this gateway in records.
 	NewID func() string

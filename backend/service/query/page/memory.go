@@ -8,11 +8,11 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/explain"
 	"github.com/sluicegw/sluice/backend/service/query/fetch"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
-	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
 // Memory reads from one state of the index in memory. One goroutine uses it.
@@ -21,7 +21,7 @@ type Memory struct {
 	ctx        context.Context
 	spent      *budget.Budget
 	explained  *explain.Explanation
-	unreadable *unreadable.Tracker
+	unreadable *kind.Unreadable
 	now        time.Time
 	// cheaper is how many resources on a page are charged as one.
 	cheaper int
@@ -36,7 +36,7 @@ type Memory struct {
 }
 
 // NewMemory reads what has not expired now.
-func NewMemory(ctx context.Context, tracker *unreadable.Tracker, now time.Time, cheaper int) *Memory {
+func NewMemory(ctx context.Context, tracker *kind.Unreadable, now time.Time, cheaper int) *Memory {
 	return &Memory{ctx: ctx, spent: budget.From(ctx), explained: explain.From(ctx), unreadable: tracker, now: now, cheaper: cheaper, room: &plan.Plan{}}
 }
 
