@@ -25,7 +25,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
-	"github.com/sluicegw/sluice/backend/service/reseal"
 )
 
 // Config of a service.
@@ -175,26 +174,15 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.ownHub {
 		g.Go(func() error { return s.hub.Run(ctx) })
 	}
-	g.Go(func() error { return reseal.Run(ctx, s.resealing()) })
+	g.Go(func() error {
+		s.reseal(ctx)
+		return nil
+	})
 	g.Go(func() error { return s.reconciler.Run(ctx) })
 	if s.index != nil {
 		g.Go(func() error { return s.index.Run(ctx) })
 	}
 	return g.Wait()
-}
-
-// resealing says what is to be encrypted anew, and how.
-func (s *Service) resealing() reseal.Config {
-	cfg := reseal.Config{
-		Store: s.cfg.Store, Keys: s.cfg.Keys, Logger: s.cfg.Logger, Clock: s.cfg.Clock, NewID: s.cfg.NewID,
-		WriteTimeout: s.cfg.WriteTimeout, Retry: time.Second,
-	}
-	for _, k := range s.kinds.All() {
-		if k.Sensitive {
-			cfg.Kinds = append(cfg.Kinds, k.Name)
-		}
-	}
-	return cfg
 }
 
 // Index is what the service keeps in memory, nil if that is nothing.

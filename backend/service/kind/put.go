@@ -3,7 +3,6 @@ package kind
 import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/index"
-	"github.com/sluicegw/sluice/backend/service/row"
 )
 
 // smallBody is the size of a body that cannot have more index rows than a resource may.
@@ -19,7 +18,7 @@ func (st *State) Put(k *Kind, key backend.Key, old *backend.Resource) (put backe
 	}
 	if len(put.Body) > smallBody {
 		if b, err := k.Body.Read(&backend.Resource{Key: key, Body: put.Body}); err == nil { // else the index has no rows of it
-			if err := row.Check(key, k.Rows.Of(b)); err != nil {
+			if err := checkRows(key, k.Rows.Of(b)); err != nil {
 				return put, err
 			}
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/order"
 	"github.com/sluicegw/sluice/backend/service/query/page"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
-	"github.com/sluicegw/sluice/backend/service/row"
 )
 
 // Resource is a stored resource and its body, nil if it is unreadable.
@@ -56,7 +55,7 @@ func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 		}
 		arenas := sync.Pool{New: func() any { return new(body.Arena) }}
 		out = append(out, index.Definition{
-			Name: k.Name, Indexes: names, Sortable: sortable, ByCreation: []string{row.LabelIndex},
+			Name: k.Name, Indexes: names, Sortable: sortable, ByCreation: []string{kind.LabelIndex},
 			Rows: k.Rows.Of,
 			Keep: func(r *backend.Resource) (body.Body, int, error) {
 				a := arenas.Get().(*body.Arena)

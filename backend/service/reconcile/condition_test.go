@@ -11,8 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
-	"github.com/sluicegw/sluice/backend/service/row"
 )
 
 func condition() *descriptor.Shape {
@@ -98,11 +98,11 @@ func TestAConditionHasTheFieldsOfItsShapeAndKeepsOthers(t *testing.T) {
 }
 
 func TestAMessageNamesWhatIsWaitedForInOrder(t *testing.T) {
-	var refs []row.Ref
+	var refs []kind.Ref
 	targets := map[backend.Key]reconcile.Target{}
-	add := func(kind, name string) {
-		key := backend.Key{Kind: kind, Namespace: "n", Name: name}
-		refs, targets[key] = append(refs, row.Ref{Key: key}), reconcile.Target{}
+	add := func(of, name string) {
+		key := backend.Key{Kind: of, Namespace: "n", Name: name}
+		refs, targets[key] = append(refs, kind.Ref{Key: key}), reconcile.Target{}
 	}
 	add("Subnet", "b")
 	add("Network", "z")

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/row"
 )
 
 // Ready says whether a resource can be relied on: its condition Available is True, or
@@ -52,7 +51,7 @@ func IsAvailable(status string) bool {
 // References is what a resource refers to.
 type References struct {
 	// Refs are those of its spec.
-	Refs []row.Ref
+	Refs []kind.Ref
 	// open are those that the resource does not rely on yet.
 	open map[backend.Key]bool
 }
@@ -60,7 +59,7 @@ type References struct {
 // Before is what a resource referred to until now.
 type Before struct {
 	// Refs of which it relied on all but those that it waited for.
-	Refs []row.Ref
+	Refs []kind.Ref
 	// Waits are what it waited for, as "Kind/name".
 	Waits []string
 }
@@ -77,20 +76,20 @@ func Known(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
 	}
 	before := Before{Waits: st.Meta.Waits}
 	for _, ref := range stored.Refs {
-		before.Refs = append(before.Refs, row.Ref{Key: ref.Key, Guard: ref.Bound})
+		before.Refs = append(before.Refs, kind.Ref{Key: ref.Key, Guard: ref.Bound})
 	}
 	return before
 }
 
 // Of is the relation of a resource with these references. What it relied on it relies on
 // still, but for a reference that is guarded and was not.
-func Of(key backend.Key, refs []row.Ref, before Before) References {
+func Of(key backend.Key, refs []kind.Ref, before Before) References {
 	rel := References{Refs: refs, open: map[backend.Key]bool{}}
 	for _, ref := range refs {
 		if ref.Key == key { // a resource does not wait for itself
 			continue
 		}
-		held := slices.ContainsFunc(before.Refs, func(o row.Ref) bool { return o.Key == ref.Key && (o.Guard || !ref.Guard) })
+		held := slices.ContainsFunc(before.Refs, func(o kind.Ref) bool { return o.Key == ref.Key && (o.Guard || !ref.Guard) })
 		if !held || slices.Contains(before.Waits, Name(ref.Key)) {
 			rel.open[ref.Key] = true
 		}
@@ -184,14 +183,14 @@ func (r References) judge(stateOf func(backend.Key) TargetState) Judgement {
 // Keeping are the references of a judgement by a gateway whose catalogue is not the newest:
 // of the stored ones it keeps those that are bound, and those that named, which it knew
 // before, does not have.
-func (j Judgement) Keeping(stored []backend.Ref, named []row.Ref) []backend.Ref {
+func (j Judgement) Keeping(stored []backend.Ref, named []kind.Ref) []backend.Ref {
 	out := slices.Clone(j.Refs)
 	for _, old := range stored {
 		at := slices.IndexFunc(out, func(ref backend.Ref) bool { return ref.Key == old.Key })
 		switch {
 		case at >= 0:
 			out[at].Bound = out[at].Bound || old.Bound
-		case len(out) < backend.MaxRefs && (old.Bound || !slices.ContainsFunc(named, func(ref row.Ref) bool { return ref.Key == old.Key })):
+		case len(out) < backend.MaxRefs && (old.Bound || !slices.ContainsFunc(named, func(ref kind.Ref) bool { return ref.Key == old.Key })):
 			out = append(out, old)
 		}
 	}

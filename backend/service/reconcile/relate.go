@@ -8,7 +8,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/row"
 )
 
 // Write is the write of a state whose references are to be judged.
@@ -84,7 +83,7 @@ func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*ki
 // gateway cannot name it waits for still: then its conditions stay as they are. The
 // newer gateway finds the change by the fingerprint of the references, and judges it.
 func (r *Reconciler) relateSuperseded(ctx context.Context, w Write, next *kind.State) (*kind.State, Judgement, error) {
-	var was []row.Ref
+	var was []kind.Ref
 	var waits []string
 	if w.Was != nil {
 		was, waits = w.Kind.Rows.Refs(w.Key.Namespace, w.Was.Spec), w.Was.Meta.Waits
@@ -97,7 +96,7 @@ func (r *Reconciler) relateSuperseded(ctx context.Context, w Write, next *kind.S
 	j := rel.Judge(targets)
 	j.Refs, j.Declared = j.Keeping(w.Stored.Refs, was), Mixed
 	others := slices.DeleteFunc(slices.Clone(waits), func(wait string) bool {
-		return slices.ContainsFunc(was, func(ref row.Ref) bool { return Name(ref.Key) == wait })
+		return slices.ContainsFunc(was, func(ref kind.Ref) bool { return Name(ref.Key) == wait })
 	})
 	next.Meta.Waits = append(j.Stored(), others...)
 	if len(others) == 0 {
