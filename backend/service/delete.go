@@ -79,30 +79,29 @@ func (s *Service) wouldDelete(ctx context.Context, k *kind.Kind, key backend.Key
 	if err != nil {
 		return nil, err
 	}
-	out := &Written{DryRun: true, Deletion: Deleted}
 	if current == nil {
-		return out, nil
+		return &Written{DryRun: true, Deletion: Deleted}, nil
 	}
-	out.Resource = s.present(k, current.Resource)
-	held, err := s.relied(ctx, key)
-	switch {
-	case err != nil:
-		return nil, failure.Of(err, key)
-	case held:
-		out.Deletion = Pending
-	case current.Finalizers > 0:
-		out.Deletion = Finalizing
+	deletion, err := s.deletionOf(ctx, current.Resource)
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	return &Written{DryRun: true, Deletion: deletion, Resource: s.present(k, current.Resource)}, nil
 }
 
-// relied says whether others rely on a resource.
-func (s *Service) relied(ctx context.Context, key backend.Key) (bool, error) {
-	page, err := s.cfg.Store.Range(ctx, backend.Range{Referenced: &key, BoundOnly: true, Limit: 2, Bare: true})
-	if err != nil {
-		return false, err
+// deletionOf returns what a delete of a resource comes to: Pending while others rely on it,
+// Finalizing while only finalizers hold it.
+func (s *Service) deletionOf(ctx context.Context, r *backend.Resource) (Deletion, error) {
+	page, err := s.cfg.Store.Range(ctx, backend.Range{Referenced: &r.Key, BoundOnly: true, Limit: 2, Bare: true})
+	switch {
+	case err != nil:
+		return "", failure.Of(err, r.Key)
+	case len(page.Unreadable) > 0 || slices.ContainsFunc(page.Resources, func(o *backend.Resource) bool { return o.Key != r.Key }):
+		return Pending, nil
+	case r.Finalizers > 0:
+		return Finalizing, nil
 	}
-	return len(page.Unreadable) > 0 || slices.ContainsFunc(page.Resources, func(r *backend.Resource) bool { return r.Key != key }), nil
+	return Deleted, nil
 }
 
 // requestDeletion notes that a resource is to go once nothing holds it. It answers
@@ -115,25 +114,18 @@ func (s *Service) requestDeletion(ctx context.Context, k *kind.Kind, key backend
 	if current == nil {
 		return s.deleteDamaged(ctx, k, key)
 	}
-	held, err := s.relied(ctx, key)
-	if err != nil {
-		return nil, failure.Of(err, key)
-	}
-	out := &Written{Deletion: Pending}
-	switch {
-	case !held && current.Finalizers == 0:
-		return nil, errRaced
-	case !held:
-		out.Deletion = Finalizing
+	deletion, err := s.deletionOf(ctx, current.Resource)
+	if err == nil && deletion == Deleted {
+		err = errRaced
 	}
 	stored := current.Resource
-	if !current.Deleting {
-		if stored, err = s.markDeleting(ctx, k, current, !held); err != nil {
-			return nil, err
-		}
+	if err == nil && !current.Deleting {
+		stored, err = s.markDeleting(ctx, k, current, deletion == Finalizing)
 	}
-	out.Resource = s.present(k, stored)
-	return out, nil
+	if err != nil {
+		return nil, err
+	}
+	return &Written{Deletion: deletion, Resource: s.present(k, stored)}, nil
 }
 
 // markDeleting stores that the deletion of a resource was requested; with finalizing

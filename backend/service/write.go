@@ -19,7 +19,7 @@ import (
 
 // Create stores a new resource: NOT_FOUND never, ALREADY_EXISTS if it is there.
 func (s *Service) Create(ctx context.Context, c access.Caller, req CreateRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, descriptor.VerbCreate, req.Identity, req.Metadata, req.Spec)
+	in, err := s.intendSpec(ctx, c, wanted{descriptor.VerbCreate, req.Identity, req.Metadata}, req.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -42,21 +42,18 @@ func (s *Service) createValid(ctx context.Context, in *intent) (*Written, error)
 
 // Update replaces the spec of an existing resource at the expected revision.
 func (s *Service) Update(ctx context.Context, c access.Caller, req UpdateRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, descriptor.VerbUpdate, req.Identity, req.Metadata, req.Spec)
+	in, err := s.intendSpec(ctx, c, wanted{descriptor.VerbUpdate, req.Identity, req.Metadata}, req.Spec)
 	if err != nil {
 		return nil, err
 	}
 	in.expected, in.dryRun = &req.ExpectedRevision, req.DryRun
 	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
-		if current == nil {
-			return nil, failure.Of(backend.ErrNotFound, in.key)
-		}
 		return s.replace(ctx, in, current)
 	})
 }
 
-// retry reads and lets write judge what is there, again as often as another
-// writer comes in between. At first it takes what the index has. That may be old, so
+// retry reads a resource, which must be there, and lets write judge it, again as often as
+// another writer comes in between. At first it takes what the index has. That may be old, so
 // it is believed only if a write was sent that holds it to be current.
 func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, write func(current *stored) (*Written, error)) (*Written, error) {
 	first := true
@@ -73,6 +70,9 @@ func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, writ
 			}
 		}
 		current, err := s.loadToWrite(ctx, k, key)
+		if err == nil && current == nil {
+			err = failure.Of(backend.ErrNotFound, key)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +140,7 @@ func answerTo(err error, key backend.Key) error {
 
 // Patch changes parts of a spec at the expected revision; the result must be acceptable.
 func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) (*Written, error) {
-	in, err := s.intend(ctx, c, descriptor.VerbPatch, req.Identity, req.Metadata)
+	in, err := s.intend(ctx, c, wanted{descriptor.VerbPatch, req.Identity, req.Metadata})
 	if err != nil {
 		return nil, err
 	}
@@ -150,9 +150,6 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 	}
 	in.expected, in.dryRun, in.unspecified = &req.ExpectedRevision, req.DryRun, len(patch)+len(later) == 0
 	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
-		if current == nil {
-			return nil, failure.Of(backend.ErrNotFound, in.key)
-		}
 		if err := in.open(current.Resource); err != nil {
 			return nil, err
 		}
@@ -173,7 +170,7 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 
 // Upsert creates a resource, or replaces its spec whatever it is.
 func (s *Service) Upsert(ctx context.Context, c access.Caller, req UpsertRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, descriptor.VerbUpsert, req.Identity, req.Metadata, req.Spec)
+	in, err := s.intendSpec(ctx, c, wanted{descriptor.VerbUpsert, req.Identity, req.Metadata}, req.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +232,7 @@ func (s *Service) unchanged(ctx context.Context, in *intent, current *stored, re
 // current revision. It moves no spec revision: whoever is about to change the
 // spec is not disturbed.
 func (s *Service) UpdateStatus(ctx context.Context, c access.Caller, req StatusRequest) (*Written, error) {
-	in, err := s.intend(ctx, c, descriptor.VerbStatus, req.Identity, Metadata{})
+	in, err := s.intend(ctx, c, wanted{verb: descriptor.VerbStatus, id: req.Identity})
 	if err != nil {
 		return nil, err
 	}
@@ -245,10 +242,7 @@ func (s *Service) UpdateStatus(ctx context.Context, c access.Caller, req StatusR
 		return nil, err
 	}
 	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
-		switch {
-		case current == nil:
-			return nil, failure.Of(backend.ErrNotFound, in.key)
-		case current.Revision.String() != req.ExpectedRevision:
+		if current.Revision.String() != req.ExpectedRevision {
 			return nil, conflict(req.ExpectedRevision, current.Resource)
 		}
 		return s.replaceStatus(ctx, in, current, status)

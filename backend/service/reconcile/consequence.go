@@ -161,7 +161,7 @@ func wakes(k *kind.Kind, e *backend.Event) bool {
 		return false
 	}
 	was, now, known := kind.StatusChange(e)
-	return !known || was != now && IsAvailable(was) != IsAvailable(now)
+	return !known || was != now && isAvailable(was) != isAvailable(now)
 }
 
 // finish tries to finish the deletions that changes may have set free.

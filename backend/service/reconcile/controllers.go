@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,7 +37,6 @@ type controllersRecord struct {
 // controllers are the kinds whose resources a controller declares ready. The setting is
 // in the store, for all gateways; this is what the gateway last read of it.
 type controllers struct {
-	cfg   *Config
 	kinds atomic.Pointer[map[string]bool] // nil until they were read
 
 	mu sync.Mutex // held while they change
@@ -65,51 +63,46 @@ func (c *controllers) set(kinds []string) {
 	c.kinds.Store(&set)
 }
 
-// read reads the record and takes its kinds, unless they have changed since the reading
-// began. It returns what the store has of the record, nil for nothing.
-func (c *controllers) read(ctx context.Context) (record controllersRecord, stored *backend.Resource, err error) {
+// readControllers reads the record and takes its kinds, unless they have changed since the reading
+// began. It returns the condition for replacing the record.
+func (r *Reconciler) readControllers(ctx context.Context) (record controllersRecord, current backend.Condition, err error) {
+	c := &r.controllers
 	c.mu.Lock()
 	since := c.changes
 	c.mu.Unlock()
 	record.Format = controllersFormat
-	got, err := c.cfg.Store.Get(ctx, controllersKey())
-	if err != nil {
-		return record, nil, err
+	current, err = r.getRecord(ctx, controllersKey(), &record)
+	if err == nil && record.Format != controllersFormat {
+		err = fmt.Errorf("record of controllers in format %d, %d wanted: %w", record.Format, controllersFormat, backend.ErrUnreadable)
 	}
-	if stored = got[0]; stored != nil {
-		raw, err := backend.DecodeBody(stored.Body)
-		if err != nil {
-			return record, nil, err
-		}
-		if err := json.Unmarshal(raw, &record); err != nil || record.Format != controllersFormat {
-			return record, nil, fmt.Errorf("record of controllers in format %d, %d wanted: %w", record.Format, controllersFormat, backend.ErrUnreadable)
-		}
+	if err != nil {
+		return record, current, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.changes == since {
 		c.set(record.Kinds)
 	}
-	return record, stored, nil
+	return record, current, nil
 }
 
-// know reads the record, unless it was read before.
-func (c *controllers) know(ctx context.Context) (err error) {
-	if c.kinds.Load() == nil {
-		_, _, err = c.read(ctx)
+// knowControllers reads the record, unless it was read before.
+func (r *Reconciler) knowControllers(ctx context.Context) (err error) {
+	if r.controllers.kinds.Load() == nil {
+		_, _, err = r.readControllers(ctx)
 	}
 	return err
 }
 
-// follow reads the record again and again until ctx ends.
-func (c *controllers) follow(ctx context.Context, logger *zap.Logger) {
+// followControllers reads the record again and again until ctx ends.
+func (r *Reconciler) followControllers(ctx context.Context) {
 	for {
-		_, _, err := c.read(ctx)
+		_, _, err := r.readControllers(ctx)
 		if ctx.Err() != nil || errors.Is(err, backend.ErrClosed) {
 			return
 		}
 		if err != nil {
-			logger.Warn("the kinds that controllers own could not be read", zap.Error(err))
+			r.log.Warn("the kinds that controllers own could not be read", zap.Error(err))
 		}
 		if !wait.For(ctx, controllersPause) {
 			return
@@ -119,7 +112,7 @@ func (c *controllers) follow(ctx context.Context, logger *zap.Logger) {
 
 // Controlled reports whether a controller declares the resources of a kind ready.
 func (r *Reconciler) Controlled(ctx context.Context, k *kind.Kind) (bool, error) {
-	if err := r.controllers.know(ctx); err != nil {
+	if err := r.knowControllers(ctx); err != nil {
 		return false, err
 	}
 	return r.controllers.control(k.Name), nil
@@ -130,7 +123,7 @@ func (r *Reconciler) Controlled(ctx context.Context, k *kind.Kind) (bool, error)
 func (r *Reconciler) SetControlled(ctx context.Context, k *kind.Kind, controlled bool) error {
 	c := &r.controllers
 	for range maxControllerWrites {
-		record, stored, err := c.read(ctx)
+		record, current, err := r.readControllers(ctx)
 		if err != nil {
 			return err
 		}
@@ -142,10 +135,6 @@ func (r *Reconciler) SetControlled(ctx context.Context, k *kind.Kind, controlled
 			slices.Sort(record.Kinds)
 		} else {
 			record.Kinds = slices.DeleteFunc(record.Kinds, func(o string) bool { return o == k.Name })
-		}
-		current := backend.Condition{Presence: backend.Absent}
-		if stored != nil {
-			current = backend.Condition{Presence: backend.Present, Revision: stored.Revision}
 		}
 		err = r.putRecord(ctx, controllersKey(), current, record)
 		var failed *backend.ConditionError

@@ -13,7 +13,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/hub"
-	"github.com/sluicegw/sluice/internal/wait"
 )
 
 const (
@@ -120,7 +119,7 @@ func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Pos
 			at = d.Position
 			f.route(d.Events, before, &now)
 		}
-		if err := f.again(ctx, func() error { return f.handle(ctx, now) }); err != nil {
+		if err := f.r.retry(ctx, f.shard, "handling a change", func() error { return f.handle(ctx, now) }); err != nil {
 			return at, err
 		}
 		if err := f.handleDue(ctx); err != nil {
@@ -176,7 +175,7 @@ func (f *follower) route(events []backend.Event, before backend.Position, now *c
 func (f *follower) handleDue(ctx context.Context) error {
 	for len(f.delayed) > 0 && (f.waiting > maxDelayed || !f.delayed[0].due.After(time.Now())) {
 		first := f.delayed[0].of
-		err := f.again(ctx, func() error {
+		err := f.r.retry(ctx, f.shard, "handling a change", func() error {
 			of := first
 			if err := f.load(ctx, &of); err != nil {
 				return err
@@ -199,22 +198,4 @@ func (f *follower) covers(key backend.Key) bool {
 	}
 	_, err := f.r.cfg.Kinds.Find(key.Kind)
 	return err == nil
-}
-
-// again does something until it succeeds, or what is wrong is more than that the store
-// does not answer now.
-func (f *follower) again(ctx context.Context, do func() error) error {
-	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		err := do()
-		if err == nil || errors.Is(err, backend.ErrClosed) {
-			return err
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		f.r.log.Warn("handling a change failed and is tried again", zap.Int("shard", f.shard), zap.Error(err))
-		if !wait.For(ctx, pause) {
-			return ctx.Err()
-		}
-	}
 }

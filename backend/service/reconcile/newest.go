@@ -38,7 +38,7 @@ func (r *Reconciler) Newest(ctx context.Context) (bool, error) {
 // judgedBy names what decides what the resources of a kind refer to, wait for and rely on.
 // When the name changes, all of them are re-evaluated.
 func (r *Reconciler) judgedBy(ctx context.Context, k *kind.Kind) (string, error) {
-	if err := r.controllers.know(ctx); err != nil {
+	if err := r.knowControllers(ctx); err != nil {
 		return "", err
 	}
 	name := fmt.Sprint(k.Declared, k.Conditions != nil, r.controllers.control(k.Name))

@@ -86,9 +86,7 @@ type Reconciler struct {
 
 // New starts nothing.
 func New(cfg Config) *Reconciler {
-	r := &Reconciler{cfg: cfg, catalogue: catalogue.OutlineOf(cfg.Descriptors).Hash(), holder: cfg.NewID(), log: loglimit.Once(cfg.Logger)}
-	r.controllers.cfg = &r.cfg
-	return r
+	return &Reconciler{cfg: cfg, catalogue: catalogue.OutlineOf(cfg.Descriptors).Hash(), holder: cfg.NewID(), log: loglimit.Once(cfg.Logger)}
 }
 
 // Pauses after a failure.
@@ -102,7 +100,7 @@ const (
 func (r *Reconciler) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error {
-		r.controllers.follow(ctx, r.log)
+		r.followControllers(ctx)
 		return nil
 	})
 	at, ok := r.position(ctx)
@@ -111,15 +109,16 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	}
 	for i := range at.Shards() {
 		f := &follower{r: r, shard: i, ahead: map[backend.Key]backend.Revision{}}
-		g.Go(func() error {
-			r.repeat(ctx, i, f.run)
+		follow := func(do func(context.Context) error) error {
+			_ = r.retry(ctx, i, "following the changes of a shard", func() error { return do(ctx) })
 			return nil
-		})
+		}
+		g.Go(func() error { return follow(f.run) })
 		g.Go(func() error {
-			if wait.For(ctx, rebindTime) {
-				r.repeat(ctx, i, f.scanAgain)
+			if !wait.For(ctx, rebindTime) { // until the last rebind of a gateway with an older catalogue is applied
+				return nil
 			}
-			return nil
+			return follow(f.scanAgain)
 		})
 	}
 	return g.Wait()
@@ -138,20 +137,24 @@ func (r *Reconciler) position(ctx context.Context) (backend.Position, bool) {
 	}
 }
 
-// repeat does something that never ends again when it fails.
-func (r *Reconciler) repeat(ctx context.Context, shard int, do func(context.Context) error) {
+// retry does something again until it succeeds, ctx ends or the store is closed. what says
+// in the log what has failed.
+func (r *Reconciler) retry(ctx context.Context, shard int, what string, do func() error) error {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		begin := time.Now()
-		err := do(ctx)
-		if ctx.Err() != nil || errors.Is(err, backend.ErrClosed) {
-			return
+		err := do()
+		if err == nil || errors.Is(err, backend.ErrClosed) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		if time.Since(begin) > maxPause {
 			pause = minPause
 		}
-		r.log.Warn("following the changes of a shard failed and is tried again", zap.Int("shard", shard), zap.Error(err))
+		r.log.Warn(what+" failed and is tried again", zap.Int("shard", shard), zap.Error(err))
 		if !wait.For(ctx, pause) {
-			return
+			return ctx.Err()
 		}
 	}
 }

@@ -66,26 +66,14 @@ func recordKey(shard int) backend.Key {
 // read reads the record of a shard. If it does not decode, all kinds
 // are scanned.
 func (r *Reconciler) read(ctx context.Context, shard int) (rec record, current backend.Condition, err error) {
-	got, err := r.cfg.Store.Get(ctx, recordKey(shard))
+	current, err = r.getRecord(ctx, recordKey(shard), &rec)
 	switch {
 	case errors.Is(err, backend.ErrUnreadable):
-		return record{}, backend.Condition{Presence: backend.Present}, nil
-	case err != nil:
-		return rec, current, err
-	case got[0] == nil:
-		return rec, backend.Condition{Presence: backend.Absent}, nil
+		return record{}, current, nil
+	case err == nil && rec.Format > recordFormat:
+		err = fmt.Errorf("record of shard %d in format %d, %d wanted: %w", shard, rec.Format, recordFormat, backend.ErrFormat)
 	}
-	raw, err := backend.DecodeBody(got[0].Body)
-	if err == nil {
-		err = json.Unmarshal(raw, &rec)
-	}
-	if err == nil && rec.Format > recordFormat {
-		return rec, current, fmt.Errorf("record of shard %d in format %d, %d wanted: %w", shard, rec.Format, recordFormat, backend.ErrFormat)
-	}
-	if err != nil {
-		rec = record{}
-	}
-	return rec, backend.Condition{Presence: backend.Present, Revision: got[0].Revision}, nil
+	return rec, current, err
 }
 
 // update changes the record of a shard, unless change says that there is nothing to change.
@@ -103,6 +91,27 @@ func (r *Reconciler) update(ctx context.Context, shard int, change func(*record)
 		}
 	}
 	return fmt.Errorf("record of shard %d: %w", shard, backend.ErrConflict)
+}
+
+// getRecord reads an internal record, if it is there, and returns the condition for replacing
+// it, which holds even for one that is unreadable.
+func (r *Reconciler) getRecord(ctx context.Context, key backend.Key, rec any) (current backend.Condition, err error) {
+	got, err := r.cfg.Store.Get(ctx, key)
+	switch {
+	case errors.Is(err, backend.ErrUnreadable):
+		return backend.Condition{Presence: backend.Present}, err
+	case err != nil:
+		return current, err
+	case got[0] == nil:
+		return backend.Condition{Presence: backend.Absent}, nil
+	}
+	raw, err := backend.DecodeBody(got[0].Body)
+	if err == nil {
+		if err = json.Unmarshal(raw, rec); err != nil {
+			err = fmt.Errorf("%s: %w: %w", key, backend.ErrUnreadable, err)
+		}
+	}
+	return backend.Condition{Presence: backend.Present, Revision: got[0].Revision}, err
 }
 
 // putRecord stores an internal record.

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/tidwall/gjson"
@@ -22,30 +23,30 @@ func Ready(k *kind.Kind, r *backend.Resource) bool {
 	if err != nil {
 		return false
 	}
+	return available(k.Rows.Conditions(b))
+}
+
+// available reports whether of conditions, by type and status, Available is True; of two
+// that contradict each other neither counts.
+func available(conditions iter.Seq2[string, string]) bool {
 	yes, some := 0, 0
-	for typ, status := range k.Rows.Conditions(b) {
+	for typ, status := range conditions {
 		if typ == Available {
 			if some++; status == True {
 				yes++
 			}
 		}
 	}
-	return yes == 1 && some == 1 // of two that contradict each other neither counts
+	return yes == 1 && some == 1
 }
 
-// IsAvailable reports whether the condition Available of a stored status is True; of two that
-// contradict each other neither counts.
-func IsAvailable(status string) bool {
-	yes, some := 0, 0
-	gjson.Get(status, "conditions").ForEach(func(_, condition gjson.Result) bool {
-		if condition.Get("type").Str == Available {
-			if some++; condition.Get("status").Str == True {
-				yes++
-			}
-		}
-		return true
+// isAvailable reports whether the condition Available of a stored status is True.
+func isAvailable(status string) bool {
+	return available(func(yield func(typ, status string) bool) {
+		gjson.Get(status, "conditions").ForEach(func(_, condition gjson.Result) bool {
+			return yield(condition.Get("type").Str, condition.Get("status").Str)
+		})
 	})
-	return yes == 1 && some == 1
 }
 
 // References is what a resource refers to.

@@ -40,7 +40,7 @@ func (w Write) before() Before {
 func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*kind.State, Judgement, error) {
 	var j Judgement
 	if w.Kind.Conditions != nil {
-		if err := r.controllers.know(ctx); err != nil {
+		if err := r.knowControllers(ctx); err != nil {
 			return nil, j, err
 		}
 	}

@@ -80,7 +80,7 @@ func (f *follower) settleOne(ctx context.Context, key backend.Key) (settled, err
 // targets are read. It returns the keys of the resources whose batch was refused: each is to
 // be settled alone.
 func (f *follower) settleTogether(ctx context.Context, resources, known []*backend.Resource, misses int) (out settled, raced []backend.Key, err error) {
-	if err := f.r.controllers.know(ctx); err != nil {
+	if err := f.r.knowControllers(ctx); err != nil {
 		return out, nil, err
 	}
 	todo, deadline, left, err := f.settlings(ctx, resources)
@@ -331,7 +331,7 @@ func (f *follower) store(ctx context.Context, b settleBatch) (ready []*backend.R
 // concludeCreated re-evaluates resources that were created and wait for nothing: a gateway that did
 // not know yet whether a controller owns their kind may have concluded otherwise.
 func (f *follower) concludeCreated(ctx context.Context, created []*backend.Resource) error {
-	if err := f.r.controllers.know(ctx); err != nil {
+	if err := f.r.knowControllers(ctx); err != nil {
 		return err
 	}
 	var own []*backend.Resource
