@@ -71,7 +71,7 @@ func (s *Service) discard(ctx context.Context, in *intent) (*Written, error) {
 		return nil, err
 	}
 	if in.dryRun {
-		would, err := s.wouldStore(in.newWrite(), in.newState())
+		would, err := s.storeState(ctx, in.newWrite(), in.newState(), true)
 		if err != nil {
 			return nil, failure.Of(err, in.key)
 		}

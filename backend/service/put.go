@@ -24,11 +24,14 @@ type stateWrite struct {
 	related reconcile.Judgement
 }
 
-// storeState puts a state with what follows from it.
-func (s *Service) storeState(ctx context.Context, w stateWrite, st *kind.State) (*backend.Resource, error) {
-	actions, err := s.actions(w, st)
+// storeState puts a state with what follows from it, or returns what would be stored.
+func (s *Service) storeState(ctx context.Context, w stateWrite, st *kind.State, dryRun bool) (*backend.Resource, error) {
+	actions, err := s.actions(&w, st)
 	if err != nil {
 		return nil, err
+	}
+	if dryRun {
+		return s.wouldStore(&w, actions)
 	}
 	res, err := s.sender.Apply(ctx, actions...)
 	if err != nil {
@@ -37,12 +40,8 @@ func (s *Service) storeState(ctx context.Context, w stateWrite, st *kind.State) 
 	return res.Resources[0], nil
 }
 
-// wouldStore returns what storeState would store. A new resource has neither uid nor revision.
-func (s *Service) wouldStore(w stateWrite, st *kind.State) (*backend.Resource, error) {
-	actions, err := s.actions(w, st)
-	if err != nil {
-		return nil, err
-	}
+// wouldStore returns what actions would store. A new resource has neither uid nor revision.
+func (s *Service) wouldStore(w *stateWrite, actions []backend.Action) (*backend.Resource, error) {
 	now := s.cfg.Clock().UTC().Truncate(time.Millisecond)
 	if err := (backend.Batch{RequestID: "dry run", Deadline: now, Actions: actions}).Validate(); err != nil {
 		return nil, err
@@ -59,7 +58,7 @@ func (s *Service) wouldStore(w stateWrite, st *kind.State) (*backend.Resource, e
 
 // actions put a state. The sensitive values of a sensitive kind are a record of their own
 // in the same batch, which the store gets encrypted.
-func (s *Service) actions(w stateWrite, st *kind.State) ([]backend.Action, error) {
+func (s *Service) actions(w *stateWrite, st *kind.State) ([]backend.Action, error) {
 	var sealed []byte
 	seals := w.Kind.Sensitive && !w.kept
 	if seals {

@@ -41,13 +41,7 @@ func (s *Service) finishWrite(ctx context.Context, in *intent, w stateWrite, st 
 	if w.Stored == nil {
 		out.Outcome = Created
 	}
-	store := s.storeState
-	if in.dryRun {
-		store = func(_ context.Context, w stateWrite, st *kind.State) (*backend.Resource, error) {
-			return s.wouldStore(w, st)
-		}
-	}
-	stored, err := store(ctx, w, st)
+	stored, err := s.storeState(ctx, w, st, in.dryRun)
 	switch {
 	case err == nil:
 	case in.staleRead(err), w.Stored != nil && errors.Is(err, backend.ErrNotFound):
