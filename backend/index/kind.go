@@ -49,7 +49,7 @@ const (
 
 // The indexes that every kind has besides those of its definition.
 const (
-	// CreatedIndex and UpdatedIndex have every resource, by a time as [row.EncodeTime] writes it.
+	// CreatedIndex and UpdatedIndex have every resource, by a time as kind.EncodeTime writes it.
 	CreatedIndex = "createdAt"
 	UpdatedIndex = "updatedAt"
 	// NameIndex has every resource by its name, whatever its namespace, if the

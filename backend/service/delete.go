@@ -9,9 +9,9 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/access"
-	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
 // Delete removes a resource. One that others rely on, or that finalizers hold, stays
@@ -28,38 +28,32 @@ func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest
 		return s.wouldDelete(ctx, k, key, req.ExpectedRevision)
 	}
 	return s.repeat(ctx, key, func() (*Written, error) {
-		actions := []backend.Action{{Key: key, If: removable(), Op: backend.OpDelete}}
+		// The store knows which resources are bound to this one, even by references that this
+		// gateway's catalogue does not declare.
+		actions := []backend.Action{{Key: key, If: backend.Condition{Presence: backend.Present, Unreferenced: true, Unfinalized: true}, Op: backend.OpDelete}}
 		var current *stored
 		if req.ExpectedRevision != nil || k.Sensitive {
 			var err error
 			if current, err = s.loadForDelete(ctx, k, key, req.ExpectedRevision); err != nil {
 				return nil, err
 			}
-			if actions, err = s.removal(ctx, k, key, current); err != nil {
-				return nil, err
+			if current == nil {
+				return s.deleteDamaged(ctx, k, key)
 			}
+			actions[0].If.Revision = current.Revision
+			actions = append(actions, current.removalOfSensitive()...)
 		}
-		res, err := s.apply(ctx, actions...)
+		res, err := s.sender.Apply(ctx, actions...)
 		switch {
 		case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrFinalized):
 			return s.requestDeletion(ctx, k, key, req.ExpectedRevision)
-		case errors.Is(err, backend.ErrUnreadable) && current == nil && req.ExpectedRevision == nil:
+		case current == nil && replaceable(err, req.ExpectedRevision):
 			return s.deleteDamaged(ctx, k, key)
-		case raced(err, key):
-			return nil, errRaced
-		case errors.Is(err, errLost):
-			return nil, err
 		case err != nil:
-			return nil, failure.Of(err, key)
+			return nil, answerTo(err, key)
 		}
 		return &Written{Resource: s.present(k, res.Resources[0]), Deletion: Deleted}, nil
 	})
-}
-
-// removable is the condition for deleting a resource at once. The store knows which resources
-// are bound to it, even by references that this gateway's catalogue does not declare.
-func removable() backend.Condition {
-	return backend.Condition{Presence: backend.Present, Unreferenced: true, Unfinalized: true}
 }
 
 // loadForDelete loads what is to be deleted, at the revision that is expected, if one is;
@@ -67,7 +61,7 @@ func removable() backend.Condition {
 func (s *Service) loadForDelete(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) (*stored, error) {
 	current, err := s.load(ctx, k, key)
 	switch {
-	case errors.Is(err, backend.ErrUnreadable) && expected == nil:
+	case replaceable(err, expected):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -85,71 +79,29 @@ func (s *Service) wouldDelete(ctx context.Context, k *kind.Kind, key backend.Key
 	if err != nil {
 		return nil, err
 	}
-	out := &Written{DryRun: true, Deletion: Deleted}
 	if current == nil {
-		return out, nil
+		return &Written{DryRun: true, Deletion: Deleted}, nil
 	}
-	out.Resource = s.present(k, current.Resource)
-	held, err := s.relied(ctx, key)
-	switch {
-	case err != nil:
-		return nil, failure.Of(err, key)
-	case held:
-		out.Deletion = Pending
-	case current.Finalizers > 0:
-		out.Deletion = Finalizing
-	}
-	return out, nil
-}
-
-// relied says whether others rely on a resource.
-func (s *Service) relied(ctx context.Context, key backend.Key) (bool, error) {
-	page, err := s.cfg.Store.Range(ctx, backend.Range{Referenced: &key, BoundOnly: true, Limit: 2, Bare: true})
-	if err != nil {
-		return false, err
-	}
-	return len(page.Unreadable) > 0 || slices.ContainsFunc(page.Resources, func(r *backend.Resource) bool { return r.Key != key }), nil
-}
-
-// removal deletes what the store has of a resource, nil for what does not decode, if
-// that is still what is there.
-func (s *Service) removal(ctx context.Context, k *kind.Kind, key backend.Key, current *stored) ([]backend.Action, error) {
-	if current == nil {
-		return s.removalOfDamaged(ctx, k, key)
-	}
-	condition := removable()
-	condition.Revision = current.Revision
-	out := []backend.Action{{Key: key, If: condition, Op: backend.OpDelete}}
-	return append(out, current.removalOfSensitive()...), nil
-}
-
-// removalOfDamaged deletes a resource that does not decode.
-func (s *Service) removalOfDamaged(ctx context.Context, k *kind.Kind, key backend.Key) ([]backend.Action, error) {
-	damaged := &stored{Resource: &backend.Resource{Key: key}}
-	if err := s.loadSensitive(ctx, k, damaged); err != nil {
-		return nil, err
-	}
-	out := []backend.Action{{Key: key, If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}}
-	return append(out, damaged.removalOfSensitive()...), nil
-}
-
-// deleteDamaged deletes a resource that does not decode, of which nobody can say what
-// relies on it.
-func (s *Service) deleteDamaged(ctx context.Context, k *kind.Kind, key backend.Key) (*Written, error) {
-	actions, err := s.removalOfDamaged(ctx, k, key)
+	deletion, err := s.deletionOf(ctx, current.Resource)
 	if err != nil {
 		return nil, err
 	}
-	res, err := s.apply(ctx, actions...)
+	return &Written{DryRun: true, Deletion: deletion, Resource: s.present(k, current.Resource)}, nil
+}
+
+// deletionOf returns what a delete of a resource comes to: Pending while others rely on it,
+// Finalizing while only finalizers hold it.
+func (s *Service) deletionOf(ctx context.Context, r *backend.Resource) (Deletion, error) {
+	page, err := s.cfg.Store.Range(ctx, backend.Range{Referenced: &r.Key, BoundOnly: true, Limit: 2, Bare: true})
 	switch {
-	case raced(err, key):
-		return nil, errRaced
-	case errors.Is(err, errLost):
-		return nil, err
 	case err != nil:
-		return nil, failure.Of(err, key)
+		return "", failure.Of(err, r.Key)
+	case len(page.Unreadable) > 0 || slices.ContainsFunc(page.Resources, func(o *backend.Resource) bool { return o.Key != r.Key }):
+		return Pending, nil
+	case r.Finalizers > 0:
+		return Finalizing, nil
 	}
-	return &Written{Resource: s.present(k, res.Resources[0]), Deletion: Deleted}, nil
+	return Deleted, nil
 }
 
 // requestDeletion notes that a resource is to go once nothing holds it. It answers
@@ -162,25 +114,18 @@ func (s *Service) requestDeletion(ctx context.Context, k *kind.Kind, key backend
 	if current == nil {
 		return s.deleteDamaged(ctx, k, key)
 	}
-	held, err := s.relied(ctx, key)
-	if err != nil {
-		return nil, failure.Of(err, key)
-	}
-	out := &Written{Deletion: Pending}
-	switch {
-	case !held && current.Finalizers == 0:
-		return nil, errRaced
-	case !held:
-		out.Deletion = Finalizing
+	deletion, err := s.deletionOf(ctx, current.Resource)
+	if err == nil && deletion == Deleted {
+		err = errRaced
 	}
 	stored := current.Resource
-	if !current.Deleting {
-		if stored, err = s.markDeleting(ctx, k, current, !held); err != nil {
-			return nil, err
-		}
+	if err == nil && !current.Deleting {
+		stored, err = s.markDeleting(ctx, k, current, deletion == Finalizing)
 	}
-	out.Resource = s.present(k, stored)
-	return out, nil
+	if err != nil {
+		return nil, err
+	}
+	return &Written{Deletion: deletion, Resource: s.present(k, stored)}, nil
 }
 
 // markDeleting stores that the deletion of a resource was requested; with finalizing
@@ -194,48 +139,19 @@ func (s *Service) markDeleting(ctx context.Context, k *kind.Kind, current *store
 	next := &state
 	next.Meta.DeletionRequestedAt = s.cfg.Clock().UTC().Truncate(time.Millisecond)
 	if finalizing {
-		next = s.finalizing(k, next)
+		next = s.reconciler.Finalizing(k, next)
 	}
-	put, err := s.rewritten(k, current.Resource, was, next)
+	put, err := reconcile.Rewrite(k, current.Resource, next)
 	if err != nil {
 		return nil, failure.Of(err, current.Key)
 	}
-	put[0].Put.Deleting, put[0].If.Unreferenced = true, finalizing
-	res, err := s.apply(ctx, put...)
+	put.Put.Deleting, put.If.Unreferenced = true, finalizing
+	res, err := s.sender.Apply(ctx, put)
 	switch {
-	case raced(err, current.Key), errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
+	case errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
 		return nil, errRaced
-	case errors.Is(err, errLost):
-		return nil, err
 	case err != nil:
-		return nil, failure.Of(err, current.Key)
+		return nil, answerTo(err, current.Key)
 	}
 	return res.Resources[0], nil
-}
-
-// finalizing is a state whose conditions say that nothing but finalizers holds it.
-func (s *Service) finalizing(k *kind.Kind, st *kind.State) *kind.State {
-	next := *st
-	next.Meta.Finalizing = true
-	if k.Conditions == nil {
-		return &next
-	}
-	status := dependency.In(next.Status(), k.Conditions, dependency.Finalizing(next.Meta.Finalizers, next.Meta.Generation), s.cfg.Clock())
-	return next.WithStatus(status)
-}
-
-// rewritten puts a state in the place of one with the same spec, for the gateway itself.
-func (s *Service) rewritten(k *kind.Kind, current *backend.Resource, was, next *kind.State) ([]backend.Action, error) {
-	t := target{
-		kind: k, key: current.Key, uid: current.UID, deleting: current.Deleting, was: &replaced{current, was}, own: true, kept: k.Sensitive,
-		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
-	}
-	return s.actions(t, next)
-}
-
-// raced says whether a batch about a resource failed since another writer came in
-// between: at the resource, at its sensitive values, or at what it refers to.
-func raced(err error, key backend.Key) bool {
-	var failed *backend.ConditionError
-	return errors.Is(err, backend.ErrConflict) || errors.As(err, &failed) && failed.Key != key
 }

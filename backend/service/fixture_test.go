@@ -17,7 +17,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
 // widget is a kind that has one of everything.
@@ -113,7 +112,7 @@ func setupOn(t *testing.T, cfg memory.Config) *fixture {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	counted := &atomic.Int32{}
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store, Unreadable: unreadable.NewCounter(func(string) { counted.Add(1) })})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store, Unreadable: kind.NewUnreadableCounter(func(string) { counted.Add(1) })})
 	if err != nil {
 		t.Fatal(err)
 	}

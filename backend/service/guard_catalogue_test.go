@@ -262,25 +262,6 @@ func TestAKindThatComesBackIsScanned(t *testing.T) {
 	})
 }
 
-func TestOfTwoCataloguesOnAStoreWithoutARecordOneIsTheNewest(t *testing.T) {
-	store := open(t)
-	newest := func(kinds []descriptor.Kind) *service.Service {
-		s, err := service.New(service.Config{Kinds: kinds, Store: store})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	a, b := newest(building()), newest(unguarded()["no guard"])
-	for range 3 {
-		first, err := a.Newest(t.Context())
-		second, failed := b.Newest(t.Context())
-		if err != nil || failed != nil || !first || second {
-			t.Fatalf("the first is the newest: %v, %v; the second: %v, %v", first, err, second, failed)
-		}
-	}
-}
-
 func TestAsManyReferencesAsThereMayBeAreAllReliedOn(t *testing.T) {
 	store := open(t)
 	h := openHouse(t, store)

@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/query"
-	"github.com/sluicegw/sluice/backend/service/query/plan"
+	queryplan "github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
 func TestAKindCanStayOutOfMemory(t *testing.T) {
@@ -31,7 +31,7 @@ func TestAKindCanStayOutOfMemory(t *testing.T) {
 	f := &fixture{Service: s, t: t, store: store}
 	f.serveIndexed()
 	f.create("a", `{"title":"A"}`)
-	ctx, reads := plan.WithExplanation(t.Context())
+	ctx, reads := queryplan.WithExplanation(t.Context())
 	if page, err := s.List(ctx, anon, query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 1 {
 		t.Errorf("%v %v", page, err)
 	}
@@ -97,7 +97,7 @@ func TestAnOrderOfAFewLooksAtNoMore(t *testing.T) {
 			if what == "half of the order" && field != "spec.weight" {
 				continue
 			}
-			ctx, reads := plan.WithExplanation(t.Context())
+			ctx, reads := queryplan.WithExplanation(t.Context())
 			req.Kind, req.OrderBy = "Widget", []query.Order{{Field: field, Descending: true}}
 			page, err := f.List(ctx, anon, req)
 			if err != nil || len(page.Edges) != 5 {
@@ -128,7 +128,7 @@ func TestACountReadsNothingTwice(t *testing.T) {
 		want int
 	}{"one run": {contains, 0}, "more than everything": {ranges, 100}} {
 		filter := `{"or":[` + strings.Join(c.any, ",") + `]}`
-		ctx, reads := plan.WithExplanation(t.Context())
+		ctx, reads := queryplan.WithExplanation(t.Context())
 		page, err := f.List(ctx, anon, query.ListRequest{Kind: "Widget", First: pointer(0), Filter: json.RawMessage(filter)})
 		if err != nil {
 			t.Fatal(err)

@@ -46,19 +46,27 @@ type intent struct {
 	warnings []failure.Warning
 }
 
+// wanted is a write as the caller asks for it, but for the spec or the status.
+type wanted struct {
+	verb descriptor.Verb
+	id   kind.Identity
+	meta Metadata
+}
+
 // intend resolves and authorizes a write and checks its metadata.
-func (s *Service) intend(ctx context.Context, c access.Caller, verb descriptor.Verb, id kind.Identity, meta Metadata) (*intent, error) {
-	k, key, err := s.kinds.Resolve(id)
+func (s *Service) intend(ctx context.Context, c access.Caller, w wanted) (*intent, error) {
+	k, key, err := s.kinds.Resolve(w.id)
 	if err != nil {
 		return nil, err
 	}
-	if err := access.Authorize(ctx, c, k.Kind, verb); err != nil {
+	if err := access.Authorize(ctx, c, k.Kind, w.verb); err != nil {
 		return nil, err
 	}
+	meta := w.meta
 	if kept := meta.ExpiresAt.Value.UTC().Truncate(time.Millisecond); !kept.IsZero() { // as stores keep it
 		meta.ExpiresAt.Value = kept
 	}
-	in := &intent{kind: k, key: key, meta: meta, verb: verb, caller: c, misses: new(int)}
+	in := &intent{kind: k, key: key, meta: meta, verb: w.verb, caller: c, misses: new(int)}
 	in.labels, in.annotations = meta.check(&in.found)
 	if t := meta.ExpiresAt; t.Set && !k.Expires {
 		return nil, failure.BadInput("metadata.expiresAt", "resources of kind %s do not expire", k.Name).At(key)
@@ -83,8 +91,8 @@ func ExpiresAt(t time.Time) Optional[time.Time] {
 }
 
 // intendSpec also reads a whole spec.
-func (s *Service) intendSpec(ctx context.Context, c access.Caller, verb descriptor.Verb, id kind.Identity, meta Metadata, spec any) (*intent, error) {
-	in, err := s.intend(ctx, c, verb, id, meta)
+func (s *Service) intendSpec(ctx context.Context, c access.Caller, w wanted, spec any) (*intent, error) {
+	in, err := s.intend(ctx, c, w)
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 	if err != nil {
 		return nil, err
 	}
-	in, err := s.intendSpec(ctx, c, applyVerb(k, req), id, metadataOf(doc.Metadata), spec)
+	in, err := s.intendSpec(ctx, c, wanted{applyVerb(k, req), id, metadataOf(doc.Metadata)}, spec)
 	if err != nil {
 		return nil, err
 	}

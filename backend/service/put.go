@@ -8,72 +8,49 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/index"
-	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/query"
-	"github.com/sluicegw/sluice/backend/service/row"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
-// target is where and on which condition a state is stored.
-type target struct {
-	kind *kind.Kind
-	key  backend.Key
-	uid  string
-	cond backend.Condition
-	// passes is the [backend.Envelope.Passes] of the stored resource; 0 for a new one.
-	passes uint32
+// stateWrite is the write of a state.
+type stateWrite struct {
+	reconcile.Write
 	// caller marks a change of what callers set.
 	caller bool
-	// was is the resource that the state takes the place of, nil if it is none, or one
-	// that could not be read.
-	was *replaced
-	// deleting: the deletion of what is there waits.
-	deleting bool
-	// own: the gateway writes of its own accord.
-	own bool
 	// kept: what the record with the sensitive values has stays, as the spec does.
 	kept bool
 	// related is what follows from its references.
-	related dependency.Judgement
+	related reconcile.Judgement
 }
 
-// replaced is what a new state takes the place of.
-type replaced struct {
-	resource *backend.Resource
-	state    *kind.State
-}
-
-// storeState puts a state with what follows from it.
-func (s *Service) storeState(ctx context.Context, t target, st *kind.State) (*backend.Resource, error) {
-	actions, err := s.actions(t, st)
+// storeState puts a state with what follows from it, or returns what would be stored.
+func (s *Service) storeState(ctx context.Context, w stateWrite, st *kind.State, dryRun bool) (*backend.Resource, error) {
+	actions, err := s.actions(&w, st)
 	if err != nil {
 		return nil, err
 	}
-	res, err := s.apply(ctx, actions...)
+	if dryRun {
+		return s.wouldStore(&w, actions)
+	}
+	res, err := s.sender.Apply(ctx, actions...)
 	if err != nil {
 		return nil, err
 	}
 	return res.Resources[0], nil
 }
 
-// wouldStore is what storeState would store in the place of what is there now, nil
-// for nothing. A new resource has neither uid nor revision.
-func (s *Service) wouldStore(t target, st *kind.State, current *backend.Resource) (*backend.Resource, error) {
-	actions, err := s.actions(t, st)
-	if err != nil {
-		return nil, err
-	}
+// wouldStore returns what actions would store. A new resource has neither uid nor revision.
+func (s *Service) wouldStore(w *stateWrite, actions []backend.Action) (*backend.Resource, error) {
 	now := s.cfg.Clock().UTC().Truncate(time.Millisecond)
 	if err := (backend.Batch{RequestID: "dry run", Deadline: now, Actions: actions}).Validate(); err != nil {
 		return nil, err
 	}
 	put := actions[0].Put
-	out := &backend.Resource{Key: t.key, Refs: put.Refs, Body: put.Body}
+	out := &backend.Resource{Key: w.Key, Refs: put.Refs, Body: put.Body}
 	out.CreatedAt, out.UpdatedAt, out.ExpiresAt = now, now, put.ExpiresAt
 	out.Deleting, out.Finalizers = put.Deleting, *put.Finalizers
-	if current != nil {
+	if current := w.Stored; current != nil {
 		out.UID, out.Revision, out.SpecRevision, out.CreatedAt = current.UID, current.Revision, current.SpecRevision, current.CreatedAt
 	}
 	return out, nil
@@ -81,64 +58,51 @@ func (s *Service) wouldStore(t target, st *kind.State, current *backend.Resource
 
 // actions put a state. The sensitive values of a sensitive kind are a record of their own
 // in the same batch, which the store gets encrypted.
-func (s *Service) actions(t target, st *kind.State) ([]backend.Action, error) {
-	finalizers := len(st.Meta.Finalizers)
-	put := backend.Put{
-		UID: t.uid, Caller: t.caller, ExpiresAt: st.ExpiresAt, Deleting: t.deleting, Finalizers: &finalizers,
-		Refs: t.related.Refs, Declared: t.related.Declared,
-	}
-	var sensitive []backend.Action
-	if t.kind.Sensitive && !t.kept {
-		rest, sealed, err := st.Seal(t.kind)
-		if err != nil {
+func (s *Service) actions(w *stateWrite, st *kind.State) ([]backend.Action, error) {
+	var sealed []byte
+	seals := w.Kind.Sensitive && !w.kept
+	if seals {
+		var err error
+		if st, sealed, err = st.Seal(w.Kind); err != nil {
 			return nil, err
 		}
-		st = rest
-		if sealed, err = s.cfg.Keys.Seal(t.key.Sensitive(), t.uid, sealed); err != nil {
+	}
+	var old *backend.Resource // if it can be read
+	if w.Was != nil {
+		old = w.Stored
+	}
+	put, err := st.Put(w.Kind, w.Key, old)
+	if err != nil {
+		return nil, err
+	}
+	put.Caller, put.Refs, put.Declared = w.caller, w.related.Refs, w.related.Declared
+	condition := backend.Condition{Presence: backend.Absent}
+	if w.Stored == nil {
+		put.UID = s.cfg.NewID()
+	} else {
+		put.UID, put.Deleting = w.Stored.UID, w.Stored.Deleting
+		if condition = (backend.Condition{Presence: backend.Present, Revision: w.Stored.Revision}); put.Declared != "" {
+			condition.Passes = w.Stored.Passes
+		}
+	}
+	actions := []backend.Action{{Key: w.Key, If: condition, Op: backend.OpPut, Put: put}}
+	if seals {
+		if sealed, err = s.cfg.Keys.Seal(w.Key.Sensitive(), put.UID, sealed); err != nil {
 			return nil, err
 		}
-		sensitive = []backend.Action{{
-			Key: t.key.Sensitive(), Op: backend.OpPut,
-			Put: backend.Put{UID: t.uid, ExpiresAt: st.ExpiresAt, Body: sealed},
-		}}
+		actions = append(actions, backend.Action{
+			Key: w.Key.Sensitive(), Op: backend.OpPut,
+			Put: backend.Put{UID: put.UID, ExpiresAt: st.ExpiresAt, Body: sealed},
+		})
 	}
-	var err error
-	if put.Body, err = st.Encode(t.kind); err != nil {
-		return nil, err
-	}
-	if err := t.checkRows(put.Body); err != nil {
-		return nil, err
-	}
-	if t.was != nil {
-		put.Change = t.kind.ChangeOf(t.was.resource.Body, put.Body)
-	}
-	if put.Declared != "" {
-		t.cond.Passes = t.passes
-	}
-	actions := append([]backend.Action{{Key: t.key, If: t.cond, Op: backend.OpPut, Put: put}}, sensitive...)
 	// The gateway's own writes have the room up to backend.MaxStoredBytes: a resource as
 	// large as callers can make it still gets its conditions, and can be deleted. So
 	// callers may make smaller what is larger than they could make it.
-	smaller := t.was != nil && len(sensitive) == 0 && len(put.Body) < len(t.was.resource.Body)
-	if size := (backend.Batch{Actions: actions}).Size(); !t.own && !smaller && size > backend.MaxResourceBytes {
-		return nil, fmt.Errorf("%s: %d bytes, at most %d: %w", t.key, size, backend.MaxResourceBytes, backend.ErrTooLarge)
+	smaller := old != nil && !seals && len(put.Body) < len(old.Body)
+	if size := (backend.Batch{Actions: actions}).Size(); !smaller && size > backend.MaxResourceBytes {
+		return nil, fmt.Errorf("%s: %d bytes, at most %d: %w", w.Key, size, backend.MaxResourceBytes, backend.ErrTooLarge)
 	}
-	return append(actions, t.related.Checks...), nil
-}
-
-// fewBytes is the size of a body that cannot have more index rows than a resource may.
-const fewBytes = 2 * index.MaxRows
-
-// checkRows refuses a body with more index rows than a resource may have.
-func (t target) checkRows(next []byte) error {
-	if len(next) <= fewBytes {
-		return nil
-	}
-	b, err := t.kind.Body.Read(&backend.Resource{Key: t.key, Body: next})
-	if err != nil {
-		return nil // the index has no rows of what cannot be read
-	}
-	return row.Check(t.key, t.kind.Rows.Of(b))
+	return append(actions, w.related.Checks...), nil
 }
 
 // stored is what the store has of a resource.
@@ -277,14 +241,4 @@ func (c *stored) removalOfSensitive() []backend.Action {
 		return nil
 	}
 	return []backend.Action{{Key: c.Key.Sensitive(), If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}}
-}
-
-// present is the answer to a write. What was stored can be read, unless an older
-// or newer gateway stored what stays; then the answer has no body.
-func (s *Service) present(k *kind.Kind, stored *backend.Resource) *query.Resource {
-	b, err := k.Body.Read(stored)
-	if err != nil {
-		s.unreadable.Note(stored, err)
-	}
-	return &query.Resource{Stored: stored, Body: b}
 }

@@ -8,79 +8,82 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/dependency"
+	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
 // create stores an intent whose own violations are none.
 func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
-	out := &Written{Outcome: Created, Warnings: in.warnings, DryRun: in.dryRun}
-	t, st := s.newState(in)
-	stored, err := s.createState(ctx, in, &t, st)
-	switch {
-	case in.staleRead(err):
-		return nil, errRaced
-	case errors.Is(err, errLost):
-		return nil, err
-	case err != nil:
+	w := in.newWrite()
+	st, related, err := s.reconciler.Relate(ctx, w.Write, in.newState())
+	if err != nil {
 		return nil, failure.Of(err, in.key)
 	}
+	w.related = related
+	if in.dryRun {
+		current, err := s.load(ctx, in.kind, in.key)
+		if err == nil && current != nil {
+			err = backend.ErrExists
+		}
+		if err != nil {
+			return nil, failure.Of(err, in.key)
+		}
+	}
+	return s.finishWrite(ctx, in, w, st)
+}
+
+// finishWrite stores a state, or only says what would be stored in a dry run.
+func (s *Service) finishWrite(ctx context.Context, in *intent, w stateWrite, st *kind.State) (*Written, error) {
+	out := &Written{Outcome: Updated, DryRun: in.dryRun, Warnings: append(slices.Clip(in.warnings), waitWarnings(w.related)...)}
+	if w.Stored == nil {
+		out.Outcome = Created
+	}
+	stored, err := s.storeState(ctx, w, st, in.dryRun)
+	switch {
+	case err == nil:
+	case in.staleRead(err), w.Stored != nil && errors.Is(err, backend.ErrNotFound):
+		return nil, errRaced
+	default:
+		return nil, answerTo(err, in.key)
+	}
 	out.Resource = s.present(in.kind, stored)
-	out.Warnings = append(slices.Clip(out.Warnings), waitWarnings(t.related)...)
 	return out, nil
 }
 
-// staleRead reports whether a write failed since what was read for it was not current, and
-// has the next attempt read it from the store.
+// staleRead reports whether a write failed because what was read for it was not current, and
+// has the next attempt read it from the store; again, one by one.
 func (in *intent) staleRead(err error) bool {
-	if !raced(err, in.key) && (*in.misses > int(together) || !errors.Is(err, backend.ErrUnreadable)) {
+	if !attempt.Raced(err, in.key) && (*in.misses > 1 || !errors.Is(err, backend.ErrUnreadable)) {
 		return false
 	}
 	*in.misses++
 	return true
 }
 
-// lookup says how what the intent refers to is read, after so many misses.
-func (in *intent) lookup() lookup { return lookup(min(*in.misses, int(oneByOne))) }
-
-// newState is the state of a new resource, and where it is stored.
-func (s *Service) newState(in *intent) (target, *kind.State) {
+// newState is the state of a new resource.
+func (in *intent) newState() *kind.State {
 	st := &kind.State{SubKind: in.subKind, Spec: in.spec, Meta: in.meta.applyTo(body.Metadata{}, in.labels, in.annotations), ExpiresAt: in.meta.ExpiresAt.Value}
 	st.Meta.Generation = 1
-	return target{kind: in.kind, key: in.key, uid: s.cfg.NewID(), caller: true, cond: backend.Condition{Presence: backend.Absent}}, st
+	return st
 }
 
-// createState stores the state of a new resource, or says what a dry run would store.
-func (s *Service) createState(ctx context.Context, in *intent, t *target, st *kind.State) (*backend.Resource, error) {
-	st, related, err := s.relate(ctx, relating{kind: in.kind, key: in.key, respecified: true, lookup: in.lookup()}, st)
-	if err != nil {
-		return nil, err
-	}
-	t.related = related
-	if !in.dryRun {
-		return s.storeState(ctx, *t, st)
-	}
-	current, err := s.load(ctx, in.kind, in.key)
-	switch {
-	case err != nil:
-		return nil, err
-	case current != nil:
-		return nil, backend.ErrExists
-	}
-	return s.wouldStore(*t, st, nil)
+// newWrite is the write of a new resource.
+func (in *intent) newWrite() stateWrite {
+	return stateWrite{Write: reconcile.Write{Kind: in.kind, Key: in.key, Respecified: true, Misses: *in.misses}, caller: true}
 }
 
 // replace judges an intent against what is stored, in this order:
 // revision, frozen, validation, identical. It answers errRaced if the stored
-// resource changed meanwhile, and errLost if the attempt was lost.
+// resource changed meanwhile, and attempt.ErrLost if the attempt was lost.
 func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Written, error) {
 	if err := in.open(current.Resource); err != nil {
 		return nil, err
 	}
 	was, err := in.base(current)
-	if errors.Is(err, backend.ErrUnreadable) && in.expected == nil {
+	if replaceable(err, in.expected) {
 		return s.rewrite(ctx, in, current)
 	}
 	if err != nil {
@@ -129,19 +132,6 @@ func (in *intent) heldAtExpiry(was, next *kind.State) *kind.Violations {
 	return &found
 }
 
-// rewrite stores an intent in place of a body that does not decode, of which
-// nothing can be kept.
-func (s *Service) rewrite(ctx context.Context, in *intent, damaged *stored) (*Written, error) {
-	if err := in.judge(ctx, nil).Err(in.key); err != nil {
-		return nil, err
-	}
-	next := &kind.State{SubKind: in.subKind, Spec: in.spec, Meta: in.meta.applyTo(body.Metadata{}, in.labels, in.annotations), ExpiresAt: damaged.ExpiresAt}
-	if in.meta.ExpiresAt.Set {
-		next.ExpiresAt = in.meta.ExpiresAt.Value
-	}
-	return s.save(ctx, in, damaged, nil, next)
-}
-
 // replaceStatus stores another status.
 func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored, status map[string]any) (*Written, error) {
 	was, err := in.base(current)
@@ -162,53 +152,61 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored
 
 // save writes the next state if it differs from what was, nil for what could not be read.
 func (s *Service) save(ctx context.Context, in *intent, current *stored, was, next *kind.State) (*Written, error) {
-	out := &Written{Outcome: Updated, Warnings: in.warnings, DryRun: in.dryRun}
 	respecified := was == nil || !next.SameSpec(was) || current.concealed && !current.kept
 	if !respecified && next.SameBesides(was) {
-		out.Outcome, out.Resource = Unchanged, s.present(in.kind, current.Resource)
-		return out, nil
+		return s.unchangedBy(in, current), nil
 	}
 	if respecified {
 		next.Meta.Generation++
 	}
-	t := target{
-		kind: in.kind, key: in.key, uid: current.UID, passes: current.Passes, caller: in.spec != nil, deleting: current.Deleting, kept: current.kept,
-		cond: backend.Condition{Presence: backend.Present, Revision: current.Revision},
+	w := stateWrite{
+		Write: reconcile.Write{
+			Kind: in.kind, Key: in.key, Stored: current.Resource, Was: was,
+			Respecified: respecified, Reported: in.verb == descriptor.VerbStatus, Misses: *in.misses,
+		},
+		caller: in.spec != nil, kept: current.kept,
 	}
-	if was != nil {
-		t.was = &replaced{current.Resource, was}
-	}
-	var err error
-	next, t.related, err = s.relate(ctx, relating{kind: in.kind, key: in.key, was: was, stored: current.Resource, respecified: respecified, reported: in.verb == descriptor.VerbStatus, lookup: in.lookup()}, next)
+	next, related, err := s.reconciler.Relate(ctx, w.Write, next)
 	if err != nil {
 		return nil, failure.Of(err, in.key)
 	}
-	if next.Meta.Finalizing && !slices.Equal(next.Meta.Finalizers, was.Meta.Finalizers) && dependency.SaysFinalizing(next.Status()) {
-		next = s.finalizing(in.kind, next)
+	w.related = related
+	if next.Meta.Finalizing && !slices.Equal(next.Meta.Finalizers, was.Meta.Finalizers) && reconcile.SaysFinalizing(next.Status()) {
+		next = s.reconciler.Finalizing(in.kind, next)
 	}
-	out.Warnings = append(slices.Clip(out.Warnings), waitWarnings(t.related)...)
-	if t.related.Overruled && next.SameBesides(was) { // nothing is left of it
-		out.Outcome, out.Resource = Unchanged, s.present(in.kind, current.Resource)
+	if related.Overruled && next.SameBesides(was) { // nothing is left of it
+		out := s.unchangedBy(in, current)
+		out.Warnings = append(slices.Clip(out.Warnings), waitWarnings(related)...)
 		return out, nil
 	}
-	if in.dryRun {
-		would, err := s.wouldStore(t, next, current.Resource)
-		if err != nil {
-			return nil, failure.Of(err, in.key)
-		}
-		out.Resource = s.present(in.kind, would)
-		return out, nil
+	current.used = current.used || !in.dryRun
+	return s.finishWrite(ctx, in, w, next)
+}
+
+// unchangedBy is the answer to a write that changes nothing.
+func (s *Service) unchangedBy(in *intent, current *stored) *Written {
+	return &Written{Outcome: Unchanged, Warnings: in.warnings, DryRun: in.dryRun, Resource: s.present(in.kind, current.Resource)}
+}
+
+// waitWarnings says what a resource waits for, and what was not taken over since it waits.
+func waitWarnings(j reconcile.Judgement) []failure.Warning {
+	var out []failure.Warning
+	if j.Overruled {
+		out = append(out, failure.Warning{
+			Code: failure.WarningWaiting, Path: "status.conditions",
+			Message: "the resource waits for others: its conditions Available and Progressing say so, and what the status says of them was not taken over",
+		})
 	}
-	current.used = true
-	stored, err := s.storeState(ctx, t, next)
-	switch {
-	case in.staleRead(err), errors.Is(err, backend.ErrNotFound):
-		return nil, errRaced
-	case errors.Is(err, errLost):
-		return nil, err
-	case err != nil:
-		return nil, failure.Of(err, in.key)
+	for _, w := range j.Waits {
+		out = append(out, failure.Warning{Code: failure.WarningWaiting, Message: w.String(), Path: w.Path})
 	}
-	out.Resource = s.present(in.kind, stored)
-	return out, nil
+	return out
+}
+
+// releases reports whether an intent does nothing but remove finalizers of what is stored.
+func (in *intent) releases(was *kind.State) bool {
+	m := in.meta
+	return in.verb == descriptor.VerbPatch && in.unspecified && m.Finalizers.Set &&
+		!m.Labels.Set && !m.Annotations.Set && !m.Description.Set && !m.ExpiresAt.Set &&
+		!slices.ContainsFunc(m.Finalizers.Value, func(f string) bool { return !slices.Contains(was.Meta.Finalizers, f) })
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,17 +16,15 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
-	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/keyring"
+	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
-	"github.com/sluicegw/sluice/backend/service/reseal"
-	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
 // Config of a service.
@@ -64,7 +61,7 @@ type Config struct {
 	RetryTimeout time.Duration
 	// Unreadable counts the stored resources whose bodies do not decode. Default: a
 	// counter that nobody reads.
-	Unreadable *unreadable.Counter
+	Unreadable *kind.UnreadableCounter
 }
 
 // Validate returns every problem of the configuration, joined.
@@ -108,7 +105,7 @@ func (c *Config) setDefaults() {
 		c.RetryTimeout = 30 * time.Second
 	}
 	if c.Unreadable == nil {
-		c.Unreadable = unreadable.NewCounter(func(string) {})
+		c.Unreadable = kind.NewUnreadableCounter(func(string) {})
 	}
 }
 
@@ -125,17 +122,12 @@ type Service struct {
 	kinds      kind.Catalogue
 	hub        *hub.Hub
 	ownHub     bool // Run runs the hub
-	unreadable *unreadable.Tracker
+	unreadable *kind.Unreadable
+	sender     *attempt.Sender
 	reconciler *reconcile.Reconciler
 	index      *index.Index // nil if nothing is kept in memory
 	turns      turns
 	reveals    chan struct{} // has an element for each resource that is being revealed
-	owners     owners
-	// catalogue is the hash of the kinds, as the store's record of catalogues has it.
-	catalogue string
-	// tag begins the request ids of this service, and requests counts them.
-	tag      string
-	requests atomic.Uint64
 }
 
 // New compiles the catalogue's rules and patterns. It starts nothing.
@@ -148,17 +140,14 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("service: %w", err)
 	}
-	s := &Service{
-		cfg: cfg, kinds: kinds, hub: cfg.Hub, ownHub: cfg.Hub == nil, reveals: make(chan struct{}, maxReveals),
-		catalogue: catalogue.OutlineOf(cfg.Kinds).Hash(), tag: cfg.NewID(),
-	}
-	s.tag = s.tag[:min(len(s.tag), maxTag)] + "-"
+	s := &Service{cfg: cfg, kinds: kinds, hub: cfg.Hub, ownHub: cfg.Hub == nil, reveals: make(chan struct{}, maxReveals)}
+	tag := cfg.NewID()
 	if s.ownHub {
 		if s.hub, err = hub.New(hub.Config{Store: cfg.Store, Logger: cfg.Logger}); err != nil {
 			return nil, fmt.Errorf("service: %w", err)
 		}
 	}
-	s.unreadable = unreadable.New(cfg.Store, cfg.Logger, cfg.Unreadable)
+	s.unreadable = kind.NewUnreadable(cfg.Store, cfg.Logger, cfg.Unreadable)
 	if cfg.IndexMemory >= 0 {
 		if s.index, err = index.New(index.Config{Store: cfg.Store, Hub: s.hub, Kinds: query.Definitions(kinds), Bytes: cfg.IndexMemory, Logger: cfg.Logger}); err != nil {
 			return nil, fmt.Errorf("service: %w", err)
@@ -166,9 +155,12 @@ func New(cfg Config) (*Service, error) {
 	}
 	s.Reader = query.New(cfg.Store, kinds, s.unreadable, s.index)
 	s.Feed = change.New(change.Config{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, Reader: s.Reader, Index: s.index, BookmarkInterval: cfg.BookmarkInterval})
+	s.sender = &attempt.Sender{
+		Store: cfg.Store, Hub: s.hub, Clock: cfg.Clock, Tag: tag[:min(len(tag), maxTag)] + "-",
+		WriteTimeout: cfg.WriteTimeout, SettleTimeout: cfg.SettleTimeout,
+	}
 	s.reconciler = reconcile.New(reconcile.Config{
-		Store: cfg.Store, Hub: s.hub, Kinds: kinds, Judge: s, Logger: cfg.Logger,
-		Clock: cfg.Clock, NewID: cfg.NewID, WriteTimeout: cfg.WriteTimeout, Tag: s.tag, Delay: rebindTime,
+		Sender: s.sender, Kinds: kinds, Descriptors: cfg.Kinds, Index: s.index, Unreadable: s.unreadable, Logger: cfg.Logger, NewID: cfg.NewID,
 	})
 	return s, nil
 }
@@ -182,27 +174,15 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.ownHub {
 		g.Go(func() error { return s.hub.Run(ctx) })
 	}
-	g.Go(func() error { return reseal.Run(ctx, s.resealing()) })
-	g.Go(func() error { return s.followOwners(ctx) })
+	g.Go(func() error {
+		s.reseal(ctx)
+		return nil
+	})
 	g.Go(func() error { return s.reconciler.Run(ctx) })
 	if s.index != nil {
 		g.Go(func() error { return s.index.Run(ctx) })
 	}
 	return g.Wait()
-}
-
-// resealing says what is to be encrypted anew, and how.
-func (s *Service) resealing() reseal.Config {
-	cfg := reseal.Config{
-		Store: s.cfg.Store, Keys: s.cfg.Keys, Logger: s.cfg.Logger, Clock: s.cfg.Clock, NewID: s.cfg.NewID,
-		WriteTimeout: s.cfg.WriteTimeout, Retry: time.Second,
-	}
-	for _, k := range s.kinds.All() {
-		if k.Sensitive {
-			cfg.Kinds = append(cfg.Kinds, k.Name)
-		}
-	}
-	return cfg
 }
 
 // Index is what the service keeps in memory, nil if that is nothing.

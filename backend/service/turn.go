@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/sluicegw/sluice/backend"
@@ -10,58 +9,61 @@ import (
 
 // turns lets the writers of one gateway change one resource one after the
 // other, in the order of their arrival, so that they never lose a race against
-// each other. Who waits is a request under way, of which the server has a
-// bounded number. The zero value is ready; safe for concurrent use.
+// each other. A writer that waits is a request under way, of which the server has
+// a bounded number. The zero value is ready; safe for concurrent use.
 type turns struct {
-	mu sync.Mutex
-	// waiting are those who wait at a key, in their order, while somebody has the turn.
-	// Each is told by a value in its channel that it has the turn.
-	waiting map[backend.Key][]chan struct{}
+	mu sync.Mutex // guards what follows
+	at map[backend.Key]*turn
+}
+
+// turn is what the writers of one resource take. Those that wait are served in the order of
+// their arrival, as senders to a channel are.
+type turn struct {
+	taken   chan struct{} // has an element while a writer has the turn
+	writers int           // that have the turn or wait for it
 }
 
 // take waits for the turn at a key. False means that ctx ended first; else pass gives the
 // turn to the next.
 func (t *turns) take(ctx context.Context, key backend.Key) bool {
 	t.mu.Lock()
-	if t.waiting == nil {
-		t.waiting = map[backend.Key][]chan struct{}{}
+	if t.at == nil {
+		t.at = map[backend.Key]*turn{}
 	}
-	queue, taken := t.waiting[key]
-	if !taken {
-		t.waiting[key] = nil
-		t.mu.Unlock()
+	one := t.at[key]
+	if one == nil {
+		one = &turn{taken: make(chan struct{}, 1)}
+		t.at[key] = one
+	}
+	one.writers++
+	first := one.writers == 1
+	t.mu.Unlock()
+	if first {
+		one.taken <- struct{}{}
 		return true
 	}
-	told := make(chan struct{}, 1)
-	t.waiting[key] = append(queue, told)
-	t.mu.Unlock()
 	select {
-	case <-told:
+	case one.taken <- struct{}{}:
 		return true
 	case <-ctx.Done():
+		t.leave(key, one)
+		return false
 	}
-	t.mu.Lock()
-	queue = t.waiting[key]
-	at := slices.Index(queue, told)
-	if at >= 0 {
-		t.waiting[key] = slices.Delete(queue, at, at+1)
-	}
-	t.mu.Unlock()
-	if at < 0 { // it was told meanwhile
-		t.pass(key)
-	}
-	return false
 }
 
-// pass gives the turn at a key to the next, of whoever has it.
+// pass gives the turn at a key to the next.
 func (t *turns) pass(key backend.Key) {
 	t.mu.Lock()
+	one := t.at[key]
+	t.mu.Unlock()
+	<-one.taken
+	t.leave(key, one)
+}
+
+func (t *turns) leave(key backend.Key, one *turn) {
+	t.mu.Lock()
 	defer t.mu.Unlock()
-	queue := t.waiting[key]
-	if len(queue) == 0 {
-		delete(t.waiting, key)
-		return
+	if one.writers--; one.writers == 0 {
+		delete(t.at, key)
 	}
-	queue[0] <- struct{}{}
-	t.waiting[key] = slices.Delete(queue, 0, 1)
 }

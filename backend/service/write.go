@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -18,7 +19,7 @@ import (
 
 // Create stores a new resource: NOT_FOUND never, ALREADY_EXISTS if it is there.
 func (s *Service) Create(ctx context.Context, c access.Caller, req CreateRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, descriptor.VerbCreate, req.Identity, req.Metadata, req.Spec)
+	in, err := s.intendSpec(ctx, c, wanted{descriptor.VerbCreate, req.Identity, req.Metadata}, req.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -41,21 +42,18 @@ func (s *Service) createValid(ctx context.Context, in *intent) (*Written, error)
 
 // Update replaces the spec of an existing resource at the expected revision.
 func (s *Service) Update(ctx context.Context, c access.Caller, req UpdateRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, descriptor.VerbUpdate, req.Identity, req.Metadata, req.Spec)
+	in, err := s.intendSpec(ctx, c, wanted{descriptor.VerbUpdate, req.Identity, req.Metadata}, req.Spec)
 	if err != nil {
 		return nil, err
 	}
 	in.expected, in.dryRun = &req.ExpectedRevision, req.DryRun
 	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
-		if current == nil {
-			return nil, failure.Of(backend.ErrNotFound, in.key)
-		}
 		return s.replace(ctx, in, current)
 	})
 }
 
-// retry reads and lets write judge what is there, again as often as another
-// writer comes in between. At first it takes what the index has. That may be old, so
+// retry reads a resource, which must be there, and lets write judge it, again as often as
+// another writer comes in between. At first it takes what the index has. That may be old, so
 // it is believed only if a write was sent that holds it to be current.
 func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, write func(current *stored) (*Written, error)) (*Written, error) {
 	first := true
@@ -72,6 +70,9 @@ func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, writ
 			}
 		}
 		current, err := s.loadToWrite(ctx, k, key)
+		if err == nil && current == nil {
+			err = failure.Of(backend.ErrNotFound, key)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +112,7 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 		switch {
 		case errors.Is(err, errRaced):
 			err = backend.ErrConflict
-		case errors.Is(err, errLost):
+		case errors.Is(err, attempt.ErrLost):
 			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 		default:
 			return out, err
@@ -122,12 +123,24 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 	}
 }
 
-// errRaced says that another writer came in between, so that the write may be judged anew.
+// errRaced says that another writer came in between, so that the write may be judged again.
 var errRaced = errors.New("raced")
+
+// answerTo returns what the error of a batch about a resource means for its write: errRaced,
+// [attempt.ErrLost], or the error for the caller.
+func answerTo(err error, key backend.Key) error {
+	switch {
+	case attempt.Raced(err, key):
+		return errRaced
+	case errors.Is(err, attempt.ErrLost):
+		return err
+	}
+	return failure.Of(err, key)
+}
 
 // Patch changes parts of a spec at the expected revision; the result must be acceptable.
 func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) (*Written, error) {
-	in, err := s.intend(ctx, c, descriptor.VerbPatch, req.Identity, req.Metadata)
+	in, err := s.intend(ctx, c, wanted{descriptor.VerbPatch, req.Identity, req.Metadata})
 	if err != nil {
 		return nil, err
 	}
@@ -137,9 +150,6 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 	}
 	in.expected, in.dryRun, in.unspecified = &req.ExpectedRevision, req.DryRun, len(patch)+len(later) == 0
 	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
-		if current == nil {
-			return nil, failure.Of(backend.ErrNotFound, in.key)
-		}
 		if err := in.open(current.Resource); err != nil {
 			return nil, err
 		}
@@ -160,7 +170,7 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 
 // Upsert creates a resource, or replaces its spec whatever it is.
 func (s *Service) Upsert(ctx context.Context, c access.Caller, req UpsertRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, descriptor.VerbUpsert, req.Identity, req.Metadata, req.Spec)
+	in, err := s.intendSpec(ctx, c, wanted{descriptor.VerbUpsert, req.Identity, req.Metadata}, req.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -170,12 +180,12 @@ func (s *Service) Upsert(ctx context.Context, c access.Caller, req UpsertRequest
 }
 
 // upsert creates what is absent, unless a revision is expected, and replaces the
-// rest. What is damaged, so that nobody can read it, is written anew.
+// rest.
 func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 	return s.repeat(ctx, in.key, func() (*Written, error) {
 		current, err := s.loadToWrite(ctx, in.kind, in.key)
 		switch {
-		case errors.Is(err, backend.ErrUnreadable) && in.expected == nil:
+		case replaceable(err, in.expected):
 			return s.discard(ctx, in)
 		case err != nil:
 			return nil, err
@@ -218,39 +228,11 @@ func (s *Service) unchanged(ctx context.Context, in *intent, current *stored, re
 	return out, nil
 }
 
-// discard removes what does not decode, so that it can be created anew: it
-// answers errRaced, or what is wrong with the intent or the store.
-func (s *Service) discard(ctx context.Context, in *intent) (*Written, error) {
-	if err := in.judge(ctx, nil).Err(in.key); err != nil {
-		return nil, err
-	}
-	if in.dryRun {
-		t, st := s.newState(in)
-		would, err := s.wouldStore(t, st, nil)
-		if err != nil {
-			return nil, failure.Of(err, in.key)
-		}
-		return &Written{Outcome: Updated, Warnings: in.warnings, DryRun: true, Resource: s.present(in.kind, would)}, nil
-	}
-	actions, err := s.removalOfDamaged(ctx, in.kind, in.key)
-	if err != nil {
-		return nil, err
-	}
-	_, err = s.apply(ctx, actions...)
-	switch {
-	case err == nil, errors.Is(err, backend.ErrNotFound):
-		return nil, errRaced
-	case errors.Is(err, errLost):
-		return nil, err
-	}
-	return nil, failure.Of(err, in.key)
-}
-
 // UpdateStatus replaces the status and leaves everything else, at exactly the
 // current revision. It moves no spec revision: whoever is about to change the
 // spec is not disturbed.
 func (s *Service) UpdateStatus(ctx context.Context, c access.Caller, req StatusRequest) (*Written, error) {
-	in, err := s.intend(ctx, c, descriptor.VerbStatus, req.Identity, Metadata{})
+	in, err := s.intend(ctx, c, wanted{verb: descriptor.VerbStatus, id: req.Identity})
 	if err != nil {
 		return nil, err
 	}
@@ -260,10 +242,7 @@ func (s *Service) UpdateStatus(ctx context.Context, c access.Caller, req StatusR
 		return nil, err
 	}
 	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
-		switch {
-		case current == nil:
-			return nil, failure.Of(backend.ErrNotFound, in.key)
-		case current.Revision.String() != req.ExpectedRevision:
+		if current.Revision.String() != req.ExpectedRevision {
 			return nil, conflict(req.ExpectedRevision, current.Resource)
 		}
 		return s.replaceStatus(ctx, in, current, status)

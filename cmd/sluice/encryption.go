@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/keyring"
-	"github.com/sluicegw/sluice/backend/service/reseal"
+	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 )
 
@@ -54,7 +54,7 @@ func refuseWithoutKeys(ctx context.Context, store backend.Store, kinds []descrip
 			sensitive = append(sensitive, k.Name)
 		}
 	}
-	ids, err := reseal.Sealed(ctx, store, sensitive)
+	ids, err := service.Sealed(ctx, store, sensitive)
 	switch {
 	case err != nil:
 		return errors.New(oneLine(err))

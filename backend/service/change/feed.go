@@ -8,7 +8,6 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
-	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
 // Config of a [Feed]. All but Index is required.
@@ -16,7 +15,7 @@ type Config struct {
 	Store      backend.Store
 	Hub        *hub.Hub
 	Kinds      kind.Catalogue
-	Unreadable *unreadable.Tracker
+	Unreadable *kind.Unreadable
 	// Reader reads states from memory.
 	Reader *query.Reader
 	// Index in memory; nil for none.

@@ -19,7 +19,6 @@ import (
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/backend/service/row"
 )
 
 // Kind is a descriptor with what is compiled from it.
@@ -29,7 +28,7 @@ type Kind struct {
 	// Body is the shape of stored bodies.
 	Body *body.Shape
 	// Rows says which index rows and references its resources have.
-	Rows *row.Definition
+	Rows *Rows
 	// Placed are the names of the fields of the spec that stand at the top of a
 	// manifest, by their keys there.
 	Placed map[string]string
@@ -126,7 +125,7 @@ func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 		if comp.err != nil {
 			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, comp.err))
 		}
-		if k.Rows, err = row.Compile(k.Kind, k.Body); err != nil {
+		if k.Rows, err = compileRows(k.Kind, k.Body); err != nil {
 			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, err))
 		}
 		k.Conditions, k.Declared = k.Kind.Conditions(), declared(k.References)

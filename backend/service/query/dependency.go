@@ -12,10 +12,10 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/access"
-	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
 // Relation says how the resources of a page are related to the one that it is about.
@@ -44,7 +44,7 @@ type Dependency struct {
 	// Guarded says that what is referred to must stay while it is relied on.
 	Guarded bool
 	// State of what is referred to; empty if it was not asked for.
-	State dependency.State
+	State reconcile.TargetState
 }
 
 // DependencyRequest asks for a page of what is related to a resource.
@@ -266,7 +266,7 @@ func waitsFor(b *body.Body, key backend.Key) bool {
 	if metadata.IsZero() {
 		return false
 	}
-	name := dependency.Name(key)
+	name := reconcile.Name(key)
 	for raw := range b.Scalars(b.At(b.Object(metadata), body.SlotWaits)) {
 		if body.Text(raw) == name {
 			return true
@@ -277,10 +277,10 @@ func waitsFor(b *body.Body, key backend.Key) bool {
 
 // DependencyState is how far a resource is that another refers to, nil for none that can
 // be read.
-func DependencyState(referrer, target *Resource, key backend.Key) dependency.State {
+func DependencyState(referrer, target *Resource, key backend.Key) reconcile.TargetState {
 	var stored *backend.Resource
 	if target != nil {
 		stored = target.Stored
 	}
-	return dependency.StateOf(waitsFor(referrer.Body, key), stored)
+	return reconcile.StateOf(waitsFor(referrer.Body, key), stored)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/access"
-	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/page"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
 // dependents reads the places of a connection of dependencies that a page wants. What
@@ -150,11 +150,11 @@ func (rel *relation) unreadable(key backend.Key) []related {
 	if key == (backend.Key{}) || !rel.shows(key) {
 		return nil
 	}
-	return []related{rel.place(key, "", dependency.Unreadable)}
+	return []related{rel.place(key, "", reconcile.Unreadable)}
 }
 
 // place returns the place of a resource that refers to rel.key.
-func (rel *relation) place(key backend.Key, path string, state dependency.State) related {
+func (rel *relation) place(key backend.Key, path string, state reconcile.TargetState) related {
 	return related{
 		Dependency: Dependency{Key: key, Path: path, Guarded: rel.Relation == BlockedBy, State: state},
 		key:        backend.AppendString(key.Append(nil), path),
@@ -168,15 +168,15 @@ func (r *Reader) dependentsOf(ctx context.Context, rel *relation, stored *backen
 	}
 	k, err := r.kinds.Find(stored.Kind)
 	if err != nil || access.Authorize(ctx, rel.caller, k.Kind, descriptor.VerbGet) != nil {
-		return []related{rel.place(stored.Key, "", dependency.Bound)}
+		return []related{rel.place(stored.Key, "", reconcile.Bound)}
 	}
 	b := r.fetch.Read(arena, k, stored)
 	if b == nil {
 		return rel.unreadable(stored.Key)
 	}
-	state := dependency.Bound
+	state := reconcile.Bound
 	if rel.Relation == Dependents {
-		state = dependency.StateOf(waitsFor(b, rel.key), rel.body.Stored)
+		state = reconcile.StateOf(waitsFor(b, rel.key), rel.body.Stored)
 	}
 	for i := range r.declared[stored.Kind] {
 		d := &r.declared[stored.Kind][i]

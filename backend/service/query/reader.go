@@ -14,8 +14,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 	"github.com/sluicegw/sluice/backend/service/query/page"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
-	"github.com/sluicegw/sluice/backend/service/row"
-	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
 // Resource is a stored resource and its body, nil if it is unreadable.
@@ -27,7 +25,7 @@ type Edge = page.Edge
 // Reader reads the resources of a catalogue's kinds. Safe for concurrent use.
 type Reader struct {
 	kinds      kind.Catalogue
-	unreadable *unreadable.Tracker
+	unreadable *kind.Unreadable
 	index      *index.Index
 	fetch      *page.Reader
 	pages      *page.Store
@@ -37,7 +35,7 @@ type Reader struct {
 
 // New reads from a store, or as far as it serves from the index over the store, which
 // may be nil. It starts nothing.
-func New(store backend.Store, kinds kind.Catalogue, tracker *unreadable.Tracker, idx *index.Index) *Reader {
+func New(store backend.Store, kinds kind.Catalogue, tracker *kind.Unreadable, idx *index.Index) *Reader {
 	f := page.NewReader(store, kinds, tracker)
 	return &Reader{kinds: kinds, unreadable: tracker, index: idx, fetch: f, pages: page.NewStore(f, tracker, idx), declared: declaredOf(kinds)}
 }
@@ -55,7 +53,7 @@ func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 		}
 		arenas := sync.Pool{New: func() any { return new(body.Arena) }}
 		out = append(out, index.Definition{
-			Name: k.Name, Indexes: names, Sortable: sortable, ByCreation: []string{row.LabelIndex},
+			Name: k.Name, Indexes: names, Sortable: sortable, ByCreation: []string{kind.LabelIndex},
 			Rows: k.Rows.Of,
 			Keep: func(r *backend.Resource) (body.Body, int, error) {
 				a := arenas.Get().(*body.Arena)

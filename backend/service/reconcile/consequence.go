@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
@@ -20,10 +19,10 @@ func (f *follower) handle(ctx context.Context, c consequences) error {
 	if err := f.finish(ctx, c); err != nil {
 		return err
 	}
-	if _, err := f.settleEach(ctx, c.changed, nil); err != nil { // the changes wake who waits for them
+	if _, err := f.settle(ctx, c.changed, nil); err != nil { // their changes wake the resources that wait for them
 		return err
 	}
-	if err := f.r.cfg.Judge.Conclude(ctx, c.created); err != nil {
+	if err := f.concludeCreated(ctx, c.created); err != nil {
 		return err
 	}
 	return f.wake(ctx, c.woken)
@@ -162,14 +161,14 @@ func wakes(k *kind.Kind, e *backend.Event) bool {
 		return false
 	}
 	was, now, known := kind.StatusChange(e)
-	return !known || was != now && dependency.IsAvailable(was) != dependency.IsAvailable(now)
+	return !known || was != now && isAvailable(was) != isAvailable(now)
 }
 
 // finish tries to finish the deletions that changes may have set free.
 func (f *follower) finish(ctx context.Context, c consequences) error {
 	for _, key := range c.deleting {
 		delete(c.released, key)
-		if err := f.r.cfg.Judge.Finish(ctx, key); err != nil {
+		if err := f.r.Finish(ctx, key); err != nil {
 			return err
 		}
 	}
@@ -177,7 +176,7 @@ func (f *follower) finish(ctx context.Context, c consequences) error {
 		if !r.Deleting {
 			return nil
 		}
-		return f.r.cfg.Judge.Finish(ctx, r.Key)
+		return f.r.Finish(ctx, r.Key)
 	})
 }
 
@@ -218,92 +217,34 @@ func (f *follower) wasAhead(e *backend.Event) bool {
 }
 
 // wakeEach re-evaluates the dependents of resources, and returns those that became ready.
-// known are resources that the judge has just stored.
+// known are resources that were just stored. What is left to a gateway with the newest
+// catalogue is done by that: it follows the same changes.
 func (f *follower) wakeEach(ctx context.Context, keys []backend.Key, known []*backend.Resource) (ready []*backend.Resource, err error) {
-	for len(keys) > 0 {
-		some := keys[:min(len(keys), backend.MaxRanges)]
-		keys = keys[len(some):]
+	for some := range slices.Chunk(keys, backend.MaxRanges) {
 		ranges := make([]backend.Range, len(some))
 		for i := range some {
 			ranges[i] = backend.Range{Referenced: &some[i], Limit: step}
 		}
-		pages, err := backend.Ranges(ctx, f.r.cfg.Store, ranges)
-		if err != nil {
-			return ready, err
-		}
-		var found []*backend.Resource
-		for _, page := range pages {
-			found = append(found, page.Resources...)
-		}
-		more, err := f.settleEach(ctx, found, known)
-		ready = append(ready, more...)
-		if err != nil {
-			return ready, err
-		}
-		for i, page := range pages {
-			more, err := f.rest(ctx, ranges[i], page, known)
-			ready = append(ready, more...)
+		for len(ranges) > 0 {
+			pages, err := backend.Ranges(ctx, f.r.cfg.Store, ranges)
 			if err != nil {
 				return ready, err
 			}
+			var found []*backend.Resource
+			var more []backend.Range
+			for i, page := range pages {
+				found = append(found, page.Resources...)
+				if start := next(ranges[i], page); start != nil {
+					ranges[i].Start = start
+					more = append(more, ranges[i])
+				}
+			}
+			out, err := f.settle(ctx, found, known)
+			if ready = append(ready, out.ready...); err != nil {
+				return ready, err
+			}
+			ranges = more
 		}
 	}
 	return ready, nil
-}
-
-// rest judges the resources of a range that come after a page of it, and returns those
-// that became ready.
-func (f *follower) rest(ctx context.Context, r backend.Range, page backend.Page, known []*backend.Resource) (ready []*backend.Resource, err error) {
-	for page.More && len(page.Resources) > 0 {
-		last := page.Resources[len(page.Resources)-1]
-		r.Start = backend.Successor(place(r, last))
-		if page, err = f.r.cfg.Store.Range(ctx, r); err != nil {
-			return ready, err
-		}
-		more, err := f.settleEach(ctx, page.Resources, known)
-		ready = append(ready, more...)
-		if err != nil {
-			return ready, err
-		}
-	}
-	return ready, nil
-}
-
-// settleEach re-evaluates resources, and returns those that became ready. What is left to a
-// gateway with the newest catalogue is done by that: it follows the same changes.
-func (f *follower) settleEach(ctx context.Context, resources, known []*backend.Resource) (ready []*backend.Resource, err error) {
-	ready, err = f.settle(ctx, resources, known)
-	if errors.Is(err, ErrNotNewest) {
-		err = nil
-	}
-	return ready, err
-}
-
-// settle re-evaluates resources, those of a namespace together and each once, and
-// returns those that became ready.
-func (f *follower) settle(ctx context.Context, resources, known []*backend.Resource) (ready []*backend.Resource, err error) {
-	seen := make(map[backend.Key]bool, len(resources))
-	byNamespace := map[string][]*backend.Resource{}
-	var namespaces []string
-	for _, r := range resources {
-		if seen[r.Key] {
-			continue
-		}
-		seen[r.Key] = true
-		if byNamespace[r.Namespace] == nil {
-			namespaces = append(namespaces, r.Namespace)
-		}
-		byNamespace[r.Namespace] = append(byNamespace[r.Namespace], r)
-	}
-	for _, namespace := range namespaces {
-		more, failed := f.r.cfg.Judge.Settle(ctx, byNamespace[namespace], known)
-		ready = append(ready, more...)
-		if failed != nil {
-			err = failed
-		}
-		if failed != nil && !errors.Is(failed, ErrNotNewest) {
-			return ready, failed
-		}
-	}
-	return ready, err
 }

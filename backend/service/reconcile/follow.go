@@ -6,13 +6,13 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/hub"
-	"github.com/sluicegw/sluice/internal/wait"
 )
 
 const (
@@ -40,6 +40,11 @@ type follower struct {
 	// they are about.
 	delayed []delayed
 	waiting int
+	// rebinds says that references taken by other declarations may be replaced, if this
+	// gateway's catalogue is the newest: the record has forgotten what they were judged by
+	// before. A rebind has no log entry; a gateway whose catalogue is the newest afterwards
+	// scans the kinds that the record has forgotten.
+	rebinds atomic.Bool
 
 	mu sync.Mutex // guards what follows
 	// handled is up to where all changes were handled; zero for nowhere.
@@ -77,7 +82,7 @@ func (f *follower) run(ctx context.Context) error {
 		at, err = f.follow(ctx, at)
 		switch {
 		case errors.Is(err, backend.ErrPositionExpired):
-			f.r.cfg.Logger.Info("changes are gone from the log before they were handled: all kinds are scanned", zap.Int("shard", f.shard))
+			f.r.log.Info("changes are gone from the log before they were handled: all kinds are scanned", zap.Int("shard", f.shard))
 			at, f.delayed, f.waiting = backend.Position{}, nil, 0
 		case errors.Is(err, backend.ErrLagged):
 		default:
@@ -114,7 +119,7 @@ func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Pos
 			at = d.Position
 			f.route(d.Events, before, &now)
 		}
-		if err := f.again(ctx, func() error { return f.handle(ctx, now) }); err != nil {
+		if err := f.r.retry(ctx, f.shard, "handling a change", func() error { return f.handle(ctx, now) }); err != nil {
 			return at, err
 		}
 		if err := f.handleDue(ctx); err != nil {
@@ -170,7 +175,7 @@ func (f *follower) route(events []backend.Event, before backend.Position, now *c
 func (f *follower) handleDue(ctx context.Context) error {
 	for len(f.delayed) > 0 && (f.waiting > maxDelayed || !f.delayed[0].due.After(time.Now())) {
 		first := f.delayed[0].of
-		err := f.again(ctx, func() error {
+		err := f.r.retry(ctx, f.shard, "handling a change", func() error {
 			of := first
 			if err := f.load(ctx, &of); err != nil {
 				return err
@@ -193,22 +198,4 @@ func (f *follower) covers(key backend.Key) bool {
 	}
 	_, err := f.r.cfg.Kinds.Find(key.Kind)
 	return err == nil
-}
-
-// again does something until it succeeds, or what is wrong is more than that the store
-// does not answer now.
-func (f *follower) again(ctx context.Context, do func() error) error {
-	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		err := do()
-		if err == nil || errors.Is(err, backend.ErrClosed) {
-			return err
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		f.r.cfg.Logger.Warn("handling a change failed and is tried again", zap.Int("shard", f.shard), zap.Error(err))
-		if !wait.For(ctx, pause) {
-			return ctx.Err()
-		}
-	}
 }

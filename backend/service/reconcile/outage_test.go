@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
@@ -32,16 +33,12 @@ func (s *away) Get(context.Context, ...backend.Key) ([]*backend.Resource, error)
 	return nil, backend.ErrUnavailable
 }
 
-// undecided is a judge that the store does not tell which catalogue is the newest.
-type undecided struct{ reconcile.Judge }
-
-func (undecided) Newest(context.Context) (bool, error) { return false, backend.ErrUnavailable }
-
 func TestAStoreOfManyShardsThatIsAwayIsLoggedOnceInAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.DebugLevel)
 		r := reconcile.New(reconcile.Config{
-			Store: &away{}, Kinds: kind.Catalogue{}, Judge: undecided{}, Logger: zap.New(core), Clock: time.Now, NewID: func() string { return "id" }, WriteTimeout: time.Second,
+			Sender: &attempt.Sender{Store: &away{}, Clock: time.Now, WriteTimeout: time.Second},
+			Kinds:  kind.Catalogue{}, Logger: zap.New(core), NewID: func() string { return "id" },
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -66,26 +66,14 @@ func recordKey(shard int) backend.Key {
 // read reads the record of a shard. If it does not decode, all kinds
 // are scanned.
 func (r *Reconciler) read(ctx context.Context, shard int) (rec record, current backend.Condition, err error) {
-	got, err := r.cfg.Store.Get(ctx, recordKey(shard))
+	current, err = r.getRecord(ctx, recordKey(shard), &rec)
 	switch {
 	case errors.Is(err, backend.ErrUnreadable):
-		return record{}, backend.Condition{Presence: backend.Present}, nil
-	case err != nil:
-		return rec, current, err
-	case got[0] == nil:
-		return rec, backend.Condition{Presence: backend.Absent}, nil
+		return record{}, current, nil
+	case err == nil && rec.Format > recordFormat:
+		err = fmt.Errorf("record of shard %d in format %d, %d wanted: %w", shard, rec.Format, recordFormat, backend.ErrFormat)
 	}
-	raw, err := backend.DecodeBody(got[0].Body)
-	if err == nil {
-		err = json.Unmarshal(raw, &rec)
-	}
-	if err == nil && rec.Format > recordFormat {
-		return rec, current, fmt.Errorf("record of shard %d in format %d, %d wanted: %w", shard, rec.Format, recordFormat, backend.ErrFormat)
-	}
-	if err != nil {
-		rec = record{}
-	}
-	return rec, backend.Condition{Presence: backend.Present, Revision: got[0].Revision}, nil
+	return rec, current, err
 }
 
 // update changes the record of a shard, unless change says that there is nothing to change.
@@ -96,18 +84,45 @@ func (r *Reconciler) update(ctx context.Context, shard int, change func(*record)
 			return err
 		}
 		rec.Format = recordFormat
-		raw, err := json.Marshal(rec)
-		if err != nil {
-			return fmt.Errorf("record of shard %d: %w", shard, err)
-		}
-		_, err = r.cfg.Store.Apply(ctx, backend.Batch{
-			RequestID: r.cfg.NewID(), Deadline: r.cfg.Clock().Add(r.cfg.WriteTimeout),
-			Actions: []backend.Action{{Key: recordKey(shard), If: current, Op: backend.OpPut, Put: backend.Put{UID: r.cfg.NewID(), Body: backend.EncodeBody(raw)}}},
-		})
+		err = r.putRecord(ctx, recordKey(shard), current, rec)
 		var failed *backend.ConditionError
 		if !errors.As(err, &failed) {
 			return err
 		}
 	}
 	return fmt.Errorf("record of shard %d: %w", shard, backend.ErrConflict)
+}
+
+// getRecord reads an internal record, if it is there, and returns the condition for replacing
+// it, which holds even for one that is unreadable.
+func (r *Reconciler) getRecord(ctx context.Context, key backend.Key, rec any) (current backend.Condition, err error) {
+	got, err := r.cfg.Store.Get(ctx, key)
+	switch {
+	case errors.Is(err, backend.ErrUnreadable):
+		return backend.Condition{Presence: backend.Present}, err
+	case err != nil:
+		return current, err
+	case got[0] == nil:
+		return backend.Condition{Presence: backend.Absent}, nil
+	}
+	raw, err := backend.DecodeBody(got[0].Body)
+	if err == nil {
+		if err = json.Unmarshal(raw, rec); err != nil {
+			err = fmt.Errorf("%s: %w: %w", key, backend.ErrUnreadable, err)
+		}
+	}
+	return backend.Condition{Presence: backend.Present, Revision: got[0].Revision}, err
+}
+
+// putRecord stores an internal record.
+func (r *Reconciler) putRecord(ctx context.Context, key backend.Key, current backend.Condition, rec any) error {
+	raw, err := json.Marshal(rec)
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	_, err = r.cfg.Store.Apply(ctx, backend.Batch{
+		RequestID: r.cfg.NewID(), Deadline: r.cfg.Clock().Add(r.cfg.WriteTimeout),
+		Actions: []backend.Action{{Key: key, If: current, Op: backend.OpPut, Put: backend.Put{UID: r.cfg.NewID(), Body: backend.EncodeBody(raw)}}},
+	})
+	return err
 }

@@ -25,19 +25,19 @@ const (
 func (f *follower) scanAgain(ctx context.Context) error {
 	sweep := time.Now().Add(rand.N(sweepPause))
 	for {
-		newest, err := f.r.cfg.Judge.Newest(ctx)
+		newest, err := f.r.Newest(ctx)
 		if err != nil {
 			return err
 		}
 		if !newest {
-			(*f.r.rebinds.Load())[f.shard].Store(false)
+			f.rebinds.Store(false)
 		} else {
 			if err := f.save(ctx); err != nil {
 				return err
 			}
-			(*f.r.rebinds.Load())[f.shard].Store(true)
-			// With another catalogue accepted meanwhile, the page that was left counts as not scanned.
-			if err := f.scanKinds(ctx); err != nil && !errors.Is(err, ErrNotNewest) {
+			f.rebinds.Store(true)
+			// If another catalogue was accepted meanwhile, the page that was left counts as not scanned.
+			if err := f.scanKinds(ctx); err != nil && !errors.Is(err, errNotNewest) {
 				return err
 			}
 		}
@@ -89,7 +89,7 @@ func (f *follower) save(ctx context.Context) error {
 func (f *follower) judgedBy(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	for _, k := range f.r.cfg.Kinds.All() {
-		by, err := f.r.cfg.Judge.JudgedBy(ctx, k)
+		by, err := f.r.judgedBy(ctx, k)
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func (f *follower) judgedBy(ctx context.Context) (map[string]string, error) {
 func (f *follower) scanKinds(ctx context.Context) error {
 	scanned := false
 	for _, k := range f.r.cfg.Kinds.All() {
-		by, err := f.r.cfg.Judge.JudgedBy(ctx, k)
+		by, err := f.r.judgedBy(ctx, k)
 		if err != nil {
 			return err
 		}
@@ -241,32 +241,36 @@ func (f *follower) scanPage(ctx context.Context, r backend.Range, do func(contex
 	if err := do(ctx, page.Resources); err != nil {
 		return nil, err
 	}
-	if !page.More || len(page.Resources) == 0 {
-		return nil, nil
-	}
-	return backend.Successor(place(r, page.Resources[len(page.Resources)-1])), nil
+	return next(r, page), nil
 }
 
-// settleAll re-evaluates resources. The changes wake who waits for those that become ready.
+// settleAll re-evaluates resources. Their changes wake the resources that wait for them.
 func (f *follower) settleAll(ctx context.Context, resources []*backend.Resource) error {
-	_, err := f.settle(ctx, resources, nil)
+	out, err := f.settle(ctx, resources, nil)
+	if err == nil && out.left {
+		err = errNotNewest
+	}
 	return err
 }
 
 // finishEach finishes the deletions of resources that nothing holds.
 func (f *follower) finishEach(ctx context.Context, resources []*backend.Resource) error {
 	for _, r := range resources {
-		if err := f.r.cfg.Judge.Finish(ctx, r.Key); err != nil {
+		if err := f.r.Finish(ctx, r.Key); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// place of a resource in the order of a range.
-func place(r backend.Range, of *backend.Resource) []byte {
-	if r.Referenced != nil {
-		return of.Key.Append(nil)
+// next returns where the page of a range after this one begins, nil if there is none.
+func next(r backend.Range, page backend.Page) []byte {
+	if !page.More || len(page.Resources) == 0 {
+		return nil
 	}
-	return backend.OrderTuple(of.Namespace, of.Name)
+	last := page.Resources[len(page.Resources)-1]
+	if r.Referenced != nil {
+		return backend.Successor(last.Key.Append(nil))
+	}
+	return backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 }

@@ -12,75 +12,113 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
-// superseded is a judge whose catalogue is not the newest any more when it comes to the
-// resources of a page, until it is told otherwise.
-type superseded struct {
-	newest  atomic.Bool
-	settled atomic.Int64
+// widgets are a kind whose resources refer to one another, if they may be guarded or not.
+func widgets(guard bool) []descriptor.Kind {
+	spec := &descriptor.Shape{Name: "WidgetSpec", Fields: []descriptor.Field{{Name: "of", Type: descriptor.TypeString}}}
+	return []descriptor.Kind{{
+		Name: "Widget", Singular: "widget", Plural: "widgets", Scope: descriptor.Namespaced, Spec: spec,
+		References: []descriptor.Reference{{Path: "spec.of", Kind: "Widget", Guard: guard}},
+	}}
 }
 
-func (j *superseded) Settle(_ context.Context, resources, _ []*backend.Resource) ([]*backend.Resource, error) {
-	if !j.newest.Load() {
-		return nil, reconcile.ErrNotNewest
+// gateway is a reconciler of kinds over a store.
+func gateway(t *testing.T, store backend.Store, kinds []descriptor.Kind) *reconcile.Reconciler {
+	t.Helper()
+	compiled, err := kind.Compile(kinds)
+	if err != nil {
+		t.Fatal(err)
 	}
-	j.settled.Add(int64(len(resources)))
-	return nil, nil
+	changes, err := hub.New(hub.Config{Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids atomic.Int64
+	return reconcile.New(reconcile.Config{
+		Sender: &attempt.Sender{Store: store, Hub: changes, Clock: time.Now, Tag: "mine-", WriteTimeout: time.Second, SettleTimeout: time.Second},
+		Kinds:  compiled, Descriptors: kinds, Logger: zap.NewNop(), NewID: func() string { return fmt.Sprint("id-", ids.Add(1)) },
+	})
 }
 
-func (*superseded) Finish(context.Context, backend.Key) error            { return nil }
-func (*superseded) Conclude(context.Context, []*backend.Resource) error  { return nil }
-func (*superseded) JudgedBy(context.Context, *kind.Kind) (string, error) { return "these", nil }
-func (*superseded) Newest(context.Context) (bool, error)                 { return true, nil }
+func memoryStore(t *testing.T) *memory.Store {
+	t.Helper()
+	store, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// superseding is a store that accepts another catalogue after each page of widgets that is
+// read, and the first one again after that was asked for, until it is told otherwise.
+type superseding struct {
+	backend.Store
+	other, stopped atomic.Bool
+}
+
+func (s *superseding) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
+	if r.Kind == "Widget" && !r.Deleting {
+		s.other.Store(!s.stopped.Load())
+	}
+	return s.Store.Range(ctx, r)
+}
+
+func (s *superseding) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	got, err := s.Store.Get(ctx, keys...)
+	if keys[0].Kind == "_catalogue" && s.other.Swap(false) {
+		other := *got[0]
+		other.Body = backend.EncodeBody([]byte(`{"format":1,"hashes":["another"]}`))
+		got[0] = &other
+	}
+	return got, err
+}
 
 func TestAPageThatWasLeftDoesNotCountAsScanned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, err := memory.Open(memory.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		kinds, err := kind.Compile([]descriptor.Kind{{Name: "Widget", Singular: "widget", Plural: "widgets", Scope: descriptor.Namespaced, Spec: &descriptor.Shape{Name: "WidgetSpec"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		const widgets = 600 // two pages
-		for i := range widgets {
+		store := &superseding{Store: memoryStore(t)}
+		const count = 600 // two pages
+		for i := range count {
 			if _, err := store.Apply(t.Context(), backend.Batch{RequestID: fmt.Sprint(i), Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{{
 				Key: backend.Key{Kind: "Widget", Namespace: "n", Name: fmt.Sprint(i)}, Op: backend.OpPut, Put: backend.Put{UID: "u", Body: []byte(`j{"spec":{}}`)},
 			}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		changes, err := hub.New(hub.Config{Store: store})
-		if err != nil {
-			t.Fatal(err)
-		}
-		judge := &superseded{}
-		ids := 0
-		r := reconcile.New(reconcile.Config{
-			Store: store, Hub: changes, Kinds: kinds, Judge: judge, Logger: zap.NewNop(), Clock: time.Now, WriteTimeout: time.Second, Tag: "mine-", Delay: time.Second,
-			NewID: func() string { ids++; return fmt.Sprint("id-", ids) },
-		})
+		r := gateway(t, store, widgets(false))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- r.Run(ctx) }()
 		scanned := func() bool {
 			got, err := store.Get(t.Context(), backend.Key{Kind: "_reconcile", Name: "shard-0"})
-			return err == nil && got[0] != nil && strings.Contains(string(got[0].Body), `"Widget":"these"`)
+			return err == nil && got[0] != nil && strings.Contains(string(got[0].Body), `"judged":{"Widget":`)
+		}
+		settled := func() (n int) {
+			for i := range count {
+				got, err := store.Get(t.Context(), backend.Key{Kind: "Widget", Namespace: "n", Name: fmt.Sprint(i)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got[0].Declared != "" {
+					n++
+				}
+			}
+			return n
 		}
 		time.Sleep(10 * time.Second) // of the bubble
-		if scanned() {
-			t.Error("the kind counts as scanned, of which nothing was settled")
+		if n := settled(); n > 0 || scanned() {
+			t.Errorf("%d widgets are settled by a gateway that is not the newest; scanned: %v", n, scanned())
 		}
-		judge.newest.Store(true)
+		store.stopped.Store(true)
 		time.Sleep(10 * time.Second)
-		if n := judge.settled.Load(); n != widgets || !scanned() {
+		if n := settled(); n != count || !scanned() {
 			t.Errorf("%d widgets are settled, scanned: %v", n, scanned())
 		}
 		cancel()
@@ -88,4 +126,19 @@ func TestAPageThatWasLeftDoesNotCountAsScanned(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestOfTwoCataloguesOnAStoreWithoutARecordOneIsTheNewest(t *testing.T) {
+	store := memoryStore(t)
+	a, b := gateway(t, store, widgets(true)), gateway(t, store, widgets(false))
+	for range 3 {
+		first, err := a.Newest(t.Context())
+		second, failed := b.Newest(t.Context())
+		if err != nil || failed != nil || !first || second {
+			t.Fatalf("the first is the newest: %v, %v; the second: %v, %v", first, err, second, failed)
+		}
+	}
+	if hash, err := catalogue.Newest(t.Context(), store); err != nil || hash != catalogue.OutlineOf(widgets(true)).Hash() {
+		t.Errorf("the store says %q, %v", hash, err)
+	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/row"
 	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
@@ -213,7 +212,7 @@ func operands(v any, at string) ([]any, error) {
 // noOperand refuses a value that no value of an index equals.
 func noOperand(f *descriptor.Field, v any, at string) error {
 	if _, text := v.(string); text && f != nil && f.Type == descriptor.TypeString {
-		return failure.BadInput(at, "%s: at most %d characters are accepted; filters find no longer values", at, row.MaxIndexChars)
+		return failure.BadInput(at, "%s: at most %d characters are accepted; filters find no longer values", at, kind.MaxIndexChars)
 	}
 	return failure.BadInput(at, "%s: the value is not one that this attribute can have", at)
 }
@@ -235,14 +234,14 @@ func nullOperator(at, op, absence string) error {
 
 func encodeOperand(f *descriptor.Field, v any) []byte {
 	if f != nil {
-		return row.Encode(f, v)
+		return kind.EncodeValue(f, v)
 	}
 	s, _ := v.(string)
 	t, err := timestamp.Parse(s)
 	if err != nil {
 		return nil
 	}
-	return row.EncodeTime(t)
+	return kind.EncodeTime(t)
 }
 
 // pairs reads tests of labels and of conditions.
@@ -306,10 +305,10 @@ func labelTest(m map[string]any, at string) (Condition, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := Test{Attribute: row.LabelIndex, Op: ops[0]}
+	t := Test{Attribute: kind.LabelIndex, Op: ops[0]}
 	for _, v := range values {
 		s, _ := v.(string)
-		t.Values = append(t.Values, row.Pair(key, s))
+		t.Values = append(t.Values, kind.Pair(key, s))
 	}
 	switch ops[0] {
 	case "eq", "in", "ne":
@@ -318,7 +317,7 @@ func labelTest(m map[string]any, at string) (Condition, error) {
 		t.Op = "hasNone"
 		return t, nil
 	case "exists":
-		exists := withKey(row.LabelIndex, key)
+		exists := withKey(kind.LabelIndex, key)
 		if want, _ := m["exists"].(bool); !want {
 			return Not{exists}, nil
 		}
@@ -339,10 +338,10 @@ func conditionTest(m map[string]any, at string) (Condition, error) {
 		return nil, nullOperator(at, "status", "")
 	}
 	if !given {
-		return withKey(row.ConditionIndex, typ), nil
+		return withKey(kind.ConditionIndex, typ), nil
 	}
 	s, _ := status.(string)
-	return Test{Attribute: row.ConditionIndex, Op: "eq", Values: [][]byte{row.Pair(typ, s)}}, nil
+	return Test{Attribute: kind.ConditionIndex, Op: "eq", Values: [][]byte{kind.Pair(typ, s)}}, nil
 }
 
 // withKey is the test that there is a label of a key, or a condition of a type.

@@ -3,7 +3,7 @@ package filter
 import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/index"
-	"github.com/sluicegw/sluice/backend/service/row"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // The attributes without index rows of their own.
@@ -51,10 +51,10 @@ func (v *Values) Has(attribute string, accepts func(value []byte) bool) bool {
 		v.encoded = backend.AppendString(to, v.Namespace)
 		return v.Namespace != "" && accepts(v.encoded) // not of a GLOBAL kind
 	case CreatedAt:
-		v.encoded = row.AppendTime(to, v.CreatedAt)
+		v.encoded = kind.AppendTime(to, v.CreatedAt)
 		return accepts(v.encoded)
 	case UpdatedAt:
-		v.encoded = row.AppendTime(to, v.UpdatedAt)
+		v.encoded = kind.AppendTime(to, v.UpdatedAt)
 		return accepts(v.encoded)
 	}
 	if v.entry != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
 // Resource is a stored resource and its body, nil if it is unreadable.
@@ -21,12 +20,12 @@ type Resource struct {
 // Reader reads from a store. Safe for concurrent use.
 type Reader struct {
 	Store      backend.Store
-	unreadable *unreadable.Tracker
+	unreadable *kind.Unreadable
 	sizes      sizes
 }
 
 // NewReader returns a reader of the resources of some kinds.
-func NewReader(store backend.Store, kinds kind.Catalogue, tracker *unreadable.Tracker) *Reader {
+func NewReader(store backend.Store, kinds kind.Catalogue, tracker *kind.Unreadable) *Reader {
 	return &Reader{Store: store, unreadable: tracker, sizes: newSizes(kinds)}
 }
 

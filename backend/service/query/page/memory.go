@@ -8,9 +8,9 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
-	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
 // Memory reads from one state of the index in memory. One goroutine uses it.
@@ -19,7 +19,7 @@ type Memory struct {
 	ctx        context.Context
 	spent      *budget.Budget
 	explained  *plan.Explanation
-	unreadable *unreadable.Tracker
+	unreadable *kind.Unreadable
 	now        time.Time
 	// cheaper is how many resources on a page are charged as one.
 	cheaper int
@@ -41,7 +41,7 @@ type Memory struct {
 }
 
 // NewMemory reads what has not expired now.
-func NewMemory(ctx context.Context, tracker *unreadable.Tracker, now time.Time, cheaper int) *Memory {
+func NewMemory(ctx context.Context, tracker *kind.Unreadable, now time.Time, cheaper int) *Memory {
 	m := &Memory{ctx: ctx, spent: budget.From(ctx), explained: plan.ExplanationFrom(ctx), unreadable: tracker, now: now, cheaper: cheaper, room: &plan.Plan{}}
 	m.yield = m.row
 	return m

@@ -13,20 +13,19 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
-	"github.com/sluicegw/sluice/backend/service/unreadable"
 )
 
 // Store reads kinds that are not in memory from a store, in steps: the next step of all
 // pages is one call. Safe for concurrent use.
 type Store struct {
 	fetch      *Reader
-	unreadable *unreadable.Tracker
+	unreadable *kind.Unreadable
 	index      *index.Index // nil if no kind is in memory
 	slots      *slots
 }
 
 // NewStore reads by a reader of the store.
-func NewStore(r *Reader, tracker *unreadable.Tracker, idx *index.Index) *Store {
+func NewStore(r *Reader, tracker *kind.Unreadable, idx *index.Index) *Store {
 	return &Store{fetch: r, unreadable: tracker, index: idx, slots: newSlots()}
 }
 

@@ -1,6 +1,4 @@
-// Package row derives from a resource what makes it findable: its index rows and its
-// references, by the definition of its kind.
-package row
+package kind
 
 import (
 	"encoding/json"
@@ -32,19 +30,19 @@ const MaxIndexChars = 256
 // maxIndexBytes is the most bytes that such a string, or a type and status of a condition, has.
 const maxIndexBytes = 1024
 
-// Definition says which index rows and references the resources of a kind have.
-type Definition struct {
+// Rows says which index rows and references the resources of a kind have.
+type Rows struct {
 	shape      *body.Shape
-	indexes    []field
+	indexes    []indexed
 	references []descriptor.Reference
 	// conditions are the slots of status.conditions and of type and status in a condition;
 	// nil if the kind has no conditions.
 	conditions []int
 }
 
-// field is a field that has index rows: a [descriptor.Index], or a reference,
+// indexed is a field that has index rows: a [descriptor.Index], or a reference,
 // which is one too.
-type field struct {
+type indexed struct {
 	path  string
 	steps []string
 	// slots are those of the steps in stored bodies.
@@ -56,10 +54,10 @@ type field struct {
 	Many bool
 }
 
-// Compile finds the fields that the indexes and references of a kind name. The shape is
+// compileRows finds the fields that the indexes and references of a kind name. The shape is
 // that of its stored bodies.
-func Compile(k *descriptor.Kind, shape *body.Shape) (*Definition, error) {
-	d := &Definition{shape: shape, references: k.References}
+func compileRows(k *descriptor.Kind, shape *body.Shape) (*Rows, error) {
+	d := &Rows{shape: shape, references: k.References}
 	add := func(path string, sortable bool) error {
 		if d.Index(path) != nil {
 			return nil
@@ -72,7 +70,7 @@ func Compile(k *descriptor.Kind, shape *body.Shape) (*Definition, error) {
 		if err != nil {
 			return fmt.Errorf("index: %w", err)
 		}
-		d.indexes = append(d.indexes, field{path: path, steps: strings.Split(path, "."), slots: slots, Field: f, Sortable: sortable, Many: many})
+		d.indexes = append(d.indexes, indexed{path: path, steps: strings.Split(path, "."), slots: slots, Field: f, Sortable: sortable, Many: many})
 		return nil
 	}
 	for _, i := range k.Indexes {
@@ -89,7 +87,7 @@ func Compile(k *descriptor.Kind, shape *body.Shape) (*Definition, error) {
 }
 
 // findConditions finds the slots of the conditions, if the kind has them.
-func (d *Definition) findConditions(k *descriptor.Kind) error {
+func (d *Rows) findConditions(k *descriptor.Kind) error {
 	if k.Conditions() == nil {
 		return nil
 	}
@@ -104,7 +102,7 @@ func (d *Definition) findConditions(k *descriptor.Kind) error {
 
 // Indexes are the names of all indexes, with those that every kind has, and of those
 // that orders may name.
-func (d *Definition) Indexes() (all, sortable []string) {
+func (d *Rows) Indexes() (all, sortable []string) {
 	all = []string{LabelIndex, ConditionIndex}
 	for i := range d.indexes {
 		all = append(all, d.indexes[i].path)
@@ -116,7 +114,7 @@ func (d *Definition) Indexes() (all, sortable []string) {
 }
 
 // Index finds an index by its path, nil if there is none.
-func (d *Definition) Index(path string) *field {
+func (d *Rows) Index(path string) *indexed {
 	for i := range d.indexes {
 		if d.indexes[i].path == path {
 			return &d.indexes[i]
@@ -125,9 +123,9 @@ func (d *Definition) Index(path string) *field {
 	return nil
 }
 
-// Check refuses a resource with more index rows than it may have, and names the index
+// checkRows refuses a resource with more index rows than it may have, and names the index
 // that has most of them.
-func Check(key backend.Key, rows []index.Row) error {
+func checkRows(key backend.Key, rows []index.Row) error {
 	if len(rows) <= index.MaxRows {
 		return nil
 	}
@@ -160,9 +158,9 @@ func appendPair(dst []byte, a, b string) []byte {
 	return backend.AppendString(backend.AppendString(dst, a), b)
 }
 
-// Encode returns the place of a value in an index: strings by bytes, enums by
+// EncodeValue returns the place of a value in an index: strings by bytes, enums by
 // declaration. Nil means that the value has none.
-func Encode(f *descriptor.Field, v any) []byte {
+func EncodeValue(f *descriptor.Field, v any) []byte {
 	out, ok := appendValue(nil, f, v)
 	if !ok {
 		return nil
@@ -170,7 +168,7 @@ func Encode(f *descriptor.Field, v any) []byte {
 	return out
 }
 
-// appendValue appends what [Encode] returns; false says that the value has no place.
+// appendValue appends what [EncodeValue] returns; false says that the value has no place.
 func appendValue(dst []byte, f *descriptor.Field, v any) ([]byte, bool) {
 	switch v := v.(type) {
 	case bool:

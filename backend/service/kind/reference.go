@@ -1,4 +1,4 @@
-package row
+package kind
 
 import (
 	"slices"
@@ -17,7 +17,7 @@ type Ref struct {
 
 // Refs are what a resource refers to, each once, by its spec, where alone
 // references stand.
-func (d *Definition) Refs(namespace string, spec map[string]any) []Ref {
+func (d *Rows) Refs(namespace string, spec map[string]any) []Ref {
 	if len(d.references) == 0 {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (d *Definition) Refs(namespace string, spec map[string]any) []Ref {
 
 // walk visits every value of the field in a tree, from a step of its path on, and the
 // effective default of a field that is absent from an object that is there.
-func (i *field) walk(v any, step int, visit func(any)) {
+func (i *indexed) walk(v any, step int, visit func(any)) {
 	if list, ok := v.([]any); ok {
 		for _, e := range list {
 			i.walk(e, step, visit)

@@ -1,7 +1,8 @@
-package dependency
+package reconcile
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,8 +69,7 @@ const finalizerBegin = "Waiting for finalizer "
 // SaysFinalizing says whether the condition Available of a status is that of [Finalizing]:
 // no controller has said anything else since.
 func SaysFinalizing(status map[string]any) bool {
-	list, _ := status["conditions"].([]any)
-	return slices.ContainsFunc(list, func(c any) bool {
+	return slices.ContainsFunc(conditionsOf(status), func(c any) bool {
 		m, _ := c.(map[string]any)
 		message, _ := m["message"].(string)
 		return typeOf(c) == Available && strings.HasPrefix(message, finalizerBegin)
@@ -95,12 +95,7 @@ func Done(generation int64) []Aspect {
 // the others stay. shape says which fields a condition has. A condition whose status
 // is the same keeps the time of its last transition.
 func In(status map[string]any, shape *descriptor.Shape, aspects []Aspect, now time.Time) map[string]any {
-	out := make(map[string]any, len(status)+1)
-	for name, value := range status {
-		out[name] = value
-	}
-	before, _ := status["conditions"].([]any)
-	list := slices.Clone(before)
+	list := slices.Clone(conditionsOf(status))
 	for _, a := range aspects {
 		at := slices.IndexFunc(list, func(c any) bool { return typeOf(c) == a.Type })
 		if at < 0 {
@@ -115,47 +110,49 @@ func In(status map[string]any, shape *descriptor.Shape, aspects []Aspect, now ti
 			}
 		}
 	}
-	out["conditions"] = list
-	return out
+	return withConditions(status, list)
 }
 
 // Kept returns a status in which the conditions of these types are those of another.
 func Kept(status, of map[string]any) map[string]any {
-	out := make(map[string]any, len(status)+1)
-	for name, value := range status {
-		out[name] = value
-	}
-	given, _ := status["conditions"].([]any)
-	list := slices.DeleteFunc(slices.Clone(given), owned)
-	stored, _ := of["conditions"].([]any)
-	for i, c := range stored {
+	list := slices.DeleteFunc(slices.Clone(conditionsOf(status)), owned)
+	for i, c := range conditionsOf(of) {
 		if owned(c) {
 			list = slices.Insert(list, min(i, len(list)), c)
 		}
 	}
+	return withConditions(status, list)
+}
+
+func conditionsOf(status map[string]any) []any {
+	list, _ := status["conditions"].([]any)
+	return list
+}
+
+// withConditions returns a status with other conditions.
+func withConditions(status map[string]any, list []any) map[string]any {
+	out := make(map[string]any, len(status)+1)
+	maps.Copy(out, status)
 	out["conditions"] = list
 	return out
 }
 
 // Absent are the aspects of whose types a status has no condition.
 func Absent(status map[string]any, aspects []Aspect) []Aspect {
-	list, _ := status["conditions"].([]any)
 	return slices.DeleteFunc(aspects, func(a Aspect) bool {
-		return slices.ContainsFunc(list, func(c any) bool { return typeOf(c) == a.Type })
+		return slices.ContainsFunc(conditionsOf(status), func(c any) bool { return typeOf(c) == a.Type })
 	})
 }
 
 // Mentions says whether a status has a condition Available or Progressing.
 func Mentions(status map[string]any) bool {
-	list, _ := status["conditions"].([]any)
-	return slices.ContainsFunc(list, owned)
+	return slices.ContainsFunc(conditionsOf(status), owned)
 }
 
 // Concluded says whether a status has a condition Available that does not leave it to a
 // controller.
 func Concluded(status map[string]any) bool {
-	list, _ := status["conditions"].([]any)
-	return slices.ContainsFunc(list, func(c any) bool {
+	return slices.ContainsFunc(conditionsOf(status), func(c any) bool {
 		m, _ := c.(map[string]any)
 		return typeOf(c) == Available && m["message"] != messageReleased
 	})
@@ -190,9 +187,7 @@ func fits(t descriptor.FieldType, value any) bool {
 // that its shape has.
 func (a Aspect) tree(shape *descriptor.Shape, old map[string]any, now time.Time) map[string]any {
 	out := map[string]any{}
-	for name, value := range old {
-		out[name] = value
-	}
+	maps.Copy(out, old)
 	values := map[string]any{
 		"type": a.Type, "status": a.Status, "reason": a.Reason, "message": a.Message,
 		"observedGeneration": json.Number(strconv.FormatInt(a.Generation, 10)),

@@ -1,4 +1,4 @@
-package consistency_test
+package service_test
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// names are those of the books in each namespace. They are few, so that clients meet.
-const names = 4
+// bookNames is how many books there may be in each namespace. They are few, so that clients meet.
+const bookNames = 4
 
 // outcome is what the client of a call was told.
 type outcome string
@@ -28,7 +28,7 @@ const (
 
 // state is the title of each book in a namespace, empty for none. Each write has a
 // title of its own.
-type state [names]string
+type state [bookNames]string
 
 // call is one request of a client and its answer.
 type call struct {
@@ -115,7 +115,7 @@ func judge(history []*call) string {
 	}
 	for namespace := range namespaces {
 		in := slices.DeleteFunc(slices.Clone(history), func(c *call) bool { return c.namespace != namespace })
-		for name := range names {
+		for name := range bookNames {
 			if got := check(ofBook(in, name)); got != porcupine.Ok {
 				return fmt.Sprintf("book ns%d/n%d: %s", namespace, name, got)
 			}

@@ -1,4 +1,13 @@
-package consistency_test
+package service_test
+
+// The tests of several gateways on one store hold what they answer, with and without the
+// index in memory, against what was acknowledged: histories of clients are linearizable
+// (history, model), no read is older than a write that was acknowledged before it began
+// (freshness), and every answer is of one state of the store (moment, oracle).
+//
+// They are short. SLUICE_TEST_HISTORIES, SLUICE_TEST_FRESHNESS and SLUICE_TEST_MOMENTS make
+// them long: numbers of histories, of writes that are read back, and of rounds.
+// SLUICE_TEST_SEED repeats what a run has printed.
 
 import (
 	"errors"

@@ -1,32 +1,13 @@
-// Package dependency judges what a resource refers to: what it relies on, what it
-// waits for, and what its conditions say of that.
-package dependency
+package reconcile
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/row"
-)
-
-// State is how far a resource is that another refers to.
-type State string
-
-// The states.
-const (
-	// Missing: there is no such resource.
-	Missing State = "MISSING"
-	// NotReady: it is there and its condition Available is not True.
-	NotReady State = "NOT_READY"
-	// Deleting: its deletion was requested.
-	Deleting State = "DELETING"
-	// Bound: the referrer found it ready and has relied on it since.
-	Bound State = "BOUND"
-	// Unreadable: nobody can tell, for the referrer cannot be read.
-	Unreadable State = "UNREADABLE"
 )
 
 // Ready says whether a resource can be relied on: its condition Available is True, or
@@ -42,80 +23,36 @@ func Ready(k *kind.Kind, r *backend.Resource) bool {
 	if err != nil {
 		return false
 	}
+	return available(k.Rows.Conditions(b))
+}
+
+// available reports whether of conditions, by type and status, Available is True; of two
+// that contradict each other neither counts.
+func available(conditions iter.Seq2[string, string]) bool {
 	yes, some := 0, 0
-	for typ, status := range k.Rows.Conditions(b) {
+	for typ, status := range conditions {
 		if typ == Available {
 			if some++; status == True {
 				yes++
 			}
 		}
 	}
-	return yes == 1 && some == 1 // of two that contradict each other neither counts
-}
-
-// IsAvailable reports whether the condition Available of a stored status is True; of two that
-// contradict each other neither counts.
-func IsAvailable(status string) bool {
-	yes, some := 0, 0
-	gjson.Get(status, "conditions").ForEach(func(_, condition gjson.Result) bool {
-		if condition.Get("type").Str == Available {
-			if some++; condition.Get("status").Str == True {
-				yes++
-			}
-		}
-		return true
-	})
 	return yes == 1 && some == 1
 }
 
-// Target is a resource that is referred to: what is stored of it, nil for nothing.
-type Target struct {
-	Kind   *kind.Kind
-	Stored *backend.Resource
-	// Damaged says that what is stored cannot be read.
-	Damaged bool
-	// Recent says that the store may have another state by now, of before this request.
-	Recent bool
+// isAvailable reports whether the condition Available of a stored status is True.
+func isAvailable(status string) bool {
+	return available(func(yield func(typ, status string) bool) {
+		gjson.Get(status, "conditions").ForEach(func(_, condition gjson.Result) bool {
+			return yield(condition.Get("type").Str, condition.Get("status").Str)
+		})
+	})
 }
 
-// state of a target that nobody relies on yet; Bound if it is ready to be relied on.
-func (t Target) state() State {
-	switch {
-	case t.Damaged:
-		return NotReady
-	case t.Stored == nil:
-		return Missing
-	case t.Stored.Deleting:
-		return Deleting
-	case !Ready(t.Kind, t.Stored):
-		return NotReady
-	}
-	return Bound
-}
-
-// check is what must hold of a target for its state to be true.
-func (t Target) check(key backend.Key) backend.Action {
-	a := backend.Action{Key: key, Op: backend.OpCheck}
-	switch t.state() {
-	case Missing:
-		a.If = backend.Condition{Presence: backend.Absent}
-	case Deleting:
-		a.If = backend.Condition{Presence: backend.Present, UID: t.Stored.UID, Deleting: true}
-	case NotReady:
-		a.If = backend.Condition{Presence: backend.Present, Revision: t.Stored.Revision}
-	case Bound:
-		a.If = backend.Condition{Presence: backend.Present, UID: t.Stored.UID, NotDeleting: true}
-		if t.Recent {
-			a.If.Revision = t.Stored.Revision
-		}
-	}
-	return a
-}
-
-// Relation is what a resource refers to.
-type Relation struct {
+// References is what a resource refers to.
+type References struct {
 	// Refs are those of its spec.
-	Refs []row.Ref
+	Refs []kind.Ref
 	// open are those that the resource does not rely on yet.
 	open map[backend.Key]bool
 }
@@ -123,7 +60,7 @@ type Relation struct {
 // Before is what a resource referred to until now.
 type Before struct {
 	// Refs of which it relied on all but those that it waited for.
-	Refs []row.Ref
+	Refs []kind.Ref
 	// Waits are what it waited for, as "Kind/name".
 	Waits []string
 }
@@ -140,43 +77,43 @@ func Known(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
 	}
 	before := Before{Waits: st.Meta.Waits}
 	for _, ref := range stored.Refs {
-		before.Refs = append(before.Refs, row.Ref{Key: ref.Key, Guard: ref.Bound})
+		before.Refs = append(before.Refs, kind.Ref{Key: ref.Key, Guard: ref.Bound})
 	}
 	return before
 }
 
 // Of is the relation of a resource with these references. What it relied on it relies on
 // still, but for a reference that is guarded and was not.
-func Of(key backend.Key, refs []row.Ref, before Before) Relation {
-	rel := Relation{Refs: refs, open: map[backend.Key]bool{}}
+func Of(key backend.Key, refs []kind.Ref, before Before) References {
+	rel := References{Refs: refs, open: map[backend.Key]bool{}}
 	for _, ref := range refs {
 		if ref.Key == key { // a resource does not wait for itself
 			continue
 		}
-		held := slices.ContainsFunc(before.Refs, func(o row.Ref) bool { return o.Key == ref.Key && (o.Guard || !ref.Guard) })
-		if !held || slices.Contains(before.Waits, name(ref.Key)) {
+		held := slices.ContainsFunc(before.Refs, func(o kind.Ref) bool { return o.Key == ref.Key && (o.Guard || !ref.Guard) })
+		if !held || slices.Contains(before.Waits, Name(ref.Key)) {
 			rel.open[ref.Key] = true
 		}
 	}
 	return rel
 }
 
-// name is how a wait is stored.
-func name(key backend.Key) string { return key.Kind + "/" + key.Name }
+// Name is how a wait for a resource is stored.
+func Name(key backend.Key) string { return key.Kind + "/" + key.Name }
 
 // Kept is the judgement of a resource about which nothing is judged anew.
-func (r Relation) Kept() Judgement {
-	return r.judge(func(backend.Key) State { return Missing })
+func (r References) Kept() Judgement {
+	return r.judge(func(backend.Key) TargetState { return Missing })
 }
 
 // WaitsFor says whether the resources that are not relied on yet are just these, as
 // "Kind/name".
-func (r Relation) WaitsFor(waits []string) bool {
+func (r References) WaitsFor(waits []string) bool {
 	if len(r.open) != len(waits) {
 		return false
 	}
 	for key := range r.open {
-		if !slices.Contains(waits, name(key)) {
+		if !slices.Contains(waits, Name(key)) {
 			return false
 		}
 	}
@@ -184,7 +121,7 @@ func (r Relation) WaitsFor(waits []string) bool {
 }
 
 // Open are the resources that are not relied on yet, in the order of the references.
-func (r Relation) Open() (out []backend.Key) {
+func (r References) Open() (out []backend.Key) {
 	for _, ref := range r.Refs {
 		if r.open[ref.Key] {
 			out = append(out, ref.Key)
@@ -209,9 +146,9 @@ type Judgement struct {
 
 // Judge judges a relation by the targets that are open. No more than
 // [backend.MaxChecks] of them can be checked at once: the others are waited for.
-func (r Relation) Judge(targets map[backend.Key]Target) Judgement {
+func (r References) Judge(targets map[backend.Key]Target) Judgement {
 	var checks []backend.Action
-	j := r.judge(func(key backend.Key) State {
+	j := r.judge(func(key backend.Key) TargetState {
 		t := targets[key]
 		state := t.state()
 		switch {
@@ -228,7 +165,7 @@ func (r Relation) Judge(targets map[backend.Key]Target) Judgement {
 }
 
 // judge judges a relation by the states of the targets that are open.
-func (r Relation) judge(stateOf func(backend.Key) State) Judgement {
+func (r References) judge(stateOf func(backend.Key) TargetState) Judgement {
 	var j Judgement
 	for _, ref := range r.Refs {
 		state := Bound
@@ -247,14 +184,14 @@ func (r Relation) judge(stateOf func(backend.Key) State) Judgement {
 // Keeping are the references of a judgement by a gateway whose catalogue is not the newest:
 // of the stored ones it keeps those that are bound, and those that named, which it knew
 // before, does not have.
-func (j Judgement) Keeping(stored []backend.Ref, named []row.Ref) []backend.Ref {
+func (j Judgement) Keeping(stored []backend.Ref, named []kind.Ref) []backend.Ref {
 	out := slices.Clone(j.Refs)
 	for _, old := range stored {
 		at := slices.IndexFunc(out, func(ref backend.Ref) bool { return ref.Key == old.Key })
 		switch {
 		case at >= 0:
 			out[at].Bound = out[at].Bound || old.Bound
-		case len(out) < backend.MaxRefs && (old.Bound || !slices.ContainsFunc(named, func(ref row.Ref) bool { return ref.Key == old.Key })):
+		case len(out) < backend.MaxRefs && (old.Bound || !slices.ContainsFunc(named, func(ref kind.Ref) bool { return ref.Key == old.Key })):
 			out = append(out, old)
 		}
 	}
@@ -265,7 +202,7 @@ func (j Judgement) Keeping(stored []backend.Ref, named []row.Ref) []backend.Ref 
 func (j Judgement) Stored() []string {
 	var out []string
 	for _, w := range j.Waits {
-		out = append(out, name(w.Key))
+		out = append(out, Name(w.Key))
 	}
 	return out
 }

@@ -1,10 +1,13 @@
-package service
+// Package attempt applies batches to a store and finds out what became of those whose
+// answers were lost.
+package attempt
 
 import (
 	"context"
 	"errors"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -13,9 +16,9 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// errLost says that the answer to a write was lost and that it is settled: the
-// write was not applied and never will be, so that it may be judged and sent anew.
-var errLost = errors.New("lost on the way to the store")
+// ErrLost is returned for a batch that was lost on the way to the store: it was not applied
+// and never will be, so the write may be judged and sent again.
+var ErrLost = errors.New("lost on the way to the store")
 
 // settleGrace is how much later than its deadline a batch counts as refused:
 // more than the store's clock is ever estimated wrong.
@@ -27,50 +30,71 @@ const (
 	maxSettlePause = time.Second
 )
 
+// Raced reports whether a batch about a resource failed because another writer came in
+// between: at the resource, at its sensitive values, or at what it refers to.
+func Raced(err error, key backend.Key) bool {
+	var failed *backend.ConditionError
+	return errors.Is(err, backend.ErrConflict) || errors.As(err, &failed) && failed.Key != key
+}
+
+// Sender applies batches. All exported fields are required. Safe for concurrent use.
+type Sender struct {
+	Store backend.Store
+	Hub   *hub.Hub
+	// Clock is the store's, or the gateway's.
+	Clock func() time.Time
+	// Tag begins the request ids of this sender's batches.
+	Tag string
+	// WriteTimeout is how long the store may take to begin a batch.
+	WriteTimeout time.Duration
+	// SettleTimeout is how long it may take to find out what became of a batch.
+	SettleTimeout time.Duration
+
+	requests atomic.Uint64 // counts the request ids
+}
+
+// Apply sends actions in one batch, with a fresh request id and a deadline, and finds out
+// what became of it. [backend.ErrUnknown] says that this is not possible, and ErrLost
+// that it was not applied for no fault of its own. After any other error, that of the
+// context too, nothing was applied.
+func (s *Sender) Apply(ctx context.Context, actions ...backend.Action) (backend.Result, error) {
+	return s.ApplyBy(ctx, s.Clock().Add(s.WriteTimeout), actions...)
+}
+
+// ApplyBy is Apply with the instant, by the store's clock, up to which the store may begin.
+func (s *Sender) ApplyBy(ctx context.Context, deadline time.Time, actions ...backend.Action) (res backend.Result, err error) {
+	spent := budget.From(ctx)
+	spent.Leave()
+	defer spent.Return(ctx)
+	t := &attempt{Sender: s, from: s.Hub.Position(), events: make([]*backend.Event, len(actions))}
+	if t.from.IsZero() {
+		if t.from, err = s.Store.Position(ctx); err != nil {
+			return res, err
+		}
+	}
+	t.batch = backend.Batch{RequestID: s.Tag + strconv.FormatUint(s.requests.Add(1), 36), Deadline: deadline, Actions: actions}
+	if res, err = s.Store.Apply(ctx, t.batch); errors.Is(err, backend.ErrUnknown) {
+		res, err = t.settle(ctx, err)
+	}
+	return res, err
+}
+
 // attempt is one batch on its way to the store. If its answer is lost, the log
 // after the place where it began says what became of it: past the deadline the
 // store refuses it, so that what the log does not show then was not applied.
 type attempt struct {
-	service *Service
-	store   backend.Store
-	batch   backend.Batch
+	*Sender
+	batch backend.Batch
 	// from is how far the log was read.
 	from backend.Position
 	// events are what the log showed of the batch, parallel to its actions.
 	events []*backend.Event
 }
 
-// apply sends actions in one batch, with a fresh request id and a deadline, and finds out
-// what became of it. [backend.ErrUnknown] says that this is not possible, and
-// errLost that it was not applied for no fault of its own. Any other error, that
-// of the context too, says that nothing was applied.
-func (s *Service) apply(ctx context.Context, actions ...backend.Action) (backend.Result, error) {
-	return s.applyBy(ctx, s.cfg.Clock().Add(s.cfg.WriteTimeout), actions...)
-}
-
-// applyBy is apply with the instant, by the store's clock, up to which the store may begin.
-func (s *Service) applyBy(ctx context.Context, deadline time.Time, actions ...backend.Action) (res backend.Result, err error) {
-	spent := budget.From(ctx)
-	spent.Leave()
-	defer spent.Return(ctx)
-	t := &attempt{service: s, store: s.cfg.Store, from: s.hub.Position()}
-	if t.from.IsZero() {
-		if t.from, err = t.store.Position(ctx); err != nil {
-			return res, err
-		}
-	}
-	t.batch = backend.Batch{RequestID: s.tag + strconv.FormatUint(s.requests.Add(1), 36), Deadline: deadline, Actions: actions}
-	t.events = make([]*backend.Event, len(t.batch.Actions))
-	if res, err = t.store.Apply(ctx, t.batch); errors.Is(err, backend.ErrUnknown) {
-		res, err = t.settle(ctx, err)
-	}
-	return res, err
-}
-
 // settle finds out what became of a batch whose answer is unknown: the result,
-// errLost, or the error that it was given if nobody can tell.
+// ErrLost, or the error that it was given if nobody can tell.
 func (t *attempt) settle(ctx context.Context, unknown error) (backend.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, t.service.cfg.SettleTimeout)
+	ctx, cancel := context.WithTimeout(ctx, t.SettleTimeout)
 	defer cancel()
 	for pause := minSettlePause; ; pause = min(2*pause, maxSettlePause) {
 		var settled bool
@@ -85,7 +109,7 @@ func (t *attempt) settle(ctx context.Context, unknown error) (backend.Result, er
 		}
 		switch {
 		case err == nil && settled:
-			return backend.Result{}, errLost
+			return backend.Result{}, ErrLost
 		case ctx.Err() != nil, errors.Is(err, backend.ErrPositionExpired), errors.Is(err, backend.ErrClosed):
 			return backend.Result{}, unknown
 		case err == nil:
@@ -100,8 +124,8 @@ func (t *attempt) settle(ctx context.Context, unknown error) (backend.Result, er
 // taken after the batch's deadline: then it is settled that it never will be.
 // Before that it waits for the deadline and returns.
 func (t *attempt) look(ctx context.Context) (settled bool, err error) {
-	left := t.batch.Deadline.Add(settleGrace).Sub(t.service.cfg.Clock())
-	w, err := t.service.hub.Watch(ctx, hub.Watch{From: t.from, Covers: t.covers, Namespaces: []string{t.batch.Actions[0].Key.Namespace}, Reserved: true})
+	left := t.batch.Deadline.Add(settleGrace).Sub(t.Clock())
+	w, err := t.Hub.Watch(ctx, hub.Watch{From: t.from, Covers: t.covers, Namespaces: []string{t.batch.Actions[0].Key.Namespace}, Reserved: true})
 	if err != nil {
 		return false, err
 	}
@@ -162,7 +186,7 @@ func (t *attempt) found() bool {
 
 // sync makes what was found as durable as an acknowledged batch.
 func (t *attempt) sync(ctx context.Context) error {
-	if syncer, ok := t.store.(backend.Syncer); ok {
+	if syncer, ok := t.Store.(backend.Syncer); ok {
 		return syncer.Sync(ctx, t.batch.Actions[0].Key.Namespace)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package consistency_test
+package service_test
 
 import (
 	"context"
@@ -89,7 +89,7 @@ func (h *history) pass() bool {
 func (h *history) call(client int, rnd *rand.Rand) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTime)
 	defer cancel()
-	c := &call{client: client, namespace: rnd.IntN(namespaces), name: rnd.IntN(names), outcome: applied}
+	c := &call{client: client, namespace: rnd.IntN(namespaces), name: rnd.IntN(bookNames), outcome: applied}
 	g := h.world.gateway(rnd.IntN(2))
 	id := book(fmt.Sprint("ns", c.namespace), fmt.Sprint("n", c.name))
 	at := [2]int{c.namespace, c.name}
@@ -167,7 +167,7 @@ func (h *history) list(ctx context.Context, g *gateway, c *call, rnd *rand.Rand)
 	for i := range page.Edges {
 		r := &page.Edges[i].Resource
 		var name int
-		if _, err := fmt.Sscanf(r.Stored.Name, "n%d", &name); err != nil || name >= names || r.Stored.Namespace != namespace || c.seen[name] != "" {
+		if _, err := fmt.Sscanf(r.Stored.Name, "n%d", &name); err != nil || name >= bookNames || r.Stored.Namespace != namespace || c.seen[name] != "" {
 			h.Errorf("%s has %s", c, r.Stored.Key)
 			continue
 		}

@@ -1,4 +1,4 @@
-package consistency_test
+package service_test
 
 import (
 	"context"

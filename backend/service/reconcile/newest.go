@@ -1,4 +1,4 @@
-package service
+package reconcile
 
 import (
 	"context"
@@ -19,11 +19,11 @@ const rebindTime = time.Second
 
 // Newest reports whether the store has accepted no other catalogue after this gateway's.
 // References are taken by the declarations of the newest.
-func (s *Service) Newest(ctx context.Context) (bool, error) {
-	hash, err := catalogue.Newest(ctx, s.cfg.Store)
-	if err == nil && hash == "" { // the store was emptied: whoever records its catalogue last has the newest
-		if err = (catalogue.Gate{Store: s.cfg.Store, Clock: s.cfg.Clock, Logger: s.cfg.Logger}).Accept(ctx, catalogue.Candidate{Kinds: s.cfg.Kinds, AllowBreaking: true}); err == nil {
-			hash, err = catalogue.Newest(ctx, s.cfg.Store)
+func (r *Reconciler) Newest(ctx context.Context) (bool, error) {
+	hash, err := catalogue.Newest(ctx, r.cfg.Store)
+	if err == nil && hash == "" { // the store was emptied: the catalogue that is recorded last is the newest
+		if err = (catalogue.Gate{Store: r.cfg.Store, Clock: r.cfg.Clock, Logger: r.cfg.Logger}).Accept(ctx, catalogue.Candidate{Kinds: r.cfg.Descriptors, AllowBreaking: true}); err == nil {
+			hash, err = catalogue.Newest(ctx, r.cfg.Store)
 		}
 	}
 	switch {
@@ -32,18 +32,18 @@ func (s *Service) Newest(ctx context.Context) (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	return hash == s.catalogue, nil
+	return hash == r.catalogue, nil
 }
 
-// JudgedBy names what decides what the resources of a kind refer to, wait for and rely on.
+// judgedBy names what decides what the resources of a kind refer to, wait for and rely on.
 // When the name changes, all of them are re-evaluated.
-func (s *Service) JudgedBy(ctx context.Context, k *kind.Kind) (string, error) {
-	if err := s.knowOwners(ctx); err != nil {
+func (r *Reconciler) judgedBy(ctx context.Context, k *kind.Kind) (string, error) {
+	if err := r.knowControllers(ctx); err != nil {
 		return "", err
 	}
-	name := fmt.Sprint(k.Declared, k.Conditions != nil, s.owners.controlled(k.Name))
-	for _, r := range k.References {
-		if to, err := s.kinds.Find(r.Kind); err == nil {
+	name := fmt.Sprint(k.Declared, k.Conditions != nil, r.controllers.control(k.Name))
+	for _, ref := range k.References {
+		if to, err := r.cfg.Kinds.Find(ref.Kind); err == nil {
 			name += fmt.Sprint(" ", to.Conditions != nil)
 		}
 	}

@@ -1,4 +1,4 @@
-package row
+package kind
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 
 // Of returns the index rows of a resource, no two equal. Null is the same as absent; a text
 // that is longer than an index takes has no row.
-func (d *Definition) Of(b *body.Body) []index.Row {
-	out := rows{body: b, all: make([]index.Row, 0, len(d.indexes)+fewRows/2)}
+func (d *Rows) Of(b *body.Body) []index.Row {
+	out := rowSet{body: b, all: make([]index.Row, 0, len(d.indexes)+fewRows/2)}
 	if metadata := b.At(body.Root, body.SlotMetadata); !metadata.IsZero() {
 		for key, value := range b.Entries(b.At(b.Object(metadata), body.SlotLabels)) {
 			out.add(LabelIndex, appendPair(out.values, key, value))
@@ -29,8 +29,8 @@ func (d *Definition) Of(b *body.Body) []index.Row {
 	return out.all
 }
 
-// rows collects index rows of which no two are equal.
-type rows struct {
+// rowSet collects index rows of which no two are equal.
+type rowSet struct {
 	body *body.Body
 	all  []index.Row
 	// from is where those of the present index begin.
@@ -46,11 +46,11 @@ type rows struct {
 const fewRows = 16
 
 // begin begins another index.
-func (r *rows) begin() { r.from, r.seen = len(r.all), nil }
+func (r *rowSet) begin() { r.from, r.seen = len(r.all), nil }
 
 // walk adds the values of a field below the object at a table, from a step of its path on,
 // and the effective default of a field that is absent from an object that is there.
-func (r *rows) walk(f *field, s *body.Shape, at body.Table, step int) {
+func (r *rowSet) walk(f *indexed, s *body.Shape, at body.Table, step int) {
 	slot := f.slots[step]
 	span, last := r.body.At(at, slot), step == len(f.slots)-1
 	switch of := &s.Fields[slot]; {
@@ -73,7 +73,7 @@ func (r *rows) walk(f *field, s *body.Shape, at body.Table, step int) {
 }
 
 // addDefault adds the rows of an effective default, a scalar or a list of them.
-func (r *rows) addDefault(f *field, v any) {
+func (r *rowSet) addDefault(f *indexed, v any) {
 	if list, ok := v.([]any); ok {
 		for _, e := range list {
 			r.addDefault(f, e)
@@ -86,7 +86,7 @@ func (r *rows) addDefault(f *field, v any) {
 }
 
 // addRaw adds the row of a scalar as it is stored, if it has one.
-func (r *rows) addRaw(f *field, raw []byte) {
+func (r *rowSet) addRaw(f *indexed, raw []byte) {
 	var v any
 	switch raw[0] {
 	case 'n':
@@ -105,7 +105,7 @@ func (r *rows) addRaw(f *field, raw []byte) {
 }
 
 // addConditions adds the rows of the conditions of the status: type and status.
-func (r *rows) addConditions(d *Definition) {
+func (r *rowSet) addConditions(d *Rows) {
 	for typ, value := range d.Conditions(r.body) {
 		if len(typ)+len(value) <= maxIndexBytes {
 			r.add(ConditionIndex, appendPair(r.values, typ, value))
@@ -114,7 +114,7 @@ func (r *rows) addConditions(d *Definition) {
 }
 
 // Conditions returns the types and statuses of the conditions of a resource, in their order.
-func (d *Definition) Conditions(b *body.Body) iter.Seq2[string, string] {
+func (d *Rows) Conditions(b *body.Body) iter.Seq2[string, string] {
 	return func(yield func(typ, status string) bool) {
 		if d.conditions == nil {
 			return
@@ -136,7 +136,7 @@ func (d *Definition) Conditions(b *body.Body) iter.Seq2[string, string] {
 }
 
 // add adds a row unless there is one like it. Its value is what was appended to r.values.
-func (r *rows) add(name string, appended []byte) {
+func (r *rowSet) add(name string, appended []byte) {
 	value := appended[len(r.values):len(appended):len(appended)]
 	if len(name)+len(value) > index.MaxRowBytes {
 		return

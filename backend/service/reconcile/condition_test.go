@@ -1,4 +1,4 @@
-package dependency_test
+package reconcile_test
 
 import (
 	"encoding/json"
@@ -10,9 +10,9 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
-	"github.com/sluicegw/sluice/backend/service/row"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
 func condition() *descriptor.Shape {
@@ -43,15 +43,15 @@ func text(t *testing.T, v any) string {
 func TestARenumberedStatusIsTheOneThatIsMadeOfTheTree(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, before := range []string{`{}`, `{"id":"x","resource":{"name":"a"}}`, `{"conditions":[],"z":1}`} {
-		status := dependency.In(tree(t, before), condition(), dependency.Done(9), now)
+		status := reconcile.In(tree(t, before), condition(), reconcile.Done(9), now)
 		stored := text(t, status)
-		got, ok := dependency.Renumbered([]byte(stored), 9, 10, true)
-		want := dependency.In(tree(t, stored), condition(), dependency.Done(10), now.Add(time.Hour))
+		got, ok := reconcile.Renumbered([]byte(stored), 9, 10, true)
+		want := reconcile.In(tree(t, stored), condition(), reconcile.Done(10), now.Add(time.Hour))
 		if !ok || string(got) != text(t, want) {
 			t.Errorf("got  %v %s\nwant %s", ok, got, text(t, want))
 		}
 	}
-	done := dependency.In(nil, condition(), dependency.Done(9), now)
+	done := reconcile.In(nil, condition(), reconcile.Done(9), now)
 	stored := text(t, done)
 	for what, status := range map[string]string{
 		"none":                 ``,
@@ -65,7 +65,7 @@ func TestARenumberedStatusIsTheOneThatIsMadeOfTheTree(t *testing.T) {
 		"a text that is cut":   stored[:40],
 		"a member more in one": strings.Replace(stored, `"type":"Available"`, `"type":"Available","x":1`, 1),
 	} {
-		if got, ok := dependency.Renumbered([]byte(status), 9, 10, true); ok {
+		if got, ok := reconcile.Renumbered([]byte(status), 9, 10, true); ok {
 			t.Errorf("%s: %s", what, got)
 		}
 	}
@@ -73,14 +73,14 @@ func TestARenumberedStatusIsTheOneThatIsMadeOfTheTree(t *testing.T) {
 
 func TestTheConditionsOfWhatWaitsAreRenumberedAsTheyAre(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	waits := []dependency.Wait{{Key: backend.Key{Kind: "Room", Name: "a\"\\"}, For: dependency.Missing}, {Key: backend.Key{Kind: "Room", Name: "b"}, For: dependency.NotReady}}
-	status := dependency.In(tree(t, `{"id":"x"}`), condition(), dependency.Waiting(waits, 9), now)
-	want := dependency.In(status, condition(), dependency.Waiting(waits, 10), now)
-	got, ok := dependency.Renumbered([]byte(text(t, status)), 9, 10, false)
+	waits := []reconcile.Wait{{Key: backend.Key{Kind: "Room", Name: "a\"\\"}, For: reconcile.Missing}, {Key: backend.Key{Kind: "Room", Name: "b"}, For: reconcile.NotReady}}
+	status := reconcile.In(tree(t, `{"id":"x"}`), condition(), reconcile.Waiting(waits, 9), now)
+	want := reconcile.In(status, condition(), reconcile.Waiting(waits, 10), now)
+	got, ok := reconcile.Renumbered([]byte(text(t, status)), 9, 10, false)
 	if !ok || string(got) != text(t, want) {
 		t.Errorf("got  %v %s\nwant %s", ok, got, text(t, want))
 	}
-	if got, ok := dependency.Renumbered([]byte(text(t, status)), 9, 10, true); ok {
+	if got, ok := reconcile.Renumbered([]byte(text(t, status)), 9, 10, true); ok {
 		t.Errorf("it is not done: %s", got)
 	}
 }
@@ -90,7 +90,7 @@ func TestAConditionHasTheFieldsOfItsShapeAndKeepsOthers(t *testing.T) {
 	shape.Fields = slices.DeleteFunc(shape.Fields, func(f descriptor.Field) bool { return f.Name == "reason" })
 	shape.Field("observedGeneration").Type = descriptor.TypeBoolean
 	before := tree(t, `{"conditions":[{"type":"Ready","status":"True"},{"type":"Available","status":"False","mine":1,"lastTransitionTime":"2025-01-01T00:00:00Z"}]}`)
-	got := dependency.In(before, shape, dependency.Done(3), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	got := reconcile.In(before, shape, reconcile.Done(3), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	want := `{"conditions":[{"status":"True","type":"Ready"},{"lastTransitionTime":"2026-01-02T03:04:05Z","message":"The resource is available","mine":1,"status":"True","type":"Available"},{"lastTransitionTime":"2026-01-02T03:04:05Z","message":"The resource is up to date","status":"False","type":"Progressing"}]}`
 	if text(t, got) != want {
 		t.Errorf("got  %s\nwant %s", text(t, got), want)
@@ -98,19 +98,19 @@ func TestAConditionHasTheFieldsOfItsShapeAndKeepsOthers(t *testing.T) {
 }
 
 func TestAMessageNamesWhatIsWaitedForInOrder(t *testing.T) {
-	var refs []row.Ref
-	targets := map[backend.Key]dependency.Target{}
-	add := func(kind, name string) {
-		key := backend.Key{Kind: kind, Namespace: "n", Name: name}
-		refs, targets[key] = append(refs, row.Ref{Key: key}), dependency.Target{}
+	var refs []kind.Ref
+	targets := map[backend.Key]reconcile.Target{}
+	add := func(of, name string) {
+		key := backend.Key{Kind: of, Namespace: "n", Name: name}
+		refs, targets[key] = append(refs, kind.Ref{Key: key}), reconcile.Target{}
 	}
 	add("Subnet", "b")
 	add("Network", "z")
 	for i := range 71 {
 		add("Port", fmt.Sprintf("p%02d", i))
 	}
-	waits := dependency.Of(backend.Key{Kind: "Server", Namespace: "n", Name: "s"}, refs, dependency.Before{}).Judge(targets).Waits
-	message, _ := json.Marshal(dependency.Waiting(waits, 1)[0].Message)
+	waits := reconcile.Of(backend.Key{Kind: "Server", Namespace: "n", Name: "s"}, refs, reconcile.Before{}).Judge(targets).Waits
+	message, _ := json.Marshal(reconcile.Waiting(waits, 1)[0].Message)
 	if got := string(message); !strings.HasPrefix(got, `"Waiting for Network/z to be created\nWaiting for Port/p00 to be created\n`) || !strings.HasSuffix(got, `\nand for 9 others"`) {
 		t.Errorf("%s", got)
 	}

@@ -1,0 +1,126 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"strings"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+// maxUnreadable bounds how many unreadable resources a gateway remembers.
+const maxUnreadable = 1000
+
+// Unreadable notes which stored resources could not be read: for the log, for metrics,
+// and for counts, which do not look at bodies. What it remembers is a hint: each count
+// checks whether they are still unreadable. Safe for concurrent use.
+type Unreadable struct {
+	store backend.Store
+	log   *zap.Logger
+	// counter outlives it: each catalogue has its own.
+	counter *UnreadableCounter
+
+	mu   sync.Mutex // guards keys
+	keys map[backend.Key]bool
+}
+
+// NewUnreadable returns one that remembers nothing yet.
+func NewUnreadable(store backend.Store, log *zap.Logger, counter *UnreadableCounter) *Unreadable {
+	return &Unreadable{store: store, log: log, counter: counter, keys: map[backend.Key]bool{}}
+}
+
+// of returns those of a kind, in a namespace unless that is empty.
+func (u *Unreadable) of(kind, namespace string) (out []backend.Key) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for key := range u.keys {
+		if key.Kind == kind && (namespace == "" || namespace == key.Namespace) {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// Note remembers a stored body that breaks its kind's type, and counts and logs it the
+// first time.
+func (u *Unreadable) Note(r *backend.Resource, err error) {
+	if u.counter.add(r) {
+		u.log.Warn("stored resource is unreadable", zap.Stringer("key", r.Key), zap.Stringer("revision", r.Revision), zap.Error(err))
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if key := r.Key; len(u.keys) < maxUnreadable {
+		// The mark outlives the request and the page that the key may be a part of.
+		key.Kind, key.Namespace, key.Name = strings.Clone(key.Kind), strings.Clone(key.Namespace), strings.Clone(key.Name)
+		u.keys[key] = true
+	}
+}
+
+// Count returns how many of the resources of a kind that could not be read still cannot,
+// in a namespace unless that is empty. Lists leave them out, so counts do.
+func (u *Unreadable) Count(ctx context.Context, k *Kind, namespace string) (int, error) {
+	keys := u.of(k.Name, namespace)
+	if len(keys) == 0 {
+		return 0, nil
+	}
+	got, err := backend.GetBare(ctx, u.store, keys...)
+	if errors.Is(err, backend.ErrUnreadable) {
+		return len(keys), nil // the one that was asked for
+	}
+	if err != nil {
+		return 0, failure.Of(err, backend.Key{Kind: k.Name})
+	}
+	n := 0
+	for i, stored := range got {
+		if stored != nil {
+			if _, err := k.Body.Read(stored); err != nil {
+				n++
+				continue
+			}
+		}
+		u.mu.Lock()
+		delete(u.keys, keys[i])
+		u.mu.Unlock()
+	}
+	return n, nil
+}
+
+// maxCounted bounds how many resources an [UnreadableCounter] counts. It keeps eight bytes of each.
+const maxCounted = 1 << 17
+
+// UnreadableCounter counts unreadable resources, each once however often it is read, up to a bound.
+// A gateway has one for the services of all its catalogues, so that a reload counts
+// nothing again. Safe for concurrent use.
+type UnreadableCounter struct {
+	count func(kind string)
+	seed  maphash.Seed
+
+	mu   sync.Mutex // guards seen
+	seen map[uint64]struct{}
+}
+
+// NewUnreadableCounter returns a counter that calls count for each unreadable resource.
+func NewUnreadableCounter(count func(kind string)) *UnreadableCounter {
+	return &UnreadableCounter{count: count, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
+}
+
+// add counts a resource and reports whether it did. The UID tells a re-created namesake apart.
+func (c *UnreadableCounter) add(r *backend.Resource) bool {
+	hash := maphash.Comparable(c.seed, struct {
+		key backend.Key
+		uid string
+	}{r.Key, r.UID})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.seen[hash]; ok || len(c.seen) == maxCounted {
+		return false
+	}
+	c.seen[hash] = struct{}{}
+	c.count(r.Kind)
+	return true
+}

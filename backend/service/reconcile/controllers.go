@@ -1,0 +1,153 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/internal/wait"
+)
+
+const (
+	// controllersFormat is the version of the stored record.
+	controllersFormat = 1
+	// controllersPause is the pause between two looks at the record.
+	controllersPause = 2 * time.Second
+	// maxControllerWrites bounds how often the record is written against others.
+	maxControllerWrites = 16
+)
+
+// controllersKey is the internal record of the kinds that controllers own.
+func controllersKey() backend.Key { return backend.Key{Kind: "_controllers", Name: "kinds"} }
+
+// controllersRecord is the stored record.
+type controllersRecord struct {
+	Format int      `json:"format"`
+	Kinds  []string `json:"kinds"`
+}
+
+// controllers are the kinds whose resources a controller declares ready. The setting is
+// in the store, for all gateways; this is what the gateway last read of it.
+type controllers struct {
+	kinds atomic.Pointer[map[string]bool] // nil until they were read
+
+	mu sync.Mutex // held while they change
+	// changes counts them: what was read before the last one is not believed after it.
+	changes uint64
+}
+
+// control reports whether a controller owns a kind.
+func (c *controllers) control(kind string) bool {
+	kinds := c.kinds.Load()
+	return kinds != nil && (*kinds)[kind]
+}
+
+// set replaces the kinds, if they differ. The caller holds mu.
+func (c *controllers) set(kinds []string) {
+	if before := c.kinds.Load(); before != nil && len(*before) == len(kinds) && !slices.ContainsFunc(kinds, func(kind string) bool { return !(*before)[kind] }) {
+		return
+	}
+	set := make(map[string]bool, len(kinds))
+	for _, kind := range kinds {
+		set[kind] = true
+	}
+	c.changes++
+	c.kinds.Store(&set)
+}
+
+// readControllers reads the record and takes its kinds, unless they have changed since the reading
+// began. It returns the condition for replacing the record.
+func (r *Reconciler) readControllers(ctx context.Context) (record controllersRecord, current backend.Condition, err error) {
+	c := &r.controllers
+	c.mu.Lock()
+	since := c.changes
+	c.mu.Unlock()
+	record.Format = controllersFormat
+	current, err = r.getRecord(ctx, controllersKey(), &record)
+	if err == nil && record.Format != controllersFormat {
+		err = fmt.Errorf("record of controllers in format %d, %d wanted: %w", record.Format, controllersFormat, backend.ErrUnreadable)
+	}
+	if err != nil {
+		return record, current, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changes == since {
+		c.set(record.Kinds)
+	}
+	return record, current, nil
+}
+
+// knowControllers reads the record, unless it was read before.
+func (r *Reconciler) knowControllers(ctx context.Context) (err error) {
+	if r.controllers.kinds.Load() == nil {
+		_, _, err = r.readControllers(ctx)
+	}
+	return err
+}
+
+// followControllers reads the record again and again until ctx ends.
+func (r *Reconciler) followControllers(ctx context.Context) {
+	for {
+		_, _, err := r.readControllers(ctx)
+		if ctx.Err() != nil || errors.Is(err, backend.ErrClosed) {
+			return
+		}
+		if err != nil {
+			r.log.Warn("the kinds that controllers own could not be read", zap.Error(err))
+		}
+		if !wait.For(ctx, controllersPause) {
+			return
+		}
+	}
+}
+
+// Controlled reports whether a controller declares the resources of a kind ready.
+func (r *Reconciler) Controlled(ctx context.Context, k *kind.Kind) (bool, error) {
+	if err := r.knowControllers(ctx); err != nil {
+		return false, err
+	}
+	return r.controllers.control(k.Name), nil
+}
+
+// SetControlled gives the resources of a kind to a controller, or takes them back.
+// Other gateways of the store follow within seconds.
+func (r *Reconciler) SetControlled(ctx context.Context, k *kind.Kind, controlled bool) error {
+	c := &r.controllers
+	for range maxControllerWrites {
+		record, current, err := r.readControllers(ctx)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(record.Kinds, k.Name) == controlled {
+			return nil
+		}
+		if controlled {
+			record.Kinds = append(record.Kinds, k.Name)
+			slices.Sort(record.Kinds)
+		} else {
+			record.Kinds = slices.DeleteFunc(record.Kinds, func(o string) bool { return o == k.Name })
+		}
+		err = r.putRecord(ctx, controllersKey(), current, record)
+		var failed *backend.ConditionError
+		switch {
+		case err == nil:
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.changes++ // even if they are what was known: a reading may have begun before
+			c.set(record.Kinds)
+			return nil
+		case !errors.As(err, &failed):
+			return err
+		}
+	}
+	return backend.ErrConflict
+}

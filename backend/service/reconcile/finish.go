@@ -1,0 +1,106 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/attempt"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// Rewrite returns the action that replaces a stored resource by a state with the same spec,
+// if it is still what is stored.
+func Rewrite(k *kind.Kind, stored *backend.Resource, next *kind.State) (backend.Action, error) {
+	put, err := next.Put(k, stored.Key, stored)
+	return backend.Action{Key: stored.Key, Op: backend.OpPut, If: backend.Condition{Presence: backend.Present, Revision: stored.Revision}, Put: put}, err
+}
+
+// Finish deletes a resource whose deletion was requested, if nothing holds it any more. If
+// finalizers alone do, its conditions say so, once. Any number of gateways may do so at the
+// same time.
+func (r *Reconciler) Finish(ctx context.Context, key backend.Key) error {
+	k, err := r.cfg.Kinds.Find(key.Kind)
+	if err != nil {
+		return nil // this gateway does not know the kind; one that does finishes
+	}
+	for range maxAttempts {
+		got, err := r.cfg.Store.Get(ctx, key)
+		switch {
+		case errors.Is(err, backend.ErrUnreadable):
+			return nil
+		case err != nil:
+			return err
+		case got[0] == nil || !got[0].Deleting:
+			return nil
+		}
+		current := got[0]
+		condition := backend.Condition{Presence: backend.Present, UID: current.UID, Deleting: true, Unreferenced: true, Unfinalized: true}
+		actions := []backend.Action{{Key: key, If: condition, Op: backend.OpDelete}}
+		if k.Sensitive {
+			got, err := r.cfg.Store.Get(ctx, key.Sensitive())
+			if err != nil && !errors.Is(err, backend.ErrUnreadable) {
+				return err
+			}
+			if err != nil || got[0] != nil {
+				actions = append(actions, backend.Action{Key: key.Sensitive(), If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete})
+			}
+		}
+		_, err = r.cfg.Apply(ctx, actions...)
+		switch {
+		case errors.Is(err, backend.ErrFinalized):
+			if done, err := r.announce(ctx, k, current); done || err != nil {
+				return r.passOver(key, err)
+			}
+		case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrNotDeleting):
+			return nil
+		case errors.Is(err, attempt.ErrLost), attempt.Raced(err, key):
+		default:
+			return err
+		}
+	}
+	return fmt.Errorf("%s: %w", key, backend.ErrConflict)
+}
+
+// announce stores conditions that say that finalizers alone hold a resource, unless they
+// say so already. It is not done if another writer came in between.
+func (r *Reconciler) announce(ctx context.Context, k *kind.Kind, current *backend.Resource) (done bool, err error) {
+	was, err := kind.StateOf(current)
+	if err != nil || was.Meta.Finalizing {
+		return true, nil
+	}
+	put, err := Rewrite(k, current, r.Finalizing(k, was))
+	if err != nil {
+		return true, err
+	}
+	put.If.Unreferenced = true
+	_, err = r.cfg.Apply(ctx, put)
+	switch {
+	case errors.Is(err, attempt.ErrLost), attempt.Raced(err, current.Key):
+		return false, nil
+	case errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
+		return true, nil
+	}
+	return true, err
+}
+
+// unstorable reports whether an error is about what is to be stored of one resource, so that
+// it does not help to try again.
+func unstorable(err error) bool {
+	var known *failure.Error
+	return errors.Is(err, backend.ErrTooLarge) || errors.Is(err, backend.ErrInvalid) || errors.As(err, &known) && !known.Retryable
+}
+
+// passOver logs that the conditions of a resource cannot be stored, so that others do not
+// wait for it, and returns any other error.
+func (r *Reconciler) passOver(key backend.Key, err error) error {
+	if !unstorable(err) {
+		return err
+	}
+	r.cfg.Logger.Error("what a resource waits for cannot be stored", zap.Stringer("key", key), zap.Error(err))
+	return nil
+}

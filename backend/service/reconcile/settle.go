@@ -1,0 +1,366 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/attempt"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// maxAttempts bounds how often one resource is re-evaluated against other writers before
+// that fails.
+const maxAttempts = 16
+
+// settling is a stored resource that is re-evaluated.
+type settling struct {
+	kind   *kind.Kind
+	stored *backend.Resource
+	was    *kind.State
+	refs   References
+}
+
+// foreign reports whether the references of a resource were taken by declarations that
+// differ from this gateway's.
+func (one *settling) foreign() bool { return one.stored.Declared != one.kind.Declared }
+
+// settled is the outcome of settling resources.
+type settled struct {
+	// ready are the resources that became ready, as they are stored now.
+	ready []*backend.Resource
+	// left says that references taken by other declarations were left to a gateway whose
+	// catalogue is the newest.
+	left bool
+}
+
+func (s *settled) add(o settled) {
+	s.ready, s.left = append(s.ready, o.ready...), s.left || o.left
+}
+
+// settle re-evaluates what stored resources wait for, and stores what has changed: what
+// they rely on and their conditions. known are resources that were just stored. Any number
+// of gateways may do so at the same time.
+func (f *follower) settle(ctx context.Context, resources, known []*backend.Resource) (settled, error) {
+	out, raced, err := f.settleTogether(ctx, resources, known, 1)
+	for _, key := range raced {
+		if err != nil {
+			return out, err
+		}
+		var one settled
+		one, err = f.settleOne(ctx, key)
+		out.add(one)
+	}
+	return out, err
+}
+
+// settleOne re-evaluates one resource, as it is stored now.
+func (f *follower) settleOne(ctx context.Context, key backend.Key) (settled, error) {
+	for range maxAttempts {
+		got, err := f.r.cfg.Store.Get(ctx, key)
+		if errors.Is(err, backend.ErrUnreadable) || err == nil && got[0] == nil {
+			return settled{}, nil
+		}
+		if err != nil {
+			return settled{}, err
+		}
+		out, raced, err := f.settleTogether(ctx, got, nil, 2)
+		if err != nil || len(raced) == 0 {
+			return out, err
+		}
+	}
+	return settled{}, fmt.Errorf("%s: %w", key, backend.ErrConflict)
+}
+
+// settleTogether is settle with batches of as many resources as may be; misses says how the
+// targets are read. It returns the keys of the resources whose batch was refused: each is to
+// be settled alone.
+func (f *follower) settleTogether(ctx context.Context, resources, known []*backend.Resource, misses int) (out settled, raced []backend.Key, err error) {
+	if err := f.r.knowControllers(ctx); err != nil {
+		return out, nil, err
+	}
+	todo, deadline, left, err := f.settlings(ctx, resources)
+	if out.left = left; err != nil || len(todo) == 0 {
+		return out, nil, err
+	}
+	targets, err := f.openTargets(ctx, todo, known, misses)
+	if err != nil {
+		return out, nil, err
+	}
+	b := settleBatch{deadline: deadline}
+	store := func() error {
+		ready, err := f.store(ctx, b)
+		out.ready = append(out.ready, ready...)
+		var failed *backend.ConditionError
+		switch {
+		case err == nil:
+		case errors.As(err, &failed), errors.Is(err, attempt.ErrLost), misses == 1 && (errors.Is(err, backend.ErrUnreadable) || unstorable(err)):
+			for _, one := range b.of {
+				raced = append(raced, one.stored.Key)
+			}
+			err = nil
+		default:
+			err = f.r.passOver(b.of[0].stored.Key, err)
+		}
+		b = settleBatch{deadline: deadline}
+		return err
+	}
+	for _, one := range todo {
+		j := one.judge(targets)
+		if !b.fits(one, j) {
+			if err := store(); err != nil {
+				return out, nil, err
+			}
+		}
+		put, changed, err := f.r.settled(one, j)
+		if err != nil {
+			err = f.r.passOver(one.stored.Key, err)
+		}
+		if err != nil {
+			return out, nil, err
+		}
+		if changed {
+			b.add(one, put, j.Checks)
+		}
+	}
+	return out, raced, store()
+}
+
+// settlings returns the resources that need re-evaluation, each once, those of one kind and
+// namespace together, and the deadline for storing them; zero means the usual one. left
+// reports whether some were left to a gateway whose catalogue is the newest.
+func (f *follower) settlings(ctx context.Context, resources []*backend.Resource) (out []*settling, deadline time.Time, left bool, err error) {
+	seen, foreign := make(map[backend.Key]bool, len(resources)), false
+	for _, r := range resources {
+		if seen[r.Key] {
+			continue
+		}
+		seen[r.Key] = true
+		if one := f.r.settling(r); one != nil {
+			out = append(out, one)
+			foreign = foreign || one.foreign()
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *settling) int {
+		return cmp.Or(cmp.Compare(a.stored.Namespace, b.stored.Namespace), cmp.Compare(a.kind.Name, b.kind.Name))
+	})
+	if !foreign {
+		return out, deadline, false, nil
+	}
+	deadline = f.r.cfg.Clock().Add(min(rebindTime, f.r.cfg.WriteTimeout))
+	newest, err := f.r.Newest(ctx)
+	if err != nil || newest && f.rebinds.Load() {
+		return out, deadline, false, err
+	}
+	out = slices.DeleteFunc(out, func(one *settling) bool { return one.foreign() })
+	return out, time.Time{}, true, nil
+}
+
+// settling returns what is to be re-evaluated of a resource, nil for nothing.
+func (r *Reconciler) settling(stored *backend.Resource) *settling {
+	k, err := r.cfg.Kinds.Find(stored.Kind)
+	if err != nil || stored.Deleting && stored.Declared == k.Declared {
+		return nil
+	}
+	st, err := kind.StateOf(stored)
+	if err != nil {
+		r.cfg.Unreadable.Note(stored, err)
+		return nil
+	}
+	if len(st.Meta.Waits) == 0 && stored.Declared == k.Declared && !r.unconcluded(k, st) {
+		return nil
+	}
+	return &settling{kind: k, stored: stored, was: st, refs: Of(stored.Key, k.Rows.Refs(stored.Namespace, st.Spec), Known(k, stored, st))}
+}
+
+// unconcluded reports whether a resource that waits for nothing is not yet ready, though no
+// controller has to declare it so.
+func (r *Reconciler) unconcluded(k *kind.Kind, st *kind.State) bool {
+	return k.Conditions != nil && !r.controllers.control(k.Name) && !Concluded(st.Status())
+}
+
+// openTargets returns the targets that some resources do not rely on yet.
+func (f *follower) openTargets(ctx context.Context, todo []*settling, known []*backend.Resource, misses int) (map[backend.Key]Target, error) {
+	seen := make(map[backend.Key]bool, len(known))
+	for _, r := range known {
+		seen[r.Key] = true
+	}
+	var keys []backend.Key
+	for _, one := range todo {
+		for _, key := range one.refs.Open() {
+			if !seen[key] {
+				seen[key] = true
+				keys = append(keys, key)
+			}
+		}
+	}
+	targets, err := f.r.targets(ctx, keys, misses)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range known {
+		k, err := f.r.cfg.Kinds.Find(r.Kind)
+		if err != nil {
+			return nil, err
+		}
+		targets[r.Key] = Target{Kind: k, Stored: r, Recent: true}
+	}
+	return targets, nil
+}
+
+// judge judges a resource by what it refers to. One that is being deleted relies on nothing
+// new, and waits for nothing.
+func (one *settling) judge(targets map[backend.Key]Target) Judgement {
+	if one.stored.Deleting {
+		return Judgement{Refs: one.refs.Kept().Refs}
+	}
+	return one.refs.Judge(targets)
+}
+
+// settled returns the write of what a judgement changes of a resource, if it changes
+// anything. If that is nothing but the references it is a rebind.
+func (r *Reconciler) settled(one *settling, j Judgement) (put backend.Action, changed bool, err error) {
+	state := *one.was
+	next := &state
+	if !one.stored.Deleting {
+		next.Meta.Waits = j.Stored()
+		if !slices.Equal(next.Meta.Waits, one.was.Meta.Waits) || len(j.Waits) > 0 || r.unconcluded(one.kind, one.was) {
+			next = r.conclude(one.kind, one.was, next, j.Waits)
+		}
+	}
+	switch {
+	case !slices.Equal(next.Meta.Waits, one.was.Meta.Waits) || !next.SameStatus(one.was):
+		if put, err = Rewrite(one.kind, one.stored, next); err != nil {
+			return put, false, err
+		}
+	case one.foreign():
+		put = backend.Action{Key: one.stored.Key, Op: backend.OpRebind, If: backend.Condition{Revision: one.stored.Revision}}
+	default:
+		return put, false, nil
+	}
+	put.Put.Refs, put.Put.Declared = j.Refs, one.kind.Declared
+	if put.Op == backend.OpRebind || put.Put.Declared != "" {
+		put.If.Passes = one.stored.Passes
+	}
+	return put, true, nil
+}
+
+// settleBatch is the writes of some resources of one kind and namespace.
+type settleBatch struct {
+	of           []*settling
+	puts, checks []backend.Action
+	size         int
+	// deadline of the batch; zero means the usual one.
+	deadline time.Time
+	// released are the resources to which others are no longer bound.
+	released []backend.Key
+}
+
+// fits reports whether a resource can be written with the others of a batch.
+func (b *settleBatch) fits(one *settling, j Judgement) bool {
+	if len(b.of) == 0 {
+		return true
+	}
+	checks := len(b.checks)
+	for _, c := range j.Checks {
+		if has(b.puts, c.Key) {
+			return false
+		}
+		if !has(b.checks, c.Key) {
+			checks++
+		}
+	}
+	return one.kind == b.of[0].kind && one.stored.Namespace == b.of[0].stored.Namespace && !has(b.checks, one.stored.Key) &&
+		len(b.of) < backend.MaxWrites && checks <= backend.MaxChecks && b.size <= backend.MaxResourceBytes
+}
+
+// has reports whether one of the actions is about a key.
+func has(actions []backend.Action, key backend.Key) bool {
+	return slices.ContainsFunc(actions, func(a backend.Action) bool { return a.Key == key })
+}
+
+// add adds the write of a resource, and what must hold for it.
+func (b *settleBatch) add(one *settling, put backend.Action, checks []backend.Action) {
+	b.of, b.puts = append(b.of, one), append(b.puts, put)
+	b.size += (backend.Batch{Actions: []backend.Action{put}}).Size()
+	for _, c := range checks {
+		if !has(b.checks, c.Key) {
+			b.checks = append(b.checks, c)
+		}
+	}
+	if put.Op != backend.OpRebind && put.Put.Declared == "" {
+		return // the references stay
+	}
+	for _, ref := range one.stored.Refs {
+		if ref.Bound && !slices.Contains(put.Put.Refs, ref) && !slices.Contains(b.released, ref.Key) {
+			b.released = append(b.released, ref.Key)
+		}
+	}
+}
+
+// store stores a batch, finishes the deletions that waited for what it releases, and
+// returns the resources that became ready.
+func (f *follower) store(ctx context.Context, b settleBatch) (ready []*backend.Resource, err error) {
+	if len(b.of) == 0 {
+		return nil, nil
+	}
+	if b.deadline.IsZero() {
+		b.deadline = f.r.cfg.Clock().Add(f.r.cfg.WriteTimeout)
+	}
+	res, err := f.r.cfg.ApplyBy(ctx, b.deadline, append(b.puts, b.checks...)...)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range b.released {
+		if err := f.r.Finish(ctx, key); err != nil {
+			return nil, err
+		}
+	}
+	for i, one := range b.of {
+		if Ready(one.kind, res.Resources[i]) && !Ready(one.kind, one.stored) {
+			ready = append(ready, res.Resources[i])
+		}
+	}
+	return ready, nil
+}
+
+// concludeCreated re-evaluates resources that were created and wait for nothing: a gateway that did
+// not know yet whether a controller owns their kind may have concluded otherwise.
+func (f *follower) concludeCreated(ctx context.Context, created []*backend.Resource) error {
+	if err := f.r.knowControllers(ctx); err != nil {
+		return err
+	}
+	var own []*backend.Resource
+	for _, stored := range created {
+		k, err := f.r.cfg.Kinds.Find(stored.Kind)
+		if err != nil || k.Conditions == nil || stored.Deleting {
+			continue
+		}
+		st, err := kind.StateOf(stored)
+		if err != nil || len(st.Meta.Waits) > 0 {
+			continue
+		}
+		if !f.r.controllers.control(k.Name) {
+			own = append(own, stored)
+			continue
+		}
+		generation := st.Meta.Generation
+		if _, done := Renumbered(st.StoredStatus(), generation, generation, true); !done {
+			continue
+		}
+		put, err := Rewrite(k, stored, st.WithStatus(In(st.Status(), k.Conditions, Released(generation), f.r.cfg.Clock())))
+		if err == nil {
+			_, err = f.r.cfg.Apply(ctx, put)
+		}
+		var failed *backend.ConditionError
+		if err = f.r.passOver(stored.Key, err); err != nil && !errors.As(err, &failed) { // else somebody has written since
+			return err
+		}
+	}
+	_, err := f.settle(ctx, own, nil) // their changes wake the resources that wait for them
+	return err
+}

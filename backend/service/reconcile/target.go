@@ -1,0 +1,126 @@
+package reconcile
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// TargetState is the state of a target, as the resource sees it that refers to it.
+type TargetState string
+
+// The states.
+const (
+	// Missing: there is no such resource.
+	Missing TargetState = "MISSING"
+	// NotReady: it is there and its condition Available is not True.
+	NotReady TargetState = "NOT_READY"
+	// Deleting: its deletion was requested.
+	Deleting TargetState = "DELETING"
+	// Bound: the referrer found it ready and has relied on it since.
+	Bound TargetState = "BOUND"
+	// Unreadable: nobody can tell, for the referrer cannot be read.
+	Unreadable TargetState = "UNREADABLE"
+)
+
+// Target is a resource that is referred to: what is stored of it, nil for nothing.
+type Target struct {
+	Kind   *kind.Kind
+	Stored *backend.Resource
+	// Damaged says that what is stored cannot be read.
+	Damaged bool
+	// Recent says that the store may have another state by now, of before this request.
+	Recent bool
+}
+
+// state of a target that nobody relies on yet; Bound if it is ready to be relied on.
+func (t Target) state() TargetState {
+	switch {
+	case t.Damaged:
+		return NotReady
+	case t.Stored == nil:
+		return Missing
+	case t.Stored.Deleting:
+		return Deleting
+	case !Ready(t.Kind, t.Stored):
+		return NotReady
+	}
+	return Bound
+}
+
+// check is what must hold of a target for its state to be true.
+func (t Target) check(key backend.Key) backend.Action {
+	a := backend.Action{Key: key, Op: backend.OpCheck}
+	switch t.state() {
+	case Missing:
+		a.If = backend.Condition{Presence: backend.Absent}
+	case Deleting:
+		a.If = backend.Condition{Presence: backend.Present, UID: t.Stored.UID, Deleting: true}
+	case NotReady:
+		a.If = backend.Condition{Presence: backend.Present, Revision: t.Stored.Revision}
+	case Bound:
+		a.If = backend.Condition{Presence: backend.Present, UID: t.Stored.UID, NotDeleting: true}
+		if t.Recent {
+			a.If.Revision = t.Stored.Revision
+		}
+	}
+	return a
+}
+
+// StateOf returns the state of a target by what is stored: waited says whether the resource
+// that refers to it waits for it, and target is nil for nothing.
+func StateOf(waited bool, target *backend.Resource) TargetState {
+	switch {
+	case target == nil:
+		return Missing
+	case !waited:
+		return Bound
+	case target.Deleting:
+		return Deleting
+	}
+	return NotReady
+}
+
+// Wait is a resource that another waits for.
+type Wait struct {
+	Key backend.Key
+	// For is the state that has to change.
+	For TargetState
+	// Path of the reference.
+	Path string
+}
+
+// String is what is said of it: "Waiting for Network/net-a to be created".
+func (w Wait) String() string {
+	what := "ready"
+	switch w.For {
+	case Missing:
+		what = "created"
+	case Deleting:
+		what = "deleted"
+	}
+	return "Waiting for " + Name(w.Key) + " to be " + what
+}
+
+func (w Wait) compare(o Wait) int {
+	return cmp.Or(cmp.Compare(w.Key.Kind, o.Key.Kind), cmp.Compare(w.Key.Name, o.Key.Name))
+}
+
+// maxLines is how many waits a message names.
+const maxLines = 64
+
+// message names waits, one a line.
+func message(waits []Wait) string {
+	lines := make([]string, 0, min(len(waits), maxLines+1))
+	for i, w := range waits {
+		if i == maxLines {
+			lines = append(lines, fmt.Sprintf("and for %d others", len(waits)-maxLines))
+			break
+		}
+		lines = append(lines, w.String())
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,138 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/keyring"
+	"github.com/sluicegw/sluice/internal/wait"
+)
+
+const (
+	// resealPage is how many records are read at a time.
+	resealPage = 64
+	// resealPause is the pause after the store did not answer.
+	resealPause = time.Second
+)
+
+// Sealed returns the ids of the keys that have encrypted records of some kinds, in order.
+// It looks at the first records of each kind.
+func Sealed(ctx context.Context, store backend.Store, kinds []string) ([]string, error) {
+	var ids []string
+	for _, kind := range kinds {
+		page, err := store.Range(ctx, backend.Range{Kind: backend.SensitiveKind(kind), Limit: resealPage})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Resources {
+			var none *keyring.Keyring
+			var sealed *keyring.Error
+			if _, err := none.Open(r.Key, r.UID, r.Body); errors.As(err, &sealed) && !slices.Contains(ids, sealed.ID) {
+				ids = append(ids, sealed.ID)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// reseal encrypts the sensitive values with the first key that another or none has
+// encrypted, so that the other keys can be taken away: each record once, on the condition
+// that nobody has written it since it was read. It leaves what it cannot decrypt. Without
+// keys it warns of encrypted values. It returns when it is done or ctx ends.
+func (s *Service) reseal(ctx context.Context) {
+	var kinds []string
+	for _, k := range s.kinds.All() {
+		if k.Sensitive {
+			kinds = append(kinds, k.Name)
+		}
+	}
+	log, keys := s.cfg.Logger, s.cfg.Keys
+	if keys == nil {
+		ids, err := Sealed(ctx, s.cfg.Store, kinds)
+		for err != nil && wait.For(ctx, resealPause) {
+			ids, err = Sealed(ctx, s.cfg.Store, kinds)
+		}
+		if err == nil && len(ids) > 0 {
+			log.Warn("sensitive values are encrypted, and this gateway has no keys: what it writes is stored in plain form", zap.Strings("keys", ids))
+		}
+		return
+	}
+	var done, left int
+	for _, kind := range kinds {
+		for r := (backend.Range{Kind: backend.SensitiveKind(kind), Limit: resealPage}); ; {
+			page, err := s.cfg.Store.Range(ctx, r)
+			if err == nil {
+				var n, m int
+				n, m, err = s.resealAll(ctx, page.Resources)
+				if done += n; err == nil {
+					left += m + len(page.Unreadable) // the store has logged each that does not decode
+				}
+			}
+			if err != nil { // the page is read again: what is done is skipped
+				if !wait.For(ctx, resealPause) {
+					return
+				}
+				continue
+			}
+			if !page.More || len(page.Resources) == 0 {
+				break
+			}
+			last := page.Resources[len(page.Resources)-1]
+			r.Start = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
+		}
+	}
+	if keys.ID() == "" {
+		log.Info("sensitive values are stored in plain form", zap.Int("decryptedNow", done), zap.Int("leftAsTheyAre", left))
+		return
+	}
+	log.Info("sensitive values are encrypted", zap.String("key", keys.ID()), zap.Int("encryptedNow", done), zap.Int("leftAsTheyAre", left))
+}
+
+// resealAll encrypts records, and returns how many, and how many it had to leave.
+func (s *Service) resealAll(ctx context.Context, records []*backend.Resource) (done, left int, err error) {
+	for _, r := range records {
+		changed, err := s.resealOne(ctx, r)
+		switch {
+		case err == nil && changed:
+			done++
+		case err == nil:
+		case errors.Is(err, backend.ErrConflict), errors.Is(err, backend.ErrNotFound):
+			// Who wrote it meanwhile has encrypted it, or deleted it.
+		case errors.Is(err, backend.ErrEncrypted), errors.Is(err, backend.ErrUnreadable), errors.Is(err, backend.ErrTooLarge):
+			left++
+			s.cfg.Logger.Warn("sensitive values are left as they are stored", zap.Stringer("key", r.Key), zap.Error(err))
+		default:
+			return done, left, err
+		}
+	}
+	return done, left, nil
+}
+
+// resealOne encrypts a record, unless it is as it would be stored now. It decrypts such a
+// one, too: the key that has its id may be another.
+func (s *Service) resealOne(ctx context.Context, r *backend.Resource) (changed bool, err error) {
+	plain, err := s.cfg.Keys.Open(r.Key, r.UID, r.Body)
+	if err != nil || s.cfg.Keys.Current(r.Body) {
+		return false, err
+	}
+	sealed, err := s.cfg.Keys.Seal(r.Key, r.UID, plain)
+	if err != nil {
+		return false, fmt.Errorf("reseal: %w", err)
+	}
+	_, err = s.cfg.Store.Apply(ctx, backend.Batch{
+		RequestID: s.cfg.NewID(), Deadline: s.cfg.Clock().Add(s.cfg.WriteTimeout),
+		Actions: []backend.Action{{
+			Key: r.Key, Op: backend.OpPut,
+			If:  backend.Condition{Presence: backend.Present, Revision: r.Revision, UID: r.UID},
+			Put: backend.Put{UID: r.UID, ExpiresAt: r.ExpiresAt, Body: sealed},
+		}},
+	})
+	return true, err
+}
