@@ -93,7 +93,7 @@ func (c *catalogues) hangups(ctx context.Context, signals <-chan os.Signal) erro
 }
 
 // reloadTime is how long a reload may take, with the wait for another one.
-const reloadTime = time.Minute
+const reloadTime = 5 * time.Minute
 
 // Reload is part of [reload.Catalogues]. Whatever is in the way, the catalogue that
 // is served stays; the log has all that the answer has.
@@ -191,8 +191,9 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (result reloa
 	return reload.Replaced, changes, nil
 }
 
-// fillTime is how long a reload waits until its service has all in memory.
-const fillTime = reloadTime / 2
+// fillTime is how long a reload waits until its service has all in memory, while the one before
+// is served on: a million resources take a minute.
+const fillTime = reloadTime - time.Minute
 
 // fillAhead fills the index of a service before it is served, so that its lists do not wait,
 // unless the store would refuse its catalogue. For that time there are two in memory.

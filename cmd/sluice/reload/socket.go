@@ -20,8 +20,9 @@ import (
 const (
 	// readTime is how long a client may take to send a request.
 	readTime = 10 * time.Second
-	// workTime is how long the gateway may take for it.
-	workTime = time.Minute
+	// workTime is how long the gateway may take for it: the kinds of a catalogue are in memory
+	// before it is served.
+	workTime = 6 * time.Minute
 	// stopTime is how long a request that runs may take when the gateway stops.
 	stopTime = 5 * time.Second
 )
