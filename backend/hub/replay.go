@@ -21,8 +21,8 @@ import (
 //	                                               v
 //	                                             live ------>  LAGGED if the queue overflows
 //
-// The division is that of etcd's watchable store into unsynced watchers (replaying) and synced ones
-// (live). There is no third group of those that are blocked: a live watch whose queue overflows ends.
+// etcd's watchable store divides its watchers in the same way: unsynced ones replay, synced ones are
+// live. It has a third group, of blocked ones; here a live watch whose queue overflows ends.
 //
 // The queue of a watch begins where the hub was when the watch was attached, and the log is read up to
 // there, so each change is delivered once: by the one or by the other. The hub makes a watch replay

@@ -157,13 +157,13 @@ func (w *Watcher) Notify(f func()) {
 // nothing to deliver.
 func (w *Watcher) TryNext() (d backend.Delivery, ok bool, err error) { return w.take() }
 
-// Live says whether the watch has read what there was before, so that it does not wait
-// for the store.
+// Live reports whether the watch has read the log up to its queue. It does not wait for the
+// store from then on.
 func (w *Watcher) Live() bool { return w.is(live) }
 
-// Level says whether the watch has delivered exactly what another one has, counted with
-// what waits in the other: both have caught up, and nothing waits in this one. seen is how
-// many of the other's events these are. Both cover the same.
+// Level reports whether the watch has delivered exactly what another one has delivered or has
+// in its queue: both have caught up, and the queue of this one is empty. seen is the number of
+// the other's events up to there. Both watches must cover the same namespaces.
 func (w *Watcher) Level(with *Watcher) (seen uint64, ok bool) {
 	w.hub.mu.Lock() // so nothing is published meanwhile
 	defer w.hub.mu.Unlock()
@@ -178,15 +178,15 @@ func (w *Watcher) Level(with *Watcher) (seen uint64, ok bool) {
 	return with.delivered + uint64(len(with.queue)), with.level()
 }
 
-// Empty says whether the watch is live and has delivered everything, and has not ended.
+// Empty reports whether the watch is live, has not ended, and has delivered all that it has.
 func (w *Watcher) Empty() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err == nil && w.state == live && len(w.queue) == 0
 }
 
-// level says whether the watch is where the hub is but for what waits in its queue: it has
-// not read ahead of the hub. The caller holds the hub's mu and w.mu.
+// level reports whether the watch and its queue together end where the hub is: a watch of the
+// store may have read further. The caller holds the hub's mu and w.mu.
 func (w *Watcher) level() bool {
 	return w.err == nil && w.state == live && w.slot >= 0 && (w.ahead.IsZero() || reached(w.hub.Position(), w.ahead, &shards{all: true}))
 }

@@ -20,8 +20,8 @@ import (
 //	stream      DELETED is an event without a body; the body of any other is UNREADABLE
 //	update,     UNREADABLE: what cannot be read cannot be changed, nor compared with
 //	patch       a revision
-//	upsert,     without a revision: written anew, nothing is kept. A record that does not
-//	apply       decode is deleted first, and created by the next attempt
+//	upsert,     without a revision: replaced as a whole. A record that does not decode is
+//	apply       deleted first, and created by the next attempt
 //	delete      with a revision: as update, if the record does not decode. Without: deleted; of
 //	            a record that does not decode nobody can tell who relies on it
 //	reference   a target that does not decode is waited for, as one that is not ready; no

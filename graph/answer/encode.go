@@ -7,7 +7,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// Encode returns a response as JSON, in memory of its own: gqlgen uses that of Data again.
+// Encode returns a response as JSON, in new memory: gqlgen reuses the memory of Data.
 // A result without data was not executed and has no such key.
 func Encode(res *graphql.Response) []byte {
 	var out bytes.Buffer

@@ -54,7 +54,11 @@ func (e *Engine) isCore(def *ast.Definition) bool {
 	return !slices.ContainsFunc(e.schema.PossibleTypes[def.Name], func(d *ast.Definition) bool { return e.types[d.Name] != nil })
 }
 
-// executeCore executes the root fields that are no kind's, all in one operation
+// coreAtOnce is how many root fields the core executes at a time. gqlgen makes a goroutine for
+// each element of each list; with all of 95 lists, others wait 100 ms for a processor.
+const coreAtOnce = 4
+
+// executeCore executes the root fields that are no kind's, a few in one operation
 // of the core. Their errors go to the same answer. What resolvers left to the
 // engine is read with the next level.
 func (r *run) executeCore(fields []field, answers []resolved) {
@@ -70,15 +74,17 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 	r.introspect(fields)
 	r.entitle(fields)
 	m := &marks{engine: r.engine}
-	ctx := r.coreContext(r.ctx, m, set)
-	ctx = loader.With(ctx, r.engine.svc, r.caller, r.engine.wait)
-	res := r.engine.core.Exec(ctx)(ctx)
-	if r.oc.Operation.Operation != ast.Mutation { // what a mutation did is told, whatever became of its answer
-		r.guard(r.spent.budget.Over(), coreOf(fields))
-		r.alive(coreOf(fields))
-	}
-	if res != nil {
-		r.takeCore(fields, answers, m, res)
+	for some := range slices.Chunk(set, coreAtOnce) {
+		ctx := r.coreContext(r.ctx, m, some)
+		ctx = loader.With(ctx, r.engine.svc, r.caller, r.engine.wait)
+		res := r.engine.core.Exec(ctx)(ctx)
+		if r.oc.Operation.Operation != ast.Mutation { // what a mutation did is told, whatever became of its answer
+			r.guard(r.spent.budget.Over(), coreOf(fields))
+			r.alive(coreOf(fields))
+		}
+		if res != nil {
+			r.takeCore(fields, answers, m, res)
+		}
 	}
 }
 

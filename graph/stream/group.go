@@ -54,7 +54,7 @@ type group struct {
 
 var _ change.Leader = (*group)(nil)
 
-// newGroup begins an execution in the place of that of a subscription.
+// newGroup begins an execution that takes the place of a subscription's own.
 func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
 	g := &group{of: x, key: key, first: s.execution, room: x.cfg.Memory.Events(), memory: x.cfg.Memory.BeginEvents(), tail: &event{}, turn: make(chan struct{}, 1)}
 	g.mu.Lock() // nobody makes a step before it has a leader

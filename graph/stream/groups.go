@@ -25,7 +25,7 @@ type Config struct {
 type Groups struct {
 	cfg Config
 
-	mu sync.Mutex // taken before that of a group
+	mu sync.Mutex // taken before the mutex of a group
 	// open are the groups that others can join. There may be more: those that read the state and
 	// that nobody can join any more.
 	open map[groupKey]*group

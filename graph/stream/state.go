@@ -60,7 +60,7 @@ func From(ctx context.Context) *State {
 	return new(State)
 }
 
-// Resume returns the cursor to resume from: the transport's, else that of the document.
+// Resume returns the cursor to resume from: the transport's, else the document's.
 func (s *State) Resume(after *string) *string {
 	if s.After == "" {
 		return after

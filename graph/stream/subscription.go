@@ -168,7 +168,7 @@ func (s *Subscription) answered(res *graphql.Response) ([]byte, progress) {
 		return nil, isOver
 	}
 	cursor := s.state.Pop()
-	if s.group.Load() == nil { // else it has that of the group's event
+	if s.group.Load() == nil { // else it has the cursor of the group's event
 		s.cursor = cursor
 	}
 	return answer.Encode(res), hasEvent

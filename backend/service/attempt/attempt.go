@@ -54,9 +54,9 @@ type Sender struct {
 }
 
 // Apply sends actions in one batch, with a fresh request id and a deadline, and finds out
-// what became of it. [backend.ErrUnknown] says that this is not possible, and ErrLost
-// that it was not applied for no fault of its own. After any other error, that of the
-// context too, nothing was applied.
+// what became of it. [backend.ErrUnknown] means that nobody can tell, and ErrLost that the
+// batch was lost on the way and not applied. After any other error, also one of the context,
+// nothing was applied.
 func (s *Sender) Apply(ctx context.Context, actions ...backend.Action) (backend.Result, error) {
 	return s.ApplyBy(ctx, s.Clock().Add(s.WriteTimeout), actions...)
 }

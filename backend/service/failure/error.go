@@ -206,8 +206,11 @@ func BadInput(path, format string, args ...any) *Error {
 
 // Shorten bounds what an error repeats of a caller's input.
 func Shorten(s string) string {
-	if r := []rune(s); len(r) > 64 {
-		return string(r[:64]) + "…"
+	n := 0
+	for at := range s { // which may be long
+		if n++; n > 64 {
+			return s[:at] + "…"
+		}
 	}
 	return s
 }

@@ -34,7 +34,7 @@ func NewUnreadable(store backend.Store, log *zap.Logger, counter *UnreadableCoun
 	return &Unreadable{store: store, log: log, counter: counter, keys: map[backend.Key]bool{}}
 }
 
-// of returns those of a kind, in a namespace unless that is empty.
+// of returns the unreadable resources of a kind in a namespace; in all of them if it is empty.
 func (u *Unreadable) of(kind, namespace string) (out []backend.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -137,7 +137,7 @@ func (t *lister) parse(k *kind.Kind, value any) (filter.Filter, error) {
 	return parsed.filter, parsed.err
 }
 
-// common returns what a request has in common with those of its level.
+// common returns the part of a query that most requests of a level share.
 func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
 	f, err := t.parse(k, req.Filter)
 	if err != nil {

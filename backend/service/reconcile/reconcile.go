@@ -63,7 +63,7 @@ type Config struct {
 	// Sender makes the writes. Changes whose request ids begin with its tag are this gateway's.
 	*attempt.Sender
 	Kinds kind.Catalogue
-	// Descriptors are those of Kinds.
+	// Descriptors describe Kinds.
 	Descriptors []descriptor.Kind
 	// Index that the first attempt of a write reads targets from; nil for none.
 	Index      *index.Index

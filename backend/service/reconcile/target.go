@@ -70,8 +70,8 @@ func (t Target) check(key backend.Key) backend.Action {
 	return a
 }
 
-// StateOf returns the state of a target by what is stored: waited says whether the resource
-// that refers to it waits for it, and target is nil for nothing.
+// StateOf returns the state of a target by what is stored of it, nil for nothing. waited reports
+// whether the resource that refers to it waits for it.
 func StateOf(waited bool, target *backend.Resource) TargetState {
 	switch {
 	case target == nil:

@@ -24,7 +24,8 @@ type Common struct {
 // Query is what a connection consists of, and in which order.
 type Query struct {
 	*Common
-	// Namespace of the resources, and of their parent; empty is all, and that of a GLOBAL one.
+	// Namespace of the resources and of their parent. Empty: the resources of all namespaces; the
+	// parent is GLOBAL.
 	Namespace string
 	// ParentName is what the resources refer to.
 	ParentName string
