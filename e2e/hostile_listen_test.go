@@ -56,7 +56,7 @@ func (l listeners) prepare(t *testing.T, g *gateway, c *tally) func() {
 	for range l.sockets {
 		s := g.dial()
 		t.Cleanup(s.close)
-		s.conn.SetReadLimit(64 << 20)
+		context.AfterFunc(ctx, s.close)
 		for i := range l.each {
 			s.write(message{ID: fmt.Sprint(i), Type: "subscribe", Payload: payload})
 		}
@@ -68,7 +68,7 @@ func (l listeners) prepare(t *testing.T, g *gateway, c *tally) func() {
 		begun.Add(1)
 		ended.Go(func() {
 			for range l.each { // IN_SYNC of each
-				if _, _, err := s.conn.Read(ctx); err != nil {
+				if _, _, err := s.conn.ReadMessage(); err != nil {
 					c.note(err.Error())
 					break
 				}
@@ -76,7 +76,7 @@ func (l listeners) prepare(t *testing.T, g *gateway, c *tally) func() {
 			begun.Done()
 			<-start
 			for {
-				_, raw, err := s.conn.Read(ctx)
+				_, raw, err := s.conn.ReadMessage()
 				if err != nil {
 					if ctx.Err() == nil {
 						c.note(err.Error())

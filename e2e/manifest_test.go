@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
@@ -138,7 +136,7 @@ func breaksItsOwnRules(t *testing.T, spec json.RawMessage) bool {
 func wantSameSpec(t *testing.T, got, want string) {
 	t.Helper()
 	specOf := func(text string) any {
-		raw, err := yaml.YAMLToJSON([]byte(text))
+		raw, err := manifest.ToJSON(text)
 		if err != nil {
 			t.Fatal(err)
 		}

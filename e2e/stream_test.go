@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,15 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
+	"github.com/gorilla/websocket"
 )
 
 // socket is a graphql-transport-ws client.
 type socket struct {
 	t    *testing.T
 	conn *websocket.Conn
-	ctx  context.Context
-	stop context.CancelFunc
 }
 
 type message struct {
@@ -29,14 +26,13 @@ type message struct {
 
 func (g *gateway) dial() *socket {
 	g.t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), 2*patience)
-	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(g.address, "http")+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	dialer := websocket.Dialer{Subprotocols: []string{"graphql-transport-ws"}, HandshakeTimeout: patience}
+	conn, _, err := dialer.Dial("ws"+strings.TrimPrefix(g.address, "http")+"/graphql", nil)
 	if err != nil {
-		stop()
 		g.t.Fatal(err)
 	}
-	conn.SetReadLimit(8 << 20)
-	s := &socket{t: g.t, conn: conn, ctx: ctx, stop: stop}
+	_ = conn.SetReadDeadline(time.Now().Add(2 * patience))
+	s := &socket{t: g.t, conn: conn}
 	s.write(message{Type: "connection_init"})
 	if m, err := s.read(); err != nil || m.Type != "connection_ack" {
 		g.t.Fatalf("%+v %v", m, err)
@@ -44,25 +40,17 @@ func (g *gateway) dial() *socket {
 	return s
 }
 
-func (s *socket) close() {
-	_ = s.conn.CloseNow()
-	s.stop()
-}
+func (s *socket) close() { _ = s.conn.Close() }
 
 func (s *socket) write(m message) {
 	s.t.Helper()
-	raw, _ := json.Marshal(m)
-	if err := s.conn.Write(s.ctx, websocket.MessageText, raw); err != nil {
+	if err := s.conn.WriteJSON(m); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
 func (s *socket) read() (m message, err error) {
-	_, raw, err := s.conn.Read(s.ctx)
-	if err != nil {
-		return m, err
-	}
-	return m, json.Unmarshal(raw, &m)
+	return m, s.conn.ReadJSON(&m)
 }
 
 func (s *socket) subscribe(id, query string, variables map[string]any) {
@@ -249,7 +237,7 @@ func TestSIGTERMDrainsAndExitsClean(t *testing.T) {
 	if took := time.Since(begin); took > patience/2 {
 		t.Errorf("draining took %v", took)
 	}
-	if err := <-ended; websocket.CloseStatus(err) != websocket.StatusGoingAway {
+	if err := <-ended; !websocket.IsCloseError(err, websocket.CloseGoingAway) {
 		t.Errorf("the socket ended with %v, want going away", err)
 	}
 	if g = start(t, data); g.post(`{ network(name: "a") { id } }`, nil).get("network", "id") == nil {

@@ -158,22 +158,48 @@ func TestWhatAnEditRemovesIsCleared(t *testing.T) {
 	}
 }
 
-// YAML 1.1 reads keys as truth values and numbers, which JSON cannot have: a label y
-// would become the label true.
-func TestAKeyIsTakenAsItIsWrittenOrRefused(t *testing.T) {
-	for _, key := range []string{"y", "Y", "n", "N", "yes", "No", "on", "OFF", "0x10", "1.0", "0777", "1e3", "~", "null", "True"} {
-		text := "kind: A\nmetadata:\n  labels:\n    " + key + ": a\n"
-		if d, err := manifest.Parse(text); err == nil || strings.Contains(err.Error(), `"a"`) || !strings.Contains(err.Error(), "quotes") {
-			t.Errorf("%s: %+v %v", key, d, err)
-		}
-		quoted := strings.Replace(text, key+": a", "\""+key+"\": a", 1)
-		if d, err := manifest.Parse(quoted); err != nil || d.Metadata.Labels[key] != "a" {
-			t.Errorf("%s in quotes: %+v %v", key, d, err)
-		}
-	}
-	for _, key := range []string{"1", "10", "-1", "1.5", "true", "nothing", "yes-man", "2026", "1.2.3", "on.example.org/x", "-"} {
+func TestAKeyIsTakenAsItIsWritten(t *testing.T) {
+	for _, key := range []string{"y", "N", "yes", "No", "on", "OFF", "0x10", "1.0", "0777", "1e3", "~", "null", "True", "1", "-1", "true", "2026", "2026-01-31", "1.2.3", "on.example.org/x", "-"} {
 		if d, err := manifest.Parse("kind: A\nmetadata:\n  labels:\n    " + key + ": a\n"); err != nil || d.Metadata.Labels[key] != "a" {
 			t.Errorf("%s: %+v %v", key, d, err)
+		}
+	}
+}
+
+// TestYAMLIsReadAsYAML12Says with the integers, merge keys and times of YAML 1.1.
+func TestYAMLIsReadAsYAML12Says(t *testing.T) {
+	for text, want := range map[string]string{
+		"[y, no, On, true, False, ~, null]":                    `["y","no","On",true,false,null,null]`,
+		"[1, -7, 0x10, 0o17, 1_000, +3]":                       `[1,-7,16,15,1000,3]`,
+		"[1.10, 1e3, .5, -0.0, 123456789012345678901]":         `[1.10,1e3,0.5,-0.0,123456789012345678901]`,
+		"[2026-01-31, '7', !!str 7, \"\\u00e9\", !!int \"7\"]": `["2026-01-31","7","7","é",7]`,
+		"a: &x {b: 1, c: 2}\nd: {<<: *x, c: 3}\ne: *x":         `{"a":{"b":1,"c":2},"d":{"c":3,"b":1},"e":{"b":1,"c":2}}`,
+		"<<: [{a: 1}, {a: 2, b: 3}]\nc: |\n  x\n  y\n":         `{"c":"x\ny\n","a":1,"b":3}`,
+		"": `null`, "# nothing": `null`, "a:": `{"a":null}`,
+	} {
+		if got, err := manifest.ToJSON(text); err != nil || string(got) != want {
+			t.Errorf("%s: %s %v, want %s", text, got, err, want)
+		}
+	}
+	for text, why := range map[string]string{
+		"a: 1\nb: 2\na: 3": "line 3: a key is given twice",
+		"kind: a\nkind: b": `line 2: key "kind" is given twice`,
+		"{[a]: 1}":         "line 1: a key is no text",
+		"a: !!binary QQ==": "line 1: it has a tag that is not accepted",
+		"a: !secret":       "line 1: it has a tag that is not accepted",
+		"a: !!int secret":  "line 1: a value does not have the type of its tag",
+		"a: !!map [1]":     "line 1: it has a tag that is not accepted",
+		"a: .inf":          "line 1: a number that is infinite",
+		"a: *secret":       "there is an alias without its anchor",
+		"a: &a [*a]":       "line 1: an anchor contains itself",
+		"a: &a\n  <<: *a":  "an anchor contains itself",
+		"<<: 1":            "line 1: << merges a mapping",
+		"a: 1\n--- 2":      "line 2: there is more after the end of the value",
+		"a: 'b":            "found unexpected end of stream",
+	} {
+		got, err := manifest.ToJSON(text)
+		if err == nil || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %s %v, want %s", text, got, err, why)
 		}
 	}
 }

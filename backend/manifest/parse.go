@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/sluicegw/sluice/internal/timestamp"
 )
@@ -118,7 +118,7 @@ func (r *reader) into(m map[string]json.RawMessage, path, key string, dst any) {
 		want := "a string"
 		switch dst.(type) {
 		case *map[string]string:
-			want = "a mapping of strings to strings (quote numbers and Booleans; YAML reads y, n, yes, no, on and off as Booleans)"
+			want = "a mapping of strings to strings (quote numbers and Booleans)"
 		case *map[string]json.RawMessage:
 			want = "a mapping"
 		}
@@ -151,16 +151,13 @@ func ToJSON(text string) ([]byte, error) {
 		}
 		return raw, nil
 	}
-	root, malformed := parseYAML(text)
+	root, err := parseYAML(text)
 	if (expansion{}).of(root) > MaxBytes {
 		return nil, fmt.Errorf("not acceptable as YAML: with what its aliases stand for it has more than %d bytes", MaxBytes)
 	}
-	raw, err := yaml.YAMLToJSONStrict([]byte(text))
-	if err == nil {
-		err = malformed
-	}
-	if err == nil {
-		err = checkNode(root)
+	raw := []byte("null")
+	if err == nil && root.Kind != 0 {
+		raw, err = (&converter{open: map[*yaml.Node]bool{}}).appendJSON(nil, root)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("not acceptable as YAML: %s", withoutValues(err))

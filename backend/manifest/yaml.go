@@ -10,11 +10,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	sigs "sigs.k8s.io/yaml"
 )
-
-// acceptedTags are the types of YAML that JSON has too, and those that are read as strings.
-const acceptedTags = "!!str !!int !!float !!bool !!null !!map !!seq !!merge !!timestamp"
 
 // parseYAML reads the nodes of one value. It refuses what stands after it; aliases are
 // not expanded.
@@ -33,6 +29,9 @@ func parseYAML(text string) (*yaml.Node, error) {
 	}
 	return &first, nil
 }
+
+// converter writes a YAML value as JSON. Open has the nodes that are being written.
+type converter struct{ open map[*yaml.Node]bool }
 
 // expansion has the sizes of nodes, in bytes, with what aliases in them stand for. A node
 // of which an alias within it stands for itself counts as nothing: it is refused later.
@@ -55,60 +54,166 @@ func (e expansion) of(n *yaml.Node) int {
 	return size
 }
 
-// checkNode refuses what the conversion to JSON reads without a word: tags of other types,
-// and keys that are told apart in YAML only.
-func checkNode(n *yaml.Node) error {
-	if tag := n.ShortTag(); n.Kind != yaml.DocumentNode && n.Kind != yaml.AliasNode && !slices.Contains(strings.Fields(acceptedTags), tag) {
-		return fmt.Errorf("line %d: it has a tag that is not accepted (a text that begins with ! needs quotes)", n.Line)
+// appendJSON appends the JSON form of a node. A key is its text, whatever YAML reads it as.
+// It refuses tags that JSON has no type for, keys that stand twice and aliases of what they
+// are in.
+func (c *converter) appendJSON(out []byte, n *yaml.Node) ([]byte, error) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
 	}
+	if c.open[n] {
+		return nil, fmt.Errorf("line %d: an anchor contains itself", n.Line)
+	}
+	c.open[n] = true
+	defer delete(c.open, n)
+	switch tag := n.ShortTag(); {
+	case n.Kind == yaml.DocumentNode:
+		return c.appendJSON(out, n.Content[0])
+	case n.Kind == yaml.MappingNode && tag == "!!map":
+		return c.appendObject(out, n)
+	case n.Kind == yaml.SequenceNode && tag == "!!seq":
+		return c.appendList(out, n)
+	case n.Kind == yaml.ScalarNode:
+		return appendScalar(out, n, tag)
+	}
+	return nil, wrongTag(n)
+}
+
+func (c *converter) appendList(out []byte, n *yaml.Node) (_ []byte, err error) {
+	out = append(out, '[')
+	for i, e := range n.Content {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, err = c.appendJSON(out, e); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, ']'), nil
+}
+
+func (c *converter) appendObject(out []byte, n *yaml.Node) ([]byte, error) {
+	members, err := c.members(n)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, '{')
+	for i, m := range members {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(appendText(out, m.key), ':')
+		if out, err = c.appendJSON(out, m.value); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, '}'), nil
+}
+
+type member struct {
+	key   string
+	value *yaml.Node
+}
+
+// members returns the members of a mapping: its own, then those that its merge keys (<<)
+// add.
+func (c *converter) members(n *yaml.Node) (members []member, err error) {
 	seen := map[string]bool{}
-	for i, c := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 0 && c.Kind == yaml.ScalarNode && c.ShortTag() != "!!merge" {
-			if seen[c.Value] {
-				return fmt.Errorf("line %d: %s", c.Line, twice(c.Value))
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := resolve(n.Content[i]), n.Content[i+1]
+		switch {
+		case key.Kind != yaml.ScalarNode || key.Style&yaml.TaggedStyle != 0 && key.ShortTag() != "!!str":
+			return nil, fmt.Errorf("line %d: a key is no text; write it in quotes", key.Line)
+		case key.ShortTag() == "!!merge":
+			if value = resolve(value); value.Kind == yaml.SequenceNode {
+				merged = append(merged, value.Content...)
+			} else {
+				merged = append(merged, value)
 			}
-			seen[c.Value] = true
-			if !keepsKey(c) {
-				return fmt.Errorf("line %d: a key without quotes is read as a truth value, a number or nothing there; write it in quotes", c.Line)
+		case seen[key.Value]:
+			return nil, fmt.Errorf("line %d: %s", key.Line, twice(key.Value))
+		default:
+			seen[key.Value] = true
+			members = append(members, member{key.Value, value})
+		}
+	}
+	for _, m := range merged {
+		m = resolve(m)
+		if m.Kind != yaml.MappingNode {
+			return nil, fmt.Errorf("line %d: << merges a mapping or a list of mappings", m.Line)
+		}
+		if c.open[m] {
+			return nil, fmt.Errorf("line %d: an anchor contains itself", m.Line)
+		}
+		c.open[m] = true
+		more, err := c.members(m)
+		delete(c.open, m)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range more {
+			if !seen[one.key] {
+				seen[one.key] = true
+				members = append(members, one)
 			}
 		}
-		if err := checkNode(c); err != nil {
-			return err
+	}
+	return members, nil
+}
+
+func resolve(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// appendScalar appends a text, a time, which is a text in JSON, a number, a Boolean or null.
+// A number that is one in JSON too stays as it is written.
+func appendScalar(out []byte, n *yaml.Node, tag string) ([]byte, error) {
+	var value any
+	tagged := n.Style&yaml.TaggedStyle != 0
+	switch {
+	case tag == "!!str", tag == "!!merge", tag == "!!timestamp" && !tagged:
+		return appendText(out, n.Value), nil
+	case tag == "!!null" && !tagged:
+		return append(out, "null"...), nil
+	case tag == "!!bool":
+		value = new(bool)
+	case tag == "!!int", tag == "!!float":
+		if json.Valid([]byte(n.Value)) {
+			return append(out, n.Value...), nil
 		}
+		value = new(float64)
+		if tag == "!!int" {
+			value = new(int64)
+		}
+	default:
+		return nil, wrongTag(n)
 	}
-	return nil
+	if err := n.Decode(value); err != nil { // the error quotes the value
+		return nil, fmt.Errorf("line %d: a value does not have the type of its tag (a text that begins with ! needs quotes)", n.Line)
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("line %d: a number that is infinite or none is not accepted", n.Line)
+	}
+	return append(out, raw...), nil
 }
 
-// oddKey is a key that YAML 1.1 may read as something else than the text that it is.
-var oddKey = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null|~|[-+.0-9].*)$`)
-
-// keepsKey says whether a key is taken as it is written: y is true in YAML 1.1, and
-// 0x10 is 16.
-func keepsKey(key *yaml.Node) bool {
-	if key.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 || !oddKey.MatchString(key.Value) {
-		return true
-	}
-	raw, err := sigs.YAMLToJSON([]byte(key.Value + ": 0"))
-	var read map[string]json.RawMessage
-	if err != nil || json.Unmarshal(raw, &read) != nil {
-		return true // refused for what it is
-	}
-	_, kept := read[key.Value]
-	return kept
+func appendText(out []byte, text string) []byte {
+	raw, _ := json.Marshal(text) // a string always has a JSON form
+	return append(out, raw...)
 }
 
-// Errors of the decoder that quote the document. What they quote may be of a
-// write-only field: a password that begins with * or ! and stands without quotes,
-// or a key of a map.
-var (
-	noAnchor   = regexp.MustCompile(`(?s)unknown anchor '.*' referenced`)
-	inItself   = regexp.MustCompile(`(?s)anchor '.*' value contains itself`)
-	otherType  = regexp.MustCompile(`(?s)cannot (?:decode|unmarshal) .*`)
-	invalidKey = regexp.MustCompile(`(?s)(?:invalid|unsupported) map key.*`)
-)
+func wrongTag(n *yaml.Node) error {
+	return fmt.Errorf("line %d: it has a tag that is not accepted (a text that begins with ! needs quotes)", n.Line)
+}
 
-// twiceSet is what the decoder says of a key that stands twice.
-var twiceSet = regexp.MustCompile(`(?s)key "(.*)" already set in map.*`)
+// noAnchor is the parser's error that quotes the document: a password of a write-only field
+// that begins with * and has no quotes.
+var noAnchor = regexp.MustCompile(`(?s)unknown anchor '.*' referenced`)
 
 // twice says that a key stands twice. It names those that every manifest has.
 func twice(key string) string {
@@ -118,15 +223,8 @@ func twice(key string) string {
 	return "a key is given twice"
 }
 
-// withoutValues is the text of a decoder's error without what the document says.
+// withoutValues returns the text of a parser's error without what the document says.
 func withoutValues(err error) string {
-	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:\n  ")
-	if m := twiceSet.FindStringSubmatchIndex(text); m != nil {
-		return text[:m[0]] + twice(text[m[2]:m[3]])
-	}
-	text = noAnchor.ReplaceAllLiteralString(text, "there is an alias without its anchor (a text that begins with * needs quotes)")
-	text = inItself.ReplaceAllLiteralString(text, "an anchor contains itself")
-	text = otherType.ReplaceAllLiteralString(text, "a value does not have the type of its tag (a text that begins with ! needs quotes)")
-	text = invalidKey.ReplaceAllLiteralString(text, "a key is no text; write it in quotes")
-	return text
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	return noAnchor.ReplaceAllLiteralString(text, "there is an alias without its anchor (a text that begins with * needs quotes)")
 }

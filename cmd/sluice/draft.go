@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/graph/client"
 )
@@ -98,7 +96,7 @@ func (e *edit) status(ctx context.Context) (*draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := yaml.JSONToYAML(raw)
+	text, err := manifest.YAML(raw)
 	if err != nil {
 		return nil, err
 	}

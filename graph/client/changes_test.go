@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
+	"github.com/gorilla/websocket"
 
 	"github.com/sluicegw/sluice/graph/client"
 )
+
+var upgrader = websocket.Upgrader{Subprotocols: []string{"graphql-transport-ws"}}
 
 // playback answers one subscription after the other with events of the given
 // types and cursors ("ADDED:c1"), then drops the connection. It notes the
@@ -21,19 +23,19 @@ import (
 func playback(t *testing.T, after *[]string, connections ...string) *client.Client {
 	t.Helper()
 	return serve(t, func(w http.ResponseWriter, r *http.Request) {
-		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"graphql-transport-ws"}})
+		conn, err := upgrader.Upgrade(w, r, nil)
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		defer func() { _ = conn.CloseNow() }()
+		defer func() { _ = conn.Close() }()
 		send := func(m string) {
-			if err := conn.Write(r.Context(), websocket.MessageText, []byte(m)); err != nil {
+			if err := conn.WriteMessage(websocket.TextMessage, []byte(m)); err != nil {
 				t.Error(err)
 			}
 		}
 		for {
-			_, raw, err := conn.Read(r.Context())
+			_, raw, err := conn.ReadMessage()
 			if err != nil {
 				return
 			}
@@ -85,17 +87,17 @@ func TestAGatewayThatSaysNothingIsGivenUp(t *testing.T) {
 	connections := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connections++
-		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"graphql-transport-ws"}})
+		conn, err := upgrader.Upgrade(w, r, nil)
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		defer func() { _ = conn.CloseNow() }()
+		defer func() { _ = conn.Close() }()
 		for {
-			if _, raw, err := conn.Read(r.Context()); err != nil {
+			if _, raw, err := conn.ReadMessage(); err != nil {
 				return
 			} else if strings.Contains(string(raw), "connection_init") {
-				_ = conn.Write(r.Context(), websocket.MessageText, []byte(`{"type":"connection_ack"}`))
+				_ = conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"connection_ack"}`))
 			}
 		}
 	}))
@@ -125,19 +127,25 @@ func TestAGatewayThatSaysNothingIsGivenUp(t *testing.T) {
 // TestAGatewayThatPingsIsThere although it has nothing to tell.
 func TestAGatewayThatPingsIsThere(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"graphql-transport-ws"}})
+		conn, err := upgrader.Upgrade(w, r, nil)
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		defer func() { _ = conn.CloseNow() }()
-		send := func(m string) { _ = conn.Write(r.Context(), websocket.MessageText, []byte(m)) }
-		_, _, _ = conn.Read(r.Context())
+		defer func() { _ = conn.Close() }()
+		send := func(m string) { _ = conn.WriteMessage(websocket.TextMessage, []byte(m)) }
+		_, _, _ = conn.ReadMessage()
 		send(`{"type":"connection_ack"}`)
-		_, _, _ = conn.Read(r.Context())
-		ctx := conn.CloseRead(r.Context())
+		_, _, _ = conn.ReadMessage()
+		pongs := make(chan struct{})
+		conn.SetPongHandler(func(string) error { pongs <- struct{}{}; return nil })
+		go func() {
+			_, _, _ = conn.ReadMessage()
+			close(pongs)
+		}()
 		for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
-			if conn.Ping(ctx) != nil {
+			_ = conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second))
+			if _, there := <-pongs; !there {
 				return // the client has given up
 			}
 		}

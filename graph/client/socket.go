@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
-	"github.com/coder/websocket"
+	"github.com/gorilla/websocket"
 )
 
 // protocol is the WebSocket subprotocol, from the GraphQL over WebSocket specification.
@@ -33,17 +34,17 @@ type message struct {
 func (c *Client) subscribe(ctx context.Context, query string, variables map[string]any, each func(json.RawMessage) error) error {
 	dialCtx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	s := &socket{timeout: c.timeout, silence: c.silence}
-	conn, _, err := websocket.Dial(dialCtx, "ws"+strings.TrimPrefix(c.endpoint, "http"), &websocket.DialOptions{
-		Subprotocols: []string{protocol}, HTTPClient: c.http,
-		OnPingReceived: func(context.Context, []byte) bool { s.heard(); return true },
-	})
+	dialer := websocket.Dialer{Subprotocols: []string{protocol}, Proxy: http.ProxyFromEnvironment}
+	conn, _, err := dialer.DialContext(dialCtx, "ws"+strings.TrimPrefix(c.endpoint, "http"), nil)
 	if err != nil {
 		return ended(ctx, err)
 	}
-	defer func() { _ = conn.CloseNow() }()
+	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	conn.SetReadLimit(maxMessage)
-	s.conn = conn
+	s := &socket{conn: conn, timeout: c.timeout, silence: c.silence}
+	pong := conn.PingHandler()
+	conn.SetPingHandler(func(data string) error { return errors.Join(s.heard(), pong(data)) })
 	payload, err := json.Marshal(map[string]any{"query": query, "variables": variables})
 	if err != nil {
 		return fmt.Errorf("variables: %w", err)
@@ -98,27 +99,22 @@ func ended(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", errEnded, err)
 }
 
+// socket is a connection of one subscription. It is read and written by one goroutine.
 type socket struct {
 	conn    *websocket.Conn
 	timeout time.Duration
-	// silence is how long the gateway may say nothing; watch gives it up then. It
-	// is nil while nobody listens.
+	// silence is how long the gateway may send nothing.
 	silence time.Duration
-	watch   *time.Timer
-	silent  atomic.Bool
 }
 
-// heard notes that the gateway is there. Only the reader calls it.
-func (s *socket) heard() {
-	if s.watch != nil {
-		s.watch.Reset(s.silence)
-	}
-}
+// heard gives the gateway its time again to say something.
+func (s *socket) heard() error { return s.conn.SetReadDeadline(time.Now().Add(s.silence)) }
 
 // begin shakes hands and starts the operation.
 func (s *socket) begin(ctx context.Context, payload []byte) error {
 	limit, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
+	defer context.AfterFunc(limit, func() { _ = s.conn.Close() })()
 	if err := s.write(limit, message{Type: "connection_init"}); err != nil {
 		return err
 	}
@@ -134,26 +130,17 @@ func (s *socket) begin(ctx context.Context, payload []byte) error {
 }
 
 func (s *socket) write(ctx context.Context, m message) error {
-	raw, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	limit, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	if err := s.conn.Write(limit, websocket.MessageText, raw); err != nil {
+	_ = s.conn.SetWriteDeadline(time.Now().Add(s.timeout))
+	if err := s.conn.WriteJSON(m); err != nil {
 		return ended(ctx, err)
 	}
 	return nil
 }
 
 func (s *socket) read(ctx context.Context) (m message, err error) {
-	s.watch = time.AfterFunc(s.silence, func() {
-		s.silent.Store(true)
-		_ = s.conn.CloseNow()
-	})
-	_, raw, err := s.conn.Read(ctx)
-	s.watch.Stop()
-	if err != nil && s.silent.Load() {
+	_ = s.heard()
+	_, raw, err := s.conn.ReadMessage()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = fmt.Errorf("the gateway has said nothing for %v", s.silence)
 	}
 	if err != nil {

@@ -5,7 +5,6 @@ package core
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -86,9 +85,11 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
-	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
-		ec.unmarshalInputUpdateKindInput,
-	)
+	inputUnmarshalers := func() *graphql.InputUnmarshalerIndex {
+		return graphql.NewInputUnmarshalerIndex(
+			graphql.NewInputUnmarshaler("UpdateKindInput", ec.unmarshalInputUpdateKindInput),
+		)
+	}
 	first := true
 
 	switch opCtx.Operation.Operation {
@@ -98,7 +99,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			var data graphql.Marshaler
 			if first {
 				first = false
-				ctx = graphql.WithUnmarshalerMap(ctx, inputUnmarshalMap)
+				ctx = graphql.WithLazyInputUnmarshalerIndex(ctx, inputUnmarshalers)
 				data = ec._Query(ctx, opCtx.Operation.SelectionSet)
 			} else {
 				if atomic.LoadInt32(&ec.PendingDeferred) > 0 {
@@ -128,7 +129,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 				return nil
 			}
 			first = false
-			ctx = graphql.WithUnmarshalerMap(ctx, inputUnmarshalMap)
+			ctx = graphql.WithLazyInputUnmarshalerIndex(ctx, inputUnmarshalers)
 			data := ec._Mutation(ctx, opCtx.Operation.SelectionSet)
 			var buf bytes.Buffer
 			data.MarshalGQL(&buf)
@@ -1001,8 +1002,8 @@ func (ec *executionContext) field___Directive_args_args(ctx context.Context, raw
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "includeDeprecated",
-		func(ctx context.Context, v any) (*bool, error) {
-			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalOBoolean2bool(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -1015,8 +1016,8 @@ func (ec *executionContext) field___Field_args_args(ctx context.Context, rawArgs
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "includeDeprecated",
-		func(ctx context.Context, v any) (*bool, error) {
-			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalOBoolean2bool(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -1040,6 +1041,20 @@ func (ec *executionContext) field___Type_enumValues_args(ctx context.Context, ra
 }
 
 func (ec *executionContext) field___Type_fields_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "includeDeprecated",
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalOBoolean2bool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["includeDeprecated"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field___Type_inputFields_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "includeDeprecated",
@@ -1077,7 +1092,7 @@ func (ec *executionContext) _DependencyNode_id(ctx context.Context, field graphq
 	)
 }
 func (ec *executionContext) fieldContext_DependencyNode_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, errors.New("field of type ID does not have child fields"))
+	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, "ID")
 }
 
 func (ec *executionContext) _DependencyNode_kind(ctx context.Context, field graphql.CollectedField, obj *DependencyNode) (ret graphql.Marshaler) {
@@ -1100,7 +1115,7 @@ func (ec *executionContext) _DependencyNode_kind(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext_DependencyNode_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, "String")
 }
 
 func (ec *executionContext) _DependencyNode_namespace(ctx context.Context, field graphql.CollectedField, obj *DependencyNode) (ret graphql.Marshaler) {
@@ -1123,7 +1138,7 @@ func (ec *executionContext) _DependencyNode_namespace(ctx context.Context, field
 	)
 }
 func (ec *executionContext) fieldContext_DependencyNode_namespace(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, "String")
 }
 
 func (ec *executionContext) _DependencyNode_name(ctx context.Context, field graphql.CollectedField, obj *DependencyNode) (ret graphql.Marshaler) {
@@ -1146,7 +1161,7 @@ func (ec *executionContext) _DependencyNode_name(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext_DependencyNode_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, "String")
 }
 
 func (ec *executionContext) _DependencyNode_level(ctx context.Context, field graphql.CollectedField, obj *DependencyNode) (ret graphql.Marshaler) {
@@ -1169,7 +1184,7 @@ func (ec *executionContext) _DependencyNode_level(ctx context.Context, field gra
 	)
 }
 func (ec *executionContext) fieldContext_DependencyNode_level(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, "Int")
 }
 
 func (ec *executionContext) _DependencyNode_from(ctx context.Context, field graphql.CollectedField, obj *DependencyNode) (ret graphql.Marshaler) {
@@ -1192,7 +1207,7 @@ func (ec *executionContext) _DependencyNode_from(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext_DependencyNode_from(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, errors.New("field of type ID does not have child fields"))
+	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, "ID")
 }
 
 func (ec *executionContext) _DependencyNode_path(ctx context.Context, field graphql.CollectedField, obj *DependencyNode) (ret graphql.Marshaler) {
@@ -1215,7 +1230,7 @@ func (ec *executionContext) _DependencyNode_path(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext_DependencyNode_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, "String")
 }
 
 func (ec *executionContext) _DependencyNode_guarded(ctx context.Context, field graphql.CollectedField, obj *DependencyNode) (ret graphql.Marshaler) {
@@ -1238,7 +1253,7 @@ func (ec *executionContext) _DependencyNode_guarded(ctx context.Context, field g
 	)
 }
 func (ec *executionContext) fieldContext_DependencyNode_guarded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, "Boolean")
 }
 
 func (ec *executionContext) _DependencyNode_state(ctx context.Context, field graphql.CollectedField, obj *DependencyNode) (ret graphql.Marshaler) {
@@ -1261,7 +1276,7 @@ func (ec *executionContext) _DependencyNode_state(ctx context.Context, field gra
 	)
 }
 func (ec *executionContext) fieldContext_DependencyNode_state(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DependencyNode", field, true, true, errors.New("field of type DependencyState does not have child fields"))
+	return graphql.NewScalarFieldContext("DependencyNode", field, true, true, "DependencyState")
 }
 
 func (ec *executionContext) _DependencyNode_cycle(ctx context.Context, field graphql.CollectedField, obj *DependencyNode) (ret graphql.Marshaler) {
@@ -1284,7 +1299,7 @@ func (ec *executionContext) _DependencyNode_cycle(ctx context.Context, field gra
 	)
 }
 func (ec *executionContext) fieldContext_DependencyNode_cycle(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, "Boolean")
 }
 
 func (ec *executionContext) _DependencyNode_resource(ctx context.Context, field graphql.CollectedField, obj *DependencyNode) (ret graphql.Marshaler) {
@@ -1307,7 +1322,7 @@ func (ec *executionContext) _DependencyNode_resource(ctx context.Context, field 
 	)
 }
 func (ec *executionContext) fieldContext_DependencyNode_resource(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DependencyNode", field, true, true, errors.New("field of type Resource does not have child fields"))
+	return graphql.NewScalarFieldContext("DependencyNode", field, true, true, "Resource")
 }
 
 func (ec *executionContext) _DependencyTree_root(ctx context.Context, field graphql.CollectedField, obj *DependencyTree) (ret graphql.Marshaler) {
@@ -1426,7 +1441,7 @@ func (ec *executionContext) _DependencyTree_truncated(ctx context.Context, field
 	)
 }
 func (ec *executionContext) fieldContext_DependencyTree_truncated(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DependencyTree", field, false, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("DependencyTree", field, false, false, "Boolean")
 }
 
 func (ec *executionContext) _Kind_name(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -1449,7 +1464,7 @@ func (ec *executionContext) _Kind_name(ctx context.Context, field graphql.Collec
 	)
 }
 func (ec *executionContext) fieldContext_Kind_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("Kind", field, false, false, "String")
 }
 
 func (ec *executionContext) _Kind_singular(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -1472,7 +1487,7 @@ func (ec *executionContext) _Kind_singular(ctx context.Context, field graphql.Co
 	)
 }
 func (ec *executionContext) fieldContext_Kind_singular(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("Kind", field, false, false, "String")
 }
 
 func (ec *executionContext) _Kind_plural(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -1495,7 +1510,7 @@ func (ec *executionContext) _Kind_plural(ctx context.Context, field graphql.Coll
 	)
 }
 func (ec *executionContext) fieldContext_Kind_plural(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("Kind", field, false, false, "String")
 }
 
 func (ec *executionContext) _Kind_shortNames(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -1518,7 +1533,7 @@ func (ec *executionContext) _Kind_shortNames(ctx context.Context, field graphql.
 	)
 }
 func (ec *executionContext) fieldContext_Kind_shortNames(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("Kind", field, false, false, "String")
 }
 
 func (ec *executionContext) _Kind_group(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -1541,7 +1556,7 @@ func (ec *executionContext) _Kind_group(ctx context.Context, field graphql.Colle
 	)
 }
 func (ec *executionContext) fieldContext_Kind_group(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("Kind", field, false, false, "String")
 }
 
 func (ec *executionContext) _Kind_version(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -1564,7 +1579,7 @@ func (ec *executionContext) _Kind_version(ctx context.Context, field graphql.Col
 	)
 }
 func (ec *executionContext) fieldContext_Kind_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("Kind", field, false, false, "String")
 }
 
 func (ec *executionContext) _Kind_scope(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -1587,7 +1602,7 @@ func (ec *executionContext) _Kind_scope(ctx context.Context, field graphql.Colle
 	)
 }
 func (ec *executionContext) fieldContext_Kind_scope(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type KindScope does not have child fields"))
+	return graphql.NewScalarFieldContext("Kind", field, false, false, "KindScope")
 }
 
 func (ec *executionContext) _Kind_verbs(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -1610,7 +1625,7 @@ func (ec *executionContext) _Kind_verbs(ctx context.Context, field graphql.Colle
 	)
 }
 func (ec *executionContext) fieldContext_Kind_verbs(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type KindVerb does not have child fields"))
+	return graphql.NewScalarFieldContext("Kind", field, false, false, "KindVerb")
 }
 
 func (ec *executionContext) _Kind_description(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -1633,7 +1648,7 @@ func (ec *executionContext) _Kind_description(ctx context.Context, field graphql
 	)
 }
 func (ec *executionContext) fieldContext_Kind_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("Kind", field, false, false, "String")
 }
 
 func (ec *executionContext) _Kind_subKinds(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -1656,7 +1671,7 @@ func (ec *executionContext) _Kind_subKinds(ctx context.Context, field graphql.Co
 	)
 }
 func (ec *executionContext) fieldContext_Kind_subKinds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("Kind", field, false, false, "String")
 }
 
 func (ec *executionContext) _Kind_expires(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -1679,7 +1694,7 @@ func (ec *executionContext) _Kind_expires(ctx context.Context, field graphql.Col
 	)
 }
 func (ec *executionContext) fieldContext_Kind_expires(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Kind", field, false, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("Kind", field, false, false, "Boolean")
 }
 
 func (ec *executionContext) _Kind_controlled(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -1702,7 +1717,7 @@ func (ec *executionContext) _Kind_controlled(ctx context.Context, field graphql.
 	)
 }
 func (ec *executionContext) fieldContext_Kind_controlled(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Kind", field, true, true, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("Kind", field, true, true, "Boolean")
 }
 
 func (ec *executionContext) _Kind_fields(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -1853,7 +1868,7 @@ func (ec *executionContext) _KindColumn_name(ctx context.Context, field graphql.
 	)
 }
 func (ec *executionContext) fieldContext_KindColumn_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindColumn", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindColumn", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindColumn_path(ctx context.Context, field graphql.CollectedField, obj *descriptor.Column) (ret graphql.Marshaler) {
@@ -1876,7 +1891,7 @@ func (ec *executionContext) _KindColumn_path(ctx context.Context, field graphql.
 	)
 }
 func (ec *executionContext) fieldContext_KindColumn_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindColumn", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindColumn", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindColumn_wide(ctx context.Context, field graphql.CollectedField, obj *descriptor.Column) (ret graphql.Marshaler) {
@@ -1899,7 +1914,7 @@ func (ec *executionContext) _KindColumn_wide(ctx context.Context, field graphql.
 	)
 }
 func (ec *executionContext) fieldContext_KindColumn_wide(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindColumn", field, false, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("KindColumn", field, false, false, "Boolean")
 }
 
 func (ec *executionContext) _KindEnumValue_name(ctx context.Context, field graphql.CollectedField, obj *KindEnumValue) (ret graphql.Marshaler) {
@@ -1922,7 +1937,7 @@ func (ec *executionContext) _KindEnumValue_name(ctx context.Context, field graph
 	)
 }
 func (ec *executionContext) fieldContext_KindEnumValue_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindEnumValue", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindEnumValue", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindEnumValue_stored(ctx context.Context, field graphql.CollectedField, obj *KindEnumValue) (ret graphql.Marshaler) {
@@ -1945,7 +1960,7 @@ func (ec *executionContext) _KindEnumValue_stored(ctx context.Context, field gra
 	)
 }
 func (ec *executionContext) fieldContext_KindEnumValue_stored(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindEnumValue", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindEnumValue", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindEnumValue_description(ctx context.Context, field graphql.CollectedField, obj *KindEnumValue) (ret graphql.Marshaler) {
@@ -1968,7 +1983,7 @@ func (ec *executionContext) _KindEnumValue_description(ctx context.Context, fiel
 	)
 }
 func (ec *executionContext) fieldContext_KindEnumValue_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindEnumValue", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindEnumValue", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindField_path(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -1991,7 +2006,7 @@ func (ec *executionContext) _KindField_path(ctx context.Context, field graphql.C
 	)
 }
 func (ec *executionContext) fieldContext_KindField_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindField_name(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -2014,7 +2029,7 @@ func (ec *executionContext) _KindField_name(ctx context.Context, field graphql.C
 	)
 }
 func (ec *executionContext) fieldContext_KindField_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindField_type(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -2037,7 +2052,7 @@ func (ec *executionContext) _KindField_type(ctx context.Context, field graphql.C
 	)
 }
 func (ec *executionContext) fieldContext_KindField_type(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindField_description(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -2060,7 +2075,7 @@ func (ec *executionContext) _KindField_description(ctx context.Context, field gr
 	)
 }
 func (ec *executionContext) fieldContext_KindField_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindField_required(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -2083,7 +2098,7 @@ func (ec *executionContext) _KindField_required(ctx context.Context, field graph
 	)
 }
 func (ec *executionContext) fieldContext_KindField_required(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "Boolean")
 }
 
 func (ec *executionContext) _KindField_list(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -2106,7 +2121,7 @@ func (ec *executionContext) _KindField_list(ctx context.Context, field graphql.C
 	)
 }
 func (ec *executionContext) fieldContext_KindField_list(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "Boolean")
 }
 
 func (ec *executionContext) _KindField_listType(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -2129,7 +2144,7 @@ func (ec *executionContext) _KindField_listType(ctx context.Context, field graph
 	)
 }
 func (ec *executionContext) fieldContext_KindField_listType(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type KindListType does not have child fields"))
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "KindListType")
 }
 
 func (ec *executionContext) _KindField_keys(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -2152,7 +2167,7 @@ func (ec *executionContext) _KindField_keys(ctx context.Context, field graphql.C
 	)
 }
 func (ec *executionContext) fieldContext_KindField_keys(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindField_limits(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -2239,7 +2254,7 @@ func (ec *executionContext) _KindField_default(ctx context.Context, field graphq
 	)
 }
 func (ec *executionContext) fieldContext_KindField_default(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindField_immutable(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -2262,7 +2277,7 @@ func (ec *executionContext) _KindField_immutable(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext_KindField_immutable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "Boolean")
 }
 
 func (ec *executionContext) _KindField_manifestAt(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -2285,7 +2300,7 @@ func (ec *executionContext) _KindField_manifestAt(ctx context.Context, field gra
 	)
 }
 func (ec *executionContext) fieldContext_KindField_manifestAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindField_writeOnly(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -2308,7 +2323,7 @@ func (ec *executionContext) _KindField_writeOnly(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext_KindField_writeOnly(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "Boolean")
 }
 
 func (ec *executionContext) _KindField_mergeInto(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -2331,7 +2346,7 @@ func (ec *executionContext) _KindField_mergeInto(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext_KindField_mergeInto(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindField_since(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -2354,7 +2369,7 @@ func (ec *executionContext) _KindField_since(ctx context.Context, field graphql.
 	)
 }
 func (ec *executionContext) fieldContext_KindField_since(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindField_until(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -2377,7 +2392,7 @@ func (ec *executionContext) _KindField_until(ctx context.Context, field graphql.
 	)
 }
 func (ec *executionContext) fieldContext_KindField_until(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindField_deprecated(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -2400,7 +2415,7 @@ func (ec *executionContext) _KindField_deprecated(ctx context.Context, field gra
 	)
 }
 func (ec *executionContext) fieldContext_KindField_deprecated(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindFieldLimits_minLength(ctx context.Context, field graphql.CollectedField, obj *KindFieldLimits) (ret graphql.Marshaler) {
@@ -2423,7 +2438,7 @@ func (ec *executionContext) _KindFieldLimits_minLength(ctx context.Context, fiel
 	)
 }
 func (ec *executionContext) fieldContext_KindFieldLimits_minLength(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, "Int")
 }
 
 func (ec *executionContext) _KindFieldLimits_maxLength(ctx context.Context, field graphql.CollectedField, obj *KindFieldLimits) (ret graphql.Marshaler) {
@@ -2446,7 +2461,7 @@ func (ec *executionContext) _KindFieldLimits_maxLength(ctx context.Context, fiel
 	)
 }
 func (ec *executionContext) fieldContext_KindFieldLimits_maxLength(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, "Int")
 }
 
 func (ec *executionContext) _KindFieldLimits_pattern(ctx context.Context, field graphql.CollectedField, obj *KindFieldLimits) (ret graphql.Marshaler) {
@@ -2469,7 +2484,7 @@ func (ec *executionContext) _KindFieldLimits_pattern(ctx context.Context, field 
 	)
 }
 func (ec *executionContext) fieldContext_KindFieldLimits_pattern(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindFieldLimits_format(ctx context.Context, field graphql.CollectedField, obj *KindFieldLimits) (ret graphql.Marshaler) {
@@ -2492,7 +2507,7 @@ func (ec *executionContext) _KindFieldLimits_format(ctx context.Context, field g
 	)
 }
 func (ec *executionContext) fieldContext_KindFieldLimits_format(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindFieldLimits_min(ctx context.Context, field graphql.CollectedField, obj *KindFieldLimits) (ret graphql.Marshaler) {
@@ -2515,7 +2530,7 @@ func (ec *executionContext) _KindFieldLimits_min(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext_KindFieldLimits_min(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, errors.New("field of type Float does not have child fields"))
+	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, "Float")
 }
 
 func (ec *executionContext) _KindFieldLimits_max(ctx context.Context, field graphql.CollectedField, obj *KindFieldLimits) (ret graphql.Marshaler) {
@@ -2538,7 +2553,7 @@ func (ec *executionContext) _KindFieldLimits_max(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext_KindFieldLimits_max(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, errors.New("field of type Float does not have child fields"))
+	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, "Float")
 }
 
 func (ec *executionContext) _KindFieldLimits_in(ctx context.Context, field graphql.CollectedField, obj *KindFieldLimits) (ret graphql.Marshaler) {
@@ -2561,7 +2576,7 @@ func (ec *executionContext) _KindFieldLimits_in(ctx context.Context, field graph
 	)
 }
 func (ec *executionContext) fieldContext_KindFieldLimits_in(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindFieldLimits_minItems(ctx context.Context, field graphql.CollectedField, obj *KindFieldLimits) (ret graphql.Marshaler) {
@@ -2584,7 +2599,7 @@ func (ec *executionContext) _KindFieldLimits_minItems(ctx context.Context, field
 	)
 }
 func (ec *executionContext) fieldContext_KindFieldLimits_minItems(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, "Int")
 }
 
 func (ec *executionContext) _KindFieldLimits_maxItems(ctx context.Context, field graphql.CollectedField, obj *KindFieldLimits) (ret graphql.Marshaler) {
@@ -2607,7 +2622,7 @@ func (ec *executionContext) _KindFieldLimits_maxItems(ctx context.Context, field
 	)
 }
 func (ec *executionContext) fieldContext_KindFieldLimits_maxItems(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, "Int")
 }
 
 func (ec *executionContext) _KindFieldLimits_unique(ctx context.Context, field graphql.CollectedField, obj *KindFieldLimits) (ret graphql.Marshaler) {
@@ -2630,7 +2645,7 @@ func (ec *executionContext) _KindFieldLimits_unique(ctx context.Context, field g
 	)
 }
 func (ec *executionContext) fieldContext_KindFieldLimits_unique(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, "Boolean")
 }
 
 func (ec *executionContext) _KindFieldLimits_minProperties(ctx context.Context, field graphql.CollectedField, obj *KindFieldLimits) (ret graphql.Marshaler) {
@@ -2653,7 +2668,7 @@ func (ec *executionContext) _KindFieldLimits_minProperties(ctx context.Context, 
 	)
 }
 func (ec *executionContext) fieldContext_KindFieldLimits_minProperties(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, "Int")
 }
 
 func (ec *executionContext) _KindFieldLimits_maxProperties(ctx context.Context, field graphql.CollectedField, obj *KindFieldLimits) (ret graphql.Marshaler) {
@@ -2676,7 +2691,7 @@ func (ec *executionContext) _KindFieldLimits_maxProperties(ctx context.Context, 
 	)
 }
 func (ec *executionContext) fieldContext_KindFieldLimits_maxProperties(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, "Int")
 }
 
 func (ec *executionContext) _KindFieldLimits_keyMinLength(ctx context.Context, field graphql.CollectedField, obj *KindFieldLimits) (ret graphql.Marshaler) {
@@ -2699,7 +2714,7 @@ func (ec *executionContext) _KindFieldLimits_keyMinLength(ctx context.Context, f
 	)
 }
 func (ec *executionContext) fieldContext_KindFieldLimits_keyMinLength(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, "Int")
 }
 
 func (ec *executionContext) _KindFieldLimits_keyMaxLength(ctx context.Context, field graphql.CollectedField, obj *KindFieldLimits) (ret graphql.Marshaler) {
@@ -2722,7 +2737,7 @@ func (ec *executionContext) _KindFieldLimits_keyMaxLength(ctx context.Context, f
 	)
 }
 func (ec *executionContext) fieldContext_KindFieldLimits_keyMaxLength(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, "Int")
 }
 
 func (ec *executionContext) _KindFieldLimits_keyPattern(ctx context.Context, field graphql.CollectedField, obj *KindFieldLimits) (ret graphql.Marshaler) {
@@ -2745,7 +2760,7 @@ func (ec *executionContext) _KindFieldLimits_keyPattern(ctx context.Context, fie
 	)
 }
 func (ec *executionContext) fieldContext_KindFieldLimits_keyPattern(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindIndex_path(ctx context.Context, field graphql.CollectedField, obj *descriptor.Index) (ret graphql.Marshaler) {
@@ -2768,7 +2783,7 @@ func (ec *executionContext) _KindIndex_path(ctx context.Context, field graphql.C
 	)
 }
 func (ec *executionContext) fieldContext_KindIndex_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindIndex", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindIndex", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindIndex_sortable(ctx context.Context, field graphql.CollectedField, obj *descriptor.Index) (ret graphql.Marshaler) {
@@ -2791,7 +2806,7 @@ func (ec *executionContext) _KindIndex_sortable(ctx context.Context, field graph
 	)
 }
 func (ec *executionContext) fieldContext_KindIndex_sortable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindIndex", field, false, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("KindIndex", field, false, false, "Boolean")
 }
 
 func (ec *executionContext) _KindReference_path(ctx context.Context, field graphql.CollectedField, obj *KindReference) (ret graphql.Marshaler) {
@@ -2814,7 +2829,7 @@ func (ec *executionContext) _KindReference_path(ctx context.Context, field graph
 	)
 }
 func (ec *executionContext) fieldContext_KindReference_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindReference", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindReference", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindReference_kind(ctx context.Context, field graphql.CollectedField, obj *KindReference) (ret graphql.Marshaler) {
@@ -2837,7 +2852,7 @@ func (ec *executionContext) _KindReference_kind(ctx context.Context, field graph
 	)
 }
 func (ec *executionContext) fieldContext_KindReference_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindReference", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindReference", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindReference_field(ctx context.Context, field graphql.CollectedField, obj *KindReference) (ret graphql.Marshaler) {
@@ -2860,7 +2875,7 @@ func (ec *executionContext) _KindReference_field(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext_KindReference_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindReference", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindReference", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindReference_inverse(ctx context.Context, field graphql.CollectedField, obj *KindReference) (ret graphql.Marshaler) {
@@ -2883,7 +2898,7 @@ func (ec *executionContext) _KindReference_inverse(ctx context.Context, field gr
 	)
 }
 func (ec *executionContext) fieldContext_KindReference_inverse(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindReference", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("KindReference", field, false, false, "String")
 }
 
 func (ec *executionContext) _KindReference_guard(ctx context.Context, field graphql.CollectedField, obj *KindReference) (ret graphql.Marshaler) {
@@ -2906,7 +2921,7 @@ func (ec *executionContext) _KindReference_guard(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext_KindReference_guard(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindReference", field, false, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("KindReference", field, false, false, "Boolean")
 }
 
 func (ec *executionContext) _Mutation_updateKind(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
@@ -3130,10 +3145,10 @@ func (ec *executionContext) _Query___schema(ctx context.Context, field graphql.C
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *introspection.Schema) graphql.Marshaler {
-			return ec.marshalO__Schema2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐSchema(ctx, selections, v)
+			return ec.marshalN__Schema2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐSchema(ctx, selections, v)
 		},
 		true,
-		false,
+		true,
 	)
 }
 func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -3169,7 +3184,7 @@ func (ec *executionContext) _SecretData_id(ctx context.Context, field graphql.Co
 	)
 }
 func (ec *executionContext) fieldContext_SecretData_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretData", field, false, false, errors.New("field of type ID does not have child fields"))
+	return graphql.NewScalarFieldContext("SecretData", field, false, false, "ID")
 }
 
 func (ec *executionContext) _SecretData_kind(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
@@ -3192,7 +3207,7 @@ func (ec *executionContext) _SecretData_kind(ctx context.Context, field graphql.
 	)
 }
 func (ec *executionContext) fieldContext_SecretData_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretData", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("SecretData", field, false, false, "String")
 }
 
 func (ec *executionContext) _SecretData_namespace(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
@@ -3215,7 +3230,7 @@ func (ec *executionContext) _SecretData_namespace(ctx context.Context, field gra
 	)
 }
 func (ec *executionContext) fieldContext_SecretData_namespace(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretData", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("SecretData", field, false, false, "String")
 }
 
 func (ec *executionContext) _SecretData_name(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
@@ -3238,7 +3253,7 @@ func (ec *executionContext) _SecretData_name(ctx context.Context, field graphql.
 	)
 }
 func (ec *executionContext) fieldContext_SecretData_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretData", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("SecretData", field, false, false, "String")
 }
 
 func (ec *executionContext) _SecretData_uid(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
@@ -3261,7 +3276,7 @@ func (ec *executionContext) _SecretData_uid(ctx context.Context, field graphql.C
 	)
 }
 func (ec *executionContext) fieldContext_SecretData_uid(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretData", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("SecretData", field, false, false, "String")
 }
 
 func (ec *executionContext) _SecretData_revision(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
@@ -3284,7 +3299,7 @@ func (ec *executionContext) _SecretData_revision(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext_SecretData_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretData", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("SecretData", field, false, false, "String")
 }
 
 func (ec *executionContext) _SecretData_entries(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
@@ -3339,7 +3354,7 @@ func (ec *executionContext) _SecretDataEntry_path(ctx context.Context, field gra
 	)
 }
 func (ec *executionContext) fieldContext_SecretDataEntry_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, "String")
 }
 
 func (ec *executionContext) _SecretDataEntry_key(ctx context.Context, field graphql.CollectedField, obj *SecretDataEntry) (ret graphql.Marshaler) {
@@ -3362,7 +3377,7 @@ func (ec *executionContext) _SecretDataEntry_key(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext_SecretDataEntry_key(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, "String")
 }
 
 func (ec *executionContext) _SecretDataEntry_value(ctx context.Context, field graphql.CollectedField, obj *SecretDataEntry) (ret graphql.Marshaler) {
@@ -3385,7 +3400,7 @@ func (ec *executionContext) _SecretDataEntry_value(ctx context.Context, field gr
 	)
 }
 func (ec *executionContext) fieldContext_SecretDataEntry_value(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, "String")
 }
 
 func (ec *executionContext) _SecretDataEntry_encoding(ctx context.Context, field graphql.CollectedField, obj *SecretDataEntry) (ret graphql.Marshaler) {
@@ -3408,7 +3423,7 @@ func (ec *executionContext) _SecretDataEntry_encoding(ctx context.Context, field
 	)
 }
 func (ec *executionContext) fieldContext_SecretDataEntry_encoding(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, errors.New("field of type SecretDataEncoding does not have child fields"))
+	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, "SecretDataEncoding")
 }
 
 func (ec *executionContext) _SecretDataEntry_text(ctx context.Context, field graphql.CollectedField, obj *SecretDataEntry) (ret graphql.Marshaler) {
@@ -3431,7 +3446,7 @@ func (ec *executionContext) _SecretDataEntry_text(ctx context.Context, field gra
 	)
 }
 func (ec *executionContext) fieldContext_SecretDataEntry_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, "String")
 }
 
 func (ec *executionContext) _UpdateKindPayload_clientMutationId(ctx context.Context, field graphql.CollectedField, obj *UpdateKindPayload) (ret graphql.Marshaler) {
@@ -3454,7 +3469,7 @@ func (ec *executionContext) _UpdateKindPayload_clientMutationId(ctx context.Cont
 	)
 }
 func (ec *executionContext) fieldContext_UpdateKindPayload_clientMutationId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("UpdateKindPayload", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("UpdateKindPayload", field, false, false, "String")
 }
 
 func (ec *executionContext) _UpdateKindPayload_kind(ctx context.Context, field graphql.CollectedField, obj *UpdateKindPayload) (ret graphql.Marshaler) {
@@ -3509,7 +3524,7 @@ func (ec *executionContext) ___Directive_name(ctx context.Context, field graphql
 	)
 }
 func (ec *executionContext) fieldContext___Directive_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__Directive", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("__Directive", field, false, false, "String")
 }
 
 func (ec *executionContext) ___Directive_description(ctx context.Context, field graphql.CollectedField, obj *introspection.Directive) (ret graphql.Marshaler) {
@@ -3532,7 +3547,7 @@ func (ec *executionContext) ___Directive_description(ctx context.Context, field 
 	)
 }
 func (ec *executionContext) fieldContext___Directive_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__Directive", field, true, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("__Directive", field, true, false, "String")
 }
 
 func (ec *executionContext) ___Directive_isRepeatable(ctx context.Context, field graphql.CollectedField, obj *introspection.Directive) (ret graphql.Marshaler) {
@@ -3555,7 +3570,7 @@ func (ec *executionContext) ___Directive_isRepeatable(ctx context.Context, field
 	)
 }
 func (ec *executionContext) fieldContext___Directive_isRepeatable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__Directive", field, false, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("__Directive", field, false, false, "Boolean")
 }
 
 func (ec *executionContext) ___Directive_locations(ctx context.Context, field graphql.CollectedField, obj *introspection.Directive) (ret graphql.Marshaler) {
@@ -3578,7 +3593,7 @@ func (ec *executionContext) ___Directive_locations(ctx context.Context, field gr
 	)
 }
 func (ec *executionContext) fieldContext___Directive_locations(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__Directive", field, false, false, errors.New("field of type __DirectiveLocation does not have child fields"))
+	return graphql.NewScalarFieldContext("__Directive", field, false, false, "__DirectiveLocation")
 }
 
 func (ec *executionContext) ___Directive_args(ctx context.Context, field graphql.CollectedField, obj *introspection.Directive) (ret graphql.Marshaler) {
@@ -3590,7 +3605,8 @@ func (ec *executionContext) ___Directive_args(ctx context.Context, field graphql
 			return ec.fieldContext___Directive_args(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Args, nil
+			fc := graphql.GetFieldContext(ctx)
+			return obj.VisibleArgs(fc.Args["includeDeprecated"].(bool)), nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []introspection.InputValue) graphql.Marshaler {
@@ -3604,7 +3620,7 @@ func (ec *executionContext) fieldContext___Directive_args(ctx context.Context, f
 	fc = &graphql.FieldContext{
 		Object:     "__Directive",
 		Field:      field,
-		IsMethod:   false,
+		IsMethod:   true,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields___InputValue(ctx, field)
@@ -3644,7 +3660,7 @@ func (ec *executionContext) ___EnumValue_name(ctx context.Context, field graphql
 	)
 }
 func (ec *executionContext) fieldContext___EnumValue_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__EnumValue", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("__EnumValue", field, false, false, "String")
 }
 
 func (ec *executionContext) ___EnumValue_description(ctx context.Context, field graphql.CollectedField, obj *introspection.EnumValue) (ret graphql.Marshaler) {
@@ -3667,7 +3683,7 @@ func (ec *executionContext) ___EnumValue_description(ctx context.Context, field 
 	)
 }
 func (ec *executionContext) fieldContext___EnumValue_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__EnumValue", field, true, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("__EnumValue", field, true, false, "String")
 }
 
 func (ec *executionContext) ___EnumValue_isDeprecated(ctx context.Context, field graphql.CollectedField, obj *introspection.EnumValue) (ret graphql.Marshaler) {
@@ -3690,7 +3706,7 @@ func (ec *executionContext) ___EnumValue_isDeprecated(ctx context.Context, field
 	)
 }
 func (ec *executionContext) fieldContext___EnumValue_isDeprecated(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__EnumValue", field, true, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("__EnumValue", field, true, false, "Boolean")
 }
 
 func (ec *executionContext) ___EnumValue_deprecationReason(ctx context.Context, field graphql.CollectedField, obj *introspection.EnumValue) (ret graphql.Marshaler) {
@@ -3713,7 +3729,7 @@ func (ec *executionContext) ___EnumValue_deprecationReason(ctx context.Context, 
 	)
 }
 func (ec *executionContext) fieldContext___EnumValue_deprecationReason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__EnumValue", field, true, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("__EnumValue", field, true, false, "String")
 }
 
 func (ec *executionContext) ___Field_name(ctx context.Context, field graphql.CollectedField, obj *introspection.Field) (ret graphql.Marshaler) {
@@ -3736,7 +3752,7 @@ func (ec *executionContext) ___Field_name(ctx context.Context, field graphql.Col
 	)
 }
 func (ec *executionContext) fieldContext___Field_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__Field", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("__Field", field, false, false, "String")
 }
 
 func (ec *executionContext) ___Field_description(ctx context.Context, field graphql.CollectedField, obj *introspection.Field) (ret graphql.Marshaler) {
@@ -3759,7 +3775,7 @@ func (ec *executionContext) ___Field_description(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext___Field_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__Field", field, true, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("__Field", field, true, false, "String")
 }
 
 func (ec *executionContext) ___Field_args(ctx context.Context, field graphql.CollectedField, obj *introspection.Field) (ret graphql.Marshaler) {
@@ -3771,7 +3787,8 @@ func (ec *executionContext) ___Field_args(ctx context.Context, field graphql.Col
 			return ec.fieldContext___Field_args(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Args, nil
+			fc := graphql.GetFieldContext(ctx)
+			return obj.VisibleArgs(fc.Args["includeDeprecated"].(bool)), nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []introspection.InputValue) graphql.Marshaler {
@@ -3785,7 +3802,7 @@ func (ec *executionContext) fieldContext___Field_args(ctx context.Context, field
 	fc = &graphql.FieldContext{
 		Object:     "__Field",
 		Field:      field,
-		IsMethod:   false,
+		IsMethod:   true,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields___InputValue(ctx, field)
@@ -3857,7 +3874,7 @@ func (ec *executionContext) ___Field_isDeprecated(ctx context.Context, field gra
 	)
 }
 func (ec *executionContext) fieldContext___Field_isDeprecated(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__Field", field, true, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("__Field", field, true, false, "Boolean")
 }
 
 func (ec *executionContext) ___Field_deprecationReason(ctx context.Context, field graphql.CollectedField, obj *introspection.Field) (ret graphql.Marshaler) {
@@ -3880,7 +3897,7 @@ func (ec *executionContext) ___Field_deprecationReason(ctx context.Context, fiel
 	)
 }
 func (ec *executionContext) fieldContext___Field_deprecationReason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__Field", field, true, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("__Field", field, true, false, "String")
 }
 
 func (ec *executionContext) ___InputValue_name(ctx context.Context, field graphql.CollectedField, obj *introspection.InputValue) (ret graphql.Marshaler) {
@@ -3903,7 +3920,7 @@ func (ec *executionContext) ___InputValue_name(ctx context.Context, field graphq
 	)
 }
 func (ec *executionContext) fieldContext___InputValue_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__InputValue", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("__InputValue", field, false, false, "String")
 }
 
 func (ec *executionContext) ___InputValue_description(ctx context.Context, field graphql.CollectedField, obj *introspection.InputValue) (ret graphql.Marshaler) {
@@ -3926,7 +3943,7 @@ func (ec *executionContext) ___InputValue_description(ctx context.Context, field
 	)
 }
 func (ec *executionContext) fieldContext___InputValue_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__InputValue", field, true, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("__InputValue", field, true, false, "String")
 }
 
 func (ec *executionContext) ___InputValue_type(ctx context.Context, field graphql.CollectedField, obj *introspection.InputValue) (ret graphql.Marshaler) {
@@ -3981,7 +3998,7 @@ func (ec *executionContext) ___InputValue_defaultValue(ctx context.Context, fiel
 	)
 }
 func (ec *executionContext) fieldContext___InputValue_defaultValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__InputValue", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("__InputValue", field, false, false, "String")
 }
 
 func (ec *executionContext) ___InputValue_isDeprecated(ctx context.Context, field graphql.CollectedField, obj *introspection.InputValue) (ret graphql.Marshaler) {
@@ -4004,7 +4021,7 @@ func (ec *executionContext) ___InputValue_isDeprecated(ctx context.Context, fiel
 	)
 }
 func (ec *executionContext) fieldContext___InputValue_isDeprecated(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__InputValue", field, true, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("__InputValue", field, true, false, "Boolean")
 }
 
 func (ec *executionContext) ___InputValue_deprecationReason(ctx context.Context, field graphql.CollectedField, obj *introspection.InputValue) (ret graphql.Marshaler) {
@@ -4027,7 +4044,7 @@ func (ec *executionContext) ___InputValue_deprecationReason(ctx context.Context,
 	)
 }
 func (ec *executionContext) fieldContext___InputValue_deprecationReason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__InputValue", field, true, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("__InputValue", field, true, false, "String")
 }
 
 func (ec *executionContext) ___Schema_description(ctx context.Context, field graphql.CollectedField, obj *introspection.Schema) (ret graphql.Marshaler) {
@@ -4050,7 +4067,7 @@ func (ec *executionContext) ___Schema_description(ctx context.Context, field gra
 	)
 }
 func (ec *executionContext) fieldContext___Schema_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__Schema", field, true, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("__Schema", field, true, false, "String")
 }
 
 func (ec *executionContext) ___Schema_types(ctx context.Context, field graphql.CollectedField, obj *introspection.Schema) (ret graphql.Marshaler) {
@@ -4233,7 +4250,7 @@ func (ec *executionContext) ___Type_kind(ctx context.Context, field graphql.Coll
 	)
 }
 func (ec *executionContext) fieldContext___Type_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__Type", field, true, false, errors.New("field of type __TypeKind does not have child fields"))
+	return graphql.NewScalarFieldContext("__Type", field, true, false, "__TypeKind")
 }
 
 func (ec *executionContext) ___Type_name(ctx context.Context, field graphql.CollectedField, obj *introspection.Type) (ret graphql.Marshaler) {
@@ -4256,7 +4273,7 @@ func (ec *executionContext) ___Type_name(ctx context.Context, field graphql.Coll
 	)
 }
 func (ec *executionContext) fieldContext___Type_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__Type", field, true, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("__Type", field, true, false, "String")
 }
 
 func (ec *executionContext) ___Type_description(ctx context.Context, field graphql.CollectedField, obj *introspection.Type) (ret graphql.Marshaler) {
@@ -4279,7 +4296,7 @@ func (ec *executionContext) ___Type_description(ctx context.Context, field graph
 	)
 }
 func (ec *executionContext) fieldContext___Type_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__Type", field, true, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("__Type", field, true, false, "String")
 }
 
 func (ec *executionContext) ___Type_specifiedByURL(ctx context.Context, field graphql.CollectedField, obj *introspection.Type) (ret graphql.Marshaler) {
@@ -4302,7 +4319,7 @@ func (ec *executionContext) ___Type_specifiedByURL(ctx context.Context, field gr
 	)
 }
 func (ec *executionContext) fieldContext___Type_specifiedByURL(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__Type", field, true, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("__Type", field, true, false, "String")
 }
 
 func (ec *executionContext) ___Type_fields(ctx context.Context, field graphql.CollectedField, obj *introspection.Type) (ret graphql.Marshaler) {
@@ -4466,7 +4483,8 @@ func (ec *executionContext) ___Type_inputFields(ctx context.Context, field graph
 			return ec.fieldContext___Type_inputFields(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.InputFields(), nil
+			fc := graphql.GetFieldContext(ctx)
+			return obj.VisibleInputFields(fc.Args["includeDeprecated"].(bool)), nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []introspection.InputValue) graphql.Marshaler {
@@ -4476,7 +4494,7 @@ func (ec *executionContext) ___Type_inputFields(ctx context.Context, field graph
 		false,
 	)
 }
-func (ec *executionContext) fieldContext___Type_inputFields(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext___Type_inputFields(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "__Type",
 		Field:      field,
@@ -4485,6 +4503,17 @@ func (ec *executionContext) fieldContext___Type_inputFields(_ context.Context, f
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields___InputValue(ctx, field)
 		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field___Type_inputFields_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -4541,7 +4570,7 @@ func (ec *executionContext) ___Type_isOneOf(ctx context.Context, field graphql.C
 	)
 }
 func (ec *executionContext) fieldContext___Type_isOneOf(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("__Type", field, true, false, errors.New("field of type Boolean does not have child fields"))
+	return graphql.NewScalarFieldContext("__Type", field, true, false, "Boolean")
 }
 
 // endregion **************************** field.gotpl *****************************
@@ -4592,6 +4621,18 @@ func (ec *executionContext) unmarshalInputUpdateKindInput(ctx context.Context, o
 	return it, nil
 }
 
+// UnmarshalUpdateKindInput unmarshals raw into the UpdateKindInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalUpdateKindInput(ctx context.Context, raw any) (UpdateKindInput, error) {
+	var out UpdateKindInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "UpdateKindInput", raw, &out)
+	return out, err
+}
+
 // endregion **************************** input.gotpl *****************************
 
 // region    ************************** interface.gotpl ***************************
@@ -4606,8 +4647,7 @@ func (ec *executionContext) _DependencyNode(ctx context.Context, sel ast.Selecti
 	fields := graphql.CollectFields(ec.OperationContext, sel, dependencyNodeImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -4653,86 +4693,22 @@ func (ec *executionContext) _DependencyNode(ctx context.Context, sel ast.Selecti
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "state":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._DependencyNode_state(ctx, field, obj)
-				if res == graphql.RequiredNull {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			if field.IsDeferred() {
-				deferredFieldSet.AddField(field)
-				fieldIndex := len(deferredFieldSet.Values) - 1
-				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
-					return innerFunc(ctx, deferredFieldSet)
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._DependencyNode_state(ctx, field, obj)
 				})
-
-				for _, deferrable := range field.Deferrables {
-					view, ok := deferLabelToView[deferrable.Label]
-					if !ok {
-						view = deferredFieldSet.NewView()
-						deferLabelToView[deferrable.Label] = view
-					}
-					view.AddIndices(fieldIndex)
-				}
-
-				// don't run the out.Concurrently() call below
-				out.Values[i] = graphql.Null
-				continue
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "cycle":
 			out.Values[i] = ec._DependencyNode_cycle(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "resource":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._DependencyNode_resource(ctx, field, obj)
-				if res == graphql.RequiredNull {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			if field.IsDeferred() {
-				deferredFieldSet.AddField(field)
-				fieldIndex := len(deferredFieldSet.Values) - 1
-				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
-					return innerFunc(ctx, deferredFieldSet)
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._DependencyNode_resource(ctx, field, obj)
 				})
-
-				for _, deferrable := range field.Deferrables {
-					view, ok := deferLabelToView[deferrable.Label]
-					if !ok {
-						view = deferredFieldSet.NewView()
-						deferLabelToView[deferrable.Label] = view
-					}
-					view.AddIndices(fieldIndex)
-				}
-
-				// don't run the out.Concurrently() call below
-				out.Values[i] = graphql.Null
-				continue
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -4742,14 +4718,10 @@ func (ec *executionContext) _DependencyNode(ctx context.Context, sel ast.Selecti
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -4760,8 +4732,7 @@ func (ec *executionContext) _DependencyTree(ctx context.Context, sel ast.Selecti
 	fields := graphql.CollectFields(ec.OperationContext, sel, dependencyTreeImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -4795,14 +4766,10 @@ func (ec *executionContext) _DependencyTree(ctx context.Context, sel ast.Selecti
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -4813,8 +4780,7 @@ func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj
 	fields := graphql.CollectFields(ec.OperationContext, sel, kindImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -4875,119 +4841,23 @@ func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "controlled":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._Kind_controlled(ctx, field, obj)
-				if res == graphql.Null {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			if field.IsDeferred() {
-				deferredFieldSet.AddField(field)
-				fieldIndex := len(deferredFieldSet.Values) - 1
-				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
-					return innerFunc(ctx, deferredFieldSet)
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Kind_controlled(ctx, field, obj)
 				})
-
-				for _, deferrable := range field.Deferrables {
-					view, ok := deferLabelToView[deferrable.Label]
-					if !ok {
-						view = deferredFieldSet.NewView()
-						deferLabelToView[deferrable.Label] = view
-					}
-					view.AddIndices(fieldIndex)
-				}
-
-				// don't run the out.Concurrently() call below
-				out.Values[i] = graphql.Null
-				continue
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "fields":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._Kind_fields(ctx, field, obj)
-				if res == graphql.Null {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			if field.IsDeferred() {
-				deferredFieldSet.AddField(field)
-				fieldIndex := len(deferredFieldSet.Values) - 1
-				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
-					return innerFunc(ctx, deferredFieldSet)
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Kind_fields(ctx, field, obj)
 				})
-
-				for _, deferrable := range field.Deferrables {
-					view, ok := deferLabelToView[deferrable.Label]
-					if !ok {
-						view = deferredFieldSet.NewView()
-						deferLabelToView[deferrable.Label] = view
-					}
-					view.AddIndices(fieldIndex)
-				}
-
-				// don't run the out.Concurrently() call below
-				out.Values[i] = graphql.Null
-				continue
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "references":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._Kind_references(ctx, field, obj)
-				if res == graphql.Null {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			if field.IsDeferred() {
-				deferredFieldSet.AddField(field)
-				fieldIndex := len(deferredFieldSet.Values) - 1
-				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
-					return innerFunc(ctx, deferredFieldSet)
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Kind_references(ctx, field, obj)
 				})
-
-				for _, deferrable := range field.Deferrables {
-					view, ok := deferLabelToView[deferrable.Label]
-					if !ok {
-						view = deferredFieldSet.NewView()
-						deferLabelToView[deferrable.Label] = view
-					}
-					view.AddIndices(fieldIndex)
-				}
-
-				// don't run the out.Concurrently() call below
-				out.Values[i] = graphql.Null
-				continue
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "indexes":
 			out.Values[i] = ec._Kind_indexes(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -5007,14 +4877,10 @@ func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -5025,8 +4891,7 @@ func (ec *executionContext) _KindColumn(ctx context.Context, sel ast.SelectionSe
 	fields := graphql.CollectFields(ec.OperationContext, sel, kindColumnImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -5055,14 +4920,10 @@ func (ec *executionContext) _KindColumn(ctx context.Context, sel ast.SelectionSe
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -5073,8 +4934,7 @@ func (ec *executionContext) _KindEnumValue(ctx context.Context, sel ast.Selectio
 	fields := graphql.CollectFields(ec.OperationContext, sel, kindEnumValueImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -5103,14 +4963,10 @@ func (ec *executionContext) _KindEnumValue(ctx context.Context, sel ast.Selectio
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -5121,8 +4977,7 @@ func (ec *executionContext) _KindField(ctx context.Context, sel ast.SelectionSet
 	fields := graphql.CollectFields(ec.OperationContext, sel, kindFieldImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -5226,14 +5081,10 @@ func (ec *executionContext) _KindField(ctx context.Context, sel ast.SelectionSet
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -5244,8 +5095,7 @@ func (ec *executionContext) _KindFieldLimits(ctx context.Context, sel ast.Select
 	fields := graphql.CollectFields(ec.OperationContext, sel, kindFieldLimitsImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -5334,14 +5184,10 @@ func (ec *executionContext) _KindFieldLimits(ctx context.Context, sel ast.Select
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -5352,8 +5198,7 @@ func (ec *executionContext) _KindIndex(ctx context.Context, sel ast.SelectionSet
 	fields := graphql.CollectFields(ec.OperationContext, sel, kindIndexImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -5377,14 +5222,10 @@ func (ec *executionContext) _KindIndex(ctx context.Context, sel ast.SelectionSet
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -5395,8 +5236,7 @@ func (ec *executionContext) _KindReference(ctx context.Context, sel ast.Selectio
 	fields := graphql.CollectFields(ec.OperationContext, sel, kindReferenceImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -5435,14 +5275,10 @@ func (ec *executionContext) _KindReference(ctx context.Context, sel ast.Selectio
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -5456,8 +5292,7 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 	})
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		innerCtx := graphql.WithRootFieldContext(ctx, &graphql.RootFieldContext{
 			Object: field.Name,
@@ -5483,14 +5318,10 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -5504,8 +5335,7 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 	})
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		innerCtx := graphql.WithRootFieldContext(ctx, &graphql.RootFieldContext{
 			Object: field.Name,
@@ -5516,71 +5346,23 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("Query")
 		case "dependencyTree":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._Query_dependencyTree(ctx, field)
-				if res == graphql.RequiredNull {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			rrm := func(ctx context.Context) graphql.Marshaler {
-				return ec.OperationContext.RootResolverMiddleware(ctx,
-					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Query_dependencyTree(ctx, field)
+				})
 		case "kinds":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._Query_kinds(ctx, field)
-				if res == graphql.Null {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			rrm := func(ctx context.Context) graphql.Marshaler {
-				return ec.OperationContext.RootResolverMiddleware(ctx,
-					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Query_kinds(ctx, field)
+				})
 		case "secretData":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._Query_secretData(ctx, field)
-				if res == graphql.RequiredNull {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			rrm := func(ctx context.Context) graphql.Marshaler {
-				return ec.OperationContext.RootResolverMiddleware(ctx,
-					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Query_secretData(ctx, field)
+				})
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___type(ctx, field)
@@ -5592,7 +5374,7 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___schema(ctx, field)
 			})
-			if out.Values[i] == graphql.RequiredNull {
+			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
@@ -5604,14 +5386,10 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -5622,8 +5400,7 @@ func (ec *executionContext) _SecretData(ctx context.Context, sel ast.SelectionSe
 	fields := graphql.CollectFields(ec.OperationContext, sel, secretDataImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -5672,14 +5449,10 @@ func (ec *executionContext) _SecretData(ctx context.Context, sel ast.SelectionSe
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -5690,8 +5463,7 @@ func (ec *executionContext) _SecretDataEntry(ctx context.Context, sel ast.Select
 	fields := graphql.CollectFields(ec.OperationContext, sel, secretDataEntryImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -5730,14 +5502,10 @@ func (ec *executionContext) _SecretDataEntry(ctx context.Context, sel ast.Select
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -5748,8 +5516,7 @@ func (ec *executionContext) _UpdateKindPayload(ctx context.Context, sel ast.Sele
 	fields := graphql.CollectFields(ec.OperationContext, sel, updateKindPayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -5773,14 +5540,10 @@ func (ec *executionContext) _UpdateKindPayload(ctx context.Context, sel ast.Sele
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -5791,8 +5554,7 @@ func (ec *executionContext) ___Directive(ctx context.Context, sel ast.SelectionS
 	fields := graphql.CollectFields(ec.OperationContext, sel, __DirectiveImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -5831,14 +5593,10 @@ func (ec *executionContext) ___Directive(ctx context.Context, sel ast.SelectionS
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -5849,8 +5607,7 @@ func (ec *executionContext) ___EnumValue(ctx context.Context, sel ast.SelectionS
 	fields := graphql.CollectFields(ec.OperationContext, sel, __EnumValueImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -5884,14 +5641,10 @@ func (ec *executionContext) ___EnumValue(ctx context.Context, sel ast.SelectionS
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -5902,8 +5655,7 @@ func (ec *executionContext) ___Field(ctx context.Context, sel ast.SelectionSet, 
 	fields := graphql.CollectFields(ec.OperationContext, sel, __FieldImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -5947,14 +5699,10 @@ func (ec *executionContext) ___Field(ctx context.Context, sel ast.SelectionSet, 
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -5965,8 +5713,7 @@ func (ec *executionContext) ___InputValue(ctx context.Context, sel ast.Selection
 	fields := graphql.CollectFields(ec.OperationContext, sel, __InputValueImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -6010,14 +5757,10 @@ func (ec *executionContext) ___InputValue(ctx context.Context, sel ast.Selection
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -6028,8 +5771,7 @@ func (ec *executionContext) ___Schema(ctx context.Context, sel ast.SelectionSet,
 	fields := graphql.CollectFields(ec.OperationContext, sel, __SchemaImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -6073,14 +5815,10 @@ func (ec *executionContext) ___Schema(ctx context.Context, sel ast.SelectionSet,
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -6091,8 +5829,7 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 	fields := graphql.CollectFields(ec.OperationContext, sel, __TypeImplementors)
 
 	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
@@ -6161,14 +5898,10 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 		return graphql.Null
 	}
 
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
 
 	return out
 }
@@ -6186,9 +5919,7 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 	_ = sel
 	res := graphql.MarshalBoolean(v)
 	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
+		graphql.AddInvalidNullFromMarshaler(ctx, "Boolean!")
 	}
 	return res
 }
@@ -6211,9 +5942,7 @@ func (ec *executionContext) marshalNDependencyNode2ᚕᚖgithubᚗcomᚋsluicegw
 
 func (ec *executionContext) marshalNDependencyNode2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyNode(ctx context.Context, sel ast.SelectionSet, v *DependencyNode) graphql.Marshaler {
 	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
+		graphql.AddInvalidNullError(ctx, "DependencyNode!")
 		return graphql.Null
 	}
 	return ec._DependencyNode(ctx, sel, v)
@@ -6228,9 +5957,7 @@ func (ec *executionContext) marshalNID2string(ctx context.Context, sel ast.Selec
 	_ = sel
 	res := graphql.MarshalID(v)
 	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
+		graphql.AddInvalidNullFromMarshaler(ctx, "ID!")
 	}
 	return res
 }
@@ -6244,9 +5971,7 @@ func (ec *executionContext) marshalNInt2int32(ctx context.Context, sel ast.Selec
 	_ = sel
 	res := graphql.MarshalInt32(v)
 	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
+		graphql.AddInvalidNullFromMarshaler(ctx, "Int!")
 	}
 	return res
 }
@@ -6269,9 +5994,7 @@ func (ec *executionContext) marshalNKind2ᚕᚖgithubᚗcomᚋsluicegwᚋsluice�
 
 func (ec *executionContext) marshalNKind2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKind(ctx context.Context, sel ast.SelectionSet, v *descriptor.Kind) graphql.Marshaler {
 	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
+		graphql.AddInvalidNullError(ctx, "Kind!")
 		return graphql.Null
 	}
 	return ec._Kind(ctx, sel, v)
@@ -6315,9 +6038,7 @@ func (ec *executionContext) marshalNKindEnumValue2ᚕᚖgithubᚗcomᚋsluicegw�
 
 func (ec *executionContext) marshalNKindEnumValue2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐKindEnumValue(ctx context.Context, sel ast.SelectionSet, v *KindEnumValue) graphql.Marshaler {
 	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
+		graphql.AddInvalidNullError(ctx, "KindEnumValue!")
 		return graphql.Null
 	}
 	return ec._KindEnumValue(ctx, sel, v)
@@ -6341,9 +6062,7 @@ func (ec *executionContext) marshalNKindField2ᚕᚖgithubᚗcomᚋsluicegwᚋsl
 
 func (ec *executionContext) marshalNKindField2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐKindField(ctx context.Context, sel ast.SelectionSet, v *KindField) graphql.Marshaler {
 	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
+		graphql.AddInvalidNullError(ctx, "KindField!")
 		return graphql.Null
 	}
 	return ec._KindField(ctx, sel, v)
@@ -6351,9 +6070,7 @@ func (ec *executionContext) marshalNKindField2ᚖgithubᚗcomᚋsluicegwᚋsluic
 
 func (ec *executionContext) marshalNKindFieldLimits2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐKindFieldLimits(ctx context.Context, sel ast.SelectionSet, v *KindFieldLimits) graphql.Marshaler {
 	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
+		graphql.AddInvalidNullError(ctx, "KindFieldLimits!")
 		return graphql.Null
 	}
 	return ec._KindFieldLimits(ctx, sel, v)
@@ -6397,9 +6114,7 @@ func (ec *executionContext) marshalNKindReference2ᚕᚖgithubᚗcomᚋsluicegw�
 
 func (ec *executionContext) marshalNKindReference2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐKindReference(ctx context.Context, sel ast.SelectionSet, v *KindReference) graphql.Marshaler {
 	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
+		graphql.AddInvalidNullError(ctx, "KindReference!")
 		return graphql.Null
 	}
 	return ec._KindReference(ctx, sel, v)
@@ -6415,9 +6130,7 @@ func (ec *executionContext) marshalNKindScope2githubᚗcomᚋsluicegwᚋsluice�
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
+		graphql.AddInvalidNullFromMarshaler(ctx, "KindScope!")
 	}
 	return res
 }
@@ -6432,9 +6145,7 @@ func (ec *executionContext) marshalNKindVerb2githubᚗcomᚋsluicegwᚋsluiceᚋ
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
+		graphql.AddInvalidNullFromMarshaler(ctx, "KindVerb!")
 	}
 	return res
 }
@@ -6497,9 +6208,7 @@ func (ec *executionContext) marshalNSecretDataEntry2ᚕᚖgithubᚗcomᚋsluiceg
 
 func (ec *executionContext) marshalNSecretDataEntry2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretDataEntry(ctx context.Context, sel ast.SelectionSet, v *SecretDataEntry) graphql.Marshaler {
 	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
+		graphql.AddInvalidNullError(ctx, "SecretDataEntry!")
 		return graphql.Null
 	}
 	return ec._SecretDataEntry(ctx, sel, v)
@@ -6514,9 +6223,7 @@ func (ec *executionContext) marshalNString2string(ctx context.Context, sel ast.S
 	_ = sel
 	res := graphql.MarshalString(v)
 	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
+		graphql.AddInvalidNullFromMarshaler(ctx, "String!")
 	}
 	return res
 }
@@ -6584,9 +6291,7 @@ func (ec *executionContext) marshalN__DirectiveLocation2string(ctx context.Conte
 	_ = sel
 	res := graphql.MarshalString(v)
 	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
+		graphql.AddInvalidNullFromMarshaler(ctx, "__DirectiveLocation!")
 	}
 	return res
 }
@@ -6649,6 +6354,14 @@ func (ec *executionContext) marshalN__InputValue2ᚕgithubᚗcomᚋ99designsᚋg
 	return ret
 }
 
+func (ec *executionContext) marshalN__Schema2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐSchema(ctx context.Context, sel ast.SelectionSet, v *introspection.Schema) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "__Schema!")
+		return graphql.Null
+	}
+	return ec.___Schema(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalN__Type2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(ctx context.Context, sel ast.SelectionSet, v introspection.Type) graphql.Marshaler {
 	return ec.___Type(ctx, sel, &v)
 }
@@ -6671,9 +6384,7 @@ func (ec *executionContext) marshalN__Type2ᚕgithubᚗcomᚋ99designsᚋgqlgen�
 
 func (ec *executionContext) marshalN__Type2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(ctx context.Context, sel ast.SelectionSet, v *introspection.Type) graphql.Marshaler {
 	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
+		graphql.AddInvalidNullError(ctx, "__Type!")
 		return graphql.Null
 	}
 	return ec.___Type(ctx, sel, v)
@@ -6688,9 +6399,7 @@ func (ec *executionContext) marshalN__TypeKind2string(ctx context.Context, sel a
 	_ = sel
 	res := graphql.MarshalString(v)
 	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
+		graphql.AddInvalidNullFromMarshaler(ctx, "__TypeKind!")
 	}
 	return res
 }
@@ -6974,13 +6683,6 @@ func (ec *executionContext) marshalO__InputValue2ᚕgithubᚗcomᚋ99designsᚋg
 	}
 
 	return ret
-}
-
-func (ec *executionContext) marshalO__Schema2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐSchema(ctx context.Context, sel ast.SelectionSet, v *introspection.Schema) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return ec.___Schema(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalO__Type2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐTypeᚄ(ctx context.Context, sel ast.SelectionSet, v []introspection.Type) graphql.Marshaler {

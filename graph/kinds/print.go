@@ -29,32 +29,18 @@ func Print(s *ast.Schema, keep func(*ast.Definition) bool) string {
 	return strings.TrimSpace(strings.Join(lines, "\n")) + "\n"
 }
 
-// printable is a definition without the fields of introspection, with
-// descriptions as block strings have them: the formatter leaves that out.
+// printable returns a definition without the fields of introspection and without the
+// directives that only authors see.
 func printable(def *ast.Definition) *ast.Definition {
 	out := *def
-	out.Description = blockText(def.Description)
 	out.Fields = nil
 	for _, f := range def.Fields {
 		if strings.HasPrefix(f.Name, "__") {
 			continue
 		}
 		g := *f
-		g.Description, g.Arguments, g.Directives = blockText(f.Description), nil, standard(f.Directives)
-		for _, a := range f.Arguments {
-			b := *a
-			b.Description = blockText(a.Description)
-			g.Arguments = append(g.Arguments, &b)
-		}
+		g.Directives = standard(f.Directives)
 		out.Fields = append(out.Fields, &g)
-	}
-	out.EnumValues = nil
-	for _, v := range def.EnumValues {
-		w := *v
-		w.Description = blockText(v.Description)
-		out.EnumValues = append(out.EnumValues, &w)
 	}
 	return &out
 }
-
-func blockText(text string) string { return strings.ReplaceAll(text, `"""`, `\"""`) }

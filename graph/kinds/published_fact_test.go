@@ -2,13 +2,10 @@ package kinds_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
@@ -55,10 +52,6 @@ func published(t *testing.T) map[string]*openAPI {
 	}
 	out := map[string]*openAPI{}
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var crd struct {
 			Spec struct {
 				Names    struct{ Kind string }
@@ -69,9 +62,7 @@ func published(t *testing.T) map[string]*openAPI {
 				}
 			}
 		}
-		if err := yaml.Unmarshal(raw, &crd); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
+		kindstest.ReadYAML(t, file, &crd)
 		out[crd.Spec.Names.Kind] = crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 	}
 	return out

@@ -111,10 +111,12 @@ func TestASubprotocolThatIsNotSpokenClosesWith4406(t *testing.T) {
 			}
 		})
 	}
-	p := g.connect("graphql-ws", "graphql-transport-ws")
-	defer func() { _ = p.Close() }()
-	if p.Subprotocol() != "graphql-transport-ws" {
-		t.Errorf("of both the gateway speaks %s", p.Subprotocol())
+	for _, offered := range [][]string{{"graphql-transport-ws", "graphql-ws"}, {"mqtt", "graphql-ws", "graphql-transport-ws"}} {
+		p := g.connect(offered...)
+		if want := offered[len(offered)-2]; p.Subprotocol() != want {
+			t.Errorf("of %v the gateway speaks %s, not what the client prefers, %s", offered, p.Subprotocol(), want)
+		}
+		_ = p.Close()
 	}
 }
 

@@ -225,7 +225,7 @@ func (v *Violations) value(ctx context.Context, f *Field, at *location, value an
 		if s, ok := value.(string); ok {
 			v.text(f, at, s)
 		} else {
-			v.noString(at, value)
+			v.Add(at.String(), "type", "String", "must be a string")
 		}
 	}
 }
@@ -274,18 +274,9 @@ func (v *Violations) mapping(f *Field, at *location, value any) {
 		if s, ok := m[key].(string); ok {
 			v.text(f, entry, s)
 		} else {
-			v.noString(entry, m[key])
+			v.Add(entry.String(), "type", "String", "must be a string")
 		}
 	}
-}
-
-// noString refuses a value that is no string. A Boolean often was a word in YAML.
-func (v *Violations) noString(at *location, value any) {
-	text := "must be a string"
-	if _, ok := value.(bool); ok {
-		text += "; quote it: YAML reads y, n, yes, no, on and off as Booleans"
-	}
-	v.Add(at.String(), "type", "String", "%s", text)
 }
 
 func (v *Violations) mapKey(f *Field, at *location, key string) {

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +15,8 @@ import (
 
 	"github.com/agnivade/levenshtein"
 	"github.com/spf13/pflag"
-	yamlv3 "go.yaml.in/yaml/v3"
-	"sigs.k8s.io/yaml"
 
+	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
@@ -76,12 +77,15 @@ func Load(ctx context.Context, flags *pflag.FlagSet, own, others []string) error
 	if err != nil {
 		return fmt.Errorf("configuration file: %w", err)
 	}
-	if err := refuseAliases(raw); err != nil {
+	asJSON, err := manifest.ToJSON(string(raw))
+	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	dec := json.NewDecoder(bytes.NewReader(asJSON))
+	dec.UseNumber()
 	values := map[string]any{}
-	if err := yaml.UnmarshalStrict(raw, &values); err != nil {
-		return fmt.Errorf("%s: %s", path, invalidYAML(err))
+	if err := dec.Decode(&values); err != nil {
+		return fmt.Errorf("%s: there are no settings in it, written as key: value", path)
 	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		f := flags.Lookup(key)
@@ -95,36 +99,6 @@ func Load(ctx context.Context, flags *pflag.FlagSet, own, others []string) error
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// invalidYAML says why a file was not read, without the names of what reads it.
-func invalidYAML(err error) string {
-	text, ok := strings.CutPrefix(err.Error(), "error converting YAML to JSON: yaml: ")
-	if !ok {
-		return "there are no settings in it, written as key: value"
-	}
-	return strings.TrimPrefix(text, "unmarshal errors:\n  ")
-}
-
-// refuseAliases refuses YAML aliases: a few of them can stand for gigabytes.
-func refuseAliases(raw []byte) error {
-	var root yamlv3.Node
-	if err := yamlv3.Unmarshal(raw, &root); err != nil {
-		return nil // it is refused for what it is
-	}
-	var look func(n *yamlv3.Node) error
-	look = func(n *yamlv3.Node) error {
-		if n.Kind == yamlv3.AliasNode {
-			return fmt.Errorf("line %d: aliases are not accepted; write out the value", n.Line)
-		}
-		for _, c := range n.Content {
-			if err := look(c); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return look(&root)
 }
 
 // foreign matches variables that Kubernetes gives to every container beside a
@@ -151,9 +125,6 @@ func text(value any) string {
 			parts[i] = fmt.Sprint(v)
 		}
 		return strings.Join(parts, ",")
-	}
-	if f, ok := value.(float64); ok && f == float64(int64(f)) {
-		return fmt.Sprint(int64(f))
 	}
 	return fmt.Sprint(value)
 }

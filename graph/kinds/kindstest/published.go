@@ -1,12 +1,14 @@
 package kindstest
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/sluicegw/sluice/backend/manifest"
+
 )
 
 // Published is the folder of the schemas (crds) and manifests (samples, examples)
@@ -82,4 +84,19 @@ func Manifests(t testing.TB, folders ...string) (out []string) {
 		}
 	}
 	return out
+}
+
+// ReadYAML reads a YAML file into a value that encoding/json can fill.
+func ReadYAML(t testing.TB, file string, into any) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err == nil {
+		raw, err = manifest.ToJSON(string(raw))
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, into)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
 }
