@@ -65,7 +65,7 @@ func TestAFieldOfOnesOwnReturnsResources(t *testing.T) {
 			`{"ownRead":{"networks":{"nodes":[{"metadata":{"name":"n1"},"project":{"metadata":{"name":"p"}}}]}}}`, ""},
 		{"one that is not there", `{ ownProject(name: "gone") { id } ownRead(name: "gone") { id } }`, `{"ownProject":null,"ownRead":null}`, ""},
 		{"one that must be there", `{ ownNeeded(name: "gone") { id } }`, `null`, `ownNeeded 1:3 must not be null`},
-		{"none where one must be", `{ ownNeeded(name: "null") { id } }`, `null`, `ownNeeded the requested element is null which the schema does not allow`},
+		{"none where one must be", `{ ownNeeded(name: "null") { id } }`, `null`, `ownNeeded cannot return null for non-null field Query.ownNeeded (Project!): the resolver returned nil`},
 		{"one that must be there, beside others", `{ ownNeeded(name: "p") { metadata { name } } network(name: "n2") { metadata { name } } kinds { name @skip(if: true) } }`,
 			`{"ownNeeded":{"metadata":{"name":"p"}},"network":{"metadata":{"name":"n2"}},"kinds":[{}` + strings.Repeat(",{}", len(kindstest.Kinds(t))-1) + `]}`, ""},
 		{"a list", `{ ownNetworks(names: ["n1", "gone", "bad", "n2", "n1"]) { metadata { name } } }`,

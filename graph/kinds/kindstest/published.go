@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend/manifest"
-
 )
 
 // Published is the folder of the schemas (crds) and manifests (samples, examples)
