@@ -14,7 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/sluicegw/sluice/internal/timestamp"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // Parse reads one document. Keys that stand twice are refused, so are unknown
@@ -133,7 +133,7 @@ func (r *reader) time(m map[string]json.RawMessage, path, key string, dst **time
 	if text == nil || r.err != nil {
 		return
 	}
-	t, err := timestamp.Parse(*text)
+	t, err := descriptor.ParseTime(*text)
 	if err != nil {
 		r.err = &TypeError{Path: path + key, Want: "a time: " + err.Error()}
 		return

@@ -12,12 +12,12 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/scalar"
-	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // arguments are the coerced arguments of a field, or what is wrong with one. An
@@ -159,7 +159,7 @@ func (e *Engine) coerce(t *ast.Type, v any, at *spot) (any, error) {
 	case "Time":
 		var instant time.Time
 		instant, err = scalar.UnmarshalTime(v)
-		out = timestamp.Format(instant)
+		out = descriptor.FormatTime(instant)
 	default:
 		return e.coerceNamed(t.NamedType, v, at)
 	}

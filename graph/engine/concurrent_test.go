@@ -13,8 +13,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend"
-	answers "github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
+	"github.com/sluicegw/sluice/graph/stream"
 )
 
 // faultKey is where a context carries a fault.
@@ -80,9 +80,9 @@ func (r *remembered) Add(_ context.Context, query string, doc *ast.QueryDocument
 
 // answerIn executes an operation in memory that is used again.
 func (g *gateway) answerIn(ctx context.Context, oc *graphql.OperationContext) (data string, clean bool) {
-	var memory answers.Memory
-	defer memory.Release()
-	next, ctx := g.exec.DispatchOperation(context.WithValue(ctx, answers.ContextKey{}, &memory), oc)
+	var out stream.Output
+	defer out.Release()
+	next, ctx := g.exec.DispatchOperation(context.WithValue(ctx, stream.OutputKey{}, &out), oc)
 	res := next(ctx)
 	if res == nil {
 		return "", false

@@ -12,7 +12,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
@@ -135,7 +134,7 @@ func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *p
 		}
 		res = &graphql.Response{Data: []byte("null")}
 	}()
-	memory := answer.From(ctx)
+	memory := stream.OutputOf(ctx)
 	if memory == nil {
 		data := r.execute(make([]byte, 0, p.size.Load()+64))
 		p.size.Store(int64(len(data)))

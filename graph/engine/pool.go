@@ -6,7 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/sluicegw/sluice/backend/service/access"
-	"github.com/sluicegw/sluice/graph/answer"
+	"github.com/sluicegw/sluice/graph/stream"
 )
 
 // This file has all of the memory that one operation uses after another: the pieces of a
@@ -32,9 +32,9 @@ const maxSpare = 1 << 20
 // one uses.
 const keptPieces = 2048
 
-var _ answer.Owner = (*run)(nil)
+var _ stream.OutputOwner = (*run)(nil)
 
-// TakeBack is part of [answer.Owner].
+// TakeBack is part of [stream.OutputOwner].
 func (r *run) TakeBack(buf []byte) { r.engine.end(r, buf) }
 
 // end gives a run back, with the memory of its answer.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // A writer appends a value to the answer. If it returns false, the value is
@@ -242,7 +242,7 @@ func appendStoredTime(buf, raw []byte) ([]byte, bool) {
 	if raw[0] != '"' {
 		return buf, false
 	}
-	t, err := timestamp.Parse(string(body.Unquote(nil, raw)))
+	t, err := descriptor.ParseTime(string(body.Unquote(nil, raw)))
 	if err != nil {
 		return buf, false
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // maxSafeInteger is the greatest Int64: every JSON reader keeps it exact.
@@ -53,8 +52,8 @@ func storedForm(f *descriptor.Field, v *ast.Value) (stored any, accepted string)
 		}
 		return nil, "a string"
 	case descriptor.TypeTime:
-		if t, err := timestamp.Parse(v.Raw); err == nil && v.Kind == ast.StringValue {
-			return timestamp.Format(t), ""
+		if t, err := descriptor.ParseTime(v.Raw); err == nil && v.Kind == ast.StringValue {
+			return descriptor.FormatTime(t), ""
 		}
 		return nil, "a time like \"2026-01-31T12:00:00Z\""
 	case descriptor.TypeBoolean:

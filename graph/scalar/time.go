@@ -7,7 +7,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/sluicegw/sluice/internal/timestamp"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // MarshalTime writes a time in RFC 3339 form; the zero time is null.
@@ -24,7 +24,7 @@ func UnmarshalTime(v any) (time.Time, error) {
 	if !ok {
 		return time.Time{}, Refuse("%s is no Time: a time in RFC 3339 form is accepted, like \"2026-01-31T12:00:00Z\"", describe(v))
 	}
-	t, err := timestamp.Parse(text)
+	t, err := descriptor.ParseTime(text)
 	if err != nil {
 		return time.Time{}, Refuse("%q is no Time: %s", short(text), err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/change"
-	"github.com/sluicegw/sluice/graph/answer"
 )
 
 // group is one execution for equal subscriptions. No goroutine of it runs while there is no change.
@@ -94,7 +93,7 @@ func (g *group) step() *event {
 		own := *g.taken
 		e.change = &own
 	} else {
-		e.payload = answer.Encode(res)
+		e.payload = Encode(res)
 	}
 	return e
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/change"
-	"github.com/sluicegw/sluice/graph/answer"
 )
 
 // Wire is how a transport writes to the client of one subscription.
@@ -171,5 +170,5 @@ func (s *Subscription) answered(res *graphql.Response) ([]byte, progress) {
 	if s.group.Load() == nil { // else it has the cursor of the group's event
 		s.cursor = cursor
 	}
-	return answer.Encode(res), hasEvent
+	return Encode(res), hasEvent
 }

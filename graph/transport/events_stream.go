@@ -16,7 +16,6 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
 
-	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
@@ -60,7 +59,7 @@ func (s *eventStream) Frame(payload []byte, cursor string) stream.Frame {
 func (s *eventStream) End(ctx context.Context, errs gqlerror.List) {
 	last := []stream.Frame{event("complete", "", nil)}
 	if len(errs) > 0 {
-		last = append([]stream.Frame{event("next", "", answer.Encode(&graphql.Response{Errors: errs}))}, last...)
+		last = append([]stream.Frame{event("next", "", stream.Encode(&graphql.Response{Errors: errs}))}, last...)
 	}
 	_ = s.out.Put(ctx, nil, last...) // the client has gone
 }

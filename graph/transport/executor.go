@@ -13,7 +13,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/stream"
 )
@@ -148,7 +147,7 @@ func lastCut(text, separator string) (before, after string, found bool) {
 
 // Refuse is the answer to a request that is not executed.
 func (e *Executor) Refuse(ctx context.Context, errs ...*gqlerror.Error) []byte {
-	return answer.Encode(&graphql.Response{Errors: e.Present(ctx, errs)})
+	return stream.Encode(&graphql.Response{Errors: e.Present(ctx, errs)})
 }
 
 // Subscribe makes a subscription: see [stream.Groups.Subscribe].
@@ -205,7 +204,7 @@ func (o *Operation) do(ctx context.Context, abort func(), send func(answer []byt
 		ctx, cancel = context.WithDeadline(ctx, o.end)
 		defer cancel()
 	}
-	run := running{Context: ctx, shared: budget.Shared{Memory: share}, memory: answer.Memory{Head: dataHead, Room: len(dataTail)}}
+	run := running{Context: ctx, shared: budget.Shared{Memory: share}, memory: stream.Output{Head: dataHead, Room: len(dataTail)}}
 	memory := &run.memory
 	defer memory.Release()
 	res := o.respond(&run)
@@ -216,7 +215,7 @@ func (o *Operation) do(ctx context.Context, abort func(), send func(answer []byt
 		share.Keep(int64(cap(whole)), abort)
 		send(append(whole, dataTail...), false)
 	default:
-		out := answer.Encode(res)
+		out := stream.Encode(res)
 		share.Keep(int64(cap(whole)+len(out)), abort)
 		send(out, share.Refused() && o.Kind() == ast.Query)
 	}
@@ -229,13 +228,13 @@ func (o *Operation) do(ctx context.Context, abort func(), send func(answer []byt
 type running struct {
 	context.Context
 	shared budget.Shared
-	memory answer.Memory
+	memory stream.Output
 }
 
 // Value is part of [context.Context].
 func (r *running) Value(key any) any {
 	switch key.(type) {
-	case answer.ContextKey:
+	case stream.OutputKey:
 		return &r.memory
 	case budget.SharedKey:
 		return &r.shared

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // effective returns a copy of the object with the effective defaults of what
@@ -40,7 +39,7 @@ func (f *Field) effective(v any) any {
 		}
 	case string:
 		if f.Type == descriptor.TypeTime {
-			if t, err := timestamp.Parse(v); err == nil {
+			if t, err := descriptor.ParseTime(v); err == nil {
 				return t
 			}
 		}

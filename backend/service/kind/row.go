@@ -14,7 +14,6 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // The indexes that every kind has. Labels hold (key, value), conditions (type, status).
@@ -181,7 +180,7 @@ func appendValue(dst []byte, f *descriptor.Field, v any) ([]byte, bool) {
 			return backend.AppendInt(dst, int64(i)), i >= 0
 		}
 		if f.Type == descriptor.TypeTime {
-			t, err := timestamp.Parse(v)
+			t, err := descriptor.ParseTime(v)
 			return AppendTime(dst, t), err == nil
 		}
 		if len(v) > maxIndexBytes || utf8.RuneCountInString(v) > MaxIndexChars {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
-	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // State is a resource in the form that writes work on: what the envelope and
@@ -162,7 +162,7 @@ func timeOf(v any) (time.Time, bool) {
 		return time.Time{}, true
 	}
 	text, _ := v.(string)
-	t, err := timestamp.Parse(text)
+	t, err := descriptor.ParseTime(text)
 	return t, err == nil
 }
 

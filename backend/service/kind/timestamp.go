@@ -2,7 +2,6 @@ package kind
 
 import (
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // CanonicalTimes writes the times of a tree as they are stored, in UTC, so that equal
@@ -21,8 +20,8 @@ func (s *Shape) CanonicalTimes(tree map[string]any) {
 			if f.Type != descriptor.TypeTime {
 				continue
 			}
-			if t, err := timestamp.Parse(value); err == nil {
-				tree[name] = timestamp.Format(t)
+			if t, err := descriptor.ParseTime(value); err == nil {
+				tree[name] = descriptor.FormatTime(t)
 			}
 		case map[string]any:
 			if f.shape != nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
-	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // maxSafeInteger is the greatest integer that every JSON reader keeps exact.
@@ -218,7 +217,7 @@ func (v *Violations) value(ctx context.Context, f *Field, at *location, value an
 		}
 	case descriptor.TypeTime:
 		s, _ := value.(string)
-		if _, err := timestamp.Parse(s); err != nil {
+		if _, err := descriptor.ParseTime(s); err != nil {
 			v.Add(at.String(), "type", "Time", "is no time: %s", err)
 		}
 	default:

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // The types of conditions that say how far a resource is.
@@ -193,7 +192,7 @@ func (a Aspect) tree(shape *descriptor.Shape, old map[string]any, now time.Time)
 		"observedGeneration": json.Number(strconv.FormatInt(a.Generation, 10)),
 	}
 	if since, _ := old["lastTransitionTime"].(string); since == "" || old["status"] != a.Status {
-		values["lastTransitionTime"] = timestamp.Format(now.Truncate(time.Millisecond))
+		values["lastTransitionTime"] = descriptor.FormatTime(now.Truncate(time.Millisecond))
 	}
 	for name, value := range values {
 		if f := shape.Field(name); f != nil && !f.List && fits(f.Type, value) {

@@ -50,7 +50,6 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/internal/loglimit"
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
@@ -86,7 +85,7 @@ type Reconciler struct {
 
 // New starts nothing.
 func New(cfg Config) *Reconciler {
-	return &Reconciler{cfg: cfg, catalogue: catalogue.OutlineOf(cfg.Descriptors).Hash(), holder: cfg.NewID(), log: loglimit.Once(cfg.Logger)}
+	return &Reconciler{cfg: cfg, catalogue: catalogue.OutlineOf(cfg.Descriptors).Hash(), holder: cfg.NewID(), log: LogOnce(cfg.Logger)}
 }
 
 // Pauses after a failure.

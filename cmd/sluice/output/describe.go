@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/graph/client"
-	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // Description is what [Describe] shows.
@@ -143,7 +143,7 @@ func (d Description) conditions(w io.Writer, all []client.Condition) error {
 	t.Colours = d.Colours
 	for _, c := range all {
 		age := "-"
-		if at, err := timestamp.Parse(c.LastTransitionTime); err == nil {
+		if at, err := descriptor.ParseTime(c.LastTransitionTime); err == nil {
 			age = Age(d.Now.Sub(at))
 		}
 		status := Text{Text: Cell(c.Status)}

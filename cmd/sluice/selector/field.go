@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/graph/client"
-	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // fieldForms are what a filter is made of, joined by commas.
@@ -262,7 +262,7 @@ func (f field) value(text string) (any, error) {
 		}
 		return text == "true", nil
 	case "Time":
-		if _, err := timestamp.Parse(text); err != nil {
+		if _, err := descriptor.ParseTime(text); err != nil {
 			return nil, wrong("a time like 2006-01-02T15:04:05Z")
 		}
 	case "Enum":

@@ -10,7 +10,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/internal/timestamp"
 )
 
 // parser reads the JSON form of a filter by the kind's descriptor.
@@ -237,7 +236,7 @@ func encodeOperand(f *descriptor.Field, v any) []byte {
 		return kind.EncodeValue(f, v)
 	}
 	s, _ := v.(string)
-	t, err := timestamp.Parse(s)
+	t, err := descriptor.ParseTime(s)
 	if err != nil {
 		return nil
 	}

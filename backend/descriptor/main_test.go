@@ -1,4 +1,4 @@
-package loglimit_test
+package descriptor_test
 
 import (
 	"testing"

@@ -1,5 +1,4 @@
-// Package timestamp reads and writes times as the API and the stores have them: RFC 3339.
-package timestamp
+package descriptor
 
 import (
 	"errors"
@@ -11,9 +10,9 @@ import (
 // timeForm is the form of RFC 3339 section 5.6, with nanoseconds at most.
 var timeForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// Parse reads a time in RFC 3339 form, as UTC. It refuses what is not kept: more
+// ParseTime reads a time in RFC 3339 form, as UTC. It refuses what is not kept: more
 // than nanoseconds, leap seconds, and years that have no four digits in UTC.
-func Parse(text string) (time.Time, error) {
+func ParseTime(text string) (time.Time, error) {
 	text = strings.ToUpper(text) // T and Z are in either case
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || !timeForm.MatchString(text) { // time.Parse takes more than RFC 3339 has
@@ -26,5 +25,5 @@ func Parse(text string) (time.Time, error) {
 	return t, nil
 }
 
-// Format writes a time as a Time is stored: RFC 3339 in UTC.
-func Format(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+// FormatTime writes a time as a Time is stored: RFC 3339 in UTC.
+func FormatTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

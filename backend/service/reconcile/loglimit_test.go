@@ -1,4 +1,4 @@
-package loglimit_test
+package reconcile_test
 
 import (
 	"testing"
@@ -8,19 +8,19 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/sluicegw/sluice/internal/loglimit"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
 func TestEachMessageIsWrittenOnceInAnInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.InfoLevel)
-		l := loglimit.Once(zap.New(core))
+		l := reconcile.LogOnce(zap.New(core))
 		for range 3 {
 			for shard := range 16 {
 				l.Warn("a shard failed", zap.Int("shard", shard))
 				l.Warn("another thing failed")
 			}
-			time.Sleep(loglimit.Interval + time.Millisecond)
+			time.Sleep(reconcile.LogInterval + time.Millisecond)
 		}
 		for _, message := range []string{"a shard failed", "another thing failed"} {
 			if n := logs.FilterMessage(message).Len(); n != 3 {

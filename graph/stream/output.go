@@ -1,0 +1,45 @@
+package stream
+
+import "context"
+
+// Output is the memory of one answer: the executor writes the answer into it and the
+// transport sends it from there, so that it is copied nowhere. The zero value is ready; it is
+// used by one goroutine at a time.
+type Output struct {
+	// Head is written before the data, and Room bytes are left free behind them, for the
+	// transport.
+	Head string
+	Room int
+	// buf is the head and the data.
+	buf   []byte
+	owner OutputOwner
+}
+
+// OutputOwner owns the memory in which an answer was written.
+type OutputOwner interface {
+	// TakeBack is called with the memory when nobody reads it any more.
+	TakeBack(buf []byte)
+}
+
+// OutputKey is the key of an [*Output] in a context.
+type OutputKey struct{}
+
+// OutputOf returns the output that a context carries, nil if there is none.
+func OutputOf(ctx context.Context) *Output {
+	o, _ := ctx.Value(OutputKey{}).(*Output)
+	return o
+}
+
+// Fill sets what was written, head and data, and who owns its memory.
+func (o *Output) Fill(buf []byte, owner OutputOwner) { o.buf, o.owner = buf, owner }
+
+// Filled returns the head and the data; nil if nobody has written them.
+func (o *Output) Filled() []byte { return o.buf }
+
+// Release gives the memory back. Nothing in it may be read after that.
+func (o *Output) Release() {
+	if o.owner != nil {
+		o.owner.TakeBack(o.buf)
+	}
+	o.buf, o.owner = nil, nil
+}
