@@ -62,9 +62,9 @@ func (w *writer) value(t *ast.Type, name string, at place) any {
 	}
 	w.bytes -= 8
 	switch t.NamedType {
-	case "Int", "Int64":
+	case "Int", "SafeInt":
 		n := w.number(name)
-		if t.NamedType == "Int64" && w.IntN(2) == 0 {
+		if t.NamedType == "SafeInt" && w.IntN(2) == 0 {
 			return fmt.Sprint(n)
 		}
 		return n

@@ -16,7 +16,7 @@ const tenants = `
 type Team @resource(plural: "teams", group: "example.org", version: "v1", scope: NAMESPACED) { spec: TeamSpec!, status: TenantStatus }
 type TeamSpec { n: Int }
 type App @resource(plural: "apps", group: "example.org", version: "v1", scope: NAMESPACED) { spec: AppSpec!, status: TenantStatus }
-type AppSpec { ownerRef: String! @ref(kind: "Team", guard: true) }
+type AppSpec { ownerRef: String! @ref(kind: "Team", guarded: true) }
 type TenantStatus { conditions: [TenantCondition!] }
 type TenantCondition { type: String, status: String, message: String }
 `

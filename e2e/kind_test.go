@@ -18,7 +18,7 @@ type Team @resource(plural: "teams", group: "example.org", version: "v1", scope:
 
 type TeamSpec {
   "How to reach the team."
-  email: String! @constraint(minLength: 3, maxLength: 100, pattern: "@") @index @sortable
+  email: String! @constraint(minLength: 3, maxLength: 100, pattern: "@") @filterable @sortable
 }
 
 "A thing that a team runs."
@@ -32,7 +32,7 @@ type AppSpec {
   ownerRef: String! @ref(kind: "Team", inverse: "apps")
   "Who is called when the owner sleeps."
   backupRef: String @ref(kind: "Team", inverse: "backedApps")
-  tier: Int! @constraint(min: 1, max: 5) @index @sortable
+  tier: Int! @constraint(min: 1, max: 5) @filterable @sortable
 }
 
 type AppStatus {
@@ -256,7 +256,7 @@ func TestFieldsOfASpecStandAtTheTopOfAManifest(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "credential.graphqls"), `
 type Credential @resource(plural: "credentials", group: "", version: "v1", scope: NAMESPACED) { spec: CredentialSpec! }
 type CredentialSpec @rule(cel: "!has(self.text) || size(self.text) == 1", message: "one text is enough") {
-  variety: String @constraint(maxLength: 63) @manifest(at: "type") @index
+  variety: String @constraint(maxLength: 63) @manifest(at: "type") @filterable
   text: [MapEntry!] @writeOnly @manifest(at: "stringData") @map(maxProperties: 100, maxLength: 10000, keyMaxLength: 253)
   data: [MapEntry!] @manifest(at: "data") @map(maxProperties: 100, maxLength: 10000, keyMaxLength: 253)
   note: String @constraint(maxLength: 200)

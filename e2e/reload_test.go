@@ -196,7 +196,7 @@ func TestApplyReplacesTheFolderAndWhatIsServed(t *testing.T) {
 	defer socket.close()
 	socket.subscribe("1", `subscription { rackChanges { type cursor rack { metadata { name } } } }`, nil)
 	socket.next("1")
-	next := strings.Replace(racks, "  height: Int\n", "  height: Int\n  width: Int @index\n", 1)
+	next := strings.Replace(racks, "  height: Int\n", "  height: Int\n  width: Int @filterable\n", 1)
 	next = next[:strings.Index(next, "type Note @")] + "type Box @resource(plural: \"boxes\", group: \"example.org\", version: \"v1\", scope: GLOBAL) { spec: BoxSpec! }\ntype BoxSpec { size: Int }\n"
 	dir := s.write("next", next)
 	s.must(`mutation { createNote(input: {name: "n", spec: {text: "kept"}}) { note { id } } }`)

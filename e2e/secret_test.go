@@ -254,12 +254,12 @@ func (w *witness) reveals() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := c.SecretData(t.Context(), kind, "", "s")
-	if err != nil || data == nil || len(data.Entries) != 2 || data.Kind != "Secret" || *data.Namespace != "default" || data.Revision == "" {
+	data, err := c.Reveal(t.Context(), kind, "", "s")
+	if err != nil || data == nil || len(data.Values) != 2 || data.Kind != "Secret" || *data.Namespace != "default" || data.Revision == "" {
 		t.Fatalf("%+v, %v", data, err)
 	}
 	for i, key := range []string{"coded", "plain"} {
-		if value, err := data.Entries[i].Bytes(); err != nil || string(value) != w.secret || *data.Entries[i].Key != key {
+		if value, err := data.Values[i].Bytes(); err != nil || string(value) != w.secret || *data.Values[i].Key != key {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

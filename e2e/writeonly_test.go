@@ -32,7 +32,7 @@ type Vault @resource(plural: "vaults", group: "", version: "v1", scope: NAMESPAC
 type VaultSpec
   @rule(cel: "!has(self.password) || !has(self.user) || self.password != self.user", message: "the password is not the user")
   @rule(cel: "!has(self.password) || !has(oldSelf.user) || self.password != oldSelf.user", message: "the password was no user") {
-  user: String @constraint(maxLength: 100) @index @sortable
+  user: String @constraint(maxLength: 100) @filterable @sortable
   password: String @writeOnly @constraint(minLength: 8, maxLength: 60, pattern: "^[a-z0-9-]*$")
   keys: [String!] @writeOnly @list(type: SET) @constraint(maxItems: 3, maxLength: 60)
   entries: [MapEntry!] @writeOnly @map(maxProperties: 3, maxLength: 60, keyMaxLength: 60, keyPattern: "^[a-z0-9-]+$")

@@ -55,18 +55,18 @@ func (r *Resolver) tree(ctx context.Context, key backend.Key, direction core.Dep
 	if err != nil || root == nil {
 		return nil, err
 	}
-	t := &core.DependencyTree{Root: node(key), Up: []*core.DependencyNode{}, Down: []*core.DependencyNode{}}
+	t := &core.DependencyTree{Root: node(key), Dependencies: []*core.DependencyNode{}, Dependents: []*core.DependencyNode{}}
 	begin := &place{node: t.Root, key: key, resource: root}
-	if direction != core.DependencyDirectionDown {
-		w := &walk{Resolver: r, expand: r.up, up: true, depth: int(depth), seen: map[backend.Key]bool{key: true}}
-		if t.Up, err = w.run(ctx, begin); err != nil {
+	if direction != core.DependencyDirectionDependents {
+		w := &walk{Resolver: r, expand: r.dependencies, outward: true, depth: int(depth), seen: map[backend.Key]bool{key: true}}
+		if t.Dependencies, err = w.run(ctx, begin); err != nil {
 			return nil, err
 		}
 		t.Truncated = w.truncated
 	}
-	if direction != core.DependencyDirectionUp {
-		w := &walk{Resolver: r, expand: r.down, depth: int(depth), seen: map[backend.Key]bool{key: true}}
-		if t.Down, err = w.run(ctx, begin); err != nil {
+	if direction != core.DependencyDirectionDependencies {
+		w := &walk{Resolver: r, expand: r.dependents, depth: int(depth), seen: map[backend.Key]bool{key: true}}
+		if t.Dependents, err = w.run(ctx, begin); err != nil {
 			return nil, err
 		}
 		t.Truncated = t.Truncated || w.truncated
@@ -75,7 +75,7 @@ func (r *Resolver) tree(ctx context.Context, key backend.Key, direction core.Dep
 }
 
 func node(key backend.Key) *core.DependencyNode {
-	n := &core.DependencyNode{ID: kind.GlobalID(key), Kind: key.Kind, Name: key.Name}
+	n := &core.DependencyNode{ResourceID: kind.GlobalID(key), Kind: key.Kind, Name: key.Name}
 	n.Namespace = nonempty(key.Namespace)
 	return n
 }
@@ -110,9 +110,9 @@ type walk struct {
 	*Resolver
 	// expand returns the steps from each place of a level.
 	expand func(context.Context, []*place) ([][]step, bool, error)
-	// up says that it follows references as they point.
-	up    bool
-	depth int
+	// outward says that it follows references as they point.
+	outward bool
+	depth   int
 	// seen are the resources that were met: each is followed once.
 	seen      map[backend.Key]bool
 	truncated bool
@@ -143,9 +143,9 @@ func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, er
 					return out, nil
 				}
 				p := &place{node: node(s.key), key: s.key, above: from}
-				p.node.Level, p.node.From = int32(n), &from.node.ID
-				p.node.Path, p.node.Guarded = &s.reference.Path, &s.reference.Guard
-				p.node.Up = w.up
+				p.node.Level, p.node.From = int32(n), &from.node.ResourceID
+				p.node.Path, p.node.Guarded = &s.reference.Path, &s.reference.Guarded
+				p.node.Outward = w.outward
 				p.node.Cycle = from.under(s.key)
 				out = append(out, p.node)
 				if !w.seen[s.key] {
@@ -159,8 +159,8 @@ func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, er
 	return out, nil
 }
 
-// up are the steps to what the resources of a level refer to.
-func (r *Resolver) up(ctx context.Context, level []*place) ([][]step, bool, error) {
+// dependencies are the steps to what the resources of a level refer to.
+func (r *Resolver) dependencies(ctx context.Context, level []*place) ([][]step, bool, error) {
 	if err := r.read(ctx, level); err != nil {
 		return nil, false, err
 	}
@@ -194,8 +194,8 @@ func (r *Resolver) read(ctx context.Context, level []*place) error {
 	return nil
 }
 
-// down are the steps to what refers to the resources of a level.
-func (r *Resolver) down(ctx context.Context, level []*place) ([][]step, bool, error) {
+// dependents are the steps to what refers to the resources of a level.
+func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bool, error) {
 	out := make([][]step, len(level))
 	type question struct {
 		place     int
@@ -256,9 +256,9 @@ func (r dependencyNodeResolver) State(ctx context.Context, n *core.DependencyNod
 	if n.From == nil {
 		return nil, nil
 	}
-	referrer, target := *n.From, n.ID
-	if !n.Up {
-		referrer, target = n.ID, *n.From
+	referrer, target := *n.From, n.ResourceID
+	if !n.Outward {
+		referrer, target = n.ResourceID, *n.From
 	}
 	from, err := r.lookup(ctx, referrer)
 	if err != nil || from == nil {
@@ -277,6 +277,6 @@ func (r dependencyNodeResolver) State(ctx context.Context, n *core.DependencyNod
 
 // Resource resolves DependencyNode.resource.
 func (r dependencyNodeResolver) Resource(ctx context.Context, n *core.DependencyNode) (*engine.Ref, error) {
-	res, err := r.lookup(ctx, n.ID)
+	res, err := r.lookup(ctx, n.ResourceID)
 	return engine.RefTo(res), err
 }

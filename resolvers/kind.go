@@ -2,7 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"unicode/utf8"
@@ -35,8 +34,8 @@ func shapeFields(out []*core.KindField, path string, s *descriptor.Shape) []*cor
 func fieldOf(path string, f *descriptor.Field) *core.KindField {
 	out := &core.KindField{
 		Path: path, Name: f.Name, Type: string(f.Type), Description: f.Description, Required: f.Required, List: f.List,
-		Keys: f.Keys, Limits: limitsOf(f), EnumValues: []*core.KindEnumValue{}, Immutable: f.Immutable, WriteOnly: f.WriteOnly, ManifestAt: nonempty(f.ManifestAt), MergeInto: nonempty(f.MergeInto),
-		Since: nonempty(f.Since), Until: nonempty(f.Until), Deprecated: nonempty(f.Deprecated),
+		Keys: f.Keys, Limits: limitsOf(f), EnumValues: []*core.KindEnumValue{}, Immutable: f.Immutable, WriteOnly: f.WriteOnly, ManifestAt: nonempty(f.ManifestAt), MergeInto: nonempty(f.MergeInto), Default: f.Default,
+		DeprecationReason: nonempty(f.Deprecated),
 	}
 	if f.ListType != "" {
 		out.ListType = &f.ListType
@@ -51,11 +50,6 @@ func fieldOf(path string, f *descriptor.Field) *core.KindField {
 		}
 	case f.Shape != nil:
 		out.Type = f.Shape.Name
-	}
-	if f.Default != nil {
-		if raw, err := json.Marshal(f.Default); err == nil {
-			out.Default = new(string(raw))
-		}
 	}
 	return out
 }
@@ -92,7 +86,7 @@ func positive(n int) *int32 {
 func referencesOf(k *descriptor.Kind) []*core.KindReference {
 	out := make([]*core.KindReference, len(k.References))
 	for i, r := range k.References {
-		out[i] = &core.KindReference{Path: r.Path, Kind: r.Kind, Field: r.Field, Inverse: nonempty(r.Inverse), Guard: r.Guard}
+		out[i] = &core.KindReference{Path: r.Path, Kind: r.Kind, Field: r.Field, Inverse: nonempty(r.Inverse), Guarded: r.Guarded}
 	}
 	return out
 }

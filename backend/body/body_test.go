@@ -23,7 +23,7 @@ func kind() *descriptor.Kind {
 	colour := &descriptor.Enum{Name: "Colour", Values: []descriptor.EnumValue{{Name: "DARK_RED", Stored: "dark-red"}, {Name: "BLUE", Stored: "blue"}}}
 	fields := func(more ...descriptor.Field) []descriptor.Field {
 		return append([]descriptor.Field{
-			{Name: "text", Type: descriptor.TypeString}, {Name: "int", Type: descriptor.TypeInt}, {Name: "int64", Type: descriptor.TypeInt64},
+			{Name: "text", Type: descriptor.TypeString}, {Name: "int", Type: descriptor.TypeInt}, {Name: "int64", Type: descriptor.TypeSafeInt},
 			{Name: "float", Type: descriptor.TypeFloat}, {Name: "bool", Type: descriptor.TypeBoolean}, {Name: "enum", Type: descriptor.TypeEnum, Enum: colour},
 			{Name: "map", Type: descriptor.TypeMap}, {Name: "texts", Type: descriptor.TypeString, List: true}, {Name: "ints", Type: descriptor.TypeInt, List: true},
 			{Name: "floats", Type: descriptor.TypeFloat, List: true}, {Name: "bools", Type: descriptor.TypeBoolean, List: true}, {Name: "enums", Type: descriptor.TypeEnum, Enum: colour, List: true},
@@ -118,7 +118,7 @@ func reference(text string) map[string]any {
 		return nil
 	}
 	k := kind()
-	metadata := &descriptor.Shape{Fields: []descriptor.Field{{Name: "generation", Type: descriptor.TypeInt64}, {Name: "labels", Type: descriptor.TypeMap}, {Name: "annotations", Type: descriptor.TypeMap}, {Name: "description", Type: descriptor.TypeString}}}
+	metadata := &descriptor.Shape{Fields: []descriptor.Field{{Name: "generation", Type: descriptor.TypeSafeInt}, {Name: "labels", Type: descriptor.TypeMap}, {Name: "annotations", Type: descriptor.TypeMap}, {Name: "description", Type: descriptor.TypeString}}}
 	root := &descriptor.Shape{Fields: []descriptor.Field{
 		{Name: "subKind", Type: descriptor.TypeString}, {Name: "version", Type: descriptor.TypeString}, {Name: "metadata", Type: descriptor.TypeObject, Shape: metadata},
 		{Name: "spec", Type: descriptor.TypeObject, Shape: k.Spec, Required: true}, {Name: "status", Type: descriptor.TypeObject, Shape: k.Status},
@@ -192,7 +192,7 @@ func value(f descriptor.Field, v any) (any, bool) {
 	case descriptor.TypeBoolean:
 		b, ok := v.(bool)
 		return b, ok
-	case descriptor.TypeInt, descriptor.TypeInt64, descriptor.TypeFloat:
+	case descriptor.TypeInt, descriptor.TypeSafeInt, descriptor.TypeFloat:
 		n, ok := v.(json.Number)
 		if !ok {
 			return nil, false
@@ -202,7 +202,7 @@ func value(f descriptor.Field, v any) (any, bool) {
 			return n, err == nil
 		}
 		i, err := strconv.ParseInt(n.String(), 10, 64)
-		return n, err == nil && (f.Type == descriptor.TypeInt64 || i <= math.MaxInt32 && i >= math.MinInt32)
+		return n, err == nil && (f.Type == descriptor.TypeSafeInt || i <= math.MaxInt32 && i >= math.MinInt32)
 	}
 	s, ok := v.(string)
 	return s, ok
@@ -399,7 +399,7 @@ func TestShapesThatHoldThemselvesAreReadAtAnyDepth(t *testing.T) {
 	leaf := &descriptor.Shape{Name: "Tree"}
 	fields := []descriptor.Field{{Name: "one", Type: descriptor.TypeObject, Shape: leaf}, {Name: "many", Type: descriptor.TypeObject, List: true, Shape: leaf}}
 	for i := range 30 { // more than are compared in order
-		fields = append(fields, descriptor.Field{Name: fmt.Sprintf("f%02d", i), Type: descriptor.TypeInt64})
+		fields = append(fields, descriptor.Field{Name: fmt.Sprintf("f%02d", i), Type: descriptor.TypeSafeInt})
 	}
 	leaf.Fields = fields
 	rnd := rand.New(rand.NewPCG(3, 4))

@@ -124,7 +124,7 @@ type Compiler struct {
 func (c *Compiler) Kind(k *descriptor.Kind) *Shape {
 	if c.metadata == nil {
 		c.metadata = newShape("Metadata", []Field{
-			SlotGeneration: {Name: "generation", Type: descriptor.TypeInt64}, SlotLabels: {Name: "labels", Type: descriptor.TypeMap},
+			SlotGeneration: {Name: "generation", Type: descriptor.TypeSafeInt}, SlotLabels: {Name: "labels", Type: descriptor.TypeMap},
 			SlotAnnotations: {Name: "annotations", Type: descriptor.TypeMap}, SlotDescription: {Name: "description", Type: descriptor.TypeString},
 			SlotDeletionRequestedAt: {Name: "deletionRequestedAt", Type: descriptor.TypeString},
 			SlotFinalizers:          {Name: "finalizers", Type: descriptor.TypeString, List: true},

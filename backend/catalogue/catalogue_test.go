@@ -27,7 +27,7 @@ func shelf(change func(k *descriptor.Kind)) []descriptor.Kind {
 			{Name: "colour", Type: descriptor.TypeEnum, Enum: &descriptor.Enum{Name: "Colour", Values: []descriptor.EnumValue{{Name: "RED", Stored: "red"}, {Name: "BLUE", Stored: "blue"}}}},
 			{Name: "owner", Type: descriptor.TypeObject, Shape: &descriptor.Shape{Name: "Owner", Fields: []descriptor.Field{{Name: "name", Type: descriptor.TypeString}}}},
 		}},
-		References: []descriptor.Reference{{Path: "spec.label", Kind: "Label", Guard: true}},
+		References: []descriptor.Reference{{Path: "spec.label", Kind: "Label", Guarded: true}},
 	}
 	if change != nil {
 		change(&k)
@@ -71,11 +71,11 @@ func changes() map[string]struct {
 			k.Status = &descriptor.Shape{Name: "S", Fields: []descriptor.Field{{Name: "load", Type: descriptor.TypeFloat}}}
 		}, []string{"Shelf.status is new"}},
 		"another kind":           {func(k *descriptor.Kind) { k.Name = "Rack" }, []string{"kind Rack is new", "kind Shelf is gone: its resources are kept and not served (breaking)"}},
-		"a guard dropped":        {func(k *descriptor.Kind) { k.References[0].Guard = false }, []string{"Shelf.spec.label is not guarded any more: what it refers to can be deleted while it is relied on (breaking)"}},
+		"a guard dropped":        {func(k *descriptor.Kind) { k.References[0].Guarded = false }, []string{"Shelf.spec.label is not guarded any more: what it refers to can be deleted while it is relied on (breaking)"}},
 		"a reference dropped":    {func(k *descriptor.Kind) { k.References = nil }, []string{"Shelf.spec.label does not refer to kind Label any more: nothing waits for what it names, or keeps it from being deleted (breaking)"}},
 		"a reference to another": {func(k *descriptor.Kind) { k.References[0].Kind = "Sign" }, []string{"Shelf.spec.label does not refer to kind Label any more: nothing waits for what it names, or keeps it from being deleted (breaking)"}},
 		"a reference and a guard added": {func(k *descriptor.Kind) {
-			k.References = append(k.References, descriptor.Reference{Path: "spec.owner.name", Kind: "Person", Guard: true})
+			k.References = append(k.References, descriptor.Reference{Path: "spec.owner.name", Kind: "Person", Guarded: true})
 		}, []string{"Shelf.spec.owner.name refers to kind Person now"}},
 		"another default": {func(k *descriptor.Kind) { field(k, "label").Default = "x" }, nil},
 	}

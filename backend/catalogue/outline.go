@@ -55,7 +55,7 @@ func OutlineOf(kinds []descriptor.Kind) Outline {
 		o.add("status", k.Status)
 		for _, r := range k.References {
 			if f, ok := o.Fields[r.Path]; ok {
-				f.Refers, f.Guarded = r.Kind, r.Guard
+				f.Refers, f.Guarded = r.Kind, r.Guarded
 				o.Fields[r.Path] = f
 			}
 		}

@@ -64,9 +64,9 @@ type Kind struct {
 	// Sensitive says that the values of write-only fields are stored in a range of
 	// their own, apart from the resources and from the log.
 	Sensitive bool
-	// Indexes are the fields that filters and orders may name, beside name,
+	// FilterableFields are the fields that filters and orders may name, beside name,
 	// namespace, times, labels and conditions.
-	Indexes []Index
+	FilterableFields []FilterableField
 	// References are the fields that name other resources.
 	References []Reference
 	// Columns of tables that show resources of the kind, in their order, beside
@@ -128,10 +128,10 @@ func (k *Kind) FieldAt(path string) (f *Field, many bool) {
 	return f, many
 }
 
-// Index is a scalar field, or a list of scalars, whose values have index rows.
-type Index struct {
+// FilterableField is a scalar field, or a list of scalars, that filters may name.
+type FilterableField struct {
 	// Path from the body's root, joined by dots: "spec.resource.mtu". It is also
-	// the name of the index in the store.
+	// the name of the index in memory.
 	Path string
 	// Sortable says that orders may name it; only fields that are no lists are.
 	Sortable bool
@@ -139,8 +139,8 @@ type Index struct {
 
 // Column of a table shows a scalar field or a list of them.
 type Column struct {
-	// Name is the title of the column: "MTU".
-	Name string
+	// Title of the column: "MTU".
+	Title string
 	// Path from the body's root, joined by dots; steps into lists are by the name of
 	// the list alone, so that a resource may have several values there.
 	Path string
@@ -162,8 +162,8 @@ type Reference struct {
 	// Inverse is the field of the kind referred to that lists who refers to it
 	// by this reference, "subnets"; empty if there is none.
 	Inverse string
-	// Guard says that the resource referred to must stay while it is in use.
-	Guard bool
+	// Guarded says that the resource referred to must stay while it is in use.
+	Guarded bool
 }
 
 // Shape describes an object type of a spec or status.
@@ -190,12 +190,12 @@ func (s *Shape) Field(name string) *Field {
 // FieldType is the type of a field, or of the elements of a list.
 type FieldType string
 
-// The field types. Int is 32 bits; Int64 is a JSON number within +-(2^53-1); a Time
+// The field types. Int is 32 bits; SafeInt is a JSON number within +-(2^53-1); a Time
 // is stored as text in RFC 3339 form, and shown in UTC.
 const (
 	TypeString  FieldType = "String"
 	TypeInt     FieldType = "Int"
-	TypeInt64   FieldType = "Int64"
+	TypeSafeInt FieldType = "SafeInt"
 	TypeFloat   FieldType = "Float"
 	TypeBoolean FieldType = "Boolean"
 	TypeTime    FieldType = "Time"
@@ -253,9 +253,6 @@ type Field struct {
 	Default any
 	// Deprecated is the reason, empty if the field is not.
 	Deprecated string
-	// Since and Until are the API versions that have the field, Since inclusive
-	// and Until exclusive, like "1.2"; empty means no bound.
-	Since, Until string
 }
 
 // Format names a syntax that a string must have.

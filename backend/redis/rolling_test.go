@@ -56,7 +56,7 @@ func releaseThing(newer bool) descriptor.Kind {
 		descriptor.Field{Name: "origin", Type: descriptor.TypeObject, Shape: shape("Origin", text("place")), Immutable: true},
 		descriptor.Field{Name: "rules", Type: descriptor.TypeObject, Shape: shape("Rule", text("port")), List: true, ListType: descriptor.ListAtomic, Constraint: descriptor.Constraint{MaxItems: &most}})
 	if newer {
-		k.Indexes = append(k.Indexes, descriptor.Index{Path: "spec.novel", Sortable: true}, descriptor.Index{Path: "spec.rules.novel"})
+		k.FilterableFields = append(k.FilterableFields, descriptor.FilterableField{Path: "spec.novel", Sortable: true}, descriptor.FilterableField{Path: "spec.rules.novel"})
 	}
 	return k
 }

@@ -27,9 +27,9 @@ func thing() descriptor.Kind {
 			descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate,
 			descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbDelete,
 		},
-		Indexes: []descriptor.Index{{Path: "spec.title", Sortable: true}},
-		Spec:    &descriptor.Shape{Name: "ThingSpec", Fields: []descriptor.Field{{Name: "title", Type: descriptor.TypeString}}},
-		Status:  &descriptor.Shape{Name: "ThingStatus", Fields: []descriptor.Field{{Name: "id", Type: descriptor.TypeString}}},
+		FilterableFields: []descriptor.FilterableField{{Path: "spec.title", Sortable: true}},
+		Spec:             &descriptor.Shape{Name: "ThingSpec", Fields: []descriptor.Field{{Name: "title", Type: descriptor.TypeString}}},
+		Status:           &descriptor.Shape{Name: "ThingStatus", Fields: []descriptor.Field{{Name: "id", Type: descriptor.TypeString}}},
 	}
 }
 

@@ -130,7 +130,7 @@ func (p *survey) element(f *descriptor.Field, a spot) {
 		p.add(a, "enum", strings.Join(stored, ", "), element(f, 0), stored[0]+"s")
 	case descriptor.TypeBoolean:
 		p.add(a, "type", "Boolean", true, "true")
-	case descriptor.TypeInt, descriptor.TypeInt64, descriptor.TypeFloat:
+	case descriptor.TypeInt, descriptor.TypeSafeInt, descriptor.TypeFloat:
 		p.number(f, a)
 	case descriptor.TypeTime:
 		p.add(a, "type", "Time", element(f, 0), "tomorrow")

@@ -213,7 +213,7 @@ func element(f *descriptor.Field, i int) any {
 		return true
 	case descriptor.TypeTime:
 		return fmt.Sprintf("2026-01-02T%02d:%02d:05Z", i/60, i%60)
-	case descriptor.TypeInt, descriptor.TypeInt64, descriptor.TypeFloat:
+	case descriptor.TypeInt, descriptor.TypeSafeInt, descriptor.TypeFloat:
 		least := 4.0 // ipVersion is 4 or 6
 		if c.Min != nil {
 			least = *c.Min

@@ -24,9 +24,9 @@ func gauge() descriptor.Kind {
 	n := func(i int) *int { return &i }
 	x := func(f float64) *float64 { return &f }
 	k := widget()
-	k.Name, k.Singular, k.Plural, k.Indexes = "Gauge", "gauge", "gauges", nil
+	k.Name, k.Singular, k.Plural, k.FilterableFields = "Gauge", "gauge", "gauges", nil
 	mark := &descriptor.Shape{Name: "Mark", MinProperties: 2, MaxProperties: 3, Fields: []descriptor.Field{
-		{Name: "a", Type: descriptor.TypeInt}, {Name: "b", Type: descriptor.TypeBoolean}, {Name: "c", Type: descriptor.TypeFloat}, {Name: "d", Type: descriptor.TypeInt64},
+		{Name: "a", Type: descriptor.TypeInt}, {Name: "b", Type: descriptor.TypeBoolean}, {Name: "c", Type: descriptor.TypeFloat}, {Name: "d", Type: descriptor.TypeSafeInt},
 	}}
 	k.Spec = &descriptor.Shape{Name: "GaugeSpec", Fields: []descriptor.Field{
 		{Name: "unit", Type: descriptor.TypeString, Required: true, Constraint: descriptor.Constraint{In: []string{"mm", "kg"}, MinLength: n(2), MaxLength: n(2)}},

@@ -27,7 +27,7 @@ func building() []descriptor.Kind {
 	verbs := []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbDelete}
 	condition := &descriptor.Shape{Name: "Condition", Fields: []descriptor.Field{
 		{Name: "type", Type: descriptor.TypeString}, {Name: "status", Type: descriptor.TypeString}, {Name: "reason", Type: descriptor.TypeString},
-		{Name: "message", Type: descriptor.TypeString}, {Name: "observedGeneration", Type: descriptor.TypeInt64}, {Name: "lastTransitionTime", Type: descriptor.TypeTime},
+		{Name: "message", Type: descriptor.TypeString}, {Name: "observedGeneration", Type: descriptor.TypeSafeInt}, {Name: "lastTransitionTime", Type: descriptor.TypeTime},
 	}}
 	of := func(name string, refs ...descriptor.Reference) descriptor.Kind {
 		spec := &descriptor.Shape{Name: name + "Spec", Fields: []descriptor.Field{{Name: "title", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: n(50)}}}}
@@ -48,8 +48,8 @@ func building() []descriptor.Kind {
 	guest.Status = nil
 	return []descriptor.Kind{
 		of("Room"), guest,
-		of("Door", descriptor.Reference{Path: "spec.roomRef", Kind: "Room", Field: "room", Guard: true}),
-		of("Key", descriptor.Reference{Path: "spec.doorRefs", Kind: "Door", Field: "doors", Guard: true}, descriptor.Reference{Path: "spec.guestRef", Kind: "Guest", Field: "guest"}, descriptor.Reference{Path: "spec.keyRef", Kind: "Key", Field: "key"}),
+		of("Door", descriptor.Reference{Path: "spec.roomRef", Kind: "Room", Field: "room", Guarded: true}),
+		of("Key", descriptor.Reference{Path: "spec.doorRefs", Kind: "Door", Field: "doors", Guarded: true}, descriptor.Reference{Path: "spec.guestRef", Kind: "Guest", Field: "guest"}, descriptor.Reference{Path: "spec.keyRef", Kind: "Key", Field: "key"}),
 	}
 }
 

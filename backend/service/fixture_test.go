@@ -38,7 +38,7 @@ func widget() descriptor.Kind {
 			{Name: "title", Type: descriptor.TypeString, Required: true, Constraint: descriptor.Constraint{MinLength: n(1), MaxLength: n(10), Pattern: "^[^,]+$"}},
 			{Name: "colour", Type: descriptor.TypeEnum, Enum: colour, Default: "blue", Immutable: true},
 			{Name: "weight", Type: descriptor.TypeInt, Constraint: descriptor.Constraint{Min: x(68), Max: x(9216)}},
-			{Name: "bytes", Type: descriptor.TypeInt64},
+			{Name: "bytes", Type: descriptor.TypeSafeInt},
 			{Name: "heavy", Type: descriptor.TypeBoolean},
 			{Name: "tags", Type: descriptor.TypeString, List: true, ListType: descriptor.ListSet, Constraint: descriptor.Constraint{MaxItems: n(3), MaxLength: n(5)}},
 			{Name: "zones", Type: descriptor.TypeString, List: true, ListType: descriptor.ListSet, Immutable: true, Constraint: descriptor.Constraint{MaxItems: n(3), MaxLength: n(5)}},
@@ -58,7 +58,7 @@ func widget() descriptor.Kind {
 	return descriptor.Kind{
 		Name: "Widget", Singular: "widget", Plural: "widgets", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced,
 		Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbDelete},
-		Indexes: []descriptor.Index{
+		FilterableFields: []descriptor.FilterableField{
 			{Path: "spec.title", Sortable: true}, {Path: "spec.colour", Sortable: true}, {Path: "spec.weight", Sortable: true}, {Path: "spec.ratio", Sortable: true},
 			{Path: "spec.heavy"}, {Path: "spec.tags"}, {Path: "spec.parts.slot"}, {Path: "status.id"},
 		},

@@ -30,7 +30,7 @@ func kinds() []descriptor.Kind {
 	book := descriptor.Kind{
 		Name: "Book", Singular: "book", Plural: "books", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced,
 		Verbs: verbs, Expires: true,
-		Indexes: []descriptor.Index{
+		FilterableFields: []descriptor.FilterableField{
 			{Path: "spec.title", Sortable: true}, {Path: "spec.colour", Sortable: true}, {Path: "spec.weight", Sortable: true}, {Path: "spec.tags"},
 		},
 		References: []descriptor.Reference{{Path: "spec.shelfRef", Kind: "Shelf", Field: "shelf", Inverse: "books"}},

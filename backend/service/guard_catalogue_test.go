@@ -21,7 +21,7 @@ import (
 // doors and keys.
 func unguarded() map[string][]descriptor.Kind {
 	guard, reference := building(), building()
-	guard[2].References[0].Guard = false
+	guard[2].References[0].Guarded = false
 	reference[2].References = nil
 	return map[string][]descriptor.Kind{"no guard": guard, "no reference": reference, "no kind": building()[:2]}
 }
@@ -118,7 +118,7 @@ func TestAGuardThatComesBackBindsAnew(t *testing.T) {
 				for i := range 3 {
 					refs := next.get("Door", fmt.Sprint("d", i)).Refs
 					declared := kinds[2].References
-					if len(refs) != len(declared) || len(refs) > 0 && refs[0].Bound != declared[0].Guard {
+					if len(refs) != len(declared) || len(refs) > 0 && refs[0].Bound != declared[0].Guarded {
 						return fmt.Errorf("door %d refers to %+v", i, refs)
 					}
 				}
@@ -225,7 +225,7 @@ func TestAnOlderGatewayBindsToNothingThatIsNotThere(t *testing.T) {
 	for _, kinds := range [][]descriptor.Kind{both, one} {
 		kinds[2].Spec.Fields = append(kinds[2].Spec.Fields, descriptor.Field{Name: "nearRef", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: &n}})
 	}
-	both[2].References = append(both[2].References, descriptor.Reference{Path: "spec.nearRef", Kind: "Room", Field: "near", Guard: true})
+	both[2].References = append(both[2].References, descriptor.Reference{Path: "spec.nearRef", Kind: "Room", Field: "near", Guarded: true})
 	old, recent := openHouseOf(t, store, both), openHouseOf(t, store, one)
 	inOrder(old, recent)
 	recent.create("Door", "d", `{"nearRef":"r"}`) // which is no reference to it

@@ -30,11 +30,11 @@ func freeWidget() descriptor.Kind {
 		{Name: "text", Type: descriptor.TypeString, Constraint: free},
 		{Name: "list", Type: descriptor.TypeString, List: true, ListType: descriptor.ListAtomic, Constraint: descriptor.Constraint{MaxLength: n(1000), MaxItems: n(100_000)}},
 		{Name: "map", Type: descriptor.TypeMap, Constraint: keys},
-		{Name: "number", Type: descriptor.TypeInt64},
+		{Name: "number", Type: descriptor.TypeSafeInt},
 		{Name: "inners", Type: descriptor.TypeObject, Shape: inner, List: true, ListType: descriptor.ListAtomic, Constraint: descriptor.Constraint{MaxItems: n(1000)}},
 		{Name: "y", Type: descriptor.TypeBoolean},
 	}}
-	k.Indexes, k.Expires = nil, true
+	k.FilterableFields, k.Expires = nil, true
 	return k
 }
 

@@ -22,7 +22,7 @@ import (
 func logbook() descriptor.Kind {
 	n := func(i int) *int { return &i }
 	k := widget()
-	k.Name, k.Singular, k.Plural, k.Indexes = "Logbook", "logbook", "logbooks", []descriptor.Index{{Path: "status.id", Sortable: true}}
+	k.Name, k.Singular, k.Plural, k.FilterableFields = "Logbook", "logbook", "logbooks", []descriptor.FilterableField{{Path: "status.id", Sortable: true}}
 	entry := func() *descriptor.Shape {
 		return &descriptor.Shape{Name: "Entry", Fields: []descriptor.Field{
 			{Name: "text", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: n(4)}},

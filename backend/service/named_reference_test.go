@@ -25,9 +25,9 @@ func rentals() []descriptor.Kind {
 	home, rental := widget(), widget()
 	home.Name, home.Singular, home.Plural = "Home", "home", "homes"
 	rental.Name, rental.Singular, rental.Plural = "Rental", "rental", "rentals"
-	home.Spec, home.Status, home.Indexes = &descriptor.Shape{Name: "HomeSpec"}, nil, nil
+	home.Spec, home.Status, home.FilterableFields = &descriptor.Shape{Name: "HomeSpec"}, nil, nil
 	rental.Spec = &descriptor.Shape{Name: "RentalSpec", Fields: []descriptor.Field{name("homeRef"), others, stays, {Name: "note", Type: descriptor.TypeString}}}
-	rental.Status, rental.Indexes = nil, nil
+	rental.Status, rental.FilterableFields = nil, nil
 	for _, path := range []string{"spec.homeRef", "spec.otherRefs", "spec.stays.homeRef"} {
 		rental.References = append(rental.References, descriptor.Reference{Path: path, Kind: "Home", Field: "home"})
 	}

@@ -177,7 +177,7 @@ func refillBolt(b *testing.B, n int) {
 	svc, stop := start("killed")
 	defer stop()
 	other := widget()
-	other.Indexes = append(other.Indexes, descriptor.Index{Path: "spec.every", Sortable: true})
+	other.FilterableFields = append(other.FilterableFields, descriptor.FilterableField{Path: "spec.every", Sortable: true})
 	r.reload(svc, other)
 }
 

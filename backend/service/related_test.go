@@ -43,9 +43,9 @@ func windows() []descriptor.Kind {
 	}
 	add("Window", false,
 		descriptor.Reference{Path: "spec.viewRefs", Kind: "Room", Field: "views"},
-		descriptor.Reference{Path: "spec.roomRef", Kind: "Room", Field: "room", Guard: true},
-		descriptor.Reference{Path: "spec.behindRef", Kind: "Room", Field: "behind", Guard: true})
-	add("Alarm", true, descriptor.Reference{Path: "spec.roomRef", Kind: "Room", Field: "room", Guard: true})
+		descriptor.Reference{Path: "spec.roomRef", Kind: "Room", Field: "room", Guarded: true},
+		descriptor.Reference{Path: "spec.behindRef", Kind: "Room", Field: "behind", Guarded: true})
+	add("Alarm", true, descriptor.Reference{Path: "spec.roomRef", Kind: "Room", Field: "room", Guarded: true})
 	return kinds
 }
 
@@ -86,7 +86,7 @@ func (h *house) references() (out []reference) {
 				}
 				for _, name := range names {
 					to := backend.Key{Kind: d.Kind, Namespace: "default", Name: name.(string)}
-					ref := reference{from: r.Key, to: to, path: d.Path, declared: n, guarded: d.Guard, state: reconcile.Bound}
+					ref := reference{from: r.Key, to: to, path: d.Path, declared: n, guarded: d.Guarded, state: reconcile.Bound}
 					target := h.get(to.Kind, to.Name)
 					switch waited := slices.Contains(st.Meta.Waits, to.Kind+"/"+to.Name); {
 					case target == nil:

@@ -184,7 +184,7 @@ func TestADeletionGoesOnOnceACatalogueGuardsNoMore(t *testing.T) {
 	}
 	stop()
 	next := building()
-	next[2].References[0].Guard = false
+	next[2].References[0].Guarded = false
 	h = openHouseOf(t, store, next)
 	h.run()
 	h.becomes("Room", "r", "none")
@@ -208,7 +208,7 @@ func TestADeletionGoesOnWhoeverLetsGoOfIt(t *testing.T) {
 			}
 			stop()
 			next := building()
-			next[2].References[0].Guard = false
+			next[2].References[0].Guarded = false
 			h = openHouseOf(t, store, next)
 			h.run()
 			if err := write(h); err != nil {

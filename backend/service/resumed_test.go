@@ -24,7 +24,7 @@ import (
 // filtered stream tells of the log is compared with the states that the writes left.
 func TestAResumedStreamTellsWhatEnteredAndLeftWhoeverWrote(t *testing.T) {
 	older := widget()
-	older.Indexes = []descriptor.Index{{Path: "spec.heavy"}}
+	older.FilterableFields = []descriptor.FilterableField{{Path: "spec.heavy"}}
 	older.Spec.Fields = slices.DeleteFunc(older.Spec.Fields, func(f descriptor.Field) bool { return f.Name == "tags" || f.Name == "ratio" })
 	older.Spec.Rules = nil
 	for seed := range uint64(20) {

@@ -36,7 +36,7 @@ func TestTheCostOfARuleDoesNotDependOnOthers(t *testing.T) {
 		{strings.Repeat("self.a.replace('x', 'xx') != 'y' && ", 100) + "true", map[string]any{"a": long}},
 	} {
 		k := widget()
-		k.Name, k.Singular, k.Plural, k.Status, k.Indexes, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
+		k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
 		k.Spec = &descriptor.Shape{
 			Name:   "RuledSpec",
 			Fields: []descriptor.Field{{Name: "a", Type: descriptor.TypeString}, {Name: "b", Type: descriptor.TypeString}, {Name: "broken", Type: descriptor.TypeBoolean}, {Name: "numbers", Type: descriptor.TypeInt, List: true}},
@@ -84,7 +84,7 @@ func TestARuleThatIsNotEvaluatedToItsEndIsNoViolation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := widget()
-			k.Name, k.Singular, k.Plural, k.Status, k.Indexes, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
+			k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
 			k.Spec = &descriptor.Shape{
 				Name: "RuledSpec", Fields: []descriptor.Field{{Name: "numbers", Type: descriptor.TypeInt, List: true}},
 				Rules: []descriptor.Rule{{CEL: c.rule, Message: "costly"}},

@@ -311,7 +311,7 @@ func TestARuleSeesWhatItNames(t *testing.T) {
 		for _, rules := range [][]string{{c.rule}, {"true", c.rule}, {c.rule, "self.policy != 'none'"}} {
 			k := widget()
 			k.Name, k.Singular, k.Plural, k.Spec = "Ruled", "ruled", "ruleds", spec(rules...)
-			k.Status, k.Indexes, k.References, k.SubKinds = nil, nil, nil, nil
+			k.Status, k.FilterableFields, k.References, k.SubKinds = nil, nil, nil, nil
 			compiled, err := kind.Compile([]descriptor.Kind{k})
 			if err != nil {
 				t.Fatalf("%s: %v", c.rule, err)

@@ -43,7 +43,7 @@ func (h *house) unsettled(namespace string) string {
 			switch {
 			case ref.Key == key && waits:
 				return fmt.Sprintf("%s waits for itself", key)
-			case bound[ref.Key] != (ref.Guard && !waits):
+			case bound[ref.Key] != (ref.Guarded && !waits):
 				return fmt.Sprintf("%s: bound %v, waits %v for %s", key, bound[ref.Key], waits, ref.Key)
 			case bound[ref.Key] && target == nil:
 				return fmt.Sprintf("%s relies on %s, which is not there", key, ref.Key)

@@ -18,7 +18,7 @@ import (
 func ruled(t *testing.T, rule string) *kind.Shape {
 	t.Helper()
 	k := widget()
-	k.Name, k.Singular, k.Plural, k.Status, k.Indexes, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
+	k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
 	k.Spec = &descriptor.Shape{
 		Name:   "RuledSpec",
 		Fields: []descriptor.Field{{Name: "a", Type: descriptor.TypeString}, {Name: "list", Type: descriptor.TypeString, List: true}},
@@ -86,7 +86,7 @@ func TestAllRulesOfAnOperationHaveOneBudget(t *testing.T) {
 // is stored and written again is paid for.
 func TestLongListsAreWithinTheBudget(t *testing.T) {
 	k := widget()
-	k.Name, k.Singular, k.Plural, k.Status, k.Indexes, k.References, k.SubKinds = "Listed", "listed", "listeds", nil, nil, nil, nil
+	k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Listed", "listed", "listeds", nil, nil, nil, nil
 	element := &descriptor.Shape{Name: "Listed1", Fields: []descriptor.Field{{Name: "key", Type: descriptor.TypeString}, {Name: "port", Type: descriptor.TypeInt}}}
 	k.Spec = &descriptor.Shape{Name: "ListedSpec", Fields: []descriptor.Field{
 		{Name: "map", Type: descriptor.TypeObject, Shape: element, List: true, ListType: descriptor.ListMap, Keys: []string{"key"}},

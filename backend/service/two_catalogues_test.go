@@ -107,7 +107,7 @@ func TestWhatAnOlderGatewayWritesIntoAReferenceThatItDoesNotKnowIsJudged(t *test
 	key := &before[3]
 	key.References = key.References[:len(key.References)-1]
 	guarded := annex()
-	guarded[3].References[len(guarded[3].References)-1].Guard = true
+	guarded[3].References[len(guarded[3].References)-1].Guarded = true
 	old, recent := openHouseOf(t, store, before), openHouseOf(t, store, guarded)
 	inOrder(old, recent)
 	recent.create("Room", "r", `{}`)
@@ -126,7 +126,7 @@ func TestWhatAnOlderGatewayWritesIntoAReferenceThatItDoesNotKnowIsJudged(t *test
 func TestAReferenceThatACatalogueDropsHoldsNothingOnceItsFieldIsCleared(t *testing.T) {
 	store := open(t)
 	guarded := annex()
-	guarded[3].References[len(guarded[3].References)-1].Guard = true
+	guarded[3].References[len(guarded[3].References)-1].Guarded = true
 	dropped := annex()
 	dropped[3].References = dropped[3].References[:len(dropped[3].References)-1]
 	old, recent := openHouseOf(t, store, guarded), openHouseOf(t, store, dropped)
@@ -145,7 +145,7 @@ func TestAnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
 	store := open(t)
 	guarded := annex()
 	last := &guarded[3].References[len(guarded[3].References)-1]
-	last.Guard = true
+	last.Guarded = true
 	old, recent := openHouse(t, store), openHouseOf(t, store, guarded)
 	inOrder(old, recent)
 	recent.create("Room", "r", `{}`)
@@ -200,7 +200,7 @@ func TestAGuardedReferenceThatACatalogueAddsBindsWhatIsReady(t *testing.T) {
 	store := open(t)
 	before, guarded := annex(), annex()
 	before[3].References = before[3].References[:len(before[3].References)-1]
-	guarded[3].References[len(guarded[3].References)-1].Guard = true
+	guarded[3].References[len(guarded[3].References)-1].Guarded = true
 	old := openHouseOf(t, store, before)
 	stop := old.run()
 	old.create("Room", "r", `{}`)
@@ -224,7 +224,7 @@ func TestAnOlderGatewayWhoseKindHasNoReferencesLeavesThoseOfANewerOne(t *testing
 	store := open(t)
 	before, guarded := annex(), annex()
 	before[3].References = nil
-	guarded[3].References[len(guarded[3].References)-1].Guard = true
+	guarded[3].References[len(guarded[3].References)-1].Guarded = true
 	old, recent := openHouseOf(t, store, before), openHouseOf(t, store, guarded)
 	stop := inOrder(old, recent)
 	recent.create("Room", "r", `{}`)
@@ -250,7 +250,7 @@ func TestAnOlderGatewayWhoseKindHasNoReferencesLeavesThoseOfANewerOne(t *testing
 func TestAWriteOfMetadataThroughAnOlderGatewayBindsNothing(t *testing.T) {
 	store := open(t)
 	guarded, dropped := annex(), annex()
-	guarded[3].References[len(guarded[3].References)-1].Guard = true
+	guarded[3].References[len(guarded[3].References)-1].Guarded = true
 	dropped[3].References = dropped[3].References[:len(dropped[3].References)-1]
 	old, recent := openHouseOf(t, store, guarded), openHouseOf(t, store, dropped)
 	stop := inOrder(old, recent)

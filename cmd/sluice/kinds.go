@@ -41,7 +41,7 @@ func kindsCommand(std streams) *cobra.Command {
 				}
 				verbs := printable(strings.ToLower(strings.Join(k.Verbs, ",")))
 				row := []output.Text{}
-				for _, text := range []string{k.Plural, strings.Join(k.ShortNames, ","), k.APIVersion(), fmt.Sprint(k.Scope != "GLOBAL"), k.Name, fmt.Sprint(k.Controlled)} {
+				for _, text := range []string{k.Plural, strings.Join(k.ShortNames, ","), k.APIVersion, fmt.Sprint(k.Scope != "GLOBAL"), k.Name, fmt.Sprint(k.Controlled)} {
 					row = append(row, output.Text{Text: cell(text)})
 				}
 				if err := t.Row(append(row, output.Text{Text: verbs})...); err != nil {

@@ -34,7 +34,7 @@ func revealCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			data, err := c.SecretData(cmd.Context(), kind, r.remote.scope(kind, false), name)
+			data, err := c.Reveal(cmd.Context(), kind, r.remote.scope(kind, false), name)
 			if err != nil {
 				return err
 			}
@@ -58,9 +58,9 @@ type reveal struct {
 	encoded bool
 }
 
-func (r *reveal) print(data *client.SecretData) error {
+func (r *reveal) print(data *client.RevealedValues) error {
 	values := map[string]string{}
-	for _, e := range data.Entries {
+	for _, e := range data.Values {
 		raw, err := e.Bytes()
 		if err != nil {
 			return err
@@ -95,11 +95,11 @@ func (r *reveal) print(data *client.SecretData) error {
 }
 
 // label names a value: by its key where all are of one map, else by its path.
-func label(data *client.SecretData, e client.SecretEntry) string {
+func label(data *client.RevealedValues, e client.RevealedValue) string {
 	switch {
 	case e.Key == nil:
 		return e.Path
-	case slices.ContainsFunc(data.Entries, func(o client.SecretEntry) bool { return o.Key == nil || o.Path != e.Path }):
+	case slices.ContainsFunc(data.Values, func(o client.RevealedValue) bool { return o.Key == nil || o.Path != e.Path }):
 		return e.Path + "." + *e.Key
 	}
 	return *e.Key

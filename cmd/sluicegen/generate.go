@@ -87,8 +87,10 @@ func standIn(schema *ast.Schema, name string) (string, error) {
 	switch {
 	case def == nil:
 		return "", fmt.Errorf("schema/core: type %s is not known", name)
-	case name == "Int64":
-		return "github.com/sluicegw/sluice/graph/scalar.Int64", nil
+	case name == "SafeInt":
+		return "github.com/sluicegw/sluice/graph/scalar.SafeInt", nil
+	case name == "JSON":
+		return "github.com/99designs/gqlgen/graphql.Any", nil
 	case name == "Time":
 		return "github.com/sluicegw/sluice/graph/scalar.Time", nil
 	case def.Kind == ast.InputObject, def.Kind == ast.Enum:

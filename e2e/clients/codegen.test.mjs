@@ -16,7 +16,7 @@ test("GraphQL Code Generator makes types that the compiler accepts", async () =>
       "src/gql/": {
         preset: "client",
         presetConfig: { persistedDocuments: { hashAlgorithm: "sha256" }, fragmentMasking: false },
-        config: { scalars: { Time: "string", Int64: "number" }, strictScalars: false, enumsAsTypes: true, useTypeImports: true },
+        config: { scalars: { Time: "string", SafeInt: "number" }, strictScalars: false, enumsAsTypes: true, useTypeImports: true },
       },
     },
   }));

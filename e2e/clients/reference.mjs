@@ -22,7 +22,7 @@ function scalar(name, accepts) {
 }
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i;
 scalar("Time", (value) => typeof value === "string" && time.test(value) && !Number.isNaN(Date.parse(value)));
-scalar("Int64", Number.isSafeInteger);
+scalar("SafeInt", Number.isSafeInteger);
 
 const argumentsOf = (node) => Object.fromEntries(node.arguments.map((a) => [a.name.value, valueFromASTUntyped(a.value)]));
 const directive = (node, name) => {

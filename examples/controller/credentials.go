@@ -23,14 +23,14 @@ func (c *controller) connect(ctx context.Context, r *resource) (*cloud, error) {
 	}
 	named := r.spec.CloudCredentialsRef
 	secret := client.Kind{Name: r.kind.References[at].Kind, Scope: r.kind.Scope}
-	data, err := c.gateway.SecretData(ctx, secret, r.key.Namespace, named.SecretName)
+	data, err := c.gateway.Reveal(ctx, secret, r.key.Namespace, named.SecretName)
 	if err != nil {
 		return nil, errors.New("the credentials cannot be read")
 	}
 	if data == nil {
 		return nil, fmt.Errorf("%s/%s with the credentials is not there", secret.Name, named.SecretName)
 	}
-	for _, e := range data.Entries {
+	for _, e := range data.Values {
 		if e.Key == nil || *e.Key != "clouds.yaml" {
 			continue
 		}

@@ -240,7 +240,7 @@ func element(k client.Kind, f *client.Field, value any) any {
 			return v
 		}
 	case float64:
-		if f.Type == "Int" || f.Type == "Int64" || f.Type == "Float" {
+		if f.Type == "Int" || f.Type == "SafeInt" || f.Type == "Float" {
 			return v
 		}
 	case map[string]any:

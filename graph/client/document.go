@@ -8,7 +8,7 @@ import "strings"
 // kindsDocument reads the catalogue.
 const kindsDocument = `query Kinds($described: Boolean!) {
   kinds {
-    name singular plural shortNames group version scope verbs controlled
+    name singular plural shortNames group apiVersion scope verbs controlled
     description @include(if: $described)
     subKinds @include(if: $described)
     expires @include(if: $described)
@@ -22,17 +22,15 @@ const kindsDocument = `query Kinds($described: Boolean!) {
       listType @include(if: $described)
       keys @include(if: $described)
       default @include(if: $described)
-      deprecated @include(if: $described)
-      since @include(if: $described)
-      until @include(if: $described)
+      deprecationReason @include(if: $described)
       limits @include(if: $described) {
         minLength maxLength pattern format min max in minItems maxItems unique minProperties maxProperties
         keyMinLength keyMaxLength keyPattern
       }
     }
-    indexes { path sortable }
-    columns { name path wide }
-    references @include(if: $described) { path kind field inverse guard }
+    filterableFields { path sortable }
+    columns { title path wide }
+    references @include(if: $described) { path kind field inverse guarded }
   }
 }`
 
@@ -56,18 +54,18 @@ const getDocument = `query Get($kind: String!, $namespace: String, $name: String
 }
 ` + resourceParts
 
-const secretDataDocument = `query SecretData($kind: String!, $namespace: String, $name: String!) {
-  secretData(kind: $kind, namespace: $namespace, name: $name) {
-    id kind namespace name uid revision
-    entries { path key value encoding }
+const revealDocument = `query Reveal($kind: String!, $namespace: String, $name: String!) {
+  reveal(kind: $kind, namespace: $namespace, name: $name) {
+    resourceId kind namespace name uid revision
+    values { path key value encoding }
   }
 }`
 
 const neighboursDocument = `query Neighbours($id: ID!) {
   dependencyTree(id: $id, depth: 1) {
     root { resource { blockedBy { totalCount nodes { kind namespace name } } } }
-    up { kind namespace name path guarded state }
-    down { kind namespace name path guarded state }
+    dependencies { kind namespace name path guarded state }
+    dependents { kind namespace name path guarded state }
     truncated
   }
 }`
@@ -75,13 +73,13 @@ const neighboursDocument = `query Neighbours($id: ID!) {
 const treeDocument = `query Tree($id: ID!, $direction: DependencyDirection!, $depth: Int!) {
   dependencyTree(id: $id, direction: $direction, depth: $depth) {
     root { ...Node }
-    up { ...Node }
-    down { ...Node }
+    dependencies { ...Node }
+    dependents { ...Node }
     truncated
   }
 }
 fragment Node on DependencyNode {
-  id kind namespace name level from path guarded state cycle
+  resourceId kind namespace name level from path guarded state cycle
   resource { metadata { deletionRequestedAt } }
 }`
 
@@ -131,7 +129,7 @@ const (
   delete: delete{Kind}(input: $input) {
     state
     resource: {singular} { id kind metadata { namespace name uid finalizers } }
-    blockers { totalCount nodes { kind namespace name path state guarded } }
+    blockedBy { totalCount nodes { kind namespace name path state guarded } }
   }
 }`
 	finalizersTemplate = `mutation SetFinalizers($input: Patch{Kind}Input!) {
@@ -156,7 +154,7 @@ func (k Kind) document(template string) string {
 // is given to [Client.Do].
 func Documents(kinds []Kind) []string {
 	out := []string{
-		kindsDocument, getDocument, secretDataDocument, neighboursDocument, treeDocument, positionDocument, eventsDocument, updateKindDocument, applyDocument, manyChangesDocument,
+		kindsDocument, getDocument, revealDocument, neighboursDocument, treeDocument, positionDocument, eventsDocument, updateKindDocument, applyDocument, manyChangesDocument,
 	}
 	for _, k := range kinds {
 		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}, {"PATCH", finalizersTemplate}} {

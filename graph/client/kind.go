@@ -13,8 +13,8 @@ type Kind struct {
 	Name, Singular, Plural, Scope string
 	// ShortNames name the kind as well.
 	ShortNames []string
-	// Group and Version make the apiVersion of manifests.
-	Group, Version string
+	// Group is the group of APIVersion, the apiVersion of manifests; it may be empty.
+	Group, APIVersion string
 	// Verbs are what the gateway offers of the kind, like GET and LIST. None stands
 	// for all: then the gateway says what it does not offer.
 	Verbs []string
@@ -22,8 +22,8 @@ type Kind struct {
 	Controlled bool
 	// Fields of spec and status, each after the object that it is in.
 	Fields []Field
-	// Indexes are the fields that filters can name.
-	Indexes []Index
+	// FilterableFields are the fields that filters can name.
+	FilterableFields []FilterableField
 	// Columns of tables, beside those that all tables have.
 	Columns []Column
 	// References, Description, SubKinds and Expires are empty but for [Client.DescribedKinds].
@@ -52,9 +52,9 @@ type Field struct {
 	Keys                []string
 	Limits              Limits
 	// Default is the effective value of an absent field, as JSON in stored form.
-	Default      string
-	Deprecated   string
-	Since, Until string
+	Default json.RawMessage
+	// DeprecationReason says why the field should not be used; empty: it can be.
+	DeprecationReason string
 }
 
 // EnumValue is one value of an enum: its name in the API, and the form that
@@ -74,30 +74,22 @@ type Limits struct {
 	KeyPattern                   string
 }
 
-// Index is a field that filters can name, and orders if it is sortable.
-type Index struct {
+// FilterableField is a field that filters can name, and orders if it is sortable.
+type FilterableField struct {
 	Path     string
 	Sortable bool
 }
 
 // Column of a table shows the value at a path, or the values where a list is on the way.
 type Column struct {
-	Name, Path string
-	Wide       bool
+	Title, Path string
+	Wide        bool
 }
 
 // Reference is a field that names resources of a kind.
 type Reference struct {
 	Path, Kind, Field, Inverse string
-	Guard                      bool
-}
-
-// APIVersion is that of the kind's manifests.
-func (k Kind) APIVersion() string {
-	if k.Group == "" {
-		return k.Version
-	}
-	return k.Group + "/" + k.Version
+	Guarded                    bool
 }
 
 // Field returns the field at a path, nil if there is none.

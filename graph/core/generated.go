@@ -60,7 +60,7 @@ type MutationResolver interface {
 type QueryResolver interface {
 	DependencyTree(ctx context.Context, id string, direction *DependencyDirection, depth *int32) (*DependencyTree, error)
 	Kinds(ctx context.Context) ([]*descriptor.Kind, error)
-	SecretData(ctx context.Context, kind *string, id *string, namespace *string, name *string) (*SecretData, error)
+	Reveal(ctx context.Context, kind string, id *string, namespace *string, name *string) (*RevealedValues, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -182,9 +182,9 @@ var sources = []*ast.Source{
 "Which way references are followed."
 enum DependencyDirection {
   "To what the resource refers to."
-  UP
+  DEPENDENCIES
   "To what refers to the resource."
-  DOWN
+  DEPENDENTS
   "Both ways."
   BOTH
 }
@@ -194,9 +194,9 @@ type DependencyTree {
   "The resource that the tree is of."
   root: DependencyNode!
   "What the resource refers to, level by level."
-  up: [DependencyNode!]!
+  dependencies: [DependencyNode!]!
   "What refers to the resource, level by level."
-  down: [DependencyNode!]!
+  dependents: [DependencyNode!]!
   "Whether there is more than the tree may hold: at most 1,000 nodes each way."
   truncated: Boolean!
 }
@@ -204,7 +204,7 @@ type DependencyTree {
 "One resource of a tree."
 type DependencyNode {
   "Global id of the resource, even if it is missing."
-  id: ID!
+  resourceId: ID!
   "Name of the kind."
   kind: String!
   "Namespace of the name; null for GLOBAL kinds."
@@ -213,7 +213,7 @@ type DependencyNode {
   name: String!
   "How many references it is away from the root."
   level: Int!
-  "Global id of the node that led to it; null for the root."
+  "resourceId of the node that led to it; null for the root."
   from: ID
   "The reference that led to it, as a path in the kind that has it: spec.resource.networkRef. null for the root."
   path: String
@@ -284,8 +284,8 @@ type Kind {
   shortNames: [String!]!
   "Group of the manifest's apiVersion; empty: the apiVersion is the version alone."
   group: String!
-  "Version of the manifest's apiVersion."
-  version: String!
+  "The apiVersion of manifests: group/version, or the version alone where the group is empty."
+  apiVersion: String!
   "Whether names live in namespaces."
   scope: KindScope!
   "What callers can do with the kind."
@@ -303,7 +303,7 @@ type Kind {
   "The fields that name other resources."
   references: [KindReference!]!
   "The fields that filters can name, and orders."
-  indexes: [KindIndex!]!
+  filterableFields: [KindFilterableField!]!
   "Columns of tables of the kind, in their order, besides those that all tables have."
   columns: [KindColumn!]!
 }
@@ -314,7 +314,7 @@ type KindField {
   path: String!
   "Name of the field in the API, in manifests and in the store."
   name: String!
-  "String, Int, Int64, Float, Boolean, MapEntry, or the name of an enum or object type; of a list, the type of its elements."
+  "String, Int, SafeInt, Float, Boolean, MapEntry, or the name of an enum or object type; of a list, the type of its elements."
   type: String!
   "What the field is."
   description: String!
@@ -330,8 +330,8 @@ type KindField {
   limits: KindFieldLimits!
   "Values of an enum."
   enumValues: [KindEnumValue!]!
-  "The effective value where the field is absent, as JSON in stored form."
-  default: String
+  "The effective value where the field is absent, in stored form."
+  default: JSON
   "Whether the effective value cannot be changed to another one; the field can be removed."
   immutable: Boolean!
   "Key at the top of a manifest that holds the field; null: it is in the manifest's spec."
@@ -340,12 +340,8 @@ type KindField {
   writeOnly: Boolean!
   "The map of the same object into which this one is merged instead of being stored; null: it is stored."
   mergeInto: String
-  "The first version of the API that has the field; null: the first of all."
-  since: String
-  "The first version of the API that no longer has the field; null: none."
-  until: String
   "Why the field should not be used; null: it can be."
-  deprecated: String
+  deprecationReason: String
 }
 
 "How a list is compared."
@@ -413,11 +409,11 @@ type KindReference {
   "Field of the kind referred to that lists the resources which refer to it; null if there is none."
   inverse: String
   "Whether the target must stay while it is relied on."
-  guard: Boolean!
+  guarded: Boolean!
 }
 
 "A field that filters can name."
-type KindIndex {
+type KindFilterableField {
   "Path of the field: spec.resource.mtu."
   path: String!
   "Whether orders can name it too."
@@ -427,7 +423,7 @@ type KindIndex {
 "A column of tables that show resources of a kind."
 type KindColumn {
   "Title of the column: MTU."
-  name: String!
+  title: String!
   "Path of the value: spec.resource.mtu. Steps into lists are by the name of the list: there may be several values."
   path: String!
   "Whether only wide tables have the column."
@@ -462,31 +458,31 @@ enum KindVerb {
   STATUS
   "Delete a resource."
   DELETE
-  "Read the values that are write-only, by secretData. Sensitive kinds alone have it."
+  "Read the values that are write-only, by reveal. Sensitive kinds alone have it."
   REVEAL
 }
 `, BuiltIn: false},
-	{Name: "../../schema/core/secret.graphqls", Input: `extend type Query {
+	{Name: "../../schema/core/reveal.graphqls", Input: `extend type Query {
   """
   The values of a resource that nothing else shows: those of the write-only
   fields of a sensitive kind, all of one revision. null: there is no such resource.
   """
-  secretData(
-    "Name, singular, plural or short name of the kind, in any case: one of those that have the verb REVEAL. null: Secret."
-    kind: String = "Secret"
+  reveal(
+    "Name, singular, plural or short name of the kind, in any case: one of those that have the verb REVEAL."
+    kind: String!
     "Global id of the resource, instead of namespace and name; opaque."
     id: ID
     "Namespace of the name. A DNS label of at most 63 characters. null: default, or none for GLOBAL kinds."
     namespace: String
     "Name of the resource. A DNS-1123 subdomain of at most 253 characters. Either it or id is given."
     name: String
-  ): SecretData
+  ): RevealedValues
 }
 
 "The write-only values of a resource."
-type SecretData {
+type RevealedValues {
   "Global id of the resource."
-  id: ID!
+  resourceId: ID!
   "Name of the kind."
   kind: String!
   "Namespace of the name; null for GLOBAL kinds."
@@ -498,11 +494,11 @@ type SecretData {
   "Revision of the resource that all the values are of."
   revision: String!
   "The values in the order of the fields, those of a map in the order of their keys."
-  entries: [SecretDataEntry!]!
+  values: [RevealedValue!]!
 }
 
 "One write-only value."
-type SecretDataEntry {
+type RevealedValue {
   "Field that holds the value: spec.data. Elements of lists have their index: spec.codes[0]."
   path: String!
   "Key of the value, if the field is a map."
@@ -510,20 +506,21 @@ type SecretDataEntry {
   "The value as it is stored; a number or truth value as JSON writes it."
   value: String!
   "Encoding of the value."
-  encoding: SecretDataEncoding!
+  encoding: RevealedEncoding!
   "The value in plain text; null: its bytes are not UTF-8."
   text: String
 }
 
 "Encoding of a value."
-enum SecretDataEncoding {
+enum RevealedEncoding {
   "In plain text."
   PLAIN
   "In base64, RFC 4648 section 4."
   BASE64
 }
 `, BuiltIn: false},
-	{Name: "../../kinds.graphqls", Input: `scalar Resource
+	{Name: "../../kinds.graphqls", Input: `scalar JSON
+scalar Resource
 `, BuiltIn: false},
 }
 var parsedSchema = gqlparser.MustLoadSchema(sources...)
@@ -534,8 +531,8 @@ var parsedSchema = gqlparser.MustLoadSchema(sources...)
 
 func (ec *executionContext) childFields_DependencyNode(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
-	case "id":
-		return ec.fieldContext_DependencyNode_id(ctx, field)
+	case "resourceId":
+		return ec.fieldContext_DependencyNode_resourceId(ctx, field)
 	case "kind":
 		return ec.fieldContext_DependencyNode_kind(ctx, field)
 	case "namespace":
@@ -564,10 +561,10 @@ func (ec *executionContext) childFields_DependencyTree(ctx context.Context, fiel
 	switch field.Name {
 	case "root":
 		return ec.fieldContext_DependencyTree_root(ctx, field)
-	case "up":
-		return ec.fieldContext_DependencyTree_up(ctx, field)
-	case "down":
-		return ec.fieldContext_DependencyTree_down(ctx, field)
+	case "dependencies":
+		return ec.fieldContext_DependencyTree_dependencies(ctx, field)
+	case "dependents":
+		return ec.fieldContext_DependencyTree_dependents(ctx, field)
 	case "truncated":
 		return ec.fieldContext_DependencyTree_truncated(ctx, field)
 	}
@@ -586,8 +583,8 @@ func (ec *executionContext) childFields_Kind(ctx context.Context, field graphql.
 		return ec.fieldContext_Kind_shortNames(ctx, field)
 	case "group":
 		return ec.fieldContext_Kind_group(ctx, field)
-	case "version":
-		return ec.fieldContext_Kind_version(ctx, field)
+	case "apiVersion":
+		return ec.fieldContext_Kind_apiVersion(ctx, field)
 	case "scope":
 		return ec.fieldContext_Kind_scope(ctx, field)
 	case "verbs":
@@ -604,8 +601,8 @@ func (ec *executionContext) childFields_Kind(ctx context.Context, field graphql.
 		return ec.fieldContext_Kind_fields(ctx, field)
 	case "references":
 		return ec.fieldContext_Kind_references(ctx, field)
-	case "indexes":
-		return ec.fieldContext_Kind_indexes(ctx, field)
+	case "filterableFields":
+		return ec.fieldContext_Kind_filterableFields(ctx, field)
 	case "columns":
 		return ec.fieldContext_Kind_columns(ctx, field)
 	}
@@ -614,8 +611,8 @@ func (ec *executionContext) childFields_Kind(ctx context.Context, field graphql.
 
 func (ec *executionContext) childFields_KindColumn(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
-	case "name":
-		return ec.fieldContext_KindColumn_name(ctx, field)
+	case "title":
+		return ec.fieldContext_KindColumn_title(ctx, field)
 	case "path":
 		return ec.fieldContext_KindColumn_path(ctx, field)
 	case "wide":
@@ -668,12 +665,8 @@ func (ec *executionContext) childFields_KindField(ctx context.Context, field gra
 		return ec.fieldContext_KindField_writeOnly(ctx, field)
 	case "mergeInto":
 		return ec.fieldContext_KindField_mergeInto(ctx, field)
-	case "since":
-		return ec.fieldContext_KindField_since(ctx, field)
-	case "until":
-		return ec.fieldContext_KindField_until(ctx, field)
-	case "deprecated":
-		return ec.fieldContext_KindField_deprecated(ctx, field)
+	case "deprecationReason":
+		return ec.fieldContext_KindField_deprecationReason(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type KindField", field.Name)
 }
@@ -714,14 +707,14 @@ func (ec *executionContext) childFields_KindFieldLimits(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type KindFieldLimits", field.Name)
 }
 
-func (ec *executionContext) childFields_KindIndex(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_KindFilterableField(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "path":
-		return ec.fieldContext_KindIndex_path(ctx, field)
+		return ec.fieldContext_KindFilterableField_path(ctx, field)
 	case "sortable":
-		return ec.fieldContext_KindIndex_sortable(ctx, field)
+		return ec.fieldContext_KindFilterableField_sortable(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type KindIndex", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type KindFilterableField", field.Name)
 }
 
 func (ec *executionContext) childFields_KindReference(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -734,46 +727,46 @@ func (ec *executionContext) childFields_KindReference(ctx context.Context, field
 		return ec.fieldContext_KindReference_field(ctx, field)
 	case "inverse":
 		return ec.fieldContext_KindReference_inverse(ctx, field)
-	case "guard":
-		return ec.fieldContext_KindReference_guard(ctx, field)
+	case "guarded":
+		return ec.fieldContext_KindReference_guarded(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type KindReference", field.Name)
 }
 
-func (ec *executionContext) childFields_SecretData(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "id":
-		return ec.fieldContext_SecretData_id(ctx, field)
-	case "kind":
-		return ec.fieldContext_SecretData_kind(ctx, field)
-	case "namespace":
-		return ec.fieldContext_SecretData_namespace(ctx, field)
-	case "name":
-		return ec.fieldContext_SecretData_name(ctx, field)
-	case "uid":
-		return ec.fieldContext_SecretData_uid(ctx, field)
-	case "revision":
-		return ec.fieldContext_SecretData_revision(ctx, field)
-	case "entries":
-		return ec.fieldContext_SecretData_entries(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type SecretData", field.Name)
-}
-
-func (ec *executionContext) childFields_SecretDataEntry(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_RevealedValue(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "path":
-		return ec.fieldContext_SecretDataEntry_path(ctx, field)
+		return ec.fieldContext_RevealedValue_path(ctx, field)
 	case "key":
-		return ec.fieldContext_SecretDataEntry_key(ctx, field)
+		return ec.fieldContext_RevealedValue_key(ctx, field)
 	case "value":
-		return ec.fieldContext_SecretDataEntry_value(ctx, field)
+		return ec.fieldContext_RevealedValue_value(ctx, field)
 	case "encoding":
-		return ec.fieldContext_SecretDataEntry_encoding(ctx, field)
+		return ec.fieldContext_RevealedValue_encoding(ctx, field)
 	case "text":
-		return ec.fieldContext_SecretDataEntry_text(ctx, field)
+		return ec.fieldContext_RevealedValue_text(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type SecretDataEntry", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type RevealedValue", field.Name)
+}
+
+func (ec *executionContext) childFields_RevealedValues(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceId":
+		return ec.fieldContext_RevealedValues_resourceId(ctx, field)
+	case "kind":
+		return ec.fieldContext_RevealedValues_kind(ctx, field)
+	case "namespace":
+		return ec.fieldContext_RevealedValues_namespace(ctx, field)
+	case "name":
+		return ec.fieldContext_RevealedValues_name(ctx, field)
+	case "uid":
+		return ec.fieldContext_RevealedValues_uid(ctx, field)
+	case "revision":
+		return ec.fieldContext_RevealedValues_revision(ctx, field)
+	case "values":
+		return ec.fieldContext_RevealedValues_values(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RevealedValues", field.Name)
 }
 
 func (ec *executionContext) childFields_UpdateKindPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -960,12 +953,12 @@ func (ec *executionContext) field_Query_dependencyTree_args(ctx context.Context,
 	return args, nil
 }
 
-func (ec *executionContext) field_Query_secretData_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+func (ec *executionContext) field_Query_reveal_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
-		func(ctx context.Context, v any) (*string, error) {
-			return ec.unmarshalOString2ᚖstring(ctx, v)
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -1072,16 +1065,16 @@ func (ec *executionContext) field___Type_inputFields_args(ctx context.Context, r
 
 // region    **************************** field.gotpl *****************************
 
-func (ec *executionContext) _DependencyNode_id(ctx context.Context, field graphql.CollectedField, obj *DependencyNode) (ret graphql.Marshaler) {
+func (ec *executionContext) _DependencyNode_resourceId(ctx context.Context, field graphql.CollectedField, obj *DependencyNode) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_DependencyNode_id(ctx, field)
+			return ec.fieldContext_DependencyNode_resourceId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.ID, nil
+			return obj.ResourceID, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
@@ -1091,7 +1084,7 @@ func (ec *executionContext) _DependencyNode_id(ctx context.Context, field graphq
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_DependencyNode_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_DependencyNode_resourceId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DependencyNode", field, false, false, "ID")
 }
 
@@ -1357,16 +1350,16 @@ func (ec *executionContext) fieldContext_DependencyTree_root(_ context.Context, 
 	return fc, nil
 }
 
-func (ec *executionContext) _DependencyTree_up(ctx context.Context, field graphql.CollectedField, obj *DependencyTree) (ret graphql.Marshaler) {
+func (ec *executionContext) _DependencyTree_dependencies(ctx context.Context, field graphql.CollectedField, obj *DependencyTree) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_DependencyTree_up(ctx, field)
+			return ec.fieldContext_DependencyTree_dependencies(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Up, nil
+			return obj.Dependencies, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*DependencyNode) graphql.Marshaler {
@@ -1376,7 +1369,7 @@ func (ec *executionContext) _DependencyTree_up(ctx context.Context, field graphq
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_DependencyTree_up(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_DependencyTree_dependencies(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "DependencyTree",
 		Field:      field,
@@ -1389,16 +1382,16 @@ func (ec *executionContext) fieldContext_DependencyTree_up(_ context.Context, fi
 	return fc, nil
 }
 
-func (ec *executionContext) _DependencyTree_down(ctx context.Context, field graphql.CollectedField, obj *DependencyTree) (ret graphql.Marshaler) {
+func (ec *executionContext) _DependencyTree_dependents(ctx context.Context, field graphql.CollectedField, obj *DependencyTree) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_DependencyTree_down(ctx, field)
+			return ec.fieldContext_DependencyTree_dependents(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Down, nil
+			return obj.Dependents, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*DependencyNode) graphql.Marshaler {
@@ -1408,7 +1401,7 @@ func (ec *executionContext) _DependencyTree_down(ctx context.Context, field grap
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_DependencyTree_down(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_DependencyTree_dependents(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "DependencyTree",
 		Field:      field,
@@ -1559,16 +1552,16 @@ func (ec *executionContext) fieldContext_Kind_group(_ context.Context, field gra
 	return graphql.NewScalarFieldContext("Kind", field, false, false, "String")
 }
 
-func (ec *executionContext) _Kind_version(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
+func (ec *executionContext) _Kind_apiVersion(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Kind_version(ctx, field)
+			return ec.fieldContext_Kind_apiVersion(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Version, nil
+			return obj.APIVersion(), nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
@@ -1578,8 +1571,8 @@ func (ec *executionContext) _Kind_version(ctx context.Context, field graphql.Col
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Kind_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Kind", field, false, false, "String")
+func (ec *executionContext) fieldContext_Kind_apiVersion(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Kind", field, true, false, "String")
 }
 
 func (ec *executionContext) _Kind_scope(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -1784,33 +1777,33 @@ func (ec *executionContext) fieldContext_Kind_references(_ context.Context, fiel
 	return fc, nil
 }
 
-func (ec *executionContext) _Kind_indexes(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
+func (ec *executionContext) _Kind_filterableFields(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Kind_indexes(ctx, field)
+			return ec.fieldContext_Kind_filterableFields(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Indexes, nil
+			return obj.FilterableFields, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []descriptor.Index) graphql.Marshaler {
-			return ec.marshalNKindIndex2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐIndexᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []descriptor.FilterableField) graphql.Marshaler {
+			return ec.marshalNKindFilterableField2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐFilterableFieldᚄ(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Kind_indexes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Kind_filterableFields(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Kind",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_KindIndex(ctx, field)
+			return ec.childFields_KindFilterableField(ctx, field)
 		},
 	}
 	return fc, nil
@@ -1848,16 +1841,16 @@ func (ec *executionContext) fieldContext_Kind_columns(_ context.Context, field g
 	return fc, nil
 }
 
-func (ec *executionContext) _KindColumn_name(ctx context.Context, field graphql.CollectedField, obj *descriptor.Column) (ret graphql.Marshaler) {
+func (ec *executionContext) _KindColumn_title(ctx context.Context, field graphql.CollectedField, obj *descriptor.Column) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_KindColumn_name(ctx, field)
+			return ec.fieldContext_KindColumn_title(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Name, nil
+			return obj.Title, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
@@ -1867,7 +1860,7 @@ func (ec *executionContext) _KindColumn_name(ctx context.Context, field graphql.
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_KindColumn_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_KindColumn_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("KindColumn", field, false, false, "String")
 }
 
@@ -2246,15 +2239,15 @@ func (ec *executionContext) _KindField_default(ctx context.Context, field graphq
 			return obj.Default, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
-			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v any) graphql.Marshaler {
+			return ec.marshalOJSON2interface(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
 func (ec *executionContext) fieldContext_KindField_default(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "JSON")
 }
 
 func (ec *executionContext) _KindField_immutable(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
@@ -2349,16 +2342,16 @@ func (ec *executionContext) fieldContext_KindField_mergeInto(_ context.Context, 
 	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
 }
 
-func (ec *executionContext) _KindField_since(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
+func (ec *executionContext) _KindField_deprecationReason(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_KindField_since(ctx, field)
+			return ec.fieldContext_KindField_deprecationReason(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Since, nil
+			return obj.DeprecationReason, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
@@ -2368,53 +2361,7 @@ func (ec *executionContext) _KindField_since(ctx context.Context, field graphql.
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_KindField_since(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
-}
-
-func (ec *executionContext) _KindField_until(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_KindField_until(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Until, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
-			return ec.marshalOString2ᚖstring(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_KindField_until(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
-}
-
-func (ec *executionContext) _KindField_deprecated(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_KindField_deprecated(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Deprecated, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
-			return ec.marshalOString2ᚖstring(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_KindField_deprecated(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_KindField_deprecationReason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
 }
 
@@ -2763,13 +2710,13 @@ func (ec *executionContext) fieldContext_KindFieldLimits_keyPattern(_ context.Co
 	return graphql.NewScalarFieldContext("KindFieldLimits", field, false, false, "String")
 }
 
-func (ec *executionContext) _KindIndex_path(ctx context.Context, field graphql.CollectedField, obj *descriptor.Index) (ret graphql.Marshaler) {
+func (ec *executionContext) _KindFilterableField_path(ctx context.Context, field graphql.CollectedField, obj *descriptor.FilterableField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_KindIndex_path(ctx, field)
+			return ec.fieldContext_KindFilterableField_path(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Path, nil
@@ -2782,17 +2729,17 @@ func (ec *executionContext) _KindIndex_path(ctx context.Context, field graphql.C
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_KindIndex_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindIndex", field, false, false, "String")
+func (ec *executionContext) fieldContext_KindFilterableField_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KindFilterableField", field, false, false, "String")
 }
 
-func (ec *executionContext) _KindIndex_sortable(ctx context.Context, field graphql.CollectedField, obj *descriptor.Index) (ret graphql.Marshaler) {
+func (ec *executionContext) _KindFilterableField_sortable(ctx context.Context, field graphql.CollectedField, obj *descriptor.FilterableField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_KindIndex_sortable(ctx, field)
+			return ec.fieldContext_KindFilterableField_sortable(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Sortable, nil
@@ -2805,8 +2752,8 @@ func (ec *executionContext) _KindIndex_sortable(ctx context.Context, field graph
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_KindIndex_sortable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("KindIndex", field, false, false, "Boolean")
+func (ec *executionContext) fieldContext_KindFilterableField_sortable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KindFilterableField", field, false, false, "Boolean")
 }
 
 func (ec *executionContext) _KindReference_path(ctx context.Context, field graphql.CollectedField, obj *KindReference) (ret graphql.Marshaler) {
@@ -2901,16 +2848,16 @@ func (ec *executionContext) fieldContext_KindReference_inverse(_ context.Context
 	return graphql.NewScalarFieldContext("KindReference", field, false, false, "String")
 }
 
-func (ec *executionContext) _KindReference_guard(ctx context.Context, field graphql.CollectedField, obj *KindReference) (ret graphql.Marshaler) {
+func (ec *executionContext) _KindReference_guarded(ctx context.Context, field graphql.CollectedField, obj *KindReference) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_KindReference_guard(ctx, field)
+			return ec.fieldContext_KindReference_guarded(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Guard, nil
+			return obj.Guarded, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
@@ -2920,7 +2867,7 @@ func (ec *executionContext) _KindReference_guard(ctx context.Context, field grap
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_KindReference_guard(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_KindReference_guarded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("KindReference", field, false, false, "Boolean")
 }
 
@@ -3044,34 +2991,34 @@ func (ec *executionContext) fieldContext_Query_kinds(_ context.Context, field gr
 	return fc, nil
 }
 
-func (ec *executionContext) _Query_secretData(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Query_reveal(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Query_secretData(ctx, field)
+			return ec.fieldContext_Query_reveal(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().SecretData(ctx, fc.Args["kind"].(*string), fc.Args["id"].(*string), fc.Args["namespace"].(*string), fc.Args["name"].(*string))
+			return ec.Resolvers.Query().Reveal(ctx, fc.Args["kind"].(string), fc.Args["id"].(*string), fc.Args["namespace"].(*string), fc.Args["name"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *SecretData) graphql.Marshaler {
-			return ec.marshalOSecretData2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretData(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *RevealedValues) graphql.Marshaler {
+			return ec.marshalORevealedValues2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐRevealedValues(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Query_secretData(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Query_reveal(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Query",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_SecretData(ctx, field)
+			return ec.childFields_RevealedValues(ctx, field)
 		},
 	}
 	defer func() {
@@ -3081,7 +3028,7 @@ func (ec *executionContext) fieldContext_Query_secretData(ctx context.Context, f
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Query_secretData_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Query_reveal_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -3164,183 +3111,13 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 	return fc, nil
 }
 
-func (ec *executionContext) _SecretData_id(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
+func (ec *executionContext) _RevealedValue_path(ctx context.Context, field graphql.CollectedField, obj *RevealedValue) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_SecretData_id(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.ID, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNID2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_SecretData_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretData", field, false, false, "ID")
-}
-
-func (ec *executionContext) _SecretData_kind(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_SecretData_kind(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Kind, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_SecretData_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretData", field, false, false, "String")
-}
-
-func (ec *executionContext) _SecretData_namespace(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_SecretData_namespace(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Namespace, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
-			return ec.marshalOString2ᚖstring(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_SecretData_namespace(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretData", field, false, false, "String")
-}
-
-func (ec *executionContext) _SecretData_name(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_SecretData_name(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Name, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_SecretData_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretData", field, false, false, "String")
-}
-
-func (ec *executionContext) _SecretData_uid(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_SecretData_uid(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.UID, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_SecretData_uid(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretData", field, false, false, "String")
-}
-
-func (ec *executionContext) _SecretData_revision(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_SecretData_revision(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Revision, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_SecretData_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretData", field, false, false, "String")
-}
-
-func (ec *executionContext) _SecretData_entries(ctx context.Context, field graphql.CollectedField, obj *SecretData) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_SecretData_entries(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Entries, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*SecretDataEntry) graphql.Marshaler {
-			return ec.marshalNSecretDataEntry2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretDataEntryᚄ(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_SecretData_entries(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "SecretData",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_SecretDataEntry(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _SecretDataEntry_path(ctx context.Context, field graphql.CollectedField, obj *SecretDataEntry) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_SecretDataEntry_path(ctx, field)
+			return ec.fieldContext_RevealedValue_path(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Path, nil
@@ -3353,17 +3130,17 @@ func (ec *executionContext) _SecretDataEntry_path(ctx context.Context, field gra
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_SecretDataEntry_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, "String")
+func (ec *executionContext) fieldContext_RevealedValue_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevealedValue", field, false, false, "String")
 }
 
-func (ec *executionContext) _SecretDataEntry_key(ctx context.Context, field graphql.CollectedField, obj *SecretDataEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _RevealedValue_key(ctx context.Context, field graphql.CollectedField, obj *RevealedValue) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_SecretDataEntry_key(ctx, field)
+			return ec.fieldContext_RevealedValue_key(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Key, nil
@@ -3376,17 +3153,17 @@ func (ec *executionContext) _SecretDataEntry_key(ctx context.Context, field grap
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_SecretDataEntry_key(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, "String")
+func (ec *executionContext) fieldContext_RevealedValue_key(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevealedValue", field, false, false, "String")
 }
 
-func (ec *executionContext) _SecretDataEntry_value(ctx context.Context, field graphql.CollectedField, obj *SecretDataEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _RevealedValue_value(ctx context.Context, field graphql.CollectedField, obj *RevealedValue) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_SecretDataEntry_value(ctx, field)
+			return ec.fieldContext_RevealedValue_value(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Value, nil
@@ -3399,40 +3176,40 @@ func (ec *executionContext) _SecretDataEntry_value(ctx context.Context, field gr
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_SecretDataEntry_value(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, "String")
+func (ec *executionContext) fieldContext_RevealedValue_value(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevealedValue", field, false, false, "String")
 }
 
-func (ec *executionContext) _SecretDataEntry_encoding(ctx context.Context, field graphql.CollectedField, obj *SecretDataEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _RevealedValue_encoding(ctx context.Context, field graphql.CollectedField, obj *RevealedValue) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_SecretDataEntry_encoding(ctx, field)
+			return ec.fieldContext_RevealedValue_encoding(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Encoding, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v SecretDataEncoding) graphql.Marshaler {
-			return ec.marshalNSecretDataEncoding2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretDataEncoding(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v RevealedEncoding) graphql.Marshaler {
+			return ec.marshalNRevealedEncoding2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐRevealedEncoding(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_SecretDataEntry_encoding(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, "SecretDataEncoding")
+func (ec *executionContext) fieldContext_RevealedValue_encoding(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevealedValue", field, false, false, "RevealedEncoding")
 }
 
-func (ec *executionContext) _SecretDataEntry_text(ctx context.Context, field graphql.CollectedField, obj *SecretDataEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _RevealedValue_text(ctx context.Context, field graphql.CollectedField, obj *RevealedValue) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_SecretDataEntry_text(ctx, field)
+			return ec.fieldContext_RevealedValue_text(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Text, nil
@@ -3445,8 +3222,178 @@ func (ec *executionContext) _SecretDataEntry_text(ctx context.Context, field gra
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_SecretDataEntry_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SecretDataEntry", field, false, false, "String")
+func (ec *executionContext) fieldContext_RevealedValue_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevealedValue", field, false, false, "String")
+}
+
+func (ec *executionContext) _RevealedValues_resourceId(ctx context.Context, field graphql.CollectedField, obj *RevealedValues) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevealedValues_resourceId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RevealedValues_resourceId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevealedValues", field, false, false, "ID")
+}
+
+func (ec *executionContext) _RevealedValues_kind(ctx context.Context, field graphql.CollectedField, obj *RevealedValues) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevealedValues_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RevealedValues_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevealedValues", field, false, false, "String")
+}
+
+func (ec *executionContext) _RevealedValues_namespace(ctx context.Context, field graphql.CollectedField, obj *RevealedValues) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevealedValues_namespace(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Namespace, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RevealedValues_namespace(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevealedValues", field, false, false, "String")
+}
+
+func (ec *executionContext) _RevealedValues_name(ctx context.Context, field graphql.CollectedField, obj *RevealedValues) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevealedValues_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RevealedValues_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevealedValues", field, false, false, "String")
+}
+
+func (ec *executionContext) _RevealedValues_uid(ctx context.Context, field graphql.CollectedField, obj *RevealedValues) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevealedValues_uid(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RevealedValues_uid(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevealedValues", field, false, false, "String")
+}
+
+func (ec *executionContext) _RevealedValues_revision(ctx context.Context, field graphql.CollectedField, obj *RevealedValues) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevealedValues_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RevealedValues_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevealedValues", field, false, false, "String")
+}
+
+func (ec *executionContext) _RevealedValues_values(ctx context.Context, field graphql.CollectedField, obj *RevealedValues) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevealedValues_values(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Values, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*RevealedValue) graphql.Marshaler {
+			return ec.marshalNRevealedValue2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐRevealedValueᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RevealedValues_values(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RevealedValues",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RevealedValue(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _UpdateKindPayload_clientMutationId(ctx context.Context, field graphql.CollectedField, obj *UpdateKindPayload) (ret graphql.Marshaler) {
@@ -4652,8 +4599,8 @@ func (ec *executionContext) _DependencyNode(ctx context.Context, sel ast.Selecti
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("DependencyNode")
-		case "id":
-			out.Values[i] = ec._DependencyNode_id(ctx, field, obj)
+		case "resourceId":
+			out.Values[i] = ec._DependencyNode_resourceId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -4742,13 +4689,13 @@ func (ec *executionContext) _DependencyTree(ctx context.Context, sel ast.Selecti
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "up":
-			out.Values[i] = ec._DependencyTree_up(ctx, field, obj)
+		case "dependencies":
+			out.Values[i] = ec._DependencyTree_dependencies(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "down":
-			out.Values[i] = ec._DependencyTree_down(ctx, field, obj)
+		case "dependents":
+			out.Values[i] = ec._DependencyTree_dependents(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -4810,8 +4757,8 @@ func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "version":
-			out.Values[i] = ec._Kind_version(ctx, field, obj)
+		case "apiVersion":
+			out.Values[i] = ec._Kind_apiVersion(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -4858,8 +4805,8 @@ func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Kind_references(ctx, field, obj)
 				})
-		case "indexes":
-			out.Values[i] = ec._Kind_indexes(ctx, field, obj)
+		case "filterableFields":
+			out.Values[i] = ec._Kind_filterableFields(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -4896,8 +4843,8 @@ func (ec *executionContext) _KindColumn(ctx context.Context, sel ast.SelectionSe
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("KindColumn")
-		case "name":
-			out.Values[i] = ec._KindColumn_name(ctx, field, obj)
+		case "title":
+			out.Values[i] = ec._KindColumn_title(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -5057,18 +5004,8 @@ func (ec *executionContext) _KindField(ctx context.Context, sel ast.SelectionSet
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "since":
-			out.Values[i] = ec._KindField_since(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "until":
-			out.Values[i] = ec._KindField_until(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "deprecated":
-			out.Values[i] = ec._KindField_deprecated(ctx, field, obj)
+		case "deprecationReason":
+			out.Values[i] = ec._KindField_deprecationReason(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -5192,24 +5129,24 @@ func (ec *executionContext) _KindFieldLimits(ctx context.Context, sel ast.Select
 	return out
 }
 
-var kindIndexImplementors = []string{"KindIndex"}
+var kindFilterableFieldImplementors = []string{"KindFilterableField"}
 
-func (ec *executionContext) _KindIndex(ctx context.Context, sel ast.SelectionSet, obj *descriptor.Index) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, kindIndexImplementors)
+func (ec *executionContext) _KindFilterableField(ctx context.Context, sel ast.SelectionSet, obj *descriptor.FilterableField) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, kindFilterableFieldImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("KindIndex")
+			out.Values[i] = graphql.MarshalString("KindFilterableField")
 		case "path":
-			out.Values[i] = ec._KindIndex_path(ctx, field, obj)
+			out.Values[i] = ec._KindFilterableField_path(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "sortable":
-			out.Values[i] = ec._KindIndex_sortable(ctx, field, obj)
+			out.Values[i] = ec._KindFilterableField_sortable(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -5261,8 +5198,8 @@ func (ec *executionContext) _KindReference(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "guard":
-			out.Values[i] = ec._KindReference_guard(ctx, field, obj)
+		case "guarded":
+			out.Values[i] = ec._KindReference_guarded(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -5357,11 +5294,11 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Query_kinds(ctx, field)
 				})
-		case "secretData":
+		case "reveal":
 			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
 				true, false,
 				func(ctx context.Context) graphql.Marshaler {
-					return ec._Query_secretData(ctx, field)
+					return ec._Query_reveal(ctx, field)
 				})
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
@@ -5394,50 +5331,40 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 	return out
 }
 
-var secretDataImplementors = []string{"SecretData"}
+var revealedValueImplementors = []string{"RevealedValue"}
 
-func (ec *executionContext) _SecretData(ctx context.Context, sel ast.SelectionSet, obj *SecretData) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, secretDataImplementors)
+func (ec *executionContext) _RevealedValue(ctx context.Context, sel ast.SelectionSet, obj *RevealedValue) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, revealedValueImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("SecretData")
-		case "id":
-			out.Values[i] = ec._SecretData_id(ctx, field, obj)
+			out.Values[i] = graphql.MarshalString("RevealedValue")
+		case "path":
+			out.Values[i] = ec._RevealedValue_path(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "kind":
-			out.Values[i] = ec._SecretData_kind(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "namespace":
-			out.Values[i] = ec._SecretData_namespace(ctx, field, obj)
+		case "key":
+			out.Values[i] = ec._RevealedValue_key(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "name":
-			out.Values[i] = ec._SecretData_name(ctx, field, obj)
+		case "value":
+			out.Values[i] = ec._RevealedValue_value(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "uid":
-			out.Values[i] = ec._SecretData_uid(ctx, field, obj)
+		case "encoding":
+			out.Values[i] = ec._RevealedValue_encoding(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "revision":
-			out.Values[i] = ec._SecretData_revision(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "entries":
-			out.Values[i] = ec._SecretData_entries(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+		case "text":
+			out.Values[i] = ec._RevealedValue_text(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -5457,40 +5384,50 @@ func (ec *executionContext) _SecretData(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
-var secretDataEntryImplementors = []string{"SecretDataEntry"}
+var revealedValuesImplementors = []string{"RevealedValues"}
 
-func (ec *executionContext) _SecretDataEntry(ctx context.Context, sel ast.SelectionSet, obj *SecretDataEntry) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, secretDataEntryImplementors)
+func (ec *executionContext) _RevealedValues(ctx context.Context, sel ast.SelectionSet, obj *RevealedValues) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, revealedValuesImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferred := graphql.NewDeferredGroup(ctx)
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("SecretDataEntry")
-		case "path":
-			out.Values[i] = ec._SecretDataEntry_path(ctx, field, obj)
+			out.Values[i] = graphql.MarshalString("RevealedValues")
+		case "resourceId":
+			out.Values[i] = ec._RevealedValues_resourceId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "key":
-			out.Values[i] = ec._SecretDataEntry_key(ctx, field, obj)
+		case "kind":
+			out.Values[i] = ec._RevealedValues_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "namespace":
+			out.Values[i] = ec._RevealedValues_namespace(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "value":
-			out.Values[i] = ec._SecretDataEntry_value(ctx, field, obj)
+		case "name":
+			out.Values[i] = ec._RevealedValues_name(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "encoding":
-			out.Values[i] = ec._SecretDataEntry_encoding(ctx, field, obj)
+		case "uid":
+			out.Values[i] = ec._RevealedValues_uid(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "text":
-			out.Values[i] = ec._SecretDataEntry_text(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
+		case "revision":
+			out.Values[i] = ec._RevealedValues_revision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "values":
+			out.Values[i] = ec._RevealedValues_values(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -6076,15 +6013,15 @@ func (ec *executionContext) marshalNKindFieldLimits2ᚖgithubᚗcomᚋsluicegw�
 	return ec._KindFieldLimits(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNKindIndex2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐIndex(ctx context.Context, sel ast.SelectionSet, v descriptor.Index) graphql.Marshaler {
-	return ec._KindIndex(ctx, sel, &v)
+func (ec *executionContext) marshalNKindFilterableField2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐFilterableField(ctx context.Context, sel ast.SelectionSet, v descriptor.FilterableField) graphql.Marshaler {
+	return ec._KindFilterableField(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNKindIndex2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐIndexᚄ(ctx context.Context, sel ast.SelectionSet, v []descriptor.Index) graphql.Marshaler {
+func (ec *executionContext) marshalNKindFilterableField2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐFilterableFieldᚄ(ctx context.Context, sel ast.SelectionSet, v []descriptor.FilterableField) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNKindIndex2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐIndex(ctx, sel, v[i])
+		return ec.marshalNKindFilterableField2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐFilterableField(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -6180,21 +6117,21 @@ func (ec *executionContext) marshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋsluice
 	return ret
 }
 
-func (ec *executionContext) unmarshalNSecretDataEncoding2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretDataEncoding(ctx context.Context, v any) (SecretDataEncoding, error) {
-	var res SecretDataEncoding
+func (ec *executionContext) unmarshalNRevealedEncoding2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐRevealedEncoding(ctx context.Context, v any) (RevealedEncoding, error) {
+	var res RevealedEncoding
 	err := res.UnmarshalGQL(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNSecretDataEncoding2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretDataEncoding(ctx context.Context, sel ast.SelectionSet, v SecretDataEncoding) graphql.Marshaler {
+func (ec *executionContext) marshalNRevealedEncoding2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐRevealedEncoding(ctx context.Context, sel ast.SelectionSet, v RevealedEncoding) graphql.Marshaler {
 	return v
 }
 
-func (ec *executionContext) marshalNSecretDataEntry2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretDataEntryᚄ(ctx context.Context, sel ast.SelectionSet, v []*SecretDataEntry) graphql.Marshaler {
+func (ec *executionContext) marshalNRevealedValue2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐRevealedValueᚄ(ctx context.Context, sel ast.SelectionSet, v []*RevealedValue) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNSecretDataEntry2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretDataEntry(ctx, sel, v[i])
+		return ec.marshalNRevealedValue2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐRevealedValue(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -6206,12 +6143,12 @@ func (ec *executionContext) marshalNSecretDataEntry2ᚕᚖgithubᚗcomᚋsluiceg
 	return ret
 }
 
-func (ec *executionContext) marshalNSecretDataEntry2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretDataEntry(ctx context.Context, sel ast.SelectionSet, v *SecretDataEntry) graphql.Marshaler {
+func (ec *executionContext) marshalNRevealedValue2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐRevealedValue(ctx context.Context, sel ast.SelectionSet, v *RevealedValue) graphql.Marshaler {
 	if v == nil {
-		graphql.AddInvalidNullError(ctx, "SecretDataEntry!")
+		graphql.AddInvalidNullError(ctx, "RevealedValue!")
 		return graphql.Null
 	}
-	return ec._SecretDataEntry(ctx, sel, v)
+	return ec._RevealedValue(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNString2string(ctx context.Context, v any) (string, error) {
@@ -6526,6 +6463,24 @@ func (ec *executionContext) marshalOInt2ᚖint32(ctx context.Context, sel ast.Se
 	return res
 }
 
+func (ec *executionContext) unmarshalOJSON2interface(ctx context.Context, v any) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalAny(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOJSON2interface(ctx context.Context, sel ast.SelectionSet, v any) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalAny(v)
+	return res
+}
+
 func (ec *executionContext) unmarshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐListType(ctx context.Context, v any) (*descriptor.ListType, error) {
 	if v == nil {
 		return nil, nil
@@ -6561,11 +6516,11 @@ func (ec *executionContext) marshalOResource2ᚖgithubᚗcomᚋsluicegwᚋsluice
 	return graphql.WrapContextMarshaler(ctx, v)
 }
 
-func (ec *executionContext) marshalOSecretData2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐSecretData(ctx context.Context, sel ast.SelectionSet, v *SecretData) graphql.Marshaler {
+func (ec *executionContext) marshalORevealedValues2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐRevealedValues(ctx context.Context, sel ast.SelectionSet, v *RevealedValues) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return ec._SecretData(ctx, sel, v)
+	return ec._RevealedValues(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOString2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {

@@ -14,7 +14,7 @@ import (
 // One resource of a tree.
 type DependencyNode struct {
 	// Global id of the resource, even if it is missing.
-	ID string `json:"id"`
+	ResourceID string `json:"resourceId"`
 	// Name of the kind.
 	Kind string `json:"kind"`
 	// Namespace of the name; null for GLOBAL kinds.
@@ -23,7 +23,7 @@ type DependencyNode struct {
 	Name string `json:"name"`
 	// How many references it is away from the root.
 	Level int32 `json:"level"`
-	// Global id of the node that led to it; null for the root.
+	// resourceId of the node that led to it; null for the root.
 	From *string `json:"from,omitzero"`
 	// The reference that led to it, as a path in the kind that has it: spec.resource.networkRef. null for the root.
 	Path *string `json:"path,omitzero"`
@@ -31,8 +31,8 @@ type DependencyNode struct {
 	Guarded *bool `json:"guarded,omitzero"`
 	// Whether the node was met before on the way from the root: references make a cycle, which is not followed again.
 	Cycle bool `json:"cycle"`
-	// Up says that the node was reached from one that refers to it.
-	Up bool `json:"-"`
+	// Outward says that the node was reached from one that refers to it.
+	Outward bool `json:"-"`
 }
 
 // The resources around one, by their references.
@@ -40,9 +40,9 @@ type DependencyTree struct {
 	// The resource that the tree is of.
 	Root *DependencyNode `json:"root"`
 	// What the resource refers to, level by level.
-	Up []*DependencyNode `json:"up"`
+	Dependencies []*DependencyNode `json:"dependencies"`
 	// What refers to the resource, level by level.
-	Down []*DependencyNode `json:"down"`
+	Dependents []*DependencyNode `json:"dependents"`
 	// Whether there is more than the tree may hold: at most 1,000 nodes each way.
 	Truncated bool `json:"truncated"`
 }
@@ -63,7 +63,7 @@ type KindField struct {
 	Path string `json:"path"`
 	// Name of the field in the API, in manifests and in the store.
 	Name string `json:"name"`
-	// String, Int, Int64, Float, Boolean, MapEntry, or the name of an enum or object type; of a list, the type of its elements.
+	// String, Int, SafeInt, Float, Boolean, MapEntry, or the name of an enum or object type; of a list, the type of its elements.
 	Type string `json:"type"`
 	// What the field is.
 	Description string `json:"description"`
@@ -79,8 +79,8 @@ type KindField struct {
 	Limits *KindFieldLimits `json:"limits"`
 	// Values of an enum.
 	EnumValues []*KindEnumValue `json:"enumValues"`
-	// The effective value where the field is absent, as JSON in stored form.
-	Default *string `json:"default,omitzero"`
+	// The effective value where the field is absent, in stored form.
+	Default any `json:"default,omitzero"`
 	// Whether the effective value cannot be changed to another one; the field can be removed.
 	Immutable bool `json:"immutable"`
 	// Key at the top of a manifest that holds the field; null: it is in the manifest's spec.
@@ -89,12 +89,8 @@ type KindField struct {
 	WriteOnly bool `json:"writeOnly"`
 	// The map of the same object into which this one is merged instead of being stored; null: it is stored.
 	MergeInto *string `json:"mergeInto,omitzero"`
-	// The first version of the API that has the field; null: the first of all.
-	Since *string `json:"since,omitzero"`
-	// The first version of the API that no longer has the field; null: none.
-	Until *string `json:"until,omitzero"`
 	// Why the field should not be used; null: it can be.
-	Deprecated *string `json:"deprecated,omitzero"`
+	DeprecationReason *string `json:"deprecationReason,omitzero"`
 }
 
 // Bounds of a value; null: none. Lengths count characters (Unicode code points).
@@ -142,7 +138,7 @@ type KindReference struct {
 	// Field of the kind referred to that lists the resources which refer to it; null if there is none.
 	Inverse *string `json:"inverse,omitzero"`
 	// Whether the target must stay while it is relied on.
-	Guard bool `json:"guard"`
+	Guarded bool `json:"guarded"`
 }
 
 type Mutation struct {
@@ -151,10 +147,24 @@ type Mutation struct {
 type Query struct {
 }
 
+// One write-only value.
+type RevealedValue struct {
+	// Field that holds the value: spec.data. Elements of lists have their index: spec.codes[0].
+	Path string `json:"path"`
+	// Key of the value, if the field is a map.
+	Key *string `json:"key,omitzero"`
+	// The value as it is stored; a number or truth value as JSON writes it.
+	Value string `json:"value"`
+	// Encoding of the value.
+	Encoding RevealedEncoding `json:"encoding"`
+	// The value in plain text; null: its bytes are not UTF-8.
+	Text *string `json:"text,omitzero"`
+}
+
 // The write-only values of a resource.
-type SecretData struct {
+type RevealedValues struct {
 	// Global id of the resource.
-	ID string `json:"id"`
+	ResourceID string `json:"resourceId"`
 	// Name of the kind.
 	Kind string `json:"kind"`
 	// Namespace of the name; null for GLOBAL kinds.
@@ -166,21 +176,7 @@ type SecretData struct {
 	// Revision of the resource that all the values are of.
 	Revision string `json:"revision"`
 	// The values in the order of the fields, those of a map in the order of their keys.
-	Entries []*SecretDataEntry `json:"entries"`
-}
-
-// One write-only value.
-type SecretDataEntry struct {
-	// Field that holds the value: spec.data. Elements of lists have their index: spec.codes[0].
-	Path string `json:"path"`
-	// Key of the value, if the field is a map.
-	Key *string `json:"key,omitzero"`
-	// The value as it is stored; a number or truth value as JSON writes it.
-	Value string `json:"value"`
-	// Encoding of the value.
-	Encoding SecretDataEncoding `json:"encoding"`
-	// The value in plain text; null: its bytes are not UTF-8.
-	Text *string `json:"text,omitzero"`
+	Values []*RevealedValue `json:"values"`
 }
 
 // What updateKind is asked.
@@ -206,22 +202,22 @@ type DependencyDirection string
 
 const (
 	// To what the resource refers to.
-	DependencyDirectionUp DependencyDirection = "UP"
+	DependencyDirectionDependencies DependencyDirection = "DEPENDENCIES"
 	// To what refers to the resource.
-	DependencyDirectionDown DependencyDirection = "DOWN"
+	DependencyDirectionDependents DependencyDirection = "DEPENDENTS"
 	// Both ways.
 	DependencyDirectionBoth DependencyDirection = "BOTH"
 )
 
 var AllDependencyDirection = []DependencyDirection{
-	DependencyDirectionUp,
-	DependencyDirectionDown,
+	DependencyDirectionDependencies,
+	DependencyDirectionDependents,
 	DependencyDirectionBoth,
 }
 
 func (e DependencyDirection) IsValid() bool {
 	switch e {
-	case DependencyDirectionUp, DependencyDirectionDown, DependencyDirectionBoth:
+	case DependencyDirectionDependencies, DependencyDirectionDependents, DependencyDirectionBoth:
 		return true
 	}
 	return false
@@ -330,50 +326,50 @@ func (e DependencyState) MarshalJSON() ([]byte, error) {
 }
 
 // Encoding of a value.
-type SecretDataEncoding string
+type RevealedEncoding string
 
 const (
 	// In plain text.
-	SecretDataEncodingPlain SecretDataEncoding = "PLAIN"
+	RevealedEncodingPlain RevealedEncoding = "PLAIN"
 	// In base64, RFC 4648 section 4.
-	SecretDataEncodingBase64 SecretDataEncoding = "BASE64"
+	RevealedEncodingBase64 RevealedEncoding = "BASE64"
 )
 
-var AllSecretDataEncoding = []SecretDataEncoding{
-	SecretDataEncodingPlain,
-	SecretDataEncodingBase64,
+var AllRevealedEncoding = []RevealedEncoding{
+	RevealedEncodingPlain,
+	RevealedEncodingBase64,
 }
 
-func (e SecretDataEncoding) IsValid() bool {
+func (e RevealedEncoding) IsValid() bool {
 	switch e {
-	case SecretDataEncodingPlain, SecretDataEncodingBase64:
+	case RevealedEncodingPlain, RevealedEncodingBase64:
 		return true
 	}
 	return false
 }
 
-func (e SecretDataEncoding) String() string {
+func (e RevealedEncoding) String() string {
 	return string(e)
 }
 
-func (e *SecretDataEncoding) UnmarshalGQL(v any) error {
+func (e *RevealedEncoding) UnmarshalGQL(v any) error {
 	str, ok := v.(string)
 	if !ok {
 		return fmt.Errorf("enums must be strings")
 	}
 
-	*e = SecretDataEncoding(str)
+	*e = RevealedEncoding(str)
 	if !e.IsValid() {
-		return fmt.Errorf("%s is not a valid SecretDataEncoding", str)
+		return fmt.Errorf("%s is not a valid RevealedEncoding", str)
 	}
 	return nil
 }
 
-func (e SecretDataEncoding) MarshalGQL(w io.Writer) {
+func (e RevealedEncoding) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-func (e *SecretDataEncoding) UnmarshalJSON(b []byte) error {
+func (e *RevealedEncoding) UnmarshalJSON(b []byte) error {
 	s, err := strconv.Unquote(string(b))
 	if err != nil {
 		return err
@@ -381,7 +377,7 @@ func (e *SecretDataEncoding) UnmarshalJSON(b []byte) error {
 	return e.UnmarshalGQL(s)
 }
 
-func (e SecretDataEncoding) MarshalJSON() ([]byte, error) {
+func (e RevealedEncoding) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

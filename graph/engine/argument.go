@@ -145,9 +145,9 @@ func (e *Engine) coerce(t *ast.Type, v any, at *spot) (any, error) {
 		var n int32
 		n, err = graphql.UnmarshalInt32(v)
 		out = json.Number(strconv.Itoa(int(n)))
-	case "Int64":
+	case "SafeInt":
 		var n int64
-		n, err = scalar.UnmarshalInt64(v)
+		n, err = scalar.UnmarshalSafeInt(v)
 		out = json.Number(strconv.FormatInt(n, 10))
 	case "Float":
 		var x float64

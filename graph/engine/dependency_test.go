@@ -24,7 +24,7 @@ func networked(t *testing.T) *gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const reference = `@ref(kind: "Secret", as: "secret", guard: true)`
+	const reference = `@ref(kind: "Secret", as: "secret", guarded: true)`
 	if !strings.Contains(texts["managed.graphqls"], reference) {
 		t.Fatal("the credentials of managed kinds are referred to in another way")
 	}

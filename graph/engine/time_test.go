@@ -18,7 +18,7 @@ const clockKind = `type Clock @resource(plural: "clocks", group: "example.org", 
 type ClockSpec @rule(cel: "!has(self.at) || self.at != timestamp('2000-01-01T00:00:00Z')", message: "at is not the turn of the century") {
   at: Time @sortable @default(value: "2026-01-01T00:00:00Z")
 }
-type ClockStatus { at: Time @index, sub: ClockPart }
+type ClockStatus { at: Time @filterable, sub: ClockPart }
 type ClockPart { at: Time }
 `
 

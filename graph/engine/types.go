@@ -105,7 +105,7 @@ func (e *Engine) readKinds() error {
 // orders are the fields that orders of a kind name, by their names in the API.
 func orders(k *descriptor.Kind) map[string]string {
 	out := sharedOrders()
-	for _, i := range k.Indexes {
+	for _, i := range k.FilterableFields {
 		if i.Sortable {
 			out[kinds.OrderValue(i.Path)] = i.Path
 		}

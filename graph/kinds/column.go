@@ -18,10 +18,10 @@ var (
 
 // Limits of what is for the command line.
 const (
-	maxShortNames = 8
-	maxShortName  = 16
-	maxColumns    = 32
-	maxColumnName = 32
+	maxShortNames  = 8
+	maxShortName   = 16
+	maxColumns     = 32
+	maxColumnTitle = 32
 )
 
 // shortNames reads the short names of a kind. Names that other kinds have too
@@ -60,18 +60,18 @@ func (l *loader) columns(k *Kind) {
 			continue
 		}
 		column := &directive{d}
-		c := descriptor.Column{Name: column.text("name"), Path: column.text("path"), Wide: column.text("wide") == "true"}
+		c := descriptor.Column{Title: column.text("title"), Path: column.text("path"), Wide: column.text("wide") == "true"}
 		switch {
-		case !columnForm.MatchString(c.Name) || len(c.Name) > maxColumnName:
-			l.report(column.at("name"), "kind %s: column %q: at most %d capitals, digits, '-' and '_' that begin with a letter are wanted", k.Name, c.Name, maxColumnName)
-		case slices.Contains(tableColumns(), c.Name):
-			l.report(column.at("name"), "kind %s: column %q: the name is reserved: all tables have or may have a column of that name", k.Name, c.Name)
-		case seen[c.Name] != "":
-			l.report(column.at("name"), "kind %s: column %q is here twice", k.Name, c.Name)
+		case !columnForm.MatchString(c.Title) || len(c.Title) > maxColumnTitle:
+			l.report(column.at("title"), "kind %s: column %q: at most %d capitals, digits, '-' and '_' that begin with a letter are wanted", k.Name, c.Title, maxColumnTitle)
+		case slices.Contains(tableColumns(), c.Title):
+			l.report(column.at("title"), "kind %s: column %q: the title is reserved: all tables have or may have a column of that title", k.Name, c.Title)
+		case seen[c.Title] != "":
+			l.report(column.at("title"), "kind %s: column %q is here twice", k.Name, c.Title)
 		}
-		seen.add(c.Name, c.Path)
+		seen.add(c.Title, c.Path)
 		if why := unprintable(k, c.Path); why != "" {
-			l.report(column.at("path"), "kind %s: column %q: path %q: %s", k.Name, c.Name, c.Path, own(why))
+			l.report(column.at("path"), "kind %s: column %q: path %q: %s", k.Name, c.Title, c.Path, own(why))
 		}
 		k.Columns = append(k.Columns, c)
 	}

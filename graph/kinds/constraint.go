@@ -54,9 +54,9 @@ func (l *loader) applicable(out *descriptor.Field, d *directive, where string) {
 	if out.Type == "" {
 		return // not known
 	}
-	numeric := slices.Contains([]descriptor.FieldType{descriptor.TypeInt, descriptor.TypeInt64, descriptor.TypeFloat}, out.Type)
+	numeric := slices.Contains([]descriptor.FieldType{descriptor.TypeInt, descriptor.TypeSafeInt, descriptor.TypeFloat}, out.Type)
 	l.restrict(d, where, textArguments(), out.Type == descriptor.TypeString, "String")
-	l.restrict(d, where, numberArguments(), numeric, "Int, Int64 and Float")
+	l.restrict(d, where, numberArguments(), numeric, "Int, SafeInt and Float")
 	l.restrict(d, where, listArguments(), out.List, "lists")
 	l.restrict(d, where, propertyArguments(), out.Type == descriptor.TypeObject && !out.List, "object types and fields of an object type")
 }

@@ -48,22 +48,22 @@ func TestTheKindsDependOnEachOtherAsTheTableSays(t *testing.T) {
 	}
 	for _, k := range kindstest.Kinds(t) {
 		for _, r := range k.References {
-			group := k.Name + map[bool]string{true: " guarded", false: " free"}[r.Guard]
+			group := k.Name + map[bool]string{true: " guarded", false: " free"}[r.Guarded]
 			if r.Path == "spec.cloudCredentialsRef.secretName" {
 				count["credentials"]++
-				if r.Kind != "Secret" || !r.Guard {
+				if r.Kind != "Secret" || !r.Guarded {
 					t.Errorf("the credentials of %s: %+v", k.Name, r)
 				}
 				continue
 			}
 			if strings.HasPrefix(r.Path, "spec.import.filter.") {
 				count["filters"]++
-				if r.Guard || r.Inverse != "" {
+				if r.Guarded || r.Inverse != "" {
 					t.Errorf("what %s is found by holds nothing up and is no relation: %+v", k.Name, r)
 				}
 				continue
 			}
-			count[map[bool]string{true: "guarded", false: "free"}[r.Guard]]++
+			count[map[bool]string{true: "guarded", false: "free"}[r.Guarded]]++
 			path := strings.TrimPrefix(strings.TrimPrefix(r.Path, "spec."), "resource.")
 			got[group] = append(got[group], path+" "+r.Kind)
 			if r.Inverse == "" {

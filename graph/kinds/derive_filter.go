@@ -54,12 +54,12 @@ func (d *typeDerivation) filter(k *Kind, s *descriptor.Shape, path string) {
 }
 
 func indexed(k *Kind, path string) bool {
-	return slices.ContainsFunc(k.Indexes, func(i descriptor.Index) bool { return i.Path == path })
+	return slices.ContainsFunc(k.FilterableFields, func(i descriptor.FilterableField) bool { return i.Path == path })
 }
 
 // filtered says whether anything below a path is indexed.
 func filtered(k *Kind, path string) bool {
-	return slices.ContainsFunc(k.Indexes, func(i descriptor.Index) bool { return strings.HasPrefix(i.Path, path+".") })
+	return slices.ContainsFunc(k.FilterableFields, func(i descriptor.FilterableField) bool { return strings.HasPrefix(i.Path, path+".") })
 }
 
 // operators is the type of the operators of a field.

@@ -144,7 +144,7 @@ func (d *derivation) connection(k *Kind) {
 	}
 	value("CREATED_AT", "When the resource was created.")
 	value("UPDATED_AT", "When the resource was last changed.")
-	for _, i := range k.Indexes {
+	for _, i := range k.FilterableFields {
 		if i.Sortable {
 			value(OrderValue(i.Path), "The field "+i.Path+".")
 		}

@@ -29,10 +29,10 @@ func TestTheDocsListTheKindsOfTheBinary(t *testing.T) {
 	for _, k := range kindstest.Kinds(t) {
 		to := map[bool][]string{}
 		for _, r := range k.References {
-			if credentials := r.Path == "spec.cloudCredentialsRef.secretName"; credentials || strings.HasPrefix(r.Path, "spec.import.") || slices.Contains(to[r.Guard], r.Kind) {
+			if credentials := r.Path == "spec.cloudCredentialsRef.secretName"; credentials || strings.HasPrefix(r.Path, "spec.import.") || slices.Contains(to[r.Guarded], r.Kind) {
 				continue
 			}
-			to[r.Guard] = append(to[r.Guard], r.Kind)
+			to[r.Guarded] = append(to[r.Guarded], r.Kind)
 		}
 		want += fmt.Sprintf("| %s | %s | %s | %s |\n", k.Name, strings.Join(k.ShortNames, ", "), strings.Join(to[true], ", "), strings.Join(to[false], ", "))
 	}

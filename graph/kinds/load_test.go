@@ -96,12 +96,12 @@ func TestTheDescriptorIsWhatTheAuthorWrote(t *testing.T) {
 	want := descriptor.Kind{
 		Name: "APIShelf", Singular: "apiShelf", Plural: "apiShelves", Description: "A shelf.", Group: "example.org", Version: "v2beta1",
 		Scope: descriptor.Global, Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbCreate}, ShortNames: []string{"sh", "shlf"},
-		Columns: []descriptor.Column{{Name: "WIDTH", Path: "spec.width"}, {Name: "BOARD-OWNERS", Path: "spec.boards.owner.name", Wide: true}, {Name: "NOTES", Path: "status.notes"}},
+		Columns: []descriptor.Column{{Title: "WIDTH", Path: "spec.width"}, {Title: "BOARD-OWNERS", Path: "spec.boards.owner.name", Wide: true}, {Title: "NOTES", Path: "status.notes"}},
 		Spec: &descriptor.Shape{Name: "ShelfSpec", Rules: []descriptor.Rule{{CEL: "self.width >= self.depth", Message: "wider than deep"}}, Fields: []descriptor.Field{
 			{Name: "width", Description: "Width in mm.", Type: descriptor.TypeInt, Default: json.Number("900"), Constraint: descriptor.Constraint{Min: new(1.0), Max: new(5000.0)}},
 			{Name: "depth", Type: descriptor.TypeInt, Default: json.Number("300")},
 			{Name: "weight", Type: descriptor.TypeFloat, Constraint: descriptor.Constraint{Min: new(-2.5)}},
-			{Name: "serial", Type: descriptor.TypeInt64, Immutable: true},
+			{Name: "serial", Type: descriptor.TypeSafeInt, Immutable: true},
 			{Name: "colour", Type: descriptor.TypeEnum, Enum: colour, Default: "dark-red"},
 			{Name: "boards", Type: descriptor.TypeObject, Required: true, List: true, ListType: descriptor.ListMap, Keys: []string{"at"}, Shape: board, Constraint: descriptor.Constraint{MinItems: new(1), MaxItems: new(9)}},
 			{Name: "codes", Type: descriptor.TypeEnum, List: true, ListType: descriptor.ListAtomic, Enum: colour, Constraint: descriptor.Constraint{MaxItems: new(4), Unique: true}},
@@ -167,7 +167,7 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 	}}
 	spec := &descriptor.Shape{Name: "ServiceSpec", Rules: []descriptor.Rule{{CEL: "!has(self.size) || self.size >= oldSelf.size", Message: "size only grows"}}, Fields: []descriptor.Field{
 		{Name: "origin", Type: descriptor.TypeObject, Shape: wanted},
-		{Name: "size", Type: descriptor.TypeInt, Since: "1.2", Until: "1.10"},
+		{Name: "size", Type: descriptor.TypeInt},
 		{Name: "ownerRef", Type: descriptor.TypeString, Constraint: name(253), Deprecated: "use resource.teamRefs"},
 		{Name: "members", Type: descriptor.TypeObject, List: true, ListType: descriptor.ListAtomic, Shape: member, Constraint: descriptor.Constraint{MaxItems: new(3)}},
 		{Name: "resource", Type: descriptor.TypeObject, Shape: resource},
@@ -192,9 +192,9 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 	}}
 	want := descriptor.Kind{
 		Name: "Service", Singular: "service", Plural: "services", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced,
-		Verbs:    []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbDelete},
-		SubKinds: []string{"web", "batch-2"},
-		Indexes:  []descriptor.Index{{Path: "spec.resource.tier", Sortable: true}, {Path: "status.id"}, {Path: "status.notes"}, {Path: "spec.ownerRef"}, {Path: "spec.resource.teamRefs"}},
+		Verbs:            []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbDelete},
+		SubKinds:         []string{"web", "batch-2"},
+		FilterableFields: []descriptor.FilterableField{{Path: "spec.resource.tier", Sortable: true}, {Path: "status.id"}, {Path: "status.notes"}, {Path: "spec.ownerRef"}, {Path: "spec.resource.teamRefs"}},
 		References: []descriptor.Reference{
 			{Path: "spec.ownerRef", Kind: "Team", Field: "owner", Guard: true},
 			{Path: "spec.members.teamRef", Kind: "Team", Field: "team", Inverse: "memberships"},
@@ -233,7 +233,7 @@ func TestAsManyShortNamesAndColumnsAsThereMayBeAreAccepted(t *testing.T) {
 		names = append(names, fmt.Sprintf("s%d", i))
 	}
 	for i := range 32 {
-		columns += fmt.Sprintf(" @column(name: %q, path: \"spec.size\")", fmt.Sprintf("C%02d-%s", i, strings.Repeat("X", 28)))
+		columns += fmt.Sprintf(" @column(title: %q, path: \"spec.size\")", fmt.Sprintf("C%02d-%s", i, strings.Repeat("X", 28)))
 	}
 	schema, err := load("shelf", strings.NewReplacer("plural:", `shortNames: ["`+strings.Join(names, `", "`)+`"], plural:`, ") {", ")"+columns+" {").Replace(shelf))
 	if err != nil {

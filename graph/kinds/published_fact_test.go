@@ -169,7 +169,7 @@ func (f facts) field(at string, d *descriptor.Field) {
 	}
 	f.add(each, "type", map[descriptor.FieldType]string{
 		descriptor.TypeString: "string", descriptor.TypeEnum: "string", descriptor.TypeMap: "string", descriptor.TypeTime: "time",
-		descriptor.TypeInt: "int32", descriptor.TypeInt64: "int64", descriptor.TypeBoolean: "boolean", descriptor.TypeObject: "object",
+		descriptor.TypeInt: "int32", descriptor.TypeSafeInt: "int64", descriptor.TypeBoolean: "boolean", descriptor.TypeObject: "object",
 	}[d.Type])
 	if d.Shape != nil {
 		f.describe(each, d.Shape)

@@ -81,8 +81,8 @@ func (l *loader) reference(p *place, d *directive, kinds map[string]*Kind) {
 		l.offers(p, d, target)
 		r := l.derive(p, d, stem, target)
 		p.kind.Refs = append(p.kind.Refs, r)
-		if r.Owner == p.kind.Name && !slices.ContainsFunc(p.kind.Indexes, func(i descriptor.Index) bool { return i.Path == r.Path }) {
-			p.kind.Indexes = append(p.kind.Indexes, descriptor.Index{Path: r.Path})
+		if r.Owner == p.kind.Name && !slices.ContainsFunc(p.kind.FilterableFields, func(i descriptor.FilterableField) bool { return i.Path == r.Path }) {
+			p.kind.FilterableFields = append(p.kind.FilterableFields, descriptor.FilterableField{Path: r.Path})
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (l *loader) offers(p *place, d *directive, target *Kind) {
 // field is as the author says, or what the reference's name begins with.
 func (l *loader) derive(p *place, d *directive, stem string, target *Kind) Reference {
 	r := Reference{
-		Reference: descriptor.Reference{Path: p.path, Kind: target.Name, Field: stem, Inverse: d.text("inverse"), Guard: d.text("guard") == "true"},
+		Reference: descriptor.Reference{Path: p.path, Kind: target.Name, Field: stem, Inverse: d.text("inverse"), Guarded: d.text("guard") == "true"},
 		Owner:     p.owner.Name, List: p.field.List, Deprecated: p.field.Deprecated, at: d.Position,
 	}
 	switch {
@@ -186,7 +186,7 @@ func (l *loader) guards(kinds []Kind, byName map[string]*Kind) {
 	guarded := map[string][]string{}
 	for i := range kinds {
 		for _, r := range kinds[i].Refs {
-			if r.Guard {
+			if r.Guarded {
 				guarded[kinds[i].Name] = append(guarded[kinds[i].Name], r.Kind)
 			}
 		}
@@ -194,7 +194,7 @@ func (l *loader) guards(kinds []Kind, byName map[string]*Kind) {
 	for i := range kinds {
 		k := &kinds[i]
 		for _, r := range k.Refs {
-			if !r.Guard {
+			if !r.Guarded {
 				continue
 			}
 			for _, end := range []*Kind{k, byName[r.Kind]} {

@@ -156,7 +156,7 @@ func escaped(name string) string {
 func celType(f *descriptor.Field) *types.Type {
 	t := map[descriptor.FieldType]*types.Type{
 		descriptor.TypeString: types.StringType, descriptor.TypeTime: types.TimestampType, descriptor.TypeEnum: types.StringType, descriptor.TypeBoolean: types.BoolType,
-		descriptor.TypeInt: types.IntType, descriptor.TypeInt64: types.IntType, descriptor.TypeFloat: types.DoubleType,
+		descriptor.TypeInt: types.IntType, descriptor.TypeSafeInt: types.IntType, descriptor.TypeFloat: types.DoubleType,
 	}[f.Type]
 	switch {
 	case f.Type == descriptor.TypeMap:

@@ -70,7 +70,6 @@ func (l *loader) field(def *ast.Definition, f *ast.FieldDefinition, p part, abov
 		}
 	}
 	l.fieldType(&out, elem.NamedType, &typed{where: where, at: f.Position, part: p, above: above})
-	l.versions(&out, f, where, p)
 	if d := l.read(f.Directives, "manifest"); d != nil && p == inSpec {
 		out.ManifestAt = d.text("at")
 	}
@@ -101,7 +100,7 @@ type typed struct {
 func (l *loader) fieldType(out *descriptor.Field, name string, in *typed) {
 	def := l.types[name]
 	switch {
-	case slices.Contains([]string{"String", "Int", "Int64", "Float", "Boolean", "Time"}, name):
+	case slices.Contains([]string{"String", "Int", "SafeInt", "Float", "Boolean", "Time"}, name):
 		out.Type = descriptor.FieldType(name)
 		if out.List && out.Type == descriptor.TypeTime {
 			l.report(in.at, "%s: a list of times is not supported; put the time into an object", in.where)
@@ -139,7 +138,7 @@ func (l *loader) enumOf(def *ast.Definition) *descriptor.Enum {
 // statusDirectives are those with a meaning in a status; of @constraint and @map
 // the maxima have one.
 func statusDirectives() []string {
-	return []string{"index", "sortable", "constraint", "since", "until", "map"}
+	return []string{"filterable", "sortable", "constraint", "map"}
 }
 
 // statusField refuses what would bind what a controller may store.

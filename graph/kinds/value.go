@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// maxSafeInteger is the greatest Int64: every JSON reader keeps it exact.
+// maxSafeInteger is the greatest SafeInt: every JSON reader keeps it exact.
 const maxSafeInteger = 1<<53 - 1
 
 // fieldDefault reads @default and returns it in stored form: string, bool or json.Number.

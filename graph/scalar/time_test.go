@@ -39,7 +39,7 @@ func TestWhatIsWrongIsSaidInTheWordsOfJSON(t *testing.T) {
 	for want, v := range map[string]any{
 		"a list": []any{}, "an object": map[string]any{}, "a string": "x", "a Boolean": true, "a number": 1.5, "null": nil,
 	} {
-		if _, err := scalar.UnmarshalInt64(v); err == nil || !strings.HasPrefix(err.Error(), want+" is no Int64") {
+		if _, err := scalar.UnmarshalSafeInt(v); err == nil || !strings.HasPrefix(err.Error(), want+" is no SafeInt") {
 			t.Errorf("%v: %v", v, err)
 		}
 	}

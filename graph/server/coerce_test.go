@@ -125,7 +125,7 @@ func (g valueMaker) value(typ *ast.Type, depth int) any {
 	switch def.Name {
 	case "Int":
 		return json.Number([]string{"7", "-0", "1e2", "10.0"}[g.IntN(4)])
-	case "Int64":
+	case "SafeInt":
 		return json.Number([]string{"9007199254740991", "1e3"}[g.IntN(2)])
 	case "Float":
 		return json.Number([]string{"1.5", "2", "1e-3"}[g.IntN(3)])

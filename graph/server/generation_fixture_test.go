@@ -27,7 +27,7 @@ const (
 type ShelfSpec { width: Int! }
 `
 	wide = `type Shelf @resource(plural: "shelves", group: "example.org", version: "v1", scope: NAMESPACED) { spec: ShelfSpec! }
-type ShelfSpec { width: Int! @index
+type ShelfSpec { width: Int! @filterable
   depth: Int }
 type Box @resource(plural: "boxes", group: "example.org", version: "v1", scope: NAMESPACED) { spec: BoxSpec! }
 type BoxSpec { size: Int }

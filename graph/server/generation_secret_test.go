@@ -113,7 +113,7 @@ func TestAStreamBesideWhatIsHiddenGoesOn(t *testing.T) {
 	w := c.dial()
 	w.begin("1", shelfChanges, nil)
 	w.read()
-	c.replace(strings.Replace(secretive, "width: Int!", "width: Int! @index", 1))
+	c.replace(strings.Replace(secretive, "width: Int!", "width: Int! @filterable", 1))
 	c.put("a", 1)
 	if e := w.read().event(t); e.Data.Event.Shelf.Spec.Width != 1 {
 		t.Errorf("it goes on with %v", e)

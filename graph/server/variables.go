@@ -264,7 +264,7 @@ func (v variables) plain(t *ast.Type, value any) (out any, changed bool) {
 	}
 	switch value := value.(type) {
 	case json.Number:
-		if (t.NamedType != "Int" && t.NamedType != "Int64" && t.NamedType != "ID") || !strings.ContainsAny(value.String(), ".eE") {
+		if (t.NamedType != "Int" && t.NamedType != "SafeInt" && t.NamedType != "ID") || !strings.ContainsAny(value.String(), ".eE") {
 			return value, false
 		}
 		if x, err := value.Float64(); err == nil {
@@ -316,13 +316,13 @@ func ofOurs(name string, value any) (err error) {
 	switch name {
 	case "Time":
 		_, err = scalar.UnmarshalTime(value)
-	case "Int64":
+	case "SafeInt":
 		if number, ok := value.(json.Number); ok {
 			if x, bad := number.Float64(); bad == nil && x == math.Trunc(x) && math.Abs(x) < 1<<53 {
 				return nil
 			}
 		}
-		_, err = scalar.UnmarshalInt64(value)
+		_, err = scalar.UnmarshalSafeInt(value)
 	}
 	return err
 }

@@ -158,7 +158,7 @@ func declared(references []descriptor.Reference) string {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind))
 	})
 	for _, r := range sorted {
-		_, _ = fmt.Fprintln(h, r.Path, r.Kind, r.Guard)
+		_, _ = fmt.Fprintln(h, r.Path, r.Kind, r.Guarded)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:4])
 }

@@ -9,8 +9,8 @@ import (
 // Ref is a resource that another refers to.
 type Ref struct {
 	Key backend.Key
-	// Guard says that one of the references to it is guarded.
-	Guard bool
+	// Guarded says that one of the references to it is guarded.
+	Guarded bool
 	// Path of the first of the references: see [descriptor.Reference.Path].
 	Path string
 }
@@ -34,12 +34,12 @@ func (d *Rows) Refs(namespace string, spec map[string]any) []Ref {
 			}
 			switch {
 			case ok:
-				out[at].Guard = out[at].Guard || r.Guard
+				out[at].Guarded = out[at].Guarded || r.Guarded
 				return
 			case name == "" || len(name) > maxIndexBytes/2 || len(out) == backend.MaxRefs:
 				return
 			}
-			out = append(out, Ref{Key: key, Guard: r.Guard, Path: r.Path})
+			out = append(out, Ref{Key: key, Guarded: r.Guarded, Path: r.Path})
 			if seen != nil {
 				seen[key] = len(out) - 1
 			} else if len(out) == fewRows {

@@ -39,7 +39,7 @@ type Rows struct {
 	conditions []int
 }
 
-// indexed is a field that has index rows: a [descriptor.Index], or a reference,
+// indexed is a field that has index rows: a [descriptor.FilterableField], or a reference,
 // which is one too.
 type indexed struct {
 	path  string
@@ -72,7 +72,7 @@ func compileRows(k *descriptor.Kind, shape *body.Shape) (*Rows, error) {
 		d.indexes = append(d.indexes, indexed{path: path, steps: strings.Split(path, "."), slots: slots, Field: f, Sortable: sortable, Many: many})
 		return nil
 	}
-	for _, i := range k.Indexes {
+	for _, i := range k.FilterableFields {
 		if err := add(i.Path, i.Sortable); err != nil {
 			return nil, err
 		}

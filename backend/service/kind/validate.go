@@ -209,7 +209,7 @@ func (v *Violations) value(ctx context.Context, f *Field, at *location, value an
 		if _, ok := value.(bool); !ok {
 			v.Add(at.String(), "type", "Boolean", "must be true or false")
 		}
-	case descriptor.TypeInt, descriptor.TypeInt64, descriptor.TypeFloat:
+	case descriptor.TypeInt, descriptor.TypeSafeInt, descriptor.TypeFloat:
 		v.number(f, at, value)
 	case descriptor.TypeEnum:
 		if s, _ := value.(string); !f.Enum.Has(s) && !slices.Contains(v.kept[f], s) {
@@ -313,7 +313,7 @@ func (v *Violations) number(f *Field, at *location, value any) {
 		if f.Type == descriptor.TypeInt {
 			limit = math.MaxInt32
 		}
-		if x != math.Trunc(x) || x > limit || x < -limit-1 || f.Type == descriptor.TypeInt64 && x < -limit {
+		if x != math.Trunc(x) || x > limit || x < -limit-1 || f.Type == descriptor.TypeSafeInt && x < -limit {
 			v.Add(at.String(), "type", string(f.Type), "must be a whole number within +-%d", int64(limit))
 			return
 		}

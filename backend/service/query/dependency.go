@@ -161,7 +161,7 @@ func (r *Reader) relation(ctx context.Context, c access.Caller, req *DependencyR
 	for _, k := range r.kinds.All() {
 		var paths []string
 		for _, d := range k.References {
-			if d.Kind == rel.key.Kind && (d.Guard || rel.Relation == Dependents) && !slices.Contains(paths, d.Path) {
+			if d.Kind == rel.key.Kind && (d.Guarded || rel.Relation == Dependents) && !slices.Contains(paths, d.Path) {
 				paths = append(paths, d.Path)
 			}
 		}
@@ -213,7 +213,7 @@ func (rel *relation) dependencies() (out []related) {
 		d.eachName(rel.body, func(name string) {
 			key := backend.AppendString(backend.AppendInt(nil, int64(i)), name)
 			to := backend.Key{Kind: d.Kind, Namespace: rel.key.Namespace, Name: name}
-			out = append(out, related{Dependency: Dependency{Key: to, Path: d.Path, Guarded: d.Guard}, key: key, declared: i})
+			out = append(out, related{Dependency: Dependency{Key: to, Path: d.Path, Guarded: d.Guarded}, key: key, declared: i})
 		})
 		if len(out)-from > 1 {
 			slices.SortFunc(out[from:], func(a, b related) int { return bytes.Compare(a.key, b.key) })

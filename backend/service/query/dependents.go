@@ -180,14 +180,14 @@ func (r *Reader) dependentsOf(ctx context.Context, rel *relation, stored *backen
 	}
 	for i := range r.declared[stored.Kind] {
 		d := &r.declared[stored.Kind][i]
-		if d.Kind != rel.key.Kind || !d.Guard && rel.Relation == BlockedBy {
+		if d.Kind != rel.key.Kind || !d.Guarded && rel.Relation == BlockedBy {
 			continue
 		}
 		named := false
 		d.eachName(b, func(name string) { named = named || name == rel.key.Name })
 		if named {
 			one := rel.place(stored.Key, d.Path, state)
-			one.Guarded = d.Guard
+			one.Guarded = d.Guarded
 			out = append(out, one)
 		}
 	}

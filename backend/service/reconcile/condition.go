@@ -175,7 +175,7 @@ func fits(t descriptor.FieldType, value any) bool {
 	case descriptor.TypeString, descriptor.TypeTime:
 		_, ok := value.(string)
 		return ok
-	case descriptor.TypeInt64:
+	case descriptor.TypeSafeInt:
 		_, ok := value.(json.Number)
 		return ok
 	}

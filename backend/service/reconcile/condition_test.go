@@ -18,7 +18,7 @@ import (
 func condition() *descriptor.Shape {
 	return &descriptor.Shape{Name: "Condition", Fields: []descriptor.Field{
 		{Name: "type", Type: descriptor.TypeString}, {Name: "status", Type: descriptor.TypeString}, {Name: "reason", Type: descriptor.TypeString},
-		{Name: "message", Type: descriptor.TypeString}, {Name: "observedGeneration", Type: descriptor.TypeInt64}, {Name: "lastTransitionTime", Type: descriptor.TypeTime},
+		{Name: "message", Type: descriptor.TypeString}, {Name: "observedGeneration", Type: descriptor.TypeSafeInt}, {Name: "lastTransitionTime", Type: descriptor.TypeTime},
 	}}
 }
 

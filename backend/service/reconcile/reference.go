@@ -77,7 +77,7 @@ func Known(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
 	}
 	before := Before{Waits: st.Meta.Waits}
 	for _, ref := range stored.Refs {
-		before.Refs = append(before.Refs, kind.Ref{Key: ref.Key, Guard: ref.Bound})
+		before.Refs = append(before.Refs, kind.Ref{Key: ref.Key, Guarded: ref.Bound})
 	}
 	return before
 }
@@ -90,7 +90,7 @@ func Of(key backend.Key, refs []kind.Ref, before Before) References {
 		if ref.Key == key { // a resource does not wait for itself
 			continue
 		}
-		held := slices.ContainsFunc(before.Refs, func(o kind.Ref) bool { return o.Key == ref.Key && (o.Guard || !ref.Guard) })
+		held := slices.ContainsFunc(before.Refs, func(o kind.Ref) bool { return o.Key == ref.Key && (o.Guarded || !ref.Guarded) })
 		if !held || slices.Contains(before.Waits, Name(ref.Key)) {
 			rel.open[ref.Key] = true
 		}
@@ -175,7 +175,7 @@ func (r References) judge(stateOf func(backend.Key) TargetState) Judgement {
 		if state != Bound {
 			j.Waits = append(j.Waits, Wait{Key: ref.Key, For: state, Path: ref.Path})
 		}
-		j.Refs = append(j.Refs, backend.Ref{Key: ref.Key, Bound: ref.Guard && state == Bound})
+		j.Refs = append(j.Refs, backend.Ref{Key: ref.Key, Bound: ref.Guarded && state == Bound})
 	}
 	slices.SortFunc(j.Waits, Wait.compare)
 	return j

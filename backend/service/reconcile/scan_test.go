@@ -26,7 +26,7 @@ func widgets(guard bool) []descriptor.Kind {
 	spec := &descriptor.Shape{Name: "WidgetSpec", Fields: []descriptor.Field{{Name: "of", Type: descriptor.TypeString}}}
 	return []descriptor.Kind{{
 		Name: "Widget", Singular: "widget", Plural: "widgets", Scope: descriptor.Namespaced, Spec: spec,
-		References: []descriptor.Reference{{Path: "spec.of", Kind: "Widget", Guard: guard}},
+		References: []descriptor.Reference{{Path: "spec.of", Kind: "Widget", Guarded: guard}},
 	}}
 }
 

@@ -67,7 +67,7 @@ func Columns(k client.Kind, o TableOptions) []Column {
 	}
 	for _, c := range k.Columns {
 		if !c.Wide || o.Wide {
-			out = append(out, Column{c.Name, declared(c)})
+			out = append(out, Column{c.Title, declared(c)})
 		}
 	}
 	out = append(out, Column{"AGE", age})

@@ -72,7 +72,7 @@ func (d Description) metadata(w io.Writer) {
 	if m.Namespace != nil {
 		line("Namespace", *m.Namespace)
 	}
-	line("Kind", d.Resource.Kind+" ("+d.Kind.APIVersion()+")")
+	line("Kind", d.Resource.Kind+" ("+d.Kind.APIVersion+")")
 	line("SubKind", d.Resource.SubKind)
 	line("Description", m.Description)
 	pairs("Labels:", m.Labels)

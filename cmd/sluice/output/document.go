@@ -44,7 +44,7 @@ type metadata struct {
 func JSON(k client.Kind, r *client.Resource) ([]byte, error) {
 	m := r.Metadata
 	out := whole{
-		APIVersion: k.APIVersion(), Kind: r.Kind, SubKind: r.SubKind,
+		APIVersion: k.APIVersion, Kind: r.Kind, SubKind: r.SubKind,
 		Metadata: metadata{
 			Name: m.Name, Namespace: m.Namespace, Description: m.Description, UID: m.UID, Revision: m.Revision,
 			Generation: m.Generation, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, ExpiresAt: m.ExpiresAt,

@@ -17,7 +17,7 @@ import (
 func Explain(to io.Writer, k client.Kind, path string, recursive bool) error {
 	w := bufio.NewWriter(to)
 	e := explanation{w: w, kind: k}
-	_, _ = fmt.Fprintf(w, "KIND:     %s\nVERSION:  %s\n", k.Name, k.APIVersion())
+	_, _ = fmt.Fprintf(w, "KIND:     %s\nVERSION:  %s\n", k.Name, k.APIVersion)
 	if path == "" {
 		e.ofKind()
 	} else if err := e.ofField(path); err != nil {
@@ -76,7 +76,7 @@ func metadataFields(k client.Kind) []client.Field {
 		client.Field{Path: "metadata.description", Type: "String", Description: "A note for people."},
 		client.Field{Path: "metadata.uid", Type: "String", Description: "Tells a resource from an earlier one of the same name." + owned},
 		client.Field{Path: "metadata.revision", Type: "String", Description: "The last change. In a manifest that is applied: the change that it is based on."},
-		client.Field{Path: "metadata.generation", Type: "Int64", Description: "Counts the changes of the spec, from 1." + owned},
+		client.Field{Path: "metadata.generation", Type: "SafeInt", Description: "Counts the changes of the spec, from 1." + owned},
 		client.Field{Path: "metadata.createdAt", Type: "Time", Description: "When the resource was created." + owned},
 		client.Field{Path: "metadata.updatedAt", Type: "Time", Description: "When the resource was last changed." + owned},
 		client.Field{Path: "metadata.deletionRequestedAt", Type: "Time", Description: "When the deletion of the resource was requested; it has waited since then. Absent: it was not." + owned},
@@ -116,11 +116,11 @@ func (e explanation) ofField(path string) error {
 	f := &all[i]
 	_, _ = fmt.Fprintf(e.w, "FIELD:    %s\n", path+" "+signature(*f))
 	e.text("DESCRIPTION", f.Description)
-	if f.Deprecated != "" {
-		e.text("DEPRECATED", f.Deprecated)
+	if f.DeprecationReason != "" {
+		e.text("DEPRECATED", f.DeprecationReason)
 	}
 	e.text("LIMITS", strings.Join(limits(*f), "\n"))
-	e.text("DEFAULT", f.Default)
+	e.text("DEFAULT", string(f.Default))
 	if len(f.EnumValues) > 0 {
 		_, _ = io.WriteString(e.w, "\nVALUES:\n")
 		for _, v := range f.EnumValues {
@@ -137,7 +137,7 @@ func (e explanation) ofField(path string) error {
 	for _, r := range e.kind.References {
 		if r.Path == path {
 			text := "The name of a resource of kind " + r.Kind + "."
-			if r.Guard {
+			if r.Guarded {
 				text += " It must stay while this resource relies on it."
 			}
 			e.text("REFERENCE", text)
@@ -223,7 +223,7 @@ func signature(f client.Field) string {
 	for _, mark := range []struct {
 		is   bool
 		text string
-	}{{f.Required, "required"}, {f.Immutable, "immutable"}, {f.WriteOnly, "write-only"}, {f.Deprecated != "", "deprecated"}} {
+	}{{f.Required, "required"}, {f.Immutable, "immutable"}, {f.WriteOnly, "write-only"}, {f.DeprecationReason != "", "deprecated"}} {
 		if mark.is {
 			out += " " + mark.text
 		}

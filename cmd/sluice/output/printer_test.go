@@ -23,10 +23,10 @@ func now() time.Time { return time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC) }
 // shelf is a kind with everything that is printed.
 func shelf() client.Kind {
 	return client.Kind{
-		Name: "Shelf", Singular: "shelf", Plural: "shelves", Scope: "NAMESPACED", Group: "example.org", Version: "v1",
+		Name: "Shelf", Singular: "shelf", Plural: "shelves", Scope: "NAMESPACED", Group: "example.org", APIVersion: "example.org/v1",
 		ShortNames: []string{"sh"}, Verbs: []string{"GET", "LIST"}, Description: "A shelf.",
 		Fields: []client.Field{
-			{Path: "spec.width", Type: "Int", Description: "Width in mm.", Default: "900", Limits: client.Limits{Min: new(1.0), Max: new(5000000.0)}},
+			{Path: "spec.width", Type: "Int", Description: "Width in mm.", Default: json.RawMessage("900"), Limits: client.Limits{Min: new(1.0), Max: new(5000000.0)}},
 			{Path: "spec.code", Type: "String", Required: true, Immutable: true, Limits: client.Limits{MinLength: new(3), MaxLength: new(10), Pattern: "^[A-Z]"}},
 			{Path: "spec.type", Type: "String", ManifestAt: "type"},
 			{Path: "spec.secret", Type: "String", WriteOnly: true},
@@ -34,13 +34,13 @@ func shelf() client.Kind {
 			{Path: "spec.extras", Type: "MapEntry", List: true},
 			{Path: "spec.boards", Type: "Board", List: true, ListType: "MAP", Keys: []string{"at"}, Limits: client.Limits{MaxItems: new(9)}},
 			{Path: "spec.boards.at", Type: "Int", Required: true},
-			{Path: "spec.boards.material", Type: "Material", EnumValues: []client.EnumValue{{Name: "OAK", Stored: "OAK"}, {Name: "DARK_OAK", Stored: "dark-oak", Description: "Oak that is dark."}}, Deprecated: "use wood"},
+			{Path: "spec.boards.material", Type: "Material", EnumValues: []client.EnumValue{{Name: "OAK", Stored: "OAK"}, {Name: "DARK_OAK", Stored: "dark-oak", Description: "Oak that is dark."}}, DeprecationReason: "use wood"},
 			{Path: "status.conditions", Type: "Condition", List: true},
 			{Path: "status.conditions.type", Type: "String"},
 			{Path: "status.conditions.status", Type: "String"},
 		},
-		Columns:    []client.Column{{Name: "WIDTH", Path: "spec.width"}, {Name: "BOARDS", Path: "spec.boards.at"}, {Name: "CODE", Path: "spec.code", Wide: true}},
-		References: []client.Reference{{Path: "spec.roomRef", Kind: "Room", Guard: true}},
+		Columns:    []client.Column{{Title: "WIDTH", Path: "spec.width"}, {Title: "BOARDS", Path: "spec.boards.at"}, {Title: "CODE", Path: "spec.code", Wide: true}},
+		References: []client.Reference{{Path: "spec.roomRef", Kind: "Room", Guarded: true}},
 	}
 }
 

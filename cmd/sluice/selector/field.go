@@ -20,7 +20,7 @@ const maxTests = 50
 
 // field is what a filter can name.
 type field struct {
-	path, kind string // kind of value: String, Int, Int64, Float, Boolean, Time or Enum
+	path, kind string // kind of value: String, Int, SafeInt, Float, Boolean, Time or Enum
 	list       bool
 	enum       []client.EnumValue
 }
@@ -149,7 +149,7 @@ func fields(k client.Kind) []field {
 		out = append(out, field{path: "metadata.namespace", kind: "String"})
 	}
 	out = append(out, field{path: "metadata.createdAt", kind: "Time"}, field{path: "metadata.updatedAt", kind: "Time"})
-	for _, i := range k.Indexes {
+	for _, i := range k.FilterableFields {
 		declared := k.Field(i.Path)
 		if declared == nil {
 			continue
@@ -240,9 +240,9 @@ func (f field) value(text string) (any, error) {
 		return fmt.Errorf("%s is %s: %q is none; %s is accepted", f.path, f.what(), text, accepted)
 	}
 	switch f.kind {
-	case "Int", "Int64":
+	case "Int", "SafeInt":
 		bits, most := 32, int64(math.MaxInt32)
-		if f.kind == "Int64" {
+		if f.kind == "SafeInt" {
 			bits, most = 64, 1<<53-1
 		}
 		n, err := strconv.ParseInt(text, 10, bits)

@@ -15,13 +15,13 @@ func network() client.Kind {
 	return client.Kind{
 		Name: "Network", Scope: "NAMESPACED",
 		Fields: []client.Field{
-			{Path: "spec.mtu", Type: "Int"}, {Path: "spec.big", Type: "Int64"}, {Path: "spec.ratio", Type: "Float"}, {Path: "spec.up", Type: "Boolean"},
+			{Path: "spec.mtu", Type: "Int"}, {Path: "spec.big", Type: "SafeInt"}, {Path: "spec.ratio", Type: "Float"}, {Path: "spec.up", Type: "Boolean"},
 			{Path: "spec.name", Type: "String"}, {Path: "spec.tags", Type: "String", List: true}, {Path: "spec.sizes", Type: "Int", List: true},
 			{Path: "spec.mode", Type: "Mode", EnumValues: []client.EnumValue{{Name: "DARK_OAK", Stored: "dark-oak"}, {Name: "OAK", Stored: "OAK"}}},
 			{Path: "spec.free", Type: "String"},
 			{Path: "status.conditions", Type: "Condition", List: true}, {Path: "status.conditions.type", Type: "String"}, {Path: "status.conditions.status", Type: "String"},
 		},
-		Indexes: []client.Index{{Path: "spec.mtu"}, {Path: "spec.big"}, {Path: "spec.ratio"}, {Path: "spec.up"}, {Path: "spec.name"}, {Path: "spec.tags"}, {Path: "spec.sizes"}, {Path: "spec.mode"}},
+		FilterableFields: []client.FilterableField{{Path: "spec.mtu"}, {Path: "spec.big"}, {Path: "spec.ratio"}, {Path: "spec.up"}, {Path: "spec.name"}, {Path: "spec.tags"}, {Path: "spec.sizes"}, {Path: "spec.mode"}},
 	}
 }
 

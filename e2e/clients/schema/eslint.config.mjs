@@ -20,7 +20,7 @@ const exceptions = {
 
 // Operators are the same whatever the kinds are; these are for kinds that the embedded catalogue does not have.
 // The codes of errors stand in extensions, which no field describes.
-export const unreachable = /^(Input object|Object|Enum) type `((Boolean|Float|Int|Int64)ListFilter|FloatFilter|Int64Filter|ErrorCode)` is unreachable\.$/;
+export const unreachable = /^(Input object|Object|Enum) type `((Boolean|Float|Int|SafeInt)ListFilter|FloatFilter|SafeIntFilter|ErrorCode)` is unreachable\.$/;
 
 // Kinds have the names that their manifests have.
 export const kind = /^Type "VolumeType" should not have "Type" suffix$/;

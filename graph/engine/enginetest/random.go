@@ -271,7 +271,7 @@ func (s *Source) value(path string, t *ast.Type, depth int) any {
 	switch t.NamedType {
 	case "Int":
 		return []any{0, 1, 2, 3, 5, 68, 1500, 9216, -1, 2147483647}[s.Rand.IntN(10)]
-	case "Int64":
+	case "SafeInt":
 		return []any{0, 7, 9007199254740991, -5}[s.Rand.IntN(4)]
 	case "Float":
 		return []any{0, 1.5, -2, 1e21, 0.001}[s.Rand.IntN(5)]

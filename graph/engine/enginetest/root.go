@@ -126,7 +126,7 @@ func (x *execution) list(kind string, f *ast.Field, args map[string]any, namespa
 func (x *execution) orderField(kind, name string) string {
 	paths := []string{"name", "namespace", "createdAt", "updatedAt"}
 	if k := x.kind(kind); k != nil {
-		for _, i := range k.Indexes {
+		for _, i := range k.FilterableFields {
 			paths = append(paths, i.Path)
 		}
 	}
@@ -180,8 +180,8 @@ func (x *execution) input(t *ast.Type, v any) (any, error) {
 	switch t.NamedType {
 	case "Int":
 		return graphql.UnmarshalInt32(v)
-	case "Int64":
-		return scalar.UnmarshalInt64(v)
+	case "SafeInt":
+		return scalar.UnmarshalSafeInt(v)
 	case "Float":
 		return graphql.UnmarshalFloat(v)
 	case "Time":

@@ -13,16 +13,10 @@ import (
 	"github.com/sluicegw/sluice/graph/core"
 )
 
-// defaultSensitive is the kind that secretData means if it is told none.
-const defaultSensitive = "Secret"
-
-// SecretData resolves Query.secretData. It asks the service each time: what it
+// Reveal resolves Query.reveal. It asks the service each time: what it
 // answers is in no loader, no index and no cache.
-func (r queryResolver) SecretData(ctx context.Context, kindName, id, namespace, name *string) (*core.SecretData, error) {
-	at := kind.Identity{Kind: defaultSensitive, Namespace: namespace}
-	if kindName != nil {
-		at.Kind = *kindName
-	}
+func (r queryResolver) Reveal(ctx context.Context, kindName string, id, namespace, name *string) (*core.RevealedValues, error) {
+	at := kind.Identity{Kind: kindName, Namespace: namespace}
 	switch {
 	case id == nil && name == nil:
 		return nil, failure.BadInput("", "no resource is named: give id, or name")
@@ -42,20 +36,20 @@ func (r queryResolver) SecretData(ctx context.Context, kindName, id, namespace, 
 		return nil, each(ctx, err)
 	}
 	key := revealed.Resource.Key
-	out := &core.SecretData{
-		ID: kind.GlobalID(key), Kind: key.Kind, Namespace: nonempty(key.Namespace), Name: key.Name,
+	out := &core.RevealedValues{
+		ResourceID: kind.GlobalID(key), Kind: key.Kind, Namespace: nonempty(key.Namespace), Name: key.Name,
 		UID: revealed.Resource.UID, Revision: revealed.Resource.Revision.String(),
 	}
-	out.Entries = make([]*core.SecretDataEntry, len(revealed.Values))
+	out.Values = make([]*core.RevealedValue, len(revealed.Values))
 	for i, v := range revealed.Values {
-		e := &core.SecretDataEntry{Path: v.Path, Key: v.Key, Value: v.Value, Encoding: core.SecretDataEncodingPlain}
+		e := &core.RevealedValue{Path: v.Path, Key: v.Key, Value: v.Value, Encoding: core.RevealedEncodingPlain}
 		if v.Base64 {
-			e.Encoding = core.SecretDataEncodingBase64
+			e.Encoding = core.RevealedEncodingBase64
 		}
 		if text, ok := v.Text(); ok {
 			e.Text = &text
 		}
-		out.Entries[i] = e
+		out.Values[i] = e
 	}
 	return out, nil
 }

@@ -6,20 +6,19 @@ import (
 	"fmt"
 )
 
-// SecretData are the write-only values of a resource of a sensitive kind, all of one
+// RevealedValues are the write-only values of a resource of a sensitive kind, all of one
 // revision.
-type SecretData struct {
-	// ID is the global id of the resource.
-	ID   string
-	Kind string
+type RevealedValues struct {
+	// ResourceID is the global id of the resource.
+	ResourceID, Kind string
 	// Namespace is nil for GLOBAL kinds.
 	Namespace           *string
 	Name, UID, Revision string
-	Entries             []SecretEntry
+	Values              []RevealedValue
 }
 
-// SecretEntry is one write-only value.
-type SecretEntry struct {
+// RevealedValue is one write-only value.
+type RevealedValue struct {
 	// Path of the field: "spec.data".
 	Path string
 	// Key of the value where the field is a map, else nil.
@@ -29,7 +28,7 @@ type SecretEntry struct {
 }
 
 // Bytes is the value itself.
-func (e SecretEntry) Bytes() ([]byte, error) {
+func (e RevealedValue) Bytes() ([]byte, error) {
 	if e.Encoding != "BASE64" {
 		return []byte(e.Value), nil
 	}
@@ -40,14 +39,14 @@ func (e SecretEntry) Bytes() ([]byte, error) {
 	return raw, nil
 }
 
-// SecretData reads the write-only values of a resource; nil if there is none. An empty
+// Reveal reads the write-only values of a resource; nil if there is none. An empty
 // namespace is the default one. Nothing else that the client reads has them.
-func (c *Client) SecretData(ctx context.Context, k Kind, namespace, name string) (*SecretData, error) {
-	var out struct{ SecretData *SecretData }
+func (c *Client) Reveal(ctx context.Context, k Kind, namespace, name string) (*RevealedValues, error) {
+	var out struct{ Reveal *RevealedValues }
 	vars := map[string]any{"kind": k.Name, "name": name}
 	if namespace != "" && k.Scope != "GLOBAL" {
 		vars["namespace"] = namespace
 	}
-	err := c.Do(ctx, secretDataDocument, vars, &out)
-	return out.SecretData, err
+	err := c.Do(ctx, revealDocument, vars, &out)
+	return out.Reveal, err
 }

@@ -48,23 +48,23 @@ func (l *loader) places(k *Kind, s *descriptor.Shape, above *place, visit func(*
 	}
 }
 
-// indexes reads @index and @sortable of all fields of a kind.
+// indexes reads @filterable and @sortable of all fields of a kind.
 func (l *loader) indexes(k *Kind) {
 	visit := func(p *place) {
-		index, sortable := l.read(p.ast.Directives, "index"), l.read(p.ast.Directives, "sortable")
-		d := index
+		filterable, sortable := l.read(p.ast.Directives, "filterable"), l.read(p.ast.Directives, "sortable")
+		d := filterable
 		if d == nil {
 			d = sortable
 		}
 		if d == nil || !l.indexable(p, d, sortable) {
 			return
 		}
-		k.Indexes = append(k.Indexes, descriptor.Index{Path: p.path, Sortable: sortable != nil})
+		k.FilterableFields = append(k.FilterableFields, descriptor.FilterableField{Path: p.path, Sortable: sortable != nil})
 	}
 	l.places(k, k.Spec, &place{path: "spec"}, visit)
 	l.places(k, k.Status, &place{path: "status"}, visit)
 	orders := names{}
-	for _, i := range k.Indexes {
+	for _, i := range k.FilterableFields {
 		if !i.Sortable {
 			continue
 		}
@@ -85,7 +85,7 @@ func (l *loader) indexable(p *place, d, sortable *directive) bool {
 	case p.listed:
 		l.report(d.Position, "%s: @%s inside a list: %s of kind %s would have many values with no order among them", where, d.Name, p.path, p.kind.Name)
 	case f.List && sortable != nil:
-		l.report(sortable.Position, "%s: @sortable is not for lists; use @index", where)
+		l.report(sortable.Position, "%s: @sortable is not for lists; use @filterable", where)
 	case f.Type == descriptor.TypeString && l.isMalformed(p.ast.Directives, "constraint"):
 		return false // its length is not known
 	case f.Type == descriptor.TypeString && strings.HasPrefix(p.path, "status."):
