@@ -1,7 +1,6 @@
 package body
 
 import (
-	"encoding/binary"
 	"iter"
 
 	"github.com/sluicegw/sluice/backend"
@@ -9,11 +8,10 @@ import (
 
 // Span is where a value is, or that there is none, its zero value.
 type Span struct {
-	// begin and end are the bytes of a scalar, a list of scalars or a map in the
-	// body; a negative end says that they are not in the API's form, and a negative
-	// begin that they lie among those of [Body] near, from its complement on. Of an
-	// object begin is its table. Of a list of objects begin is the first one's table
-	// and end tells their number.
+	// begin and end delimit a scalar, a list of scalars or a map in the body; end is
+	// negative if the value is not in the API's form. Of an object, begin is the
+	// table. Of a list of objects, begin is the table of the first, and end is twice
+	// their number, plus one.
 	begin, end int32
 }
 
@@ -37,31 +35,30 @@ type Body struct {
 	Stored *backend.Resource
 	// Shape of the root.
 	Shape *Shape
-	raw   []byte
-	tape  []Span
-	// near is of a body that was kept: its tape, if it has no other, what is read of the
-	// resource besides, and the raw bytes or copies of short values.
-	near []byte
+	// tape has begin and end of each span, in 16 bits each, or in 32 if wide.
+	tape string
+	wide bool
 }
 
 // At is the span of a field of the object at a table.
 func (b *Body) At(t Table, slot int) Span { return b.span(int(t) + 1 + slot) }
 
 func (b *Body) span(at int) Span {
-	if b.tape != nil {
-		return b.tape[at]
+	if b.wide {
+		s := b.tape[8*at : 8*at+8]
+		return Span{
+			int32(uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24),
+			int32(uint32(s[4]) | uint32(s[5])<<8 | uint32(s[6])<<16 | uint32(s[7])<<24),
+		}
 	}
-	s := binary.LittleEndian.Uint32(b.near[shortBytes*at:])
-	return Span{int32(int16(s)), int32(int16(s >> 16))}
+	s := b.tape[4*at : 4*at+4]
+	return Span{int32(int16(uint16(s[0]) | uint16(s[1])<<8)), int32(int16(uint16(s[2]) | uint16(s[3])<<8))}
 }
 
-// Bytes are those of a scalar, a list of scalars or a map, as they are stored.
-// They are shared and must not be changed.
+// Bytes returns a scalar, a list of scalars or a map as it is stored.
+// The bytes are shared and must not be changed.
 func (b *Body) Bytes(s Span) []byte {
-	if s.begin < 0 {
-		return b.near[^s.begin:abs(s.end)]
-	}
-	return b.raw[s.begin:abs(s.end)]
+	return b.Stored.Body[1+s.begin : 1+abs(s.end)] // behind the codec, see [backend.DecodeBody]
 }
 
 // Object is the table of an object.
