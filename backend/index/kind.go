@@ -10,8 +10,6 @@ import (
 	"unique"
 	"unsafe"
 
-	"github.com/tidwall/btree"
-
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 )
@@ -130,13 +128,8 @@ const (
 	givenUp
 )
 
-// named is an entry in the order of names.
-type named struct {
-	place string
-	*Entry
-}
-
-func lessNamed(a, b named) bool { return a.place < b.place }
+// noKey is the key of an entry among the names: its place is its value.
+func noKey(*Entry) string { return "" }
 
 // kindIndex is a kind as the index fills and changes it. It is guarded by the index's mu,
 // but for what never changes.
@@ -156,8 +149,8 @@ type kindIndex struct {
 	state state
 	// fillings counts how often the kind was cleared or became stale.
 	fillings int
-	names    *btree.BTreeG[named]
-	changed  bool // names, since they were copied
+	names    tree[*Entry] // by their places
+	changed  bool         // since it was copied
 	rows     []rows
 	// unreadable have no rows.
 	unreadable rows
@@ -218,7 +211,7 @@ func newKindIndex(d *Definition, number int) *kindIndex {
 
 // clear forgets all resources.
 func (k *kindIndex) clear() {
-	k.names = btree.NewBTreeGOptions(lessNamed, btree.Options{Degree: degree, NoLocks: true})
+	k.names = newTree(noKey)
 	k.rows = make([]rows, len(k.trees))
 	for i := range k.rows {
 		k.rows[i] = newRows(k.created[i])
@@ -261,7 +254,7 @@ func keysOf(set map[backend.Key]bool) []backend.Key { return slices.Collect(maps
 // What an entry takes beside its bytes: itself and the places in trees.
 const (
 	entryBytes = int(unsafe.Sizeof(Entry{})) + 64
-	rowBytes   = 2 * int(unsafe.Sizeof(item{}))
+	rowBytes   = 20
 )
 
 // entry makes the entry of a resource: a copy, which keeps nothing else in memory.
@@ -382,15 +375,15 @@ func (k *kindIndex) apply(c change, version uint64) {
 	} else {
 		place = string(backend.OrderTuple(c.key.Namespace, c.key.Name))
 	}
-	found, known := k.names.Get(named{place: place})
-	was, now := found.Entry, c.entry
+	was, known := k.names.get(place)
+	now := c.entry
 	if known && !c.instead && (was.Resource.Revision.Compare(c.revision) > 0 || now != nil && was.Resource.Revision == c.revision) || !known && now == nil {
 		return
 	}
 	k.changed = true
 	switch {
 	case now == nil:
-		k.names.Delete(named{place: place})
+		k.names.remove(item[*Entry]{value: place})
 		k.replace(was, &Entry{slot: was.slot})
 		was.slot.newest.Store(nil)
 		return
@@ -404,7 +397,7 @@ func (k *kindIndex) apply(c change, version uint64) {
 		was = &Entry{slot: now.slot}
 	}
 	now.version = version
-	k.names.Set(named{now.slot.place(), now})
+	k.names.put(item[*Entry]{now.slot.place(), now})
 	k.replace(was, now)
 	now.slot.newest.Store(now)
 }
@@ -412,9 +405,6 @@ func (k *kindIndex) apply(c change, version uint64) {
 // replace changes the rows in which two entries of a slot differ.
 func (k *kindIndex) replace(was, now *Entry) {
 	k.bytes += int64(now.bytes) - int64(was.bytes)
-	// A row stays in its tree as long as its value does: the piece of a later entry would be
-	// kept by the one row that was new in it.
-	alone := was.rows != ""
 	for a, b := was.rows, now.rows; a != b; { // what follows is equal where the rest is
 		x, behindX := a.first()
 		y, behindY := b.first()
@@ -427,13 +417,14 @@ func (k *kindIndex) replace(was, now *Entry) {
 		}
 		switch {
 		case order < 0:
-			k.rows[x.index].remove(item{x.value, was.slot})
+			gone := item[*slot]{x.value, was.slot}
+			k.rows[x.index].remove(gone)
 			if at := k.byCreation[x.index]; at != 0 {
-				k.rows[at].remove(item{x.value, was.slot})
+				k.rows[at].remove(gone)
 			}
 		case order > 0:
 			tree := &k.rows[y.index]
-			put := item{tree.shared(y.value, alone), now.slot}
+			put := item[*slot]{tree.shared(y.value, now.slot), now.slot}
 			tree.put(put)
 			if at := k.byCreation[y.index]; at != 0 {
 				k.rows[at].put(put)
@@ -442,9 +433,9 @@ func (k *kindIndex) replace(was, now *Entry) {
 	}
 	switch {
 	case was.Err == nil && now.Err != nil:
-		k.unreadable.put(item{slot: now.slot})
+		k.unreadable.put(item[*slot]{of: now.slot})
 	case was.Err != nil && now.Err == nil:
-		k.unreadable.remove(item{slot: now.slot})
+		k.unreadable.remove(item[*slot]{of: now.slot})
 	}
 }
 
@@ -453,20 +444,11 @@ func (k *kindIndex) copy(was *Kind, version uint64) *Kind {
 	if was != nil && !k.changed {
 		return was
 	}
-	out := &Kind{of: k, version: version, names: k.names.Copy(), rows: make([]*btree.BTreeG[item], len(k.rows))}
 	k.changed = false
+	next := new(edit)
+	out := &Kind{of: k, version: version, names: k.names.publish(next), rows: make([]*node[*slot], len(k.rows)), unreadable: k.unreadable.publish(next)}
 	for i := range k.rows {
-		out.rows[i] = k.rows[i].copy(was, func(k *Kind) *btree.BTreeG[item] { return k.rows[i] })
+		out.rows[i] = k.rows[i].publish(next)
 	}
-	out.unreadable = k.unreadable.copy(was, func(k *Kind) *btree.BTreeG[item] { return k.unreadable })
 	return out
-}
-
-// copy is the tree as readers see it: that of the kind's copy before, if it has not changed.
-func (r *rows) copy(was *Kind, of func(*Kind) *btree.BTreeG[item]) *btree.BTreeG[item] {
-	if was != nil && !r.dirty {
-		return of(was)
-	}
-	r.dirty = false
-	return r.tree.Copy()
 }
