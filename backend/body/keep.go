@@ -10,23 +10,28 @@ import (
 )
 
 // Keep reads a body that is kept for long, as [Shape.Read] does. The tape, the resource's name
-// and uid and the body itself, which become copies, lie in one piece of memory that nothing
-// else shares. The resource is kept even if its body is unreadable. Size is the size of
-// the piece in bytes.
-func (a *Arena) Keep(s *Shape, r *backend.Resource) (kept Body, size int, err error) {
+// and uid, the body itself, and what more makes of it become copies in one piece of memory that
+// nothing else shares. The resource is kept even if its body is unreadable. Size is the
+// size of the piece in bytes.
+func (a *Arena) Keep(s *Shape, r *backend.Resource, more func(*Body) []byte) (kept Body, made string, size int, err error) {
 	tape, err := a.scan(s, r)
 	kept = Body{Stored: r, Shape: s, wide: wide(r, tape)}
 	a.piece = kept.encode(a.piece[:0], tape)
 	name := len(a.piece)
 	uid := name + len(r.Name)
 	raw := uid + len(r.UID)
+	end := raw + len(r.Body)
+	kept.tape = text(a.piece)
 	a.piece = append(append(append(a.piece, r.Name...), r.UID...), r.Body...)
-	piece := bytes.Clone(a.piece)
-	kept.tape, r.Name, r.UID, r.Body = text(piece[:name]), text(piece[name:uid]), text(piece[uid:raw]), piece[raw:len(piece):len(piece)]
-	if err != nil {
-		return Body{}, cap(piece), err
+	if err == nil {
+		a.piece = append(a.piece, more(&kept)...)
 	}
-	return kept, cap(piece), nil
+	piece := bytes.Clone(a.piece)
+	kept.tape, r.Name, r.UID, r.Body = text(piece[:name]), text(piece[name:uid]), text(piece[uid:raw]), piece[raw:end:end]
+	if err != nil {
+		return Body{}, "", cap(piece), err
+	}
+	return kept, text(piece[end:]), cap(piece), nil
 }
 
 // text returns bytes that are never changed again as a string.

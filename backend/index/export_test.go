@@ -27,8 +27,7 @@ func Packed(indexes []int, values []string) (gotIndexes []int, gotValues []strin
 	for i, index := range indexes {
 		rows = append(rows, row{index, values[i]})
 	}
-	p, _ := pack(rows, nil)
-	for r := range p.all() {
+	for r := range packed(pack(rows, nil)).all() {
 		gotIndexes, gotValues = append(gotIndexes, r.index), append(gotValues, r.value)
 	}
 	return gotIndexes, gotValues

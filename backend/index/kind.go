@@ -28,8 +28,8 @@ type Definition struct {
 	ByCreation []string
 	// Rows returns the index rows of a resource. They may share memory with its body.
 	Rows func(*body.Body) []Row
-	// Keep reads the body of a resource into memory of its own, as [body.Arena.Keep] does.
-	Keep func(*backend.Resource) (kept body.Body, bytes int, err error)
+	// Keep copies a resource, as [body.Arena.Keep] does.
+	Keep func(r *backend.Resource, more func(*body.Body) []byte) (kept body.Body, made string, size int, err error)
 }
 
 // Row places a resource in an index: (Index, Value, namespace, name), ordered by Value,
@@ -251,10 +251,12 @@ func (k *kindIndex) begin(lost map[backend.Key]bool, known bool, version uint64)
 // keysOf lists the keys of a set.
 func keysOf(set map[backend.Key]bool) []backend.Key { return slices.Collect(maps.Keys(set)) }
 
-// What an entry takes beside its bytes: itself and the places in trees.
+// What an entry takes besides its piece, with its place among the names, and what its rows take: one of
+// a common value, which leaves of trees store once, and any other.
 const (
-	entryBytes = int(unsafe.Sizeof(Entry{})) + 64
-	rowBytes   = 20
+	entryBytes     = int(unsafe.Sizeof(Entry{})+unsafe.Sizeof(slot{})) + 40
+	commonRowBytes = 10
+	rowBytes       = 44
 )
 
 // entry makes the entry of a resource: a copy, which keeps nothing else in memory.
@@ -265,19 +267,15 @@ func (k *kindIndex) entry(r *backend.Resource) *Entry {
 	room.created = backend.AppendInt(room.created[:0], r.CreatedAt.UnixNano())
 	room.created = backend.AppendString(backend.AppendString(room.created, r.Namespace), r.Name) // as [backend.OrderTuple] has it
 	e.slot = &slot{created: string(room.created)}
-	var bytes int
-	if e.Body, bytes, e.Err = k.Keep(&e.Resource); e.Err == nil {
-		rows := k.rowsOf(r, k.Rows(&e.Body), room)
-		e.rows, room.packed = pack(rows, room.packed[:0])
-		for _, row := range rows {
-			if bytes += rowBytes; k.byCreation[row.index] != 0 {
-				bytes += rowBytes
-			}
-		}
-	}
+	var made string
+	var size int
+	e.Body, made, size, e.Err = k.Keep(&e.Resource, func(b *body.Body) []byte {
+		room.packed = pack(k.rowsOf(r, k.Rows(b), room), room.packed[:0])
+		return room.packed
+	})
+	e.rows = packed(made)
 	k.room.Put(room)
-	// The rows count twice: the trees have the values of another entry's piece, or copies.
-	e.bytes = uint32(bytes + len(e.slot.created) + 2*len(e.rows) + entryBytes)
+	e.bytes = uint32(size + len(e.slot.created) + entryBytes)
 	return e
 }
 
@@ -418,15 +416,20 @@ func (k *kindIndex) replace(was, now *Entry) {
 		switch {
 		case order < 0:
 			gone := item[*slot]{x.value, was.slot}
-			k.rows[x.index].remove(gone)
+			tree := &k.rows[x.index]
+			k.bytes -= tree.cost(x.value)
+			tree.remove(gone)
 			if at := k.byCreation[x.index]; at != 0 {
+				k.bytes -= commonRowBytes
 				k.rows[at].remove(gone)
 			}
 		case order > 0:
 			tree := &k.rows[y.index]
 			put := item[*slot]{tree.shared(y.value, now.slot), now.slot}
+			k.bytes += tree.cost(y.value)
 			tree.put(put)
 			if at := k.byCreation[y.index]; at != 0 {
+				k.bytes += commonRowBytes
 				k.rows[at].put(put)
 			}
 		}

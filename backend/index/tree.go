@@ -460,6 +460,14 @@ func keyOf(created bool) func(*slot) string {
 	return (*slot).place
 }
 
+// cost is how many bytes a row that the tree has takes, roughly.
+func (r *rows) cost(value string) int64 {
+	if _, ok := r.common[value]; ok {
+		return commonRowBytes
+	}
+	return rowBytes
+}
+
 // shared returns a value of a slot in memory that lives as long as its row: the
 // slot's, that of all rows of a common value, or a copy.
 func (r *rows) shared(value string, s *slot) string {
