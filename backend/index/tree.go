@@ -120,18 +120,19 @@ func (t *tree[P]) get(value string) (of P, ok bool) {
 func (t *tree[P]) own(at **node[P]) *node[P] {
 	if n := *at; n.edit != t.edit {
 		c := &node[P]{edit: t.edit, value: n.value}
-		c.of, c.values, c.branches = roomy(n.of), roomy(n.values), roomy(n.branches)
+		c.of, c.values, c.branches = roomy(slices.Clip(n.of)), roomy(slices.Clip(n.values)), roomy(slices.Clip(n.branches))
 		*at = c
 	}
 	return *at
 }
 
-// roomy returns a copy with room for one more.
+// roomy returns s, or a copy if it has no room for one more. Nodes have little room to spare:
+// the index has many.
 func roomy[T any](s []T) []T {
-	if s == nil {
-		return nil
+	if s == nil || len(s) < cap(s) {
+		return s
 	}
-	return append(make([]T, 0, len(s)+1), s...)
+	return append(make([]T, 0, len(s)+4), s...)
 }
 
 // put adds an item, or replaces the equal one.
@@ -176,7 +177,7 @@ func (t *tree[P]) insert(at **node[P], i item[P], key string) (right *node[P], m
 	half, more := t.insert(&b.node, i, key)
 	b.n = b.node.len()
 	if half != nil {
-		if n.branches = slices.Insert(n.branches, c+1, t.branch(half)); len(n.branches) > fanout {
+		if n.branches = slices.Insert(roomy(n.branches), c+1, t.branch(half)); len(n.branches) > fanout {
 			cut := len(n.branches) / 2
 			if c+2 == len(n.branches) {
 				cut = c + 1
@@ -196,9 +197,9 @@ func (n *node[P]) insert(k int, i item[P]) {
 		n.values = slices.Repeat([]string{n.value}, len(n.of))
 	}
 	if n.values != nil {
-		n.values = slices.Insert(n.values, k, i.value)
+		n.values = slices.Insert(roomy(n.values), k, i.value)
 	}
-	n.of = slices.Insert(n.of, k, i.of)
+	n.of = slices.Insert(roomy(n.of), k, i.of)
 }
 
 // cut returns where a full leaf is split that gets another item.
@@ -224,17 +225,23 @@ func (n *node[P]) cut(k int) int {
 func (t *tree[P]) split(n *node[P], at int) *node[P] {
 	right := &node[P]{edit: t.edit, value: n.value}
 	if n.branches != nil {
-		right.branches = slices.Clone(n.branches[at:])
-		n.branches = slices.Delete(n.branches, at, len(n.branches))
+		n.branches, right.branches = halves(n.branches, at)
 		return right
 	}
-	right.of, n.of = slices.Clone(n.of[at:]), slices.Delete(n.of, at, len(n.of))
+	n.of, right.of = halves(n.of, at)
 	if n.values != nil {
-		right.values, n.values = slices.Clone(n.values[at:]), slices.Delete(n.values, at, len(n.values))
+		n.values, right.values = halves(n.values, at)
 		n.unify()
 		right.unify()
 	}
 	return right
+}
+
+func halves[T any](s []T, at int) (left, right []T) {
+	if at == len(s) {
+		return s, []T{}
+	}
+	return slices.Clone(s[:at]), slices.Clone(s[at:])
 }
 
 // unify stores the value of a leaf once if all its items have it.
