@@ -1,6 +1,7 @@
 package body
 
 import (
+	"encoding/binary"
 	"iter"
 
 	"github.com/sluicegw/sluice/backend"
@@ -36,7 +37,7 @@ type Body struct {
 	// Shape of the root.
 	Shape *Shape
 	// tape has begin and end of each span, in 16 bits each, or in 32 if wide.
-	tape string
+	tape []byte
 	wide bool
 }
 
@@ -45,14 +46,10 @@ func (b *Body) At(t Table, slot int) Span { return b.span(int(t) + 1 + slot) }
 
 func (b *Body) span(at int) Span {
 	if b.wide {
-		s := b.tape[8*at : 8*at+8]
-		return Span{
-			int32(uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24),
-			int32(uint32(s[4]) | uint32(s[5])<<8 | uint32(s[6])<<16 | uint32(s[7])<<24),
-		}
+		return Span{int32(binary.LittleEndian.Uint32(b.tape[8*at:])), int32(binary.LittleEndian.Uint32(b.tape[8*at+4:]))}
 	}
-	s := b.tape[4*at : 4*at+4]
-	return Span{int32(int16(uint16(s[0]) | uint16(s[1])<<8)), int32(int16(uint16(s[2]) | uint16(s[3])<<8))}
+	s := binary.LittleEndian.Uint32(b.tape[4*at:])
+	return Span{int32(int16(s)), int32(int16(s >> 16))}
 }
 
 // Bytes returns a scalar, a list of scalars or a map as it is stored.

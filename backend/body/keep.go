@@ -21,13 +21,13 @@ func (a *Arena) Keep(s *Shape, r *backend.Resource, more func(*Body) []byte) (ke
 	uid := name + len(r.Name)
 	raw := uid + len(r.UID)
 	end := raw + len(r.Body)
-	kept.tape = text(a.piece)
+	kept.tape = a.piece
 	a.piece = append(append(append(a.piece, r.Name...), r.UID...), r.Body...)
 	if err == nil {
 		a.piece = append(a.piece, more(&kept)...)
 	}
 	piece := bytes.Clone(a.piece)
-	kept.tape, r.Name, r.UID, r.Body = text(piece[:name]), text(piece[name:uid]), text(piece[uid:raw]), piece[raw:end:end]
+	kept.tape, r.Name, r.UID, r.Body = piece[:name:name], text(piece[name:uid]), text(piece[uid:raw]), piece[raw:end:end]
 	if err != nil {
 		return Body{}, "", cap(piece), err
 	}

@@ -47,9 +47,8 @@ func (a *Arena) Read(s *Shape, stored *backend.Resource) (*Body, error) {
 	*b = Body{Stored: stored, Shape: s, wide: wide(stored, tape)}
 	a.piece = b.encode(a.piece[:0], tape)
 	a.tapes.Chunk = tapeChunk
-	own := a.tapes.Take(len(a.piece))
-	copy(own, a.piece)
-	b.tape = text(own)
+	b.tape = a.tapes.Take(len(a.piece))
+	copy(b.tape, a.piece)
 	return b, nil
 }
 
