@@ -3,12 +3,10 @@ package service_test
 import (
 	"fmt"
 	"os"
-	"runtime/pprof"
 	"strconv"
 	"sync"
 	"testing"
 
-	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
@@ -49,12 +47,6 @@ func BenchmarkIndexMemory(b *testing.B) {
 	}
 	wg.Wait()
 	fillIndex(b, open(8<<30), n)
-	if f := os.Getenv("DEBUG_HEAP"); f != "" {
-		got, _ := store.Get(b.Context(), backend.Key{Kind: "Network", Namespace: "ns-05", Name: "net-000005"})
-		fmt.Println(len(got[0].Body), string(got[0].Body))
-		out, _ := os.Create(f)
-		pprof.Lookup("heap").WriteTo(out, 0)
-	}
 }
 
 // createNetwork creates a network like those of other gateways' benchmarks, and reports its status.

@@ -14,11 +14,6 @@ import (
 // second: reads of a few megabytes each would be a quarter garbage collection.
 const heapReserve = 64 << 20
 
-// heapGrowth is how much the heap may grow, in percent of what is in use, before
-// garbage is collected. Each collection visits all resources that are kept in memory: with 150,
-// the list of three levels in docs/performance.md costs some 4 % less, and memory is half as much again.
-const heapGrowth = 50
-
 // returnEvery is how often free memory is returned to the operating system. By itself Go keeps as much as
 // the heap has grown to; this costs a collection.
 const returnEvery = time.Minute
@@ -30,12 +25,8 @@ func reserveHeap() (release func()) {
 	if heapIsSet() {
 		return func() {}
 	}
-	before := debug.SetGCPercent(heapGrowth)
-	reserve := make([]byte, heapReserve*100/heapGrowth)
-	return func() {
-		debug.SetGCPercent(before)
-		runtime.KeepAlive(reserve)
-	}
+	reserve := make([]byte, heapReserve) // Go lets the heap grow to twice what is in use
+	return func() { runtime.KeepAlive(reserve) }
 }
 
 // returnMemory returns free memory to the operating system now and then, until ctx ends.
