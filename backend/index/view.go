@@ -243,7 +243,7 @@ func (k *Kind) Len(r Run) int {
 }
 
 // Unreadable is how many resources of a run of the names cannot be read.
-func (k *Kind) Unreadable(r Run) int { return rowsOf(k.unreadable, false).length(r) }
+func (k *Kind) Unreadable(r Run) int { return treeOf(k.unreadable, false).length(r) }
 
 // Expired are the resources that have expired and are still there.
 func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
@@ -338,12 +338,12 @@ func (k *Kind) named(s *slot) *Entry {
 func (k *Kind) tree(index string) *tree[*slot] {
 	at, known := k.of.trees[index]
 	if !known {
-		return rowsOf(&node[*slot]{}, false)
+		return treeOf(&node[*slot]{}, false)
 	}
-	return rowsOf(k.rows[at], k.of.created[at])
+	return treeOf(k.rows[at], k.of.created[at])
 }
 
-func rowsOf(root *node[*slot], created bool) *tree[*slot] {
+func treeOf(root *node[*slot], created bool) *tree[*slot] {
 	return &tree[*slot]{root: root, key: keyOf(created)}
 }
 
