@@ -24,6 +24,9 @@ type Envelope struct {
 	Revision Revision
 	// SpecRevision is the revision of the last put marked [Put.Caller]. Stamped by the store.
 	SpecRevision Revision
+	// Passes is how often Refs were taken from the body as it is: 1, and one more for each
+	// [OpRebind]. Stamped by the store.
+	Passes uint32
 	// Deleting: deletion was requested and waits.
 	Deleting bool
 	// Finalizers is how many finalizers hold the resource. Their names lie in the
@@ -32,9 +35,6 @@ type Envelope struct {
 	// Declared is the fingerprint of the reference declarations that Refs were taken by;
 	// at most 64 bytes, empty for a resource without references.
 	Declared string
-	// Passes is how often Refs were taken from the body as it is: 1, and one more for each
-	// [OpRebind]. Stamped by the store.
-	Passes uint32
 	// ExpiresAt, by the store's clock, to the millisecond; zero means never.
 	ExpiresAt time.Time
 	// CreatedAt and UpdatedAt are stamped by the store's clock, in UTC to the millisecond.

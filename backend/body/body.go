@@ -9,11 +9,10 @@ import (
 
 // Span is where a value is, or that there is none, its zero value.
 type Span struct {
-	// begin and end are the bytes of a scalar, a list of scalars or a map in the
-	// body; a negative end says that they are not in the API's form, and a negative
-	// begin that they lie among those of [Body] near, from its complement on. Of an
-	// object begin is its table. Of a list of objects begin is the first one's table
-	// and end tells their number.
+	// begin and end delimit a scalar, a list of scalars or a map in the body; end is
+	// negative if the value is not in the API's form. Of an object, begin is the
+	// table. Of a list of objects, begin is the table of the first, and end is twice
+	// their number, plus one.
 	begin, end int32
 }
 
@@ -37,31 +36,26 @@ type Body struct {
 	Stored *backend.Resource
 	// Shape of the root.
 	Shape *Shape
-	raw   []byte
-	tape  []Span
-	// near is of a body that was kept: its tape, if it has no other, what is read of the
-	// resource besides, and the raw bytes or copies of short values.
-	near []byte
+	// tape has begin and end of each span, in 16 bits each, or in 32 if wide.
+	tape []byte
+	wide bool
 }
 
 // At is the span of a field of the object at a table.
 func (b *Body) At(t Table, slot int) Span { return b.span(int(t) + 1 + slot) }
 
 func (b *Body) span(at int) Span {
-	if b.tape != nil {
-		return b.tape[at]
+	if b.wide {
+		return Span{int32(binary.LittleEndian.Uint32(b.tape[8*at:])), int32(binary.LittleEndian.Uint32(b.tape[8*at+4:]))}
 	}
-	s := binary.LittleEndian.Uint32(b.near[shortBytes*at:])
+	s := binary.LittleEndian.Uint32(b.tape[4*at:])
 	return Span{int32(int16(s)), int32(int16(s >> 16))}
 }
 
-// Bytes are those of a scalar, a list of scalars or a map, as they are stored.
-// They are shared and must not be changed.
+// Bytes returns a scalar, a list of scalars or a map as it is stored.
+// The bytes are shared and must not be changed.
 func (b *Body) Bytes(s Span) []byte {
-	if s.begin < 0 {
-		return b.near[^s.begin:abs(s.end)]
-	}
-	return b.raw[s.begin:abs(s.end)]
+	return b.Stored.Body[1+s.begin : 1+abs(s.end)] // behind the codec, see [backend.DecodeBody]
 }
 
 // Object is the table of an object.

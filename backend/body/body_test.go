@@ -262,7 +262,7 @@ func check(t *testing.T, text string) {
 		t.Errorf("%q: %s", text, diff)
 	}
 	stored := *b.Stored
-	if kept, _, err := new(body.Arena).Keep(b.Shape, &stored); err != nil {
+	if kept, _, _, err := new(body.Arena).Keep(b.Shape, &stored, func(*body.Body) []byte { return nil }); err != nil {
 		t.Errorf("%q: read, and not kept: %v", text, err)
 	} else if d := difference(b.Shape, &kept, body.Root, b, body.Root); d != "" {
 		t.Errorf("%q: kept otherwise than read: %s", text, d)

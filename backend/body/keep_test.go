@@ -68,7 +68,12 @@ func TestBodiesThatAreKeptAreThoseThatAreRead(t *testing.T) {
 			copied := stored
 			source := bytes.Clone(stored.Body)
 			copied.Body = source
-			got, size, err := arena.Keep(shape, &copied)
+			got, made, size, err := arena.Keep(shape, &copied, func(b *body.Body) []byte {
+				if d := difference(shape, b, body.Root, want, body.Root); d != "" {
+					t.Errorf("round %d, %.200s: %s", round, text, d)
+				}
+				return []byte("more of " + b.Stored.UID)
+			})
 			clear(source) // what is kept is a copy
 			if (err == nil) != (wantErr == nil) {
 				t.Fatalf("round %d, %.200s: kept %v, read %v", round, text, err, wantErr)
@@ -78,6 +83,9 @@ func TestBodiesThatAreKeptAreThoseThatAreRead(t *testing.T) {
 			}
 			if err != nil {
 				continue
+			}
+			if made != "more of "+stored.UID {
+				t.Fatalf("round %d, %.200s: %q was made of it", round, text, made)
 			}
 			if got.Stored != &copied || got.Shape != shape {
 				t.Fatalf("round %d, %.200s: of another resource or shape", round, text)

@@ -22,52 +22,57 @@ func (s *Shape) Read(stored *backend.Resource) (*Body, error) { return new(Arena
 // memory. The zero value is ready; it is not safe for concurrent use.
 type Arena struct {
 	bodies slab.Slab[Body]
-	spans  []Span // what is free of the last chunk, which had room for so many
-	room   int
-	// piece is where the piece of a body is made that is kept.
+	tapes  slab.Slab[byte]
+	// spans and piece are where the tape of a body is made, and the piece of one that is kept.
+	spans []Span
 	piece []byte
 }
 
-// maxTape is the most spans of a chunk.
-const maxTape = 2048
+const (
+	// firstTape is how many spans a tape has room for at first.
+	firstTape = 128
+	// maxTape is the most spans that an arena keeps room for.
+	maxTape = 2048
+	// tapeChunk is how many bytes of tapes share a chunk.
+	tapeChunk = 16 << 10
+)
 
 // Read is [Shape.Read].
 func (a *Arena) Read(s *Shape, stored *backend.Resource) (*Body, error) {
-	raw, tape, err := a.scan(s, stored)
+	tape, err := a.scan(s, stored)
 	if err != nil {
 		return nil, err
 	}
-	n := len(tape)
-	if cap(tape) == cap(a.spans) {
-		a.spans = tape[n:n]
-	} else { // the body had no room in the chunk, but a part of it was written there
-		a.spans = nil
-	}
 	b := a.bodies.One()
-	*b = Body{Stored: stored, Shape: s, raw: raw, tape: tape[:n:n]}
+	*b = Body{Stored: stored, Shape: s, wide: wide(stored, tape)}
+	a.piece = b.encode(a.piece[:0], tape)
+	a.tapes.Chunk = tapeChunk
+	b.tape = a.tapes.Take(len(a.piece))
+	copy(b.tape, a.piece)
 	return b, nil
 }
 
-// scan makes the tape of a body in the free part of the chunk, or if it has no room there
-// elsewhere. An error leaves none free.
-func (a *Arena) scan(s *Shape, stored *backend.Resource) (raw []byte, tape []Span, err error) {
-	if raw, err = backend.DecodeBody(stored.Body); err != nil {
-		return nil, nil, err
+// scan makes the tape of a body, which is valid until the next one is made.
+func (a *Arena) scan(s *Shape, stored *backend.Resource) (tape []Span, err error) {
+	raw, err := backend.DecodeBody(stored.Body)
+	if err != nil {
+		return nil, err
 	}
-	if cap(a.spans) < s.spans {
-		a.room = max(s.spans, min(2*a.room, maxTape))
-		a.spans = make([]Span, 0, a.room)
+	if a.spans == nil {
+		a.spans = make([]Span, 0, firstTape)
 	}
-	r := reader{raw: raw, invalid: !utf8.Valid(raw), tape: a.spans}
+	r := reader{raw: raw, invalid: !utf8.Valid(raw), tape: a.spans[:0]}
 	_, end, err := r.object(r.space(0), s)
 	if end = r.space(end); err == nil && end != len(raw) {
 		err = r.bad(end, "the end of the body")
 	}
 	if err != nil {
-		a.spans = nil // it is not empty any more
-		return nil, nil, err
+		return nil, err
 	}
-	return raw, r.tape, nil
+	if a.spans = r.tape; cap(r.tape) > maxTape {
+		a.spans = nil
+	}
+	return r.tape, nil
 }
 
 // reader passes over one body. Its methods take the place where a value begins
@@ -106,11 +111,7 @@ func (r *reader) object(i int, s *Shape) (t Table, end int, err error) {
 		return 0, i, r.bad(i, "less nesting")
 	}
 	t = Table(len(r.tape))
-	if n := len(r.tape) + len(s.Fields) + 1; n <= cap(r.tape) {
-		r.tape = r.tape[:n]
-	} else {
-		r.tape = append(r.tape, make([]Span, len(s.Fields)+1)...)
-	}
+	r.tape = append(r.tape, make([]Span, len(s.Fields)+1)...)
 	for i, place := r.space(i+1), 0; ; {
 		if r.is(i, '}') {
 			end = i + 1

@@ -25,8 +25,6 @@ type Shape struct {
 	// is where each slot is among them.
 	stored []storedName
 	places []int
-	// spans is how many a body has that holds each object once.
-	spans int
 }
 
 // storedName is a name as it stands in a body, with its quotes and its colon.
@@ -37,22 +35,15 @@ type storedName struct {
 
 // order says in which order the fields are stored.
 func (s *Shape) order(before func(a, b storedName) int) {
-	s.spans, s.places = 1+len(s.Fields), make([]int, len(s.Fields))
+	s.places = make([]int, len(s.Fields))
 	for i := range s.Fields {
-		f := &s.Fields[i]
-		s.stored = append(s.stored, storedName{`"` + f.Name + `":`, i})
-		if f.Shape != nil && f.Shape != s { // one that is compiled still has no spans yet
-			s.spans = min(s.spans+f.Shape.spans, maxSpans)
-		}
+		s.stored = append(s.stored, storedName{`"` + s.Fields[i].Name + `":`, i})
 	}
 	slices.SortStableFunc(s.stored, before)
 	for place, name := range s.stored {
 		s.places[name.slot] = place
 	}
 }
-
-// maxSpans bounds the memory that is made ready for a body.
-const maxSpans = 256
 
 // Field is a compiled [descriptor.Field].
 type Field struct {

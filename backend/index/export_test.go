@@ -27,8 +27,7 @@ func Packed(indexes []int, values []string) (gotIndexes []int, gotValues []strin
 	for i, index := range indexes {
 		rows = append(rows, row{index, values[i]})
 	}
-	p, _ := pack(rows, nil)
-	for r := range p.all() {
+	for r := range packed(pack(rows, nil)).all() {
 		gotIndexes, gotValues = append(gotIndexes, r.index), append(gotValues, r.value)
 	}
 	return gotIndexes, gotValues
@@ -51,4 +50,39 @@ func (s KindIndex) Kind() *Kind { return s.copy(nil, 1) }
 // Remove takes a deletion.
 func (s KindIndex) Remove(key backend.Key, at backend.Revision) {
 	s.apply(change{key: key, revision: at}, 1)
+}
+
+// TestItem is an item of a tree.
+type TestItem struct{ Value, Key string }
+
+// TestTree is a tree of items whose keys are strings.
+type TestTree struct{ *tree[*string] }
+
+// NewTestTree makes an empty tree.
+func NewTestTree() TestTree {
+	t := newTree(func(s *string) string { return *s })
+	return TestTree{&t}
+}
+
+// Put adds an item.
+func (t TestTree) Put(i TestItem) { t.put(item[*string]{i.Value, &i.Key}) }
+
+// Remove removes an item.
+func (t TestTree) Remove(i TestItem) { t.remove(item[*string]{i.Value, &i.Key}) }
+
+// Publish returns the tree as it is now.
+func (t TestTree) Publish() TestTree {
+	return TestTree{&tree[*string]{root: t.publish(new(edit)), key: t.key}}
+}
+
+// Length is how many items a run has.
+func (t TestTree) Length(r Run) int { return t.length(r) }
+
+// Scan lists the items of a run.
+func (t TestTree) Scan(r Run, reverse bool) (out []TestItem) {
+	t.scan(r, reverse, func(i item[*string]) bool {
+		out = append(out, TestItem{i.value, *i.of})
+		return true
+	})
+	return out
 }

@@ -24,7 +24,7 @@ func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 	if !k.stale {
 		x.change(k, k.clear)
 	}
-	k.state, k.read = filling, reading{begin: time.Now(), total: max(k.names.Len(), len(k.lost))}
+	k.state, k.read = filling, reading{begin: time.Now(), total: max(k.names.root.len(), len(k.lost))}
 	f := filler{x, k, k.fillings}
 	stale, lost := k.stale, k.lost
 	x.mu.Unlock()
@@ -94,7 +94,7 @@ func (f *filler) compare(ctx context.Context) error {
 	from := ""
 	return f.pages(ctx, backend.Range{Kind: f.kind.Name, KeysOnly: true, Limit: backend.MaxLimit}, func(page *backend.Page) (differ []backend.Key) {
 		f.mu.Lock()
-		names := f.kind.names.Copy()
+		names := tree[*Entry]{root: f.kind.names.publish(new(edit)), key: noKey}
 		f.mu.Unlock()
 		stored, place := page.Resources, ""
 		// next takes the next resource of the page.
@@ -110,15 +110,15 @@ func (f *filler) compare(ctx context.Context) error {
 			place = string(backend.OrderTuple(stored[0].Namespace, stored[0].Name))
 			end = string(after(page))
 		}
-		names.Ascend(named{place: from}, func(n named) bool {
-			if page.More && n.place >= end {
+		names.from(Run{Start: []byte(from)}, false, func(n item[*Entry]) bool {
+			if page.More && n.value >= end {
 				return false
 			}
-			for len(stored) > 0 && place < n.place {
+			for len(stored) > 0 && place < n.value {
 				differ = append(differ, next().Key)
 			}
-			if len(stored) == 0 || place != n.place || next().Revision != n.Resource.Revision {
-				differ = append(differ, n.Resource.Key)
+			if len(stored) == 0 || place != n.value || next().Revision != n.of.Resource.Revision {
+				differ = append(differ, n.of.Resource.Key)
 			}
 			return true
 		})

@@ -76,12 +76,13 @@ func thing(name string) index.Definition {
 	return index.Definition{
 		Name: name, Indexes: []string{"colour", index.NameIndex}, Sortable: []string{"colour"}, ByCreation: []string{"colour"},
 		Rows: func(b *body.Body) []index.Row { return rowsOf(b.Stored) },
-		Keep: func(r *backend.Resource) (body.Body, int, error) {
+		Keep: func(r *backend.Resource, more func(*body.Body) []byte) (body.Body, string, int, error) {
 			raw, err := backend.DecodeBody(r.Body)
 			if text, _, _ := strings.Cut(string(raw), "|"); err != nil || text == "bad" {
-				return body.Body{}, len(r.Body), backend.ErrUnreadable
+				return body.Body{}, "", len(r.Body), backend.ErrUnreadable
 			}
-			return body.Body{Stored: r}, len(r.Body), nil
+			kept := body.Body{Stored: r}
+			return kept, string(more(&kept)), len(r.Body), nil
 		},
 	}
 }

@@ -341,7 +341,7 @@ const maxFailed = 6
 
 // giveUp stops serving a kind. The caller holds mu.
 func (x *Index) giveUp(k *kindIndex) {
-	k.mean = k.bytes / max(int64(k.names.Len()), 1)
+	k.mean = k.bytes / max(int64(k.names.root.len()), 1)
 	x.change(k, k.clear)
 	k.state, k.tooLarge = givenUp, false
 	k.failed = min(k.failed+1, maxFailed)
@@ -356,7 +356,7 @@ func (x *Index) publish() {
 	for i, k := range x.kinds {
 		if k.state == filled && reached(x.position, k.since) {
 			k.state, k.failed = serving, 0
-			x.cfg.Logger.Debug("a kind is read from the index", zap.String("kind", k.Name), zap.Int("resources", k.names.Len()), zap.Int64("bytes", k.bytes))
+			x.cfg.Logger.Debug("a kind is read from the index", zap.String("kind", k.Name), zap.Int("resources", k.names.root.len()), zap.Int64("bytes", k.bytes))
 		}
 		if k.state == serving {
 			next.kinds[i] = k.copy(was.kinds[i], x.version)

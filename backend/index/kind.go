@@ -10,8 +10,6 @@ import (
 	"unique"
 	"unsafe"
 
-	"github.com/tidwall/btree"
-
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 )
@@ -30,8 +28,8 @@ type Definition struct {
 	ByCreation []string
 	// Rows returns the index rows of a resource. They may share memory with its body.
 	Rows func(*body.Body) []Row
-	// Keep reads the body of a resource into memory of its own, as [body.Arena.Keep] does.
-	Keep func(*backend.Resource) (kept body.Body, bytes int, err error)
+	// Keep copies a resource, as [body.Arena.Keep] does.
+	Keep func(r *backend.Resource, more func(*body.Body) []byte) (kept body.Body, made string, size int, err error)
 }
 
 // Row places a resource in an index: (Index, Value, namespace, name), ordered by Value,
@@ -130,13 +128,8 @@ const (
 	givenUp
 )
 
-// named is an entry in the order of names.
-type named struct {
-	place string
-	*Entry
-}
-
-func lessNamed(a, b named) bool { return a.place < b.place }
+// noKey is the key of an entry among the names: its place is its value.
+func noKey(*Entry) string { return "" }
 
 // kindIndex is a kind as the index fills and changes it. It is guarded by the index's mu,
 // but for what never changes.
@@ -156,8 +149,8 @@ type kindIndex struct {
 	state state
 	// fillings counts how often the kind was cleared or became stale.
 	fillings int
-	names    *btree.BTreeG[named]
-	changed  bool // names, since they were copied
+	names    tree[*Entry] // by their places
+	changed  bool         // since it was copied
 	rows     []rows
 	// unreadable have no rows.
 	unreadable rows
@@ -218,7 +211,7 @@ func newKindIndex(d *Definition, number int) *kindIndex {
 
 // clear forgets all resources.
 func (k *kindIndex) clear() {
-	k.names = btree.NewBTreeGOptions(lessNamed, btree.Options{Degree: degree, NoLocks: true})
+	k.names = newTree(noKey)
 	k.rows = make([]rows, len(k.trees))
 	for i := range k.rows {
 		k.rows[i] = newRows(k.created[i])
@@ -258,10 +251,12 @@ func (k *kindIndex) begin(lost map[backend.Key]bool, known bool, version uint64)
 // keysOf lists the keys of a set.
 func keysOf(set map[backend.Key]bool) []backend.Key { return slices.Collect(maps.Keys(set)) }
 
-// What an entry takes beside its bytes: itself and the places in trees.
+// What an entry takes besides its piece, with its place among the names, and what its rows take: one of
+// a common value, which leaves of trees store once, and any other.
 const (
-	entryBytes = int(unsafe.Sizeof(Entry{})) + 64
-	rowBytes   = 2 * int(unsafe.Sizeof(item{}))
+	entryBytes     = int(unsafe.Sizeof(Entry{})+unsafe.Sizeof(slot{})) + 40
+	commonRowBytes = 10
+	rowBytes       = 44
 )
 
 // entry makes the entry of a resource: a copy, which keeps nothing else in memory.
@@ -272,19 +267,15 @@ func (k *kindIndex) entry(r *backend.Resource) *Entry {
 	room.created = backend.AppendInt(room.created[:0], r.CreatedAt.UnixNano())
 	room.created = backend.AppendString(backend.AppendString(room.created, r.Namespace), r.Name) // as [backend.OrderTuple] has it
 	e.slot = &slot{created: string(room.created)}
-	var bytes int
-	if e.Body, bytes, e.Err = k.Keep(&e.Resource); e.Err == nil {
-		rows := k.rowsOf(r, k.Rows(&e.Body), room)
-		e.rows, room.packed = pack(rows, room.packed[:0])
-		for _, row := range rows {
-			if bytes += rowBytes; k.byCreation[row.index] != 0 {
-				bytes += rowBytes
-			}
-		}
-	}
+	var made string
+	var size int
+	e.Body, made, size, e.Err = k.Keep(&e.Resource, func(b *body.Body) []byte {
+		room.packed = pack(k.rowsOf(r, k.Rows(b), room), room.packed[:0])
+		return room.packed
+	})
+	e.rows = packed(made)
 	k.room.Put(room)
-	// The rows count twice: the trees have the values of another entry's piece, or copies.
-	e.bytes = uint32(bytes + len(e.slot.created) + 2*len(e.rows) + entryBytes)
+	e.bytes = uint32(size + len(e.slot.created) + entryBytes)
 	return e
 }
 
@@ -382,15 +373,15 @@ func (k *kindIndex) apply(c change, version uint64) {
 	} else {
 		place = string(backend.OrderTuple(c.key.Namespace, c.key.Name))
 	}
-	found, known := k.names.Get(named{place: place})
-	was, now := found.Entry, c.entry
+	was, known := k.names.get(place)
+	now := c.entry
 	if known && !c.instead && (was.Resource.Revision.Compare(c.revision) > 0 || now != nil && was.Resource.Revision == c.revision) || !known && now == nil {
 		return
 	}
 	k.changed = true
 	switch {
 	case now == nil:
-		k.names.Delete(named{place: place})
+		k.names.remove(item[*Entry]{value: place})
 		k.replace(was, &Entry{slot: was.slot})
 		was.slot.newest.Store(nil)
 		return
@@ -404,7 +395,7 @@ func (k *kindIndex) apply(c change, version uint64) {
 		was = &Entry{slot: now.slot}
 	}
 	now.version = version
-	k.names.Set(named{now.slot.place(), now})
+	k.names.put(item[*Entry]{now.slot.place(), now})
 	k.replace(was, now)
 	now.slot.newest.Store(now)
 }
@@ -412,9 +403,6 @@ func (k *kindIndex) apply(c change, version uint64) {
 // replace changes the rows in which two entries of a slot differ.
 func (k *kindIndex) replace(was, now *Entry) {
 	k.bytes += int64(now.bytes) - int64(was.bytes)
-	// A row stays in its tree as long as its value does: the piece of a later entry would be
-	// kept by the one row that was new in it.
-	alone := was.rows != ""
 	for a, b := was.rows, now.rows; a != b; { // what follows is equal where the rest is
 		x, behindX := a.first()
 		y, behindY := b.first()
@@ -427,24 +415,30 @@ func (k *kindIndex) replace(was, now *Entry) {
 		}
 		switch {
 		case order < 0:
-			k.rows[x.index].remove(item{x.value, was.slot})
+			gone := item[*slot]{x.value, was.slot}
+			tree := &k.rows[x.index]
+			k.bytes -= tree.cost(x.value)
+			tree.remove(gone)
 			if at := k.byCreation[x.index]; at != 0 {
-				k.rows[at].remove(item{x.value, was.slot})
+				k.bytes -= commonRowBytes
+				k.rows[at].remove(gone)
 			}
 		case order > 0:
 			tree := &k.rows[y.index]
-			put := item{tree.shared(y.value, alone), now.slot}
+			put := item[*slot]{tree.shared(y.value, now.slot), now.slot}
+			k.bytes += tree.cost(y.value)
 			tree.put(put)
 			if at := k.byCreation[y.index]; at != 0 {
+				k.bytes += commonRowBytes
 				k.rows[at].put(put)
 			}
 		}
 	}
 	switch {
 	case was.Err == nil && now.Err != nil:
-		k.unreadable.put(item{slot: now.slot})
+		k.unreadable.put(item[*slot]{of: now.slot})
 	case was.Err != nil && now.Err == nil:
-		k.unreadable.remove(item{slot: now.slot})
+		k.unreadable.remove(item[*slot]{of: now.slot})
 	}
 }
 
@@ -453,20 +447,11 @@ func (k *kindIndex) copy(was *Kind, version uint64) *Kind {
 	if was != nil && !k.changed {
 		return was
 	}
-	out := &Kind{of: k, version: version, names: k.names.Copy(), rows: make([]*btree.BTreeG[item], len(k.rows))}
 	k.changed = false
+	next := new(edit)
+	out := &Kind{of: k, version: version, names: k.names.publish(next), rows: make([]*node[*slot], len(k.rows)), unreadable: k.unreadable.publish(next)}
 	for i := range k.rows {
-		out.rows[i] = k.rows[i].copy(was, func(k *Kind) *btree.BTreeG[item] { return k.rows[i] })
+		out.rows[i] = k.rows[i].publish(next)
 	}
-	out.unreadable = k.unreadable.copy(was, func(k *Kind) *btree.BTreeG[item] { return k.unreadable })
 	return out
-}
-
-// copy is the tree as readers see it: that of the kind's copy before, if it has not changed.
-func (r *rows) copy(was *Kind, of func(*Kind) *btree.BTreeG[item]) *btree.BTreeG[item] {
-	if was != nil && !r.dirty {
-		return of(was)
-	}
-	r.dirty = false
-	return r.tree.Copy()
 }

@@ -12,14 +12,14 @@ import (
 // varint, and the value. They are ordered by index and value.
 type packed string
 
-// pack makes the piece of rows. Scratch is memory that it may use.
-func pack(rows []row, scratch []byte) (p packed, used []byte) {
+// pack appends rows.
+func pack(rows []row, dst []byte) []byte {
 	for _, r := range rows {
-		scratch = binary.AppendUvarint(scratch, uint64(r.index))
-		scratch = binary.AppendUvarint(scratch, uint64(len(r.value)))
-		scratch = append(scratch, r.value...)
+		dst = binary.AppendUvarint(dst, uint64(r.index))
+		dst = binary.AppendUvarint(dst, uint64(len(r.value)))
+		dst = append(dst, r.value...)
 	}
-	return packed(scratch), scratch
+	return dst
 }
 
 // first takes the first row off, whose value shares the piece; of none it is a row behind

@@ -26,11 +26,11 @@ func untold(e *backend.Event) bool {
 
 // keepReplaced keeps what the trees have before a change. The caller holds mu.
 func (x *Index) keepReplaced(k *kindIndex, e *backend.Event) {
-	found, known := k.names.Get(named{place: string(backend.OrderTuple(e.Resource.Namespace, e.Resource.Name))})
+	found, known := k.names.get(string(backend.OrderTuple(e.Resource.Namespace, e.Resource.Name)))
 	if k.state != serving || !known || found.Err != nil || found.Resource.Revision.Compare(e.Revision) >= 0 {
 		return
 	}
-	x.replaced = append(x.replaced, replaced{e.Revision, found.Entry})
+	x.replaced = append(x.replaced, replaced{e.Revision, found})
 	x.replacedBytes += int64(found.bytes)
 	for len(x.replaced) > maxReplaced || x.replacedBytes > min(maxReplacedBytes, x.changed.limit) {
 		x.replacedBytes -= int64(x.replaced[0].entry.bytes)

@@ -33,7 +33,7 @@ func (x *Index) Stats() Stats {
 	}
 	for _, k := range s.kinds {
 		if k != nil {
-			out.Resources += k.names.Len()
+			out.Resources += k.names.len()
 		}
 	}
 	x.mu.Lock()

@@ -1,22 +1,14 @@
 package index
 
 import (
+	"slices"
 	"sort"
 	"strings"
 	"sync/atomic"
-
-	"github.com/tidwall/btree"
 )
 
-// item is a place in a tree: a value, and behind it the resource's place among the
-// names, both in the tuple encoding. Items are ordered by the bytes of the two together.
-type item struct {
-	value string
-	slot  *slot // nil in a bound
-}
-
 // slot stands for a resource in all trees but that of the names, as long as it is
-// there: a change replaces what is in it and leaves the rows that stay as they are.
+// there: a change replaces the newest resource and leaves the rows that stay as they are.
 type slot struct {
 	// created is when the resource was created, as the rows of [CreatedIndex] have it,
 	// and behind it its place.
@@ -28,25 +20,404 @@ type slot struct {
 
 func (s *slot) place() string { return s.created[timeBytes:] }
 
-func (i item) place() string {
-	if i.slot == nil {
-		return ""
-	}
-	return i.slot.place()
+// item is a place in a tree. Items are ordered by the value and the key of of, joined.
+type item[P any] struct {
+	value string
+	of    P
 }
 
-func (i item) created() string {
-	if i.slot == nil {
-		return ""
-	}
-	return i.slot.created
+// tree is a B+ tree that many share: a change copies the nodes on its path, except those that
+// were made since the tree was last published.
+//
+// Most trees have few values, as those of labels and of conditions, so a leaf stores a value
+// once if all its items have it: each then takes the eight bytes of a pointer. To keep
+// leaves so, a full one is split where the value changes. A leaf that grows at its end, as all do
+// while a kind is filled, stays full.
+//
+//	                [ |net-a... |net-q... ]        keys that separate the branches, and how many items each has
+//	               /     |          \
+//	"tier=gold": s1 s2 s3 ...   "tier=gold": s9,  "tier=silver": s2
+type tree[P any] struct {
+	root *node[P]
+	// edit marks the nodes that are not published yet.
+	edit *edit
+	// key returns what orders items of one value.
+	key func(P) string
 }
 
-// byPlace orders items by value and place as if they were one string.
-func byPlace(a, b item) bool { return compare(a.value, a.place(), b.value, b.place()) < 0 }
+type edit struct{ _ byte }
 
-// byCreation orders items by value, the time of creation and place as if they were one string.
-func byCreation(a, b item) bool { return compare(a.value, a.created(), b.value, b.created()) < 0 }
+// node is a leaf, unless it has branches.
+type node[P any] struct {
+	edit *edit
+	of   []P
+	// values has the value of each item; nil if all have value.
+	values   []string
+	value    string
+	branches []branch[P]
+}
+
+type branch[P any] struct {
+	// from separates the branch from the one before. The first has none.
+	from string
+	node *node[P]
+	n    int // items
+}
+
+// fanout is the most items or branches of a node.
+const fanout = 32
+
+func newTree[P any](key func(P) string) tree[P] {
+	return tree[P]{root: &node[P]{}, key: key}
+}
+
+// publish returns the root for readers. What it leads to is not changed any more.
+func (t *tree[P]) publish(next *edit) *node[P] {
+	t.edit = next
+	return t.root
+}
+
+func (n *node[P]) at(k int) item[P] {
+	if n.values == nil {
+		return item[P]{n.value, n.of[k]}
+	}
+	return item[P]{n.values[k], n.of[k]}
+}
+
+func (n *node[P]) len() int {
+	count := len(n.of)
+	for i := range n.branches {
+		count += n.branches[i].n
+	}
+	return count
+}
+
+// search finds the first item of a leaf that is not before a value and the key behind it.
+func (t *tree[P]) search(n *node[P], value, key string) (k int, equal bool) {
+	return sort.Find(len(n.of), func(k int) int {
+		i := n.at(k)
+		return compare(value, key, i.value, t.key(i.of))
+	})
+}
+
+// child returns the branch in which an item is, if it is there.
+func (n *node[P]) child(value, key string) int {
+	return sort.Search(len(n.branches)-1, func(k int) bool { return compare(value, key, n.branches[k+1].from, "") < 0 })
+}
+
+func (t *tree[P]) get(value string) (of P, ok bool) {
+	n := t.root
+	for n.branches != nil {
+		n = n.branches[n.child(value, "")].node
+	}
+	if k, equal := t.search(n, value, ""); equal {
+		return n.of[k], true
+	}
+	return of, false
+}
+
+// own makes a node one that may be changed.
+func (t *tree[P]) own(at **node[P]) *node[P] {
+	if n := *at; n.edit != t.edit {
+		c := &node[P]{edit: t.edit, value: n.value}
+		c.of, c.values, c.branches = roomy(slices.Clip(n.of)), roomy(slices.Clip(n.values)), roomy(slices.Clip(n.branches))
+		*at = c
+	}
+	return *at
+}
+
+// roomy returns s, or a copy if it has no room for one more. Nodes have little room to spare:
+// the index has many.
+func roomy[T any](s []T) []T {
+	if s == nil || len(s) < cap(s) {
+		return s
+	}
+	return append(make([]T, 0, len(s)+4), s...)
+}
+
+// put adds an item, or replaces the equal one.
+func (t *tree[P]) put(i item[P]) {
+	if right, _ := t.insert(&t.root, i, t.key(i.of)); right != nil {
+		left := t.root
+		t.root = &node[P]{edit: t.edit, branches: []branch[P]{{node: left, n: left.len()}, t.branch(right)}}
+	}
+}
+
+// branch returns the branch to a node behind others.
+func (t *tree[P]) branch(n *node[P]) branch[P] {
+	if n.branches != nil {
+		return branch[P]{n.branches[0].from, n, n.len()}
+	}
+	first := n.at(0)
+	return branch[P]{first.value + t.key(first.of), n, n.len()}
+}
+
+// insert puts an item below a node. It returns the right half of a node that was split, and
+// reports whether there is one more item.
+func (t *tree[P]) insert(at **node[P], i item[P], key string) (right *node[P], more bool) {
+	n := t.own(at)
+	if n.branches == nil {
+		k, equal := t.search(n, i.value, key)
+		if equal {
+			n.of[k] = i.of
+			return nil, false
+		}
+		if len(n.of) == fanout {
+			cut := n.cut(k)
+			right = t.split(n, cut)
+			if k > cut || k == cut && cut > 0 && (cut == fanout || right.at(0).value == i.value) {
+				n, k = right, k-cut
+			}
+		}
+		n.insert(k, i)
+		return right, true
+	}
+	c := n.child(i.value, key)
+	b := &n.branches[c]
+	half, more := t.insert(&b.node, i, key)
+	b.n = b.node.len()
+	if half != nil {
+		if n.branches = slices.Insert(roomy(n.branches), c+1, t.branch(half)); len(n.branches) > fanout {
+			cut := len(n.branches) / 2
+			if c+2 == len(n.branches) {
+				cut = c + 1
+			}
+			right = t.split(n, cut)
+		}
+	}
+	return right, more
+}
+
+// insert adds an item to a leaf.
+func (n *node[P]) insert(k int, i item[P]) {
+	switch {
+	case len(n.of) == 0:
+		n.value, n.values = i.value, nil
+	case n.values == nil && n.value != i.value:
+		n.values = slices.Repeat([]string{n.value}, len(n.of))
+	}
+	if n.values != nil {
+		n.values = slices.Insert(roomy(n.values), k, i.value)
+	}
+	n.of = slices.Insert(roomy(n.of), k, i.of)
+}
+
+// cut returns where a full leaf is split that gets another item.
+func (n *node[P]) cut(k int) int {
+	middle := fanout / 2
+	switch {
+	case k == 0 || k == fanout:
+		return k
+	case n.values == nil:
+		return middle
+	}
+	for d := range middle {
+		for _, at := range [...]int{middle - d, middle + d} {
+			if n.values[at-1] != n.values[at] {
+				return at
+			}
+		}
+	}
+	return middle
+}
+
+// split cuts the right part off a node.
+func (t *tree[P]) split(n *node[P], at int) *node[P] {
+	right := &node[P]{edit: t.edit, value: n.value}
+	if n.branches != nil {
+		n.branches, right.branches = halves(n.branches, at)
+		return right
+	}
+	n.of, right.of = halves(n.of, at)
+	if n.values != nil {
+		n.values, right.values = halves(n.values, at)
+		n.unify()
+		right.unify()
+	}
+	return right
+}
+
+func halves[T any](s []T, at int) (left, right []T) {
+	if at == len(s) {
+		return s, []T{}
+	}
+	return slices.Clone(s[:at]), slices.Clone(s[at:])
+}
+
+// unify stores the value of a leaf once if all its items have it.
+func (n *node[P]) unify() {
+	if len(n.values) > 0 && !slices.ContainsFunc(n.values, func(v string) bool { return v != n.values[0] }) {
+		n.value, n.values = n.values[0], nil
+	}
+}
+
+// remove removes an item, if it is there.
+func (t *tree[P]) remove(i item[P]) {
+	t.delete(&t.root, i.value, t.key(i.of))
+	for len(t.root.branches) == 1 {
+		t.root = t.root.branches[0].node
+	}
+}
+
+func (t *tree[P]) delete(at **node[P], value, key string) {
+	n := t.own(at)
+	if n.branches == nil {
+		if k, equal := t.search(n, value, key); equal {
+			n.of = slices.Delete(n.of, k, k+1)
+			if n.values != nil {
+				n.values = slices.Delete(n.values, k, k+1)
+			}
+		}
+		return
+	}
+	c := n.child(value, key)
+	b := &n.branches[c]
+	t.delete(&b.node, value, key)
+	b.n = b.node.len()
+	for _, left := range [...]int{c, c - 1} {
+		if left < 0 || left+1 == len(n.branches) {
+			continue
+		}
+		a, b := n.branches[left].node.size(), n.branches[left+1].node.size()
+		if a+b <= fanout/2 || a == 0 || b == 0 {
+			t.join(n, left)
+		}
+	}
+}
+
+// size is how many items or branches a node has.
+func (n *node[P]) size() int { return len(n.of) + len(n.branches) }
+
+// join moves what a branch has to the one before it.
+func (t *tree[P]) join(n *node[P], left int) {
+	into, from := t.own(&n.branches[left].node), n.branches[left+1]
+	for k := range from.node.of {
+		into.insert(len(into.of), from.node.at(k))
+	}
+	if from.node.branches != nil {
+		into.branches = append(into.branches, from.node.branches...)
+		into.branches[len(into.branches)-len(from.node.branches)].from = from.from
+	}
+	n.branches[left].n = into.len()
+	n.branches = slices.Delete(n.branches, left+1, left+2)
+}
+
+// scan calls yield with the items of a run, in order or in the reverse, until it returns
+// false: then it does, too.
+func (t *tree[P]) scan(r Run, reverse bool, yield func(item[P]) bool) (all bool) {
+	all = true
+	beyond := t.beyond(r, reverse)
+	t.from(r, reverse, func(i item[P]) bool {
+		if beyond != nil && beyond(i) {
+			return false
+		}
+		all = yield(i)
+		return all
+	})
+	return all
+}
+
+// from calls next with the items from the beginning of a run on, or in the reverse from its
+// end, until it returns false.
+func (t *tree[P]) from(r Run, reverse bool, next func(item[P]) bool) {
+	if reverse {
+		t.descend(t.root, r.End, next)
+	} else {
+		t.ascend(t.root, r.Start, next)
+	}
+}
+
+// ascend passes the items below a node, from a bound on unless that is nil, to next.
+func (t *tree[P]) ascend(n *node[P], from []byte, next func(item[P]) bool) bool {
+	k := 0
+	if n.branches != nil {
+		if from != nil {
+			k = n.child(text(from), "")
+		}
+		for ; k < len(n.branches); k++ {
+			if !t.ascend(n.branches[k].node, from, next) {
+				return false
+			}
+			from = nil
+		}
+		return true
+	}
+	if from != nil {
+		k, _ = t.search(n, text(from), "")
+	}
+	for ; k < len(n.of); k++ {
+		if !next(n.at(k)) {
+			return false
+		}
+	}
+	return true
+}
+
+// descend passes the items below a node and before a bound, unless that is nil, to next in
+// reverse.
+func (t *tree[P]) descend(n *node[P], to []byte, next func(item[P]) bool) bool {
+	k := n.size()
+	if n.branches != nil {
+		if to != nil {
+			k = n.child(text(to), "") + 1
+		}
+		for k--; k >= 0; k-- {
+			if !t.descend(n.branches[k].node, to, next) {
+				return false
+			}
+			to = nil
+		}
+		return true
+	}
+	if to != nil {
+		k, _ = t.search(n, text(to), "")
+	}
+	for k--; k >= 0; k-- {
+		if !next(n.at(k)) {
+			return false
+		}
+	}
+	return true
+}
+
+// beyond returns what reports whether an item lies behind a run, as do all that follow it;
+// nil if none does.
+func (t *tree[P]) beyond(r Run, reverse bool) func(item[P]) bool {
+	bound := r.End
+	if reverse {
+		bound = r.Start
+	}
+	if bound == nil {
+		return nil
+	}
+	return func(i item[P]) bool { return compare(i.value, t.key(i.of), text(bound), "") < 0 == reverse }
+}
+
+// length is how many items a run has.
+func (t *tree[P]) length(r Run) int {
+	end := t.root.len()
+	if r.End != nil {
+		end = t.rank(r.End)
+	}
+	if r.Start == nil {
+		return end
+	}
+	return max(end-t.rank(r.Start), 0)
+}
+
+// rank is how many items lie before a bound.
+func (t *tree[P]) rank(bound []byte) (rank int) {
+	n := t.root
+	for n.branches != nil {
+		c := n.child(text(bound), "")
+		for i := range n.branches[:c] {
+			rank += n.branches[i].n
+		}
+		n = n.branches[c].node
+	}
+	k, _ := t.search(n, text(bound), "")
+	return rank + k
+}
 
 // compare compares two values, each with the place behind it.
 func compare(value, place, other, otherPlace string) int {
@@ -75,14 +446,9 @@ func compareRest(s, rest, place string) int {
 	return strings.Compare(s[n:], place)
 }
 
-// degree of the trees: a change copies a node of each level, of up to 2*degree-1 places.
-const degree = 16
-
-// rows is a tree of items. What [rows.copy] returns is never changed.
+// rows is the tree of an index.
 type rows struct {
-	tree *btree.BTreeG[item]
-	// dirty says that the tree has changed since it was copied.
-	dirty bool
+	tree[*slot]
 	// common are the first values that the tree had: rows of one value share its text.
 	common map[string]string
 }
@@ -90,132 +456,43 @@ type rows struct {
 // maxCommon is how many values of a tree are shared.
 const maxCommon = 1024
 
-// shared is a value, in the one copy that the rows of a common one have. With alone it
-// never shares the memory of the value that was given, which is part of something larger.
-func (r *rows) shared(value string, alone bool) string {
+func newRows(created bool) rows { return rows{tree: newTree(keyOf(created))} }
+
+// keyOf returns what orders the rows of one value: the time of creation and the place, or
+// the place alone.
+func keyOf(created bool) func(*slot) string {
+	if created {
+		return func(s *slot) string { return s.created }
+	}
+	return (*slot).place
+}
+
+// cost is how many bytes a row that the tree has takes, roughly.
+func (r *rows) cost(value string) int64 {
+	if _, ok := r.common[value]; ok {
+		return commonRowBytes
+	}
+	return rowBytes
+}
+
+// shared returns a value of a slot in memory that lives as long as its row: the
+// slot's, that of all rows of a common value, or a copy.
+func (r *rows) shared(value string, s *slot) string {
 	if known, ok := r.common[value]; ok {
 		return known
 	}
-	room := len(r.common) < maxCommon
-	if room || alone {
-		value = strings.Clone(value)
+	switch {
+	case strings.HasPrefix(s.created, value): // of CreatedIndex
+		return s.created[:len(value)]
+	case strings.HasSuffix(s.created, value): // of NameIndex
+		return s.created[len(s.created)-len(value):]
 	}
-	if room {
+	value = strings.Clone(value)
+	if len(r.common) < maxCommon {
 		if r.common == nil {
 			r.common = map[string]string{}
 		}
 		r.common[value] = value
 	}
 	return value
-}
-
-func newRows(created bool) rows {
-	return rows{tree: btree.NewBTreeGOptions(treeOf(nil, created).less, btree.Options{Degree: degree, NoLocks: true})}
-}
-
-func (r *rows) put(i item) {
-	r.tree.Set(i)
-	r.dirty = true
-}
-
-func (r *rows) remove(i item) {
-	r.tree.Delete(i)
-	r.dirty = true
-}
-
-// sorted is a tree, its order, and what stands for a bound in it. Without a tree it is empty.
-type sorted[T any] struct {
-	tree  *btree.BTreeG[T]
-	less  func(a, b T) bool
-	bound func(string) T
-}
-
-// treeOf is a tree of rows in its order: by creation or by place.
-func treeOf(tree *btree.BTreeG[item], created bool) sorted[item] {
-	less := byPlace
-	if created {
-		less = byCreation
-	}
-	return sorted[item]{tree, less, func(bound string) item { return item{value: bound} }}
-}
-
-// scan calls yield with the items of a run, in order or in the reverse, until it returns
-// false: then it does, too.
-func (t sorted[T]) scan(r Run, reverse bool, yield func(T) bool) (all bool) {
-	all = true
-	beyond := t.beyond(r, reverse)
-	t.from(r, reverse, func(i T) bool {
-		if beyond != nil && beyond(i) {
-			return false
-		}
-		all = yield(i)
-		return all
-	})
-	return all
-}
-
-// from calls next with the items from the beginning of a run on, or in the reverse from its
-// end, until it returns false.
-func (t sorted[T]) from(r Run, reverse bool, next func(T) bool) {
-	switch {
-	case t.tree == nil:
-	case !reverse:
-		t.tree.Ascend(t.bound(text(r.Start)), next)
-	case r.End == nil:
-		t.tree.Reverse(next)
-	default: // from the end on, which is not part of the run
-		end, first := t.bound(text(r.End)), true
-		t.tree.Descend(end, func(i T) bool {
-			excluded := first && !t.less(i, end)
-			first = false
-			return excluded || next(i)
-		})
-	}
-}
-
-// beyond returns what reports whether an item lies behind a run, as do all that follow it;
-// nil if none does.
-func (t sorted[T]) beyond(r Run, reverse bool) func(T) bool {
-	switch {
-	case t.tree == nil:
-	case reverse && r.Start != nil:
-		start := t.bound(text(r.Start))
-		return func(i T) bool { return t.less(i, start) }
-	case !reverse && r.End != nil:
-		end := t.bound(text(r.End))
-		return func(i T) bool { return !t.less(i, end) }
-	}
-	return nil
-}
-
-// few is how many items of a run are counted one by one: fewer than a search for the
-// ranks of its ends looks at.
-const few = 64
-
-// length is how many items a run has.
-func (t sorted[T]) length(r Run) int {
-	n := 0
-	switch {
-	case t.tree == nil:
-		return 0
-	case r.Start == nil && r.End == nil:
-		return t.tree.Len()
-	}
-	if t.scan(r, false, func(T) bool { n++; return n < few }) {
-		return n
-	}
-	start, end := t.rank(r.Start, 0), t.rank(r.End, t.tree.Len())
-	return max(end-start, 0)
-}
-
-// rank is how many items lie before a bound; open for nil.
-func (t sorted[T]) rank(bound []byte, open int) int {
-	if bound == nil {
-		return open
-	}
-	at := t.bound(text(bound))
-	return sort.Search(t.tree.Len(), func(n int) bool {
-		i, _ := t.tree.GetAt(n)
-		return !t.less(i, at)
-	})
 }

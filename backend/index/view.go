@@ -7,8 +7,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/tidwall/btree"
-
 	"github.com/sluicegw/sluice/backend"
 )
 
@@ -203,9 +201,9 @@ func (v *View) Now() time.Time { return v.now }
 type Kind struct {
 	of         *kindIndex // what never changes of it
 	version    uint64
-	names      *btree.BTreeG[named]
-	rows       []*btree.BTreeG[item]
-	unreadable *btree.BTreeG[item]
+	names      *node[*Entry]
+	rows       []*node[*slot]
+	unreadable *node[*slot]
 }
 
 // Run is a part of the names, or of an index: of its rows and the names behind
@@ -231,8 +229,8 @@ func (k *Kind) Get(namespace, name string) *Entry {
 
 // At is Get by the place among the names, as [backend.OrderTuple] makes it.
 func (k *Kind) At(place []byte) *Entry {
-	found, _ := k.names.Get(named{place: text(place)})
-	return found.Entry
+	e, _ := k.byName().get(text(place))
+	return e
 }
 
 // Len is how many rows a run has, or how many resources it has of the names: those that
@@ -250,8 +248,8 @@ func (k *Kind) Unreadable(r Run) int { return treeOf(k.unreadable, false).length
 // Expired are the resources that have expired and are still there.
 func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
-		k.rows[k.of.trees[expiryIndex]].Scan(func(i item) bool {
-			e := k.entry(i.slot)
+		k.tree(expiryIndex).scan(Run{}, false, func(i item[*slot]) bool {
+			e := k.entry(i.of)
 			return e.ExpiredAt(now) && yield(e)
 		})
 	}
@@ -262,7 +260,7 @@ func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
 // [CreationIndex] the time.
 func (k *Kind) Scan(r Run, reverse bool, yield func(value string, e *Entry) bool) {
 	if r.Index == "" {
-		k.byName().scan(r, reverse, func(n named) bool { return yield("", n.Entry) })
+		k.byName().scan(r, reverse, func(i item[*Entry]) bool { return yield("", i.of) })
 		return
 	}
 	tree := k.tree(r.Index)
@@ -278,14 +276,14 @@ type batch struct {
 	// created: the time of creation is shown for the value.
 	created bool
 	// beyond reports whether a row lies behind the run; nil if none does.
-	beyond func(item) bool
+	beyond func(item[*slot]) bool
 	yield  func(value string, e *Entry) bool
-	items  [16]item
+	items  [16]item[*slot]
 	n      int
 }
 
 // add adds a row. It returns false if no more are wanted.
-func (b *batch) add(i item) bool {
+func (b *batch) add(i item[*slot]) bool {
 	b.items[b.n] = i
 	b.n++
 	return b.n < len(b.items) || b.show()
@@ -302,17 +300,17 @@ func (b *batch) show() bool {
 		items = items[:sort.Search(len(items), func(i int) bool { return b.beyond(items[i]) })]
 	}
 	for i := range items {
-		entries[i] = items[i].slot.newest.Load()
+		entries[i] = items[i].of.newest.Load()
 	}
 	for i := range items {
 		if e := entries[i]; e == nil || e.version > b.kind.version {
-			entries[i] = b.kind.named(items[i].slot)
+			entries[i] = b.kind.named(items[i].of)
 		}
 	}
 	for i := range items {
 		value := items[i].value
 		if b.created {
-			value = items[i].slot.created[:timeBytes]
+			value = items[i].of.created[:timeBytes]
 		}
 		if !b.yield(value, entries[i]) {
 			return false
@@ -332,17 +330,21 @@ func (k *Kind) entry(s *slot) *Entry {
 
 // named is the resource of a slot that the view's tree of names has.
 func (k *Kind) named(s *slot) *Entry {
-	found, _ := k.names.Get(named{place: s.place()})
-	return found.Entry
+	e, _ := k.byName().get(s.place())
+	return e
 }
 
-// tree is that of an index, without a tree if there is none.
-func (k *Kind) tree(index string) sorted[item] {
+// tree returns the rows of an index; none if the kind does not have it.
+func (k *Kind) tree(index string) *tree[*slot] {
 	at, known := k.of.trees[index]
 	if !known {
-		return sorted[item]{}
+		return treeOf(&node[*slot]{}, false)
 	}
 	return treeOf(k.rows[at], k.of.created[at])
+}
+
+func treeOf(root *node[*slot], created bool) *tree[*slot] {
+	return &tree[*slot]{root: root, key: keyOf(created)}
 }
 
 // created reports whether an index is a [CreationIndex].
@@ -351,9 +353,7 @@ func (k *Kind) created(index string) bool {
 	return known && k.of.created[at]
 }
 
-func (k *Kind) byName() sorted[named] {
-	return sorted[named]{k.names, lessNamed, func(bound string) named { return named{place: bound} }}
-}
+func (k *Kind) byName() *tree[*Entry] { return &tree[*Entry]{root: k.names, key: noKey} }
 
 // text is a bound as a string, without a copy: nothing keeps it.
 func text(bound []byte) string { return unsafe.String(unsafe.SliceData(bound), len(bound)) }

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
 // intent is one wanted state of one resource, checked as far as it can be
@@ -40,8 +41,8 @@ type intent struct {
 	patch bool
 	// unspecified says that the patch leaves the spec as it is.
 	unspecified bool
-	// misses is how often what was read for a write was not current. Copies of the intent share it.
-	misses   *int
+	// read says how the next attempt reads targets. Copies of the intent share it.
+	read     *reconcile.Reading
 	dryRun   bool
 	warnings []failure.Warning
 }
@@ -66,7 +67,7 @@ func (s *Service) intend(ctx context.Context, c access.Caller, w wanted) (*inten
 	if kept := meta.ExpiresAt.Value.UTC().Truncate(time.Millisecond); !kept.IsZero() { // as stores keep it
 		meta.ExpiresAt.Value = kept
 	}
-	in := &intent{kind: k, key: key, meta: meta, verb: w.verb, caller: c, misses: new(int)}
+	in := &intent{kind: k, key: key, meta: meta, verb: w.verb, caller: c, read: new(reconcile.Reading)}
 	in.labels, in.annotations = meta.check(&in.found)
 	if t := meta.ExpiresAt; t.Set && !k.Expires {
 		return nil, failure.BadInput("metadata.expiresAt", "resources of kind %s do not expire", k.Name).At(key)

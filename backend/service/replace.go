@@ -53,13 +53,13 @@ func (s *Service) finishWrite(ctx context.Context, in *intent, w stateWrite, st 
 	return out, nil
 }
 
-// staleRead reports whether a write failed because what was read for it was not current, and
-// has the next attempt read it from the store; again, one by one.
+// staleRead reports whether a write failed because what was read for it was not current. The
+// next attempt reads more thoroughly then.
 func (in *intent) staleRead(err error) bool {
-	if !attempt.Raced(err, in.key) && (*in.misses > 1 || !errors.Is(err, backend.ErrUnreadable)) {
+	if !attempt.Raced(err, in.key) && (*in.read == reconcile.OneByOne || !errors.Is(err, backend.ErrUnreadable)) {
 		return false
 	}
-	*in.misses++
+	*in.read = min(*in.read+1, reconcile.OneByOne)
 	return true
 }
 
@@ -72,7 +72,7 @@ func (in *intent) newState() *kind.State {
 
 // newWrite is the write of a new resource.
 func (in *intent) newWrite() stateWrite {
-	return stateWrite{Write: reconcile.Write{Kind: in.kind, Key: in.key, Respecified: true, Misses: *in.misses}, caller: true}
+	return stateWrite{Write: reconcile.Write{Kind: in.kind, Key: in.key, SpecChanged: true, Read: *in.read}, caller: true}
 }
 
 // replace judges an intent against what is stored, in this order:
@@ -162,7 +162,7 @@ func (s *Service) save(ctx context.Context, in *intent, current *stored, was, ne
 	w := stateWrite{
 		Write: reconcile.Write{
 			Kind: in.kind, Key: in.key, Stored: current.Resource, Was: was,
-			Respecified: respecified, Reported: in.verb == descriptor.VerbStatus, Misses: *in.misses,
+			SpecChanged: respecified, StatusReport: in.verb == descriptor.VerbStatus, Read: *in.read,
 		},
 		caller: in.spec != nil, kept: current.kept,
 	}

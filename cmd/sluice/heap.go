@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"time"
 )
 
 // heapReserve is how much the heap grows, in bytes, before garbage is collected
@@ -12,22 +14,36 @@ import (
 // second: reads of a few megabytes each would be a quarter garbage collection.
 const heapReserve = 64 << 20
 
-// heapGrowth is how much the heap may grow, in percent of what is in use, before
-// garbage is collected. Each collection visits all resources that are kept in memory: with
-// Go's default, 100, an update costs some 3 % more; 200 gains nothing on most machines.
-const heapGrowth = 150
+// returnEvery is how often free memory is returned to the operating system. By itself Go keeps as much as
+// the heap has grown to; this costs a collection.
+const returnEvery = time.Minute
 
 // reserveHeap returns memory that is never touched, so that it takes room in the
 // collector's account alone, and what gives it up. Who sets GOGC or GOMEMLIMIT
 // has decided otherwise.
 func reserveHeap() (release func()) {
-	if os.Getenv("GOGC") != "" || debug.SetMemoryLimit(-1) != math.MaxInt64 {
+	if heapIsSet() {
 		return func() {}
 	}
-	before := debug.SetGCPercent(heapGrowth)
-	reserve := make([]byte, heapReserve*100/heapGrowth)
-	return func() {
-		debug.SetGCPercent(before)
-		runtime.KeepAlive(reserve)
+	reserve := make([]byte, heapReserve) // Go lets the heap grow to twice what is in use
+	return func() { runtime.KeepAlive(reserve) }
+}
+
+// returnMemory returns free memory to the operating system now and then, until ctx ends.
+func returnMemory(ctx context.Context) error {
+	tick := time.NewTicker(returnEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if !heapIsSet() {
+				debug.FreeOSMemory()
+			}
+		}
 	}
 }
+
+// heapIsSet reports whether the environment says how much memory Go takes.
+func heapIsSet() bool { return os.Getenv("GOGC") != "" || debug.SetMemoryLimit(-1) != math.MaxInt64 }

@@ -124,7 +124,7 @@ func (s serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	log.Info("sluice serves", zap.String("version", versionText()), zap.String("store", name), zap.String("address", "http://"+listener.Addr().String()),
 		zap.String("catalogue", c.outline.Hash()), zap.String("files", c.files))
 	edges = append(edges, func(ctx context.Context) error { return kinds.server.Serve(ctx, listener) })
-	return group(ctx, edges, changes.Run, kinds.Run, store.Run)
+	return group(ctx, edges, returnMemory, changes.Run, kinds.Run, store.Run)
 }
 
 // listenAdmin makes the admin socket; nil for none. That of the embedded store is

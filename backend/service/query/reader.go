@@ -55,10 +55,10 @@ func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 		out = append(out, index.Definition{
 			Name: k.Name, Indexes: names, Sortable: sortable, ByCreation: []string{kind.LabelIndex},
 			Rows: k.Rows.Of,
-			Keep: func(r *backend.Resource) (body.Body, int, error) {
+			Keep: func(r *backend.Resource, more func(*body.Body) []byte) (body.Body, string, int, error) {
 				a := arenas.Get().(*body.Arena)
 				defer arenas.Put(a)
-				return a.Keep(k.Body, r)
+				return a.Keep(k.Body, r, more)
 			},
 		})
 	}

@@ -10,9 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// maxAhead bounds how many resources are remembered whose dependents were judged before
-// the change that made them ready was read.
-const maxAhead = 4096
+// maxWoken limits follower.woken.
+const maxWoken = 4096
 
 // handle does what follows from changes.
 func (f *follower) handle(ctx context.Context, c consequences) error {
@@ -180,25 +179,24 @@ func (f *follower) finish(ctx context.Context, c consequences) error {
 	})
 }
 
-// wake re-evaluates the dependents of resources, and at once the dependents of those that
-// become ready by that, as long as there is room to remember them. The others are found
-// by their changes.
+// wake re-evaluates the dependents of resources, and then the dependents of those that became
+// ready by that.
 func (f *follower) wake(ctx context.Context, keys []backend.Key) error {
-	ready, err := f.wakeEach(ctx, keys, nil)
+	ready, err := f.settleDependents(ctx, keys, nil)
 	for err == nil && len(ready) > 0 {
 		ready = slices.DeleteFunc(ready, func(r *backend.Resource) bool {
 			k, err := f.r.cfg.Kinds.Find(r.Kind)
 			return err != nil || !k.Referred
 		})
-		ready = ready[:min(len(ready), maxAhead-len(f.ahead))]
+		ready = ready[:min(len(ready), maxWoken-len(f.woken))] // the others are found by their events
 		keys = make([]backend.Key, len(ready))
 		for i, r := range ready {
 			keys[i] = r.Key
 		}
-		more, failed := f.wakeEach(ctx, keys, ready)
+		more, failed := f.settleDependents(ctx, keys, ready)
 		if err = failed; err == nil {
 			for _, r := range ready {
-				f.ahead[r.Key] = r.Revision
+				f.woken[r.Key] = r.Revision
 			}
 		}
 		ready = more
@@ -206,24 +204,24 @@ func (f *follower) wake(ctx context.Context, keys []backend.Key) error {
 	return err
 }
 
-// wasAhead says whether the dependents of a resource were judged after the change that an
-// event tells.
-func (f *follower) wasAhead(e *backend.Event) bool {
-	revision, ok := f.ahead[e.Resource.Key]
+// takeWoken reports whether the dependents of a resource were re-evaluated already after the
+// change of an event, and forgets that.
+func (f *follower) takeWoken(e *backend.Event) bool {
+	revision, ok := f.woken[e.Resource.Key]
 	if ok && e.Resource.Revision.Compare(revision) >= 0 {
-		delete(f.ahead, e.Resource.Key)
+		delete(f.woken, e.Resource.Key)
 	}
 	return ok && e.Resource.Revision == revision
 }
 
-// wakeEach re-evaluates the dependents of resources, and returns those that became ready.
+// settleDependents re-evaluates the dependents of resources, and returns those that became ready.
 // known are resources that were just stored. What is left to a gateway with the newest
 // catalogue is done by that: it follows the same changes.
-func (f *follower) wakeEach(ctx context.Context, keys []backend.Key, known []*backend.Resource) (ready []*backend.Resource, err error) {
+func (f *follower) settleDependents(ctx context.Context, keys []backend.Key, known []*backend.Resource) (ready []*backend.Resource, err error) {
 	for some := range slices.Chunk(keys, backend.MaxRanges) {
 		ranges := make([]backend.Range, len(some))
 		for i := range some {
-			ranges[i] = backend.Range{Referenced: &some[i], Limit: step}
+			ranges[i] = backend.Range{Referenced: &some[i], Limit: pageSize}
 		}
 		for len(ranges) > 0 {
 			pages, err := backend.Ranges(ctx, f.r.cfg.Store, ranges)
@@ -234,7 +232,7 @@ func (f *follower) wakeEach(ctx context.Context, keys []backend.Key, known []*ba
 			var more []backend.Range
 			for i, page := range pages {
 				found = append(found, page.Resources...)
-				if start := next(ranges[i], page); start != nil {
+				if start := nextStart(ranges[i], page); start != nil {
 					ranges[i].Start = start
 					more = append(more, ranges[i])
 				}

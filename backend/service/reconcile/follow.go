@@ -16,52 +16,53 @@ import (
 )
 
 const (
-	// othersDelay is how long another gateway has to handle its own change,
-	// and othersJitter what of it is random, so that not all gateways try at once.
-	othersDelay  = 500 * time.Millisecond
-	othersJitter = 250 * time.Millisecond
-	// gatherTime is how much later a change may be due that joins a group of others.
+	// takeoverDelay is how long a gateway has to handle its own change before others do.
+	takeoverDelay = 500 * time.Millisecond
+	// takeoverJitter is the random part added to it, so that not all others try at once.
+	takeoverJitter = 250 * time.Millisecond
+	// gatherTime is the span of changes that are handled as one group.
 	gatherTime = 50 * time.Millisecond
-	// maxDelayed bounds the resources that delayed changes are about: beyond it the oldest
-	// changes are handled early.
+	// maxDelayed limits the resources in delayed changes. Beyond it the oldest group is
+	// handled early.
 	maxDelayed = 8192
-	// idlePause is how long the follower waits for a change before it looks at what waits.
+	// idlePause is how long the follower waits for a change before it looks at delayed ones.
 	idlePause = time.Second
 )
 
-// follower handles the changes of a shard.
+// follower handles the changes of a shard. The goroutine of run owns woken, delayed and
+// delayedCount; maintain runs beside it.
 type follower struct {
 	r     *Reconciler
 	shard int
-	// ahead are the resources whose dependents were judged before the change that made them
-	// ready was read, with the revision of that change.
-	ahead map[backend.Key]backend.Revision
-	// delayed are changes of other gateways, the oldest first, and waiting how many resources
-	// they are about.
-	delayed []delayed
-	waiting int
-	// rebinds says that references taken by other declarations may be replaced, if this
-	// gateway's catalogue is the newest: the record has forgotten what they were judged by
-	// before. A rebind has no log entry; a gateway whose catalogue is the newest afterwards
-	// scans the kinds that the record has forgotten.
-	rebinds atomic.Bool
+	// woken has resources whose dependents this gateway re-evaluated right after it made the
+	// resource ready, with the revision of that write: the event of the write is skipped.
+	woken map[backend.Key]backend.Revision
+	// delayed are groups of changes of other gateways, the oldest first.
+	delayed []delayedGroup
+	// delayedCount is how many resources they are about.
+	delayedCount int
+	// mayRebind is set once the record no longer has fingerprints other than this gateway's.
+	// Until then references taken by other declarations stay: a rebind has no log entry, and
+	// the gateway whose catalogue is the newest next finds it only by scanning the kinds
+	// that the record does not have.
+	mayRebind atomic.Bool
 
 	mu sync.Mutex // guards what follows
-	// handled is up to where all changes were handled; zero for nowhere.
+	// handled is the position up to which all changes were handled; zero for none.
 	handled backend.Position
-	// lost says that changes are gone from the log: all kinds are to be scanned.
-	lost bool
+	// scanAll is set when changes are gone from the log: all kinds have to be scanned.
+	scanAll bool
 }
 
-// delayed is a group of changes that are handled when they are due.
-type delayed struct {
+// delayedGroup is a group of changes that are handled when they are due.
+type delayedGroup struct {
 	due time.Time
 	// before is the position before the first of them.
 	before backend.Position
 	of     consequences
 }
 
-// run follows the shard from where the record says that all changes were handled.
+// run follows the shard from the position of its record.
 func (f *follower) run(ctx context.Context) error {
 	rec, _, err := f.r.read(ctx, f.shard)
 	if err != nil {
@@ -71,19 +72,20 @@ func (f *follower) run(ctx context.Context) error {
 	if err != nil || rec.Position == "" {
 		at = backend.Position{}
 	}
-	f.delayed, f.waiting = nil, 0
+	f.forget()
 	for {
 		if at.IsZero() {
 			if at, err = f.r.cfg.Store.Position(ctx); err != nil {
 				return err
 			}
-			f.note(at, true)
+			f.setHandled(at, true)
 		}
 		at, err = f.follow(ctx, at)
 		switch {
 		case errors.Is(err, backend.ErrPositionExpired):
 			f.r.log.Info("changes are gone from the log before they were handled: all kinds are scanned", zap.Int("shard", f.shard))
-			at, f.delayed, f.waiting = backend.Position{}, nil, 0
+			at = backend.Position{}
+			f.forget()
 		case errors.Is(err, backend.ErrLagged):
 		default:
 			return err
@@ -91,15 +93,18 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// note notes up to where all changes were handled.
-func (f *follower) note(at backend.Position, lost bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.handled, f.lost = at, f.lost || lost
+// forget drops what was remembered of changes since the position.
+func (f *follower) forget() {
+	f.delayed, f.delayedCount, f.woken = nil, 0, map[backend.Key]backend.Revision{}
 }
 
-// follow handles the changes after a position, and returns the place
-// that it came to.
+func (f *follower) setHandled(at backend.Position, scanAll bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.handled, f.scanAll = at, f.scanAll || scanAll
+}
+
+// follow handles the changes after a position, and returns how far it got.
 func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Position, error) {
 	w, err := f.r.cfg.Hub.Watch(ctx, hub.Watch{From: at, Covers: f.covers, Reserved: true})
 	if err != nil {
@@ -107,13 +112,14 @@ func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Pos
 	}
 	defer w.Close()
 	for {
-		d, err := w.NextBefore(ctx, f.wakeAt())
-		if err != nil && !errors.Is(err, hub.ErrIdle) {
+		d, err := w.NextBefore(ctx, f.nextDeadline())
+		idle := errors.Is(err, hub.ErrIdle)
+		if err != nil && !idle {
 			return at, err
 		}
 		now := consequences{}
 		before := at
-		if err != nil {
+		if idle {
 			at = w.Position()
 		} else {
 			at = d.Position
@@ -125,20 +131,20 @@ func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Pos
 		if err := f.handleDue(ctx); err != nil {
 			return at, err
 		}
-		f.note(f.begin(at), false)
+		f.setHandled(f.resumeAt(at), false)
 	}
 }
 
-// begin is the position from which to go on: before what waits, or at.
-func (f *follower) begin(at backend.Position) backend.Position {
+// resumeAt returns the position before the oldest delayed change, or at.
+func (f *follower) resumeAt(at backend.Position) backend.Position {
 	if len(f.delayed) > 0 {
 		return f.delayed[0].before
 	}
 	return at
 }
 
-// wakeAt is when to look at what waits, if there is no change until then.
-func (f *follower) wakeAt() time.Time {
+// nextDeadline returns when to look at the delayed changes if no change comes before.
+func (f *follower) nextDeadline() time.Time {
 	at := time.Now().Add(idlePause)
 	if len(f.delayed) > 0 && f.delayed[0].due.Before(at) {
 		return f.delayed[0].due
@@ -155,25 +161,26 @@ func (f *follower) route(events []backend.Event, before backend.Position, now *c
 			continue
 		}
 		age := f.r.cfg.Clock().Sub(e.Time)
-		if strings.HasPrefix(e.RequestID, f.r.cfg.Tag) || age >= othersDelay || e.Resource.Declared != k.Declared {
-			now.add(k, e, f.wasAhead(e))
+		ours, overdue, foreign := strings.HasPrefix(e.RequestID, f.r.cfg.Tag), age >= takeoverDelay, e.Resource.Declared != k.Declared
+		if ours || overdue || foreign {
+			now.add(k, e, f.takeWoken(e))
 			continue
 		}
-		due := time.Now().Add(othersDelay - max(age, 0))
+		due := time.Now().Add(takeoverDelay - max(age, 0))
 		if n := len(f.delayed); n == 0 || due.Sub(f.delayed[n-1].due) > gatherTime {
-			f.delayed = append(f.delayed, delayed{due: due.Add(rand.N(othersJitter)), before: before})
+			f.delayed = append(f.delayed, delayedGroup{due: due.Add(rand.N(takeoverJitter)), before: before})
 		}
 		of := &f.delayed[len(f.delayed)-1].of
 		was := of.len()
-		of.add(k, e, f.wasAhead(e))
+		of.add(k, e, f.takeWoken(e))
 		of.drop()
-		f.waiting += of.len() - was
+		f.delayedCount += of.len() - was
 	}
 }
 
 // handleDue handles the delayed changes that are due.
 func (f *follower) handleDue(ctx context.Context) error {
-	for len(f.delayed) > 0 && (f.waiting > maxDelayed || !f.delayed[0].due.After(time.Now())) {
+	for len(f.delayed) > 0 && (f.delayedCount > maxDelayed || !f.delayed[0].due.After(time.Now())) {
 		first := f.delayed[0].of
 		err := f.r.retry(ctx, f.shard, "handling a change", func() error {
 			of := first
@@ -185,7 +192,7 @@ func (f *follower) handleDue(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.waiting -= first.len()
+		f.delayedCount -= first.len()
 		f.delayed = f.delayed[1:]
 	}
 	return nil

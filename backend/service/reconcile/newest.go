@@ -11,17 +11,17 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// rebindTime is how long after a look at the newest catalogue the store may still begin to
-// apply a rebind. A gateway whose catalogue has become the newest waits that long before
-// its own pass over the references, so no rebind of an older gateway comes after the pass.
-// A rebind has no log entry by which it would be found.
+// rebindTime is the deadline of a rebind, counted from the check that the gateway's catalogue
+// is the newest. A gateway whose catalogue has become the newest waits that long before it
+// scans, so that no rebind of an older gateway follows its scan: a rebind has no log entry by
+// which it would be found.
 const rebindTime = time.Second
 
-// Newest reports whether the store has accepted no other catalogue after this gateway's.
-// References are taken by the declarations of the newest.
+// Newest reports whether the store has accepted no other catalogue after this gateway's. In
+// a store that was emptied it records this gateway's catalogue first.
 func (r *Reconciler) Newest(ctx context.Context) (bool, error) {
 	hash, err := catalogue.Newest(ctx, r.cfg.Store)
-	if err == nil && hash == "" { // the store was emptied: the catalogue that is recorded last is the newest
+	if err == nil && hash == "" {
 		if err = (catalogue.Gate{Store: r.cfg.Store, Clock: r.cfg.Clock, Logger: r.cfg.Logger}).Accept(ctx, catalogue.Candidate{Kinds: r.cfg.Descriptors, AllowBreaking: true}); err == nil {
 			hash, err = catalogue.Newest(ctx, r.cfg.Store)
 		}
@@ -32,12 +32,12 @@ func (r *Reconciler) Newest(ctx context.Context) (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	return hash == r.catalogue, nil
+	return hash == r.hash, nil
 }
 
-// judgedBy names what decides what the resources of a kind refer to, wait for and rely on.
-// When the name changes, all of them are re-evaluated.
-func (r *Reconciler) judgedBy(ctx context.Context, k *kind.Kind) (string, error) {
+// fingerprint returns a text that changes whenever all resources of a kind have to be
+// re-evaluated. It is stored in records.
+func (r *Reconciler) fingerprint(ctx context.Context, k *kind.Kind) (string, error) {
 	if err := r.knowControllers(ctx); err != nil {
 		return "", err
 	}

@@ -1,6 +1,24 @@
-// Package reconcile does the work that follows from changes: it ends the waiting of
-// resources once what they refer to is there, ready or gone, and finishes deletions once
-// nothing holds the resource. It also judges the references of a write, for the verbs.
+// Package reconcile re-evaluates resources whose references wait for a target, and finishes
+// deletions that nothing holds any more. It also judges the references of a write, for the
+// verbs.
+//
+// The life of a resource, as far as its references go:
+//
+//	             a reference's target is missing,
+//	             unready or being deleted            all targets are ready
+//	create ---> waiting ----------------------------------> bound
+//	              ^  conditions: "Waiting for X"              |  conditions: Available, or
+//	              |                                           |  Progressing until its
+//	              +--- the spec names another target ---------+  controller reports
+//	                                                          |
+//	            delete: FINALIZING or PENDING until its finalizers are removed and no
+//	            guarded reference to it is bound; then it is gone
+//
+// References are taken from a spec by the declarations of its kind. Kind.Declared is the
+// fingerprint of these declarations, and each resource keeps that by which its references
+// were taken. Only a gateway with the newest catalogue takes them again by others.
+//
+// What follows from a change:
 //
 //	            change in the log
 //	                    |            route: which gateway tries, and when
@@ -21,19 +39,19 @@
 //	      v             v
 //	    a write of this gateway, which is a change in the log
 //
-// Three gateways may try, each at its time:
+// Who handles it, and when:
 //
-//	the gateway that made the change     at once; it knows its request ids
-//	any other gateway                    500 to 750 ms later, in case that one died: mostly
-//	                                     nothing is left to do then. At once if the references
-//	                                     were taken by other declarations and its catalogue
-//	                                     is the newest
-//	the gateway that holds the lease     scans whole kinds once what they are judged by has
-//	                                     changed, and every 10 s what is being deleted
+//	the gateway that made the change       at once; it knows its request ids
+//	any other gateway                      500 to 750 ms later, in case that one died: mostly
+//	                                       nothing is left to do then. At once if the
+//	                                       references were taken by other declarations
+//	one gateway with the newest catalogue  scans a kind when its fingerprint has changed; it
+//	                                       claims the scan in the record of the shard
+//	any gateway                            scans the pending deletions every 10 s
 //
-// A record in the store, one for each shard, has the lease and the position up to which all
-// changes were handled, where a gateway that starts goes on. Several gateways that do the
-// same do no harm: each write is conditional on what it was judged by.
+// The record of a shard also has the position from which a gateway that starts resumes.
+// Gateways may do the same work at once: every write is conditional on the state that it
+// was computed from.
 package reconcile
 
 import (
@@ -57,7 +75,7 @@ import (
 // because this gateway's catalogue is not the newest.
 var errNotNewest = errors.New("references are left to a gateway with the newest catalogue")
 
-// Config of a [Reconciler]. All but Index is required.
+// Config of a [Reconciler]. All but Index are required.
 type Config struct {
 	// Sender makes the writes. Changes whose request ids begin with its tag are this gateway's.
 	*attempt.Sender
@@ -75,17 +93,17 @@ type Config struct {
 // Reconciler judges references and follows the changes of all shards.
 type Reconciler struct {
 	cfg Config
-	// catalogue is the hash of the kinds, as the store's record of catalogues has it.
-	catalogue   string
+	// hash is the hash of this gateway's catalogue, as the store records it.
+	hash        string
 	holder      string
 	controllers controllers
-	// log is limited: all shards log alike what the store does not answer.
+	// log is rate-limited, since all shards report the same outage.
 	log *zap.Logger
 }
 
-// New starts nothing.
+// New returns a Reconciler. Run starts it.
 func New(cfg Config) *Reconciler {
-	return &Reconciler{cfg: cfg, catalogue: catalogue.OutlineOf(cfg.Descriptors).Hash(), holder: cfg.NewID(), log: LogOnce(cfg.Logger)}
+	return &Reconciler{cfg: cfg, hash: catalogue.OutlineOf(cfg.Descriptors).Hash(), holder: cfg.NewID(), log: LogOnce(cfg.Logger)}
 }
 
 // Pauses after a failure.
@@ -107,23 +125,20 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		return g.Wait()
 	}
 	for i := range at.Shards() {
-		f := &follower{r: r, shard: i, ahead: map[backend.Key]backend.Revision{}}
-		follow := func(do func(context.Context) error) error {
-			_ = r.retry(ctx, i, "following the changes of a shard", func() error { return do(ctx) })
-			return nil
-		}
-		g.Go(func() error { return follow(f.run) })
+		f := &follower{r: r, shard: i}
 		g.Go(func() error {
-			if !wait.For(ctx, rebindTime) { // until the last rebind of a gateway with an older catalogue is applied
-				return nil
-			}
-			return follow(f.scanAgain)
+			_ = r.retry(ctx, i, "following the changes of a shard", func() error { return f.run(ctx) })
+			return nil
+		})
+		g.Go(func() error {
+			_ = r.retry(ctx, i, "scanning a shard", func() error { return f.maintain(ctx) })
+			return nil
 		})
 	}
 	return g.Wait()
 }
 
-// position asks for the store's until it answers.
+// position returns the position of the store, asking until it answers.
 func (r *Reconciler) position(ctx context.Context) (backend.Position, bool) {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		at, err := r.cfg.Store.Position(ctx)
@@ -136,8 +151,8 @@ func (r *Reconciler) position(ctx context.Context) (backend.Position, bool) {
 	}
 }
 
-// retry does something again until it succeeds, ctx ends or the store is closed. what says
-// in the log what has failed.
+// retry repeats do until it succeeds, ctx ends or the store is closed. what names the work in
+// the log.
 func (r *Reconciler) retry(ctx context.Context, shard int, what string, do func() error) error {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		begin := time.Now()

@@ -14,17 +14,16 @@ import (
 type Write struct {
 	Kind *kind.Kind
 	Key  backend.Key
-	// Stored is the resource that the state replaces, nil for none, and Was what could be
-	// read of it.
+	// Stored is the resource that the state replaces, nil for none.
 	Stored *backend.Resource
-	Was    *kind.State
-	// Respecified says that the spec is another, or that there was none.
-	Respecified bool
-	// Reported says that a controller reports this status.
-	Reported bool
-	// Misses is how many attempts of the write have failed because what they had read was
-	// not current: see [Reconciler.targets].
-	Misses int
+	// Was is what could be read of Stored, nil for nothing.
+	Was *kind.State
+	// SpecChanged reports whether the spec is new or differs from the stored one.
+	SpecChanged bool
+	// StatusReport reports whether a controller reports this status.
+	StatusReport bool
+	// Read says how targets are read.
+	Read Reading
 }
 
 // before is what the resource referred to until now.
@@ -44,7 +43,7 @@ func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*ki
 			return nil, j, err
 		}
 	}
-	if !w.Respecified {
+	if !w.SpecChanged {
 		next, j.Overruled = r.report(w, next)
 		return next, j, nil
 	}
@@ -67,7 +66,7 @@ func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*ki
 				return next.WithStoredStatus(status), Judgement{Refs: rel.Kept().Refs, Declared: w.Kind.Declared}, nil
 			}
 		}
-		targets, err := r.targets(ctx, rel.Open(), w.Misses)
+		targets, err := r.targets(ctx, rel.Open(), w.Read)
 		if err != nil {
 			return nil, j, err
 		}
@@ -89,7 +88,7 @@ func (r *Reconciler) relateSuperseded(ctx context.Context, w Write, next *kind.S
 		was, waits = w.Kind.Rows.Refs(w.Key.Namespace, w.Was.Spec), w.Was.Meta.Waits
 	}
 	rel := Of(w.Key, w.Kind.Rows.Refs(w.Key.Namespace, next.Spec), w.before())
-	targets, err := r.targets(ctx, rel.Open(), w.Misses)
+	targets, err := r.targets(ctx, rel.Open(), w.Read)
 	if err != nil {
 		return nil, Judgement{}, err
 	}
@@ -138,7 +137,7 @@ func (r *Reconciler) conclude(k *kind.Kind, was, next *kind.State, waits []Wait)
 // controller gave others. A resource that no controller owns keeps those that the report
 // leaves out.
 func (r *Reconciler) report(w Write, next *kind.State) (out *kind.State, overruled bool) {
-	if !w.Reported || w.Kind.Conditions == nil {
+	if !w.StatusReport || w.Kind.Conditions == nil {
 		return next, false
 	}
 	if len(next.Meta.Waits) > 0 && w.Was != nil && next.Meta.DeletionRequestedAt.IsZero() {
@@ -165,11 +164,8 @@ func (r *Reconciler) Finalizing(k *kind.Kind, st *kind.State) *kind.State {
 	return next.WithStatus(In(next.Status(), k.Conditions, Finalizing(next.Meta.Finalizers, next.Meta.Generation), r.cfg.Clock()))
 }
 
-// targets returns the resources under keys. At first they are those of the index, which may
-// be older than the store: the store refuses a write that was judged by an old state. After
-// a miss they are read from the store in one call, in which a damaged resource seems to be
-// missing; after another one by one, which tells a damaged resource from a missing one.
-func (r *Reconciler) targets(ctx context.Context, keys []backend.Key, misses int) (map[backend.Key]Target, error) {
+// targets returns the resources under keys.
+func (r *Reconciler) targets(ctx context.Context, keys []backend.Key, read Reading) (map[backend.Key]Target, error) {
 	out := make(map[backend.Key]Target, len(keys))
 	var ask []backend.Key
 	for _, key := range keys {
@@ -178,9 +174,9 @@ func (r *Reconciler) targets(ctx context.Context, keys []backend.Key, misses int
 			return nil, err
 		}
 		out[key] = Target{Kind: k}
-		if misses == 0 && r.cfg.Index != nil {
+		if read == FromIndex && r.cfg.Index != nil {
 			if held := r.cfg.Index.Recent(key); held != nil {
-				out[key] = Target{Kind: k, Stored: held, Recent: true}
+				out[key] = Target{Kind: k, Stored: held, Unpinned: true}
 				continue
 			}
 		}
@@ -188,7 +184,7 @@ func (r *Reconciler) targets(ctx context.Context, keys []backend.Key, misses int
 	}
 	for len(ask) > 0 {
 		some := ask[:min(len(ask), backend.MaxKeys)]
-		if misses > 1 {
+		if read == OneByOne {
 			some = ask[:1]
 		}
 		got, err := r.cfg.Store.Get(ctx, some...)

@@ -13,31 +13,43 @@ import (
 )
 
 const (
-	// step is how many resources are read at a time.
-	step = 500
+	// pageSize is how many resources are read at a time.
+	pageSize = 500
 	// lookPause is the pause between two looks at the record of a shard.
 	lookPause = time.Second
 	// sweepPause is the pause between two scans of the pending deletions.
 	sweepPause = 10 * time.Second
 )
 
-// scanAgain looks every second for kinds to scan, and notes how far changes were handled.
-func (f *follower) scanAgain(ctx context.Context) error {
+// maintain looks at the shard every second. While this gateway's catalogue is the newest, it
+// saves the position and scans the kinds whose fingerprint has changed; any gateway sweeps.
+func (f *follower) maintain(ctx context.Context) error {
 	sweep := time.Now().Add(rand.N(sweepPause))
+	wasNewest := false
 	for {
 		newest, err := f.r.Newest(ctx)
 		if err != nil {
 			return err
 		}
-		if !newest {
-			f.rebinds.Store(false)
-		} else {
-			if err := f.save(ctx); err != nil {
+		if newest && !wasNewest { // until the last rebind of a gateway with an older catalogue is applied
+			if !wait.For(ctx, rebindTime) {
+				return ctx.Err()
+			}
+			if newest, err = f.r.Newest(ctx); err != nil {
 				return err
 			}
-			f.rebinds.Store(true)
-			// If another catalogue was accepted meanwhile, the page that was left counts as not scanned.
-			if err := f.scanKinds(ctx); err != nil && !errors.Is(err, errNotNewest) {
+		}
+		wasNewest = newest
+		if !newest {
+			f.mayRebind.Store(false)
+		} else {
+			stale, err := f.save(ctx)
+			if err != nil {
+				return err
+			}
+			f.mayRebind.Store(true)
+			// errNotNewest: another catalogue was accepted meanwhile; the page stays unscanned.
+			if err := f.scanKinds(ctx, stale); err != nil && !errors.Is(err, errNotNewest) {
 				return err
 			}
 		}
@@ -53,60 +65,59 @@ func (f *follower) scanAgain(ctx context.Context) error {
 	}
 }
 
-// save notes in the record up to where all changes were handled. One gateway does that
-// a second.
-func (f *follower) save(ctx context.Context) error {
+// staleKind is a kind whose fingerprint is not that of its last scan.
+type staleKind struct {
+	kind        *kind.Kind
+	fingerprint string
+}
+
+// save stores the handled position, at most once a second for all gateways, and drops the
+// fingerprints that are not this gateway's from the record. It returns the kinds that have
+// to be scanned.
+func (f *follower) save(ctx context.Context) (stale []staleKind, err error) {
 	f.mu.Lock()
-	handled, lost := f.handled, f.lost
+	handled, scanAll := f.handled, f.scanAll
 	f.mu.Unlock()
-	judged, err := f.judgedBy(ctx)
-	if err != nil {
-		return err
+	fingerprints := map[string]string{}
+	for _, k := range f.r.cfg.Kinds.All() {
+		if fingerprints[k.Name], err = f.r.fingerprint(ctx, k); err != nil {
+			return nil, err
+		}
 	}
 	err = f.r.update(ctx, f.shard, func(rec *record) bool {
 		now := f.r.cfg.Clock().UTC().Truncate(time.Millisecond)
-		forgot := rec.forget(judged)
-		was, err := backend.ParsePosition(rec.Position)
-		behind := rec.Position == "" || err != nil || was.Shard(f.shard).Compare(handled.Shard(f.shard)) < 0
-		if lost {
+		forgot := rec.forget(fingerprints)
+		if scanAll {
 			rec.Judged, rec.Scan = nil, nil
 		}
-		if handled.IsZero() || !lost && (!behind || now.Sub(rec.Saved).Abs() < lookPause/2) {
+		stale = stale[:0]
+		for _, k := range f.r.cfg.Kinds.All() {
+			if rec.Judged[k.Name] == "" {
+				stale = append(stale, staleKind{k, fingerprints[k.Name]})
+			}
+		}
+		was, err := backend.ParsePosition(rec.Position)
+		behind := rec.Position == "" || err != nil || was.Shard(f.shard).Compare(handled.Shard(f.shard)) < 0
+		if handled.IsZero() || !scanAll && (!behind || now.Sub(rec.Saved).Abs() < lookPause/2) {
 			return forgot
 		}
 		rec.Position, rec.Saved = handled.String(), now
 		return true
 	})
-	if err == nil && lost {
+	if err == nil && scanAll {
 		f.mu.Lock()
-		f.lost = false
+		f.scanAll = false
 		f.mu.Unlock()
 	}
-	return err
+	return stale, err
 }
 
-// judgedBy names what the resources of each kind are judged by.
-func (f *follower) judgedBy(ctx context.Context) (map[string]string, error) {
-	out := map[string]string{}
-	for _, k := range f.r.cfg.Kinds.All() {
-		by, err := f.r.judgedBy(ctx, k)
-		if err != nil {
-			return nil, err
-		}
-		out[k.Name] = by
-	}
-	return out, nil
-}
-
-// scanKinds judges the resources of the kinds that are judged by something else than when
-// they were judged last, unless another gateway does.
-func (f *follower) scanKinds(ctx context.Context) error {
+// scanKinds re-evaluates the resources of kinds whose fingerprint has changed since their last
+// scan, unless another gateway does.
+func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
 	scanned := false
-	for _, k := range f.r.cfg.Kinds.All() {
-		by, err := f.r.judgedBy(ctx, k)
-		if err != nil {
-			return err
-		}
+	for _, one := range stale {
+		k, by := one.kind, one.fingerprint
 		for {
 			start, mine, err := f.claim(ctx, k, by)
 			if err != nil {
@@ -116,7 +127,7 @@ func (f *follower) scanKinds(ctx context.Context) error {
 				break
 			}
 			scanned = true
-			more, err := f.scanPage(ctx, backend.Range{Kind: k.Name, Start: start, Shard: f.shard + 1, Limit: step}, f.settleAll)
+			more, err := f.scanPage(ctx, backend.Range{Kind: k.Name, Start: start, Shard: f.shard + 1, Limit: pageSize}, f.settleAll)
 			if err == nil {
 				err = f.scanned(ctx, k, by, more)
 			}
@@ -125,14 +136,14 @@ func (f *follower) scanKinds(ctx context.Context) error {
 			}
 		}
 	}
-	if scanned { // what the references that are gone have held
+	if scanned { // deletions that were held by references which the scan has removed
 		return f.finishAll(ctx)
 	}
 	return nil
 }
 
-// claim says from where this gateway is to go on with the scan of a kind; mine is false if
-// there is nothing to scan, or another gateway does.
+// claim reserves the scan of a kind and returns where to continue; mine is false if there is
+// nothing to scan, or another gateway scans the shard.
 func (f *follower) claim(ctx context.Context, k *kind.Kind, by string) (start []byte, mine bool, err error) {
 	err = f.r.update(ctx, f.shard, func(rec *record) bool {
 		start, mine = nil, false
@@ -141,7 +152,7 @@ func (f *follower) claim(ctx context.Context, k *kind.Kind, by string) (start []
 			return false
 		}
 		if s := rec.Scan; s != nil && s.Holder != f.r.holder {
-			// One that lies further ahead than any gateway sets it was set by another clock.
+			// A claim further ahead than claimTime comes from a clock that was wrong.
 			if left := s.Until.Sub(now); left > 0 && left <= 2*claimTime {
 				return false
 			}
@@ -176,12 +187,12 @@ func (f *follower) scanned(ctx context.Context, k *kind.Kind, by string, more []
 	})
 }
 
-// sweep looks for deletions that nothing holds any more, unless another gateway has just
-// done that.
+// sweep finishes the pending deletions that nothing holds any more, unless another gateway
+// has just done that.
 func (f *follower) sweep(ctx context.Context) error {
 	var ranges []backend.Range
 	for _, k := range f.r.cfg.Kinds.All() {
-		ranges = append(ranges, f.deleting(k))
+		ranges = append(ranges, f.deletingRange(k))
 		ranges[len(ranges)-1].Limit = 1
 	}
 	found := false
@@ -208,15 +219,15 @@ func (f *follower) sweep(ctx context.Context) error {
 	return f.finishAll(ctx)
 }
 
-// deleting is the range of the resources of a kind that are being deleted.
-func (f *follower) deleting(k *kind.Kind) backend.Range {
-	return backend.Range{Kind: k.Name, Deleting: true, Shard: f.shard + 1, Limit: step}
+// deletingRange is the range of the resources of a kind that are being deleted.
+func (f *follower) deletingRange(k *kind.Kind) backend.Range {
+	return backend.Range{Kind: k.Name, Deleting: true, Shard: f.shard + 1, Limit: pageSize}
 }
 
 // finishAll finishes the deletions that nothing holds.
 func (f *follower) finishAll(ctx context.Context) error {
 	for _, k := range f.r.cfg.Kinds.All() {
-		r := f.deleting(k)
+		r := f.deletingRange(k)
 		for {
 			more, err := f.scanPage(ctx, r, f.finishEach)
 			if err != nil {
@@ -241,13 +252,13 @@ func (f *follower) scanPage(ctx context.Context, r backend.Range, do func(contex
 	if err := do(ctx, page.Resources); err != nil {
 		return nil, err
 	}
-	return next(r, page), nil
+	return nextStart(r, page), nil
 }
 
 // settleAll re-evaluates resources. Their changes wake the resources that wait for them.
 func (f *follower) settleAll(ctx context.Context, resources []*backend.Resource) error {
 	out, err := f.settle(ctx, resources, nil)
-	if err == nil && out.left {
+	if err == nil && out.skipped {
 		err = errNotNewest
 	}
 	return err
@@ -263,8 +274,8 @@ func (f *follower) finishEach(ctx context.Context, resources []*backend.Resource
 	return nil
 }
 
-// next returns where the page of a range after this one begins, nil if there is none.
-func next(r backend.Range, page backend.Page) []byte {
+// nextStart returns where the page of a range after this one begins, nil if there is none.
+func nextStart(r backend.Range, page backend.Page) []byte {
 	if !page.More || len(page.Resources) == 0 {
 		return nil
 	}

@@ -142,3 +142,41 @@ func TestOfTwoCataloguesOnAStoreWithoutARecordOneIsTheNewest(t *testing.T) {
 		t.Errorf("the store says %q, %v", hash, err)
 	}
 }
+
+// counted is a store that counts the reads of single resources.
+type counted struct {
+	backend.Store
+	gets atomic.Int64
+}
+
+func (s *counted) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	s.gets.Add(1)
+	return s.Store.Get(ctx, keys...)
+}
+
+func TestAnIdleGatewayReadsTheStoreRegardlessOfHowManyKindsThereAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var kinds []descriptor.Kind
+		for i := range 100 {
+			k := widgets(false)[0]
+			k.Name, k.Singular, k.Plural = fmt.Sprint("Widget", i), fmt.Sprint("widget", i), fmt.Sprint("widgets", i)
+			k.References = nil
+			kinds = append(kinds, k)
+		}
+		store := &counted{Store: memoryStore(t)}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- gateway(t, store, kinds).Run(ctx) }()
+		time.Sleep(time.Minute) // of the bubble
+		store.gets.Store(0)
+		const seconds = 60
+		time.Sleep(seconds * time.Second)
+		if n := store.gets.Load(); n > 4*seconds { // the newest catalogue, the controllers, the record
+			t.Errorf("%d reads in %d seconds", n, seconds)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -17,8 +17,8 @@ import (
 // that fails.
 const maxAttempts = 16
 
-// settling is a stored resource that is re-evaluated.
-type settling struct {
+// candidate is a stored resource that is re-evaluated.
+type candidate struct {
 	kind   *kind.Kind
 	stored *backend.Resource
 	was    *kind.State
@@ -27,67 +27,67 @@ type settling struct {
 
 // foreign reports whether the references of a resource were taken by declarations that
 // differ from this gateway's.
-func (one *settling) foreign() bool { return one.stored.Declared != one.kind.Declared }
+func (c *candidate) foreign() bool { return c.stored.Declared != c.kind.Declared }
 
-// settled is the outcome of settling resources.
-type settled struct {
+// outcome is the result of settling resources.
+type outcome struct {
 	// ready are the resources that became ready, as they are stored now.
 	ready []*backend.Resource
-	// left says that references taken by other declarations were left to a gateway whose
-	// catalogue is the newest.
-	left bool
+	// skipped reports whether references taken by other declarations were left to a gateway
+	// whose catalogue is the newest.
+	skipped bool
 }
 
-func (s *settled) add(o settled) {
-	s.ready, s.left = append(s.ready, o.ready...), s.left || o.left
+func (o *outcome) add(more outcome) {
+	o.ready, o.skipped = append(o.ready, more.ready...), o.skipped || more.skipped
 }
 
 // settle re-evaluates what stored resources wait for, and stores what has changed: what
 // they rely on and their conditions. known are resources that were just stored. Any number
 // of gateways may do so at the same time.
-func (f *follower) settle(ctx context.Context, resources, known []*backend.Resource) (settled, error) {
-	out, raced, err := f.settleTogether(ctx, resources, known, 1)
-	for _, key := range raced {
-		if err != nil {
+func (f *follower) settle(ctx context.Context, resources, known []*backend.Resource) (outcome, error) {
+	out, refused, err := f.settleTogether(ctx, resources, known, FromStore)
+	if err != nil {
+		return out, err
+	}
+	for _, key := range refused {
+		one, err := f.settleOne(ctx, key)
+		if out.add(one); err != nil {
 			return out, err
 		}
-		var one settled
-		one, err = f.settleOne(ctx, key)
-		out.add(one)
 	}
-	return out, err
+	return out, nil
 }
 
 // settleOne re-evaluates one resource, as it is stored now.
-func (f *follower) settleOne(ctx context.Context, key backend.Key) (settled, error) {
+func (f *follower) settleOne(ctx context.Context, key backend.Key) (outcome, error) {
 	for range maxAttempts {
 		got, err := f.r.cfg.Store.Get(ctx, key)
 		if errors.Is(err, backend.ErrUnreadable) || err == nil && got[0] == nil {
-			return settled{}, nil
+			return outcome{}, nil
 		}
 		if err != nil {
-			return settled{}, err
+			return outcome{}, err
 		}
-		out, raced, err := f.settleTogether(ctx, got, nil, 2)
+		out, raced, err := f.settleTogether(ctx, got, nil, OneByOne)
 		if err != nil || len(raced) == 0 {
 			return out, err
 		}
 	}
-	return settled{}, fmt.Errorf("%s: %w", key, backend.ErrConflict)
+	return outcome{}, fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
-// settleTogether is settle with batches of as many resources as may be; misses says how the
-// targets are read. It returns the keys of the resources whose batch was refused: each is to
-// be settled alone.
-func (f *follower) settleTogether(ctx context.Context, resources, known []*backend.Resource, misses int) (out settled, raced []backend.Key, err error) {
+// settleTogether settles resources in as few batches as possible, and returns the keys of those
+// whose batch was refused: each has to be settled alone.
+func (f *follower) settleTogether(ctx context.Context, resources, known []*backend.Resource, read Reading) (out outcome, refused []backend.Key, err error) {
 	if err := f.r.knowControllers(ctx); err != nil {
 		return out, nil, err
 	}
-	todo, deadline, left, err := f.settlings(ctx, resources)
-	if out.left = left; err != nil || len(todo) == 0 {
+	todo, deadline, skipped, err := f.candidates(ctx, resources)
+	if out.skipped = skipped; err != nil || len(todo) == 0 {
 		return out, nil, err
 	}
-	targets, err := f.openTargets(ctx, todo, known, misses)
+	targets, err := f.openTargets(ctx, todo, known, read)
 	if err != nil {
 		return out, nil, err
 	}
@@ -98,13 +98,13 @@ func (f *follower) settleTogether(ctx context.Context, resources, known []*backe
 		var failed *backend.ConditionError
 		switch {
 		case err == nil:
-		case errors.As(err, &failed), errors.Is(err, attempt.ErrLost), misses == 1 && (errors.Is(err, backend.ErrUnreadable) || unstorable(err)):
+		case errors.As(err, &failed), errors.Is(err, attempt.ErrLost), read != OneByOne && (errors.Is(err, backend.ErrUnreadable) || unstorable(err)):
 			for _, one := range b.of {
-				raced = append(raced, one.stored.Key)
+				refused = append(refused, one.stored.Key)
 			}
 			err = nil
 		default:
-			err = f.r.passOver(b.of[0].stored.Key, err)
+			err = f.r.passOver(b.of[0].stored.Key, err) // the only one: it was settled alone
 		}
 		b = settleBatch{deadline: deadline}
 		return err
@@ -116,7 +116,7 @@ func (f *follower) settleTogether(ctx context.Context, resources, known []*backe
 				return out, nil, err
 			}
 		}
-		put, changed, err := f.r.settled(one, j)
+		put, changed, err := f.r.write(one, j)
 		if err != nil {
 			err = f.r.passOver(one.stored.Key, err)
 		}
@@ -127,25 +127,25 @@ func (f *follower) settleTogether(ctx context.Context, resources, known []*backe
 			b.add(one, put, j.Checks)
 		}
 	}
-	return out, raced, store()
+	return out, refused, store()
 }
 
-// settlings returns the resources that need re-evaluation, each once, those of one kind and
-// namespace together, and the deadline for storing them; zero means the usual one. left
+// candidates returns the resources that need re-evaluation, each once, those of one kind and
+// namespace together, and the deadline for storing them; zero means the usual one. skipped
 // reports whether some were left to a gateway whose catalogue is the newest.
-func (f *follower) settlings(ctx context.Context, resources []*backend.Resource) (out []*settling, deadline time.Time, left bool, err error) {
+func (f *follower) candidates(ctx context.Context, resources []*backend.Resource) (out []*candidate, deadline time.Time, skipped bool, err error) {
 	seen, foreign := make(map[backend.Key]bool, len(resources)), false
 	for _, r := range resources {
 		if seen[r.Key] {
 			continue
 		}
 		seen[r.Key] = true
-		if one := f.r.settling(r); one != nil {
+		if one := f.r.candidate(r); one != nil {
 			out = append(out, one)
 			foreign = foreign || one.foreign()
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *settling) int {
+	slices.SortStableFunc(out, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(a.stored.Namespace, b.stored.Namespace), cmp.Compare(a.kind.Name, b.kind.Name))
 	})
 	if !foreign {
@@ -153,15 +153,15 @@ func (f *follower) settlings(ctx context.Context, resources []*backend.Resource)
 	}
 	deadline = f.r.cfg.Clock().Add(min(rebindTime, f.r.cfg.WriteTimeout))
 	newest, err := f.r.Newest(ctx)
-	if err != nil || newest && f.rebinds.Load() {
+	if err != nil || newest && f.mayRebind.Load() {
 		return out, deadline, false, err
 	}
-	out = slices.DeleteFunc(out, func(one *settling) bool { return one.foreign() })
+	out = slices.DeleteFunc(out, func(c *candidate) bool { return c.foreign() })
 	return out, time.Time{}, true, nil
 }
 
-// settling returns what is to be re-evaluated of a resource, nil for nothing.
-func (r *Reconciler) settling(stored *backend.Resource) *settling {
+// candidate returns what has to be re-evaluated of a resource, nil for nothing.
+func (r *Reconciler) candidate(stored *backend.Resource) *candidate {
 	k, err := r.cfg.Kinds.Find(stored.Kind)
 	if err != nil || stored.Deleting && stored.Declared == k.Declared {
 		return nil
@@ -174,17 +174,17 @@ func (r *Reconciler) settling(stored *backend.Resource) *settling {
 	if len(st.Meta.Waits) == 0 && stored.Declared == k.Declared && !r.unconcluded(k, st) {
 		return nil
 	}
-	return &settling{kind: k, stored: stored, was: st, refs: Of(stored.Key, k.Rows.Refs(stored.Namespace, st.Spec), Known(k, stored, st))}
+	return &candidate{kind: k, stored: stored, was: st, refs: Of(stored.Key, k.Rows.Refs(stored.Namespace, st.Spec), Known(k, stored, st))}
 }
 
-// unconcluded reports whether a resource that waits for nothing is not yet ready, though no
-// controller has to declare it so.
+// unconcluded reports whether the conditions of a resource do not say that it is ready, though
+// no controller has to declare it so.
 func (r *Reconciler) unconcluded(k *kind.Kind, st *kind.State) bool {
 	return k.Conditions != nil && !r.controllers.control(k.Name) && !Concluded(st.Status())
 }
 
 // openTargets returns the targets that some resources do not rely on yet.
-func (f *follower) openTargets(ctx context.Context, todo []*settling, known []*backend.Resource, misses int) (map[backend.Key]Target, error) {
+func (f *follower) openTargets(ctx context.Context, todo []*candidate, known []*backend.Resource, read Reading) (map[backend.Key]Target, error) {
 	seen := make(map[backend.Key]bool, len(known))
 	for _, r := range known {
 		seen[r.Key] = true
@@ -198,7 +198,7 @@ func (f *follower) openTargets(ctx context.Context, todo []*settling, known []*b
 			}
 		}
 	}
-	targets, err := f.r.targets(ctx, keys, misses)
+	targets, err := f.r.targets(ctx, keys, read)
 	if err != nil {
 		return nil, err
 	}
@@ -207,23 +207,23 @@ func (f *follower) openTargets(ctx context.Context, todo []*settling, known []*b
 		if err != nil {
 			return nil, err
 		}
-		targets[r.Key] = Target{Kind: k, Stored: r, Recent: true}
+		targets[r.Key] = Target{Kind: k, Stored: r, Unpinned: true}
 	}
 	return targets, nil
 }
 
 // judge judges a resource by what it refers to. One that is being deleted relies on nothing
 // new, and waits for nothing.
-func (one *settling) judge(targets map[backend.Key]Target) Judgement {
-	if one.stored.Deleting {
-		return Judgement{Refs: one.refs.Kept().Refs}
+func (c *candidate) judge(targets map[backend.Key]Target) Judgement {
+	if c.stored.Deleting {
+		return Judgement{Refs: c.refs.Kept().Refs}
 	}
-	return one.refs.Judge(targets)
+	return c.refs.Judge(targets)
 }
 
-// settled returns the write of what a judgement changes of a resource, if it changes
-// anything. If that is nothing but the references it is a rebind.
-func (r *Reconciler) settled(one *settling, j Judgement) (put backend.Action, changed bool, err error) {
+// write returns the action that stores a judgement of a resource; changed is false if there is
+// nothing to store. A change of references alone is a rebind.
+func (r *Reconciler) write(one *candidate, j Judgement) (put backend.Action, changed bool, err error) {
 	state := *one.was
 	next := &state
 	if !one.stored.Deleting {
@@ -243,7 +243,7 @@ func (r *Reconciler) settled(one *settling, j Judgement) (put backend.Action, ch
 		return put, false, nil
 	}
 	put.Put.Refs, put.Put.Declared = j.Refs, one.kind.Declared
-	if put.Op == backend.OpRebind || put.Put.Declared != "" {
+	if put.Op == backend.OpRebind || put.Put.Declared != "" { // no pass over the references came between
 		put.If.Passes = one.stored.Passes
 	}
 	return put, true, nil
@@ -251,7 +251,7 @@ func (r *Reconciler) settled(one *settling, j Judgement) (put backend.Action, ch
 
 // settleBatch is the writes of some resources of one kind and namespace.
 type settleBatch struct {
-	of           []*settling
+	of           []*candidate
 	puts, checks []backend.Action
 	size         int
 	// deadline of the batch; zero means the usual one.
@@ -261,7 +261,7 @@ type settleBatch struct {
 }
 
 // fits reports whether a resource can be written with the others of a batch.
-func (b *settleBatch) fits(one *settling, j Judgement) bool {
+func (b *settleBatch) fits(one *candidate, j Judgement) bool {
 	if len(b.of) == 0 {
 		return true
 	}
@@ -284,7 +284,7 @@ func has(actions []backend.Action, key backend.Key) bool {
 }
 
 // add adds the write of a resource, and what must hold for it.
-func (b *settleBatch) add(one *settling, put backend.Action, checks []backend.Action) {
+func (b *settleBatch) add(one *candidate, put backend.Action, checks []backend.Action) {
 	b.of, b.puts = append(b.of, one), append(b.puts, put)
 	b.size += (backend.Batch{Actions: []backend.Action{put}}).Size()
 	for _, c := range checks {
@@ -328,8 +328,8 @@ func (f *follower) store(ctx context.Context, b settleBatch) (ready []*backend.R
 	return ready, nil
 }
 
-// concludeCreated re-evaluates resources that were created and wait for nothing: a gateway that did
-// not know yet whether a controller owns their kind may have concluded otherwise.
+// concludeCreated re-evaluates resources that were created and wait for nothing: the gateway that
+// created them may not have known yet whether a controller owns their kind.
 func (f *follower) concludeCreated(ctx context.Context, created []*backend.Resource) error {
 	if err := f.r.knowControllers(ctx); err != nil {
 		return err

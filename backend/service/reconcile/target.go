@@ -26,14 +26,31 @@ const (
 	Unreadable TargetState = "UNREADABLE"
 )
 
+// Reading says how targets are read. A write begins with FromIndex; each refusal moves it on.
+type Reading int
+
+// The ways of reading.
+const (
+	// FromIndex reads from the index where it has a target. That may be older than the store,
+	// which then refuses the write.
+	FromIndex Reading = iota
+	// FromStore reads many from the store in one call, in which a damaged resource seems to
+	// be missing.
+	FromStore
+	// OneByOne reads each by a call of its own, which tells a damaged resource from a missing
+	// one.
+	OneByOne
+)
+
 // Target is a resource that is referred to: what is stored of it, nil for nothing.
 type Target struct {
 	Kind   *kind.Kind
 	Stored *backend.Resource
 	// Damaged says that what is stored cannot be read.
 	Damaged bool
-	// Recent says that the store may have another state by now, of before this request.
-	Recent bool
+	// Unpinned says that Stored was not read from the store just now, so that a check has to
+	// name its revision.
+	Unpinned bool
 }
 
 // state of a target that nobody relies on yet; Bound if it is ready to be relied on.
@@ -51,7 +68,7 @@ func (t Target) state() TargetState {
 	return Bound
 }
 
-// check is what must hold of a target for its state to be true.
+// check returns the action that fails unless the target is still in this state.
 func (t Target) check(key backend.Key) backend.Action {
 	a := backend.Action{Key: key, Op: backend.OpCheck}
 	switch t.state() {
@@ -59,11 +76,11 @@ func (t Target) check(key backend.Key) backend.Action {
 		a.If = backend.Condition{Presence: backend.Absent}
 	case Deleting:
 		a.If = backend.Condition{Presence: backend.Present, UID: t.Stored.UID, Deleting: true}
-	case NotReady:
+	case NotReady: // a damaged one is never checked
 		a.If = backend.Condition{Presence: backend.Present, Revision: t.Stored.Revision}
 	case Bound:
 		a.If = backend.Condition{Presence: backend.Present, UID: t.Stored.UID, NotDeleting: true}
-		if t.Recent {
+		if t.Unpinned {
 			a.If.Revision = t.Stored.Revision
 		}
 	}
