@@ -51,7 +51,7 @@ func TestTheShellCompletesWhatTheGatewayHas(t *testing.T) {
 		{[]string{"get", "net", "-l", "team="}, []string{"team=db", "team=web"}},
 		{[]string{"get", "net", "-o", ""}, []string{"table", "wide", "yaml", "json", "manifest", "name", "jsonpath=", "custom-columns="}},
 		{[]string{"tree", "net", ""}, []string{"net-a", "net-b", "net-c"}},
-		{[]string{"tree", "net", "net-a", "--direction", ""}, []string{"up", "down", "both"}},
+		{[]string{"tree", "net", "net-a", "--direction", ""}, []string{"dependencies", "dependents", "both"}},
 		{[]string{"finalize", "subnet", ""}, []string{"sub-a"}},
 		{[]string{"control", "network", ""}, slices.DeleteFunc(slices.Clone(plurals), func(k string) bool { return k == "networks" || k == "secrets" })},
 		{[]string{"explain", "net.spec.resource.m"}, []string{"net.spec.resource.mtu"}},

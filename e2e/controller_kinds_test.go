@@ -65,7 +65,7 @@ func TestTheExampleControllerServesEachKindOfTheManagedProfile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, n := range up.Up {
+		for _, n := range up.Dependencies {
 			if n.Guarded && n.Kind != "Secret" {
 				guarded[n.Kind+n.Name] = true
 			}

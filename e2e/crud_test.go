@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	createNetwork = `mutation($input: CreateNetworkInput!) { createNetwork(input: $input) { clientMutationId warnings { code message path field } network { id kind version metadata { namespace name uid revision generation } spec { managementPolicy resource { mtu tags } } } } }`
+	createNetwork = `mutation($input: CreateNetworkInput!) { createNetwork(input: $input) { clientMutationId warnings { code message path field } network { id kind apiVersion metadata { namespace name uid revision generation } spec { managementPolicy resource { mtu tags } } } } }`
 	updateNetwork = `mutation($input: UpdateNetworkInput!) { updateNetwork(input: $input) { network { metadata { revision generation } spec { resource { mtu } } } } }`
 	deleteNetwork = `mutation($input: DeleteNetworkInput!) { deleteNetwork(input: $input) { deletedNetworkId state network { metadata { name } } } }`
 )

@@ -56,10 +56,10 @@ func TestANetworkIsGoneOnceAfterItsLastSubnet(t *testing.T) {
 		s.subscribe("1", watchDeletion, nil)
 		cursor := s.next("1").get("resourceChanges", "cursor").(string)
 		s.close()
-		remove := fmt.Sprintf(`mutation { deleteNetwork(input: {name: %q}) { state blockers(first: 100) { totalCount nodes { name } pageInfo { hasNextPage } } } }`, network)
+		remove := fmt.Sprintf(`mutation { deleteNetwork(input: {name: %q}) { state blockedBy(first: 100) { totalCount nodes { name } pageInfo { hasNextPage } } } }`, network)
 		a := g.must(remove)
-		blockers, _ := a.get("deleteNetwork", "blockers", "nodes").([]any)
-		if a.get("deleteNetwork", "state") != "PENDING" || len(blockers) != subnets || a.get("deleteNetwork", "blockers", "pageInfo", "hasNextPage") != false {
+		blockers, _ := a.get("deleteNetwork", "blockedBy", "nodes").([]any)
+		if a.get("deleteNetwork", "state") != "PENDING" || len(blockers) != subnets || a.get("deleteNetwork", "blockedBy", "pageInfo", "hasNextPage") != false {
 			t.Fatalf("%+v", a)
 		}
 		last := rand.IntN(subnets)

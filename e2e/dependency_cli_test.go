@@ -50,7 +50,7 @@ refers to
 ├── network/net-a   BOUND     yes       spec.resource.networkRef
 │   └── secret/s    BOUND     yes       spec.cloudCredentialsRef.secretName
 └── project/gone    MISSING   yes       spec.resource.projectRef
-`, "", "tree", "sn/sub-b", "--direction", "up")
+`, "", "tree", "sn/sub-b", "--direction", "dependencies")
 	g.expect(0, `RESOURCE            STATE     GUARDED   BY
 subnet/sub-b
 refers to
@@ -60,16 +60,16 @@ refers to
 referred to by: nothing
 `, "", "tree", "sn/sub-b", "--depth", "1")
 	var got struct {
-		Root struct{ Kind, Name string }
-		Up   []struct{ Kind, Name, State, Path string }
-		Down []struct {
+		Root         struct{ Kind, Name string }
+		Dependencies []struct{ Kind, Name, State, Path string }
+		Dependents   []struct {
 			Name  string
 			Level int
 		}
 		Truncated bool
 	}
 	out, errOut, code := g.cli("", "tree", "net", "net-a", "-o", "json")
-	if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil || got.Root.Kind != "Network" || len(got.Up) != 1 || got.Up[0].State != "BOUND" || len(got.Down) != 2 || got.Down[1].Level != 1 {
+	if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil || got.Root.Kind != "Network" || len(got.Dependencies) != 1 || got.Dependencies[0].State != "BOUND" || len(got.Dependents) != 2 || got.Dependents[1].Level != 1 {
 		t.Errorf("exit %d %v %+v\n%s%s", code, err, got, out, errOut)
 	}
 	if out, _, code := g.cli("", "tree", "net", "net-a", "-o", "yaml"); code != 0 || !strings.Contains(out, "  path: spec.resource.networkRef\n") || strings.Contains(out, "nil") {
@@ -84,7 +84,7 @@ referred to by: nothing
 		"tree net nobody --watch":       {3, "NOT_FOUND"},
 		"tree net":                      {2, "one resource is wanted"},
 		"tree net net-a --depth 11":     {2, "1 to 10 is accepted"},
-		"tree net net-a --direction in": {2, "accepted are up, down, both"},
+		"tree net net-a --direction in": {2, "accepted are dependencies, dependents, both"},
 		"tree net net-a -o wide":        {2, "accepted are table, json, yaml"},
 		"tree teapot a":                 {1, "known kinds"},
 	} {

@@ -116,8 +116,8 @@ func TestABlankVariableNamesNoEditor(t *testing.T) {
 const safes = `
 type Vault @resource(plural: "vaults", group: "example.org", version: "v1", scope: GLOBAL) { spec: VaultSpec!  status: VaultStatus }
 type VaultSpec { size: Int  password: String @writeOnly @constraint(maxLength: 100) }
-type VaultStatus { counts: [MapEntry!] @map(maxProperties: 9, maxLength: 9, keyMaxLength: 9)  parts: [VaultPart!] }
-type VaultPart { name: String  sizes: [MapEntry!] @map(maxProperties: 9, maxLength: 9, keyMaxLength: 9) }
+type VaultStatus { counts: [MapEntry!] @map @constraint(maxProperties: 9, maxLength: 9, keyMaxLength: 9)  parts: [VaultPart!] }
+type VaultPart { name: String  sizes: [MapEntry!] @map @constraint(maxProperties: 9, maxLength: 9, keyMaxLength: 9) }
 `
 
 func TestMapsOfAStatusAreEditedAsObjects(t *testing.T) {

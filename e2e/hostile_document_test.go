@@ -18,7 +18,7 @@ type hostileDocument struct {
 }
 
 // portFields are all that is small of a port.
-const portFields = `id kind version metadata { namespace name uid revision generation createdAt updatedAt } spec { managementPolicy resource { networkRef addresses { subnetRef ip } } }`
+const portFields = `id kind apiVersion metadata { namespace name uid revision generation createdAt updatedAt } spec { managementPolicy resource { networkRef addresses { subnetRef ip } } }`
 
 // netID stands for the id of the network in documents.
 const netID = "NETWORK-ID"
@@ -73,13 +73,13 @@ func byHand() []hostileDocument {
 		{"95 x dependencyTree of 1,000", small, "", false, query(`{ ` + aliased(95, `dependencyTree(id: "`+netID+`", depth: 10) { truncated }`) + `}`)},
 		{"95 x dependencyTree of 10,000", large, "", true, query(`{ ` + aliased(95, `dependencyTree(id: "`+netID+`", depth: 10) { truncated }`) + `}`)},
 		{"95 dependencyTrees that differ", large, "", false, query(`{ ` + aliasedBy(95, func(i int) string {
-			return fmt.Sprintf(`dependencyTree(id: "%s", depth: %d, direction: %s) { down { name } }`, netID, 1+i/3%10, []string{"BOTH", "UP", "DOWN"}[i%3])
+			return fmt.Sprintf(`dependencyTree(id: "%s", depth: %d, direction: %s) { dependents { name } }`, netID, 1+i/3%10, []string{"BOTH", "DEPENDENCIES", "DEPENDENTS"}[i%3])
 		}) + `}`)},
 		{"nodes of 6,000 ids", small, "", false, request{`query($ids: [ID!]!) { nodes(ids: $ids) { id } }`, ids(6000, netID)}},
 		{"20 x nodes of 1,000 ids", small, "", false, request{`query($ids: [ID!]!) { ` + aliased(20, `nodes(ids: $ids) { id }`) + `}`, ids(1000, netID)}},
 		{"95 x nodes of 1,000 wrong ids", small, "", false, request{`query($ids: [ID!]!) { ` + aliased(95, `nodes(ids: $ids) { id }`) + `}`, ids(1000, "x")}},
 		{"95 x resources of all kinds", large, "", false, query(`{ ` + aliased(95, `resources(kind: "port", first: 1000) { totalCount nodes { id metadata { name } } }`) + `}`)},
-		{"95 x secretData", small, "", false, query(`{ ` + aliased(95, `secretData(name: "s") { revision entries { key value } }`) + `}`)},
+		{"95 x reveal", small, "", false, query(`{ ` + aliased(95, `reveal(kind: "Secret", name: "s") { revision values { key value } }`) + `}`)},
 	}
 }
 

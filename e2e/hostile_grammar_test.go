@@ -77,7 +77,7 @@ func (w *writer) operation(root *ast.Definition, operation ast.Operation) (query
 }
 
 // dear are fields that read, hold or write much.
-var dear = regexp.MustCompile(`^(totalCount|nodes|edges|manifest|specJSON|dependencies|dependents|blockedBy|dependencyTree|kinds|resources?|(create|upsert|update|patch)?(Port|Network|Blob|Secret|Uniq|Cube|Cat|Loop|SecurityGroup)|ports?|networks?|blobs?|secretData|applyManifest|(port|resource|blob)Changes|__schema|types|fields|up|down)$`)
+var dear = regexp.MustCompile(`^(totalCount|nodes|edges|manifest|specJSON|dependencies|dependents|blockedBy|dependencyTree|kinds|resources?|(create|upsert|update|patch)?(Port|Network|Blob|Secret|Uniq|Cube|Cat|Loop|SecurityGroup)|ports?|networks?|blobs?|reveal|applyManifest|(port|resource|blob)Changes|__schema|types|fields|up|down)$`)
 
 // choose returns some of the fields of a type, mostly dear ones.
 func (w *writer) choose(def *ast.Definition, depth int) []*ast.FieldDefinition {

@@ -225,10 +225,10 @@ spec: {keeper: ada, backupRef: ada, users: [ada, bob], parts: [{madeBy: ada}, {m
 	a := g.must(`{
 		lock(name: "door") { keeper { spec { age } } deputy { metadata { name } } users { totalCount nodes { metadata { name } } } spec { keeper parts { maker { spec { age } } } } }
 		person(name: "ada") { keeps(filter: {spec: {keeper: {eq: "ada"}}}) { nodes { metadata { name } } } }
-		kinds { name group version references { path field } }
+		kinds { name group apiVersion references { path field } }
 	}`)
-	want := "map[kinds:[map[group: name:Lock references:[map[field:keeper path:spec.keeper] map[field:deputy path:spec.backupRef] map[field:users path:spec.users] map[field:maker path:spec.parts.madeBy]] version:v1beta1]" +
-		" map[group: name:Person references:[] version:v1]]" +
+	want := "map[kinds:[map[apiVersion:v1beta1 group: name:Lock references:[map[field:keeper path:spec.keeper] map[field:deputy path:spec.backupRef] map[field:users path:spec.users] map[field:maker path:spec.parts.madeBy]]]" +
+		" map[apiVersion:v1 group: name:Person references:[]]]" +
 		" lock:map[deputy:map[metadata:map[name:ada]] keeper:map[spec:map[age:36]] spec:map[keeper:ada parts:[map[maker:map[spec:map[age:36]]] map[maker:<nil>]]] users:map[nodes:[map[metadata:map[name:ada]]] totalCount:1]]" +
 		" person:map[keeps:map[nodes:[map[metadata:map[name:door]]]]]]"
 	if got := fmt.Sprint(a.Data); got != want {
@@ -257,8 +257,8 @@ func TestFieldsOfASpecStandAtTheTopOfAManifest(t *testing.T) {
 type Credential @resource(plural: "credentials", group: "", version: "v1", scope: NAMESPACED) { spec: CredentialSpec! }
 type CredentialSpec @rule(cel: "!has(self.text) || size(self.text) == 1", message: "one text is enough") {
   variety: String @constraint(maxLength: 63) @manifest(at: "type") @filterable
-  text: [MapEntry!] @writeOnly @manifest(at: "stringData") @map(maxProperties: 100, maxLength: 10000, keyMaxLength: 253)
-  data: [MapEntry!] @manifest(at: "data") @map(maxProperties: 100, maxLength: 10000, keyMaxLength: 253)
+  text: [MapEntry!] @writeOnly @manifest(at: "stringData") @map @constraint(maxProperties: 100, maxLength: 10000, keyMaxLength: 253)
+  data: [MapEntry!] @manifest(at: "data") @map @constraint(maxProperties: 100, maxLength: 10000, keyMaxLength: 253)
   note: String @constraint(maxLength: 200)
 }
 `)

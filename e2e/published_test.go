@@ -72,7 +72,7 @@ func (h *controlled) world(namespace string) world {
 			if err != nil {
 				h.Fatal(err)
 			}
-			out[r.Kind+"/"+r.Metadata.Name] = &inhabitant{r, near.Up}
+			out[r.Kind+"/"+r.Metadata.Name] = &inhabitant{r, near.Dependencies}
 		}
 	}
 	return out

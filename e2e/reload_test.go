@@ -116,7 +116,7 @@ func breaks() map[string]struct{ from, to, line, lost string } {
 		"a list":                     {"label: String @constraint(maxLength: 20)", "label: [String!] @list(type: SET) @constraint(maxLength: 20, maxItems: 3)", "7", "Rack.spec.label was String and is a list of String: resources that have it cannot be read"},
 		"shown":                      {" @writeOnly", "", "8", "Rack.spec.token was @writeOnly and is not: what is stored would be shown"},
 		"a stored enum value":        {"  PAINTED\n", "", "12", `Rack.spec.finish has no value "PAINTED" any more: resources that have it cannot be written with it`},
-		"another stored form":        {"  PAINTED\n", "  PAINTED @value(stored: \"p\")\n", "12", `Rack.spec.finish has no value "PAINTED" any more: resources that have it cannot be written with it`},
+		"another stored form":        {"  PAINTED\n", "  PAINTED @stored(as: \"p\")\n", "12", `Rack.spec.finish has no value "PAINTED" any more: resources that have it cannot be written with it`},
 		"newly required":             {"height: Int", "height: Int!", "6", "Rack.spec.height is required now: resources without it cannot be read"},
 		"a new field, required":      {"  height: Int\n", "  height: Int\n  width: Int!\n", "7", "Rack.spec.width is new and required: what is stored does not have it and cannot be read"},
 		"a scope without resources":  {`type Note @resource(plural: "notes", group: "example.org", version: "v1", scope: NAMESPACED)`, `type Note @resource(plural: "notes", group: "example.org", version: "v1", scope: GLOBAL)`, "17", "kind Note was NAMESPACED and is GLOBAL: keys of its resources mean others"},

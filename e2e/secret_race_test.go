@@ -24,22 +24,22 @@ func TestTheValuesOfASecretAreOfItsRevision(t *testing.T) {
 	}
 	looked := 0
 	read := func(g *gateway) {
-		a, err := g.send(`{ secretData(name: "s") { revision entries { text } } secret(name: "s") { metadata { revision description } } }`, nil)
+		a, err := g.send(`{ reveal(kind: "Secret", name: "s") { revision values { text } } secret(name: "s") { metadata { revision description } } }`, nil)
 		if err != nil || len(a.Errors) > 0 {
 			return // the gateway is gone
 		}
 		if number, ok := a.get("secret", "metadata", "description").(string); ok {
 			agree(a.get("secret", "metadata", "revision").(string), number)
 		}
-		if a.get("secretData") == nil {
+		if a.get("reveal") == nil {
 			return
 		}
-		first, second := a.get("secretData", "entries", 0, "text"), a.get("secretData", "entries", 1, "text")
+		first, second := a.get("reveal", "values", 0, "text"), a.get("reveal", "values", 1, "text")
 		if first != second || first == nil {
 			t.Errorf("%v", a.Data)
 			return
 		}
-		agree(a.get("secretData", "revision").(string), first.(string))
+		agree(a.get("reveal", "revision").(string), first.(string))
 		mu.Lock()
 		looked++
 		mu.Unlock()

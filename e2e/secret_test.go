@@ -35,10 +35,10 @@ func keysFile(t *testing.T, ids ...string) string {
 }
 
 // secretFields is all that the API shows of a Secret.
-const secretFields = ` id kind subKind version metadata { name namespace uid revision generation labels { key value } description } spec { type immutable } specJSON statusJSON manifest yaml: manifest(format: YAML) json: manifest(format: JSON) `
+const secretFields = ` id kind subKind apiVersion metadata { name namespace uid revision generation labels { key value } description } spec { type immutable } specJSON statusJSON manifest yaml: manifest(format: YAML) json: manifest(format: JSON) `
 
-// secretDataQuery reads the values of the one Secret.
-const secretDataQuery = `{ secretData(name: "s") { id kind namespace name uid revision entries { path key value encoding text } } }`
+// revealQuery reads the values of the one Secret.
+const revealQuery = `{ reveal(kind: "Secret", name: "s") { resourceId kind namespace name uid revision values { path key value encoding text } } }`
 
 // TestASecretIsWhereItBelongsAlone uses a Secret in every way, and searches all that is
 // said and all that is stored for its value, in plain form and in base64.
@@ -174,7 +174,7 @@ func (w *witness) useSecret() {
 		`{ secrets(filter: {spec: {type: {eq: "Opaque"}}}, orderBy: [{field: SPEC_TYPE}]) { totalCount edges { cursor node {` + secretFields + `} } pageInfo { endCursor } changeCursor } }`,
 		`{ node(id: "` + id + `") { id ... on Secret {` + secretFields + `} } nodes(ids: ["` + id + `"]) { ... on Resource { manifest specJSON } } }`,
 		`{ resource(kind: "Secret", name: "s") { id manifest specJSON } resources(kind: "secret") { nodes { id manifest specJSON statusJSON } } }`,
-		`{ dependencyTree(id: "` + id + `") { root { resource { manifest } } up { name } down { name } } kinds { name verbs fields { path writeOnly mergeInto limits { format } } } }`,
+		`{ dependencyTree(id: "` + id + `") { root { resource { manifest } } dependencies { name } dependents { name } } kinds { name verbs fields { path writeOnly mergeInto limits { format } } } }`,
 	} {
 		w.done(q, nil)
 	}
@@ -225,8 +225,8 @@ func (w *witness) reveals() {
 		}
 	}
 	for what, headers := range map[string][]string{"JSON": {"Accept", "application/json"}, "events": {"Accept", "text/event-stream"}} {
-		body, _ := json.Marshal(map[string]any{"query": secretDataQuery})
-		for method, path := range map[string]string{http.MethodPost: "/graphql", http.MethodGet: "/graphql?query=" + url.QueryEscape(secretDataQuery)} {
+		body, _ := json.Marshal(map[string]any{"query": revealQuery})
+		for method, path := range map[string]string{http.MethodPost: "/graphql", http.MethodGet: "/graphql?query=" + url.QueryEscape(revealQuery)} {
 			sent := string(body)
 			if method == http.MethodGet {
 				sent = ""
@@ -240,7 +240,7 @@ func (w *witness) reveals() {
 	}
 	s := w.dial()
 	defer s.close()
-	s.subscribe("q", secretDataQuery, nil)
+	s.subscribe("q", revealQuery, nil)
 	raw, _ := json.Marshal(s.next("q").Data)
 	has("a WebSocket", string(raw))
 	if out, stderr, code := w.cli("", "reveal", "secret", "s", "--key", "plain"); code != 0 || out != w.secret {
@@ -343,7 +343,7 @@ func TestManyLargeSecretsAtOnceAreOverTheLimit(t *testing.T) {
 	ask := func(n int) answer {
 		query := ""
 		for i := range n {
-			query += fmt.Sprintf(` a%d: secretData(name: "s") { entries { value text } }`, i)
+			query += fmt.Sprintf(` a%d: reveal(kind: "Secret", name: "s") { values { value text } }`, i)
 		}
 		return g.post("{"+query+" }", nil)
 	}
@@ -355,7 +355,7 @@ func TestManyLargeSecretsAtOnceAreOverTheLimit(t *testing.T) {
 	}
 }
 
-func TestSecretDataIsRefusedInTheWordsOfTheAPI(t *testing.T) {
+func TestRevealIsRefusedInTheWordsOfTheAPI(t *testing.T) {
 	g := start(t, "")
 	id := func(kind, name string) string {
 		return g.must(`mutation { upsert`+kind+`(input: {name: "`+name+`", spec: {}}) { x: `+strings.ToLower(kind)+` { id } } }`).get("upsert"+kind, "x", "id").(string)
@@ -364,7 +364,7 @@ func TestSecretDataIsRefusedInTheWordsOfTheAPI(t *testing.T) {
 	network := g.must(`mutation { upsertNetwork(input: {name: "n", spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, resource: {}}}) { network { id } } }`).get("upsertNetwork", "network", "id").(string)
 	for arguments, says := range map[string]string{
 		`name: "s"`:                               "",
-		`kind: null, namespace: null, name: "s"`:  "",
+		`namespace: null, name: "s"`:              "",
 		`kind: "secrets", id: "` + own + `"`:      "",
 		`namespace: "default", name: "s"`:         "",
 		`name: "absent"`:                          "null",
@@ -378,16 +378,19 @@ func TestSecretDataIsRefusedInTheWordsOfTheAPI(t *testing.T) {
 		`name: "A_"`:                              "VALIDATION_FAILED [name] metadata.name: must be a DNS-1123 subdomain",
 		`namespace: "A_", name: "s"`:              "VALIDATION_FAILED [namespace] metadata.namespace: must be a DNS label",
 	} {
-		a := g.post(`{ secretData(`+arguments+`) { name revision entries { value } } }`, nil)
+		if !strings.HasPrefix(arguments, "kind:") {
+			arguments = `kind: "Secret", ` + arguments
+		}
+		a := g.post(`{ reveal(`+arguments+`) { name revision values { value } } }`, nil)
 		got := ""
 		if len(a.Errors) == 1 {
 			path, _ := a.Errors[0].Extensions["path"].([]any)
 			got = fmt.Sprint(a.Errors[0].Extensions["code"], " ", path, " ", a.Errors[0].Message)
 		}
 		switch {
-		case says == "" && a.get("secretData", "name") == "s":
-		case says == "null" && got == "" && a.get("secretData") == nil:
-		case says != "" && says != "null" && strings.HasPrefix(got, says) && a.get("secretData") == nil:
+		case says == "" && a.get("reveal", "name") == "s":
+		case says == "null" && got == "" && a.get("reveal") == nil:
+		case says != "" && says != "null" && strings.HasPrefix(got, says) && a.get("reveal") == nil:
 		default:
 			t.Errorf("%s: %v %s\nwant %s", arguments, a.Data, got, says)
 		}

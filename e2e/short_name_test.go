@@ -24,8 +24,8 @@ func TestAShortNameIsTakenWhereverTheNameOfAKindIs(t *testing.T) {
 
 func TestTheCatalogueTellsShortNamesAndColumns(t *testing.T) {
 	type column struct {
-		Name, Path string
-		Wide       bool
+		Title, Path string
+		Wide        bool
 	}
 	var got struct {
 		Kinds []struct {
@@ -34,7 +34,7 @@ func TestTheCatalogueTellsShortNamesAndColumns(t *testing.T) {
 			Columns    []column
 		}
 	}
-	raw, err := json.Marshal(start(t, "").must(`{ kinds { name shortNames columns { name path wide } } }`).Data)
+	raw, err := json.Marshal(start(t, "").must(`{ kinds { name shortNames columns { title path wide } } }`).Data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestTheCatalogueTellsShortNamesAndColumns(t *testing.T) {
 	}
 	for _, k := range got.Kinds {
 		withID := !slices.Contains([]string{"RoleAssignment", "RouterInterface", "Secret"}, k.Name)
-		if len(k.Columns) < 2 || withID && (len(k.ShortNames) != 1 || k.Columns[0] != (column{Name: "ID", Path: "status.id"})) {
+		if len(k.Columns) < 2 || withID && (len(k.ShortNames) != 1 || k.Columns[0] != (column{Title: "ID", Path: "status.id"})) {
 			t.Errorf("%+v", k)
 		}
 		if k.Name == "Subnet" {

@@ -35,7 +35,7 @@ type VaultSpec
   user: String @constraint(maxLength: 100) @filterable @sortable
   password: String @writeOnly @constraint(minLength: 8, maxLength: 60, pattern: "^[a-z0-9-]*$")
   keys: [String!] @writeOnly @list(type: SET) @constraint(maxItems: 3, maxLength: 60)
-  entries: [MapEntry!] @writeOnly @map(maxProperties: 3, maxLength: 60, keyMaxLength: 60, keyPattern: "^[a-z0-9-]+$")
+  entries: [MapEntry!] @writeOnly @map @constraint(maxProperties: 3, maxLength: 60, keyMaxLength: 60, keyPattern: "^[a-z0-9-]+$")
   colour: VaultColour @writeOnly
   certificate: Certificate @writeOnly
   login: Login
@@ -148,7 +148,7 @@ func (w *witness) events(ctx context.Context, query string) <-chan string {
 	return lines
 }
 
-const vaultFields = ` id kind subKind version metadata { name namespace uid revision generation labels { key value } annotations { key value } description createdAt updatedAt }
+const vaultFields = ` id kind subKind apiVersion metadata { name namespace uid revision generation labels { key value } annotations { key value } description createdAt updatedAt }
 	spec { user login { name } } specJSON status { open } statusJSON manifest yaml: manifest(format: YAML) json: manifest(format: JSON) `
 
 func TestAWriteOnlyValueIsNeverShown(t *testing.T) {
@@ -310,7 +310,7 @@ func neverShown(t *testing.T, catalogue string, args ...string) *witness {
 			`{ vault(name: "v") {` + vaultFields + `} }`,
 			`{ vaults(filter: {spec: {user: {eq: "ada"}}}, orderBy: [{field: SPEC_USER}]) { totalCount edges { cursor node {` + vaultFields + `} } nodes { id } pageInfo { endCursor } changeCursor } }`,
 			`{ resource(kind: "Vault", name: "v") { id kind manifest } resources(kind: "Vault") { nodes { id specJSON statusJSON manifest(format: JSON) } } }`,
-			`{ kinds { name fields { path name type description default writeOnly limits { pattern } } indexes { path } } }`,
+			`{ kinds { name fields { path name type description default writeOnly limits { pattern } } filterableFields { path } } }`,
 			`{ __schema { types { name fields { name } inputFields { name defaultValue description } } } }`,
 		} {
 			w.done(q, nil)

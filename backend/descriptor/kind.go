@@ -77,12 +77,15 @@ type Kind struct {
 	Spec, Status *Shape
 }
 
-// APIVersion is the manifest's apiVersion.
-func (k *Kind) APIVersion() string {
+// APIVersion returns the apiVersion of manifests.
+func (k *Kind) APIVersion() string { return k.APIVersionOf(k.Version) }
+
+// APIVersionOf returns the apiVersion of manifests of a version of the kind.
+func (k *Kind) APIVersionOf(version string) string {
 	if k.Group == "" {
-		return k.Version
+		return version
 	}
-	return k.Group + "/" + k.Version
+	return k.Group + "/" + version
 }
 
 // Has says whether the kind offers the verb.

@@ -30,7 +30,7 @@ func (d *deletion) report(what string, deletion client.Deletion) {
 		return
 	}
 	_, _ = fmt.Fprintf(d.std.out, "%s %s%s: %s\n", printable(what), printable(deletion.State), d.dry.mark(), held)
-	if by := deletion.Blockers; bool(d.dry) && by.TotalCount > 1 {
+	if by := deletion.BlockedBy; bool(d.dry) && by.TotalCount > 1 {
 		names := blockers(deletion)
 		for _, name := range names {
 			_, _ = fmt.Fprintf(d.std.out, "  %s\n", name)
@@ -44,7 +44,7 @@ func (d *deletion) report(what string, deletion client.Deletion) {
 // reportUnseen prints that a deletion was requested whose answer could not be given.
 func (d *deletion) reportUnseen(what string, cause *client.Error) {
 	missing := "how far it has come could not be told"
-	if slices.Contains(cause.Path, any("blockers")) || slices.Contains(strings.Split(cause.Extensions.Selection, "."), "blockers") {
+	if slices.Contains(cause.Path, any("blockedBy")) || slices.Contains(strings.Split(cause.Extensions.Selection, "."), "blockedBy") {
 		missing = "what blocks it could not be listed"
 	}
 	_, _ = fmt.Fprintf(d.std.out, "%s: the deletion was requested; %s: %s (%s)\n", printable(what), missing, printable(cause.Message), printable(cause.Extensions.Code))
@@ -52,7 +52,7 @@ func (d *deletion) reportUnseen(what string, cause *client.Error) {
 
 // holders says what a deletion waits for: "subnet/a, subnet/b, subnet/c and 97 more hold it".
 func holders(d client.Deletion) string {
-	names, total := blockers(d), d.Blockers.TotalCount
+	names, total := blockers(d), d.BlockedBy.TotalCount
 	what := ""
 	if d.State == "FINALIZING" && d.Resource != nil {
 		names, total, what = nil, len(d.Resource.Metadata.Finalizers), "finalizer "
@@ -79,7 +79,7 @@ func blockers(d client.Deletion) []string {
 		namespace = d.Resource.Metadata.Namespace
 	}
 	var names []string
-	for _, r := range d.Blockers.Nodes {
+	for _, r := range d.BlockedBy.Nodes {
 		name := output.Named(r.Kind, r.Namespace, r.Name, namespace)
 		if r.State == "UNREADABLE" {
 			name += " (unreadable)"

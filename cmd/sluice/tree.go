@@ -29,7 +29,7 @@ func treeCommand(std streams) *cobra.Command {
 		Short: "Show what a resource refers to and what refers to it, level by level",
 		Long: "Show what a resource refers to and what refers to it, level by level, with the state of each reference: MISSING,\n" +
 			"NOT_READY, DELETING or BOUND. With --watch the tree is drawn again when it has changed.",
-		Example: "  sluice tree network net-a\n  sluice tree net/net-a --direction down --depth 5\n  sluice tree server/web --watch\n  sluice tree network net-a -o json",
+		Example: "  sluice tree network net-a\n  sluice tree net/net-a --direction dependents --depth 5\n  sluice tree server/web --watch\n  sluice tree network net-a -o json",
 		Args:    usage(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
@@ -55,7 +55,7 @@ func treeCommand(std streams) *cobra.Command {
 	}
 	t.remote.register(cmd)
 	f := cmd.Flags()
-	f.StringVar(&t.direction, "direction", "both", "up, to what the resource refers to; down, to what refers to it; or both")
+	f.StringVar(&t.direction, "direction", "both", "dependencies, to what the resource refers to; dependents, to what refers to it; or both")
 	f.IntVar(&t.depth, "depth", defaultDepth, fmt.Sprintf("how many levels are followed, 1 to %d", maxDepth))
 	f.StringVarP(&t.format, "output", "o", "table", "table, json or yaml")
 	f.BoolVarP(&t.watching, "watch", "w", false, "then draw the tree again when it has changed")
@@ -64,7 +64,7 @@ func treeCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func directions() []string  { return []string{"up", "down", "both"} }
+func directions() []string  { return []string{"dependencies", "dependents", "both"} }
 func treeFormats() []string { return []string{"table", "json", "yaml"} }
 
 // Pauses before a tree that could not be read is read again: the first, and the longest.
@@ -155,7 +155,7 @@ func (t *tree) text(found *client.Tree) ([]byte, error) {
 		_, err := fmt.Fprintf(&b, "%s/%s does not exist\n", printable(strings.ToLower(t.kind.Name)), printable(t.name))
 		return b.Bytes(), err
 	}
-	err := output.DrawTree(&b, found, output.TreeOptions{Up: t.direction != "down", Down: t.direction != "up", Colours: coloured(t.std.out)})
+	err := output.DrawTree(&b, found, output.TreeOptions{Dependencies: t.direction != "dependents", Dependents: t.direction != "dependencies", Colours: coloured(t.std.out)})
 	return b.Bytes(), err
 }
 

@@ -263,7 +263,7 @@ test("the queries of the page are answered", async (t) => {
   const { "query/dependencies.graphql": relations, "query/secret.graphql": values } = await snippets();
   await data(`mutation { upsertSecret(input: {name: "db", spec: {stringData: [{key: "user", value: "ada"}]}}) { created } }`);
   t.after(() => data(`mutation { deleteSecret(input: {name: "db"}) { state } }`));
-  assert.deepEqual((await data(values)).secretData.entries, [{ path: "spec.data", key: "user", value: "YWRh", encoding: "BASE64", text: "ada" }]);
+  assert.deepEqual((await data(values)).reveal.values, [{ path: "spec.data", key: "user", value: "YWRh", encoding: "BASE64", text: "ada" }]);
   await describe("default", "relations", "It names a Secret that is not there.");
   t.after(() => remove("default", "relations"));
   const { network } = await data(relations, { name: "relations" });

@@ -185,7 +185,7 @@ function links(r) {
       const target = resources.find((t) => t.kind === to && t.namespace === r.namespace && t.name === name);
       const waits = (r.body.metadata.waits ?? []).includes(`${to.name}/${name}`);
       const state = !target ? "MISSING" : !waits ? "BOUND" : target.body.metadata.deletionRequestedAt ? "DELETING" : "NOT_READY";
-      return { from: r, to, name, target, state, path: ref.path.join("."), guarded: ref.guard ?? false };
+      return { from: r, to, name, target, state, path: ref.path.join("."), guarded: ref.guarded ?? false };
     });
   });
 }
@@ -199,7 +199,7 @@ const linksTo = (r) =>
 
 // dependency shows a reference by its other end.
 const dependency = (kind, namespace, name, resource) => (link) => ({
-  ...{ id: idOf(kind(link), namespace(link), name(link)), kind: kind(link).name, namespace: namespace(link), name: name(link) },
+  ...{ resourceId: idOf(kind(link), namespace(link), name(link)), kind: kind(link).name, namespace: namespace(link), name: name(link) },
   ...{ path: link.path, state: link.state, guarded: link.guarded, resource: () => resourceOf(resource(link)) },
 });
 const upwards = dependency((l) => l.to, (l) => l.from.namespace, (l) => l.name, (l) => l.target);
@@ -227,7 +227,7 @@ function part(r, type, object) {
     const target = find(named(field.type));
     const one = (v) => {
       if (target?.kind === "ObjectTypeDefinition") return part(r, target, v);
-      if (target?.kind === "EnumTypeDefinition") return target.values.find((e) => (directive(e, "value")?.stored ?? e.name.value) === v).name.value;
+      if (target?.kind === "EnumTypeDefinition") return target.values.find((e) => (directive(e, "stored")?.as ?? e.name.value) === v).name.value;
       return v;
     };
     const value = object[name];
@@ -269,7 +269,7 @@ function resourceOf(r) {
     id: r.id,
     kind: kind.name,
     subKind: body.subKind,
-    version: body.version,
+    apiVersion: kind.group ? `${kind.group}/${body.version}` : body.version,
     metadata: {
       ...{ namespace: r.namespace, name: r.name, uid: r.uid, revision: r.revision, createdAt: r.createdAt, updatedAt: r.updatedAt, expiresAt: r.expiresAt },
       generation: body.metadata?.generation ?? 0,

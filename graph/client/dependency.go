@@ -21,11 +21,11 @@ type Neighbour struct {
 
 // Neighbours are the resources that one is tied to by the references of the kinds.
 type Neighbours struct {
-	// Up are those that it names, Down those that name it.
-	Up, Down []Neighbour
+	// Dependencies are those that it names, Dependents those that name it.
+	Dependencies, Dependents []Neighbour
 	// BlockedBy are the first 100 references that keep it from being deleted.
 	BlockedBy References
-	// Truncated: there are more in Up or Down.
+	// Truncated: there are more in either.
 	Truncated bool
 }
 
@@ -62,8 +62,8 @@ func (c *Client) Neighbours(ctx context.Context, id string) (Neighbours, error) 
 type TreeRequest struct {
 	// ID of the resource that the tree is of.
 	ID string
-	// Direction is UP, to what the resource refers to, DOWN, to what refers to it, or
-	// BOTH. Default: BOTH.
+	// Direction is DEPENDENCIES, to what the resource refers to, DEPENDENTS, to what refers
+	// to it, or BOTH. Default: BOTH.
 	Direction string
 	// Depth is how many levels are followed, 1 to 10. Default: 3.
 	Depth int
@@ -72,23 +72,24 @@ type TreeRequest struct {
 // Tree are the resources around one, by their references.
 type Tree struct {
 	Root TreeNode `json:"root"`
-	// Up is what the resource refers to and Down what refers to it, level by level.
-	Up   []TreeNode `json:"up"`
-	Down []TreeNode `json:"down"`
+	// Dependencies are what the resource refers to, level by level.
+	Dependencies []TreeNode `json:"dependencies"`
+	// Dependents are what refers to the resource, level by level.
+	Dependents []TreeNode `json:"dependents"`
 	// Truncated: there is more than a tree may hold.
 	Truncated bool `json:"truncated"`
 }
 
 // TreeNode is one resource of a tree, by one of the references that lead to it.
 type TreeNode struct {
-	ID   string `json:"id"`
-	Kind string `json:"kind"`
+	ResourceID string `json:"resourceId"`
+	Kind       string `json:"kind"`
 	// Namespace is nil for GLOBAL kinds.
 	Namespace *string `json:"namespace,omitempty"`
 	Name      string  `json:"name"`
 	// Level is how many references it is away from the root.
 	Level int `json:"level"`
-	// From is the id of the node that led to it; this and what follows is empty for the root.
+	// From is the ResourceID of the node that led to it; this and what follows is empty for the root.
 	From string `json:"from,omitempty"`
 	// Path of the reference, in the kind that has it.
 	Path string `json:"path,omitempty"`

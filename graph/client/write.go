@@ -23,8 +23,8 @@ type Deletion struct {
 	// Resource as it was, or as it is while its deletion waits; nil if that cannot be read.
 	// Of its metadata it has namespace, name, uid and finalizers.
 	Resource *Resource
-	// Blockers are the first 100 references by which others rely on the resource.
-	Blockers struct {
+	// BlockedBy are the first 100 references by which others rely on the resource.
+	BlockedBy struct {
 		TotalCount int
 		Nodes      []Neighbour
 	}

@@ -215,7 +215,7 @@ func (c *compiler) field(def *ast.Definition, f *field) {
 			f.op = opDeletedID
 			return
 		}
-		if name == "blockers" {
+		if name == "blockedBy" {
 			f.op = opBlockers
 			c.connection(f)
 			c.arguments(f)
@@ -257,7 +257,7 @@ var (
 	}
 	warningOps    = map[string]op{"code": opWarningCode, "message": opMessage, "path": opPlace, "field": opPlaceText}
 	dependencyOps = map[string]op{
-		"id": opOtherID, "kind": opOtherKind, "namespace": opOtherNamespace, "name": opOtherName, "path": opOtherPath, "state": opOtherState, "guarded": opOtherGuarded, "resource": opOther,
+		"resourceId": opOtherID, "kind": opOtherKind, "namespace": opOtherNamespace, "name": opOtherName, "path": opOtherPath, "state": opOtherState, "guarded": opOtherGuarded, "resource": opOther,
 	}
 	changeOps = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resource": opChanged}
 )
@@ -284,8 +284,8 @@ func (c *compiler) resourceField(t *typeInfo, f *field) {
 		f.op, f.constant = opConst, k.quoted
 	case "subKind":
 		f.op = opSubKind
-	case "version":
-		f.op = opVersion
+	case "apiVersion":
+		f.op, f.kind = opAPIVersion, k
 	case "metadata":
 		f.op = opMetadata
 	case "manifest":

@@ -24,7 +24,7 @@ func TestObjectsOfTheCoreAreWrittenThoughAllTheirFieldsAreSkipped(t *testing.T) 
 	}
 	id := kind.GlobalID(backend.Key{Kind: "Project", Namespace: "default", Name: "a"})
 	for _, c := range []struct{ name, selection, want string }{
-		{"beside a resource", `beside: root { id @skip(if: true) } root { resource { metadata { name } } }`, `{"beside":{},"root":{"resource":{"metadata":{"name":"a"}}}}`},
+		{"beside a resource", `beside: root { resourceId @skip(if: true) } root { resource { metadata { name } } }`, `{"beside":{},"root":{"resource":{"metadata":{"name":"a"}}}}`},
 		{"around a resource", `root { resource @skip(if: true) { id } } again: root { resource { id @include(if: false) } }`, `{"root":{},"again":{"resource":{}}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -203,14 +203,14 @@ func TestEachLevelOfATreeOfDependenciesIsOneCallForEachKind(t *testing.T) {
 		const level = "get 1 Network, get 1 Port, get 1 Secret, get 100 Subnet, get 64 SecurityGroup"
 		const levels = "get 1 Network, get 1 Network, get 1 Port, get 1 Project, get 1 Secret, get 100 Subnet, get 64 SecurityGroup"
 		for _, c := range []struct{ name, query, id, calls string }{
-			{"one level", `direction: UP, depth: 1) { up { name } }`, wide, "get 1 Port"},
-			{"one level and its resources", `direction: UP, depth: 1) { up { name state resource { id } } }`, wide, level},
-			{"all levels", `direction: UP) { up { name level } }`, wide, levels},
-			{"all levels and their resources", `direction: UP) { up { name state resource { id } } }`, wide, levels},
-			{"what the engine reads below", `direction: UP, depth: 1) { up { resource { ... on SecurityGroup { project { id } } } } }`, wide, "get 1 Network, get 1 Port, get 1 Project, get 1 Secret, get 100 Subnet, get 64 SecurityGroup"},
-			{"a diamond", `direction: UP) { up { level name from state } }`, diamond, "get 1 Network, get 1 Network, get 1 Port, get 1 Project, get 1 Secret, get 2 Subnet"},
-			{"what refers to a network", `direction: DOWN) { down { level name } }`, network, "100 ranges FloatingIP, 100 ranges FloatingIP, 100 ranges FloatingIP, 100 ranges FloatingIP, 12 ranges FloatingIP, 8 ranges FloatingIP, get 1 Network"},
-			{"both ways", `direction: BOTH, depth: 1) { up { state } down { state } }`, network, "8 ranges FloatingIP, get 1 Network, get 1 Project, get 1 Secret, get 100 Subnet"},
+			{"one level", `direction: DEPENDENCIES, depth: 1) { dependencies { name } }`, wide, "get 1 Port"},
+			{"one level and its resources", `direction: DEPENDENCIES, depth: 1) { dependencies { name state resource { id } } }`, wide, level},
+			{"all levels", `direction: DEPENDENCIES) { dependencies { name level } }`, wide, levels},
+			{"all levels and their resources", `direction: DEPENDENCIES) { dependencies { name state resource { id } } }`, wide, levels},
+			{"what the engine reads below", `direction: DEPENDENCIES, depth: 1) { dependencies { resource { ... on SecurityGroup { project { id } } } } }`, wide, "get 1 Network, get 1 Port, get 1 Project, get 1 Secret, get 100 Subnet, get 64 SecurityGroup"},
+			{"a diamond", `direction: DEPENDENCIES) { dependencies { level name from state } }`, diamond, "get 1 Network, get 1 Network, get 1 Port, get 1 Project, get 1 Secret, get 2 Subnet"},
+			{"what refers to a network", `direction: DEPENDENTS) { dependents { level name } }`, network, "100 ranges FloatingIP, 100 ranges FloatingIP, 100 ranges FloatingIP, 100 ranges FloatingIP, 12 ranges FloatingIP, 8 ranges FloatingIP, get 1 Network"},
+			{"both ways", `direction: BOTH, depth: 1) { dependencies { state } dependents { state } }`, network, "8 ranges FloatingIP, get 1 Network, get 1 Project, get 1 Secret, get 100 Subnet"},
 		} {
 			// The network "gone" and the network "n" are on two levels. Pages of several kinds,
 			// of which the first is a FloatingIP, are a call of 100. The first time the service

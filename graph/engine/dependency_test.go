@@ -76,8 +76,8 @@ func TestAResourceShowsWhatItReliesOnAndWhatReliesOnIt(t *testing.T) {
 		`{"kind":"Subnet","name":"s","path":"spec.resource.addresses.subnetRef","state":"MISSING","guarded":true,"resource":null},`+
 		`{"kind":"SecurityGroup","name":"x","path":"spec.resource.securityGroupRefs","state":"BOUND","guarded":true,"resource":{"metadata":{"name":"x"}}},`+
 		`{"kind":"SecurityGroup","name":"y","path":"spec.resource.securityGroupRefs","state":"MISSING","guarded":true,"resource":null}],"totalCount":4}}}`)
-	g.wants(`{ port(name: "early") { dependencies(first: 1) { nodes { id kind namespace name state } pageInfo { hasNextPage hasPreviousPage } } } }`,
-		`{"port":{"dependencies":{"nodes":[{"id":"AQJOZXR3b3JrAAJkZWZhdWx0AAJuAA","kind":"Network","namespace":"default","name":"n","state":"NOT_READY"}],"pageInfo":{"hasNextPage":true,"hasPreviousPage":false}}}}`)
+	g.wants(`{ port(name: "early") { dependencies(first: 1) { nodes { resourceId kind namespace name state } pageInfo { hasNextPage hasPreviousPage } } } }`,
+		`{"port":{"dependencies":{"nodes":[{"resourceId":"AQJOZXR3b3JrAAJkZWZhdWx0AAJuAA","kind":"Network","namespace":"default","name":"n","state":"NOT_READY"}],"pageInfo":{"hasNextPage":true,"hasPreviousPage":false}}}}`)
 	g.wants(`{ network(name: "n") { dependents `+others+` blockedBy { nodes { name } totalCount } } }`, `{"network":{"dependents":{"nodes":[`+
 		`{"kind":"Port","name":"early","path":"spec.resource.networkRef","state":"NOT_READY","guarded":true,"resource":{"metadata":{"name":"early"}}},`+
 		`{"kind":"Port","name":"p","path":"spec.resource.networkRef","state":"BOUND","guarded":true,"resource":{"metadata":{"name":"p"}}}],"totalCount":2},`+
@@ -96,10 +96,10 @@ func TestATreeOfDependenciesHasTheStatesOfItsReferences(t *testing.T) {
 	g.create("Port", "p", map[string]any{"networkRef": "m"})
 	g.create("Network", "m", map[string]any{})
 	g.create("Port", "q", map[string]any{"networkRef": "m"})
-	g.wants(`{ dependencyTree(id: "AQJOZXR3b3JrAAJkZWZhdWx0AAJuAA") { root { state } up { name state } down { name state } } }`,
-		`{"dependencyTree":{"root":{"state":null},"up":[{"name":"gone","state":"MISSING"}],"down":[{"name":"early","state":"NOT_READY"}]}}`)
-	g.wants(`{ dependencyTree(id: "AQJOZXR3b3JrAAJkZWZhdWx0AAJtAA", direction: DOWN) { down { name state guarded } } }`,
-		`{"dependencyTree":{"down":[{"name":"p","state":"NOT_READY","guarded":true},{"name":"q","state":"BOUND","guarded":true}]}}`)
+	g.wants(`{ dependencyTree(id: "AQJOZXR3b3JrAAJkZWZhdWx0AAJuAA") { root { state } dependencies { name state } dependents { name state } } }`,
+		`{"dependencyTree":{"root":{"state":null},"dependencies":[{"name":"gone","state":"MISSING"}],"dependents":[{"name":"early","state":"NOT_READY"}]}}`)
+	g.wants(`{ dependencyTree(id: "AQJOZXR3b3JrAAJkZWZhdWx0AAJtAA", direction: DEPENDENTS) { dependents { name state guarded } } }`,
+		`{"dependencyTree":{"dependents":[{"name":"p","state":"NOT_READY","guarded":true},{"name":"q","state":"BOUND","guarded":true}]}}`)
 }
 
 func TestADeletionSaysWhatItWaitsFor(t *testing.T) {
@@ -108,26 +108,26 @@ func TestADeletionSaysWhatItWaitsFor(t *testing.T) {
 	for i := range 5 {
 		g.create("Subnet", fmt.Sprint("s", i), map[string]any{"networkRef": "n", "cidr": fmt.Sprintf("10.0.%d.0/24", i), "ipVersion": 4})
 	}
-	const blockers = `blockers(first: 2) { nodes { kind name path state resource { ... on Subnet { network { metadata { name } } } } } totalCount pageInfo { hasNextPage } }`
-	shown := `"blockers":{"nodes":[{"kind":"Subnet","name":"s0","path":"spec.resource.networkRef","state":"BOUND","resource":{"network":{"metadata":{"name":"n"}}}},{"kind":"Subnet","name":"s1","path":"spec.resource.networkRef","state":"BOUND","resource":{"network":{"metadata":{"name":"n"}}}}],"totalCount":5,"pageInfo":{"hasNextPage":true}}`
+	const blockers = `blockedBy(first: 2) { nodes { kind name path state resource { ... on Subnet { network { metadata { name } } } } } totalCount pageInfo { hasNextPage } }`
+	shown := `"blockedBy":{"nodes":[{"kind":"Subnet","name":"s0","path":"spec.resource.networkRef","state":"BOUND","resource":{"network":{"metadata":{"name":"n"}}}},{"kind":"Subnet","name":"s1","path":"spec.resource.networkRef","state":"BOUND","resource":{"network":{"metadata":{"name":"n"}}}}],"totalCount":5,"pageInfo":{"hasNextPage":true}}`
 	g.wants(`mutation { deleteNetwork(input: {name: "n", dryRun: true}) { state dryRun deletedNetworkId network { metadata { deletionRequestedAt } } `+blockers+` } }`,
 		`{"deleteNetwork":{"state":"PENDING","dryRun":true,"deletedNetworkId":null,"network":{"metadata":{"deletionRequestedAt":null}},`+shown+`}}`)
 	g.wants(`mutation { deleteNetwork(input: {name: "n"}) { state dryRun deletedNetworkId network { metadata { deletionRequestedAt } } `+blockers+` } }`,
 		`{"deleteNetwork":{"state":"PENDING","dryRun":false,"deletedNetworkId":null,"network":{"metadata":{"deletionRequestedAt":"2026-01-02T03:04:05.678Z"}},`+shown+`}}`)
-	got := g.do(`mutation { deleteNetwork(input: {name: "n"}) { blockers(first: 3) { edges { cursor node { name } } pageInfo { endCursor } } } }`, nil)
+	got := g.do(`mutation { deleteNetwork(input: {name: "n"}) { blockedBy(first: 3) { edges { cursor node { name } } pageInfo { endCursor } } } }`, nil)
 	_, rest, _ := strings.Cut(string(got.Data), `"endCursor":"`)
 	cursor, _, _ := strings.Cut(rest, `"`)
-	g.wants(fmt.Sprintf(`mutation { deleteNetwork(input: {name: "n"}) { blockers(first: 3, after: %q) { nodes { name } pageInfo { hasNextPage hasPreviousPage } } } }`, cursor),
-		`{"deleteNetwork":{"blockers":{"nodes":[{"name":"s3"},{"name":"s4"}],"pageInfo":{"hasNextPage":false,"hasPreviousPage":true}}}}`)
-	got = g.do(`mutation { deleteNetwork(input: {name: "n"}) { blockers(first: -1) { totalCount } } }`, nil)
+	g.wants(fmt.Sprintf(`mutation { deleteNetwork(input: {name: "n"}) { blockedBy(first: 3, after: %q) { nodes { name } pageInfo { hasNextPage hasPreviousPage } } } }`, cursor),
+		`{"deleteNetwork":{"blockedBy":{"nodes":[{"name":"s3"},{"name":"s4"}],"pageInfo":{"hasNextPage":false,"hasPreviousPage":true}}}}`)
+	got = g.do(`mutation { deleteNetwork(input: {name: "n"}) { blockedBy(first: -1) { totalCount } } }`, nil)
 	if refused := refusal(t, got); !strings.Contains(refused, "first is -1") || got.Errors[0].Extensions["outcome"] == nil {
 		t.Errorf("%s %v", refused, got.Errors)
 	}
 	for i := range 5 {
-		g.wants(fmt.Sprintf(`mutation { deleteSubnet(input: {name: "s%d"}) { state blockers { totalCount nodes { id } } } }`, i), `{"deleteSubnet":{"state":"DELETED","blockers":{"totalCount":0,"nodes":[]}}}`)
+		g.wants(fmt.Sprintf(`mutation { deleteSubnet(input: {name: "s%d"}) { state blockedBy { totalCount nodes { resourceId } } } }`, i), `{"deleteSubnet":{"state":"DELETED","blockedBy":{"totalCount":0,"nodes":[]}}}`)
 	}
-	g.wants(`mutation { deleteNetwork(input: {name: "n", dryRun: true}) { state deletedNetworkId blockers { totalCount } } }`, `{"deleteNetwork":{"state":"DELETED","deletedNetworkId":null,"blockers":{"totalCount":0}}}`)
-	g.wants(`mutation { deleteNetwork(input: {name: "n"}) { state deletedNetworkId blockers { totalCount } } }`, `{"deleteNetwork":{"state":"DELETED","deletedNetworkId":"AQJOZXR3b3JrAAJkZWZhdWx0AAJuAA","blockers":{"totalCount":0}}}`)
+	g.wants(`mutation { deleteNetwork(input: {name: "n", dryRun: true}) { state deletedNetworkId blockedBy { totalCount } } }`, `{"deleteNetwork":{"state":"DELETED","deletedNetworkId":null,"blockedBy":{"totalCount":0}}}`)
+	g.wants(`mutation { deleteNetwork(input: {name: "n"}) { state deletedNetworkId blockedBy { totalCount } } }`, `{"deleteNetwork":{"state":"DELETED","deletedNetworkId":"AQJOZXR3b3JrAAJkZWZhdWx0AAJuAA","blockedBy":{"totalCount":0}}}`)
 }
 
 func TestFinalizersAreSetAndRemovedThroughTheAPI(t *testing.T) {
@@ -173,10 +173,10 @@ func TestFinalizersAreSetAndRemovedThroughTheAPI(t *testing.T) {
 	if got := update(`, finalizers: ["a", "b.org/x"]`); got != `{"updateNetwork":{"network":{"metadata":{"finalizers":["a","b.org/x"]}}}}` {
 		t.Error(got)
 	}
-	g.wants(`mutation { deleteNetwork(input: {name: "n"}) { state deletedNetworkId network { status { conditions { type message } } } blockers { totalCount } } }`,
+	g.wants(`mutation { deleteNetwork(input: {name: "n"}) { state deletedNetworkId network { status { conditions { type message } } } blockedBy { totalCount } } }`,
 		`{"deleteNetwork":{"state":"FINALIZING","deletedNetworkId":null,"network":{"status":{"conditions":[`+
 			`{"type":"Available","message":"Waiting for finalizer a to be removed\nWaiting for finalizer b.org/x to be removed"},`+
-			`{"type":"Progressing","message":"Waiting for finalizer a to be removed\nWaiting for finalizer b.org/x to be removed"}]}},"blockers":{"totalCount":0}}}`)
+			`{"type":"Progressing","message":"Waiting for finalizer a to be removed\nWaiting for finalizer b.org/x to be removed"}]}},"blockedBy":{"totalCount":0}}}`)
 	requested := `"2026-01-02T03:04:05.678Z"`
 	for _, more := range []string{`finalizers: ["a", "b.org/x", "c"]`, `finalizers: ["a"], description: "x"`, `description: "x"`, `finalizers: [], spec: {resource: {mtu: 1500}}`} {
 		if got := patch(more); len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, "being deleted") {

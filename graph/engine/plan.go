@@ -18,7 +18,7 @@ const (
 	// Of a resource.
 	opID
 	opSubKind
-	opVersion
+	opAPIVersion
 	opMetadata
 	opManifest
 	opSpecJSON

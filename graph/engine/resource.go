@@ -22,13 +22,11 @@ func (r *run) resourceField(buf []byte, f *field, it *item) ([]byte, bool) {
 	switch f.op {
 	case opID:
 		return r.appendID(buf, b.Stored.Key), true
-	case opSubKind, opVersion:
-		slot := body.SlotVersion
-		if f.op == opSubKind {
-			slot = body.SlotSubKind
-		}
-		text := b.Text(b.At(body.Root, slot))
-		return appendText(buf, text), text != "" || f.op == opVersion
+	case opSubKind:
+		text := b.Text(b.At(body.Root, body.SlotSubKind))
+		return appendText(buf, text), text != ""
+	case opAPIVersion:
+		return appendText(buf, f.kind.APIVersionOf(b.Text(b.At(body.Root, body.SlotVersion)))), true
 	case opMetadata:
 		return r.below(buf, f, &source{item: it})
 	case opManifest:

@@ -71,8 +71,8 @@ func TestWhatIsStoredForATimeAndIsNoneIsNullAndCounted(t *testing.T) {
 // What comes by a manifest and what comes by an input is one instant, whatever its
 // offset: for immutability, keys of lists, rules and identity.
 func TestEqualInstantsAreEqualWhereverTheyComeFrom(t *testing.T) {
-	catalogue, err := kinds.Load(&ast.Source{Name: "event.graphqls", Input: `type Event @resource(plural: "events", group: "example.org", version: "v1", scope: GLOBAL) { spec: EventSpec! }
-type EventSpec @rule(cel: "self.starts <= self.ends", message: "it ends after it starts") {
+	catalogue, err := kinds.Load(&ast.Source{Name: "moment.graphqls", Input: `type Moment @resource(plural: "moments", group: "example.org", version: "v1", scope: GLOBAL) { spec: MomentSpec! }
+type MomentSpec @rule(cel: "self.starts <= self.ends", message: "it ends after it starts") {
   starts: Time @default(value: "2020-01-01T02:00:00+02:00") @immutable
   ends: Time @default(value: "2030-01-01T00:00:00Z")
   stops: [Stop!] @list(type: MAP, keys: ["at"]) @constraint(maxItems: 5)
@@ -84,7 +84,7 @@ type Stop { at: Time! }
 	}
 	g := newGateway(t, catalogue, nil)
 	apply := func(spec string) answer {
-		return g.do(`mutation($m: String!) { applyManifest(input: {manifest: $m}) { outcome } }`, map[string]any{"m": "apiVersion: example.org/v1\nkind: Event\nmetadata: {name: a}\nspec: " + spec + "\n"})
+		return g.do(`mutation($m: String!) { applyManifest(input: {manifest: $m}) { outcome } }`, map[string]any{"m": "apiVersion: example.org/v1\nkind: Moment\nmetadata: {name: a}\nspec: " + spec + "\n"})
 	}
 	for _, c := range []struct{ spec, want string }{
 		{`{starts: "2026-01-01T02:00:00+02:00"}`, "CREATED"},
@@ -101,7 +101,7 @@ type Stop { at: Time! }
 			t.Errorf("%s: %s; want %s", c.spec, text, c.want)
 		}
 	}
-	got := g.do(`mutation { createEvent(input: {name: "b", spec: {}}) { event { id } } patchEvent(input: {name: "b", expectedRevision: "`+"x"+`", spec: {}}) { event { id } } }`, nil)
+	got := g.do(`mutation { createMoment(input: {name: "b", spec: {}}) { moment { id } } patchMoment(input: {name: "b", expectedRevision: "`+"x"+`", spec: {}}) { moment { id } } }`, nil)
 	if len(got.Errors) != 1 {
 		t.Errorf("%v", got.Errors)
 	}

@@ -15,6 +15,7 @@ func textArguments() []string {
 func numberArguments() []string   { return []string{"min", "max"} }
 func listArguments() []string     { return []string{"minItems", "maxItems", "unique"} }
 func propertyArguments() []string { return []string{"minProperties", "maxProperties"} }
+func keyArguments() []string      { return []string{"keyMinLength", "keyMaxLength", "keyPattern"} }
 
 func formats() []descriptor.Format {
 	return []descriptor.Format{descriptor.FormatUUID, descriptor.FormatDuration, descriptor.FormatDateTime, descriptor.FormatName, descriptor.FormatCIDR, descriptor.FormatBase64}
@@ -58,12 +59,13 @@ func (l *loader) applicable(out *descriptor.Field, d *directive, where string) {
 	l.restrict(d, where, textArguments(), out.Type == descriptor.TypeString, "String")
 	l.restrict(d, where, numberArguments(), numeric, "Int, SafeInt and Float")
 	l.restrict(d, where, listArguments(), out.List, "lists")
-	l.restrict(d, where, propertyArguments(), out.Type == descriptor.TypeObject && !out.List, "object types and fields of an object type")
+	l.restrict(d, where, propertyArguments(), out.Type == descriptor.TypeObject && !out.List, "object types, maps and fields of an object type")
+	l.restrict(d, where, keyArguments(), false, "maps")
 }
 
 // onlyProperties refuses on a type what is for fields.
 func (l *loader) onlyProperties(d *directive, where string) {
-	for _, arg := range slices.Concat(textArguments(), numberArguments(), listArguments()) {
+	for _, arg := range slices.Concat(textArguments(), numberArguments(), listArguments(), keyArguments()) {
 		if d.has(arg) {
 			l.report(d.at(arg), "%s: @constraint(%s) is for fields", where, arg)
 		}

@@ -68,7 +68,7 @@ func (d *derivation) resource(k *Kind) {
 		field("id", "ID!", "Global id: opaque, the same in every version of the API."),
 		field("kind", "String!", "Name of the kind: "+k.Name+"."),
 		field("subKind", "String", "Variety within the kind, for kinds that have varieties."),
-		field("version", "String!", "Version of the kind that the resource was stored in."),
+		field("apiVersion", "String!", "The apiVersion of the resource's manifest: the group of its kind and the version that it was stored in."),
 		field("metadata", "Metadata!", "What the gateway knows of every resource."),
 		field("spec", k.Spec.Name+"!", k.about("spec", aboutSpec)),
 		when(k.Status != nil, func() *ast.FieldDefinition {

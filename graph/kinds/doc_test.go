@@ -134,7 +134,7 @@ func TestEveryReservedNameIsRefused(t *testing.T) {
 		refused(kind("Thing", word), `"`+word+`" is a word of the command line`)
 	}
 	for _, name := range reserved(t, "columns") {
-		refused(strings.Replace(shelf, ") {", `) @column(title: "`+name+`", path: "spec.size") {`, 1), `column "`+name+`": the name is reserved`)
+		refused(strings.Replace(shelf, ") {", `) @column(title: "`+name+`", path: "spec.size") {`, 1), `column "`+name+`": the title is reserved`)
 	}
 	for _, field := range reserved(t, "fields of Query") {
 		refused(kind("Thing", field), "Query."+field+" of kind Thing: Query."+field+" of the API has that name too")

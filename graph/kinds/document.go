@@ -126,8 +126,8 @@ func (l *loader) enum(def *ast.Definition) {
 
 // stored is the form of an enum value in manifests and in the store.
 func (l *loader) stored(v *ast.EnumValueDefinition) string {
-	if d := l.read(v.Directives, "value"); d != nil {
-		return d.text("stored")
+	if d := l.read(v.Directives, "stored"); d != nil {
+		return d.text("as")
 	}
 	return v.Name
 }

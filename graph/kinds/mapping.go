@@ -3,6 +3,7 @@ package kinds
 import (
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -26,7 +27,7 @@ func (l *loader) mapping(out *descriptor.Field, f *ast.FieldDefinition, where st
 	}
 	out.List = false // one object, as it is stored
 	out.Immutable = p == inSpec && l.read(f.Directives, "immutable") != nil
-	for _, name := range []string{"constraint", "list", "default", "ref", "index", "sortable"} {
+	for _, name := range []string{"list", "default", "ref", "filterable", "sortable"} {
 		if other := f.Directives.ForName(name); other != nil {
 			l.report(other.Position, "%s: @%s is not for maps", where, name)
 		}
@@ -40,20 +41,24 @@ func (l *loader) mapping(out *descriptor.Field, f *ast.FieldDefinition, where st
 		}
 		return true
 	}
-	l.mapLimits(out, d, where)
+	bounds := l.read(f.Directives, "constraint")
+	if bounds != nil {
+		l.mapLimits(out, bounds, where)
+	}
 	if p == inStatus {
 		out.Constraint = maximaOf(out.Constraint)
 		return true
 	}
 	for _, arg := range []string{"maxProperties", "maxLength", "keyMaxLength"} {
-		if !d.has(arg) {
-			l.report(d.Position, "%s: a map in a spec has a maximum: add @map(%s: ...)", where, arg)
+		if (bounds == nil || !bounds.has(arg)) && !l.isMalformed(f.Directives, "constraint") {
+			l.report(f.Position, "%s: a map in a spec has a maximum: add @constraint(%s: ...)", where, arg)
 		}
 	}
 	return true
 }
 
 func (l *loader) mapLimits(out *descriptor.Field, d *directive, where string) {
+	l.restrict(d, where, slices.Concat([]string{"in"}, numberArguments(), listArguments()), false, "other fields than maps")
 	out.Constraint = descriptor.Constraint{
 		MinItems: d.integer("minProperties"), MaxItems: d.integer("maxProperties"),
 		MinLength: d.integer("minLength"), MaxLength: d.integer("maxLength"), Pattern: d.text("pattern"), Format: descriptor.Format(d.text("format")),

@@ -34,25 +34,23 @@ func maximaOf(c descriptor.Constraint) descriptor.Constraint {
 // maximaAlone refuses what the fields of a type that is part of statuses alone say besides
 // maxima.
 func (l *loader) maximaAlone(def *ast.Definition) {
-	accepted := map[string][]string{
-		"constraint": {"maxLength", "maxItems"},
-		"map":        {"maxProperties", "maxLength", "keyMaxLength"},
-	}
 	for _, f := range def.Fields {
-		for _, name := range []string{"constraint", "map"} {
-			d := l.read(f.Directives, name)
-			if d == nil {
-				continue
+		d := l.read(f.Directives, "constraint")
+		if d == nil {
+			continue
+		}
+		accepted := []string{"maxLength", "maxItems"}
+		if f.Type.Name() == mapEntry {
+			accepted = []string{"maxProperties", "maxLength", "keyMaxLength"}
+		}
+		var others []string
+		for _, a := range d.Arguments {
+			if !slices.Contains(accepted, a.Name) {
+				others = append(others, a.Name)
 			}
-			var others []string
-			for _, a := range d.Arguments {
-				if !slices.Contains(accepted[name], a.Name) {
-					others = append(others, a.Name)
-				}
-			}
-			if len(others) > 0 || name == "constraint" && len(d.Arguments) == 0 {
-				l.report(d.Position, "%s.%s: @%s(%s) has no effect: a status is checked for its size alone; %s are accepted", def.Name, f.Name, name, listed(others), listed(accepted[name]))
-			}
+		}
+		if len(others) > 0 || len(d.Arguments) == 0 {
+			l.report(d.Position, "%s.%s: @constraint(%s) has no effect: a status is checked for its size alone; %s are accepted", def.Name, f.Name, listed(others), listed(accepted))
 		}
 	}
 }

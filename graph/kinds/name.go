@@ -15,7 +15,13 @@ func DerivedTypes(kind string) []string {
 	for _, verb := range []string{"Create", "Update", "Patch", "Upsert", "Delete"} {
 		out = append(out, verb+kind+"Input", verb+kind+"Payload")
 	}
-	return append(out, "Update"+kind+"StatusInput", "Update"+kind+"StatusPayload")
+	for _, suffix := range []string{"Summary", "Aggregate", "GroupBy", "Preview"} {
+		out = append(out, kind+suffix)
+	}
+	for _, verb := range []string{"Update" + kind + "Status", "Patch" + kind + "Status", "Apply" + kind, "Delete" + kind + "s", "Patch" + kind + "s"} {
+		out = append(out, verb+"Input", verb+"Payload")
+	}
+	return out
 }
 
 // InputType is the name of the input that is derived from an object type of a spec or status.

@@ -108,7 +108,7 @@ func (l *loader) offers(p *place, d *directive, target *Kind) {
 // field is as the author says, or what the reference's name begins with.
 func (l *loader) derive(p *place, d *directive, stem string, target *Kind) Reference {
 	r := Reference{
-		Reference: descriptor.Reference{Path: p.path, Kind: target.Name, Field: stem, Inverse: d.text("inverse"), Guarded: d.text("guard") == "true"},
+		Reference: descriptor.Reference{Path: p.path, Kind: target.Name, Field: stem, Inverse: d.text("inverse"), Guarded: d.text("guarded") == "true"},
 		Owner:     p.owner.Name, List: p.field.List, Deprecated: p.field.Deprecated, at: d.Position,
 	}
 	switch {

@@ -12,33 +12,45 @@ import (
 // laterTypes are types that the API will have.
 func laterTypes() []string {
 	return []string{
-		"Finalizer", "Viewer", "Access", "SecretData",
+		"Finalizer", "Viewer", "Namespace", "NamespaceConnection", "NamespaceEdge", "Event", "Manifest", "Search", "Preview",
+		"Int64", "BigInt", "DateTime", "Date", "Duration", "Map", "Upload", "UserError",
 	}
 }
 
 // reservedPrefixes begin names of types that the API has or will have.
-func reservedPrefixes() []string { return []string{"Dependency", "Dependent"} }
+func reservedPrefixes() []string {
+	return []string{"Access", "Dependency", "Dependent", "Kind", "Resource", "Revealed"}
+}
 
 // kindFields are the fields of every kind.
 func kindFields() []string {
-	return []string{"id", "kind", "subKind", "version", "metadata", "manifest"}
+	return []string{"id", "apiVersion", "kind", "subKind", "metadata", "manifest"}
 }
 
 // laterKindFields are fields that every kind will have.
 func laterKindFields() []string {
-	return []string{"specJSON", "statusJSON", "dependencies", "dependents", "blockedBy", "allowed", "history"}
+	return []string{
+		"specJSON", "statusJSON", "dependencies", "dependents", "blockedBy", "allowed", "history",
+		"apiGroup", "version", "name", "namespace", "labels", "annotations", "revision", "conditions", "events", "changes", "managedFields",
+		"ownerReferences", "effectiveSpec", "diff", "summary", "children", "updatedBy", "resourceService",
+	}
 }
 
 // besides are the fields that stand beside the one of the kind in a payload
 // or event, now or in a later release.
 func besides() []string {
 	return []string{
-		"type", "cursor", "revision", "clientMutationId", "warnings", "state", "created", "blockers", "outcome", "dryRun", "path",
+		"type", "cursor", "revision", "clientMutationId", "warnings", "state", "created", "blockedBy", "outcome", "dryRun", "path",
 	}
 }
 
 // laterQueries are fields that Query has or will have.
-func laterQueries() []string { return []string{"secretData", "dependencyTree", "viewer", "access"} }
+func laterQueries() []string {
+	return []string{
+		"reveal", "dependencyTree", "viewer", "access", "kind", "namespace", "namespaces", "search", "events", "summary", "catalogue", "changes",
+		"version", "history",
+	}
+}
 
 // commandWords stand for kinds on the command line, and name none.
 func commandWords() []string { return []string{"all"} }

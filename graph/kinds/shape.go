@@ -216,8 +216,8 @@ func (l *loader) leftovers() {
 	for _, def := range l.ordered() {
 		u := l.shapes[def]
 		for _, v := range def.EnumValues {
-			if d := l.read(v.Directives, "value"); d != nil && !l.stores[def] {
-				l.report(d.Position, "directive @value has no effect: enum %s is part of no spec", def.Name)
+			if d := l.read(v.Directives, "stored"); d != nil && !l.stores[def] {
+				l.report(d.Position, "directive @stored has no effect: enum %s is part of no spec", def.Name)
 			}
 		}
 		if def.Directives.ForName("resource") != nil {

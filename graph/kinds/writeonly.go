@@ -57,8 +57,8 @@ func (l *loader) writeOnlyField(p *place, d *directive) {
 func (l *loader) nothingShown(p *place) {
 	where := p.owner.Name + "." + p.ast.Name
 	for name, why := range map[string]string{
-		"ref":   "the resource that it names would be shown",
-		"index": "filters would tell its value", "sortable": "orders would tell its value",
+		"ref":        "the resource that it names would be shown",
+		"filterable": "filters would tell its value", "sortable": "orders would tell its value",
 	} {
 		if other := p.ast.Directives.ForName(name); other != nil {
 			l.report(other.Position, "%s: @%s of what is @writeOnly (%s of kind %s): %s", where, name, p.path, p.kind.Name, why)

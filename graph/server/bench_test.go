@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	fields12 = `id kind version metadata { namespace name uid revision generation createdAt } spec { managementPolicy resource { mtu tags } }`
+	fields12 = `id kind apiVersion metadata { namespace name uid revision generation createdAt } spec { managementPolicy resource { mtu tags } }`
 	oneOf12  = `query($name: String!) { network(name: $name) { ` + fields12 + ` } }`
 	page100  = `{ networks(first: 100) { nodes { ` + fields12 + ` } pageInfo { hasNextPage endCursor } } }`
 )
@@ -109,7 +109,7 @@ func BenchmarkGraph(b *testing.B) {
 	b.Run("three-levels", func(b *testing.B) {
 		e := newEdge(b, plain, server.Config{})
 		topology(b, e, 5, 5, 8)
-		serve(b, e, request(`{ networks { nodes { `+fields12+` subnets { nodes { id metadata { name uid revision createdAt } spec { resource { cidr ipVersion networkRef } } ports { nodes { id kind version metadata { name namespace uid revision generation createdAt updatedAt } spec { managementPolicy resource { networkRef addresses { subnetRef ip } } } } } } } } } }`, nil))
+		serve(b, e, request(`{ networks { nodes { `+fields12+` subnets { nodes { id metadata { name uid revision createdAt } spec { resource { cidr ipVersion networkRef } } ports { nodes { id kind apiVersion metadata { name namespace uid revision generation createdAt updatedAt } spec { managementPolicy resource { networkRef addresses { subnetRef ip } } } } } } } } } }`, nil))
 	})
 	b.Run("update-64-clients", benchUpdate)
 	b.Run("patch-from-the-index", benchPatch)

@@ -125,7 +125,7 @@ func TestAVariableOfAWriteOnlyFieldIsNeverQuoted(t *testing.T) {
 	c := newChanging(t, server.Config{})
 	c.replace(`type Shelf @resource(plural: "shelves", group: "example.org", version: "v1", scope: NAMESPACED) { spec: ShelfSpec! }
 type ShelfSpec { width: Int!
-  env: [MapEntry!] @writeOnly @map(maxProperties: 3, maxLength: 20, keyMaxLength: 20)
+  env: [MapEntry!] @writeOnly @map @constraint(maxProperties: 3, maxLength: 20, keyMaxLength: 20)
   key: ShelfKey @writeOnly }
 type ShelfKey { id: Int }
 `)

@@ -102,7 +102,7 @@ func TestNothingIsReadForAClientThatHasLeft(t *testing.T) {
 		{"references", `{ ports { nodes { network { subnets { nodes { id } } } } } }`, 2, 0},
 		{"counts", `{ networks { nodes { subnets(first: 0) { totalCount } } } }`, 2, 0},
 		{"counts with a filter", `{ networks { nodes { subnets(first: 0, filter: {name: {ne: "x"}}) { totalCount } } } }`, 2, 0},
-		{"a resolver written by hand", `{ dependencyTree(id: "` + kind.GlobalID(backend.Key{Kind: "Network", Namespace: "default", Name: "net-0"}) + `", direction: DOWN, depth: 3) { down { path } } }`, 2, 2},
+		{"a resolver written by hand", `{ dependencyTree(id: "` + kind.GlobalID(backend.Key{Kind: "Network", Namespace: "default", Name: "net-0"}) + `", direction: DEPENDENTS, depth: 3) { dependents { path } } }`, 2, 2},
 		{"the last read before the answer is written", `{ a: ports { nodes { ` + aliases(50, "manifest") + `} } }`, 1, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -102,7 +102,7 @@ func aliases(n int, what string) string {
 
 // dear are documents that pass all limits of documents and cost much to execute.
 func dear() []struct{ name, key, field, query string } {
-	const all = `id kind version metadata { namespace name uid revision generation createdAt updatedAt } spec { managementPolicy resource { networkRef addresses { subnetRef ip } } }`
+	const all = `id kind apiVersion metadata { namespace name uid revision generation createdAt updatedAt } spec { managementPolicy resource { networkRef addresses { subnetRef ip } } }`
 	long := strings.Repeat("n", 2000) // it is in the path of each error
 	return []struct{ name, key, field, query string }{
 		{"a page of 1,000 in each of 1,000", "limit-objects", "ports.nodes.network.ports.nodes", `{ ports(first: 1000) { nodes { network { ports(first: 1000) { nodes { id } } } } } }`},

@@ -123,7 +123,7 @@ func verbs() map[string]func(*teller) {
 		},
 		"deleteWaiting.txt": func(c *teller) {
 			const state = "dryRun\n    state\n    deletedNetworkId\n    network { metadata { revision deletionRequestedAt finalizers } status { conditions { type status message } } }"
-			remove := mutation("deleteNetwork", "DeleteNetworkInput", state+"\n    blockers(first: 1) { totalCount nodes { kind name } pageInfo { hasNextPage } }")
+			remove := mutation("deleteNetwork", "DeleteNetworkInput", state+"\n    blockedBy(first: 1) { totalCount nodes { kind name } pageInfo { hasNextPage } }")
 			c.begin()
 			for _, name := range []string{"sub-a", "sub-b"} {
 				c.must(`mutation ($input: CreateSubnetInput!) { createSubnet(input: $input) { subnet { id } } }`, with(map[string]any{

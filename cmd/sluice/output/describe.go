@@ -166,7 +166,7 @@ func (d Description) neighbours(w io.Writer) error {
 	for _, part := range []struct {
 		title string
 		all   []client.Neighbour
-	}{{"Refers to", d.Neighbours.Up}, {"Referred to by", d.Neighbours.Down}} {
+	}{{"Refers to", d.Neighbours.Dependencies}, {"Referred to by", d.Neighbours.Dependents}} {
 		if len(part.all) == 0 {
 			continue
 		}

@@ -215,9 +215,9 @@ func TestResourcesAreSortedByNumbersAndTexts(t *testing.T) {
 func TestADescriptionShowsWhatTheResourceIsTiedTo(t *testing.T) {
 	var b strings.Builder
 	if err := output.Describe(&b, output.Description{Kind: shelf(), Resource: resource("a", "900"), Now: now(), Neighbours: client.Neighbours{
-		Up:        []client.Neighbour{{Kind: "Room", Name: "a", Path: "spec.roomRef", Guarded: true, State: "MISSING"}},
-		Down:      []client.Neighbour{{Kind: "Book", Name: "b", Path: "spec.shelfRef", State: "BOUND"}},
-		Truncated: true,
+		Dependencies: []client.Neighbour{{Kind: "Room", Name: "a", Path: "spec.roomRef", Guarded: true, State: "MISSING"}},
+		Dependents:   []client.Neighbour{{Kind: "Book", Name: "b", Path: "spec.shelfRef", State: "BOUND"}},
+		Truncated:    true,
 	}}); err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 
 // TreeOptions say how a tree is drawn.
 type TreeOptions struct {
-	// Up and Down are the parts that are shown.
-	Up, Down bool
+	// Dependencies and Dependents are the parts that are shown.
+	Dependencies, Dependents bool
 	// Colours are shown.
 	Colours bool
 }
@@ -28,13 +28,13 @@ func DrawTree(to io.Writer, tree *client.Tree, o TreeOptions) error {
 	if err := d.row(d.name(tree.Root)); err != nil {
 		return err
 	}
-	if o.Up {
-		if err := d.part("refers to", tree.Root.ID, tree.Up); err != nil {
+	if o.Dependencies {
+		if err := d.part("refers to", tree.Root.ResourceID, tree.Dependencies); err != nil {
 			return err
 		}
 	}
-	if o.Down {
-		if err := d.part("referred to by", tree.Root.ID, tree.Down); err != nil {
+	if o.Dependents {
+		if err := d.part("referred to by", tree.Root.ResourceID, tree.Dependents); err != nil {
 			return err
 		}
 	}
@@ -79,8 +79,8 @@ func (d *drawing) part(title, root string, nodes []client.TreeNode) error {
 	d.children, d.first = map[string][]client.TreeNode{}, map[string]string{}
 	for _, n := range nodes {
 		d.children[n.From] = append(d.children[n.From], n)
-		if _, ok := d.first[n.ID]; !ok && !n.Cycle {
-			d.first[n.ID] = origin(n)
+		if _, ok := d.first[n.ResourceID]; !ok && !n.Cycle {
+			d.first[n.ResourceID] = origin(n)
 		}
 	}
 	return d.below(root, "")
@@ -93,12 +93,12 @@ func (d *drawing) below(id, indent string) error {
 		if i == len(d.children[id])-1 {
 			branch, next = "└── ", "    "
 		}
-		follow := !n.Cycle && d.first[n.ID] == origin(n)
+		follow := !n.Cycle && d.first[n.ResourceID] == origin(n)
 		name := d.name(n)
 		switch {
 		case n.Cycle:
 			name += " (cycle)"
-		case !follow && len(d.children[n.ID]) > 0:
+		case !follow && len(d.children[n.ResourceID]) > 0:
 			name += " (*)"
 			d.repeated = true
 		}
@@ -107,7 +107,7 @@ func (d *drawing) below(id, indent string) error {
 			return err
 		}
 		if follow {
-			if err := d.below(n.ID, indent+next); err != nil {
+			if err := d.below(n.ResourceID, indent+next); err != nil {
 				return err
 			}
 		}

@@ -11,7 +11,7 @@ import (
 
 // node is one of a tree whose ids are names.
 func node(level int, from, name, path, state string) client.TreeNode {
-	return client.TreeNode{ID: name, Kind: "Shelf", Namespace: new("default"), Name: name, Level: level, From: from, Path: path, State: state, Guarded: state == "BOUND"}
+	return client.TreeNode{ResourceID: name, Kind: "Shelf", Namespace: new("default"), Name: name, Level: level, From: from, Path: path, State: state, Guarded: state == "BOUND"}
 }
 
 func TestATreeIsDrawnWithCyclesRepetitionsAndNamespaces(t *testing.T) {
@@ -32,23 +32,23 @@ func TestATreeIsDrawnWithCyclesRepetitionsAndNamespaces(t *testing.T) {
 	tree := &client.Tree{
 		Root: node(0, "", "root", "", ""),
 		// c is met below b, which is drawn after a, and before that level by level.
-		Up: []client.TreeNode{
+		Dependencies: []client.TreeNode{
 			node(1, "root", "a", "spec.a", "BOUND"), going,
 			node(2, "a", "c", "spec.c", "BOUND"), node(2, "a", "c", "spec.other", "BOUND"), node(2, "b", "c", "spec.c", "NOT_READY"), global,
 			cycle,
 		},
-		Down:      []client.TreeNode{far, gone},
-		Truncated: true,
+		Dependents: []client.TreeNode{far, gone},
+		Truncated:  true,
 	}
 	var b strings.Builder
-	for _, o := range []output.TreeOptions{{Up: true, Down: true}, {Down: true}, {Up: true, Colours: true}} {
+	for _, o := range []output.TreeOptions{{Dependencies: true, Dependents: true}, {Dependents: true}, {Dependencies: true, Colours: true}} {
 		if err := output.DrawTree(&b, tree, o); err != nil {
 			t.Fatal(err)
 		}
 		b.WriteString("\n")
 	}
 	b.WriteString("nothing around it\n")
-	if err := output.DrawTree(&b, &client.Tree{Root: tree.Root}, output.TreeOptions{Up: true, Down: true}); err != nil {
+	if err := output.DrawTree(&b, &client.Tree{Root: tree.Root}, output.TreeOptions{Dependencies: true, Dependents: true}); err != nil {
 		t.Fatal(err)
 	}
 	transcript(t, "tree", b.String())

@@ -26,7 +26,7 @@ export const unreachable = /^(Input object|Object|Enum) type `((Boolean|Float|In
 export const kind = /^Type "VolumeType" should not have "Type" suffix$/;
 
 // What keeps a deletion waiting is read from the first on, until nothing is left.
-export const forwards = /^Field `blockers` must contain an argument `(last|before)`/;
+export const forwards = /^Field `blockedBy` must contain an argument `(last|before)`/;
 
 export default [{
   files: ["**/*.graphql"],

@@ -49,7 +49,7 @@ func (x *execution) related(req query.DependencyRequest, args map[string]any) (a
 func (x *execution) ofOther(o other, f *ast.Field) any {
 	d := &o.page.Dependencies[o.n]
 	switch f.Name {
-	case "id":
+	case "resourceId":
 		return kind.GlobalID(d.Key)
 	case "kind":
 		return d.Key.Kind

@@ -339,12 +339,14 @@ func (x *execution) ofResource(r *resource, f *ast.Field, args map[string]any) (
 		return kind.GlobalID(r.stored.Key), nil
 	case "kind":
 		return r.stored.Kind, nil
-	case "subKind", "version":
-		text, _ := r.body[f.Name].(string)
-		if text == "" && f.Name == "subKind" {
-			return nil, nil
+	case "subKind":
+		if text, _ := r.body["subKind"].(string); text != "" {
+			return text, nil
 		}
-		return text, nil
+		return nil, nil
+	case "apiVersion":
+		version, _ := r.body["version"].(string)
+		return k.APIVersionOf(version), nil
 	case "metadata":
 		return &metadata{r}, nil
 	case "spec", "status":
@@ -569,7 +571,7 @@ func (x *execution) ofPayload(p *payload, f *ast.Field, args map[string]any) (an
 		return p.DryRun, nil
 	case "state":
 		return string(p.Deletion), nil
-	case "blockers":
+	case "blockedBy":
 		req := query.DependencyRequest{Relation: query.BlockedBy, ChangeCursor: true}
 		if req.None = p.Resource == nil || p.Deletion == service.Deleted; p.Resource != nil {
 			req.Key = p.Resource.Stored.Key
