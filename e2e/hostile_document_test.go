@@ -122,7 +122,7 @@ func filters() []hostileDocument {
 	times, labels, names, kept, conditions := []any{}, []any{}, []string{}, []any{}, []any{}
 	for i := range 50 {
 		times = append(times, map[string]any{"createdAt": map[string]any{"lt": fmt.Sprintf("20%02d-01-01T00:00:00Z", i%20)}})
-		labels = append(labels, map[string]any{"labels": []any{map[string]any{"key": fmt.Sprint("k", i), "exists": true}}})
+		labels = append(labels, map[string]any{"labels": []any{map[string]any{"key": fmt.Sprint("k", i), "isNull": false}}})
 		kept = append(kept, condition("contains", "p"))
 		conditions = append(conditions, map[string]any{"conditions": repeated(50, map[string]any{"type": "AVAILABLE", "status": "TRUE"})})
 	}

@@ -161,7 +161,7 @@ func randomFilter(rnd *rand.Rand, depth int) (map[string]any, func(*volume) bool
 	case 5:
 		return label("ne", "web"), func(v *volume) bool { return v.tier != "web" }
 	case 6:
-		return label("exists", true), func(v *volume) bool { return v.tier != "" }
+		return label("isNull", false), func(v *volume) bool { return v.tier != "" }
 	case 7:
 		return label("notIn", []any{"web", "x"}), func(v *volume) bool { return v.tier != "web" }
 	case 8:

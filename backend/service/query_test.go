@@ -117,6 +117,8 @@ func (o *oracle) condition(depth int) condition {
 		{of("weight", "gt", w), weight(func(x int) bool { return x > w })},
 		{of("weight", "gte", w), weight(func(x int) bool { return x >= w })},
 		{of("weight", "in", []int{100, w}), weight(func(x int) bool { return x == 100 || x == w })},
+		{of("weight", "notIn", []int{100, w}), func(i item) bool { return i.weight == nil || *i.weight != 100 && *i.weight != w }},
+		{of("colour", "notIn", []string{"blue"}), func(i item) bool { return i.effective() == 0 }},
 		{of("weight", "in", []int{}), func(item) bool { return false }},
 		{map[string]any{"or": []any{}}, func(item) bool { return false }},
 		{of("title", "startsWith", s), func(i item) bool { return strings.HasPrefix(i.title, s) }},
@@ -465,9 +467,9 @@ func TestLabelsAreFilteredByTheirValues(t *testing.T) {
 		`{"labels":[{"key":"tier","ne":"web"}]}`:                              "b c d",
 		`{"labels":[{"key":"tier","in":["web","db"]}]}`:                       "a b",
 		`{"labels":[{"key":"tier","notIn":["web","x"]}]}`:                     "b c d",
-		`{"labels":[{"key":"tier","exists":true}]}`:                           "a b",
-		`{"labels":[{"key":"tier","exists":false}]}`:                          "c d",
-		`{"labels":[{"key":"tier","exists":true},{"key":"tier","ne":"web"}]}`: "b",
+		`{"labels":[{"key":"tier","isNull":false}]}`:                           "a b",
+		`{"labels":[{"key":"tier","isNull":true}]}`:                          "c d",
+		`{"labels":[{"key":"tier","isNull":false},{"key":"tier","ne":"web"}]}`: "b",
 		`{"labels":[{"key":"zone","in":["1","2"]},{"key":"tier","ne":"db"}]}`: "c",
 	} {
 		page, err := f.List(t.Context(), anon, query.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})

@@ -100,7 +100,7 @@ func TestWhateverIsAskedTheDocumentsAreThoseThatAreListed(t *testing.T) {
 		}
 	}
 	want := map[string]any{"and": []any{
-		map[string]any{"labels": []any{map[string]any{"key": "a", "exists": true}}}, map[string]any{"name": map[string]any{"eq": "x"}},
+		map[string]any{"labels": []any{map[string]any{"key": "a", "isNull": false}}}, map[string]any{"name": map[string]any{"eq": "x"}},
 	}}
 	if diff := cmp.Diff(want, all[2].Variables["filter"]); diff != "" {
 		t.Errorf("selector and filter (-want +got):\n%s", diff)

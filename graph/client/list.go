@@ -50,7 +50,7 @@ func (t LabelTest) filter() map[string]any {
 	case LabelIn, LabelNotIn:
 		return map[string]any{"key": t.Key, string(t.Operator): t.Values}
 	}
-	return map[string]any{"key": t.Key, "exists": t.Operator != LabelAbsent}
+	return map[string]any{"key": t.Key, "isNull": t.Operator == LabelAbsent}
 }
 
 // filterOf joins tests of labels and a filter; nil if there is neither.

@@ -104,6 +104,7 @@ func (d *typeDerivation) enumOperators(f *descriptor.Field) {
 			field("eq", one, "Equal."),
 			field("ne", one, "Not equal, or absent."),
 			field("in", many, "Equal to one of them. At most 100 elements."),
+			field("notIn", many, "Equal to none of them, or absent. At most 100 elements."),
 			field("isNull", truth, "true: there is no value; false: there is one."),
 		},
 	}

@@ -93,7 +93,7 @@ func arguments() map[string]argument {
 			return `query($f: ResourceFilter) { resources(kind: "Network", filter: $f) { nodes { id } } }`, map[string]any{"f": levels(n)}
 		}, over, "filter.not.not.not.not.not", nil},
 		"conditions of a filter": {50, filter(func(n int) any {
-			return map[string]any{"labels": times(n, any(map[string]any{"key": "a", "exists": true}))}
+			return map[string]any{"labels": times(n, any(map[string]any{"key": "a", "isNull": false}))}
 		}), over, "filter.labels[50]", nil},
 	}
 }

@@ -136,7 +136,7 @@ func among(k client.Kind, path string, texts []string, not bool) (map[string]any
 	case f.kind == "Boolean":
 		return nil, fmt.Errorf("%s is %s: %s are accepted", f.path, f.what(), strings.Join(f.signs(), ", "))
 	case not:
-		return map[string]any{"not": f.nest(map[string]any{"in": values})}, nil
+		return f.nest(map[string]any{"notIn": values}), nil
 	}
 	return f.nest(map[string]any{"in": values}), nil
 }

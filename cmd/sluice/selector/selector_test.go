@@ -43,7 +43,7 @@ func TestAFilterIsThatOfTheAPIWithTypedValues(t *testing.T) {
 		`spec.name="say \"a,b\""`:                 `{"spec":{"name":{"eq":"say \"a,b\""}}}`,
 		"spec.name=":                              `{"spec":{"name":{"eq":""}}}`,
 		"spec.name in (a, b)":                     `{"spec":{"name":{"in":["a","b"]}}}`,
-		"spec.name notin (a)":                     `{"not":{"spec":{"name":{"in":["a"]}}}}`,
+		"spec.name notin (a)":                     `{"spec":{"name":{"notIn":["a"]}}}`,
 		"spec.mode=dark-oak":                      `{"spec":{"mode":{"eq":"DARK_OAK"}}}`,
 		"spec.mode in (OAK,DARK_OAK)":             `{"spec":{"mode":{"in":["OAK","DARK_OAK"]}}}`,
 		"spec.tags=foo":                           `{"spec":{"tags":{"hasAny":["foo"]}}}`,

@@ -187,6 +187,8 @@ func (p *parser) tests(attribute string, f *descriptor.Field, value any, at stri
 		switch op {
 		case "startsWith":
 			t.Values[0] = backend.AppendStringPrefix(nil, t.Text)
+		case "notIn":
+			t.Op = "hasNone"
 		case "eq", "ne", "in", "lt", "lte", "gt", "gte", "contains", "hasAll", "hasAny", "hasNone":
 		default:
 			return nil, failure.BadInput(at+"."+op, "%s is not an operator", op)
@@ -290,7 +292,7 @@ func labelTest(m map[string]any, at string) (Condition, error) {
 			continue
 		}
 		if m[op] == nil {
-			return nil, nullOperator(at, op, "exists")
+			return nil, nullOperator(at, op, "isNull")
 		}
 		ops = append(ops, op)
 	}
@@ -315,14 +317,14 @@ func labelTest(m map[string]any, at string) (Condition, error) {
 	case "notIn":
 		t.Op = "hasNone"
 		return t, nil
-	case "exists":
-		exists := withKey(kind.LabelIndex, key)
-		if want, _ := m["exists"].(bool); !want {
-			return Not{exists}, nil
+	case "isNull":
+		there := withKey(kind.LabelIndex, key)
+		if isNull, _ := m["isNull"].(bool); isNull {
+			return Not{there}, nil
 		}
-		return exists, nil
+		return there, nil
 	}
-	return nil, failure.BadInput(at+"."+ops[0], "%s is not an operator of a label; eq, ne, in, notIn and exists are", ops[0])
+	return nil, failure.BadInput(at+"."+ops[0], "%s is not an operator of a label; eq, ne, in, notIn and isNull are", ops[0])
 }
 
 // conditionTest reads a test of a condition: its type, and its status if one is
