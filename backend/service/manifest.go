@@ -17,10 +17,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Apply makes one resource what a manifest says: created, replaced or left as
-// it is. metadata.revision, or the request's expectedRevision before it, is a
-// precondition; on an absent resource it is NOT_FOUND. The manifest's can be
-// passed over. What the server owns in a manifest is passed over always.
+// Apply makes one resource what a manifest says: created, replaced or left as it is.
+// metadata.revision, or the request's expectedRevision before it, is a precondition; on an
+// absent resource it is NOT_FOUND. The manifest's is ignored with IgnoreRevision and with
+// CreateOnly. What the server owns in a manifest is always ignored.
 func (s *Service) Apply(ctx context.Context, c access.Caller, req ApplyRequest) (*Written, error) {
 	in, err := s.intendManifest(ctx, c, req)
 	if err != nil {
@@ -46,6 +46,9 @@ func headPath(path string) string {
 func (s *Service) intendManifest(ctx context.Context, c access.Caller, req ApplyRequest) (*intent, error) {
 	if req.IgnoreRevision && req.ExpectedRevision != nil {
 		return nil, failure.BadInput("ignoreRevision", "ignoreRevision: it does not go with expectedRevision; leave one of them out")
+	}
+	if req.CreateOnly && req.ExpectedRevision != nil {
+		return nil, failure.BadInput("createOnly", "createOnly: it does not go with expectedRevision, since a new resource has no revision; leave one of them out")
 	}
 	if err := budget.From(ctx).Spend(budget.Steps, budget.ManifestValue*manifest.Size(req.Manifest)+len(req.Manifest)); err != nil {
 		return nil, err

@@ -180,6 +180,17 @@ func TestACreateByManifestNeverReplaces(t *testing.T) {
 	}
 }
 
+func TestACreateByManifestHasNoRevisionToExpect(t *testing.T) {
+	f := setup(t)
+	revision := "1-1"
+	_, err := f.Apply(context.Background(), anon, service.ApplyRequest{Manifest: widgetManifest, CreateOnly: true, ExpectedRevision: &revision})
+	wantCode(t, err, failure.CodeBadUserInput)
+	exported := strings.Replace(widgetManifest, "metadata:\n", "metadata:\n  revision: 1-1\n", 1)
+	if out, err := f.Apply(context.Background(), anon, service.ApplyRequest{Manifest: exported, CreateOnly: true}); err != nil || out.Outcome != service.Created {
+		t.Errorf("of an exported manifest: %+v %v", out, err)
+	}
+}
+
 func TestManyAppliesOfOneAbsentResourceCreateItOnce(t *testing.T) {
 	f := setup(t)
 	var mu sync.Mutex

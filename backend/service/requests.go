@@ -87,7 +87,7 @@ type ApplyRequest struct {
 	DryRun bool
 }
 
-// Outcome of an apply.
+// Outcome of a write, but for a delete.
 type Outcome string
 
 // The outcomes.
