@@ -54,7 +54,7 @@ func (r *ChangesRequest) valid() error {
 type Change struct {
 	// Type is RESET, SNAPSHOT, IN_SYNC, ADDED, MODIFIED or DELETED. The API's
 	// BOOKMARK is not among them: it moves the place that is resumed from. IN_SYNC
-	// comes again after each new connection.
+	// comes again after each new connection and each snapshot.
 	Type string
 	// Cursor resumes the stream after this event; empty while a snapshot is sent.
 	Cursor   string

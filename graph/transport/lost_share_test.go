@@ -99,7 +99,7 @@ func TestAllWhoShareAnExecutionAreToldWhenTheGatewayLosesItsPlace(t *testing.T) 
 	until(t, "all who asked for the state have asked again", func() bool { return s.exec.ReadingState() == listeners })
 	tell()
 	for i := range listeners {
-		if n := read(with[i], "BOOKMARK"); n != networks { // it is in sync once only
+		if n := read(with[i], "IN_SYNC"); n != networks {
 			t.Errorf("%d in the new state", n)
 		}
 		if got := without[i].read(); !strings.Contains(got, "POSITION_EXPIRED") {

@@ -237,18 +237,14 @@ func (c *Stream) changes(d *backend.Delivery) (out []Change) {
 }
 
 // nextOfState sends the next part of the snapshot, and goes over to the changes
-// behind it. The end of a snapshot that is not the stream's first is a BOOKMARK.
+// behind it. Every snapshot ends with IN_SYNC.
 func (c *Stream) nextOfState(ctx context.Context) ([]Change, error) {
 	out, err := c.state.next(ctx)
 	if err == nil && len(out) == 0 {
 		at := c.state.position
 		if err = c.follow(ctx, at); err == nil {
-			mark := InSync
-			if c.inSync {
-				mark = Bookmark
-			}
 			c.state, c.inSync = nil, true
-			return []Change{{Type: mark, Cursor: at.String()}}, nil
+			return []Change{{Type: InSync, Cursor: at.String()}}, nil
 		}
 	}
 	if errors.Is(err, backend.ErrPositionExpired) {

@@ -173,9 +173,11 @@ export class LiveList {
       this.#cursor = cursor ?? this.#cursor;
       this.#failures = 0;
       this.#optimism.settle();
-      if (this.#draft) [this.#shown, this.#draft] = [this.#draft, null];
-      this.#whole = true;
-      this.#show("live");
+      if (type === "IN_SYNC") {
+        if (this.#draft) [this.#shown, this.#draft] = [this.#draft, null];
+        this.#whole = true;
+        this.#show("live");
+      }
       this.#save();
       return;
     }
