@@ -134,7 +134,7 @@ test("a list outlives the catalogues that it began with: CATALOGUE_CHANGED, and 
   await shows(list, "a:1001");
   for (const n of [2, 3, 4]) {
     const file = `${kinds}/network.graphqls`;
-    const field = "  shared: Boolean @index\n";
+    const field = "  shared: Boolean @filterable\n";
     const sdl = await readFile(file, "utf8");
     assert.ok(sdl.includes(field));
     await writeFile(file, sdl.replace(field, `${field}  "Another field."\n  another${n}: Boolean\n`));

@@ -1,0 +1,58 @@
+package arch_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// oldNames are names of the API, of directives and of arguments that have been replaced.
+// The API is frozen by its release: no old form stays beside a new one.
+var oldNames = []struct {
+	old *regexp.Regexp
+	now string
+}{
+	{regexp.MustCompile(`@index\b`), "@filterable"},
+	{regexp.MustCompile(`@value\(`), "@stored(as:)"},
+	{regexp.MustCompile(`@(since|until)\b`), "nothing: a released version is its frozen file"},
+	{regexp.MustCompile(`@map\([^)]`), "@map with @constraint"},
+	{regexp.MustCompile(`@column\(name:`), "@column(title:)"},
+	{regexp.MustCompile(`\bguard: (true|false)`), "guarded"},
+	{regexp.MustCompile(`\b[sS]ecretData\b`), "reveal, RevealedValues"},
+	{regexp.MustCompile(`\bblockers ?(\{|\((first|after|last))`), "blockedBy"},
+	{regexp.MustCompile(`\[KindIndex!|type KindIndex\b`), "KindFilterableField"},
+	{regexp.MustCompile(`\bInt64(List)?Filter\b|: \[?Int64\b`), "SafeInt"},
+	{regexp.MustCompile(`direction: (UP|DOWN)\b`), "DEPENDENCIES, DEPENDENTS"},
+}
+
+func TestNoOldNameIsLeft(t *testing.T) {
+	root := filepath.Join("..", "..")
+	extensions := []string{".go", ".md", ".graphqls", ".graphql", ".mjs", ".js", ".jsx", ".ts", ".txt", ".yaml", ".json"}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "node_modules" || strings.HasPrefix(d.Name(), ".") && path != root):
+			return fs.SkipDir
+		case d.IsDir(), !slices.Contains(extensions, filepath.Ext(path)), d.Name() == "names_test.go":
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, n := range oldNames {
+			if at := n.old.FindIndex(text); at != nil {
+				t.Errorf("%s:%d: %q; now it is %s", path, 1+strings.Count(string(text[:at[0]]), "\n"), text[at[0]:at[1]], n.now)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
