@@ -463,14 +463,14 @@ func TestLabelsAreFilteredByTheirValues(t *testing.T) {
 		}
 	}
 	for filter, want := range map[string]string{
-		`{"labels":[{"key":"tier","eq":"web"}]}`:                              "a",
-		`{"labels":[{"key":"tier","ne":"web"}]}`:                              "b c d",
-		`{"labels":[{"key":"tier","in":["web","db"]}]}`:                       "a b",
-		`{"labels":[{"key":"tier","notIn":["web","x"]}]}`:                     "b c d",
+		`{"labels":[{"key":"tier","eq":"web"}]}`:                               "a",
+		`{"labels":[{"key":"tier","ne":"web"}]}`:                               "b c d",
+		`{"labels":[{"key":"tier","in":["web","db"]}]}`:                        "a b",
+		`{"labels":[{"key":"tier","notIn":["web","x"]}]}`:                      "b c d",
 		`{"labels":[{"key":"tier","isNull":false}]}`:                           "a b",
-		`{"labels":[{"key":"tier","isNull":true}]}`:                          "c d",
+		`{"labels":[{"key":"tier","isNull":true}]}`:                            "c d",
 		`{"labels":[{"key":"tier","isNull":false},{"key":"tier","ne":"web"}]}`: "b",
-		`{"labels":[{"key":"zone","in":["1","2"]},{"key":"tier","ne":"db"}]}`: "c",
+		`{"labels":[{"key":"zone","in":["1","2"]},{"key":"tier","ne":"db"}]}`:  "c",
 	} {
 		page, err := f.List(t.Context(), anon, query.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})
 		if err != nil {

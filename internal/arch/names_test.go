@@ -23,8 +23,8 @@ var oldNames = []struct {
 	{regexp.MustCompile(`@column\(name:`), "@column(title:)"},
 	{regexp.MustCompile(`\bguard: (true|false)`), "guarded"},
 	{regexp.MustCompile(`\b[sS]ecretData\b`), "reveal, RevealedValues"},
-	{regexp.MustCompile(`\bblockers ?(\{|\((first|after|last))`), "blockedBy"},
-	{regexp.MustCompile(`\[KindIndex!|type KindIndex\b`), "KindFilterableField"},
+	{regexp.MustCompile(`\bblockers ?[({] ?(first|after|last|nodes|edges|totalCount)`), "blockedBy"},
+	{regexp.MustCompile(`\[KindIndex!`), "KindFilterableField"},
 	{regexp.MustCompile(`\bInt64(List)?Filter\b|: \[?Int64\b`), "SafeInt"},
 	{regexp.MustCompile(`direction: (UP|DOWN)\b`), "DEPENDENCIES, DEPENDENTS"},
 }
