@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -89,18 +88,16 @@ type Budget struct {
 	arrived atomic.Int64
 }
 
-// SharedKey is the key of a [*Shared] in a context. A context that carries other values
-// too may answer it by itself.
-type SharedKey struct{}
+type sharedKey struct{}
 
 // WithShared returns a context in which operations share.
 func WithShared(ctx context.Context, s Shared) context.Context {
-	return context.WithValue(ctx, SharedKey{}, &s)
+	return context.WithValue(ctx, sharedKey{}, &s)
 }
 
 // SharedFrom returns what the operations of a context share.
 func SharedFrom(ctx context.Context) Shared {
-	if s, ok := ctx.Value(SharedKey{}).(*Shared); ok {
+	if s, ok := ctx.Value(sharedKey{}).(*Shared); ok {
 		return *s
 	}
 	return Shared{}
@@ -120,23 +117,10 @@ func NewShared(limits Limits, shared Shared) *Budget {
 
 type budgetKey struct{}
 
-// carrier is a context that carries a budget. One of the standard library costs several
-// times as much.
-type carrier struct {
-	context.Context
-	budget *Budget
-}
-
-// Value is part of [context.Context].
-func (c *carrier) Value(key any) any {
-	if key == (budgetKey{}) {
-		return c.budget
-	}
-	return c.Context.Value(key)
-}
-
 // With returns a context that carries the budget.
-func With(ctx context.Context, b *Budget) context.Context { return &carrier{ctx, b} }
+func With(ctx context.Context, b *Budget) context.Context {
+	return context.WithValue(ctx, budgetKey{}, b)
+}
 
 // From returns the budget of a context, nil if it carries none.
 func From(ctx context.Context) *Budget {
@@ -289,15 +273,3 @@ func (b *Budget) Halt() {
 
 // Halted says whether the operation was ended.
 func (b *Budget) Halted() bool { return b != nil && b.halted.Load() }
-
-// String lists what was spent.
-func (b *Budget) String() string {
-	out := ""
-	for t := range Things {
-		if t > 0 {
-			out += " "
-		}
-		out += t.String() + "=" + strconv.FormatInt(b.Spent(t), 10)
-	}
-	return out
-}

@@ -98,8 +98,8 @@ func (s *Store) With(documents []string) *Store {
 	return &out
 }
 
-// Request is what of a request says which document is meant.
-type Request struct {
+// Reference is the part of a request that tells which document it means.
+type Reference struct {
 	Query, DocumentID string
 	Extensions        map[string]any
 }
@@ -112,7 +112,7 @@ type Resolved struct {
 }
 
 // Resolve returns the document that a request means. The errors are for the client.
-func (s *Store) Resolve(r *Request) (Resolved, *gqlerror.Error) {
+func (s *Store) Resolve(r *Reference) (Resolved, *gqlerror.Error) {
 	id, automatic, err := named(r)
 	if err != nil {
 		return Resolved{}, err
@@ -172,7 +172,7 @@ func (s *Store) known(id string) (Resolved, *gqlerror.Error) {
 
 // named returns the id that a request names, and whether by Apollo's protocol,
 // whose clients register what is not found.
-func named(r *Request) (id string, automatic bool, err *gqlerror.Error) {
+func named(r *Reference) (id string, automatic bool, err *gqlerror.Error) {
 	if r.DocumentID != "" {
 		if strings.Contains(r.DocumentID, ":") && !strings.HasPrefix(r.DocumentID, sha256Prefix) {
 			return "", false, refusal(codeBadInput, "documentId: sha256:<hex> and ids without a colon are accepted")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/transport"
+	"github.com/sluicegw/sluice/internal/setting"
 )
 
 // Config of a server. The names in errors are the user's own configuration keys.
@@ -157,16 +158,15 @@ const consoleEndpoint = "/v1/graphql"
 
 // ValidateSettings is [Config.Validate] for what an operator sets.
 func (c Config) ValidateSettings() error {
-	errs := []error{c.Limits.Validate(), c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins)}
-	for _, one := range []struct {
-		key   string
-		value time.Duration
-	}{{"drain-delay", c.DrainDelay}, {"drain-timeout", c.DrainTimeout}, {"init-timeout", c.InitTimeout}, {"ping-interval", c.PingInterval}, {"write-timeout", c.WriteTimeout}, {"body-timeout", c.BodyTimeout}, {"slow-log", c.SlowLog}} {
-		if one.value < 0 {
-			errs = append(errs, fmt.Errorf("%s: %v is negative; 0 means the default", one.key, one.value))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(c.Limits.Validate(), c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins), setting.NotNegative(
+		setting.Setting{Name: "drain-delay", Value: int64(c.DrainDelay)},
+		setting.Setting{Name: "drain-timeout", Value: int64(c.DrainTimeout)},
+		setting.Setting{Name: "init-timeout", Value: int64(c.InitTimeout)},
+		setting.Setting{Name: "ping-interval", Value: int64(c.PingInterval)},
+		setting.Setting{Name: "write-timeout", Value: int64(c.WriteTimeout)},
+		setting.Setting{Name: "body-timeout", Value: int64(c.BodyTimeout)},
+		setting.Setting{Name: "slow-log", Value: int64(c.SlowLog)},
+	))
 }
 
 // Validate returns every limit that is negative, joined.
@@ -183,7 +183,7 @@ func (l Limits) Validate() error {
 		{"limit-operations", int64(l.Operations)}, {"limit-message", l.Message},
 	} {
 		if one.value < 0 {
-			errs = append(errs, fmt.Errorf("%s: %d is negative; 0 means the default", one.key, one.value))
+			errs = append(errs, fmt.Errorf("%s: must not be negative", one.key))
 		}
 	}
 	l.setDefaults()

@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"maps"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -21,9 +21,7 @@ import (
 func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	out := graphql.DefaultErrorPresenter(ctx, err)
 	ext := map[string]any{}
-	for k, v := range out.Extensions {
-		ext[k] = v
-	}
+	maps.Copy(ext, out.Extensions)
 	var known *failure.Error
 	var over *budget.ExceededError
 	switch {
@@ -55,23 +53,16 @@ func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	switch {
 	case code == string(failure.CodeInternal) || known != nil && known.Outcome != "":
 		s.cfg.Logger.Error("operation failed", zap.String("requestId", requestID(ctx)), zap.String("code", code), zap.Error(cause(err)))
-	case code == string(failure.CodeUnavailable) && ext["key"] == nil && s.unavailable.first(time.Now()):
-		s.cfg.Logger.Warn("the store is not available", zap.String("requestId", requestID(ctx)), zap.Error(cause(err)))
+	case code == string(failure.CodeUnavailable) && ext["key"] == nil:
+		s.unavailable.Do(func() {
+			s.cfg.Logger.Warn("the store is not available", zap.String("requestId", requestID(ctx)), zap.Error(cause(err)))
+		})
 	}
 	return out
 }
 
-// seldom is a line of the log that would come with every request.
-type seldom struct{ last atomic.Int64 }
-
-// seldomEvery is how often such a line is written.
-const seldomEvery = 5 * time.Second
-
-// first says whether the line is due.
-func (s *seldom) first(now time.Time) bool {
-	last := s.last.Load()
-	return now.UnixNano()-last >= int64(seldomEvery) && s.last.CompareAndSwap(last, now.UnixNano())
-}
+// logInterval is how often a line is logged that would otherwise come with every request.
+const logInterval = 5 * time.Second
 
 // isInput recognises an error of reading an argument whose text speaks of the
 // input alone. A resolver was not called then.

@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql/executor"
-	"github.com/99designs/gqlgen/graphql/handler/extension"
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/catalogue"
@@ -117,28 +115,18 @@ func (s *Server) addAPI(g *Generation, name string, api API) error {
 	if err != nil {
 		return err
 	}
-	exec := executor.New(eng)
-	exec.SetQueryCache(parsed{})
-	exec.SetErrorPresenter(s.present)
-	exec.SetRecoverFunc(s.recovered)
-	variables := variables{schema: api.Schema}
-	exec.Use(variables)
-	exec.Use(oneStream{root: api.Schema.Subscription.Name})
-	exec.AroundResponses(s.bound)
-	exec.Use(extension.Introspection{})
 	cache := newDocumentCache(s.cfg.Limits.CachedTokens, eng)
 	g.caches = append(g.caches, cache)
 	g.executors[name] = transport.NewExecutor(transport.ExecutorConfig{
-		Executor: exec, Named: s.documentsOf(api), Memory: s.memory,
-		Direct:    &transport.Direct{Engine: eng, Variables: variables.values, Around: s.bound, Present: s.present, Recover: s.recovered},
+		Engine: eng, Named: s.documentsOf(api), Memory: s.memory, Around: s.bound, Present: s.present, Recover: s.recovered,
 		Documents: &documents{schema: api.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideSchema, cache: cache},
 	})
 	return nil
 }
 
-// recovered is what is said of a panic in a resolver.
+// recovered logs a panic and returns the error that the client is told.
 func (s *Server) recovered(ctx context.Context, p any) error {
-	s.cfg.Logger.Error("panic in a resolver", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
+	s.cfg.Logger.Error("panic in an operation", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
 	return &failure.Error{Code: failure.CodeInternal, Message: "internal error"}
 }
 
@@ -236,37 +224,13 @@ func (s *Server) olderStreams() (out []string, total int) {
 	return out, total
 }
 
-// newest runs each operation by the generation that is served when it begins, and
-// by the API of the path that its request came to.
-type newest struct{ server *Server }
-
-var _ transport.API = newest{}
-
-func (n newest) executor(ctx context.Context) *transport.Executor {
-	return n.server.generation.Load().executors[factsOf(ctx).api]
+// executor returns the executor of an operation that begins: of the generation that is served, and of
+// the API of the path that its request came to.
+func (s *Server) executor(ctx context.Context) *transport.Executor {
+	return s.generation.Load().executors[factsOf(ctx).api]
 }
 
-// Prepare is part of [transport.API].
-func (n newest) Prepare(ctx context.Context, r *transport.Request) (*transport.Operation, gqlerror.List) {
-	return n.executor(ctx).Prepare(ctx, r)
-}
-
-// Refuse is part of [transport.API].
-func (n newest) Refuse(ctx context.Context, errs ...*gqlerror.Error) []byte {
-	return n.executor(ctx).Refuse(ctx, errs...)
-}
-
-// Present is part of [transport.API].
-func (n newest) Present(ctx context.Context, errs gqlerror.List) gqlerror.List {
-	return n.executor(ctx).Present(ctx, errs)
-}
-
-// pathList names the paths of the API to a person.
+// pathList returns the paths of the API as text.
 func pathList(paths map[string]string) string {
-	var out []string
-	for path := range paths {
-		out = append(out, path)
-	}
-	slices.Sort(out)
-	return strings.Join(out, " and ")
+	return strings.Join(slices.Sorted(maps.Keys(paths)), " and ")
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,7 +13,6 @@ import (
 // metrics of the edge. No label holds what a client chooses freely.
 type metrics struct {
 	requests *prometheus.HistogramVec
-	answers  answers
 	errors   *prometheus.CounterVec
 	// Of long-lived connections: how many there are, and operations on sockets.
 	sockets, streams, operations prometheus.Gauge
@@ -97,11 +95,6 @@ func (m *metrics) older(streams func() float64) error {
 	))
 }
 
-// by returns a hook that moves a gauge.
-func by(g prometheus.Gauge) func(int) {
-	return func(delta int) { g.Add(float64(delta)) }
-}
-
 func (m *metrics) observe(r *http.Request, status int, took time.Duration) {
 	path := r.Pattern
 	if path == "" {
@@ -111,35 +104,5 @@ func (m *metrics) observe(r *http.Request, status int, took time.Duration) {
 	if method != http.MethodGet && method != http.MethodPost {
 		method = "other"
 	}
-	m.answers.of(m.requests, answered{path, method, status}).Observe(took.Seconds())
-}
-
-// answered are the labels of a request.
-type answered struct {
-	path, method string
-	status       int
-}
-
-// answers remember the observers of labels, which are slow to find. There are as many as
-// there are series.
-type answers struct {
-	mu    sync.RWMutex
-	known map[answered]prometheus.Observer
-}
-
-func (a *answers) of(vec *prometheus.HistogramVec, labels answered) prometheus.Observer {
-	a.mu.RLock()
-	o := a.known[labels]
-	a.mu.RUnlock()
-	if o != nil {
-		return o
-	}
-	o = vec.WithLabelValues(labels.path, labels.method, strconv.Itoa(labels.status))
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.known == nil {
-		a.known = map[answered]prometheus.Observer{}
-	}
-	a.known[labels] = o
-	return o
+	m.requests.WithLabelValues(path, method, strconv.Itoa(status)).Observe(took.Seconds())
 }

@@ -40,9 +40,6 @@ func ofEvent(l budget.Limits) budget.Limits {
 // the way says nothing of an answer that is not there.
 func (s *Server) bound(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	op := graphql.GetOperationContext(ctx)
-	if op.Operation == nil { // it was refused
-		return next(ctx)
-	}
 	limits, shared := s.cfg.Limits.budget(), budget.SharedFrom(ctx)
 	if shared.Turns = s.turns; op.Operation.Operation == ast.Subscription {
 		limits = ofEvent(limits)

@@ -15,7 +15,9 @@ import (
 type Config struct {
 	// Dispatch begins to execute an operation, as gqlgen's executor does. Required.
 	Dispatch func(context.Context, *graphql.OperationContext) (graphql.ResponseHandler, context.Context)
-	// Refuse is how a subscription ends whose next event finds no memory. Required.
+	// Recover returns the errors that a client is told of a panic. Required.
+	Recover func(ctx context.Context, v any) gqlerror.List
+	// Refuse returns the errors that end a subscription whose next event finds no memory. Required.
 	Refuse func(context.Context) gqlerror.List
 	// Memory is what all that is in flight holds. Default: unbounded.
 	Memory *budget.Memory

@@ -21,12 +21,16 @@ type OutputOwner interface {
 	TakeBack(buf []byte)
 }
 
-// OutputKey is the key of an [*Output] in a context.
-type OutputKey struct{}
+type outputKey struct{}
+
+// WithOutput returns a context that carries an output.
+func WithOutput(ctx context.Context, o *Output) context.Context {
+	return context.WithValue(ctx, outputKey{}, o)
+}
 
 // OutputOf returns the output that a context carries, nil if there is none.
 func OutputOf(ctx context.Context) *Output {
-	o, _ := ctx.Value(OutputKey{}).(*Output)
+	o, _ := ctx.Value(outputKey{}).(*Output)
 	return o
 }
 

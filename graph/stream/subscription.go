@@ -18,8 +18,6 @@ type Wire interface {
 	Frame(payload []byte, cursor string) Frame
 	// End tells the client that the subscription has ended: it is complete if there are no errors.
 	End(ctx context.Context, errs gqlerror.List)
-	// Panic is End after a panic.
-	Panic(ctx context.Context, v any)
 	// Close is called last.
 	Close()
 }
@@ -74,7 +72,7 @@ func (s *Subscription) Run() {
 	parked := false
 	defer func() {
 		if v := recover(); v != nil {
-			s.wire.Panic(s.ctx, v)
+			s.wire.End(s.ctx, s.groups.cfg.Recover(s.ctx, v))
 		}
 		if !parked {
 			s.leave()

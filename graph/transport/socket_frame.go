@@ -4,15 +4,9 @@ import (
 	"encoding/binary"
 	"unicode/utf8"
 
-	"github.com/sluicegw/sluice/graph/stream"
-)
+	"github.com/gorilla/websocket"
 
-// Opcodes of frames (RFC 6455, 5.2).
-const (
-	opText  = 0x1
-	opClose = 0x8
-	opPing  = 0x9
-	opPong  = 0xA
+	"github.com/sluicegw/sluice/graph/stream"
 )
 
 // maxReason is how many bytes of text fit into a close frame (RFC 6455, 5.5.1).
@@ -38,13 +32,15 @@ func appendFrame(b []byte, f *stream.Frame) []byte {
 // closeFrame is the last frame of a connection. Code 0 stands for none.
 func closeFrame(code int, reason string) stream.Frame {
 	if code == 0 {
-		return stream.Frame{Kind: opClose}
+		return stream.Frame{Kind: websocket.CloseMessage}
 	}
 	for len(reason) > maxReason || !utf8.ValidString(reason) && reason != "" {
 		reason = reason[:min(len(reason)-1, maxReason)]
 	}
-	return stream.Frame{Kind: opClose, Head: binary.BigEndian.AppendUint16(nil, uint16(code)), Tail: reason}
+	return stream.Frame{Kind: websocket.CloseMessage, Head: binary.BigEndian.AppendUint16(nil, uint16(code)), Tail: reason}
 }
 
 // textFrame is a message that is ready.
-func textFrame(message string) stream.Frame { return stream.Frame{Kind: opText, Tail: message} }
+func textFrame(message string) stream.Frame {
+	return stream.Frame{Kind: websocket.TextMessage, Tail: message}
+}
