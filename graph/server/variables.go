@@ -148,8 +148,12 @@ func (v variables) fields(at *location, def *ast.Definition, fields map[string]a
 func scalarValue(at *location, name string, value any) (_ any, refusal *gqlerror.Error) {
 	_, isText := value.(string)
 	number, isNumber := value.(json.Number)
-	x, err := number.Float64()
-	isNumber = isNumber && err == nil
+	x := 0.0
+	if isNumber {
+		var err error
+		x, err = number.Float64()
+		isNumber = err == nil
+	}
 	whole := isNumber && x == math.Trunc(x)
 	ok := true
 	switch name {

@@ -190,7 +190,7 @@ func (o *Operation) do(ctx context.Context, abort func(), send func(answer []byt
 			share.Close()
 		}
 	}()
-	if !o.end.IsZero() {
+	if end, ok := ctx.Deadline(); !o.end.IsZero() && (!ok || end.After(o.end)) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, o.end)
 		defer cancel()

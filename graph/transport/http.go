@@ -50,7 +50,7 @@ func (t *Transport) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "POST")
 		t.refuse(w, r, http.StatusMethodNotAllowed, badRequest("a mutation is sent by POST"))
 	default:
-		t.answer(w, r, op)
+		t.answer(inTime, w, r, op)
 	}
 }
 
@@ -105,12 +105,15 @@ func (t *Transport) readRequest(w http.ResponseWriter, r *http.Request) (req *Re
 
 // isJSON reports whether a Content-Type is JSON in UTF-8.
 func isJSON(contentType string) bool {
+	if contentType == typeJSON { // most are
+		return true
+	}
 	media, params, err := mime.ParseMediaType(contentType)
 	return err == nil && media == typeJSON && slices.Contains([]string{"", "utf-8", "utf8"}, strings.ToLower(params["charset"]))
 }
 
-// answer runs a query or a mutation and sends its answer.
-func (t *Transport) answer(w http.ResponseWriter, r *http.Request, op *Operation) {
+// answer runs a query or a mutation in time and sends its answer, which may take longer.
+func (t *Transport) answer(inTime context.Context, w http.ResponseWriter, r *http.Request, op *Operation) {
 	media := negotiate(r.Header.Values("Accept"), typeJSON, typeResponse)
 	if media == "" && negotiate(r.Header.Values("Accept"), typeEvents) != "" {
 		t.stream(w, r, op)
@@ -121,7 +124,7 @@ func (t *Transport) answer(w http.ResponseWriter, r *http.Request, op *Operation
 		return
 	}
 	to := t.paced(w)
-	share := op.do(r.Context(), to.abort, func(answer []byte, busy bool) {
+	share := op.do(inTime, to.abort, func(answer []byte, busy bool) {
 		to.end = time.Now().Add(maxWriteTime)
 		status := http.StatusOK
 		if busy {
