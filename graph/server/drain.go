@@ -12,13 +12,14 @@ import (
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
-// fresh is the set of connections whose first request has not arrived yet.
+// fresh is the set of connections whose first request has not arrived yet. [http.Server.Shutdown] alone would
+// wait five seconds for them.
 type fresh struct {
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
 }
 
-// note is told of each change of a connection.
+// note is the ConnState hook of the server.
 func (f *fresh) note(c net.Conn, state http.ConnState) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 	"github.com/sluicegw/sluice/graph/scalar"
 )
 
-// present turns any error of an operation into what a client is told:
-// extensions.code always, extensions.requestId always, the rest as it applies.
-// What is not a known error is INTERNAL; its cause goes to the log only.
+// present returns the error that a client is told, with extensions.code and
+// extensions.requestId always, and the others as they apply. An unknown error is INTERNAL; its cause goes
+// to the log only.
 func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	out := graphql.DefaultErrorPresenter(ctx, err)
 	ext := map[string]any{}
@@ -64,15 +64,14 @@ func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
 // logInterval is how often a line is logged that would otherwise come with every request.
 const logInterval = 5 * time.Second
 
-// isInput recognises an error of reading an argument whose text speaks of the
-// input alone. A resolver was not called then.
+// isInput reports whether err is about the value of an argument, and was found before a resolver was called.
 func isInput(err error) bool {
 	var number *graphql.IntegerError
 	var input *scalar.InputError
 	return errors.As(err, &number) || errors.As(err, &input)
 }
 
-// cause is the innermost error, for the log.
+// cause returns the innermost error, for the log.
 func cause(err error) error {
 	for {
 		next := errors.Unwrap(err)

@@ -26,10 +26,10 @@ import (
 	"github.com/sluicegw/sluice/resolvers"
 )
 
-// Catalogue is what a server serves at a time.
+// Catalogue is a set of APIs that a server serves.
 type Catalogue struct {
-	// Hash of what it says of stored resources, and Files, that of its files, are shown
-	// in /metrics and /readyz.
+	// Hash is the hash of what the catalogue declares about stored resources, Files the hash of its
+	// files. /metrics and /readyz show both.
 	Hash, Files string
 	// APIs by the names that [Config.Paths] gives them. Required.
 	APIs map[string]API
@@ -37,26 +37,26 @@ type Catalogue struct {
 
 // API is one version of the API of a catalogue.
 type API struct {
-	// Service answers it. Required.
+	// Service executes its operations. Required.
 	Service *service.Service
 	// Schema is the API of the service's kinds. Required.
 	Schema *ast.Schema
 }
 
-// newestAPI names the one API that there is, and the one of the page at /.
+// newestAPI is the name of the newest API, at present the only one.
 const newestAPI = "v1"
 
-// Single is a catalogue with the one API of [DefaultPaths].
+// Single returns a catalogue with the one API of [DefaultPaths].
 func Single(svc *service.Service, schema *ast.Schema) Catalogue {
 	return Catalogue{APIs: map[string]API{newestAPI: {Service: svc, Schema: schema}}}
 }
 
-// DefaultPaths serves the one API under its version, and as the newest.
+// DefaultPaths returns the paths of the one API: under its version, and as the newest.
 func DefaultPaths() map[string]string {
 	return map[string]string{"/graphql": newestAPI, "/v1/graphql": newestAPI}
 }
 
-// validate returns what is missing, for a table of paths.
+// validate returns an error for each path whose API is missing or incomplete.
 func (c Catalogue) validate(paths map[string]string) error {
 	var errs []error
 	for path, name := range paths {
@@ -67,20 +67,20 @@ func (c Catalogue) validate(paths map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// Generation is a catalogue that is ready to be served, once.
+// Generation is a catalogue that is ready to be served.
 type Generation struct {
 	catalogue Catalogue
 	executors map[string]*transport.Executor
 	caches    []*documentCache
 	console   http.Handler
-	// outline of the kinds says what is hidden.
+	// outline of the kinds has what is hidden.
 	outline catalogue.Outline
-	// streams are the subscriptions that began on it, everyKind those of them for the
-	// changes of every kind.
+	// streams are the subscriptions that began on it; everyKind are the ones for the changes of
+	// every kind.
 	streams, everyKind *stream.Set
 }
 
-// Prepare makes a catalogue ready to be served. Nothing is served by it yet.
+// Prepare makes a catalogue ready to be served. [Server.Replace] serves it.
 func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 	if err := c.validate(s.cfg.Paths); err != nil {
 		return nil, err
@@ -133,14 +133,14 @@ func (s *Server) recovered(ctx context.Context, p any) error {
 // How long streams go on whose catalogue was replaced.
 const (
 	// maxOlder is how many older generations have streams at a time; another
-	// replacement ends those of the oldest.
+	// replacement ends the streams of the oldest.
 	maxOlder = 2
 	// olderLife is how long the streams of an older generation go on.
 	olderLife = 10 * time.Minute
 )
 
-// older is a generation that was replaced. Nothing but its streams and operations
-// hold on to what they need of it.
+// older is the rest of a generation that was replaced. It does not keep the generation itself in
+// memory; running streams and operations keep the parts that they need.
 type older struct {
 	hash, files        string
 	outline            catalogue.Outline
@@ -154,11 +154,11 @@ type replaced struct {
 	generations []*older
 }
 
-// Replace serves another generation from now on: operations that begin later, on
-// open sockets too, use it. Those that run go on with theirs; their streams end
-// after ten minutes, or when a third generation follows, with CATALOGUE_CHANGED
-// and the cursor to resume from. Streams that show what the new one hides, and those
-// for every kind where it has a kind more, end before anything is written by it.
+// Replace serves another generation from now on: operations that begin later, on open sockets too,
+// use it. Running operations finish on the old one. Running streams end after ten minutes, or when
+// a third generation follows, with CATALOGUE_CHANGED and the cursor to resume from. Streams that show
+// something that the new generation hides end before anything is written by it, and so do streams for every
+// kind if it has a new kind.
 func (s *Server) Replace(g *Generation) {
 	s.replaced.mu.Lock()
 	defer s.replaced.mu.Unlock()
@@ -189,8 +189,8 @@ func (s *Server) Replace(g *Generation) {
 	}
 }
 
-// endFor ends the streams that would show what the next catalogue hides, or would
-// pass over the changes of a kind that it has more.
+// endFor ends the streams that would show something that the next catalogue hides, or would
+// miss the changes of a new kind.
 func (o *older) endFor(next catalogue.Outline) {
 	if next.Hides(o.outline) {
 		o.streams.End()
@@ -211,8 +211,8 @@ func (s *Server) retire(o *older) {
 	o.streams.End()
 }
 
-// olderStreams is how many streams each older generation has, the oldest first,
-// without those that have none.
+// olderStreams returns a line for each older generation that has streams, the oldest first, and the
+// number of all these streams.
 func (s *Server) olderStreams() (out []string, total int) {
 	s.replaced.mu.Lock()
 	defer s.replaced.mu.Unlock()

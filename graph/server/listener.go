@@ -83,7 +83,7 @@ type countedTCP struct {
 	tcpConn
 }
 
-// markConnection notes in the context of a connection's requests that it is one too many.
+// markConnection marks the context of the requests of a connection beyond the limit.
 func markConnection(ctx context.Context, c net.Conn) context.Context {
 	if c, ok := c.(interface{ isOver() bool }); ok && c.isOver() {
 		return context.WithValue(ctx, overKey{}, true)

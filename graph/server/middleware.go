@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// overKey marks the contexts of a connection that is one too many.
+// overKey marks the contexts of connections beyond the limit.
 type overKey struct{}
 
 // edge gives every request an id, a log line, a metric and a guard against
@@ -55,7 +55,7 @@ func (s *Server) edge(next http.Handler) http.Handler {
 	})
 }
 
-// hostAllowed accepts IP addresses, localhost and what is configured: a foreign
+// hostAllowed reports whether host is an IP address, localhost or an allowed name: any other
 // name that resolves to the gateway is a DNS rebinding attack.
 func (s *Server) hostAllowed(host string) bool {
 	name := host
@@ -66,9 +66,9 @@ func (s *Server) hostAllowed(host string) bool {
 	return net.ParseIP(name) != nil || name == "localhost" || slices.Contains(s.cfg.AllowedHosts, name)
 }
 
-// originAllowed reports whether a request has no Origin, the gateway's or a configured
-// one. The gateway speaks HTTP alone. Behind a proxy with TLS its pages have an origin of
-// https, which is accepted where the browser says that it is that of the request.
+// originAllowed reports whether a request has no Origin, the gateway's own or an allowed
+// one. The gateway serves plain HTTP. Behind a proxy with TLS its pages have an https origin,
+// which is accepted if the browser reports a same-origin request.
 func (s *Server) originAllowed(r *http.Request) bool {
 	origins := r.Header["Origin"]
 	switch {
@@ -86,7 +86,7 @@ func (s *Server) originAllowed(r *http.Request) bool {
 	return u.Scheme == "http" || u.Scheme == "https" && slices.Equal(r.Header["Sec-Fetch-Site"], []string{"same-origin"})
 }
 
-// preflightAge is how long a browser may remember what it may send, in seconds.
+// preflightAge is how long a browser may cache the answer to a preflight, in seconds.
 const preflightAge = 600
 
 // crossOrigin tells browsers that pages of the configured origins may read answers.
@@ -116,7 +116,7 @@ func refuseWith(w http.ResponseWriter, r *http.Request, status int, message stri
 	_ = json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]any{"message": message, "extensions": extensions}}})
 }
 
-// recorder remembers the status of an answer.
+// recorder records the status and the time of an answer.
 type recorder struct {
 	http.ResponseWriter
 	begin  time.Time

@@ -33,15 +33,15 @@ type Server struct {
 	transport *transport.Transport
 	// documents are those that clients name; they are parsed for each generation.
 	documents *document.Store
-	// generation is what is served.
+	// generation is the one that is served.
 	generation atomic.Pointer[Generation]
 	replaced   replaced
 	draining   atomic.Bool
-	// memory is shared by all that is in flight.
+	// memory is shared by everything in flight.
 	memory *budget.Memory
 	// work is the allowance of all events of subscriptions.
 	work *budget.Allowance
-	// turns are for operations that run for long: one processor is for the others.
+	// turns are for operations that run for long; they leave one processor for the others.
 	turns *budget.Turns
 	// unavailable and unready limit how often it is logged that clients were told that the store is
 	// not available, and that the gateway is not ready.
@@ -120,12 +120,12 @@ func (s *Server) newTransport() (*transport.Transport, error) {
 // Handler serves all paths.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// NotReadyError is why a gateway cannot serve yet, as it is told.
+// NotReadyError is the reason why a gateway cannot serve yet, as /readyz shows it.
 type NotReadyError struct{ Why string }
 
 func (e *NotReadyError) Error() string { return e.Why }
 
-// readyz says whether requests can be served now.
+// readyz answers whether requests can be served now.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
@@ -153,7 +153,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writeDetails says what is served, a line each.
+// writeDetails writes a line for each catalogue that has operations.
 func (s *Server) writeDetails(w io.Writer) {
 	c := s.generation.Load().catalogue
 	_, _ = fmt.Fprintf(w, "catalogue %s files %s\n", c.Hash, c.Files)

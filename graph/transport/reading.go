@@ -93,7 +93,7 @@ func (t *Transport) readBody(w http.ResponseWriter, r *http.Request) (data []byt
 		extend: func() { d.extend(t.cfg.MessageTimeout) },
 	}.read()
 	if err == nil {
-		d.lift()             // the answer has a deadline of its own
+		d.lift()             // the answer has its own deadline
 		err = r.Body.Close() // otherwise net/http looks for its end again
 	}
 	return data, taken, err

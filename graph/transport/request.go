@@ -15,20 +15,19 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// Request has the parameters of the GraphQL over HTTP specification, which are
-// also those of a subscribe message on a WebSocket, and the document id of its
-// appendix on persisted documents.
+// Request has the parameters of the GraphQL over HTTP specification, which a subscribe message on a
+// WebSocket has too, and the document id of its appendix on persisted documents.
 type Request struct {
 	Query         string
 	OperationName string
 	DocumentID    string
-	// Variables is nil where there are none. Numbers are [json.Number].
+	// Variables is nil without any. Numbers are [json.Number].
 	Variables map[string]any
-	// Extensions has those that the gateway knows; nil where there are none.
+	// Extensions has the ones that the gateway knows; nil without any.
 	Extensions map[string]any
 }
 
-// maxNesting is how deep the JSON of a request may be nested.
+// maxNesting is the deepest nesting of the JSON of a request.
 const maxNesting = 200
 
 // parseRequest reads the JSON form. null stands for an absent parameter; unknown parameters
@@ -157,7 +156,7 @@ func (r *Request) namesDocument() bool {
 	return r.Query != "" || r.DocumentID != "" || r.Extensions["persistedQuery"] != nil
 }
 
-// checkNesting refuses what is nested too deep, before anything recursive reads it.
+// checkNesting refuses JSON that is nested too deep, before recursive code reads it.
 func checkNesting(data []byte) error {
 	if bytes.Count(data, []byte{'{'})+bytes.Count(data, []byte{'['}) <= maxNesting {
 		return nil

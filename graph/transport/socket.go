@@ -38,19 +38,19 @@ const (
 	maxFirstMessage = 64 << 10
 	// closeWait is how long a client may take to answer that its connection is closed.
 	closeWait = 2 * time.Second
-	// maxLate bounds what is read, and dropped, of a client that was refused, in bytes.
+	// maxLate is the most bytes that are read and dropped from a client that was refused.
 	maxLate = 8 << 20
 )
 
-// closing is how a connection ends.
+// closing describes how a connection ends.
 type closing struct {
-	code   int // 0: without a word
+	code   int // 0 for no close frame
 	reason string
 	// wait gives the client time to read the reason and close the connection itself.
 	wait bool
-	// mute says that nothing meaningful can be read from the connection any more.
+	// mute reports that nothing meaningful can be read from the connection any more.
 	mute bool
-	// echo says that the client closed first.
+	// echo reports that the client closed first.
 	echo bool
 }
 
@@ -66,13 +66,13 @@ type socket struct {
 	cancel  context.CancelFunc
 	place   *list.Element // in sockets.waiting, whose lock guards it
 
-	// Of the writer.
+	// Used only by the writer.
 	writers sync.WaitGroup
-	gather  *time.Timer // starts it a moment later; nil until that was needed
+	gather  *time.Timer // starts it a moment later; nil before the first use
 	wrote   time.Time   // when it wrote last
 
-	// receiving says that a message has begun, and taken how much of the budget it
-	// uses. Only the reader uses them.
+	// receiving reports that a message has begun; taken is the memory that it takes. Only the reader
+	// uses them.
 	receiving bool
 	taken     int64
 
@@ -80,11 +80,11 @@ type socket struct {
 	mu         sync.Mutex  // guards all below
 	beat       *time.Timer // pings
 	operations map[string]*socketOperation
-	running    int       // goroutines of operations, of those whose id is free again too
+	running    int       // goroutines of operations, also of those whose id is free again
 	answers    int       // queries and mutations among them
 	draining   bool      // closes when answers is zero
 	ending     *closing  // nil while the connection lives
-	endBy      time.Time // when the last write of a connection that ends has failed
+	endBy      time.Time // the deadline of the last write when the connection ends
 	work       sync.WaitGroup
 }
 
@@ -102,10 +102,10 @@ func newSocket(all *sockets, conn *websocket.Conn, h *hijacker) *socket {
 	return s
 }
 
-// protocol is the subprotocol that was agreed on.
+// protocol returns the negotiated subprotocol.
 func (s *socket) protocol() string { return s.conn.Subprotocol() }
 
-// serve reads until the connection ends, and returns when nothing of it is left.
+// serve reads until the connection ends, and returns when all its goroutines have.
 func (s *socket) serve(ctx context.Context) {
 	defer s.sockets.remove(s)
 	ctx = connected(ctx, s.sockets.cfg.Work)
@@ -138,8 +138,8 @@ func (s *socket) read(ctx context.Context) (end closing) {
 		return closing{code: codeBadSubprotocol, reason: "Subprotocol not acceptable: use " + protocolModern, wait: true}
 	}
 	for {
-		// Most of the time is spent here, where the goroutine needs little of its stack: what
-		// comes is read by what follows, and so is an error.
+		// An idle connection waits here, where the goroutine needs little stack. take reads the bytes
+		// and finds the error.
 		_, _ = s.in.Peek(1)
 		var stop *closing
 		if ctx, stop = s.take(ctx); stop != nil {
@@ -178,7 +178,7 @@ func (s *socket) take(ctx context.Context) (context.Context, *closing) {
 	return ctx, stop
 }
 
-// receive reads a message, and notes in s.taken how much of the budget it uses.
+// receive reads a message, and sets s.taken to the memory that it takes.
 func (s *socket) receive() (kind int, data []byte, err error) {
 	kind, r, err := s.conn.NextReader()
 	if err != nil {
@@ -198,14 +198,13 @@ func (s *socket) receive() (kind int, data []byte, err error) {
 	return kind, data, err
 }
 
-// giveBack returns what the current message uses of the budget, unless an
-// operation has taken it over.
+// giveBack gives back the memory of the current message, unless an operation has taken it over.
 func (s *socket) giveBack() {
 	s.sockets.cfg.Memory.Requests().Give(s.taken)
 	s.taken = 0
 }
 
-// failed turns an error of reading into the way in which the connection ends.
+// failed returns how a connection ends after a read error.
 func (s *socket) failed(err error) closing {
 	var closed *websocket.CloseError
 	var network net.Error
@@ -265,7 +264,7 @@ func (s *socket) close(end closing) {
 	s.out.Finish(closeFrame(end.code, end.reason))
 }
 
-// abort ends the connection without a close frame and frees the kernel's buffers.
+// abort ends the connection at once, without a close frame, and frees the kernel's buffers.
 func (s *socket) abort() {
 	if c, ok := s.net.(interface{ SetLinger(int) error }); ok {
 		_ = c.SetLinger(0)
@@ -291,15 +290,14 @@ func (s *socket) isEnding() bool {
 	return s.ending != nil
 }
 
-// alive notes that the client is there. While it is sending a message, only the end
-// of that message counts.
+// alive extends the read deadline. A message that is being received has its own deadline.
 func (s *socket) alive() {
 	if !s.receiving && s.ready.Load() {
 		s.deadline(2 * s.sockets.cfg.PingInterval)
 	}
 }
 
-// deadline is how long the client may be silent, unless the connection ends.
+// deadline sets how long the client may be silent, unless the connection is ending.
 func (s *socket) deadline(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

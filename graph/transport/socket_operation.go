@@ -24,8 +24,8 @@ type socketOperation struct {
 
 var _ stream.Wire = (*socketOperation)(nil)
 
-// handle does what a message asks for. It returns the context of what comes
-// next, and how the connection ends if the message is not allowed.
+// handle acts on a message. It returns the context of the next message, and how the connection ends if
+// the message is not allowed.
 func (s *socket) handle(ctx context.Context, m message) (context.Context, *closing) {
 	switch m.verb {
 	case verbInit:
@@ -35,7 +35,7 @@ func (s *socket) handle(ctx context.Context, m message) (context.Context, *closi
 	case verbStop:
 		s.stop(m.id)
 	case verbPing:
-		s.say(ctx, stream.Frame{Kind: websocket.TextMessage, Head: []byte(`{"type":"pong"`), Payload: member("payload", m.payload), Tail: "}"})
+		s.say(ctx, stream.Frame{Kind: websocket.TextMessage, Head: []byte(`{"type":"pong"`), Payload: jsonMember("payload", m.payload), Tail: "}"})
 	case verbTerminate:
 		return ctx, &closing{code: websocket.CloseNormalClosure}
 	}
@@ -45,10 +45,10 @@ func (s *socket) handle(ctx context.Context, m message) (context.Context, *closi
 // say queues a message that belongs to no operation, and waits for room: a client
 // that does not read gets no answers.
 func (s *socket) say(ctx context.Context, f stream.Frame) {
-	_ = s.out.Put(ctx, nil, f) // the connection ends
+	_ = s.out.Put(ctx, nil, f) // fails only when the connection ends
 }
 
-func member(name string, value json.RawMessage) []byte {
+func jsonMember(name string, value json.RawMessage) []byte {
 	if len(value) == 0 {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (s *socket) stop(id string) {
 	delete(s.operations, id)
 	s.mu.Unlock()
 	if op != nil {
-		op.stop() // it says no more
+		op.stop()
 		s.out.Forget(op)
 	}
 }
