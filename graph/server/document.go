@@ -38,7 +38,7 @@ func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument
 	if doc := d.cache.get(query); doc != nil {
 		return doc, nil
 	}
-	query = strings.Clone(query) // what is remembered does not keep the rest of the request
+	query = strings.Clone(query) // a cached document does not keep the rest of the request
 	text := scan(query, d.limits.Tokens)
 	if text.tokens > d.limits.Tokens {
 		return nil, gqlerror.List{exceeded("tokens", "limit-tokens", d.limits.Tokens)}

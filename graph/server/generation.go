@@ -73,7 +73,7 @@ type Generation struct {
 	executors map[string]*transport.Executor
 	caches    []*documentCache
 	console   http.Handler
-	// outline of the kinds has what is hidden.
+	// outline of the kinds, by which a later generation ends streams.
 	outline catalogue.Outline
 	// streams are the subscriptions that began on it; everyKind are the ones for the changes of
 	// every kind.
